@@ -1,0 +1,78 @@
+"""What an engine is to everybody else: a Protocol, its errors, and the one path from a gap to an edit.
+
+Knows text and the records; knows no torch, no editor and no wire.
+"""
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Protocol
+
+from dg_lsp.settings import Settings
+from dg_lsp.text import edits, prompt, syntax
+from dg_lsp.text.document import Document
+from dg_lsp.text.edits import Edit
+from dg_lsp.text.gaps import Gap
+from dg_lsp.text.messages import Draft, Fill, Infill
+
+
+class EngineError(Exception):
+    """The engine cannot work; the message says why and what mends it."""
+
+
+class Engine(Protocol):
+    """Anything that answers one Infill with Drafts and, last, one Fill. Closing the iterator cancels."""
+
+    def infill(self, request: Infill) -> AsyncGenerator[Draft | Fill, None]:
+        """Yield any number of Drafts, then exactly one Fill. Raises EngineError."""
+        ...
+
+    async def close(self) -> None:
+        """Give the model back; the engine answers nothing afterwards."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The end of one fill in a document. `edit` is None where nothing is offered, and `why` says why."""
+
+    gap: Gap
+    fill: Fill
+    edit: Edit | None
+    why: str = ""
+
+
+async def fill_gap(
+    engine: Engine, document: Document, gap: Gap, settings: Settings
+) -> AsyncIterator[Draft | Outcome]:
+    """Fill `gap` of `document`: Drafts while the canvas settles, then one Outcome.
+
+    1. Build the request.  2. Pass the engine's Drafts on.  3. Fit the Fill into the document.
+    4. Refuse what would add a syntax error to the whole file (law 5).
+    """
+    # 1. The request holds only as much of the file as the settings allow.
+    request = prompt.build(document, gap, settings)
+    fill: Fill | None = None
+    async with aclosing(engine.infill(request)) as events:
+        async for event in events:
+            # 2. Drafts go on as they come; the Fill is the last event.
+            if isinstance(event, Fill):
+                fill = event
+            else:
+                yield event
+    if fill is None:
+        raise EngineError("the engine stopped without an answer; run the command again")
+    yield settle(document, gap, fill)
+
+
+def settle(document: Document, gap: Gap, fill: Fill) -> Outcome:
+    """Steps 3 and 4 of `fill_gap`: the edit that `fill` makes of the document, or the reason for none."""
+    # 3. The edit carries the gap's own lead and tail.
+    if not fill.text.strip():
+        return Outcome(gap, fill, None, fill.refusal or "the model left the gap empty")
+    edit = edits.make_edit(document, gap, fill.text)
+    # 4. The engine checked the part of the file that it saw; this is the whole file.
+    faults = syntax.faults_of_edit(document, gap, edit)
+    if faults:
+        return Outcome(gap, fill, None, f"the fill would add a syntax error: {faults[0].message}")
+    return Outcome(gap, fill, edit)

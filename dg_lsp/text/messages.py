@@ -1,0 +1,76 @@
+"""The records that cross from the editor's side to the engine's and back.
+
+Plain data, frozen, text only: no tokens, no tensors, no line numbers.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Effort = Literal["low", "normal", "high"]
+Kind = Literal["function_body", "rest_of_line"]
+Reason = Literal["stable", "steps", "deadline"]
+
+
+@dataclass(frozen=True, slots=True)
+class Infill:
+    """One request: what stands before and after a gap, and how hard to try.
+
+    `prefix` + fill + `suffix` is the file, or the part of it that is sent. `prefix` ends exactly where the gap
+    begins, which may be in the middle of a line. `indent` is the white space that the lines of a body begin with.
+    `like`, when given, is a text whose number of tokens the engine takes as the gap's length: the oracle of
+    measurements. `deadline` is in seconds from the moment that the engine takes the request up; None is
+    no limit (the deterministic mode of bots).
+    """
+
+    prefix: str
+    suffix: str
+    language: str
+    kind: Kind
+    indent: str = ""
+    seed: int = 0
+    effort: Effort = "normal"
+    deadline: float | None = None
+    session: str = ""
+    like: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Neighbouring slots of one canvas that share their state, as text.
+
+    `entropy` is the mean entropy of the slots in nats (0 for anchors). `accepted` is whether the sampler
+    accepted the slots in this step; anchors are always accepted.
+    """
+
+    text: str
+    anchored: bool
+    accepted: bool
+    entropy: float
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """One denoising step as text. `step` counts from 1; `milliseconds` since the request was taken up."""
+
+    step: int
+    runs: tuple[Run, ...]
+    milliseconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """The end of an infill. An empty `text` has its reason in `refusal`, a sentence for the user.
+
+    `score` is lower for better (nats); `steps` counts denoising steps of the shown candidate, `searched` those
+    of the length search. `parses` is False where every candidate added a syntax error.
+    """
+
+    text: str
+    score: float = 0.0
+    steps: int = 0
+    searched: int = 0
+    reason: Reason = "steps"
+    parses: bool = True
+    repairs: int = 0
+    milliseconds: float = 0.0
+    refusal: str = ""
