@@ -1,0 +1,145 @@
+"""The prefix in the KV cache: every layer whole, cut and extended at any token.
+
+Knows transformers' cache protocol; knows no text and no canvas. Why not transformers' own caches: a sliding
+layer of theirs forgets all but the window, so it cannot be cut once the file is longer than that.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers.cache_utils import Cache, CacheLayerMixin
+
+CHUNK = 256  # tokens that are encoded between two looks at the cancel flag
+
+
+class PrefixLayer(CacheLayerMixin):
+    """One layer: all keys and values are kept, `keys` and `values` show what the decoder may see.
+
+    The decoder attends without a mask to all that it is shown, so a sliding layer shows exactly the last
+    window - 1 tokens (transformers: `DynamicSlidingWindowLayer`). Shapes: [rows, heads, tokens, head size].
+    """
+
+    is_compileable = False
+
+    def __init__(self, window: int | None) -> None:
+        super().__init__()
+        self.window, self.is_sliding = window, window is not None
+        self.length = 0
+        self._store: list[Tensor] = []
+
+    def lazy_initialization(self, key_states: Tensor, value_states: Tensor) -> None:
+        """Make empty stores of the kind of the first keys and values."""
+        self._store = [t.new_empty(*t.shape[:2], 0, t.shape[3]) for t in (key_states, value_states)]
+        self.is_initialized = True
+
+    def update(self, key_states: Tensor, value_states: Tensor, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:
+        """Append; return what the new tokens attend to: the visible old ones and themselves."""
+        if not self.is_initialized:
+            self.lazy_initialization(key_states, value_states)
+        start, end = self.length, self.length + key_states.shape[2]
+        first = self._first_visible(start)
+        self._reserve(end)
+        for store, new in zip(self._store, (key_states, value_states), strict=True):
+            store[:, :, start:end] = new
+        self.cut(end)
+        return self._store[0][:, :, first:end], self._store[1][:, :, first:end]
+
+    def cut(self, length: int) -> None:
+        """Move the end of the layer to `length` tokens."""
+        self.length = length
+        if self.is_initialized:
+            first = self._first_visible(length)
+            self.keys, self.values = (store[:, :, first:length] for store in self._store)
+
+    def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
+        """Number of keys that a query of this length sees, and the position of the first."""
+        first = self._first_visible(self.length)
+        return self.length - first + query_length, first
+
+    def get_seq_length(self) -> int:
+        """Tokens held."""
+        return self.length
+
+    def get_max_length(self) -> int:
+        """No limit, in transformers' spelling."""
+        return -1
+
+    get_max_cache_shape = get_max_length  # what transformers called it before 5.17
+
+    def seen_by(self, rows: int) -> "PrefixLayer":
+        """A read-only layer over the same storage that `rows` canvases read at once."""
+        view = PrefixLayer(self.window)
+        view.length, view.is_initialized = self.length, True
+        view.keys, view.values = (t.expand(rows, -1, -1, -1) for t in (self.keys, self.values))
+        return view
+
+    def _first_visible(self, length: int) -> int:
+        return 0 if self.window is None else max(length - self.window + 1, 0)
+
+    def _reserve(self, length: int) -> None:
+        # Doubling keeps the cost of appending token by token linear in the length.
+        if length > self._store[0].shape[2]:
+            room = max(2 * self._store[0].shape[2], length, CHUNK)
+            for i, old in enumerate(self._store):
+                self._store[i] = old.new_empty(*old.shape[:2], room, old.shape[3])
+                self._store[i][:, :, : self.length] = old[:, :, : self.length]
+
+
+class PrefixCache(Cache):
+    """Keys and values of exactly one token sequence, and that sequence."""
+
+    def __init__(self, text_config: Any) -> None:
+        windows = {"sliding_attention": text_config.sliding_window, "full_attention": None}
+        super().__init__(layers=[PrefixLayer(windows[kind]) for kind in text_config.layer_types])
+        self.tokens: tuple[int, ...] = ()
+
+    def cut(self, length: int) -> None:
+        """Forget all tokens from `length` on.
+
+        Raises:
+            ValueError: the cache is shorter than that; unguarded it would grow garbage.
+        """
+        if not 0 <= length <= len(self.tokens):
+            raise ValueError(f"a cache of {len(self.tokens)} tokens cannot be cut to {length}")
+        for layer in self.layers:
+            layer.cut(length)
+        self.tokens = self.tokens[:length]
+
+    def seen_by(self, rows: int) -> Cache:
+        """The handle that a batch of `rows` canvases reads: the storage is shared, not copied."""
+        return Cache(layers=[layer.seen_by(rows) for layer in self.layers])
+
+
+def extend_to(network: Any, cache: PrefixCache, tokens: Sequence[int]) -> Iterator[int]:
+    """Make `cache` hold exactly `tokens`; yield the number encoded so far after each chunk.
+
+    Chunks begin at multiples of 256 whatever was there before, so that reuse gives bit for bit what a fresh
+    encode gives (law 4). Closing the iterator leaves a valid, shorter cache.
+
+    1. Cut to the last chunk border within the common part.  2. Encode the rest chunk by chunk.
+    """
+    assert tokens, "the decoder needs at least one token before the canvas"
+    wanted = tuple(tokens)
+    # 1. A hit counts only after comparing tokens; the same sequence needs no work at all.
+    if cache.tokens == wanted:
+        return
+    common = next((i for i, (a, b) in enumerate(zip(cache.tokens, wanted, strict=False)) if a != b), None)
+    if common is None:
+        common = min(len(cache.tokens), len(wanted))
+    cache.cut(common - common % CHUNK)
+    # 2. `tokens` grows only when every layer holds the chunk: an encode that dies half-way leaves the old state.
+    device = network.model.decoder.embed_tokens.weight.device
+    for start in range(len(cache.tokens), len(wanted), CHUNK):
+        chunk = wanted[start : start + CHUNK]
+        try:
+            with torch.inference_mode():
+                network.model.encoder.language_model(
+                    input_ids=torch.tensor([chunk], device=device), past_key_values=cache
+                )
+        except BaseException:
+            cache.cut(start)
+            raise
+        cache.tokens += chunk
+        yield len(cache.tokens)

@@ -1,0 +1,242 @@
+"""A checkpoint: from a directory, a hub name or the embedded one to a network, a tokenizer and what belongs to them.
+
+safetensors only; nothing of a checkpoint is ever executed. Knows no text beyond the tokenizer and no canvas.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from tokenizers import Tokenizer
+from transformers import DiffusionGemmaForBlockDiffusion
+
+from dg_lsp.engine.denoise import Schedule
+
+_HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
+_WANTED = ["*.json", "*.safetensors"]
+_AGAIN = "fetch the checkpoint again, or name another with --checkpoint"
+
+
+class CheckpointError(Exception):
+    """The checkpoint cannot be used; the message says why and what mends it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A loaded model.
+
+    canvas_lengths: slots a canvas may have, ascending. max_prefix: tokens of prefix that are sent.
+    special: ids that never belong to a file's text. digest: sha256 of the manifest or of the config, hex.
+    """
+
+    name: str
+    network: Any
+    tokenizer: Tokenizer
+    schedule: Schedule
+    canvas_lengths: tuple[int, ...]
+    bos: int
+    eos: int
+    max_prefix: int
+    special: frozenset[int]
+    digest: str
+
+    @property
+    def device(self) -> torch.device:
+        """Where the canvas goes."""
+        device: torch.device = self.network.model.decoder.embed_tokens.weight.device
+        return device
+
+    @property
+    def vocabulary(self) -> int:
+        """Size of the vocabulary, the range of the noise."""
+        return int(self.network.config.text_config.vocab_size)
+
+    def encode(self, text: str) -> tuple[int, ...]:
+        """Text to token ids, nothing added."""
+        return tuple(self.tokenizer.encode(text, add_special_tokens=False).ids)
+
+
+def load_checkpoint(
+    name: str, device: str = "auto", progress: Callable[[str], None] = lambda _: None
+) -> Checkpoint:
+    """Load the checkpoint called `name` onto `device`.
+
+    1. Find its directory.  2. Check the files against the manifest.  3. Load the weights and refuse any that
+    are missing, unexpected or of the wrong shape.  4. Drop the vision tower.  5. Probe that logits are finite.
+
+    Raises:
+        CheckpointError: any of these fails, or the memory does not suffice.
+    """
+    # 1. A hub name is the only case that may use the network.
+    path = find_directory(name, progress)
+    # 2. A flipped byte would load silently otherwise.
+    progress(f"checking {path.name}")
+    digest = verify(path)
+    config = _read_json(path / "config.json")
+    if config.get("model_type") != "diffusion_gemma":
+        raise CheckpointError(f"{path} holds a {config.get('model_type')!r} model, not diffusion_gemma; {_AGAIN}")
+    extra = _read_json(path / "dg_lsp.json") if (path / "dg_lsp.json").exists() else {}
+    tokenizer = _load_tokenizer(path)
+    # 3. to 5.
+    progress(f"loading {path.name}")
+    network = _load_network(path, device)
+    text = network.config.text_config
+    if tokenizer.get_vocab_size() > text.vocab_size:
+        raise CheckpointError(f"the tokenizer of {path} has more tokens than the network; {_AGAIN}")
+    _probe(network, path)
+    eos = text.eos_token_id
+    return Checkpoint(
+        name=name,
+        network=network,
+        tokenizer=tokenizer,
+        schedule=_schedule(network.generation_config),
+        canvas_lengths=tuple(sorted(extra.get("canvas_lengths", [network.config.canvas_length]))),
+        bos=int(text.bos_token_id),
+        eos=int(eos[0] if isinstance(eos, list) else eos),
+        max_prefix=int(extra.get("max_prefix_tokens", min(8192, text.max_position_embeddings // 2))),
+        special=frozenset(i for i, t in tokenizer.get_added_tokens_decoder().items() if t.special),
+        digest=digest,
+    )
+
+
+def find_directory(name: str, progress: Callable[[str], None] = lambda _: None) -> Path:
+    """The directory of a checkpoint; a hub name is fetched into the hub's own cache.
+
+    Raises:
+        CheckpointError: there is no such directory, or the hub does not give it.
+    """
+    if name == "embedded":
+        with resources.as_file(resources.files("dg_lsp.engine") / "embedded") as path:
+            if not (path / "config.json").exists():
+                raise CheckpointError("this installation lacks the embedded checkpoint; reinstall dg-lsp")
+            return path
+    path = Path(name).expanduser()
+    if path.is_dir():
+        if not (path / "config.json").exists():
+            raise CheckpointError(f"{path} has no config.json, so it is no checkpoint; name its directory")
+        return path
+    if path.exists() or not _HUB_NAME.fullmatch(name):
+        raise CheckpointError(
+            f"no checkpoint {name!r}: it is neither a directory, nor a hub name (owner/name), nor 'embedded'"
+        )
+    return _fetch(name, progress)
+
+
+def verify(path: Path) -> str:
+    """Compare each file with `manifest.json`, where there is one; return the digest of the checkpoint.
+
+    Raises:
+        CheckpointError: a file is missing, or differs in size or sha256.
+    """
+    manifest = path / "manifest.json"
+    if not manifest.exists():
+        return hashlib.sha256((path / "config.json").read_bytes()).hexdigest()
+    files = _read_json(manifest).get("files")
+    if not isinstance(files, dict) or not files:
+        raise CheckpointError(f"{manifest} lists no files; {_AGAIN}")
+    for name, wanted in files.items():
+        file = path / name
+        if not file.is_file():
+            raise CheckpointError(f"{file} is missing; {_AGAIN}")
+        if file.stat().st_size != wanted["bytes"]:
+            raise CheckpointError(
+                f"{file} has {file.stat().st_size} bytes instead of {wanted['bytes']}: it is cut short or foreign; {_AGAIN}"
+            )
+        with file.open("rb") as stream:
+            if hashlib.file_digest(stream, "sha256").hexdigest() != wanted["sha256"]:
+                raise CheckpointError(f"{file} does not match its sha256 in the manifest: it is damaged; {_AGAIN}")
+    return hashlib.sha256(manifest.read_bytes()).hexdigest()
+
+
+def _fetch(name: str, progress: Callable[[str], None]) -> Path:
+    from huggingface_hub import snapshot_download  # noqa: PLC0415  (slow to import, and rarely wanted)
+    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError  # noqa: PLC0415
+
+    progress(f"fetching {name}")
+    try:
+        return Path(snapshot_download(name, allow_patterns=_WANTED))
+    except (HfHubHTTPError, LocalEntryNotFoundError, OSError, ValueError) as error:
+        raise CheckpointError(
+            f"the hub does not give {name!r} ({type(error).__name__}): check the name, the connection and your access"
+        ) from error
+
+
+def _load_tokenizer(path: Path) -> Tokenizer:
+    file = path / "tokenizer.json"
+    if not file.exists():
+        raise CheckpointError(f"{file} is missing; {_AGAIN}")
+    try:
+        return Tokenizer.from_file(str(file))
+    except Exception as error:  # the tokenizers library raises bare Exception
+        raise CheckpointError(f"{file} is no tokenizer ({error}); {_AGAIN}") from error
+
+
+def _load_network(path: Path, device: str) -> Any:
+    if not list(path.glob("*.safetensors")):
+        raise CheckpointError(f"{path} has no *.safetensors file, and no other format is read; {_AGAIN}")
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        network, info = DiffusionGemmaForBlockDiffusion.from_pretrained(
+            str(path),
+            dtype="auto",
+            device_map=device if device in {"balanced", "sequential"} else {"": device},
+            local_files_only=True,
+            use_safetensors=True,
+            attn_implementation="sdpa",
+            experts_implementation="grouped_mm",
+            output_loading_info=True,
+        )
+    except (SafetensorError, OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
+        if isinstance(error, torch.OutOfMemoryError):
+            raise CheckpointError(f"{path} does not fit the memory of {device}; try --device cpu") from error
+        first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise CheckpointError(f"the weights of {path} cannot be loaded: {first}; {_AGAIN}") from error
+    faults = [(kind, sorted(map(str, info[kind]))) for kind in info if info[kind]]
+    if faults:
+        listed = "; ".join(f"{kind}: {', '.join(names[:3])}" for kind, names in faults)
+        raise CheckpointError(f"the weights of {path} do not fit its config ({listed}); {_AGAIN}")
+    # The tower is of no use for text, and its weights take memory.
+    network.model.encoder.vision_tower = network.model.encoder.embed_vision = None
+    return network.eval()
+
+
+@torch.inference_mode()
+def _probe(network: Any, path: Path) -> None:
+    device = network.model.decoder.embed_tokens.weight.device
+    tokens = torch.arange(8, device=device)[None]
+    try:
+        logits = network(input_ids=tokens, decoder_input_ids=tokens).logits
+    except torch.OutOfMemoryError as error:
+        raise CheckpointError(f"{path} leaves no memory on {device} to work with; try --device cpu") from error
+    if not bool(torch.isfinite(logits).all()):
+        raise CheckpointError(f"{path} gives logits that are no numbers: its weights are damaged; {_AGAIN}")
+
+
+def _schedule(config: Any) -> Schedule:
+    sampler = config.sampler_config
+    return Schedule(
+        steps=config.max_denoising_steps,
+        t_min=config.t_min,
+        t_max=config.t_max,
+        entropy_bound=sampler["entropy_bound"] if isinstance(sampler, dict) else sampler.entropy_bound,
+        confidence=config.confidence_threshold,
+        stability=config.stability_threshold,
+    )
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise CheckpointError(f"{path} is no JSON file ({error}); {_AGAIN}") from error
+    if not isinstance(value, dict):
+        raise CheckpointError(f"{path} holds no JSON object; {_AGAIN}")
+    return value

@@ -1,0 +1,56 @@
+"""A tiny network that really denoises: trained for some seconds to count, once a test session."""
+
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from transformers.cache_utils import DynamicCache
+
+from tests.engine.tiny import CANVAS, VOCABULARY, tiny_network
+
+
+@pytest.fixture(scope="session")
+def counting_network() -> Any:
+    """Knows one thing: each token is the one before plus one. Uniform corruption only, as the published loss."""
+    network = tiny_network(0)
+    weights = [w for name, w in network.named_parameters() if "vision" not in name]
+    with torch.no_grad():
+        for weight in weights:
+            if weight.ndim >= 2:
+                weight.mul_(0.3)
+    optimiser = torch.optim.AdamW(weights, lr=4e-3)
+    draw = torch.Generator().manual_seed(0)
+    for number in range(220):
+        prompt = (6, 20)[number % 2]
+        start = torch.randint(VOCABULARY, (32, 1), generator=draw)
+        tokens = (start + torch.arange(prompt + CANVAS)) % VOCABULARY
+        clean = tokens[:, prompt:]
+        noise = torch.randint(VOCABULARY, clean.shape, generator=draw)
+        hit = torch.rand(clean.shape, generator=draw) < torch.rand(32, 1, generator=draw)
+        logits = _twice(network, tokens[:, :prompt], torch.where(hit, noise, clean))
+        loss = F.cross_entropy(logits.flatten(0, 1), clean.flatten())
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+    assert float(loss.detach()) < 1.5, "the counting network did not learn to count"
+    return network.eval()
+
+
+def _twice(network: Any, prompt: torch.Tensor, canvas: torch.Tensor) -> torch.Tensor:
+    """Logits of the second of two passes, conditioned on the first for half of the rows."""
+
+    def once(previous: torch.Tensor | None) -> torch.Tensor:
+        cache = DynamicCache(config=network.config.text_config)
+        mask = None if previous is None else torch.arange(len(canvas)) % 2 == 0
+        return network(  # type: ignore[no-any-return]
+            input_ids=prompt,
+            decoder_input_ids=canvas,
+            past_key_values=cache,
+            self_conditioning_logits=previous,
+            self_conditioning_mask=mask,
+        ).logits
+
+    with torch.no_grad():
+        first = once(None)
+    return once(first)
