@@ -12,6 +12,7 @@ test: .venv/ready
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/pytest
+	$(BIN)/python tests/mutants.py
 
 mutants: .venv/ready
 	$(BIN)/python tests/mutants.py

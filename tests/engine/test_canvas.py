@@ -1,0 +1,42 @@
+"""Layouts: where head, free slots and suffix stand."""
+
+import pytest
+import torch
+
+from dg_lsp.engine.canvas import LayoutError, Seam, anchors_after, lay_out, open_canvas, stack
+
+SEAM = Seam(head=(7, 8), suffix=tuple(range(20, 30)), filler=1)
+
+
+def test_head_gap_and_suffix_follow_each_other() -> None:
+    canvas = lay_out(SEAM, 3, 10)
+    assert canvas.tokens[0].tolist() == [7, 8, 0, 0, 0, 20, 21, 22, 23, 24]
+    assert canvas.free_slots().tolist() == [2, 3, 4]
+
+
+def test_the_suffix_is_laid_token_for_token_without_a_hole() -> None:
+    for gap in range(1, 12):
+        canvas = lay_out(SEAM, gap, 24)
+        laid = canvas.tokens[0, 2 + gap :].tolist()
+        assert laid == [*SEAM.suffix, *[1] * (22 - gap - 10)]
+        assert int((~canvas.anchored).sum()) == gap
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    with pytest.raises(LayoutError, match="does not fit"):
+        lay_out(SEAM, 8, 10)
+    with pytest.raises(LayoutError):
+        lay_out(SEAM, 0, 10)
+    assert SEAM.room(10, anchors=4) == 4
+
+
+def test_slots_of_a_batch_count_over_all_rows() -> None:
+    canvas = stack([lay_out(SEAM, 1, 8), lay_out(SEAM, 2, 8)])
+    assert canvas.free_slots().tolist() == [2, 10, 11]
+    assert anchors_after(canvas, 3).tolist() == [3, 4, 5, 12, 13, 14]
+
+
+def test_an_open_canvas_has_no_anchor() -> None:
+    canvas = open_canvas(5)
+    assert canvas.free_slots().tolist() == [0, 1, 2, 3, 4]
+    assert torch.equal(anchors_after(canvas, 3), torch.empty(0, dtype=torch.int64))

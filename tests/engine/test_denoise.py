@@ -1,0 +1,94 @@
+"""The loop by itself: temperature, free rows, cancelling, repeating."""
+
+from typing import Any
+
+import pytest
+import torch
+from transformers.models.diffusion_gemma.generation_diffusion_gemma import (
+    LinearTemperatureScheduleLogitsProcessor,
+)
+
+from dg_lsp.engine.canvas import Canvas, anchors_after
+from dg_lsp.engine.denoise import Schedule, denoise, step_logits
+from dg_lsp.engine.sampler import AnchoredSampler, SeededNoise
+from tests.engine.tiny import CANVAS, VOCABULARY, encoded, tiny_network
+
+CPU = torch.device("cpu")
+
+
+def half_canvas() -> Canvas:
+    anchored = torch.arange(CANVAS)[None] >= CANVAS // 2
+    return Canvas(torch.arange(CANVAS)[None] % VOCABULARY, anchored)
+
+
+def run(network: Any, seed: int, canvas: Canvas, watch: torch.Tensor | None = None) -> Any:
+    sampler = AnchoredSampler(canvas, 0.1, SeededNoise(seed, VOCABULARY, CPU))
+    schedule = Schedule(steps=6, confidence=1e-9)
+    return denoise(network, encoded(network, [1, 2, 3]).seen_by(canvas.rows), sampler, schedule, watch)
+
+
+def test_the_temperature_is_that_of_transformers_at_every_step() -> None:
+    schedule = Schedule(steps=7, t_min=0.3, t_max=0.9)
+    theirs = LinearTemperatureScheduleLogitsProcessor(0.3, 0.9, 7)
+    for step in range(1, 8):
+        left = torch.tensor(7 - step + 1, dtype=torch.int32)
+        assert torch.equal(torch.ones(1) / schedule.temperature(step), theirs(None, torch.ones(1), left))
+    assert float(schedule.temperature(1)) == pytest.approx(0.9)
+
+
+def test_logits_of_some_slots_are_those_of_the_whole_forward() -> None:
+    network = tiny_network(3, torch.float64)
+    cache, canvas = encoded(network, list(range(20))), torch.arange(CANVAS)[None]
+    previous = torch.randn(1, CANVAS, VOCABULARY, dtype=torch.float64)
+    table = network.model.decoder.embed_tokens
+    with torch.inference_mode():
+        soft = previous.softmax(-1, dtype=torch.float32).double() @ table.weight * table.embed_scale
+        for signal, logits in ((None, None), (soft, previous)):
+            whole = network(
+                decoder_input_ids=canvas, past_key_values=cache, self_conditioning_logits=logits
+            ).logits[0]
+            slots = torch.tensor([2, 5, 11])
+            assert torch.allclose(step_logits(network, cache, canvas, slots, signal), whole[slots], atol=1e-5)
+
+
+def test_closing_the_loop_stops_the_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    network, calls = tiny_network(0), 0
+    real = network.lm_head.forward
+
+    def counted(hidden: torch.Tensor) -> torch.Tensor:
+        nonlocal calls
+        calls += 1
+        return real(hidden)
+
+    monkeypatch.setattr(network.lm_head, "forward", counted)
+    steps = run(network, 0, half_canvas())
+    assert calls == 0, "nothing is computed before it is asked for"
+    next(steps)
+    next(steps)
+    steps.close()
+    assert calls == 2
+    assert list(steps) == []
+
+
+def test_the_same_seed_gives_the_same_steps_and_another_does_not() -> None:
+    network = tiny_network(0)
+    first, second, other = (
+        torch.stack([s.canvas for s in run(network, seed, half_canvas())]) for seed in (4, 4, 5)
+    )
+    assert torch.equal(first, second)
+    assert not torch.equal(first, other)
+
+
+def test_the_loop_does_not_leave_inference_mode_on_between_steps() -> None:
+    steps = run(tiny_network(0), 0, half_canvas())
+    next(steps)
+    assert not torch.is_inference_mode_enabled()
+
+
+def test_watching_anchors_changes_nothing_and_tells_their_surprise() -> None:
+    network, canvas = tiny_network(0), half_canvas()
+    watch = anchors_after(canvas, 4)
+    plain = list(run(network, 1, canvas))
+    watched = list(run(network, 1, canvas, watch))
+    assert all(torch.equal(a.best, b.best) for a, b in zip(plain, watched, strict=True))
+    assert all(s.surprise.shape == (4,) and bool((s.surprise > 0).all()) for s in watched)

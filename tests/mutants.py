@@ -1,0 +1,155 @@
+"""Breaks the code on purpose, one law at a time, and demands that the named test fails.
+
+Run it by hand with `make mutants`; `make test` runs it too. Each mutant is put into a copy of the tree.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """`old` stands exactly once in `file`; with `new` in its place `test` must fail."""
+
+    name: str
+    file: str
+    old: str
+    new: str
+    test: str
+
+
+LAW = "tests/engine/test_law.py::"
+MUTANTS = (
+    Mutant(
+        "an anchor counts in the entropy sum",
+        "dg_lsp/engine/sampler.py",
+        "order = torch.full(current.shape, -torch.inf, device=current.device)",
+        "order = torch.full(current.shape, 0.01, device=current.device)",
+        "tests/engine/test_sampler.py::test_many_anchors_cost_nothing_of_the_bound",
+    ),
+    Mutant(
+        "anchors count in the mean entropy",
+        "dg_lsp/engine/denoise.py",
+        "self.per_row = (~canvas.anchored).sum(-1)",
+        "self.per_row = torch.full((canvas.rows,), canvas.length)",
+        LAW + "test_the_loop_stops_by_itself_where_generate_does",
+    ),
+    Mutant(
+        "one token of the suffix is dropped",
+        "dg_lsp/engine/canvas.py",
+        "tail = list(seam.suffix[:left]) + [seam.filler] * (left - len(seam.suffix))",
+        "tail = list(seam.suffix[1 : left + 1]) + [seam.filler] * (left + 1 - len(seam.suffix))",
+        "tests/engine/test_canvas.py::test_the_suffix_is_laid_token_for_token_without_a_hole",
+    ),
+    Mutant(
+        "the temperature is off by one step",
+        "dg_lsp/engine/denoise.py",
+        "left = torch.tensor(self.steps - step + 1, dtype=torch.int32)",
+        "left = torch.tensor(self.steps - step, dtype=torch.int32)",
+        LAW + "test_without_anchors_the_loop_equals_generate",
+    ),
+    Mutant(
+        "cancelling is ignored",
+        "dg_lsp/engine/denoise.py",
+        "        yield replace(\n            state.step(number),",
+        "        try:\n            yield None\n        except GeneratorExit:\n            continue\n        yield replace(\n            state.step(number),",
+        "tests/engine/test_denoise.py::test_closing_the_loop_stops_the_network",
+    ),
+    Mutant(
+        "noise falls on anchors",
+        "dg_lsp/engine/sampler.py",
+        "return torch.where(self.canvas.anchored, self.canvas.tokens, drawn)",
+        "return drawn",
+        LAW + "test_with_anchors_the_loop_equals_generate_with_one_hot_rows",
+    ),
+    Mutant(
+        "self-conditioning is forgotten",
+        "dg_lsp/engine/denoise.py",
+        "self.soft = self.anchor_embeddings.clone()",
+        "self.soft = None and self.anchor_embeddings.clone()\n        return",
+        LAW + "test_without_anchors_the_loop_equals_generate",
+    ),
+    Mutant(
+        "an anchor's self-conditioning is zero",
+        "dg_lsp/engine/denoise.py",
+        "self.soft = self.anchor_embeddings.clone()",
+        "self.soft = torch.zeros_like(self.anchor_embeddings)",
+        LAW + "test_with_anchors_the_loop_equals_generate_with_one_hot_rows",
+    ),
+    Mutant(
+        "the window shows one token too many",
+        "dg_lsp/engine/cache.py",
+        "max(length - self.window + 1, 0)",
+        "max(length - self.window, 0)",
+        "tests/engine/test_cache.py::test_cuts_and_extensions_past_the_window_change_nothing",
+    ),
+    Mutant(
+        "a cache hit is believed without comparing tokens",
+        "dg_lsp/engine/cache.py",
+        "if cache.tokens == wanted:",
+        "if len(cache.tokens) == len(wanted):",
+        "tests/engine/test_cache.py::test_a_hit_counts_only_after_comparing_tokens",
+    ),
+    Mutant(
+        "a flipped byte is not noticed",
+        "dg_lsp/engine/checkpoint.py",
+        '!= wanted["sha256"]:',
+        '== "":',
+        "tests/engine/test_checkpoint.py::test_a_flipped_byte_is_named",
+    ),
+)
+
+
+def survives(mutant: Mutant) -> str:
+    """Empty when the mutant is killed as it should be, else what went wrong."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "tree"
+        shutil.copytree(
+            ROOT, copy, ignore=shutil.ignore_patterns(".git", ".venv", "runs", "dist", ".*_cache", "__pycache__")
+        )
+        file = copy / mutant.file
+        text = file.read_text(encoding="utf-8")
+        if text.count(mutant.old) != 1:
+            return f"its text stands {text.count(mutant.old)} times in {mutant.file}"
+        file.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
+        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", mutant.test]
+        done = subprocess.run(
+            command,
+            cwd=copy,
+            env={**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"},
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        # 1 is "tests ran and some failed"; a test that is not found or cannot be imported kills nothing.
+        if done.returncode != 1 or "error" in done.stdout.splitlines()[-1]:
+            return f"{mutant.test} ended with {done.returncode}:\n{done.stdout[-600:]}{done.stderr[-300:]}"
+        return ""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("only", nargs="?", default="", help="run mutants whose name holds this text")
+    chosen = [m for m in MUTANTS if parser.parse_args().only in m.name]
+    failed = 0
+    for mutant in chosen:
+        start = time.perf_counter()
+        wrong = survives(mutant)
+        failed += bool(wrong)
+        print(f"{'SURVIVED' if wrong else 'killed  '} {time.perf_counter() - start:5.1f} s  {mutant.name}  {wrong}")
+    print(f"{len(chosen) - failed} passed, {failed} failed")
+    return 1 if failed or not chosen else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
