@@ -1,10 +1,18 @@
 """Tiny random networks of the real layout, and the noise that `model.generate` draws."""
 
+import hashlib
+import json
+from pathlib import Path
 from typing import Any
 
 import torch
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from torch import Tensor
 from transformers import DiffusionGemmaConfig, DiffusionGemmaForBlockDiffusion
+from transformers.models.diffusion_gemma.generation_diffusion_gemma import (
+    DiffusionGemmaGenerationConfig,
+    EntropyBoundSamplerConfig,
+)
 
 from dg_lsp.engine.cache import PrefixCache
 from dg_lsp.engine.canvas import Canvas
@@ -12,10 +20,10 @@ from dg_lsp.engine.canvas import Canvas
 VOCABULARY, CANVAS, WINDOW = 64, 16, 16
 
 
-def tiny_config() -> DiffusionGemmaConfig:
+def tiny_config(vocabulary: int = VOCABULARY) -> DiffusionGemmaConfig:
     """Six layers (sliding, sliding, full, twice), window 16, canvas 16, 8 experts of which 2 are used."""
     text: dict[str, Any] = {
-        "vocab_size": VOCABULARY,
+        "vocab_size": vocabulary,
         "hidden_size": 32,
         "intermediate_size": 48,
         "moe_intermediate_size": 16,
@@ -47,14 +55,11 @@ def tiny_config() -> DiffusionGemmaConfig:
     return DiffusionGemmaConfig(text_config=text, vision_config=vision, canvas_length=CANVAS)
 
 
-def tiny_network(seed: int = 0, dtype: torch.dtype = torch.float32, sharpness: float = 1.0) -> Any:
-    """A random network whose weights are widened so that attention and experts matter.
-
-    `sharpness` scales the embedding, and with it how far the logits lie apart.
-    """
+def tiny_network(seed: int = 0, dtype: torch.dtype = torch.float32, vocabulary: int = VOCABULARY) -> Any:
+    """A random network whose weights are widened so that attention and experts matter."""
     torch.manual_seed(seed)
     network = DiffusionGemmaForBlockDiffusion._from_config(
-        tiny_config(),
+        tiny_config(vocabulary),
         dtype=dtype,
         attn_implementation="sdpa",
         experts_implementation="eager" if dtype == torch.float64 else "grouped_mm",
@@ -64,8 +69,37 @@ def tiny_network(seed: int = 0, dtype: torch.dtype = torch.float32, sharpness: f
             if weight.ndim >= 2 and "vision" not in name and "embed" not in name:
                 weight.normal_(0, 0.25)
             elif "embed_tokens" in name:
-                weight.normal_(0, 0.6 * sharpness)
+                weight.normal_(0, 0.6)
     return network.eval()
+
+
+def save_checkpoint(path: Path, seed: int = 0) -> None:
+    """A whole random checkpoint in `path`: bytes as tokens, network, manifest."""
+    letters = sorted(pre_tokenizers.ByteLevel.alphabet())
+    vocabulary = {token: i for i, token in enumerate(["<pad>", "<eos>", "<bos>", "<unk>", *letters])}
+    tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.add_special_tokens(["<pad>", "<eos>", "<bos>", "<unk>"])
+    network = tiny_network(seed, vocabulary=len(vocabulary))
+    network.generation_config = DiffusionGemmaGenerationConfig(
+        max_denoising_steps=8, sampler_config=EntropyBoundSamplerConfig(0.1), t_min=0.4, t_max=0.8
+    )
+    network.save_pretrained(path)
+    tokenizer.save(str(path / "tokenizer.json"))
+    extra = {"prompt": "raw", "canvas_lengths": [64, 128], "max_prefix_tokens": 512}
+    (path / "dg_lsp.json").write_text(json.dumps(extra))
+    write_manifest(path)
+
+
+def write_manifest(path: Path) -> None:
+    """Make the manifest say what lies there."""
+    files = {
+        file.name: {"bytes": file.stat().st_size, "sha256": hashlib.sha256(file.read_bytes()).hexdigest()}
+        for file in sorted(path.iterdir())
+        if file.name != "manifest.json"
+    }
+    (path / "manifest.json").write_text(json.dumps({"files": files}))
 
 
 class GenerateNoise:
