@@ -21,23 +21,28 @@ class Settings:
 
     checkpoint: str = field(
         default="embedded",
-        metadata={"help": "the model: `embedded`, a directory, or a hub name such as google/diffusiongemma-26B-A4B-it"},
+        metadata={
+            "help": "the model: `embedded`, a directory, or a hub name such as google/diffusiongemma-26B-A4B-it"
+        },
     )
     device: str = field(
-        default="auto", metadata={"help": "where the model runs: auto, cpu, cuda, cuda:1, or an accelerate device map"}
+        default="auto",
+        metadata={"help": "where the model runs: auto, cpu, cuda, cuda:1, or an accelerate device map"},
     )
     threads: int = field(
         default=0, metadata={"help": "torch threads on the CPU; 0 takes half of the cores, but at least one"}
     )
     effort: str = field(
-        default="normal", metadata={"help": "how hard to try: low, normal or high (more lengths, draws and steps)"}
+        default="normal",
+        metadata={"help": "how hard to try: low, normal or high (more lengths, draws and steps)"},
     )
     seed: int = field(default=0, metadata={"help": "the same seed, file and machine give the same fill"})
     deadline: float = field(
         default=0.0, metadata={"help": "seconds after which the best fill so far is taken; 0 is no limit"}
     )
     prefix_bytes: int = field(
-        default=16_000, metadata={"help": "how much of the file before the gap is sent to the model, in bytes"}
+        default=16_000,
+        metadata={"help": "how much of the file before the gap is sent to the model, in bytes"},
     )
     suffix_bytes: int = field(
         default=4_000, metadata={"help": "how much of the file after the gap is sent to the model, in bytes"}
@@ -65,7 +70,7 @@ def override(settings: Settings, values: Mapping[str, Any]) -> Settings:
     Raises:
         SettingsError: an unknown name, or a value of the wrong kind or range.
     """
-    kinds = {f.name: type(f.default) for f in fields(Settings)}
+    kinds: dict[str, type] = {f.name: type(getattr(Settings(), f.name)) for f in fields(Settings)}
     changes: dict[str, Any] = {}
     for name, value in values.items():
         if name not in kinds:

@@ -61,7 +61,8 @@ MUTANTS = (
         "cancelling is ignored",
         "dg_lsp/engine/denoise.py",
         "        yield replace(\n            state.step(number),",
-        "        try:\n            yield None\n        except GeneratorExit:\n            continue\n        yield replace(\n            state.step(number),",
+        "        try:\n            yield None\n        except GeneratorExit:\n            continue\n"
+        "        yield replace(\n            state.step(number),",
         "tests/engine/test_denoise.py::test_closing_the_loop_stops_the_network",
     ),
     Mutant(
@@ -114,7 +115,9 @@ def survives(mutant: Mutant) -> str:
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "tree"
         shutil.copytree(
-            ROOT, copy, ignore=shutil.ignore_patterns(".git", ".venv", "runs", "dist", ".*_cache", "__pycache__")
+            ROOT,
+            copy,
+            ignore=shutil.ignore_patterns(".git", ".venv", "runs", "dist", ".*_cache", "__pycache__"),
         )
         file = copy / mutant.file
         text = file.read_text(encoding="utf-8")
@@ -146,7 +149,9 @@ def main() -> int:
         start = time.perf_counter()
         wrong = survives(mutant)
         failed += bool(wrong)
-        print(f"{'SURVIVED' if wrong else 'killed  '} {time.perf_counter() - start:5.1f} s  {mutant.name}  {wrong}")
+        print(
+            f"{'SURVIVED' if wrong else 'killed  '} {time.perf_counter() - start:5.1f} s  {mutant.name}  {wrong}"
+        )
     print(f"{len(chosen) - failed} passed, {failed} failed")
     return 1 if failed or not chosen else 0
 

@@ -47,7 +47,17 @@ def test_the_installed_wheel_fills_a_gap(wheel: Path, tmp_path: Path) -> None:
     place, work = tmp_path / "site", tmp_path / "work"
     work.mkdir()
     (work / "sums.py").write_text(SOURCE, encoding="utf-8")
-    install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(place), str(wheel)]
+    install = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--target",
+        str(place),
+        str(wheel),
+    ]
     subprocess.run(install, check=True)
     # The dependencies come from this environment; the package itself must come from the wheel alone.
     environment = {**os.environ, "PYTHONPATH": str(place)}

@@ -81,7 +81,9 @@ def load_checkpoint(
     digest = verify(path)
     config = _read_json(path / "config.json")
     if config.get("model_type") != "diffusion_gemma":
-        raise CheckpointError(f"{path} holds a {config.get('model_type')!r} model, not diffusion_gemma; {_AGAIN}")
+        raise CheckpointError(
+            f"{path} holds a {config.get('model_type')!r} model, not diffusion_gemma; {_AGAIN}"
+        )
     extra = _read_json(path / "dg_lsp.json") if (path / "dg_lsp.json").exists() else {}
     tokenizer = _load_tokenizer(path)
     # 3. to 5.
@@ -146,12 +148,13 @@ def verify(path: Path) -> str:
         if not file.is_file():
             raise CheckpointError(f"{file} is missing; {_AGAIN}")
         if file.stat().st_size != wanted["bytes"]:
-            raise CheckpointError(
-                f"{file} has {file.stat().st_size} bytes instead of {wanted['bytes']}: it is cut short or foreign; {_AGAIN}"
-            )
+            sizes = f"{file.stat().st_size} bytes instead of {wanted['bytes']}"
+            raise CheckpointError(f"{file} has {sizes}: it is cut short or foreign; {_AGAIN}")
         with file.open("rb") as stream:
             if hashlib.file_digest(stream, "sha256").hexdigest() != wanted["sha256"]:
-                raise CheckpointError(f"{file} does not match its sha256 in the manifest: it is damaged; {_AGAIN}")
+                raise CheckpointError(
+                    f"{file} does not match its sha256 in the manifest: it is damaged; {_AGAIN}"
+                )
     return hashlib.sha256(manifest.read_bytes()).hexdigest()
 
 
@@ -215,21 +218,25 @@ def _probe(network: Any, path: Path) -> None:
     try:
         logits = network(input_ids=tokens, decoder_input_ids=tokens).logits
     except torch.OutOfMemoryError as error:
-        raise CheckpointError(f"{path} leaves no memory on {device} to work with; try --device cpu") from error
+        raise CheckpointError(
+            f"{path} leaves no memory on {device} to work with; try --device cpu"
+        ) from error
     if not bool(torch.isfinite(logits).all()):
         raise CheckpointError(f"{path} gives logits that are no numbers: its weights are damaged; {_AGAIN}")
 
 
 def _schedule(config: Any) -> Schedule:
     sampler = config.sampler_config
-    return Schedule(
-        steps=config.max_denoising_steps,
-        t_min=config.t_min,
-        t_max=config.t_max,
-        entropy_bound=sampler["entropy_bound"] if isinstance(sampler, dict) else sampler.entropy_bound,
-        confidence=config.confidence_threshold,
-        stability=config.stability_threshold,
-    )
+    stated = {
+        "steps": config.max_denoising_steps,
+        "t_min": config.t_min,
+        "t_max": config.t_max,
+        "entropy_bound": sampler["entropy_bound"] if isinstance(sampler, dict) else sampler.entropy_bound,
+        "confidence": config.confidence_threshold,
+        "stability": config.stability_threshold,
+    }
+    # What a checkpoint leaves open is as in the released one.
+    return Schedule(**{name: value for name, value in stated.items() if value is not None})
 
 
 def _read_json(path: Path) -> dict[str, Any]:

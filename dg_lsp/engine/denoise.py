@@ -12,7 +12,7 @@ from torch import Tensor
 from transformers.cache_utils import Cache
 
 from dg_lsp.engine.canvas import Canvas
-from dg_lsp.engine.sampler import AnchoredSampler, Noise, entropies
+from dg_lsp.engine.sampler import AnchoredSampler, entropies
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,10 @@ def denoise(
         # e. It is computed even after the last step: only then are all steps alike.
         state.condition(network, logits)
         yield replace(
-            state.step(number), canvas=current, accepted=sampler.accepted_token_mask | canvas.anchored, surprise=surprise
+            state.step(number),
+            canvas=current,
+            accepted=sampler.accepted_token_mask | canvas.anchored,
+            surprise=surprise,
         )
         if bool(state.finished.all()):
             return
@@ -171,7 +174,10 @@ class _State:
 
     def step(self, number: int) -> Step:
         """The record of this state, without what only the loop knows."""
-        tokens, entropy = self.canvas.tokens.clone(), torch.zeros(self.canvas.tokens.shape, device=self.best.device)
+        tokens, entropy = (
+            self.canvas.tokens.clone(),
+            torch.zeros(self.canvas.tokens.shape, device=self.best.device),
+        )
         tokens.view(-1)[self.free] = self.best
         entropy.view(-1)[self.free] = self.entropy
         nothing = torch.empty(0)

@@ -92,11 +92,12 @@ def infill(model: Checkpoint, cache: PrefixCache, request: Infill) -> Iterator[D
         assert last is not None
         # 5. Among those that parse the surest wins.
         for found in sorted(_candidates(model, canvas, last, schedule), key=lambda c: c.score):
-            refusal = found.refusal or _fault(request, found.text)
+            text = edits.fit(request, found.text)
+            refusal = found.refusal or _fault(request, text)
             if not refusal:
                 reason: Reason = "deadline" if clock.is_over() else found.reason
                 yield Fill(
-                    text=found.text, score=found.score, steps=found.steps, searched=searched, reason=reason,
+                    text=text, score=found.score, steps=found.steps, searched=searched, reason=reason,
                     milliseconds=clock.milliseconds(),
                 )  # fmt: skip
                 return
@@ -136,7 +137,9 @@ def _lengths(
     longest = model.canvas_lengths[-1]
     if request.like is not None:
         given = min(max(len(model.encode(request.like)), 1), seam.room(longest, 1))
-        size = next((n for n in model.canvas_lengths if seam.room(n, ANCHORS) >= given and n >= plan.slots), longest)
+        size = next(
+            (n for n in model.canvas_lengths if seam.room(n, ANCHORS) >= given and n >= plan.slots), longest
+        )
         # The same length several times: the candidates then differ by their noise only.
         yield size, (Scored(given, 0.0),) * plan.finalists, 0
         return
@@ -182,10 +185,7 @@ def _fault(request: Infill, text: str) -> str:
     """Why `text` must not be shown (law 5), or an empty sentence."""
     if not text.strip():
         return "it is empty"
-    if request.kind == "rest_of_line" and ("\n" in text or "\r" in text):
-        return "it runs over the end of the line"
-    fitted = edits.fit(request, text)
-    faults = syntax.faults(request.language, request.kind, request.prefix, fitted, request.suffix)
+    faults = syntax.faults(request.language, request.kind, request.prefix, text, request.suffix)
     return f"it would add a syntax error, {faults[0].message}" if faults else ""
 
 

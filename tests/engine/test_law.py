@@ -52,7 +52,9 @@ def reference(
     if bool(canvases[0].anchored.any()):
         assert len(canvases) == 1, "generate takes a starting canvas for the first one only"
         torch.manual_seed(seed + 1000)
-        start = torch.where(canvases[0].anchored, canvases[0].tokens, torch.randint(0, VOCABULARY, (1, CANVAS)))
+        start = torch.where(
+            canvases[0].anchored, canvases[0].tokens, torch.randint(0, VOCABULARY, (1, CANVAS))
+        )
         extra["decoder_input_ids"] = start
     processor = LogitsProcessorList([OneHot(canvases, len(prompt))])
     torch.manual_seed(seed)

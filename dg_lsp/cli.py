@@ -1,0 +1,247 @@
+"""The command line: one short function for each subcommand. Each imports what it needs, so `--help` is quick.
+
+Exit codes: 0 filled, 1 nothing offered (the reason is printed), 2 usage or bad input, 130 interrupted.
+"""
+
+import argparse
+import importlib
+import io
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import dg_lsp
+from dg_lsp.options import UsageError, add_settings
+
+if TYPE_CHECKING:
+    from dg_lsp.host.base import Outcome
+    from dg_lsp.text.document import Document
+    from dg_lsp.text.gaps import Gap
+    from dg_lsp.text.messages import Draft
+
+_TARGET = (
+    "where the gap is: FILE:LINE or FILE:LINE:COLUMN, counted from 1 and in characters; without a column, "
+    "the end of the line. FILE::name means the body of a function, as in shop.py::Cart.total"
+)
+_EXIT = (
+    "Exit codes: 0 filled, 1 nothing offered (the reason is printed), 2 usage or bad input, 130 interrupted."
+)
+# These bring their own options; their modules are imported only when they run.
+_OWN_OPTIONS = {
+    "train": ("dg_lsp.engine.train", "train a checkpoint by the recipe of the embedded one"),
+    "bench": ("dg_lsp.bench", "make holes in real files, fill them, and report how well and how fast"),
+    "doctor": ("dg_lsp.doctor", "check this installation and say what mends it"),
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run `dg-lsp` with `argv` (else with the process's arguments) and return the exit code."""
+    _speak_utf8()
+    arguments, rest = _parser().parse_known_args(argv)
+    try:
+        code = _run(arguments, rest)
+        sys.stdout.flush()
+        return code
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # The reader has gone; without this the interpreter would complain about it at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except ImportError as error:
+        if (error.name or "").startswith("dg_lsp"):
+            raise
+        return _error(f"{error}; run dg-lsp doctor, which says what mends it")
+    except Exception as error:
+        if not isinstance(error, _faults_of_the_world()):
+            raise
+        return _error(str(error))
+
+
+def _run(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
+    if arguments.command in _OWN_OPTIONS:
+        module, sentence = _OWN_OPTIONS[arguments.command]
+        work = importlib.import_module(module)
+        description = f"{sentence[0].upper()}{sentence[1:]}."
+        parser = argparse.ArgumentParser(prog=f"dg-lsp {arguments.command}", description=description)
+        work.add_arguments(parser)
+        return int(work.run(parser.parse_args(rest)))
+    if rest:
+        return _error(f"unknown argument {rest[0]!r}; see dg-lsp {arguments.command} --help")
+    return int(arguments.run(arguments))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="dg-lsp",
+        description="Fill gaps in code with a diffusion language model. Begin with: dg-lsp demo",
+        epilog=_EXIT,
+    )
+    parser.add_argument("--version", action="version", version=f"dg-lsp {dg_lsp.__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    fill = _add(
+        commands, _fill, "fill one gap of a file and print the change as a diff", " shop.py:42 --write"
+    )
+    fill.add_argument("--write", action="store_true", help="change the file, unless it has changed meanwhile")
+    fill.add_argument(
+        "--json", action="store_true", help="print the result as one JSON object instead of the diff"
+    )
+    trace = _add(
+        commands, _trace, "show step by step how one gap settles", " shop.py::Cart.total --html trace.html"
+    )
+    trace.add_argument("--html", metavar="FILE", help="also write the steps to one HTML page")
+    for command in (fill, trace):
+        command.add_argument("target", metavar="TARGET", help=_TARGET)
+        command.add_argument(
+            "--kind",
+            choices=("function_body", "rest_of_line"),
+            help="what to fill (default: the body in an unwritten function, elsewhere the rest of the line)",
+        )
+    _add(commands, _demo, "fill an unwritten function of a small file and show how it settles", "")
+    for name, (_, sentence) in _OWN_OPTIONS.items():
+        commands.add_parser(name, help=sentence, add_help=False)
+    return parser
+
+
+def _add(
+    commands: Any, run: Callable[[argparse.Namespace], int], sentence: str, example: str
+) -> argparse.ArgumentParser:
+    """A subcommand with the options of all that fill."""
+    name = run.__name__.strip("_")
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name,
+        help=sentence,
+        description=f"{sentence[0].upper()}{sentence[1:]}. Example: dg-lsp {name}{example}",
+        epilog=_EXIT,
+    )
+    add_settings(parser)
+    parser.set_defaults(run=run)
+    return parser
+
+
+def _fill(arguments: argparse.Namespace) -> int:
+    from dg_lsp.target import locate, parse_target, replace_file
+    from dg_lsp.text.edits import apply_edit
+
+    target = parse_target(arguments.target)
+    document, gap = locate(target, arguments.kind)
+    outcome, _ = _settle(document, gap, arguments, lambda _: None)
+    diff = _diff(document, outcome, str(target.path))
+    if arguments.write and outcome.edit is not None:
+        replace_file(target.path, document.data, apply_edit(document, outcome.edit).data)
+    print(_as_json(str(target.path), outcome, diff) if arguments.json else diff, end="")
+    return _report(outcome)
+
+
+def _trace(arguments: argparse.Namespace) -> int:
+    from pathlib import Path
+
+    from dg_lsp.target import locate, parse_target
+    from dg_lsp.text.page import page
+
+    target = parse_target(arguments.target)
+    document, gap = locate(target, arguments.kind)
+    screen = _screen(document, gap)
+    outcome, _ = _settle(document, gap, arguments, screen.show)
+    screen.close()
+    print(_diff(document, outcome, str(target.path)), end="")
+    if arguments.html:
+        title = f"How {arguments.target} settled in {outcome.fill.milliseconds / 1000:.2f} s"
+        Path(arguments.html).write_text(page(screen.drafts, screen.context, title), encoding="utf-8")
+    return _report(outcome)
+
+
+def _demo(arguments: argparse.Namespace) -> int:
+    import tempfile
+    from importlib import resources
+    from pathlib import Path
+
+    from dg_lsp.target import Target, locate
+
+    source = (resources.files("dg_lsp") / "demo" / "word_statistics.py").read_bytes()
+    with tempfile.TemporaryDirectory(prefix="dg-lsp-demo-") as folder:
+        path = Path(folder) / "word_statistics.py"
+        path.write_bytes(source)
+        document, gap = locate(Target(path, name="longest_word"))
+    print("The body of longest_word() is missing; the model settles it from both sides:\n", flush=True)
+    screen = _screen(document, gap)
+    outcome, loaded = _settle(document, gap, arguments, screen.show)
+    screen.close()
+    print("\n" + _diff(document, outcome, path.name), end="")
+    code = _report(outcome)
+    done = "answered" if code else "filled"
+    print(f"\nmodel loaded in {loaded:.1f} s, gap {done} in {outcome.fill.milliseconds / 1000:.2f} s")
+    print("Next, with a file of your own: dg-lsp fill FILE::function")
+    return code
+
+
+def _settle(
+    document: "Document", gap: "Gap", arguments: argparse.Namespace, show: Callable[["Draft"], None]
+) -> tuple["Outcome", float]:
+    from dg_lsp.filling import fill_alone
+    from dg_lsp.options import settings_of
+
+    def tell(doing: str) -> None:
+        print(f"dg-lsp: {doing}", file=sys.stderr, flush=True)
+
+    return fill_alone(document, gap, settings_of(arguments), show, tell)
+
+
+def _screen(document: "Document", gap: "Gap") -> Any:
+    from dg_lsp.screen import Screen
+
+    before = document.data[: gap.start].decode("utf-8") + gap.lead
+    return Screen(sys.stdout, (before, gap.tail + document.data[gap.end :].decode("utf-8")))
+
+
+def _diff(document: "Document", outcome: "Outcome", path: str) -> str:
+    from dg_lsp.text.edits import apply_edit, unified_diff
+
+    return unified_diff(document, apply_edit(document, outcome.edit), path) if outcome.edit else ""
+
+
+def _as_json(path: str, outcome: "Outcome", diff: str) -> str:
+    from dataclasses import asdict
+
+    edit = asdict(outcome.edit) if outcome.edit else None
+    result = {"path": path, "edit": edit, "why": outcome.why, "fill": asdict(outcome.fill), "diff": diff}
+    return json.dumps(result, ensure_ascii=False) + "\n"
+
+
+def _report(outcome: "Outcome") -> int:
+    """The status line to stderr, and the exit code."""
+    fill = outcome.fill
+    if outcome.edit is None:
+        print(
+            f"dg-lsp: nothing offered after {fill.milliseconds / 1000:.2f} s: {outcome.why}", file=sys.stderr
+        )
+        return 1
+    ends = {"stable": "it had settled", "steps": "the steps were used up", "deadline": "the deadline passed"}
+    work = f"{fill.steps} steps after {fill.searched} of length search; stopped because {ends[fill.reason]}"
+    print(f"dg-lsp: filled in {fill.milliseconds / 1000:.2f} s, {work}", file=sys.stderr)
+    return 0
+
+
+def _faults_of_the_world() -> tuple[type[BaseException], ...]:
+    from dg_lsp.host.base import EngineError
+    from dg_lsp.settings import SettingsError
+    from dg_lsp.text.document import DocumentError
+    from dg_lsp.text.gaps import NoGap
+    from dg_lsp.text.language import UnknownLanguage
+
+    return (EngineError, SettingsError, UsageError, DocumentError, NoGap, UnknownLanguage, OSError)
+
+
+def _error(message: str) -> int:
+    sys.stdout.flush()
+    print(f"dg-lsp: error: {message}", file=sys.stderr)
+    return 2
+
+
+def _speak_utf8() -> None:
+    """Let no character of a file end the program where a terminal cannot show it."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding=stream.encoding if stream.isatty() else "utf-8", errors="replace")

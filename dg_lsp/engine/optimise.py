@@ -1,0 +1,85 @@
+"""The optimiser of the embedded checkpoint: fp32 masters of bf16 weights, Muon for matrices, AdamW for the rest.
+
+Knows parameters and gradients; no data, no loss, no clock.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+
+class Optimiser:
+    """Keeps an fp32 master of each weight, steps the masters and copies them back to the bf16 weights.
+
+    A stack of experts [experts, out, in] is stepped as so many matrices. Muon (Jordan 2024) orthogonalises the
+    update of hidden matrices, with the step's size matched to AdamW's; embeddings, norms and routers take AdamW.
+    """
+
+    def __init__(self, named: Iterable[tuple[str, nn.Parameter]], rates: tuple[float, float], muon: str) -> None:
+        """rates: peak learning rates of Muon and of AdamW. muon: "on", or "off" for AdamW alone."""
+        self._weights = [(name, w) for name, w in named if "vision" not in name]
+        self._pairs = [pair for name, weight in self._weights for pair in _views(name, weight)]
+        self._named = dict(self._weights)
+        hidden = [m for name, m, _ in self._pairs if muon == "on" and _is_hidden(name, m)]
+        chosen = set(map(id, hidden))
+        rest = [m for _, m, _ in self._pairs if id(m) not in chosen]
+        adam = torch.optim.AdamW(rest, lr=rates[1], betas=(0.9, 0.95), weight_decay=0.0, fused=True)
+        self._parts: list[torch.optim.Optimizer] = [adam]
+        if hidden:
+            self._parts.append(
+                torch.optim.Muon(hidden, lr=rates[0], weight_decay=0.01, adjust_lr_fn="match_rms_adamw")
+            )
+        self._peaks = [rates[1], rates[0]]
+
+    def step(self, share: float) -> float:
+        """One update at `share` of the peak rates, from the weights' gradients; returns the gradients' norm.
+
+        The norm is clipped at 1. The gradients are cleared.
+        """
+        gradients = [w.grad for _, w in self._weights if w.grad is not None]
+        norm = torch.nn.utils.get_total_norm(gradients)
+        scale = float(min(1.0, 1.0 / (float(norm) + 1e-6)))
+        for name, master, number in self._pairs:
+            grad = self._at(name, number, "grad")
+            master.grad = None if grad is None else grad.float() * scale
+        for part, peak in zip(self._parts, self._peaks, strict=False):
+            for group in part.param_groups:
+                group["lr"] = peak * share
+            part.step()
+        with torch.no_grad():
+            for name, master, number in self._pairs:
+                self._at(name, number, "data").copy_(master)
+        for _, weight in self._weights:
+            weight.grad = None
+        return float(norm)
+
+    def state(self) -> dict[str, Any]:
+        """What `restore` needs."""
+        return {"masters": [m.detach() for _, m, _ in self._pairs], "parts": [p.state_dict() for p in self._parts]}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from `state`; the weights are set, too."""
+        with torch.no_grad():
+            for (name, master, number), stored in zip(self._pairs, state["masters"], strict=True):
+                master.copy_(stored)
+                self._at(name, number, "data").copy_(stored)
+        for part, stored in zip(self._parts, state["parts"], strict=True):
+            part.load_state_dict(stored)
+
+    def _at(self, name: str, number: int | None, what: str) -> Any:
+        whole: Tensor | None = getattr(self._named[name], what)
+        return whole if number is None or whole is None else whole[number]
+
+
+def _views(name: str, weight: nn.Parameter) -> Iterator[tuple[str, nn.Parameter, int | None]]:
+    if weight.ndim == 3:
+        for number, matrix in enumerate(weight.detach()):
+            yield name, nn.Parameter(matrix.float().clone()), number
+    else:
+        yield name, nn.Parameter(weight.detach().float().clone()), None
+
+
+def _is_hidden(name: str, master: Tensor) -> bool:
+    return master.ndim == 2 and "embed" not in name and "lm_head" not in name and "router" not in name

@@ -1,0 +1,59 @@
+"""The embedded tokenizer: byte-level BPE whose tokens never cross a line end. Knows text, no networks.
+
+Because each line end is a token of its own, the tokens of a file are those of its lines one after another,
+and a cut at a line start never changes a token.
+"""
+
+from collections.abc import Iterable
+
+from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+
+SIZE = 4096
+
+# The control characters keep a file that mentions "<eos>" from being read as if it ended there.
+SPECIAL = ("\x02<pad>\x03", "\x02<eos>\x03", "\x02<bos>\x03", "\x02<unk>\x03")
+
+# What may become one token. The order matters: the first alternative that fits is taken.
+_PIECES = "|".join(
+    (
+        r"\r|\n",  # each line end alone
+        r"[ \t]{2,}|\t",  # indentation and alignment, whole runs
+        r" ?_*(?:\p{Lu}+(?!\p{Ll})|\p{Lu}?\p{Ll}+|\p{L})\p{M}*",  # a word of a name: snake_case and CamelCase split
+        r" ?\p{N}{1,3}",  # digits in short groups
+        r" ?_+",
+        r" ?[^\s\p{L}\p{N}_]+",  # operators and brackets
+        r"\s",
+    )
+)
+
+
+def train_tokenizer(texts: Iterable[str], size: int = SIZE) -> Tokenizer:
+    """A tokenizer of `size` tokens for text like `texts`.
+
+    The ids 0 to 3 are pad, eos, bos and one that is never used; then come the 256 bytes, so that every text can be
+    written, then the merges (Sennrich, Haddow and Birch 2016, on bytes).
+    """
+    assert size >= len(SPECIAL) + 256
+    tokenizer = Tokenizer(models.BPE())
+    # No normaliser and no post-processor: encode gives back exactly what it was given, and adds nothing.
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(_PIECES), behavior="isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=size,
+        special_tokens=list(SPECIAL),
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        max_token_length=24,
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    return tokenizer
+
+
+def pieces(tokenizer: Tokenizer, text: str) -> list[tuple[int, int]]:
+    """The spans of `text`, in characters, that tokens do not cross."""
+    return [span for _, span in tokenizer.pre_tokenizer.pre_tokenize_str(text)]

@@ -1,0 +1,32 @@
+"""The settings as options of a command line, for every subcommand that works with a checkpoint.
+
+Knows argparse and the settings.
+"""
+
+import argparse
+
+from dg_lsp.settings import Settings, from_environment, help_of, override
+
+
+class UsageError(ValueError):
+    """What the command line asks for cannot be done; the message says the mend."""
+
+
+_NAMES = ("checkpoint", "device", "effort", "seed", "deadline", "threads")
+
+
+def add_settings(parser: argparse.ArgumentParser) -> None:
+    """Give `parser` an option for each setting that a command line has; what is not given is None."""
+    for name in _NAMES:
+        default, variable = getattr(Settings(), name), f"DG_LSP_{name.upper()}"
+        sentence = f"{help_of(name)} (default: {default}, or what {variable} says)"
+        parser.add_argument(f"--{name}", metavar="VALUE", help=sentence)
+
+
+def settings_of(arguments: argparse.Namespace) -> Settings:
+    """The settings: defaults, changed by the environment, changed by the options.
+
+    Raises:
+        SettingsError: a value cannot be used.
+    """
+    return override(from_environment(), {n: getattr(arguments, n) for n in _NAMES if hasattr(arguments, n)})

@@ -1,0 +1,129 @@
+"""Scores of filled holes, and the report that they make: as data, and as a table.
+
+Knows no engine and no document; a report says what is needed to read its numbers and to repeat them.
+"""
+
+import hashlib
+import math
+import os
+import platform
+import shlex
+import statistics
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import dg_lsp
+from dg_lsp.settings import Settings
+
+METHODS = {
+    "given": "the model, told the true length in tokens",
+    "searched": "the model, searching the length itself",
+    "copy": "copy the nearest like text above",
+    "ngram": "4-grams with back-off, counted in the same file outside the hole",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """One case by one method. `similarity` is difflib's ratio; `passed` is None where no test ran.
+
+    `offered` means that there is an edit and it is not a stub; `parses`, that it also adds no syntax error.
+    """
+
+    case: str
+    kind: str
+    method: str
+    truth: str
+    text: str
+    filled: str
+    exact: bool
+    similarity: float
+    offered: bool
+    parses: bool
+    seconds: float
+    steps: int = 0
+    searched: int = 0
+    why: str = ""
+    passed: bool | None = None
+
+
+def make_report(scores: Sequence[Score], settings: Settings) -> dict[str, Any]:
+    """All that is needed to read the numbers and to repeat them."""
+    groups: dict[tuple[str, str], list[Score]] = {}
+    for score in scores:
+        groups.setdefault((score.kind, score.method), []).append(score)
+    ordered = sorted(groups.items(), key=lambda item: (item[0][0], list(METHODS).index(item[0][1])))
+    return {
+        "dg_lsp": dg_lsp.__version__,
+        "command": shlex.join(["dg-lsp", *sys.argv[1:]]),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": f"{platform.platform()}, Python {platform.python_version()}, {os.cpu_count()} cores",
+        "load": list(os.getloadavg()) if hasattr(os, "getloadavg") else [],
+        "settings": asdict(settings),
+        "checkpoint_sha256": _digest(settings.checkpoint),
+        "results": [{"kind": kind, "method": method, **_summary(group)} for (kind, method), group in ordered],
+        "cases": [{k: v for k, v in asdict(score).items() if k != "filled"} for score in scores],
+    }
+
+
+def _summary(scores: Sequence[Score]) -> dict[str, Any]:
+    def share(values: Sequence[float]) -> float:
+        return round(statistics.fmean(values), 4)
+
+    seconds = sorted(s.seconds for s in scores)
+    tested = [s.passed for s in scores if s.passed is not None]
+    return {
+        "cases": len(scores),
+        "exact": share([s.exact for s in scores]),
+        "similarity": share([s.similarity for s in scores]),
+        "parses": share([s.parses for s in scores]),
+        "offered": share([s.offered for s in scores]),
+        "steps": share([s.steps for s in scores]),
+        "searched": share([s.searched for s in scores]),
+        "p50": round(statistics.median(seconds), 4),
+        # The nearest rank: the least value that 95 % of the cases do not pass.
+        "p95": round(seconds[math.ceil(0.95 * len(seconds)) - 1], 4),
+        "pass@1": share(tested) if tested else None,
+    }
+
+
+def as_text(report: dict[str, Any]) -> str:
+    """The table and how to read it."""
+    shares = ("exact", "similarity", "parses", "offered", "steps", "searched")
+    forms = {"cases": "d", **dict.fromkeys(shares, ".2f"), "p50": ".3f", "p95": ".3f", "pass@1": ".2f"}
+    rows = [("kind", "method", *forms)]
+    for result in report["results"]:
+        values = ("" if result[name] is None else format(result[name], form) for name, form in forms.items())
+        rows.append((result["kind"], result["method"], *values))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        cells = [
+            c.ljust(w) if n < 2 else c.rjust(w) for n, (c, w) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  ".join(cells).rstrip())
+    used = [name for name in METHODS if name in {result["method"] for result in report["results"]}]
+    notes = [f"{name}: {METHODS[name]}" for name in used]
+    notes.append(
+        "exact, parses, offered: shares of all cases; similarity: difflib's ratio; p50, p95: seconds"
+    )
+    load = ", ".join(f"{value:.1f}" for value in report["load"])
+    notes.append(f"{report['machine']}; load {load}; {report['date']}; {report['command']}")
+    if report["files_skipped"]:
+        notes.append(
+            f"{len(report['files_skipped'])} files were skipped, such as {report['files_skipped'][0]}"
+        )
+    return "\n".join([*lines, "", *notes])
+
+
+def _digest(checkpoint: str) -> str:
+    """The sha256 of the checkpoint's manifest; empty where there is none."""
+    folder = (
+        Path(dg_lsp.__file__).parent / "engine" / "embedded" if checkpoint == "embedded" else Path(checkpoint)
+    )
+    manifest = folder / "manifest.json"
+    return hashlib.sha256(manifest.read_bytes()).hexdigest() if manifest.is_file() else ""

@@ -1,0 +1,127 @@
+"""A fill as an Edit of its document: fitted to line ends, indentation and what stands behind the gap.
+
+Knows gaps and syntax; never touches a byte outside the gap. Knows no model and no editor.
+"""
+
+import difflib
+import re
+from dataclasses import dataclass
+
+from dg_lsp.text import syntax
+from dg_lsp.text.document import Document
+from dg_lsp.text.gaps import Gap
+from dg_lsp.text.lexical import logical_lines, width
+from dg_lsp.text.messages import Infill
+
+_LINE_END = re.compile(r"\r\n|\n|\r")
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Replace the bytes [start, end) by `text`."""
+
+    start: int
+    end: int
+    text: str
+
+
+def make_edit(document: Document, gap: Gap, text: str) -> Edit:
+    """The edit that puts `text` into `gap`: the gap's lead, the fitted text, the gap's tail."""
+    request = Infill(
+        prefix=document.data[: gap.start].decode("utf-8") + gap.lead,
+        suffix=gap.tail + document.data[gap.end :].decode("utf-8"),
+        language=document.language,
+        kind=gap.kind,
+        indent=gap.indent,
+    )
+    return Edit(gap.start, gap.end, gap.lead + fit(request, text) + gap.tail)
+
+
+def fit(request: Infill, text: str) -> str:
+    """`text` as it may stand between the prefix and the suffix of `request`.
+
+    1. What cannot be text is replaced, line ends become the file's.  2. A line is one line; a body begins
+    with text and ends where its indentation ends.  3. What repeats the suffix goes.  4. So does white space
+    at the end, unless the line goes on behind it.
+    """
+    # 1. A lone surrogate has no bytes.
+    text = text.encode("utf-8", "replace").decode("utf-8")
+    first = _LINE_END.search(request.prefix) or _LINE_END.search(request.suffix)
+    newline = first[0] if first else "\n"
+    # 2. In the middle of a line the fill's own line ends nothing.
+    if request.kind == "rest_of_line":
+        text = _LINE_END.split(text, maxsplit=1)[0]
+    else:
+        text = re.sub(r"^(?:[ \t\f]*(?:\r\n|\n|\r))*[ \t\f]*", "", text)
+        text = _LINE_END.sub(newline, _within(text, request.indent))
+        text = _without_repeated_lines(text, request.suffix)
+    # 3.
+    rest = _LINE_END.split(request.suffix, maxsplit=1)[0]
+    if rest.strip():
+        return _without_repeated_rest(request, text, rest)
+    # 4.
+    return text.rstrip()
+
+
+def apply_edit(document: Document, edit: Edit) -> Document:
+    """The document after `edit`, one version on; every byte outside [start, end) is as it was."""
+    data = document.data[: edit.start] + edit.text.encode("utf-8") + document.data[edit.end :]
+    return Document(document.uri, document.language, document.version + 1, data)
+
+
+def unified_diff(old: Document, new: Document, path: str) -> str:
+    """The change from `old` to `new` as `git apply` and `patch` take it; empty where there is none."""
+    # Git ends the name by a tab where it holds a space.
+    name = path + ("\t" if " " in path else "")
+    lines = difflib.unified_diff(_lines(old.text), _lines(new.text), f"a/{name}", f"b/{name}")
+    marked = (line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+    return "".join(marked)
+
+
+def _within(text: str, indent: str) -> str:
+    """`text` up to its first line that stands less deep than `indent`; lines inside a string do not count."""
+    data = text.encode("utf-8")
+    wanted = width(indent.encode("utf-8"))
+    end = 0
+    for line in logical_lines(data, 0, len(data)):
+        if line.start > 0 and line.width < wanted and not (line.comment and line.width):
+            return data[:end].decode("utf-8")
+        end = line.end
+    return text
+
+
+def _without_repeated_lines(text: str, suffix: str) -> str:
+    """`text` without last lines that are also the suffix's first ones."""
+    lines = text.splitlines(keepends=True)
+    following = [line.rstrip() for line in suffix.split("\n")[1:41]]
+    while following and not following[0]:
+        del following[0]
+    for count in range(min(len(lines) - 1, len(following)), 0, -1):
+        tail = [line.rstrip() for line in lines[-count:]]
+        if tail == following[:count] and any(len(line.strip()) > 1 for line in tail):
+            return "".join(lines[:-count]).rstrip()
+    return text
+
+
+def _without_repeated_rest(request: Infill, text: str, rest: str) -> str:
+    """`text` without the full rest of the line at its end, where that is a repetition and no coincidence."""
+    bare, wanted = text.rstrip(), rest.strip()
+    if not bare.endswith(wanted):
+        return text
+    short = bare[: len(bare) - len(wanted)]
+    if _faulty(request, short):
+        return text
+    # A bracket or two may well stand twice; then the grammar decides.
+    long = len(wanted) >= 4 and any(c.isalnum() for c in wanted)
+    return short if long or _faulty(request, text) else text
+
+
+def _faulty(request: Infill, text: str) -> bool:
+    return bool(syntax.faults(request.language, request.kind, request.prefix, text, request.suffix))
+
+
+def _lines(text: str) -> list[str]:
+    """Lines as git sees them: they end at LF only."""
+    parts = [part + "\n" for part in text.split("\n")]
+    parts[-1] = parts[-1][:-1]
+    return parts if parts[-1] else parts[:-1]

@@ -1,0 +1,107 @@
+"""The text round a gap with a neutral filler in it: what a fill is compared with, and as free of errors as can be.
+
+Knows repairs, and what a cut at either end of a text may have taken away; knows no fill.
+"""
+
+from dataclasses import dataclass
+
+from tree_sitter import Tree
+
+from dg_lsp.text.language import Language
+from dg_lsp.text.lexical import closers, state_at, window
+from dg_lsp.text.repair import cost_of, insertions
+
+# What may have stood before a text whose beginning was cut off: a block, a string, a bracket, several.
+LEADS = (b"", b"if 1:\n", b'"""\n', b"'''\n", b"(\n", b"[\n", b"{\n", b"if 1:\n ((\n", b"if 1:\n {(\n")
+# A longer text that is broken elsewhere is searched only round its gap.
+SEARCHED = 50_000
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """before + fill + after as bytes, and its tree."""
+
+    before: bytes
+    fill: bytes
+    after: bytes
+    tree: Tree
+
+    @property
+    def data(self) -> bytes:
+        """The whole text."""
+        return self.before + self.fill + self.after
+
+    @property
+    def end(self) -> int:
+        """Where the fill ends."""
+        return len(self.before) + len(self.fill)
+
+    @property
+    def clean(self) -> bool:
+        """Whether the tree has no error."""
+        return not self.tree.root_node.has_error
+
+    def filled(self, language: Language, fill: bytes) -> "Text":
+        """The same text with another fill, parsed incrementally."""
+        tree = language.reparse(self.tree, self.data, (len(self.before), self.end), fill)
+        return Text(self.before, fill, self.after, tree)
+
+
+def neutral_text(language: Language, kind: str, before: bytes, after: bytes) -> Text:
+    """before + filler + after, or the part of it round the gap that parses cleanly, or the best there is.
+
+    1. The whole with the kind's placeholder.  2. The top-level item round the gap, any filler.
+    3. The whole with any filler.  4. The whole with what cuts at its ends may have taken.
+    """
+    # 1. Nearly every body ends here.
+    whole = _placed(language, kind, before, after)
+    if whole.clean:
+        return whole
+    # 2. Damage elsewhere in the file must not drown the comparison.
+    start, stop = window(whole.data, len(before))
+    behind = len(whole.data) - stop
+    part = whole
+    if start <= len(before) and behind <= len(after):
+        part = _searched(language, kind, before[start:], after[: len(after) - behind])
+    # 3. The item may have been found wrongly, for a string can look like a def.
+    if not part.clean and len(whole.data) <= SEARCHED:
+        part = _searched(language, kind, before, after)
+    # 4. What an engine sees of a file is cut at both ends.
+    return part if part.clean else _completed(language, kind, part)
+
+
+def _placed(language: Language, kind: str, before: bytes, after: bytes) -> Text:
+    filler = language.placeholder(kind).encode()
+    return Text(before, filler, after, language.parse(before + filler + after))
+
+
+def _searched(language: Language, kind: str, before: bytes, after: bytes) -> Text:
+    """The text with the filler that parses best; a body has one filler, a line may want brackets closed."""
+    best = _placed(language, kind, before, after)
+    if kind != "rest_of_line" or best.clean:
+        return best
+    data = before + after
+    state = state_at(data, len(before), window(data, len(before))[0])
+    first, lowest = best, cost_of(best.tree)
+    for text in (b"", *insertions(data, len(before), state)):
+        candidate = first.filled(language, text)
+        cost = cost_of(candidate.tree)
+        if cost < lowest:
+            best, lowest = candidate, cost
+        if cost == 0:
+            break
+    return best
+
+
+def _completed(language: Language, kind: str, broken: Text) -> Text:
+    """`broken` with an opening before it and what closes it behind it, where that parses cleanly."""
+    if len(broken.data) > SEARCHED:
+        return broken
+    for lead in LEADS:
+        data = lead + broken.data
+        state = state_at(data, len(data), 0)
+        trail = state.string + closers(state.brackets)
+        text = _searched(language, kind, lead + broken.before, broken.after + trail)
+        if text.clean:
+            return text
+    return broken

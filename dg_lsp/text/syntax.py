@@ -1,0 +1,213 @@
+"""Which syntax errors a fill would add: the text with the fill against the same text with a neutral filler.
+
+Knows the grammar and, for Python, `ast`; never changes a text and never raises on a strange one.
+"""
+
+import ast
+import re
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tree_sitter import Node
+
+from dg_lsp.text.functions import Function, functions_of
+from dg_lsp.text.language import Language, load_language
+from dg_lsp.text.lexical import line_end, line_start, window
+from dg_lsp.text.neutral import Text, neutral_text
+
+if TYPE_CHECKING:  # edits calls this module, so it cannot be imported back
+    from dg_lsp.text.document import Document
+    from dg_lsp.text.edits import Edit
+    from dg_lsp.text.gaps import Gap
+
+# What nests deeper than this makes a parser's own stack the limit; no real body comes near it.
+DEEPEST = 90
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A syntax error that a fill adds: a half-open byte span inside the fill, and a sentence for the user."""
+
+    start: int
+    end: int
+    message: str
+
+
+def faults(language: str, kind: str, before: str, fill: str, after: str) -> tuple[Fault, ...]:
+    """The syntax errors of before + fill + after that a neutral filler of the gap's kind does not have.
+
+    1. Parse both.  2. Errors that are new and touch the fill or come after it are faults.
+    3. A body must end where its gap ends.  4. For Python, what the grammar lets pass `ast` may refuse.
+
+    Never raises on a strange text: what is nested too deep to be checked is a fault.
+    """
+    parts = (_bytes(before), _bytes(fill), _bytes(after))
+    return _faults(load_language(language), kind, parts)
+
+
+def faults_of_edit(document: "Document", gap: "Gap", edit: "Edit") -> tuple[Fault, ...]:
+    """The same for a whole document: the syntax errors that `edit`, made for `gap`, would add to it.
+
+    Spans count from the beginning of the fill, behind the gap's lead.
+    """
+    inner = edit.text.removeprefix(gap.lead)
+    fill = inner.removesuffix(gap.tail) if gap.tail else inner
+    before = document.data[: edit.start] + _bytes(gap.lead)
+    after = _bytes(gap.tail) + document.data[edit.end :]
+    return _faults(load_language(document.language), gap.kind, (before, _bytes(fill), after))
+
+
+def _faults(language: Language, kind: str, parts: tuple[bytes, bytes, bytes]) -> tuple[Fault, ...]:
+    before, fill, after = parts
+    if b"\0" in fill:
+        at = fill.index(b"\0")
+        return (_fault(fill, at, at + 1, "a null byte"),)
+    if _depth(fill) > DEEPEST:
+        return (_fault(fill, 0, len(fill), "too deep nesting"),)
+    # 1. The neutral text may be a part of the whole, or have more at its ends: what makes it parse.
+    neutral = neutral_text(language, kind, before, after)
+    filled = neutral.filled(language, fill)
+    # 2. to 4. The first check that finds something has said enough.
+    found = _new_errors(neutral, filled)
+    if not found and kind == "function_body":
+        found = _escape(language, neutral, filled)
+    if not found and language.name == "python":
+        found = _refused(language, neutral, filled)
+    return found
+
+
+def _new_errors(neutral: Text, filled: Text) -> tuple[Fault, ...]:
+    """ERROR and MISSING nodes of `filled` that touch or follow the fill and that `neutral` has not."""
+    old, all_new = _errors(neutral.tree.root_node), _errors(filled.tree.root_node)
+    # In a text that stays broken the ends of errors move with every byte; then only their number tells.
+    if old and len(all_new) <= len(old):
+        return ()
+    known = {_key(neutral, node) for node in old}
+    start = len(filled.before)
+    new = [n for n in all_new if n.end_byte >= start and _key(filled, n) not in known]
+    found = []
+    for node in sorted(new, key=lambda n: (n.start_byte, n.end_byte)):
+        first = min(max(node.start_byte - start, 0), len(filled.fill))
+        last = min(max(node.end_byte - start, first), len(filled.fill))
+        found.append(_fault(filled.fill, first, last, _name(node, filled)))
+    return tuple(found)
+
+
+def _key(text: Text, node: Node) -> tuple[str, bool, int, int]:
+    """What makes an error of two texts the same: its ends, behind the fill counted from the text's end."""
+    start, end = (
+        at if at < len(text.before) else at - len(text.data) - 1 for at in (node.start_byte, node.end_byte)
+    )
+    return node.type, node.is_missing, start, end
+
+
+def _errors(root: Node) -> list[Node]:
+    found, stack = [], [root]
+    while stack:
+        node = stack.pop()
+        if node.is_error or node.is_missing:
+            found.append(node)
+        if node.has_error:
+            stack.extend(node.children)
+    return found
+
+
+def _name(node: Node, filled: Text) -> str:
+    if node.is_missing:
+        return f"a missing `{node.type}`"
+    if node.start_byte >= filled.end:
+        return "an end that does not fit what follows"
+    text = (node.text or b"").split(b"\n")[0].strip().decode("utf-8", "replace")
+    return f"unexpected `{text[:20]}{'…' if len(text) > 20 else ''}`" if text else "an unexpected end"
+
+
+def _escape(language: Language, neutral: Text, filled: Text) -> tuple[Fault, ...]:
+    """A fault where the function that holds the gap does not end where the fill ends."""
+    function = _around(language, neutral)
+    if function is None:
+        return ()
+    length = len(filled.fill)
+    same = [f for f in _functions(language, filled) if f.header.define == function.header.define]
+    if not same:
+        return (_fault(filled.fill, 0, length, "its function no longer being one"),)
+    end = same[0].end
+    wanted = len(filled.before) + len(filled.fill.rstrip())
+    if end < wanted:
+        at = end - len(filled.before)
+        at += len(filled.fill[max(at, 0) :]) - len(filled.fill[max(at, 0) :].lstrip()) if at >= 0 else -at
+        return (_fault(filled.fill, at, length, "text outside of the function"),)
+    rest = line_end(filled.data, filled.end)
+    if end > rest:
+        return (_fault(filled.fill, length, length, "an end that takes in what follows"),)
+    return ()
+
+
+def _functions(language: Language, text: Text) -> tuple[Function, ...]:
+    return functions_of(language, text.tree.root_node, text.data)
+
+
+def _around(language: Language, text: Text) -> Function | None:
+    """The innermost function that holds the fill."""
+    at = len(text.before)
+    holds = [f for f in _functions(language, text) if f.header.colon <= at <= f.end]
+    return max(holds, key=lambda f: f.header.define, default=None)
+
+
+def _refused(language: Language, neutral: Text, filled: Text) -> tuple[Fault, ...]:
+    """What `ast` says of the enclosing function or top-level item, where it takes the neutral one.
+
+    `ast` and not `compile`: whether a name may be nonlocal cannot be told from a part of the file.
+    """
+    function = _around(language, neutral)
+    start = function.header.define if function else window(neutral.data, len(neutral.before))[0]
+    behind = line_end(neutral.data, max(function.end, neutral.end) if function else len(neutral.data))
+    start = line_start(neutral.data, start)
+    tail = len(neutral.data) - behind
+    before, stop = neutral.before[start:], len(neutral.after) - tail
+    if _python(before + neutral.fill + neutral.after[:stop]) is not None:
+        return ()
+    error = _python(before + filled.fill + filled.after[:stop])
+    if error is None:
+        return ()
+    message, line, column = error
+    text = before + filled.fill
+    starts = [0, *(m.end() for m in re.finditer(rb"\r\n|\n|\r", text))]
+    at = starts[line] + column if 0 <= line < len(starts) else len(text)
+    at = min(max(at - len(before), 0), len(filled.fill))
+    return (_fault(filled.fill, at, line_end(filled.fill, at), message),)
+
+
+def _python(text: bytes) -> tuple[str, int, int] | None:
+    """None where `text` is Python, else the complaint and its place: line and byte column, from 0."""
+    # An indented function needs something above it that it may be indented under.
+    lead = b"if 1:\n" if text[:1] in (b" ", b"\t", b"\f") else b""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ast.parse((lead + text).decode("utf-8", "replace"))
+    except SyntaxError as error:
+        message = re.sub(r" \(<unknown>.*\)$", "", error.msg or "a syntax error")
+        column = len((error.text or "")[: max((error.offset or 1) - 1, 0)].encode("utf-8", "replace"))
+        return message, (error.lineno or 1) - 1 - bool(lead), column
+    except (ValueError, MemoryError, RecursionError):
+        return "text that cannot be parsed", 0, 0
+    return None
+
+
+def _depth(fill: bytes) -> int:
+    """How deep brackets and indentation nest in `fill`, strings not looked at."""
+    depth = deepest = 0
+    for byte in fill:
+        depth += (byte in b"([{") - (byte in b")]}")
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def _fault(fill: bytes, start: int, end: int, what: str) -> Fault:
+    line = len(re.findall(rb"\r\n|\n|\r", fill[:start])) + 1
+    return Fault(start, end, f"{what} at line {line} of the fill")
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "replace")

@@ -1,0 +1,87 @@
+"""The engine in this process: one thread, closing cancels, errors are the host's own."""
+
+import asyncio
+import threading
+from contextlib import aclosing
+from pathlib import Path
+
+import pytest
+
+from dg_lsp.host.base import EngineError
+from dg_lsp.host.local import LocalEngine
+from dg_lsp.settings import Settings
+from dg_lsp.text.messages import Draft, Fill, Infill
+from tests.engine.tiny import save_checkpoint
+
+REQUEST = Infill("x = ", "\n", "python", "rest_of_line", effort="low")
+
+
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    path = tmp_path_factory.mktemp("bytes")
+    save_checkpoint(path)
+    return Settings(checkpoint=str(path), device="cpu", threads=1)
+
+
+def test_a_checkpoint_that_cannot_be_used_is_an_engine_error(tmp_path: Path) -> None:
+    with pytest.raises(EngineError, match="has no config"):
+        LocalEngine.open(Settings(checkpoint=str(tmp_path)))
+
+
+def test_drafts_come_and_then_one_fill(settings: Settings) -> None:
+    async def work() -> list[Draft | Fill]:
+        engine = LocalEngine.open(settings)
+        try:
+            return [event async for event in engine.infill(REQUEST)]
+        finally:
+            await engine.close()
+
+    events = asyncio.run(work())
+    assert [type(e) for e in events[:-1]] == [Draft] * (len(events) - 1)
+    assert isinstance(events[-1], Fill)
+
+
+def test_the_event_loop_goes_on_while_the_model_works(settings: Settings) -> None:
+    async def work() -> int:
+        engine, turns = LocalEngine.open(settings), 0
+
+        async def beat() -> None:
+            nonlocal turns
+            while True:
+                await asyncio.sleep(0.001)
+                turns += 1
+
+        heart = asyncio.create_task(beat())
+        async for _ in engine.infill(REQUEST):
+            pass
+        heart.cancel()
+        await engine.close()
+        return turns
+
+    assert asyncio.run(work()) > 5
+
+
+def test_a_request_after_a_cancelled_one_is_answered(settings: Settings) -> None:
+    async def work() -> Fill:
+        engine = LocalEngine.open(settings)
+        for _ in range(5):
+            async with aclosing(engine.infill(REQUEST)) as events:
+                await anext(events)
+        task = asyncio.create_task(anext(engine.infill(REQUEST)))
+        await asyncio.sleep(0.005)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        last = [event async for event in engine.infill(REQUEST)][-1]
+        await engine.close()
+        assert isinstance(last, Fill)
+        return last
+
+    assert asyncio.run(asyncio.wait_for(work(), 60))
+
+
+def test_closing_the_engine_ends_its_thread(settings: Settings) -> None:
+    before = threading.active_count()
+    engine = LocalEngine.open(settings)
+    assert threading.active_count() == before + 1
+    asyncio.run(engine.close())
+    assert threading.active_count() == before
