@@ -47,7 +47,8 @@ def count_tokens(document: Document, gap: Gap) -> str:
     """
     before, after = _before(document, gap) + gap.lead, document.data[gap.end :].decode("utf-8")
     head = _TOKEN.findall(before.replace("\r\n", "\n"))
-    table = _count([head, _TOKEN.findall(after.replace("\r\n", "\n"))])
+    # The end of the file ends a line, too.
+    table = _count([head, [*_TOKEN.findall(after.replace("\r\n", "\n")), "\n"]])
     tokens, lines = _LIMITS[gap.kind]
     context = head[-(_ORDER - 1) :]
     fill: list[str] = []

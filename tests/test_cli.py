@@ -1,7 +1,9 @@
 """The command line with a scripted engine: targets, exit codes, what is printed and what is written."""
 
 import asyncio
+import io
 import json
+import re
 import stat
 import subprocess
 import sys
@@ -18,7 +20,7 @@ from dg_lsp.options import UsageError
 from dg_lsp.target import Target, parse_target, replace_file
 from dg_lsp.text.document import Document
 from dg_lsp.text.gaps import find_named
-from dg_lsp.text.messages import Fill
+from dg_lsp.text.messages import Draft, Fill
 from tests.scripts import DRAFTS, install
 
 SOURCE = '''\
@@ -55,6 +57,7 @@ def file(tmp_path):
         (r"C:\src\a.py:12", Target(Path(r"C:\src\a.py"), 12)),
         (r"C:\src\a.py:12:7", Target(Path(r"C:\src\a.py"), 12, 7)),
         (r"C:\src\a.py::f", Target(Path(r"C:\src\a.py"), name="f")),
+        ("odd::name.py::f", Target(Path("odd::name.py"), name="f")),
         ("odd:1:2:3", Target(Path("odd:1"), 2, 3)),
     ],
 )
@@ -277,6 +280,15 @@ def test_a_terminal_is_repainted_in_place(monkeypatch):
     # The search's picture, and two of the canvas, of which each goes over the one before.
     assert terminal.text.count("F\x1b[J") == 2
     assert terminal.text.count("return") == 2
+
+
+def test_elsewhere_the_steps_1_2_4_8_and_the_last_are_written():
+    stream = io.StringIO()
+    shown = screen.Screen(stream, ("", ""))
+    for number in range(1, 12):
+        shown.show(Draft(number, DRAFTS[1].runs, 1.0))
+    shown.close()
+    assert re.findall(r"step (\d+)", stream.getvalue()) == ["1", "2", "4", "8", "11"]
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,8 @@ def test_an_old_python_is_a_failure(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("version", "state"), [("5.16.9", "fail"), ("5.17.0", "ok"), ("5.99", "ok"), ("6.0.0", "fail")]
+    ("version", "state"),
+    [("5.16.9", "fail"), ("5.17.0", "ok"), ("5.99", "ok"), ("6", "fail"), ("6.0.0", "fail")],
 )
 def test_a_version_outside_of_its_range_is_a_failure(monkeypatch, version, state):
     real = importlib.metadata.version

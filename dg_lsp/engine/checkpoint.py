@@ -16,6 +16,7 @@ import torch
 from safetensors import SafetensorError
 from tokenizers import Tokenizer
 from transformers import DiffusionGemmaForBlockDiffusion
+from transformers.utils import logging
 
 from dg_lsp.engine.denoise import Schedule
 
@@ -50,8 +51,7 @@ class Checkpoint:
     @property
     def device(self) -> torch.device:
         """Where the canvas goes."""
-        device: torch.device = self.network.model.decoder.embed_tokens.weight.device
-        return device
+        return torch.device(self.network.model.decoder.embed_tokens.weight.device)
 
     @property
     def vocabulary(self) -> int:
@@ -84,7 +84,6 @@ def load_checkpoint(
         raise CheckpointError(
             f"{path} holds a {config.get('model_type')!r} model, not diffusion_gemma; {_AGAIN}"
         )
-    extra = _read_json(path / "dg_lsp.json") if (path / "dg_lsp.json").exists() else {}
     tokenizer = _load_tokenizer(path)
     # 3. to 5.
     progress(f"loading {path.name}")
@@ -94,6 +93,7 @@ def load_checkpoint(
         raise CheckpointError(f"the tokenizer of {path} has more tokens than the network; {_AGAIN}")
     _probe(network, path)
     eos = text.eos_token_id
+    extra = _read_json(path / "dg_lsp.json") if (path / "dg_lsp.json").exists() else {}
     return Checkpoint(
         name=name,
         network=network,
@@ -184,6 +184,7 @@ def _load_tokenizer(path: Path) -> Tokenizer:
 def _load_network(path: Path, device: str) -> Any:
     if not list(path.glob("*.safetensors")):
         raise CheckpointError(f"{path} has no *.safetensors file, and no other format is read; {_AGAIN}")
+    logging.disable_progress_bar()  # its bar would fall into the middle of ours
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
     try:

@@ -5,25 +5,39 @@ what is no hand-written code, and tokenises the rest. Knows no networks; `layout
 """
 
 import ast
-import hashlib
 import json
 import re
 import sysconfig
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from importlib import metadata, resources
+from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from tokenizers import Tokenizer
 
+from dg_lsp.engine.heldout import File, HeldOut, hash_line, is_held_out, long_lines, read_text, share
+
 _PERMISSIVE = re.compile(
-    r"MIT|BSD|APACHE|ASL 2|ISC|PSF|PYTHON SOFTWARE|ZLIB|CC0|CNRI|UNLICENSE|PUBLIC DOMAIN|BSL-1|LLVM", re.IGNORECASE
+    r"MIT|BSD|APACHE|ASL 2|ISC|PSF|PYTHON SOFTWARE|ZLIB|CC0|CNRI|UNLICENSE|PUBLIC DOMAIN|BSL-1|LLVM",
+    re.IGNORECASE,
 )
-_REFUSED = re.compile(r"\b(?:[AL]?GPL|MPL|EPL|CDDL)\b|\b[AL]?GPLv|GENERAL PUBLIC|MOZILLA PUBLIC|PROPRIETARY", re.IGNORECASE)
+_REFUSED = re.compile(
+    r"\b(?:[AL]?GPL|MPL|EPL|CDDL)\b|\b[AL]?GPLv|GENERAL PUBLIC|MOZILLA PUBLIC|PROPRIETARY", re.IGNORECASE
+)
 _GENERATED = re.compile(r"generated (by|from|file|code)|auto-?generated|do not edit", re.IGNORECASE)
-_SKIPPED = {"test", "tests", "testing", "pydoc_data", "encodings", "site-packages", "idle_test", "__pycache__"}
-_OVERLAP_HELD_OUT, _OVERLAP_SEEN = 0.15, 0.5
+_SKIPPED = {
+    "test",
+    "tests",
+    "testing",
+    "pydoc_data",
+    "encodings",
+    "site-packages",
+    "idle_test",
+    "__pycache__",
+}
+_OVERLAP_SEEN = 0.5
 _LARGEST, _SHARE = 200_000, 1_500_000
 
 
@@ -37,25 +51,6 @@ class Source:
     files: int
     bytes: int
     mass: int
-
-
-@dataclass(frozen=True, slots=True)
-class File:
-    """One Python file; `path` is relative to its source's root."""
-
-    source: str
-    path: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class HeldOut:
-    """What training never sees: path ends, names of packages, hashes and long lines."""
-
-    modules: frozenset[str]
-    packages: frozenset[str]
-    hashes: frozenset[str]
-    lines: frozenset[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,12 +94,16 @@ def gather(roots: Sequence[Path], held_out: HeldOut) -> tuple[list[File], list[S
     for name, version, licence, root, paths in _candidates(roots):
         total = count = 0
         for path in _shuffled(paths):
-            text = _readable(root / path)
+            text = read_text(root / path)
             # 2. to 4. A source larger than four times its share adds nothing but memory.
-            if text is None or total > 4 * _SHARE and name != "python":
+            if text is None or (total > 4 * _SHARE and name != "python"):
                 continue
             lines = long_lines(text)
-            if is_held_out(held_out, path, text, lines) or not _is_code(text) or _share(lines, seen) > _OVERLAP_SEEN:
+            if (
+                is_held_out(held_out, path, text, lines)
+                or not _is_code(text)
+                or share(lines, seen) > _OVERLAP_SEEN
+            ):
                 continue
             seen |= lines
             kept.append(File(name, path, text))
@@ -114,59 +113,6 @@ def gather(roots: Sequence[Path], held_out: HeldOut) -> tuple[list[File], list[S
             mass = 2 * total if name == "python" else min(total, _SHARE)
             sources.append(Source(name, version, licence, count, total, mass))
     return kept, sources
-
-
-def read_held_out(roots: Sequence[Path]) -> HeldOut:
-    """What `embedded/heldout.json` names; its files are read where they are installed, for their lines."""
-    entries = json.loads((resources.files("dg_lsp.engine") / "embedded" / "heldout.json").read_text())["files"]
-    modules, packages, lines = set(), set(), set[int]()
-    for entry in entries:
-        kind, _, path = entry["path"].partition(":")
-        if kind == "stdlib":
-            modules.add(path)
-        else:
-            packages.add(path.split("/")[0])
-        for root in (Path(sysconfig.get_path("stdlib")),) if kind == "stdlib" else roots:
-            text = _readable(root / path) if (root / path).exists() else None
-            lines |= long_lines(text) if text else set()
-    hashes = {entry["sha256"] for entry in entries}
-    return HeldOut(frozenset(modules), frozenset(packages), frozenset(hashes), frozenset(lines))
-
-
-def held_out_files(roots: Sequence[Path]) -> list[File]:
-    """The held-out files, as found below `roots` and in the standard library, to measure on."""
-    entries = json.loads((resources.files("dg_lsp.engine") / "embedded" / "heldout.json").read_text())["files"]
-    found = []
-    for entry in entries:
-        kind, _, path = entry["path"].partition(":")
-        for root in (Path(sysconfig.get_path("stdlib")),) if kind == "stdlib" else roots:
-            text = _readable(root / path) if (root / path).exists() else None
-            if text and hashlib.sha256(text.encode()).hexdigest() == entry["sha256"]:
-                found.append(File("held out", path, text))
-                break
-    return found
-
-
-def is_held_out(held_out: HeldOut, path: str, text: str, lines: set[int]) -> bool:
-    """Whether a file is held out, a copy of such a file, or part of a vendored copy of such a package."""
-    folders = re.split(r"[/\\]", path.removesuffix(".py"))
-    return (
-        path in held_out.modules
-        or not held_out.packages.isdisjoint(folders)
-        or hashlib.sha256(text.encode()).hexdigest() in held_out.hashes
-        or _share(lines, held_out.lines) > _OVERLAP_HELD_OUT
-    )
-
-
-def long_lines(text: str) -> set[int]:
-    """Hashes of the stripped lines of 20 characters or more."""
-    stripped = (line.strip() for line in text.splitlines())
-    return {hash_line(line) for line in stripped if len(line) >= 20}
-
-
-def hash_line(line: str) -> int:
-    """64 bits that are the same in every process."""
-    return int.from_bytes(hashlib.blake2b(line.encode(), digest_size=8).digest())
 
 
 def tokenise(files: Sequence[File], sources: Sequence[Source], tokenizer: Tokenizer) -> Corpus:
@@ -187,8 +133,14 @@ def tokenise(files: Sequence[File], sources: Sequence[Source], tokenizer: Tokeni
             prose.append(_prose(file.text, len(starts)))
             at, number = at + len(ids), number + len(starts)
         spans.append((begin, number, source.mass))
-    joined = [np.concatenate(part) for part in (tokens, [*lines, np.array([at])], first, last, prose)]
-    return Corpus(*joined, np.array(spans))
+    return Corpus(
+        tokens=np.concatenate(tokens),
+        lines=np.concatenate([*lines, np.array([at])]),
+        first=np.concatenate(first),
+        last=np.concatenate(last),
+        prose=np.concatenate(prose),
+        sources=np.array(spans),
+    )
 
 
 def write_sources(sources: Iterable[Source], path: Path) -> None:
@@ -211,32 +163,28 @@ def _candidates(roots: Sequence[Path]) -> Iterator[tuple[str, str, str, Path, li
     yield from sorted(named.values(), key=lambda found: len(found[4]))
 
 
-def _licence(about: metadata.PackageMetadata) -> str:
+def _licence(about: Any) -> str:
     """The licence a package states, or nothing when that is unclear or not permissive."""
-    groups = [c.split("::")[-1].strip() for c in about.get_all("Classifier") or [] if c.startswith("License ::")]
-    stated = about.get("License-Expression") or ", ".join(groups) or (about.get("License") or "")[:60].splitlines()[:1]
-    text = stated if isinstance(stated, str) else "".join(stated)
+    groups = [
+        c.split("::")[-1].strip() for c in about.get_all("Classifier") or [] if c.startswith("License ::")
+    ]
+    text: str = (
+        about.get("License-Expression")
+        or ", ".join(groups)
+        or (about.get("License") or "").split("\n")[0][:60]
+    )
     return text if _PERMISSIVE.search(text) and not _REFUSED.search(text) else ""
 
 
 def _wanted(paths: Iterable[str]) -> list[str]:
-    return sorted(p for p in paths if p.endswith(".py") and _SKIPPED.isdisjoint(p.split("/")) and ".." not in p)
+    return sorted(
+        p for p in paths if p.endswith(".py") and _SKIPPED.isdisjoint(p.split("/")) and ".." not in p
+    )
 
 
 def _shuffled(paths: list[str]) -> list[str]:
     """The same order on every machine, but not the alphabet's, so that a cap takes from all folders."""
     return sorted(paths, key=hash_line)
-
-
-def _readable(path: Path) -> str | None:
-    try:
-        return path.read_bytes().decode("utf-8")
-    except (OSError, UnicodeDecodeError):
-        return None
-
-
-def _share(lines: set[int], known: set[int] | frozenset[int]) -> float:
-    return len(lines & known) / len(lines) if lines else 0.0
 
 
 def _is_code(text: str) -> bool:

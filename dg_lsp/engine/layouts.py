@@ -140,7 +140,7 @@ def _infill(cutter: Cutter, bucket: Bucket, chance: random.Random) -> _Row | Non
 def _line(corpus: Corpus, bucket: Bucket, chance: random.Random) -> int:
     """A line with enough tokens before it in its file; half of the short prefixes reach back to the file's start."""
     while True:
-        begin, end, _ = chance.choices(corpus.sources, corpus.sources[:, 2])[0]
+        begin, end, _ = chance.choices(corpus.sources.tolist(), corpus.sources[:, 2].tolist())[0]
         line = chance.randrange(begin, end)
         if bucket.prefix <= 64 and chance.random() < 0.5:
             line = int(corpus.first[line])

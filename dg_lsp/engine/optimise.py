@@ -17,7 +17,9 @@ class Optimiser:
     update of hidden matrices, with the step's size matched to AdamW's; embeddings, norms and routers take AdamW.
     """
 
-    def __init__(self, named: Iterable[tuple[str, nn.Parameter]], rates: tuple[float, float], muon: str) -> None:
+    def __init__(
+        self, named: Iterable[tuple[str, nn.Parameter]], rates: tuple[float, float], muon: str
+    ) -> None:
         """rates: peak learning rates of Muon and of AdamW. muon: "on", or "off" for AdamW alone."""
         self._weights = [(name, w) for name, w in named if "vision" not in name]
         self._pairs = [pair for name, weight in self._weights for pair in _views(name, weight)]
@@ -57,7 +59,10 @@ class Optimiser:
 
     def state(self) -> dict[str, Any]:
         """What `restore` needs."""
-        return {"masters": [m.detach() for _, m, _ in self._pairs], "parts": [p.state_dict() for p in self._parts]}
+        return {
+            "masters": [m.detach() for _, m, _ in self._pairs],
+            "parts": [p.state_dict() for p in self._parts],
+        }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from `state`; the weights are set, too."""

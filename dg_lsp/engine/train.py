@@ -5,7 +5,6 @@
 
 import argparse
 import json
-import math
 import os
 import random
 import signal
@@ -22,6 +21,7 @@ from torch import Tensor
 
 from dg_lsp.engine import corpus as corpora
 from dg_lsp.engine.export import export
+from dg_lsp.engine.heldout import held_out_files, read_held_out
 from dg_lsp.engine.layouts import BUCKETS, Batch, Bucket, Cutter, draw
 from dg_lsp.engine.objective import corrupt, losses
 from dg_lsp.engine.optimise import Optimiser
@@ -40,16 +40,37 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Train a small checkpoint from scratch on the Python code installed here: gather the corpus, train the "
         "tokenizer, train the network, export. SIGTERM ends it early and cleanly, with an export."
     )
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="corpus, state, log and export go here")
-    parser.add_argument("--minutes", type=float, default=90.0, help="training time; the rate decays over its last quarter")
-    parser.add_argument("--steps", type=int, help="stop after so many steps; they then set the decay, not the minutes")
-    parser.add_argument("--packages", type=Path, action="append", metavar="DIR", help="a site-packages folder to learn from, repeatable; default: this Python's")
+    parser.add_argument(
+        "--out", type=Path, required=True, metavar="DIR", help="corpus, state, log and export go here"
+    )
+    parser.add_argument(
+        "--minutes", type=float, default=90.0, help="training time; the rate decays over its last quarter"
+    )
+    parser.add_argument(
+        "--steps", type=int, help="stop after so many steps; they then set the decay, not the minutes"
+    )
+    parser.add_argument(
+        "--packages",
+        type=Path,
+        action="append",
+        metavar="DIR",
+        help="a site-packages folder to learn from, repeatable; default: this Python's",
+    )
     parser.add_argument("--resume", action="store_true", help="go on from the state in --out")
     parser.add_argument("--seed", type=int, default=0, help="of weights, data and noise")
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="torch threads")
-    parser.add_argument("--hidden", type=int, default=256, help="width of the network; 256 is the embedded one's")
-    parser.add_argument("--no-compile", dest="compile", action="store_false", help="no torch.compile: starts at once, runs 4 times slower")
-    parser.add_argument("--export", type=Path, metavar="TO", help="only write the state in --out as a checkpoint to TO")
+    parser.add_argument(
+        "--hidden", type=int, default=256, help="width of the network; 256 is the embedded one's"
+    )
+    parser.add_argument(
+        "--no-compile",
+        dest="compile",
+        action="store_false",
+        help="no torch.compile: starts at once, runs 4 times slower",
+    )
+    parser.add_argument(
+        "--export", type=Path, metavar="TO", help="only write the state in --out as a checkpoint to TO"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -74,11 +95,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 def prepare(out: Path, roots: list[Path]) -> None:
     """Write corpus.npz, heldout.npz, sources.json and, last, tokenizer.json to `out`."""
-    held_out = corpora.read_held_out(roots)
+    held_out = read_held_out(roots)
     files, sources = corpora.gather(roots, held_out)
     tokenizer = train_tokenizer(file.text for file in files)
     corpora.tokenise(files, sources, tokenizer).save(out / "corpus.npz")
-    kept = corpora.held_out_files(roots)
+    kept = held_out_files(roots)
     size = sum(len(file.text) for file in kept)
     source = corpora.Source("held out", "", "", len(kept), size, size)
     corpora.tokenise(kept, [source], tokenizer).save(out / "heldout.npz")
@@ -169,7 +190,6 @@ def train(trainer: Trainer, told: list[int]) -> None:
     saved = measured = time.monotonic()
     sums: dict[str, float] = {}
     seconds = 0.0
-    shapes = set[float]()
     while not trainer.over() and not told:
         begin = time.monotonic()
         shown = trainer.advance()
@@ -182,7 +202,14 @@ def train(trainer: Trainer, told: list[int]) -> None:
         if trainer.step % 10 == 0:
             trainer.recent = {name: round(sums[name], 4) for name in ("diffusion", "ahead")}
             line = {"step": trainer.step, "tokens": trainer.tokens, "seconds": round(trainer.seconds, 1)}
-            _append(log, {**line, **{k: round(v, 5) for k, v in sums.items()}, "seconds_per_step": round(seconds / 10, 3)})
+            _append(
+                log,
+                {
+                    **line,
+                    **{k: round(v, 5) for k, v in sums.items()},
+                    "seconds_per_step": round(seconds / 10, 3),
+                },
+            )
             sums, seconds = {}, 0.0
         now = time.monotonic()
         if now - measured > _MEASURE_SECONDS:
@@ -225,7 +252,9 @@ def _append(log: Path, line: dict[str, Any]) -> None:
 def _until_told() -> Iterator[list[int]]:
     """A list that holds the signal once SIGTERM or SIGINT came."""
     told: list[int] = []
-    before = {s: signal.signal(s, lambda number, _: told.append(number)) for s in (signal.SIGTERM, signal.SIGINT)}
+    before = {
+        s: signal.signal(s, lambda number, _: told.append(number)) for s in (signal.SIGTERM, signal.SIGINT)
+    }
     try:
         yield told
     finally:

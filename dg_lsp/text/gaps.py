@@ -118,19 +118,18 @@ def is_stub(gap: Gap) -> bool:
 
 
 def _view(language: Language, document: Document, offset: int) -> _View:
-    """The first readable of: the file, the repaired item round the cursor, the repaired file, the lines."""
+    """The first readable of: the file as it is, the repaired top-level item round the cursor, its lines."""
     data = document.data
     if len(data) <= WHOLE:
         tree = language.parse(data)
         if not tree.root_node.has_error:
             return _View(data, functions_of(language, tree.root_node, data), offset)
+    # Damage elsewhere in the file is none of the cursor's business.
     start, stop = window(data, offset)
-    spans = [(start, stop)]
-    for base, end in spans:
-        mended = repair(language, data[base:end], offset - base)
-        if mended.cost == 0:
-            functions = functions_of(language, mended.tree.root_node, mended.data)
-            return _View(mended.data, functions, mended.forth(offset - base), base, mended)
+    mended = repair(language, data[start:stop], offset - start)
+    if mended.cost == 0:
+        functions = functions_of(language, mended.tree.root_node, mended.data)
+        return _View(mended.data, functions, mended.forth(offset - start), start, mended)
     # A string that was never closed would hide every function below it.
     text = unclosed(data, offset, start)
     mended = Repaired(data[:offset] + text + data[offset:], mended.tree, offset, 0, len(text), mended.cost)
@@ -225,7 +224,7 @@ def _mapped(document: Document, view: _View, function: Function, gap: Gap) -> Ga
     lead = gap.lead
     if view.repaired and view.repaired.at < gap.start <= view.repaired.at + view.repaired.inserted:
         lead = view.data[view.repaired.at : gap.start].decode() + lead
-    elif lead and not view.repaired and not view.data.endswith(b":", 0, function.header.colon):
+    elif lead and not view.data.endswith(b":", 0, function.header.colon):
         lead = ":" + lead
     scope = (view.back(function.header.start), max(view.back(function.end), end))
     return replace(gap, start=start, end=max(start, end), lead=lead, scope=scope)

@@ -1,6 +1,6 @@
-"""How often `find_gap` finds the right body in files that are being typed: cuts in real files, the truth from `ast`.
+"""How often `find_gap` finds the right body in files that are being typed: cut real files, the truth from `ast`.
 
-Run it by hand: `python tests/text/measure_gaps.py --positions 200`. Needs only the standard library's own files.
+Run it by hand: `python tests/text/measure_gaps.py --positions 200`. The files are the standard library's.
 """
 
 import argparse
@@ -12,6 +12,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from dg_lsp.text.document import Document
@@ -52,7 +53,8 @@ class Case:
     end: int
 
 
-def sources(limit: int, seed: int) -> list[bytes]:
+@cache
+def sources(limit: int, seed: int) -> tuple[bytes, ...]:
     """Files of the standard library that parse, at most 150 kB each, `limit` of them at random."""
     root = Path(sysconfig.get_paths()["stdlib"])
     paths = [
@@ -66,7 +68,7 @@ def sources(limit: int, seed: int) -> list[bytes]:
             found.append(data)
         if len(found) == limit:
             break
-    return found
+    return tuple(found)
 
 
 def _parses(data: bytes) -> bool:
@@ -79,6 +81,7 @@ def _parses(data: bytes) -> bool:
     return True
 
 
+@cache
 def bodies(data: bytes) -> list[Body]:
     """The functions of `data` whose body stands on its own lines and has something besides a docstring."""
     starts = [0, *(m.end() for m in re.finditer(rb"\n", data))]

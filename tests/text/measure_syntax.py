@@ -1,6 +1,6 @@
-"""How often the syntax check and the fitting of fills are right on the standard library's functions.
+"""How often the syntax check and the fitting of fills are right on the standard library's functions and lines.
 
-Run it by hand: `python tests/text/measure_syntax.py --positions 200`. A fill is a function's true body, whole or damaged.
+Run it by hand: `python -m tests.text.measure_syntax --positions 200`. A fill is the true text, whole or damaged.
 """
 
 import argparse

@@ -116,7 +116,8 @@ def test_mean_entropy_leaves_fixed_slots_out():
     assert mean_entropy(Draft(1, (TAIL,), 0.0)) == 0.0
 
 
-def test_visible_keeps_ordinary_text():
+def test_visible_keeps_ordinary_text_and_shows_control_characters():
+    assert visible("a\x1bb\x07") == "a␛b␇"
     assert visible("naïve 字 ok\r\n", "\n") == "naïve 字 ok\n"
 
 

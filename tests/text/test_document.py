@@ -1,0 +1,88 @@
+"""Documents: bytes as they are, lines by the protocol's rule, positions in three encodings."""
+
+from pathlib import Path
+
+import pytest
+
+from dg_lsp.text.document import Document, DocumentError, read_document
+
+MIXED = "a = 1\r\né = '😀x'\rb\n\u2028\x0c c\n"
+
+
+def document(text: str) -> Document:
+    return Document("file:///m.py", "python", 0, text.encode())
+
+
+def test_lines_end_at_lf_crlf_and_cr_and_nowhere_else() -> None:
+    found = document(MIXED)
+    lines = [found.data[s : found.line_end(n)].decode() for n, s in enumerate(found.line_starts)]
+    assert lines == ["a = 1", "é = '😀x'", "b", "\u2028\x0c c", ""]
+
+
+@pytest.mark.parametrize(("encoding", "column"), [("utf-8", 10), ("utf-16", 7), ("utf-32", 6)])
+def test_columns_count_units_of_the_encoding(encoding: str, column: int) -> None:
+    found = document(MIXED)
+    at = found.data.index("x'".encode())
+    assert found.position(at, encoding) == (1, column)  # type: ignore[arg-type]
+    assert found.offset(1, column, encoding) == at  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32"])
+def test_every_character_comes_back_from_its_position(encoding: str) -> None:
+    found = document(MIXED)
+    offset = 0
+    for character in MIXED:
+        if character != "\n":  # the second half of a line end has no position of its own
+            assert found.offset(*found.position(offset, encoding), encoding) == offset  # type: ignore[arg-type]
+        offset += len(character.encode())
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32"])
+def test_a_column_past_the_line_is_its_end(encoding: str) -> None:
+    found = document(MIXED)
+    assert found.offset(0, 99, encoding) == 5  # type: ignore[arg-type]
+    assert found.offset(4, 99, encoding) == len(found.data)  # type: ignore[arg-type]
+
+
+def test_a_position_inside_a_character_is_its_beginning() -> None:
+    found = document("'😀'")
+    assert found.offset(0, 2, "utf-16") == 1
+    assert found.offset(0, 3, "utf-8") == 1
+    assert found.position(3, "utf-16") == (0, 1)
+
+
+def test_a_line_outside_the_file_is_refused_with_the_lines_there_are() -> None:
+    with pytest.raises(DocumentError, match="from 1 to 2"):
+        document("a\n").offset(2, 0)
+    with pytest.raises(DocumentError, match="columns count from 1"):
+        document("a\n").offset(0, -1)
+    with pytest.raises(DocumentError, match="has 2 bytes"):
+        document("a\n").position(3)
+
+
+def test_an_empty_file_has_one_line() -> None:
+    assert document("").offset(0, 7) == 0
+    assert document("").position(0) == (0, 0)
+
+
+def test_reading_keeps_mark_and_line_ends(tmp_path: Path) -> None:
+    path = tmp_path / "m.py"
+    path.write_bytes(b"\xef\xbb\xbfa = 1\r\nb = 2\r")
+    found = read_document(path)
+    assert found.data == path.read_bytes()
+    assert (found.language, found.version, found.newline) == ("python", 0, "\r\n")
+    assert found.uri == path.as_uri()
+
+
+def test_what_cannot_be_read_says_why(tmp_path: Path) -> None:
+    (tmp_path / "latin.py").write_bytes(b"s = '\xe9'\n")
+    (tmp_path / "folder.py").mkdir()
+    (tmp_path / "a.txt").write_text("x")
+    for name, sentence in {
+        "latin.py": r"byte 5.*convert it to UTF-8",
+        "folder.py": "is a directory",
+        "none.py": "there is no file",
+        "a.txt": r"no language is known for a\.txt; known are \.py",
+    }.items():
+        with pytest.raises(DocumentError, match=sentence):
+            read_document(tmp_path / name)

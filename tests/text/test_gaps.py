@@ -1,0 +1,239 @@
+"""Where gaps begin and end. In the samples `|` is the cursor and `<`...`>` what the gap holds."""
+
+import pytest
+
+from dg_lsp.text.document import Document
+from dg_lsp.text.edits import apply_edit, make_edit
+from dg_lsp.text.gaps import Gap, Kind, NoGap, find_gap, find_gaps, find_named, is_stub
+from tests.text.measure_gaps import SCENARIOS, cases, right
+
+
+def document(text: str) -> Document:
+    return Document("file:///m.py", "python", 0, text.encode())
+
+
+def shown(text: str, kind: Kind | None = None) -> str:
+    """`text` with its gap marked; the lead and tail stand inside as {lead} and {tail}."""
+    found = document(text.replace("|", "", 1))
+    gap = find_gap(found, len(text[: text.index("|")].encode()), kind)
+    return marked(found, gap)
+
+
+def marked(found: Document, gap: Gap) -> str:
+    parts = (found.data[: gap.start], found.data[gap.start : gap.end], found.data[gap.end :])
+    before, inside, after = (part.decode() for part in parts)
+    lead, tail = ("{" + t + "}" if t else "" for t in (gap.lead, gap.tail))
+    return f"{before}{lead}<{inside}>{tail}{after}"
+
+
+BODIES = {
+    "a stub on its own line": ("def f():\n    pa|ss\n", "def f():\n    <pass>\n"),
+    "an ellipsis": ("def f():\n    ...|\n", "def f():\n    <...>\n"),
+    "not implemented": (
+        "def f():\n    raise NotImplementedError('|')\n",
+        "def f():\n    <raise NotImplementedError('')>\n",
+    ),
+    "a stub with comments": (
+        "def f():\n    # to do\n    pass  # now|\n",
+        "def f():\n    <# to do\n    pass  # now>\n",
+    ),
+    "a comment alone": ("def f():\n    # to do|\n\nx = 1\n", "def f():\n    <# to do>\n\nx = 1\n"),
+    "a body on the header's line": ("def f(): pass|\n", "def f():{\n    }< pass>\n"),
+    "a docstring alone": ('def f():\n    """d"""|\n', 'def f():\n    """d"""{\n    }<>\n'),
+    "a docstring and a stub": ('def f():\n    """d"""\n    pass|\n', 'def f():\n    """d"""\n    <pass>\n'),
+    "a docstring on the header's line": ("def f(): 'd'|\n", "def f():{\n    'd'\n    }< 'd'>\n"),
+    "a header alone": ("def f(x):|\nx = 1\n", "def f(x):{\n    }<>\nx = 1\n"),
+    "a header at the end of the file": ("def f(x):|", "def f(x):{\n    }<>"),
+    "a header with a comment": ("def f(x):  # why|\n", "def f(x):  # why{\n    }<>\n"),
+    "white space behind a header": ("def f(x):  |\n", "def f(x):{\n    }<  >\n"),
+    "an indented blank line": ("def f(x):\n    |\n\nx = 1\n", "def f(x):\n    <>\n\nx = 1\n"),
+    "a blank line at column 0": ("def f(x):\n|\nx = 1\n", "def f(x):\n{    }<>\nx = 1\n"),
+    "the line after a header": ("def f(x):\n|", "def f(x):\n{    }<>"),
+    "a method": ("class A:\n    def f(self):\n        |\n", "class A:\n    def f(self):\n        <>\n"),
+    "a nested function": (
+        "def f():\n    def g():\n        pass|\n    return g\n",
+        "def f():\n    def g():\n        <pass>\n    return g\n",
+    ),
+    "an async function": ("async def f():\n    pass|\n", "async def f():\n    <pass>\n"),
+    "a decorated function": ("@a\n@b(1)\ndef f():\n    pass|\n", "@a\n@b(1)\ndef f():\n    <pass>\n"),
+    "a lambda as a default": (
+        "def f(k=lambda: 0, *, j={1: 2}):\n    pass|\n",
+        "def f(k=lambda: 0, *, j={1: 2}):\n    <pass>\n",
+    ),
+    "a header over lines": (
+        "def f(\n    a: int,\n) -> str:\n    pass|\n",
+        "def f(\n    a: int,\n) -> str:\n    <pass>\n",
+    ),
+    "CRLF": ("def f():\r\n    pass|\r\n", "def f():\r\n    <pass>\r\n"),
+    "a header with CRLF": ("def f():|\r\nx = 1\r\n", "def f():{\r\n    }<>\r\nx = 1\r\n"),
+    "CR": ("def f():\r    pass|\r", "def f():\r    <pass>\r"),
+    "tabs": ("class A:\n\tdef f(self):\n\t\tpass|\n", "class A:\n\tdef f(self):\n\t\t<pass>\n"),
+    "a header in a file of tabs": ("class A:\n\tdef f(self):|\n", "class A:\n\tdef f(self):{\n\t\t}<>\n"),
+    "two blanks a step": ("if a:\n  b\n\ndef f():|\n", "if a:\n  b\n\ndef f():{\n  }<>\n"),
+    "a form feed": ("x = 1\n\x0c\ndef f():\n    pass|\n", "x = 1\n\x0c\ndef f():\n    <pass>\n"),
+    "a line separator in a string": (
+        "s = '\u2028'\ndef f():\n    pass|\n",
+        "s = '\u2028'\ndef f():\n    <pass>\n",
+    ),
+    "emoji": ("s = '😀'\ndef f():\n    pass|  # 😀\n", "s = '😀'\ndef f():\n    <pass  # 😀>\n"),
+    "a byte order mark": ("\ufeffdef f():\n    pass|\n", "\ufeffdef f():\n    <pass>\n"),
+}
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_a_stub_round_the_cursor_is_a_body(name: str) -> None:
+    text, wanted = BODIES[name]
+    assert shown(text) == wanted
+    assert shown(text, "function_body") == wanted
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_a_body_put_into_a_stub_makes_python(name: str) -> None:
+    text, _ = BODIES[name]
+    found = document(text.replace("|", "", 1))
+    gap = find_gap(found, len(text[: text.index("|")].encode()))
+    filled = apply_edit(found, make_edit(found, gap, f"a = 1\n{gap.indent}return a"))
+    source = filled.text.removeprefix("\ufeff")
+    compile(source, "filled", "exec")
+    assert "return a" in source and gap.indent in ("  ", "    ", "        ", "\t\t")
+
+
+LINES = {
+    "after a name": ("x = fo|\n", "x = fo<>\n"),
+    "white space at the end": ("x =|  \ny = 1\n", "x =<  >\ny = 1\n"),
+    "text behind the cursor stays": ("x = foo(|) + 1\n", "x = foo(<>) + 1\n"),
+    "a string": ("x = 'a|b'\n", "x = 'a<>b'\n"),
+    "a comment": ("# a| b\n", "# a<> b\n"),
+    "a written body": ("def f():\n    x = 1|\n", "def f():\n    x = 1<>\n"),
+    "parameters": ("def f(a|):\n    pass\n", "def f(a<>):\n    pass\n"),
+    "an abstract method": ("class A:\n    @abstractmethod\n    def f(self):\n        ...|\n", None),
+    "an overload": ("@typing.overload\ndef f(x: int): ...|\n", None),
+    "a protocol": ("class A(Protocol[T]):\n    def f(self): ...|\n", None),
+    "an empty file": ("|", "<>"),
+    "before a CRLF": ("x =|\r\n", "x =<>\r\n"),
+    "a class body": ("class A:\n    |\n", "class A:\n    <>\n"),
+}
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_elsewhere_the_gap_is_the_rest_of_the_line(name: str) -> None:
+    text, wanted = LINES[name]
+    assert shown(text) == (wanted or text.replace("|", "<>"))
+    assert find_gap(document(text.replace("|", "")), text.index("|")).kind == "rest_of_line"
+
+
+WRITTEN = {
+    "a body": (
+        "def f():\n    a = 1\n    |return a\n\nx = 1\n",
+        "def f():\n    <a = 1\n    return a>\n\nx = 1\n",
+    ),
+    "its docstring stays": ("def f():\n    'd'\n\n    a|\n    b\n", "def f():\n    'd'\n\n    <a\n    b>\n"),
+    "its last comment goes": ("def f():\n    a|\n    # c\n# d\n", "def f():\n    <a\n    # c>\n# d\n"),
+    "on the header": ("de|f f():\n    a\n", "def f():\n    <a>\n"),
+    "two statements on the header's line": ("def f(): a; b|\n", "def f():{\n    }< a; b>\n"),
+    "an f-string is no docstring": ("def f():\n    f'{a}'|\n    b\n", "def f():\n    <f'{a}'\n    b>\n"),
+    "a broken last line": (
+        "def f():\n    a\n    x = foo(1, |\n\ndef g(): pass\n",
+        "def f():\n    <a\n    x = foo(1, >\n\ndef g(): pass\n",
+    ),
+    "an unclosed docstring": (
+        'def f():\n    """d|\n\ndef g():\n    """e"""\n',
+        'def f():\n    """d{"""\n    }<>\n\ndef g():\n    """e"""\n',
+    ),
+    "damage elsewhere": (
+        "x = (\n\ndef f():\n    a|\n    b\n\ny = ]\n",
+        "x = (\n\ndef f():\n    <a\n    b>\n\ny = ]\n",
+    ),
+    "an unfinished header": ("def f(a, b|\n\nx = 1\n", "def f(a, b{):\n    }<>\n\nx = 1\n"),
+    "a body in tabs": ("def f():\n\tif a:\n\t\tb|\n\tc\n", "def f():\n\t<if a:\n\t\tb\n\tc>\n"),
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_asked_for_a_written_body_is_replaced(name: str) -> None:
+    text, wanted = WRITTEN[name]
+    assert shown(text, "function_body") == wanted
+
+
+@pytest.mark.parametrize(
+    "text", ["x = 1|\n", "|", "class A:\n    x = 1|\n", "def f():\n    pass\n\n|x = 1\n"]
+)
+def test_outside_of_functions_there_is_no_body(text: str) -> None:
+    with pytest.raises(NoGap, match="in no function"):
+        shown(text, "function_body")
+
+
+def test_the_scope_is_the_enclosing_function() -> None:
+    text = "a = 1\n@b\ndef f():\n    x = 1\n\nc = 2\n"
+    inside, outside = (find_gap(document(text), text.index(t)) for t in ("x =", "c ="))
+    assert text[slice(*inside.scope)] == "@b\ndef f():\n    x = 1"
+    assert outside.scope == (0, len(text))
+    assert (inside.name, outside.name) == ("f", "")
+
+
+SHAPES = """
+class Shape:
+    def area(self):
+        pass
+
+    def name(self):
+        return "shape"
+
+    @property
+    def size(self): ...
+
+    @size.setter
+    def size(self, value):
+        self.value = value
+
+
+def outer():
+    def inner():
+        "Only a docstring."
+    return inner
+"""
+
+
+def test_all_bodies_in_a_range_are_found_and_stubs_are_told() -> None:
+    found = find_gaps(document(SHAPES), 0, len(SHAPES))
+    assert [(g.name, is_stub(g)) for g in found] == [
+        ("Shape.area", True),
+        ("Shape.name", False),
+        ("Shape.size", True),
+        ("Shape.size", False),
+        ("outer", False),
+        ("outer.inner", True),
+    ]
+    at = SHAPES.index("return")
+    assert [g.name for g in find_gaps(document(SHAPES), at, at)] == ["Shape.name"]
+
+
+def test_a_broken_file_still_tells_its_functions() -> None:
+    found = find_gaps(document(SHAPES + "\nx = (\n"), 0, len(SHAPES))
+    assert [(g.name, g.stub) for g in found] == [
+        (g.name, g.stub) for g in find_gaps(document(SHAPES), 0, len(SHAPES))
+    ]
+
+
+def test_a_function_is_found_by_its_name() -> None:
+    assert marked(document(SHAPES), find_named(document(SHAPES), "Shape.area")) == SHAPES.replace(
+        "pass", "<pass>"
+    )
+    assert find_named(document(SHAPES), "outer.inner").stub
+    # Of two with the same name the stub is the one that wants filling.
+    assert find_named(document(SHAPES), "Shape.size").stub
+
+
+def test_a_wrong_name_lists_close_ones() -> None:
+    with pytest.raises(NoGap, match=r"no function area in .*; close to it are Shape\.area"):
+        find_named(document(SHAPES), "area")
+    with pytest.raises(NoGap, match=r"close to it are outer\.inner"):
+        find_named(document(SHAPES), "outer.iner")
+    with pytest.raises(NoGap, match="has no functions"):
+        find_named(document("x = 1\n"), "f")
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_boundaries_are_right_in_files_that_are_being_typed(scenario: str) -> None:
+    hits = [right(case) for case in cases(scenario, 25, seed=11)]
+    assert sum(hits) >= (22 if scenario == "h1" else 24)

@@ -1,0 +1,72 @@
+"""Languages as data: every query compiles, captures what is documented, and agrees with a walk of the tree."""
+
+import ast
+
+import pytest
+
+from dg_lsp.text import language
+from dg_lsp.text.functions import functions_of
+from dg_lsp.text.language import (
+    CAPTURES,
+    UnknownLanguage,
+    capture_names,
+    known_languages,
+    language_of,
+    load_language,
+)
+from tests.text.measure_gaps import sources
+
+
+@pytest.mark.parametrize("name", known_languages())
+def test_every_query_captures_documented_names_only(name: str) -> None:
+    loaded = load_language(name)
+    public = {c for c in capture_names(loaded.query) if not c.startswith("_")}
+    assert public == set(CAPTURES)
+    assert loaded.placeholder("function_body") and loaded.placeholder("rest_of_line")
+
+
+@pytest.mark.parametrize("name", known_languages())
+def test_a_stray_capture_is_an_error(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(language, "CAPTURES", CAPTURES[1:])
+    with pytest.raises(ValueError, match=f"captures {CAPTURES[0]}; known are"):
+        load_language.__wrapped__(name)
+
+
+def test_captures_come_in_the_order_of_the_text() -> None:
+    loaded = load_language("python")
+    text = b"".join(b"def f%d():\n    'd'\n    pass\n" % n for n in range(60))
+    for nodes in loaded.captures(loaded.parse(text).root_node).values():
+        starts = [n.start_byte for n in nodes]
+        assert starts == sorted(starts) and len(starts) == 60
+
+
+def test_the_query_finds_the_functions_that_ast_finds() -> None:
+    loaded = load_language("python")
+    for data in sources(15, 3):
+        starts = [0]
+        for line in data.split(b"\n"):
+            starts.append(starts[-1] + len(line) + 1)
+        nodes = [
+            n for n in ast.walk(ast.parse(data)) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)
+        ]
+        wanted = {
+            (n.name, starts[n.lineno - 1] + n.col_offset, ast.get_docstring(n, clean=False) is not None)
+            for n in nodes
+        }
+        found = functions_of(loaded, loaded.parse(data).root_node, data)
+        assert {
+            (f.header.name.rpartition(".")[2], f.header.define, f.docstring is not None) for f in found
+        } == wanted
+
+
+def test_a_lone_cr_is_a_line_end_to_the_parser() -> None:
+    loaded = load_language("python")
+    assert not loaded.parse(b"def f():\r    a = 1\r    return a\r").root_node.has_error
+
+
+def test_a_file_chooses_its_language_by_its_suffix() -> None:
+    assert language_of("A.PY") == "python"
+    with pytest.raises(UnknownLanguage, match=r"known are \.py"):
+        language_of("a.zig")
+    with pytest.raises(UnknownLanguage, match="known are python"):
+        load_language("zig")

@@ -1,0 +1,60 @@
+"""The request: how much of a file goes along, and that its cut moves rarely."""
+
+from dataclasses import replace
+
+from dg_lsp.settings import Settings
+from dg_lsp.text.document import Document
+from dg_lsp.text.gaps import find_gap
+from dg_lsp.text.prompt import build
+
+SMALL = Settings(prefix_bytes=200, suffix_bytes=100)
+TEXT = "".join(f"value_{n} = {n}\n" for n in range(200))
+
+
+def document(text: str) -> Document:
+    return Document("file:///m.py", "python", 0, text.encode())
+
+
+def test_a_short_file_goes_along_whole() -> None:
+    found = document("\ufeffdef f(): pass\nx = 1\n")
+    request = build(found, find_gap(found, 6), replace(SMALL, seed=4, effort="high", deadline=1.5))
+    assert (request.prefix, request.suffix) == ("def f():\n    ", "\nx = 1\n")
+    assert (request.language, request.kind, request.indent, request.session) == (
+        "python", "function_body", "    ", "file:///m.py",
+    )  # fmt: skip
+    assert (request.seed, request.effort, request.deadline) == (4, "high", 1.5)
+    assert build(found, find_gap(found, 6), SMALL).deadline is None
+
+
+def test_cuts_are_at_line_ends_and_within_the_limits() -> None:
+    for text in (TEXT, TEXT.replace("\n", "\r\n"), TEXT.replace("\n", "\r"), TEXT.replace("_", "é😀")):
+        found = document(text)
+        for at in range(1500, 1600):
+            if found.data[at] & 0xC0 == 0x80:
+                continue
+            request = build(found, find_gap(found, at, "rest_of_line"), SMALL)
+            before, after = found.data[:at].decode(), found.data[at:].decode()
+            assert before.endswith(request.prefix) and len(request.prefix.encode()) <= 200
+            assert before.removesuffix(request.prefix)[-1] in "\r\n" and request.prefix[0] == "v"
+            assert len(request.prefix.encode()) >= 80
+            rest = after.removeprefix(request.suffix.rstrip() if at == len(text) else request.suffix)
+            assert len(request.suffix.encode()) <= 100 and (rest[0] == "v" or request.suffix == "")
+
+
+def test_the_cut_moves_once_in_half_a_prefix_of_typing() -> None:
+    found = document(TEXT)
+    starts = []
+    for at in range(1000, 1400):
+        request = build(found, find_gap(found, at, "rest_of_line"), SMALL)
+        starts.append(at - len(request.prefix))
+    assert len(set(starts)) <= 5
+
+
+def test_one_long_line_is_cut_at_a_character() -> None:
+    found = document("x = '" + "é" * 500 + "'\n")
+    request = build(found, find_gap(found, 605, "rest_of_line"), SMALL)
+    assert 0 < len(request.prefix.encode()) <= 200 and 0 < len(request.suffix.encode()) <= 100
+    assert (
+        build(found, find_gap(found, 605, "rest_of_line"), Settings(prefix_bytes=0, suffix_bytes=0)).prefix
+        == ""
+    )

@@ -1,0 +1,170 @@
+"""The differential syntax check: only what a fill adds is its fault, and nothing strange makes it raise."""
+
+import random
+
+import pytest
+
+from dg_lsp.text.document import Document
+from dg_lsp.text.edits import Edit, make_edit
+from dg_lsp.text.gaps import find_gap
+from dg_lsp.text.syntax import Fault, faults, faults_of_edit
+from tests.text.measure_syntax import check, check_cut, damaged, lines, stubbed
+
+BEFORE, AFTER = "class A:\n    def f(self):\n        ", "\n\n    def g(self):\n        pass\n"
+
+
+def body(fill: str, before: str = BEFORE, after: str = AFTER) -> tuple[Fault, ...]:
+    return faults("python", "function_body", before, fill, after)
+
+
+def line(before: str, fill: str, after: str = "\n") -> tuple[Fault, ...]:
+    return faults("python", "rest_of_line", before, fill, after)
+
+
+GOOD = {
+    "one statement": "return 1",
+    "blocks": "if self:\n            return 1\n        return 2",
+    "a string over lines": 'x = """\nclass B:\n"""\n        return x',
+    "a comment at the end": "return 1  # one",
+    "a nested function": "def g():\n            return 1\n        return g",
+    "a closed bracket over lines": "return (\n1,\n    2)",
+    "a docstring": '"""Nothing to do."""',
+}
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_a_body_that_is_python_has_no_fault(name: str) -> None:
+    assert body(GOOD[name]) == ()
+
+
+BAD = {
+    "an open bracket": ("return (1", 1),
+    "a bracket too many": ("x = 1\n        return 1)", 2),
+    "a wrong indentation": ("x = 1\n            y = 2", 2),
+    "a dedent to nowhere": ("if x:\n            y\n          z", 3),
+    "text outside of the function": ("x = 1\n\n    y = 2", 3),
+    "text outside of the class": ("x = 1\nimport os\nz()", 2),
+    "an open string": ('x = """a', 1),
+    "a continued last line": ("x = 1 \\", 1),
+    "a block without a body": ("for x in y:", 1),
+    "a comment alone": ("# to do", 1),
+    "a statement of Python 2": ('print "a"', 1),
+    "nothing": ("", 1),
+    "a null byte": ("x = 1\n        y\0", 2),
+    "nesting without end": ("(" * 5000 + ")" * 5000, 1),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_body_that_breaks_its_file_has_a_fault_on_its_line(name: str) -> None:
+    fill, number = BAD[name]
+    found = body(fill)
+    assert found and f"at line {number} of the fill" in found[0].message
+    assert all(0 <= f.start <= f.end <= len(fill.encode()) for f in found)
+
+
+def test_a_fault_says_what_is_wrong() -> None:
+    assert body("x = 1\n            y = 2")[0].message == "unexpected indent at line 2 of the fill"
+    assert body("x = 1\n\n    y = 2")[0] == Fault(
+        11, 16, "text outside of the function at line 3 of the fill"
+    )
+    assert "unexpected `)`" in body("return 1)")[0].message
+
+
+def test_spans_are_bytes_of_the_fill() -> None:
+    fill = "s = 'é😀'\n        return 1)"
+    assert body(fill)[0].start == fill.encode().index(b")")
+
+
+LINES = {
+    "a call's end": ("x = foo(", "a, b)", "\n", True),
+    "a call's middle": ("x = foo(", "a, b", ")\n", True),
+    "an open call": ("x = foo(", "a,", "\ny = 1\n", False),
+    "a call that goes on below": ("x = foo(", "a,", "\n    b)\n", True),
+    "a bracket opened for what is below": ("x = ", "foo(", "\n    b)\n", True),
+    "a string's end": ("x = 'a", "b'", "\n", True),
+    "a string left open": ("x = 'a", "b", "\n", False),
+    "a string opened": ("x = ", "'b", "\n", False),
+    "a block's head": ("for x in y", ":", "\n    pass\n", True),
+    "a head of a def": ("def f", "(a, b):", "\n    pass\n", True),
+    "a head without its colon": ("def f", "(a, b)", "\n    pass\n", False),
+    "a comment": ("# a", "b ( c", "\n", True),
+    "a wrong operator": ("x = 1 ", "+ * 2", "\n", False),
+    "what follows no longer fits": ("x = ", "a b", " + 1\n", False),
+    "nothing after a whole statement": ("x = 1", "", "\n", True),
+}
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_a_line_is_compared_with_the_best_end_it_could_have(name: str) -> None:
+    before, fill, after, good = LINES[name]
+    for indent in ("", "def f():\n    "):
+        below = after.replace("\n    ", "\n        ") if indent else after
+        below = below.replace("\ny", "\n    y") if indent else below
+        assert (line(indent + before, fill, below) == ()) is good
+
+
+def test_errors_that_were_there_before_are_nobodys_fault() -> None:
+    broken = "x = (\n\ndef h(:\n    pass\n\n\n" + BEFORE
+    assert body("return 1", before=broken, after=AFTER + "\ny = ]\n") == ()
+    assert body("return (1", before=broken, after=AFTER + "\ny = ]\n") != ()
+
+
+def test_a_file_cut_in_a_string_or_bracket_is_checked_all_the_same() -> None:
+    assert line('of a docstring.\n    """\n    x = ', "foo(1)", "\n    return x\n") == ()
+    assert line("    'a': 1,\n    'b': ", "2,", "\n    'c': 3,\n}\n") == ()
+    assert line('of a docstring.\n    """\n    x = ', "foo(1", "\n    return x\n") != ()
+
+
+def test_an_edit_is_checked_in_the_whole_document() -> None:
+    document = Document("file:///m.py", "python", 0, b"def f(): pass\nx = 1\n")
+    gap = find_gap(document, 4)
+    assert faults_of_edit(document, gap, make_edit(document, gap, "return 1")) == ()
+    found = faults_of_edit(document, gap, Edit(gap.start, gap.end, gap.lead + "return )"))
+    assert (found[0].start, found[0].end) == (7, 8)
+
+
+def test_true_bodies_raise_no_alarm_and_a_lost_bracket_does() -> None:
+    rng, alarms, lost, found = random.Random(5), 0, 0, 0
+    for document, gap, fill, _ in stubbed(60, seed=21):
+        alarms += not check(document, gap, fill) or not check_cut(document, gap, fill)
+        if broken := damaged(fill, rng).get("bracket deleted"):
+            lost += 1
+            found += not check(document, gap, broken)
+    assert (alarms, found) == (0, lost)
+    assert lost > 30
+
+
+def test_true_lines_raise_hardly_an_alarm() -> None:
+    results = [(check(d, g, t), check_cut(d, g, t)) for d, g, t in lines(40, seed=22)]
+    assert sum(whole for whole, _ in results) >= 39
+    assert sum(cut for _, cut in results) >= 37
+
+
+@pytest.mark.parametrize("kind", ["function_body", "rest_of_line"])
+def test_nothing_strange_makes_it_raise(kind: str) -> None:
+    rng = random.Random(3)
+    letters = [
+        "\0",
+        "\ud800",
+        "\u2028",
+        "\ufeff",
+        "(",
+        ")",
+        '"""',
+        "'",
+        "\\",
+        "\n",
+        "\r",
+        "\t",
+        " ",
+        "def f():",
+        "😀",
+        "{",
+        "f'{",
+        "#",
+    ]
+    for _ in range(60):
+        text = ["".join(rng.choices(letters, k=rng.randrange(12))) for _ in range(3)]
+        for fault in faults("python", kind, *text):
+            assert fault.message and fault.start <= fault.end
