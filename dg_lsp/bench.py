@@ -9,7 +9,6 @@ import difflib
 import json
 import os
 import random
-import re
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -26,10 +25,10 @@ from dg_lsp.options import UsageError
 from dg_lsp.score import METHODS, Score, as_text, make_report
 from dg_lsp.settings import Settings
 from dg_lsp.text import edits, prompt, syntax
+from dg_lsp.text.functions import STUB
 from dg_lsp.text.messages import Fill, Kind
 
 KINDS: tuple[Kind, ...] = ("function_body", "rest_of_line")
-_STUB = re.compile(r"pass|\.\.\.|raise NotImplementedError(\(.*\))?")
 _BASELINES = {"copy": baselines.copy_near, "ngram": baselines.count_tokens}
 
 
@@ -162,7 +161,7 @@ async def _by_engine(engine: Engine, case: Case, settings: Settings, method: str
 
 def _score(case: Case, method: str, edit: edits.Edit | None, fill: Fill) -> Score:
     text, truth = edit.text.strip() if edit else "", case.truth.strip()
-    offered = bool(text) and not _STUB.fullmatch(text)
+    offered = bool(text) and not STUB.fullmatch(text.encode())
     return Score(
         case=case.name,
         kind=case.gap.kind,

@@ -82,8 +82,9 @@ def _summary(scores: Sequence[Score]) -> dict[str, Any]:
         "similarity": share([s.similarity for s in scores]),
         "parses": share([s.parses for s in scores]),
         "offered": share([s.offered for s in scores]),
-        "steps": share([s.steps for s in scores]),
-        "searched": share([s.searched for s in scores]),
+        # A refusal counts no steps, so it would make the mean look better than any fill was.
+        "steps": share([s.steps for s in scores if s.offered] or [0]),
+        "searched": share([s.searched for s in scores if s.offered] or [0]),
         "p50": round(statistics.median(seconds), 4),
         # The nearest rank: the least value that 95 % of the cases do not pass.
         "p95": round(seconds[math.ceil(0.95 * len(seconds)) - 1], 4),
@@ -109,8 +110,9 @@ def as_text(report: dict[str, Any]) -> str:
     used = [name for name in METHODS if name in {result["method"] for result in report["results"]}]
     notes = [f"{name}: {METHODS[name]}" for name in used]
     notes.append(
-        "exact, parses, offered: shares of all cases; similarity: difflib's ratio; p50, p95: seconds"
+        "exact, parses, offered: shares of all cases; similarity: difflib's ratio, 0 where nothing came"
     )
+    notes.append("steps, searched: means over what was offered; p50, p95: seconds over all cases")
     load = ", ".join(f"{value:.1f}" for value in report["load"])
     notes.append(f"{report['machine']}; load {load}; {report['date']}; {report['command']}")
     if report["files_skipped"]:

@@ -207,6 +207,13 @@ def test_the_95th_percentile_is_the_nearest_rank():
     assert (result["p50"], result["p95"]) == (20.5, 38.0)
 
 
+def test_steps_are_a_mean_over_what_was_offered():
+    score = Score("c", "k", "given", "", "", "", True, 1.0, True, True, seconds=1.0, steps=10)
+    refused = replace(score, offered=False, steps=0)
+    (result,) = make_report([score, refused], Settings())["results"]
+    assert (result["steps"], result["offered"]) == (10, 0.5)
+
+
 @pytest.mark.parametrize("answer", ["raise NotImplementedError", "pass", "", "return (1"])
 def test_stubs_silence_and_broken_code_count_as_nothing(monkeypatch, file, tmp_path, answer):
     install(monkeypatch, answer)

@@ -17,7 +17,18 @@ from typing import Any
 import numpy as np
 from tokenizers import Tokenizer
 
-from dg_lsp.engine.heldout import File, HeldOut, hash_line, is_held_out, long_lines, read_text, share
+from dg_lsp.engine.heldout import (
+    File,
+    HeldOut,
+    hash_line,
+    held_out_files,
+    is_held_out,
+    long_lines,
+    read_held_out,
+    read_text,
+    share,
+)
+from dg_lsp.engine.tokenizer import train_tokenizer
 
 _PERMISSIVE = re.compile(
     r"MIT|BSD|APACHE|ASL 2|ISC|PSF|PYTHON SOFTWARE|ZLIB|CC0|CNRI|UNLICENSE|PUBLIC DOMAIN|BSL-1|LLVM",
@@ -141,6 +152,23 @@ def tokenise(files: Sequence[File], sources: Sequence[Source], tokenizer: Tokeni
         prose=np.concatenate(prose),
         sources=np.array(spans),
     )
+
+
+def prepare(out: Path, roots: Sequence[Path]) -> None:
+    """Write corpus.npz, heldout.npz (where held-out files are installed), sources.json and tokenizer.json to `out`.
+
+    The tokenizer comes last: where it is, all is.
+    """
+    files, sources = gather(roots, read_held_out(roots))
+    tokenizer = train_tokenizer(file.text for file in files)
+    tokenise(files, sources, tokenizer).save(out / "corpus.npz")
+    if kept := held_out_files(roots):
+        size = sum(len(file.text) for file in kept)
+        tokenise(kept, [Source("held out", "", "", len(kept), size, size)], tokenizer).save(
+            out / "heldout.npz"
+        )
+    write_sources(sources, out / "sources.json")
+    tokenizer.save(str(out / "tokenizer.json"))
 
 
 def write_sources(sources: Iterable[Source], path: Path) -> None:

@@ -52,6 +52,7 @@ def export(network: Any, tokenizer: Path, to: Path, note: str) -> None:
         (made / "manifest.json").write_text(json.dumps({"files": files}, indent=1) + "\n")
         # 3.
         for name in (*_LISTED, "manifest.json"):
+            (made / name).chmod(0o644)
             (made / name).replace(to / name)
 
 

@@ -1,4 +1,4 @@
-"""The whole algorithm: an Infill in, Drafts out, one Fill last. Knows every part of the engine and the text checks.
+"""The whole algorithm: an Infill in, Drafts out, one Fill last. Knows the engine's parts and the text checks.
 
 A generator: nothing runs ahead of what is asked for, so closing it cancels within one step or chunk.
 """
@@ -10,51 +10,30 @@ from dataclasses import dataclass, replace
 from dg_lsp.engine.cache import PrefixCache, extend_to
 from dg_lsp.engine.canvas import Canvas, Seam, lay_out, stack
 from dg_lsp.engine.checkpoint import Checkpoint
-from dg_lsp.engine.denoise import Schedule, Step, denoise
-from dg_lsp.engine.length import Scored, Search, fitting, search_length
+from dg_lsp.engine.denoise import Step, denoise
+from dg_lsp.engine.length import Scored, fitting, search_length
+from dg_lsp.engine.plan import ANCHORS, plan_for
 from dg_lsp.engine.sampler import AnchoredSampler, SeededNoise
 from dg_lsp.text import edits, syntax
-from dg_lsp.text.messages import Draft, Fill, Infill, Reason, Run
-
-ANCHORS = 12  # slots that a canvas keeps for the suffix, so that the fill knows where it must arrive
+from dg_lsp.text.functions import STUB
+from dg_lsp.text.messages import Draft, Fill, Infill, Run
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """What a kind of gap and an effort come to.
-
-    slots: canvas length wanted. steps: denoising steps at most. finalists: lengths that are denoised to the
-    end, in batches of `batch`, until one gives a fill that parses.
-    """
+class _Ranking:
+    """Where the length search stands: the canvas length, the gap lengths best first, the steps it took."""
 
     slots: int
+    lengths: tuple[Scored, ...]
     steps: int
-    batch: int
-    finalists: int
-    search: Search
-
-
-_LINE = (1, 2, 3, 4, 6, 8, 10, 13, 17, 22, 28)
-_BODY = (5, 8, 12, 16, 21, 27, 34, 42, 52, 64, 80)
-_PLANS = {
-    ("rest_of_line", "low"): Plan(64, 8, 1, 2, Search(_LINE[1::2], draws=1, steps=1, refined=2)),
-    ("rest_of_line", "normal"): Plan(64, 12, 2, 4, Search(_LINE, draws=1, steps=1, refined=4)),
-    ("rest_of_line", "high"): Plan(64, 24, 4, 12, Search(_LINE, draws=4, steps=2, refined=12)),
-    ("function_body", "low"): Plan(128, 16, 1, 2, Search(_BODY[::2], draws=1, steps=1, refined=2)),
-    ("function_body", "normal"): Plan(128, 32, 2, 6, Search(_BODY, draws=1, steps=2, refined=6)),
-    ("function_body", "high"): Plan(128, 48, 4, 16, Search(_BODY, draws=4, steps=2, refined=16)),
-}
 
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """One denoised row: its text, or the reason why it cannot be shown."""
+    """One denoised row of a canvas: its Fill; `fill.refusal` says why it cannot be shown, else is empty."""
 
-    text: str
-    score: float
-    steps: int
-    reason: Reason
-    refusal: str = ""
+    row: int
+    fill: Fill
 
 
 def infill(model: Checkpoint, cache: PrefixCache, request: Infill) -> Iterator[Draft | Fill]:
@@ -62,53 +41,46 @@ def infill(model: Checkpoint, cache: PrefixCache, request: Infill) -> Iterator[D
 
     1. Text to tokens: the prefix up to its last line start, the head of the gap's line, the suffix.
     2. Encode what the cache does not hold yet.  3. Search the gap's length.
-    4. Denoise the best lengths, a batch at a time.  5. Take the best candidate that adds no syntax error;
+    4. Denoise the best lengths, a batch at a time.  5. Take the surest candidate that can be shown;
     when there is none, go on with the next lengths.  6. The Fill, or the reason for none.
     """
     clock = _Clock(request.deadline)
-    plan = _PLANS[request.kind, request.effort]
     # 1. A canvas begins at a line start, so the cached prefix stays while one types on a line.
     prefix, seam = tokenise(model, request)
     # 2. Fixed chunks; a Draft after each lets the caller cancel.
     for _ in extend_to(model.network, cache, prefix):
         yield Draft(0, (), clock.milliseconds())
     # 3. The oracle of measurements replaces the search.
-    size, ranked, searched = 0, tuple[Scored, ...](), 0
-    for size, ranked, searched in _lengths(model, cache, request, seam):  # noqa: B007
+    ranking = _Ranking(0, (), 0)
+    for ranking in _rank(model, cache, request, seam):  # noqa: B007  (the last one is used below)
         yield Draft(0, (), clock.milliseconds())
         if clock.is_over():
             break
     # 4. Each batch is deterministic by itself: its seed depends on its number only.
-    refusals: list[str] = []
-    for number, start in enumerate(range(0, min(plan.finalists, len(ranked)), plan.batch)):
-        batch = [c.length for c in ranked[start : start + plan.batch]]
-        canvas = stack([lay_out(seam, n, size) for n in batch]).to(model.device)
-        schedule = replace(model.schedule, steps=plan.steps)
+    refused: list[str] = []
+    for canvas, steps in _batches(model, cache, request, (seam, ranking)):
         last: Step | None = None
-        for last in _settle(model, cache, canvas, schedule, request.seed + 7919 * (number + 1)):
+        for last in steps:
             yield _draft(model, canvas, last, clock)
             if clock.is_over():
                 break
         assert last is not None
-        # 5. Among those that parse the surest wins.
-        for found in sorted(_candidates(model, canvas, last, schedule), key=lambda c: c.score):
-            text = edits.fit(request, found.text)
-            refusal = found.refusal or _fault(request, text)
-            if not refusal:
-                reason: Reason = "deadline" if clock.is_over() else found.reason
-                yield Fill(
-                    text=text, score=found.score, steps=found.steps, searched=searched, reason=reason,
-                    milliseconds=clock.milliseconds(),
-                )  # fmt: skip
-                return
-            refusals.append(refusal)
+        # 5. The last Draft shows the row that is taken.
+        found = _candidates(model, canvas, last, request)
+        best = next((c for c in found if not c.fill.refusal), None)
+        if best is not None:
+            if best.row:
+                yield _draft(model, canvas, last, clock, best.row)
+            reason = "deadline" if clock.is_over() else best.fill.reason
+            yield replace(best.fill, searched=ranking.steps, reason=reason, milliseconds=clock.milliseconds())
+            return
+        refused += [c.fill.refusal for c in found]
         if clock.is_over():
             break
     # 6. Law 9: an empty answer has its reason.
-    tried = f"none of {len(refusals)} candidates could be shown; the best one: {refusals[0]}" if refusals else (
-        "the deadline passed before a candidate was ready"
-    )  # fmt: skip
-    yield Fill("", searched=searched, parses=False, milliseconds=clock.milliseconds(), refusal=tried)
+    why = f"none of {len(refused)} candidates could be shown; the best one: {refused[0]}" if refused else ""
+    why = why or "the deadline passed before a candidate was ready"
+    yield Fill("", searched=ranking.steps, parses=False, milliseconds=clock.milliseconds(), refusal=why)
 
 
 def tokenise(model: Checkpoint, request: Infill) -> tuple[tuple[int, ...], Seam]:
@@ -120,55 +92,13 @@ def tokenise(model: Checkpoint, request: Infill) -> tuple[tuple[int, ...], Seam]
     """
     start = max(request.prefix.rfind("\n"), request.prefix.rfind("\r")) + 1
     lines, head = model.encode(request.prefix[:start]), model.encode(request.prefix[start:])
-    keep = _PLANS[request.kind, request.effort].slots // 4
+    keep = plan_for(request).slots // 4
     if len(head) > keep:
         lines, head = lines + head[:-keep], head[-keep:]
     hop = max(model.max_prefix // 2, 1)
     over = max(len(lines) + 1 - model.max_prefix, 0)
     lines = lines[-(-over // hop) * hop :]
     return (model.bos, *lines), Seam(head, model.encode(request.suffix), model.eos)
-
-
-def _lengths(
-    model: Checkpoint, cache: PrefixCache, request: Infill, seam: Seam
-) -> Iterator[tuple[int, tuple[Scored, ...], int]]:
-    """Yield (canvas length, ranked lengths, search steps so far) after each round of the search."""
-    plan = _PLANS[request.kind, request.effort]
-    longest = model.canvas_lengths[-1]
-    if request.like is not None:
-        given = min(max(len(model.encode(request.like)), 1), seam.room(longest, 1))
-        size = next(
-            (n for n in model.canvas_lengths if seam.room(n, ANCHORS) >= given and n >= plan.slots), longest
-        )
-        # The same length several times: the candidates then differ by their noise only.
-        yield size, (Scored(given, 0.0),) * plan.finalists, 0
-        return
-    size = next((n for n in model.canvas_lengths if n >= plan.slots), longest)
-    search = replace(plan.search, lengths=fitting(plan.search.lengths, seam.room(size, ANCHORS)))
-    rounds = search_length(model.network, cache, (seam, size), search, request.seed)
-    for number, ranked in enumerate(rounds, start=1):
-        yield size, ranked, number * search.steps
-
-
-def _settle(
-    model: Checkpoint, cache: PrefixCache, canvas: Canvas, schedule: Schedule, seed: int
-) -> Iterator[Step]:
-    noise = SeededNoise(seed, model.vocabulary, model.device)
-    sampler = AnchoredSampler(canvas, schedule.entropy_bound, noise)
-    return denoise(model.network, cache.seen_by(canvas.rows), sampler, schedule)
-
-
-def _candidates(model: Checkpoint, canvas: Canvas, step: Step, schedule: Schedule) -> list[_Candidate]:
-    """Each row of the last step as text, with the mean entropy of its free slots as its score."""
-    found = []
-    free = ~canvas.anchored
-    for row in range(canvas.rows):
-        ids = step.best[row][free[row]].tolist()
-        text, refusal = decode(model, ids)
-        score = float(step.entropy[row].sum() / free[row].sum())
-        reason: Reason = "stable" if bool(step.finished[row]) else "steps"
-        found.append(_Candidate(text, score, step.number, reason, refusal))
-    return found
 
 
 def decode(model: Checkpoint, ids: Sequence[int]) -> tuple[str, str]:
@@ -181,36 +111,76 @@ def decode(model: Checkpoint, ids: Sequence[int]) -> tuple[str, str]:
     return text, ""
 
 
+def _rank(model: Checkpoint, cache: PrefixCache, request: Infill, seam: Seam) -> Iterator[_Ranking]:
+    """Yield the ranking after each round of the search."""
+    plan = plan_for(request)
+    longest = model.canvas_lengths[-1]
+    if request.like is not None:
+        given = min(max(len(model.encode(request.like)), 1), seam.room(longest, 1))
+        fits = (n for n in model.canvas_lengths if n >= plan.slots and seam.room(n, ANCHORS) >= given)
+        # The same length several times: the candidates then differ by their noise only.
+        yield _Ranking(next(fits, longest), (Scored(given, 0.0),) * plan.finalists, 0)
+        return
+    slots = next((n for n in model.canvas_lengths if n >= plan.slots), longest)
+    search = replace(plan.search, lengths=fitting(plan.search.lengths, seam.room(slots, ANCHORS)))
+    rounds = search_length(model.network, cache, (seam, slots), search, request.seed)
+    for number, lengths in enumerate(rounds, start=1):
+        yield _Ranking(slots, lengths, number * search.steps)
+
+
+def _batches(
+    model: Checkpoint, cache: PrefixCache, request: Infill, layout: tuple[Seam, _Ranking]
+) -> Iterator[tuple[Canvas, Iterator[Step]]]:
+    """The canvases of the best lengths, `plan.batch` rows at a time, and the steps that settle them."""
+    plan, (seam, ranking) = plan_for(request), layout
+    lengths = [c.length for c in ranking.lengths[: plan.finalists]]
+    schedule = replace(model.schedule, steps=plan.steps)
+    for start in range(0, len(lengths), plan.batch):
+        rows = [lay_out(seam, n, ranking.slots) for n in lengths[start : start + plan.batch]]
+        canvas = stack(rows).to(model.device)
+        noise = SeededNoise(request.seed + 7919 * (start + 1), model.vocabulary, model.device)
+        sampler = AnchoredSampler(canvas, schedule.entropy_bound, noise)
+        yield canvas, denoise(model.network, cache.seen_by(canvas.rows), sampler, schedule)
+
+
+def _candidates(model: Checkpoint, canvas: Canvas, step: Step, request: Infill) -> list[_Candidate]:
+    """Each row of the last step as a Fill, the surest first: the score is the mean entropy of its free slots."""
+    found = []
+    free = ~canvas.anchored
+    for row in range(canvas.rows):
+        raw, refusal = decode(model, step.best[row][free[row]].tolist())
+        text = edits.fit(request, raw)
+        refusal = refusal or _fault(request, text)
+        score = float(step.entropy[row].sum() / free[row].sum())
+        reason = "stable" if bool(step.finished[row]) else "steps"
+        fill = Fill(text, score, step.number, reason=reason, parses=not refusal, refusal=refusal)
+        found.append(_Candidate(row, fill))
+    return sorted(found, key=lambda c: c.fill.score)
+
+
 def _fault(request: Infill, text: str) -> str:
     """Why `text` must not be shown (law 5), or an empty sentence."""
     if not text.strip():
         return "it is empty"
+    if request.kind == "function_body" and STUB.fullmatch(text.strip().encode()):
+        return "it is a stub again"
     faults = syntax.faults(request.language, request.kind, request.prefix, text, request.suffix)
     return f"it would add a syntax error, {faults[0].message}" if faults else ""
 
 
-def _draft(model: Checkpoint, canvas: Canvas, step: Step, clock: "_Clock") -> Draft:
-    """The first row of `step` as text: neighbouring slots of the same state and like entropy are one Run."""
-    states = zip(
-        canvas.anchored[0].tolist(), step.accepted[0].tolist(), step.entropy[0].tolist(), strict=True
-    )
+def _draft(model: Checkpoint, canvas: Canvas, step: Step, clock: "_Clock", row: int = 0) -> Draft:
+    """One row of `step` as text: neighbouring slots of the same state and like entropy are one Run."""
+    tokens, anchored = step.best[row].tolist(), canvas.anchored[row].tolist()
+    accepted, entropy = step.accepted[row].tolist(), step.entropy[row].tolist()
+    states = [(a, b, round(e, 1)) for a, b, e in zip(anchored, accepted, entropy, strict=True)]
     runs: list[Run] = []
-    group: list[int] = []
-    before: tuple[bool, bool, float] | None = None
-    for token, (anchored, accepted, entropy) in zip(step.best[0].tolist(), states, strict=True):
-        state = (anchored, accepted, round(entropy, 1))
-        if before is not None and state != before:
-            runs.append(Run(_plain(model, group), *before))
-            group = []
-        group.append(token)
-        before = state
-    assert before is not None
-    runs.append(Run(_plain(model, group), *before))
+    start = 0
+    for slot in range(1, len(tokens) + 1):
+        if slot == len(tokens) or states[slot] != states[start]:
+            text = model.tokenizer.decode([t for t in tokens[start:slot] if t not in model.special])
+            runs.append(Run(text, *states[start]))
+            start = slot
     return Draft(step.number, tuple(runs), clock.milliseconds())
-
-
-def _plain(model: Checkpoint, ids: list[int]) -> str:
-    return str(model.tokenizer.decode([i for i in ids if i not in model.special]))
 
 
 class _Clock:

@@ -3,7 +3,7 @@
 Knows parameters and gradients; no data, no loss, no clock.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -57,21 +57,27 @@ class Optimiser:
             weight.grad = None
         return float(norm)
 
-    def state(self) -> dict[str, Any]:
-        """What `restore` needs."""
-        return {
-            "masters": [m.detach() for _, m, _ in self._pairs],
-            "parts": [p.state_dict() for p in self._parts],
-        }
+    def state(self) -> dict[str, Tensor]:
+        """What `restore` needs, each tensor under a name of its own."""
+        found = {f"master.{n}": master.detach() for n, (_, master, _) in enumerate(self._pairs)}
+        for n, part, weight in self._slots():
+            found |= {f"{n}.{name}": value for name, value in part.state[weight].items()}
+        return found
 
-    def restore(self, state: dict[str, Any]) -> None:
+    def restore(self, state: Mapping[str, Tensor]) -> None:
         """Go on from `state`; the weights are set, too."""
         with torch.no_grad():
-            for (name, master, number), stored in zip(self._pairs, state["masters"], strict=True):
-                master.copy_(stored)
-                self._at(name, number, "data").copy_(stored)
-        for part, stored in zip(self._parts, state["parts"], strict=True):
-            part.load_state_dict(stored)
+            for n, (name, master, number) in enumerate(self._pairs):
+                master.copy_(state[f"master.{n}"])
+                self._at(name, number, "data").copy_(master)
+        for n, part, weight in self._slots():
+            start = f"{n}."
+            part.state[weight] = {k.removeprefix(start): v for k, v in state.items() if k.startswith(start)}
+
+    def _slots(self) -> Iterator[tuple[str, torch.optim.Optimizer, Tensor]]:
+        for p, part in enumerate(self._parts):
+            for w, weight in enumerate(part.param_groups[0]["params"]):
+                yield f"part.{p}.{w}", part, weight
 
     def _at(self, name: str, number: int | None, what: str) -> Any:
         whole: Tensor | None = getattr(self._named[name], what)

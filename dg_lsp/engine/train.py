@@ -16,17 +16,17 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
 from tokenizers import Tokenizer
 from torch import Tensor
 
 from dg_lsp.engine import corpus as corpora
 from dg_lsp.engine.export import export
-from dg_lsp.engine.heldout import held_out_files, read_held_out
 from dg_lsp.engine.layouts import BUCKETS, Batch, Bucket, Cutter, draw
 from dg_lsp.engine.objective import corrupt, losses
 from dg_lsp.engine.optimise import Optimiser
 from dg_lsp.engine.shape import BOS, EOS, embedded_config, fresh_network
-from dg_lsp.engine.tokenizer import train_tokenizer
 
 RATES = (5e-3, 3e-3)  # of Muon, of AdamW, at their peak
 _WARM_STEPS, _DECAY = 100, 0.25
@@ -80,7 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
     torch.set_num_threads(arguments.threads)
     if not (out / "tokenizer.json").exists():
         print("gathering the corpus", flush=True)
-        prepare(out, arguments.packages or [Path(sysconfig.get_path("purelib"))])
+        corpora.prepare(out, arguments.packages or [Path(sysconfig.get_path("purelib"))])
     trainer = Trainer(out, arguments)
     if arguments.resume or arguments.export:
         trainer.restore()
@@ -91,20 +91,6 @@ def run(arguments: argparse.Namespace) -> int:
         (out / "pid").unlink()
     export(trainer.network, out / "tokenizer.json", arguments.export or out / "export", trainer.note())
     return 0
-
-
-def prepare(out: Path, roots: list[Path]) -> None:
-    """Write corpus.npz, heldout.npz, sources.json and, last, tokenizer.json to `out`."""
-    held_out = read_held_out(roots)
-    files, sources = corpora.gather(roots, held_out)
-    tokenizer = train_tokenizer(file.text for file in files)
-    corpora.tokenise(files, sources, tokenizer).save(out / "corpus.npz")
-    kept = held_out_files(roots)
-    size = sum(len(file.text) for file in kept)
-    source = corpora.Source("held out", "", "", len(kept), size, size)
-    corpora.tokenise(kept, [source], tokenizer).save(out / "heldout.npz")
-    corpora.write_sources(sources, out / "sources.json")
-    tokenizer.save(str(out / "tokenizer.json"))
 
 
 class Trainer:
@@ -157,26 +143,23 @@ class Trainer:
 
     def save(self) -> None:
         """Write the state under another name, then rename it: a crash leaves the one before."""
-        state = {
-            "optimiser": self.optimiser.state(),
-            "chance": self.chance.getstate(),
-            "noise": self.noise.get_state(),
-            "at": (self.step, self.tokens, self.seconds),
-            "recent": self.recent,
-        }
-        torch.save(state, self.out / "state.part")
-        (self.out / "state.part").replace(self.out / "state.pt")
+        at = {"step": self.step, "tokens": self.tokens, "seconds": self.seconds, "recent": self.recent}
+        run = json.dumps(at | {"chance": self.chance.getstate()})
+        part = self.out / "state.part"
+        save_file(self.optimiser.state() | {"noise": self.noise.get_state()}, part, {"run": run})
+        part.replace(self.out / "state.safetensors")
 
     def restore(self) -> None:
         """Go on where `save` was called. Raises FileNotFoundError when it never was."""
-        # The generator's state is a tuple, which the safe loader reads; nothing in the file is executed.
-        state: dict[str, Any] = torch.load(self.out / "state.pt", weights_only=True)
-        self.optimiser.restore(state["optimiser"])
-        version, words, left = state["chance"]
+        with safe_open(self.out / "state.safetensors", "pt") as stored:
+            state = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118  (no mapping)
+            at = json.loads(stored.metadata()["run"])
+        self.noise.set_state(state.pop("noise"))
+        self.optimiser.restore(state)
+        version, words, left = at["chance"]
         self.chance.setstate((version, tuple(words), left))
-        self.noise.set_state(state["noise"])
-        self.step, self.tokens, self.seconds = state["at"]
-        self.recent = state["recent"]
+        self.step, self.tokens, self.seconds = at["step"], at["tokens"], at["seconds"]
+        self.recent = at["recent"]
 
     def note(self) -> str:
         """One line about the run, for the checkpoint."""
@@ -202,14 +185,8 @@ def train(trainer: Trainer, told: list[int]) -> None:
         if trainer.step % 10 == 0:
             trainer.recent = {name: round(sums[name], 4) for name in ("diffusion", "ahead")}
             line = {"step": trainer.step, "tokens": trainer.tokens, "seconds": round(trainer.seconds, 1)}
-            _append(
-                log,
-                {
-                    **line,
-                    **{k: round(v, 5) for k, v in sums.items()},
-                    "seconds_per_step": round(seconds / 10, 3),
-                },
-            )
+            line |= {k: round(v, 5) for k, v in sums.items()} | {"seconds_per_step": round(seconds / 10, 3)}
+            _append(log, line)
             sums, seconds = {}, 0.0
         now = time.monotonic()
         if now - measured > _MEASURE_SECONDS:
@@ -225,7 +202,9 @@ def train(trainer: Trainer, told: list[int]) -> None:
 
 @torch.no_grad()
 def measure(trainer: Trainer, rows: int = 64) -> dict[str, dict[str, float]]:
-    """L_diff on the same held-out canvases at fixed times, of continuations and of infills."""
+    """L_diff on the same held-out canvases at fixed times, of continuations and of infills; {} without any."""
+    if not (trainer.out / "heldout.npz").exists():
+        return {}
     held_out = Cutter.of(corpora.Corpus.load(trainer.out / "heldout.npz"), trainer.tokenizer, BOS, EOS)
     found: dict[str, dict[str, float]] = {}
     vocabulary = int(trainer.network.config.text_config.vocab_size)

@@ -84,10 +84,13 @@ def _within(text: str, indent: str) -> str:
     wanted = width(indent.encode("utf-8"))
     end = 0
     for line in logical_lines(data, 0, len(data)):
-        if line.start > 0 and line.width < wanted and not (line.comment and line.width):
-            return data[:end].decode("utf-8")
+        if line.start > 0 and line.width < wanted:
+            # A comment closes no block, but one that no deeper line follows is not the body's.
+            if line.comment:
+                continue
+            break
         end = line.end
-    return text
+    return data[:end].decode("utf-8")
 
 
 def _without_repeated_lines(text: str, suffix: str) -> str:

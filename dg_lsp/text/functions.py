@@ -24,7 +24,7 @@ from dg_lsp.text.lexical import (
 Span = tuple[int, int]
 _DEF = re.compile(rb"(?:async[ \t]+)?def[ \t]+([\w\x80-\xff]+)")
 _CLASS = re.compile(rb"class[ \t]+([\w\x80-\xff]+)")
-_STUB = re.compile(
+STUB = re.compile(
     rb"(?:pass|\.\.\.|raise[ \t]+NotImplemented(?:Error)?(?:[ \t]*\(.*\))?)[ \t]*;?", re.DOTALL
 )
 _DOC = re.compile(rb"[rRuU]?[\"'].*[\"']", re.DOTALL)
@@ -54,10 +54,9 @@ class Header:
 class Function:
     """A function as byte offsets.
 
-    opens: where the body may begin: after the header's line (and its comment) or after the docstring's.
-    docstring: its span. first: the first text of the body after the docstring, None where there is none.
+    opens: where the body may begin, after the header's line or the docstring's. first: the first text there.
     end: the end of the body's text. inline: the body is on the header's line. indent: the white space of
-    the body's lines, None where no line shows it. stub: not written yet. meant: a stub on purpose.
+    the body's lines, where one shows it. stub: not written yet. meant: a stub on purpose.
     """
 
     header: Header
@@ -98,6 +97,12 @@ def functions_of(language: Language, root: Node, data: bytes) -> tuple[Function,
     return tuple(described)
 
 
+def item_at(root: Node, offset: int) -> Node:
+    """The last item at the top level that begins at or before `offset`, or `root` where there is none."""
+    before = [n for n in root.children if n.start_byte <= offset and n.type != "comment"]
+    return before[-1] if before else root
+
+
 def functions_by_lines(data: bytes, start: int, stop: int) -> tuple[Function, ...]:
     """Every function of data[start:stop] by indentation alone, for text that does not parse.
 
@@ -115,8 +120,7 @@ def functions_by_lines(data: bytes, start: int, stop: int) -> tuple[Function, ..
         named = _DEF.match(data, line.start) or _CLASS.match(data, line.start)
         if named is None:
             continue
-        name = ".".join((*(n for _, n in owners), named[1].decode("utf-8", "replace")))
-        owners.append((line.width, name.rpartition(".")[2]))
+        owners.append((line.width, named[1].decode("utf-8", "replace")))
         if named.re is not _DEF:
             continue
         colon = _colon(data, line)
@@ -125,7 +129,11 @@ def functions_by_lines(data: bytes, start: int, stop: int) -> tuple[Function, ..
         # 3. A line without its colon is no header; repair inserts one where it can.
         body = _statements(data, colon, line, inside)
         meant = bool(_MEANT.search(data, above, line.start)) or _in_protocol(data, lines, number)
-        found.append(describe(data, Header(above, line.start, colon, name), body, meant=meant))
+        found.append(
+            describe(
+                data, Header(above, line.start, colon, ".".join(n for _, n in owners)), body, meant=meant
+            )
+        )
     return tuple(found)
 
 
@@ -139,11 +147,9 @@ def describe(data: bytes, header: Header, body: list[Statement], *, meant: bool)
         opens = _with_comment(data, opens)
     end = _with_comments(data, body[-1].end if body else opens, width(leading(data, header.define)))
     first = next((m.start() for m in [re.compile(rb"\S").search(data, opens, end)] if m), None)
+    # A comment may stand at another depth than the code; it counts only where it is alone.
     shown = body[0].start if body else first
     indent = leading(data, shown) if shown is not None and not inline else None
-    if indent is not None and first is not None and not docstring:
-        # A comment at another depth than the code says nothing about the body.
-        indent = leading(data, body[0].start if body else first)
     stub = not rest or (len(rest) == 1 and rest[0].kind == "stub")
     span = (docstring.start, docstring.end) if docstring else None
     return Function(header, opens, span, first, end, inline, indent, stub and not meant, meant)
@@ -234,7 +240,7 @@ def _statements(data: bytes, colon: int, line: LogicalLine, inside: list[Logical
         kind: Literal["docstring", "stub", "code"] = "code"
         if not body and _DOC.fullmatch(data, start, end) and len(list(tokens(data, start, end))) == 1:
             kind = "docstring"
-        elif _STUB.fullmatch(data, start, end):
+        elif STUB.fullmatch(data, start, end):
             kind = "stub"
         body.append(Statement(start, end, kind))
     return body

@@ -10,14 +10,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from dg_lsp.text.document import BOM, Document
-from dg_lsp.text.functions import Function, functions_by_lines, functions_of
+from dg_lsp.text.functions import Function, functions_by_lines, functions_of, item_at
 from dg_lsp.text.language import Language, load_language
 from dg_lsp.text.lexical import indentation, leading, line_end, line_start, unclosed, width, window
 from dg_lsp.text.messages import Kind
+from dg_lsp.text.neutral import WHOLE
 from dg_lsp.text.repair import Repaired, repair
-
-# Above this many bytes only the top-level item round the cursor is parsed.
-WHOLE = 400_000
 
 
 class NoGap(ValueError):
@@ -123,7 +121,8 @@ def _view(language: Language, document: Document, offset: int) -> _View:
     if len(data) <= WHOLE:
         tree = language.parse(data)
         if not tree.root_node.has_error:
-            return _View(data, functions_of(language, tree.root_node, data), offset)
+            # A query over all of a long file would cost more than its parse.
+            return _View(data, functions_of(language, item_at(tree.root_node, offset), data), offset)
     # Damage elsewhere in the file is none of the cursor's business.
     start, stop = window(data, offset)
     mended = repair(language, data[start:stop], offset - start)

@@ -26,6 +26,7 @@ _HARD = frozenset(
 )
 _ANCHOR = re.compile(rb"(?<![^\r\n])(?:async[ \t]+def[ \t]+\w|def[ \t]+\w|class[ \t]+\w+[ \t]*[:(\[]|@\w)")
 _HEAD = re.compile(rb"(?<![^\r\n])[ \t]*(?:async[ \t]+def|def|class)[ \t]+\w+[ \t]*[:(\[]")
+_OUTERMOST = re.compile(rb"[\r\n](?=[^\s#)\]}\"'])")
 PAIRS = {b"(": b")", b"[": b"]", b"{": b"}"}
 
 
@@ -167,6 +168,13 @@ def window(data: bytes, offset: int) -> tuple[int, int]:
         start = line_start(data, start - 1)
     after = _ANCHOR.search(data, min(eol + 1, len(data)))
     return start, after.start() if after else len(data)
+
+
+def block(data: bytes, offset: int) -> tuple[int, int]:
+    """The part of `window` that ends where the next line with text stands at column 0, closing brackets apart."""
+    start, stop = window(data, offset)
+    found = _OUTERMOST.search(data, line_end(data, offset), stop)
+    return start, found.end() if found else stop
 
 
 def closers(brackets: bytes) -> bytes:

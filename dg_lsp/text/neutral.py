@@ -4,17 +4,20 @@ Knows repairs, and what a cut at either end of a text may have taken away; knows
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from tree_sitter import Tree
 
 from dg_lsp.text.language import Language
-from dg_lsp.text.lexical import closers, state_at, window
+from dg_lsp.text.lexical import block, closers, state_at, window
 from dg_lsp.text.repair import cost_of, insertions
 
 # What may have stood before a text whose beginning was cut off: a block, a string, a bracket, several.
 LEADS = (b"", b"if 1:\n", b'"""\n', b"'''\n", b"(\n", b"[\n", b"{\n", b"if 1:\n ((\n", b"if 1:\n {(\n")
 # A longer text that is broken elsewhere is searched only round its gap.
 SEARCHED = 50_000
+# Of a text longer than this only the top-level item round the gap is parsed.
+WHOLE = 400_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,24 +50,29 @@ class Text:
         return Text(self.before, fill, self.after, tree)
 
 
+@lru_cache(maxsize=4)
 def neutral_text(language: Language, kind: str, before: bytes, after: bytes) -> Text:
     """before + filler + after, or the part of it round the gap that parses cleanly, or the best there is.
 
-    1. The whole with the kind's placeholder.  2. The top-level item round the gap, any filler.
+    1. The whole with the kind's placeholder.  2. The top-level item round the gap, or its block, any filler.
     3. The whole with any filler.  4. The whole with what cuts at its ends may have taken.
+
+    The last few answers are kept, since the candidates of one request all ask for the same.
     """
     # 1. Nearly every body ends here.
-    whole = _placed(language, kind, before, after)
-    if whole.clean:
+    data = before + language.placeholder(kind).encode() + after
+    whole = _placed(language, kind, before, after) if len(data) <= WHOLE else None
+    if whole is not None and whole.clean:
         return whole
     # 2. Damage elsewhere in the file must not drown the comparison.
-    start, stop = window(whole.data, len(before))
-    behind = len(whole.data) - stop
     part = whole
-    if start <= len(before) and behind <= len(after):
-        part = _searched(language, kind, before[start:], after[: len(after) - behind])
+    for start, stop in (window(data, len(before)), block(data, len(before))):
+        behind = len(data) - stop
+        if start <= len(before) and behind <= len(after) and not (part and part.clean):
+            part = _searched(language, kind, before[start:], after[: len(after) - behind])
+    part = part or _placed(language, kind, before, after)
     # 3. The item may have been found wrongly, for a string can look like a def.
-    if not part.clean and len(whole.data) <= SEARCHED:
+    if not part.clean and len(data) <= SEARCHED:
         part = _searched(language, kind, before, after)
     # 4. What an engine sees of a file is cut at both ends.
     return part if part.clean else _completed(language, kind, part)

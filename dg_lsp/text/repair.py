@@ -57,7 +57,7 @@ def repair(language: Language, data: bytes, offset: int) -> Repaired:
     # 1. Most calls end here.
     tree = language.parse(data)
     best = Repaired(data, tree, offset, 0, 0, cost_of(tree))
-    if best.cost == 0:
+    if best.cost == 0 or _hopeless(tree, data, offset):
         return best
     # 2. The lexical state survives damage that no tree does.
     for start, end, text in candidates(data, offset):
@@ -71,6 +71,19 @@ def repair(language: Language, data: bytes, offset: int) -> Repaired:
         if cost == 0:
             break
     return best
+
+
+def _hopeless(tree: Tree, data: bytes, offset: int) -> bool:
+    """Whether an error ends above the cursor's logical line, where no change at the cursor reaches it."""
+    line = state_at(data, offset, window(data, offset)[0]).line
+    stack = [tree.root_node]
+    while stack:
+        node = stack.pop()
+        if (node.is_error or node.is_missing) and node.end_byte < line:
+            return True
+        if node.has_error:
+            stack.extend(node.children)
+    return False
 
 
 def cost_of(tree: Tree) -> int:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tree_sitter import Node
 
-from dg_lsp.text.functions import Function, functions_of
+from dg_lsp.text.functions import Function, functions_of, item_at
 from dg_lsp.text.language import Language, load_language
 from dg_lsp.text.lexical import line_end, line_start, window
 from dg_lsp.text.neutral import Text, neutral_text
@@ -68,13 +68,12 @@ def _faults(language: Language, kind: str, parts: tuple[bytes, bytes, bytes]) ->
     # 1. The neutral text may be a part of the whole, or have more at its ends: what makes it parse.
     neutral = neutral_text(language, kind, before, after)
     filled = neutral.filled(language, fill)
-    # 2. to 4. The first check that finds something has said enough.
+    # 2. and 3. A text with new errors need not end anywhere.
     found = _new_errors(neutral, filled)
     if not found and kind == "function_body":
         found = _escape(language, neutral, filled)
-    if not found and language.name == "python":
-        found = _refused(language, neutral, filled)
-    return found
+    # Where both have something to say, the interpreter's own words and place are the better ones.
+    return (_refused(language, neutral, filled) if language.name == "python" else ()) + found
 
 
 def _new_errors(neutral: Text, filled: Text) -> tuple[Fault, ...]:
@@ -144,7 +143,8 @@ def _escape(language: Language, neutral: Text, filled: Text) -> tuple[Fault, ...
 
 
 def _functions(language: Language, text: Text) -> tuple[Function, ...]:
-    return functions_of(language, text.tree.root_node, text.data)
+    """The functions of the top-level item that the fill is in."""
+    return functions_of(language, item_at(text.tree.root_node, len(text.before)), text.data)
 
 
 def _around(language: Language, text: Text) -> Function | None:
@@ -187,7 +187,7 @@ def _python(text: bytes) -> tuple[str, int, int] | None:
             warnings.simplefilter("ignore")
             ast.parse((lead + text).decode("utf-8", "replace"))
     except SyntaxError as error:
-        message = re.sub(r" \(<unknown>.*\)$", "", error.msg or "a syntax error")
+        message = re.sub(r" \((?:<unknown>|detected at).*\)$", "", error.msg or "a syntax error")
         column = len((error.text or "")[: max((error.offset or 1) - 1, 0)].encode("utf-8", "replace"))
         return message, (error.lineno or 1) - 1 - bool(lead), column
     except (ValueError, MemoryError, RecursionError):

@@ -7,13 +7,13 @@ import torch
 import torch.nn.functional as F
 from transformers.cache_utils import DynamicCache
 
-from tests.engine.tiny import CANVAS, VOCABULARY, tiny_network
+from tests.engine.tiny import CANVAS, VOCABULARY, tiny_config, tiny_network
 
 
 @pytest.fixture(scope="session")
 def counting_network() -> Any:
     """Knows one thing: each token is the one before plus one. Uniform corruption only, as the published loss."""
-    network = tiny_network(0)
+    network = tiny_network(0, config=tiny_config(repeats=1))
     weights = [w for name, w in network.named_parameters() if "vision" not in name]
     with torch.no_grad():
         for weight in weights:

@@ -20,8 +20,8 @@ from dg_lsp.engine.canvas import Canvas
 VOCABULARY, CANVAS, WINDOW = 64, 16, 16
 
 
-def tiny_config(vocabulary: int = VOCABULARY) -> DiffusionGemmaConfig:
-    """Six layers (sliding, sliding, full, twice), window 16, canvas 16, 8 experts of which 2 are used."""
+def tiny_config(vocabulary: int = VOCABULARY, repeats: int = 2) -> DiffusionGemmaConfig:
+    """Layers (sliding, sliding, full) `repeats` times, window 16, canvas 16, 8 experts of which 2 are used."""
     text: dict[str, Any] = {
         "vocab_size": vocabulary,
         "hidden_size": 32,
@@ -29,8 +29,8 @@ def tiny_config(vocabulary: int = VOCABULARY) -> DiffusionGemmaConfig:
         "moe_intermediate_size": 16,
         "num_experts": 8,
         "top_k_experts": 2,
-        "num_hidden_layers": 6,
-        "layer_types": ["sliding_attention", "sliding_attention", "full_attention"] * 2,
+        "num_hidden_layers": 3 * repeats,
+        "layer_types": ["sliding_attention", "sliding_attention", "full_attention"] * repeats,
         "num_attention_heads": 4,
         "num_key_value_heads": 2,
         "head_dim": 8,
@@ -55,11 +55,13 @@ def tiny_config(vocabulary: int = VOCABULARY) -> DiffusionGemmaConfig:
     return DiffusionGemmaConfig(text_config=text, vision_config=vision, canvas_length=CANVAS)
 
 
-def tiny_network(seed: int = 0, dtype: torch.dtype = torch.float32, vocabulary: int = VOCABULARY) -> Any:
+def tiny_network(
+    seed: int = 0, dtype: torch.dtype = torch.float32, config: DiffusionGemmaConfig | None = None
+) -> Any:
     """A random network whose weights are widened so that attention and experts matter."""
     torch.manual_seed(seed)
     network = DiffusionGemmaForBlockDiffusion._from_config(
-        tiny_config(vocabulary),
+        config or tiny_config(),
         dtype=dtype,
         attn_implementation="sdpa",
         experts_implementation="eager" if dtype == torch.float64 else "grouped_mm",
@@ -81,7 +83,7 @@ def save_checkpoint(path: Path, seed: int = 0) -> None:
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     tokenizer.decoder = decoders.ByteLevel()
     tokenizer.add_special_tokens(["<pad>", "<eos>", "<bos>", "<unk>"])
-    network = tiny_network(seed, vocabulary=len(vocabulary))
+    network = tiny_network(seed, config=tiny_config(len(vocabulary)))
     network.generation_config = DiffusionGemmaGenerationConfig(
         max_denoising_steps=8, sampler_config=EntropyBoundSamplerConfig(0.1), t_min=0.4, t_max=0.8
     )

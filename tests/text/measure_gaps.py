@@ -97,11 +97,10 @@ def bodies(data: bytes) -> list[Body]:
             continue
         spans = tuple((starts[s.lineno - 1] + s.col_offset, _end(starts, s)) for s in kept)
         define = starts[node.lineno - 1] + node.col_offset
-        first = starts[node.body[0].lineno - 1]
         line = starts[node.body[0].lineno - 1]
-        if line <= define or data[line : spans[0][0]].strip() and kept is node.body:
+        if line <= define or (data[line : spans[0][0]].strip() and kept is node.body):
             continue
-        above = data[:first].rstrip() if kept is node.body else data[: _end(starts, node.body[0])]
+        above = data[:line].rstrip() if kept is node.body else data[: _end(starts, node.body[0])]
         if kept is node.body and (not above.endswith(b":") or b"#" in above[above.rfind(b"\n") + 1 :]):
             continue  # a comment between header and body: where the header ends is another question
         if data[spans[-1][1] : data.find(b"\n", spans[-1][1])].strip():
@@ -137,42 +136,48 @@ def cases(scenario: str, count: int, seed: int) -> Iterator[Case]:
 
 def damage(scenario: str, data: bytes, body: Body, rng: random.Random) -> Case | None:
     """One damaged file, or None where `body` does not lend itself to the scenario."""
-    indent = body.indent.encode()
-    nested = data[body.define : body.start].count(b"\n") > 1 and b'"""' in data[body.define : body.header]
-    if scenario == "a1" or (scenario == "h1" and rng.random() < 0.5):
-        at = rng.randrange(body.start + 1, body.end) if body.end > body.start + 1 else body.end
-        at += len(data[at:]) - len(data[at:].lstrip(b"\x80\x81\x82\x83")) if data[at] & 0xC0 == 0x80 else 0
-        if data[at] & 0xC0 == 0x80 or not data[body.start : at].strip():
-            return None
-        case = Case(data[:at] + data[body.end :], at, body.start, at)
-    elif scenario in ("a2", "h1"):
-        if len(body.statements) < 2:
-            return None
-        start, end = rng.choice(body.statements[:-1])
-        if end - start < 2:
-            return None
-        at = rng.randrange(start + 1, end)
-        if data[at] & 0xC0 == 0x80:
-            return None
-        cut = data.find(b"\n", end)
-        case = Case(data[:at] + data[cut:], at, body.start, body.end - (cut - at))
-    elif scenario in ("b1", "b2", "b3"):
-        if nested:
-            return None
-        space = {"b1": b"", "b2": b"\n" + indent, "b3": b"\n"}[scenario]
-        changed = data[: body.header] + space + data[body.end :]
-        at = body.header + len(space)
-        return Case(changed, at, at, at)
-    else:
+    if scenario in ("b1", "b2", "b3"):
+        return _emptied(scenario, data, body)
+    if scenario in STUBS:
+        indent = body.indent.encode()
         lines = (b"\n" + indent).join(line.encode() for line in STUBS[scenario])
         changed = data[: body.header] + b"\n" + indent + lines + data[body.end :]
         start = body.header + 1 + len(indent)
         return Case(changed, rng.randrange(start, start + len(lines) + 1), start, start + len(lines))
+    tail = scenario == "a1" or (scenario == "h1" and rng.random() < 0.5)
+    case = (_without_tail if tail else _without_statement)(data, body, rng)
+    if case is None or _is_shallow(case, body):
+        return None  # a blank line no deeper than the `def` is not the function's
     if re.search(rb"^[ \t]*(?:async )?def ", data[body.start : case.cursor], re.MULTILINE):
         return None  # the cursor may be in a nested function, and then that one is right
-    if scenario in ("a1", "a2", "h1") and _is_shallow(case, body):
-        return None  # a blank line no deeper than the `def` is not the function's
     return _break_elsewhere(case, body, rng) if scenario == "h1" else case
+
+
+def _emptied(scenario: str, data: bytes, body: Body) -> Case | None:
+    """The body gone: the cursor at the colon, on an indented blank line, or on a blank line at column 0."""
+    if b'"""' in data[body.define : body.header]:
+        return None  # a docstring's end is no empty body
+    space = {"b1": "", "b2": "\n" + body.indent, "b3": "\n"}[scenario].encode()
+    at = body.header + len(space)
+    return Case(data[: body.header] + space + data[body.end :], at, at, at)
+
+
+def _without_tail(data: bytes, body: Body, rng: random.Random) -> Case | None:
+    at = rng.randrange(body.start + 1, body.end) if body.end > body.start + 1 else body.end
+    return None if data[at] & 0xC0 == 0x80 else Case(data[:at] + data[body.end :], at, body.start, at)
+
+
+def _without_statement(data: bytes, body: Body, rng: random.Random) -> Case | None:
+    """A statement cut to the end of its line at a random character; later ones stay."""
+    start, end = rng.choice(body.statements)
+    if end == body.end or end - start < 2:
+        return None
+    at, cut = rng.randrange(start + 1, end), data.find(b"\n", end)
+    return (
+        None
+        if data[at] & 0xC0 == 0x80
+        else Case(data[:at] + data[cut:], at, body.start, body.end - (cut - at))
+    )
 
 
 def _is_shallow(case: Case, body: Body) -> bool:
@@ -236,17 +241,10 @@ def main() -> None:
 
 
 def show(case: Case) -> None:
-    try:
-        gap = find_gap(Document("case", "python", 0, case.data), case.cursor, "function_body")
-    except NoGap as error:
-        print("---", error, case.data[max(case.cursor - 300, 0) : case.cursor].decode("utf-8", "replace"))
-        return
-    print(
-        f"--- found {gap.start}-{gap.end} in {gap.name}, right {case.start}-{case.end}, cursor {case.cursor}"
-    )
-    low, high = min(gap.start, case.start), max(gap.end, case.end)
-    print(case.data[max(low - 200, 0) : case.cursor].decode("utf-8", "replace") + "<<<>>>", end="")
-    print(case.data[case.cursor : high + 100].decode("utf-8", "replace"))
+    """The text round a case that went wrong; the cursor is between the two marks."""
+    print(f"--- right is {case.start}-{case.end}, the cursor at {case.cursor}")
+    before, after = case.data[max(case.cursor - 300, 0) : case.cursor], case.data[case.cursor :][:100]
+    print(before.decode("utf-8", "replace") + "<<<>>>" + after.decode("utf-8", "replace"))
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ def test_lines_end_at_lf_crlf_and_cr_and_nowhere_else() -> None:
 @pytest.mark.parametrize(("encoding", "column"), [("utf-8", 10), ("utf-16", 7), ("utf-32", 6)])
 def test_columns_count_units_of_the_encoding(encoding: str, column: int) -> None:
     found = document(MIXED)
-    at = found.data.index("x'".encode())
+    at = found.data.index(b"x'")
     assert found.position(at, encoding) == (1, column)  # type: ignore[arg-type]
     assert found.offset(1, column, encoding) == at  # type: ignore[arg-type]
 

@@ -27,15 +27,20 @@ def edited(text: str, fill: str, kind: Kind | None = None) -> str:
 
 BODIES = {
     "its lead goes before it": ("def f(): pass|\n", "return 1", "def f():\n    return 1\n"),
-    "repeated indentation goes": ("def f():\n    |\n", "    a = 1\n    return a", "def f():\n    a = 1\n    return a\n"),
+    "repeated indentation goes": ("def f():\n  |\n", "  a = 1\n  return a", "def f():\n  a = 1\n  return a\n"),
     "blank lines before it go": ("def f():\n    |\n", "\n    \n    return 1", "def f():\n    return 1\n"),
     "white space behind it goes": ("def f():\n    |\n", "return 1  \n\n", "def f():\n    return 1\n"),
-    "line ends become the file's": ("def f():\r\n    |\r\n", "a = 1\n    return a", "def f():\r\n    a = 1\r\n    return a\r\n"),
+    "line ends become the file's": ("def f():\r\n |\r\n", "a = 1\n return a", "def f():\r\n a = 1\r\n return a\r\n"),
     "what is dedented is cut": ("def f():\n    |\n", "return 1\n\ndef g():\n    return 2", "def f():\n    return 1\n"),
-    "so is a method's sibling": ("class A:\n    def f(self):\n        |\n", "return 1\n\n    @b\n    def g(self):", "class A:\n    def f(self):\n        return 1\n"),
-    "a string may be dedented": ("def f():\n    |\n", 'x = """\na\n"""\n    return x\nz', 'def f():\n    x = """\na\n"""\n    return x\n'),
-    "so may a bracket": ("def f():\n    |\n", "x = (\n1,\n)\n    return x\nz", "def f():\n    x = (\n1,\n)\n    return x\n"),
+    "so is a method's sibling": (
+        "class A:\n  def f(self):\n    |\n",
+        "return 1\n\n  @b\n  def g(self):",
+        "class A:\n  def f(self):\n    return 1\n",
+    ),
+    "a string may be dedented": ("def f():\n |\n", 'x = """\na\n"""\n y\nz', 'def f():\n x = """\na\n"""\n y\n'),
+    "so may a bracket": ("def f():\n  |\n", "x = (\n1,\n)\n  return x\nz", "def f():\n  x = (\n1,\n)\n  return x\n"),
     "tabs count as indentation": ("def f():\n\t|\n", "if a:\n\t\tb\n\tc\nd", "def f():\n\tif a:\n\t\tb\n\tc\n"),
+    "a shallow comment in it stays": ("def f():\n  |\n", "a\n# b\n  c\n# d\ne", "def f():\n  a\n# b\n  c\n"),
     "no line end is added": ("def f():|", "return 1\n", "def f():\n    return 1"),
 }  # fmt: skip
 
@@ -97,8 +102,8 @@ def test_no_fill_changes_a_byte_outside_of_its_gap() -> None:
         "\u2028",
         "return",
     ]
-    for data in sources(12, 8):
-        data = data if rng.random() < 0.5 else data.replace(b"\n", b"\r\n")
+    for source in sources(12, 8):
+        data = source if rng.random() < 0.5 else source.replace(b"\n", b"\r\n")
         found = Document("file:///m.py", "python", 3, data)
         gaps: list[Gap] = rng.choices(find_gaps(found, 0, len(data)), k=3)
         places = [m for m in rng.sample(range(len(data)), 3) if data[m] & 0xC0 != 0x80]

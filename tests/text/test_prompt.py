@@ -27,7 +27,7 @@ def test_a_short_file_goes_along_whole() -> None:
 
 
 def test_cuts_are_at_line_ends_and_within_the_limits() -> None:
-    for text in (TEXT, TEXT.replace("\n", "\r\n"), TEXT.replace("\n", "\r"), TEXT.replace("_", "é😀")):
+    for text in (TEXT, TEXT.replace("\n", "\r\n"), TEXT.replace("\n", "\r"), TEXT.replace("_", "é_")):
         found = document(text)
         for at in range(1500, 1600):
             if found.data[at] & 0xC0 == 0x80:

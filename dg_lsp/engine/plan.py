@@ -1,0 +1,41 @@
+"""What a kind of gap and an effort come to: canvas, steps, lengths. Numbers only; knows no network and no text."""
+
+from dataclasses import dataclass
+
+from dg_lsp.engine.length import Search
+from dg_lsp.text.messages import Infill
+
+ANCHORS = 12  # slots that a canvas keeps for the suffix, so that the fill knows where it must arrive
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How one Infill is worked on.
+
+    slots: canvas length wanted. steps: denoising steps at most. finalists: lengths that are denoised to the
+    end, in batches of `batch`, until one gives a fill that parses. search: how the lengths are ranked.
+    """
+
+    slots: int
+    steps: int
+    batch: int
+    finalists: int
+    search: Search
+
+
+# Token counts, dense where gaps of the kind are common: the search's prior. Its calibration is still to come.
+_LINE = (1, 2, 3, 4, 6, 8, 10, 13, 17, 22, 28)
+_BODY = (5, 8, 12, 16, 21, 27, 34, 42, 52, 64, 80)
+_PLANS = {
+    ("rest_of_line", "low"): Plan(64, 8, 1, 2, Search(_LINE[1::2], draws=1, steps=1, refined=2)),
+    ("rest_of_line", "normal"): Plan(64, 12, 2, 4, Search(_LINE, draws=1, steps=1, refined=4)),
+    ("rest_of_line", "high"): Plan(64, 24, 4, 12, Search(_LINE, draws=4, steps=2, refined=12)),
+    ("function_body", "low"): Plan(128, 16, 1, 2, Search(_BODY[::2], draws=1, steps=1, refined=2)),
+    ("function_body", "normal"): Plan(128, 32, 2, 6, Search(_BODY, draws=1, steps=2, refined=6)),
+    ("function_body", "high"): Plan(128, 48, 4, 16, Search(_BODY, draws=4, steps=2, refined=16)),
+}
+
+
+def plan_for(request: Infill) -> Plan:
+    """The plan for the request's kind and effort."""
+    return _PLANS[request.kind, request.effort]
