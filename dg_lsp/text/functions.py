@@ -24,9 +24,7 @@ from dg_lsp.text.lexical import (
 Span = tuple[int, int]
 _DEF = re.compile(rb"(?:async[ \t]+)?def[ \t]+([\w\x80-\xff]+)")
 _CLASS = re.compile(rb"class[ \t]+([\w\x80-\xff]+)")
-STUB = re.compile(
-    rb"(?:pass|\.\.\.|raise[ \t]+NotImplemented(?:Error)?(?:[ \t]*\(.*\))?)[ \t]*;?", re.DOTALL
-)
+STUB = re.compile(rb"(?:pass|\.\.\.|raise[ \t]+NotImplemented(?:Error)?(?:[ \t]*\(.*\))?)[ \t]*;?", re.DOTALL)
 _DOC = re.compile(rb"[rRuU]?[\"'].*[\"']", re.DOTALL)
 _MEANT = re.compile(rb"@[^\r\n]*\b(?:abstract(?:|class|static)method|abstractproperty|overload)\b")
 

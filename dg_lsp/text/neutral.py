@@ -5,17 +5,20 @@ Knows repairs, and what a cut at either end of a text may have taken away; knows
 
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 
 from tree_sitter import Tree
 
 from dg_lsp.text.language import Language
 from dg_lsp.text.lexical import block, closers, state_at, window
-from dg_lsp.text.repair import cost_of, insertions
+from dg_lsp.text.repair import cost_of, insertions, out_of_reach
 
 # What may have stood before a text whose beginning was cut off: a block, a string, a bracket, several.
 LEADS = (b"", b"if 1:\n", b'"""\n', b"'''\n", b"(\n", b"[\n", b"{\n", b"if 1:\n ((\n", b"if 1:\n {(\n")
 # A longer text that is broken elsewhere is searched only round its gap.
 SEARCHED = 50_000
+# How many bytes are parsed at most to find a filler.
+EFFORT = 1_000_000
 # Of a text longer than this only the top-level item round the gap is parsed.
 WHOLE = 400_000
 
@@ -91,7 +94,9 @@ def _searched(language: Language, kind: str, before: bytes, after: bytes) -> Tex
     data = before + after
     state = state_at(data, len(before), window(data, len(before))[0])
     first, lowest = best, cost_of(best.tree)
-    for text in (b"", *insertions(data, len(before), state)):
+    # Parsing costs by the byte, and what is broken above the line no filler mends.
+    tries = 1 if out_of_reach(best.tree, best.data, len(before)) else max(EFFORT // (len(data) + 1), 1)
+    for text in islice((b"", *insertions(data, len(before), state)), tries):
         candidate = first.filled(language, text)
         cost = cost_of(candidate.tree)
         if cost < lowest:

@@ -57,7 +57,7 @@ def repair(language: Language, data: bytes, offset: int) -> Repaired:
     # 1. Most calls end here.
     tree = language.parse(data)
     best = Repaired(data, tree, offset, 0, 0, cost_of(tree))
-    if best.cost == 0 or _hopeless(tree, data, offset):
+    if best.cost == 0 or out_of_reach(tree, data, offset):
         return best
     # 2. The lexical state survives damage that no tree does.
     for start, end, text in candidates(data, offset):
@@ -73,7 +73,7 @@ def repair(language: Language, data: bytes, offset: int) -> Repaired:
     return best
 
 
-def _hopeless(tree: Tree, data: bytes, offset: int) -> bool:
+def out_of_reach(tree: Tree, data: bytes, offset: int) -> bool:
     """Whether an error ends above the cursor's logical line, where no change at the cursor reaches it."""
     line = state_at(data, offset, window(data, offset)[0]).line
     stack = [tree.root_node]

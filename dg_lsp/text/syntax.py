@@ -122,7 +122,7 @@ def _name(node: Node, filled: Text) -> str:
 
 
 def _escape(language: Language, neutral: Text, filled: Text) -> tuple[Fault, ...]:
-    """A fault where the function that holds the gap does not end where the fill ends."""
+    """A fault where the function that holds the gap does not end where the fill ends, though it should."""
     function = _around(language, neutral)
     if function is None:
         return ()
@@ -136,8 +136,8 @@ def _escape(language: Language, neutral: Text, filled: Text) -> tuple[Fault, ...
         at = end - len(filled.before)
         at += len(filled.fill[max(at, 0) :]) - len(filled.fill[max(at, 0) :].lstrip()) if at >= 0 else -at
         return (_fault(filled.fill, at, length, "text outside of the function"),)
-    rest = line_end(filled.data, filled.end)
-    if end > rest:
+    # A gap that ends in the middle of a body has the rest of it behind; that is nothing new.
+    if end > line_end(filled.data, filled.end) and function.end <= line_end(neutral.data, neutral.end):
         return (_fault(filled.fill, length, length, "an end that takes in what follows"),)
     return ()
 

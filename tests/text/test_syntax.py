@@ -168,3 +168,9 @@ def test_nothing_strange_makes_it_raise(kind: str) -> None:
         text = ["".join(rng.choices(letters, k=rng.randrange(12))) for _ in range(3)]
         for fault in faults("python", kind, *text):
             assert fault.message and fault.start <= fault.end
+
+
+def test_a_gap_in_the_middle_of_a_body_has_the_rest_behind_it() -> None:
+    rest = "\n        return x\n"
+    assert body("x = 1", after=rest) == ()
+    assert body("x = (1", after=rest) != ()
