@@ -23,9 +23,10 @@ class Plan:
     search: Search
 
 
-# Token counts, dense where gaps of the kind are common: the search's prior. Its calibration is still to come.
-_LINE = (1, 2, 3, 4, 6, 8, 10, 13, 17, 22, 28)
-_BODY = (5, 8, 12, 16, 21, 27, 34, 42, 52, 64, 80)
+# The search's prior: token counts at about equal steps of their share among gaps of the kind, as the embedded
+# tokenizer counts them in real files. Its calibration is still to come.
+_LINE = (1, 2, 3, 4, 5, 6, 8, 10, 13, 17, 22)
+_BODY = (4, 8, 13, 18, 24, 30, 38, 48, 60, 75, 95)
 _PLANS = {
     ("rest_of_line", "low"): Plan(64, 8, 1, 2, Search(_LINE[1::2], draws=1, steps=1, refined=2)),
     ("rest_of_line", "normal"): Plan(64, 12, 2, 4, Search(_LINE, draws=1, steps=1, refined=4)),

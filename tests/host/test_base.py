@@ -1,0 +1,118 @@
+"""The one path from a gap to an edit: what is offered, what is refused and why, and what stays as it was."""
+
+import asyncio
+import random
+from collections.abc import AsyncGenerator
+
+import pytest
+
+from dg_lsp.host.base import Engine, EngineError, Outcome, fill_gap
+from dg_lsp.host.scripted import ScriptedEngine
+from dg_lsp.settings import Settings
+from dg_lsp.text.document import Document
+from dg_lsp.text.edits import apply_edit
+from dg_lsp.text.gaps import Gap, NoGap, find_gap, find_named
+from dg_lsp.text.messages import Draft, Fill, Infill, Run
+
+SOURCE = b"def f(x):\r\n\tpass\r\n\r\ndef g():\r\n\treturn f(1)  # \xf0\x9f\x99\x82\r\n"
+DRAFT = Draft(1, (Run("return", anchored=False, accepted=True, entropy=0.1),), 5.0)
+
+
+def document(data: bytes = SOURCE) -> Document:
+    return Document("file:///m.py", "python", 3, data)
+
+
+def outcome(engine: Engine, doc: Document, gap: Gap) -> Outcome:
+    async def work() -> Outcome:
+        found = [event async for event in fill_gap(engine, doc, gap, Settings())][-1]
+        assert isinstance(found, Outcome)
+        return found
+
+    return asyncio.run(work())
+
+
+def test_drafts_pass_and_the_fill_becomes_an_edit() -> None:
+    engine = ScriptedEngine(Fill("return x"), [DRAFT])
+
+    async def work() -> list[Draft | Outcome]:
+        doc = document()
+        return [event async for event in fill_gap(engine, doc, find_named(doc, "f"), Settings(seed=7))]
+
+    first, last = asyncio.run(work())
+    assert first == DRAFT
+    assert isinstance(last, Outcome)
+    assert last.edit is not None
+    changed = apply_edit(document(), last.edit)
+    assert changed.data == SOURCE.replace(b"pass", b"return x")
+    assert engine.requests[0].seed == 7
+    assert engine.requests[0].prefix == "def f(x):\r\n\t"
+
+
+@pytest.mark.parametrize(
+    "text", ["return (x", "return x)", "return x\ndef h():\n\tpass", "if x:", "return = 1"]
+)
+def test_a_fill_that_would_add_an_error_is_not_shown(text: str) -> None:
+    doc = document()
+    found = outcome(ScriptedEngine(Fill(text)), doc, find_named(doc, "f"))
+    if found.edit is not None:  # what runs over the end may be cut to what is right
+        assert apply_edit(doc, found.edit).data == SOURCE.replace(b"pass", b"return x")
+    else:
+        assert "syntax error" in found.why
+
+
+def test_an_empty_fill_keeps_its_reason() -> None:
+    doc = document()
+    gap = find_named(doc, "f")
+    assert outcome(ScriptedEngine(Fill("", refusal="because of this")), doc, gap).why == "because of this"
+    assert outcome(ScriptedEngine(Fill(" \n")), doc, gap).why
+
+
+def test_an_engine_that_stops_without_an_answer_is_an_error() -> None:
+    class Silent(ScriptedEngine):
+        async def infill(self, request: Infill) -> AsyncGenerator[Draft | Fill, None]:
+            yield DRAFT
+
+    doc = document()
+    with pytest.raises(EngineError, match="without an answer"):
+        outcome(Silent(Fill("")), doc, find_named(doc, "f"))
+
+
+def test_no_byte_outside_the_gap_changes_whatever_is_filled() -> None:
+    chance = random.Random(4)
+    pieces = [
+        "return x",
+        "\n",
+        "\r\n",
+        "\t",
+        "(",
+        ")",
+        '"""',
+        "é🙂",
+        "\u2028",
+        "\x0c",
+        "def f():",
+        "  ",
+        "#",
+        "x = 1",
+    ]
+    shown = 0
+    for _ in range(400):
+        doc = document(
+            chance.choice([SOURCE, SOURCE.replace(b"\r\n", b"\n"), b"\xef\xbb\xbf" + SOURCE, b"x = 1"])
+        )
+        try:
+            at = len(doc.text[: chance.randrange(len(doc.text) + 1)].encode())
+            gap = find_gap(doc, at, chance.choice([None, "rest_of_line"]))
+        except NoGap:
+            continue
+        text = "".join(chance.choices(pieces, k=chance.randrange(1, 6)))
+        found = outcome(ScriptedEngine(Fill(text)), doc, gap)
+        if found.edit is None:
+            assert found.why
+            continue
+        shown += 1
+        new = apply_edit(doc, found.edit).data
+        assert new[: gap.start] == doc.data[: gap.start]
+        assert new.endswith(doc.data[gap.end :])
+        assert len(new) >= gap.start + len(doc.data) - gap.end
+    assert shown > 40
