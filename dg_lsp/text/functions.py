@@ -230,8 +230,7 @@ def _statements(data: bytes, colon: int, line: LogicalLine, inside: list[Logical
     """The statements of a body as far as lines tell them: each logical line is one."""
     spans = [(b.start, b.end) for b in inside]
     same = re.compile(rb"[ \t\f]*([^\s#])").match(data, colon, line.end)
-    if same:
-        spans.insert(0, (same.start(1), line.end))
+    spans[:0] = [(same.start(1), line.end)] if same else []
     body: list[Statement] = []
     for start, last in spans:
         end = _code_stop(data, start, last)
@@ -246,7 +245,6 @@ def _statements(data: bytes, colon: int, line: LogicalLine, inside: list[Logical
 
 def _code_stop(data: bytes, start: int, end: int) -> int:
     """Where the last token of data[start:end] ends that is neither comment nor white space."""
-    code = [
-        t.end for t in tokens(data, start, end) if t.kind not in ("space", "comment", "newline", "joined")
-    ]
+    blank = ("space", "comment", "newline", "joined")
+    code = [t.end for t in tokens(data, start, end) if t.kind not in blank]
     return code[-1] if code else end

@@ -52,7 +52,12 @@ class Language:
 
     def reparse(self, tree: Tree, data: bytes, span: tuple[int, int], text: bytes) -> Tree:
         """The tree of `data` with `text` in the place of `span`; `tree`, that of `data`, stays as it is."""
-        return self.parse(data[: span[0]] + text + data[span[1] :])
+        start, end = span
+        old, new = _rows(data), _rows(data[:start] + text + data[end:])
+        stop = start + len(text)
+        edited = tree.copy()
+        edited.edit(start, end, stop, _point(old, start), _point(old, end), _point(new, stop))
+        return tree_sitter.Parser(self.grammar).parse(new, edited)
 
     def placeholder(self, kind: str) -> str:
         """The neutral text of a gap's kind."""

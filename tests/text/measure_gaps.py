@@ -234,10 +234,8 @@ def main() -> None:
         slow.sort()
         middle, late = slow[len(slow) // 2], slow[len(slow) * 95 // 100]
         share = 100 * hits / options.positions
-        print(
-            f"{scenario}  {share:5.1f} % of {options.positions}  p50 {middle:6.1f} ms  p95 {late:6.1f} ms",
-            flush=True,
-        )
+        times = f"p50 {middle:6.1f} ms  p95 {late:6.1f} ms"
+        print(f"{scenario}  {share:5.1f} % of {options.positions}  {times}", flush=True)
 
 
 def show(case: Case) -> None:
