@@ -65,7 +65,7 @@ def locate(target: Target, kind: Kind | None = None) -> tuple[Document, Gap]:
         return document, find_named(document, target.name)
     if target.line > len(document.line_starts):
         raise UsageError(
-            f"{target.path} has {len(document.line_starts)} lines, so there is no line {target.line}"
+            f"{target.path} ends at line {len(document.line_starts)}, so there is no line {target.line}"
         )
     # A column past the end of a line is its end.
     column = 1_000_000_000 if target.column is None else target.column - 1

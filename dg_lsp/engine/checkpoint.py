@@ -13,20 +13,15 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
 from tokenizers import Tokenizer
-from transformers import DiffusionGemmaForBlockDiffusion
-from transformers.utils import logging
 
 from dg_lsp.engine.denoise import Schedule
+from dg_lsp.engine.weights import AGAIN, CheckpointError, load_network, probe
+
+__all__ = ["Checkpoint", "CheckpointError", "find_directory", "load_checkpoint", "verify"]
 
 _HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
 _WANTED = ["*.json", "*.safetensors"]
-_AGAIN = "fetch the checkpoint again, or name another with --checkpoint"
-
-
-class CheckpointError(Exception):
-    """The checkpoint cannot be used; the message says why and what mends it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,16 +77,16 @@ def load_checkpoint(
     config = _read_json(path / "config.json")
     if config.get("model_type") != "diffusion_gemma":
         raise CheckpointError(
-            f"{path} holds a {config.get('model_type')!r} model, not diffusion_gemma; {_AGAIN}"
+            f"{path} holds a {config.get('model_type')!r} model, not diffusion_gemma; {AGAIN}"
         )
     tokenizer = _load_tokenizer(path)
     # 3. to 5.
     progress(f"loading {path.name}")
-    network = _load_network(path, device)
+    network = load_network(path, device)
     text = network.config.text_config
     if tokenizer.get_vocab_size() > text.vocab_size:
-        raise CheckpointError(f"the tokenizer of {path} has more tokens than the network; {_AGAIN}")
-    _probe(network, path)
+        raise CheckpointError(f"the tokenizer of {path} has more tokens than the network; {AGAIN}")
+    probe(network, path)
     eos = text.eos_token_id
     extra = _read_json(path / "dg_lsp.json") if (path / "dg_lsp.json").exists() else {}
     return Checkpoint(
@@ -142,18 +137,18 @@ def verify(path: Path) -> str:
         return hashlib.sha256((path / "config.json").read_bytes()).hexdigest()
     files = _read_json(manifest).get("files")
     if not isinstance(files, dict) or not files:
-        raise CheckpointError(f"{manifest} lists no files; {_AGAIN}")
+        raise CheckpointError(f"{manifest} lists no files; {AGAIN}")
     for name, wanted in files.items():
         file = path / name
         if not file.is_file():
-            raise CheckpointError(f"{file} is missing; {_AGAIN}")
+            raise CheckpointError(f"{file} is missing; {AGAIN}")
         if file.stat().st_size != wanted["bytes"]:
             sizes = f"{file.stat().st_size} bytes instead of {wanted['bytes']}"
-            raise CheckpointError(f"{file} has {sizes}: it is cut short or foreign; {_AGAIN}")
+            raise CheckpointError(f"{file} has {sizes}: it is cut short or foreign; {AGAIN}")
         with file.open("rb") as stream:
             if hashlib.file_digest(stream, "sha256").hexdigest() != wanted["sha256"]:
                 raise CheckpointError(
-                    f"{file} does not match its sha256 in the manifest: it is damaged; {_AGAIN}"
+                    f"{file} does not match its sha256 in the manifest: it is damaged; {AGAIN}"
                 )
     return hashlib.sha256(manifest.read_bytes()).hexdigest()
 
@@ -174,56 +169,11 @@ def _fetch(name: str, progress: Callable[[str], None]) -> Path:
 def _load_tokenizer(path: Path) -> Tokenizer:
     file = path / "tokenizer.json"
     if not file.exists():
-        raise CheckpointError(f"{file} is missing; {_AGAIN}")
+        raise CheckpointError(f"{file} is missing; {AGAIN}")
     try:
         return Tokenizer.from_file(str(file))
     except Exception as error:  # the tokenizers library raises bare Exception
-        raise CheckpointError(f"{file} is no tokenizer ({error}); {_AGAIN}") from error
-
-
-def _load_network(path: Path, device: str) -> Any:
-    if not list(path.glob("*.safetensors")):
-        raise CheckpointError(f"{path} has no *.safetensors file, and no other format is read; {_AGAIN}")
-    logging.disable_progress_bar()  # its bar would fall into the middle of ours
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        network, info = DiffusionGemmaForBlockDiffusion.from_pretrained(
-            str(path),
-            dtype="auto",
-            device_map=device if device in {"balanced", "sequential"} else {"": device},
-            local_files_only=True,
-            use_safetensors=True,
-            attn_implementation="sdpa",
-            experts_implementation="grouped_mm",
-            output_loading_info=True,
-        )
-    except (SafetensorError, OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
-        if isinstance(error, torch.OutOfMemoryError):
-            raise CheckpointError(f"{path} does not fit the memory of {device}; try --device cpu") from error
-        first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise CheckpointError(f"the weights of {path} cannot be loaded: {first}; {_AGAIN}") from error
-    faults = [(kind, sorted(map(str, info[kind]))) for kind in info if info[kind]]
-    if faults:
-        listed = "; ".join(f"{kind}: {', '.join(names[:3])}" for kind, names in faults)
-        raise CheckpointError(f"the weights of {path} do not fit its config ({listed}); {_AGAIN}")
-    # The tower is of no use for text, and its weights take memory.
-    network.model.encoder.vision_tower = network.model.encoder.embed_vision = None
-    return network.eval()
-
-
-@torch.inference_mode()
-def _probe(network: Any, path: Path) -> None:
-    device = network.model.decoder.embed_tokens.weight.device
-    tokens = torch.arange(8, device=device)[None]
-    try:
-        logits = network(input_ids=tokens, decoder_input_ids=tokens).logits
-    except torch.OutOfMemoryError as error:
-        raise CheckpointError(
-            f"{path} leaves no memory on {device} to work with; try --device cpu"
-        ) from error
-    if not bool(torch.isfinite(logits).all()):
-        raise CheckpointError(f"{path} gives logits that are no numbers: its weights are damaged; {_AGAIN}")
+        raise CheckpointError(f"{file} is no tokenizer ({error}); {AGAIN}") from error
 
 
 def _schedule(config: Any) -> Schedule:
@@ -244,7 +194,7 @@ def _read_json(path: Path) -> dict[str, Any]:
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise CheckpointError(f"{path} is no JSON file ({error}); {_AGAIN}") from error
+        raise CheckpointError(f"{path} is no JSON file ({error}); {AGAIN}") from error
     if not isinstance(value, dict):
-        raise CheckpointError(f"{path} holds no JSON object; {_AGAIN}")
+        raise CheckpointError(f"{path} holds no JSON object; {AGAIN}")
     return value

@@ -16,7 +16,7 @@ from dg_lsp.engine.plan import ANCHORS, plan_for
 from dg_lsp.engine.sampler import AnchoredSampler, SeededNoise
 from dg_lsp.text import edits, syntax
 from dg_lsp.text.functions import STUB
-from dg_lsp.text.messages import Draft, Fill, Infill, Run
+from dg_lsp.text.messages import Draft, Fill, Infill, Reason, Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ def infill(model: Checkpoint, cache: PrefixCache, request: Infill) -> Iterator[D
         if best is not None:
             if best.row:
                 yield _draft(model, canvas, last, clock, best.row)
-            reason = "deadline" if clock.is_over() else best.fill.reason
+            reason: Reason = "deadline" if clock.is_over() else best.fill.reason
             yield replace(best.fill, searched=ranking.steps, reason=reason, milliseconds=clock.milliseconds())
             return
         refused += [c.fill.refusal for c in found]
@@ -152,7 +152,7 @@ def _candidates(model: Checkpoint, canvas: Canvas, step: Step, request: Infill) 
         text = edits.fit(request, raw)
         refusal = refusal or _fault(request, text)
         score = float(step.entropy[row].sum() / free[row].sum())
-        reason = "stable" if bool(step.finished[row]) else "steps"
+        reason: Reason = "stable" if bool(step.finished[row]) else "steps"
         fill = Fill(text, score, step.number, reason=reason, parses=not refusal, refusal=refusal)
         found.append(_Candidate(row, fill))
     return sorted(found, key=lambda c: c.fill.score)

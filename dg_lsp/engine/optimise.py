@@ -60,8 +60,8 @@ class Optimiser:
     def state(self) -> dict[str, Tensor]:
         """What `restore` needs, each tensor under a name of its own."""
         found = {f"master.{n}": master.detach() for n, (_, master, _) in enumerate(self._pairs)}
-        for n, part, weight in self._slots():
-            found |= {f"{n}.{name}": value for name, value in part.state[weight].items()}
+        for slot, part, weight in self._slots():
+            found |= {f"{slot}.{name}": value for name, value in part.state[weight].items()}
         return found
 
     def restore(self, state: Mapping[str, Tensor]) -> None:
@@ -70,8 +70,8 @@ class Optimiser:
             for n, (name, master, number) in enumerate(self._pairs):
                 master.copy_(state[f"master.{n}"])
                 self._at(name, number, "data").copy_(master)
-        for n, part, weight in self._slots():
-            start = f"{n}."
+        for slot, part, weight in self._slots():
+            start = f"{slot}."
             part.state[weight] = {k.removeprefix(start): v for k, v in state.items() if k.startswith(start)}
 
     def _slots(self) -> Iterator[tuple[str, torch.optim.Optimizer, Tensor]]:

@@ -121,3 +121,11 @@ def test_pickled_weights_are_never_read(broken: Path) -> None:
     (broken / "manifest.json").unlink()
     (broken / "model.safetensors").rename(broken / "pytorch_model.bin")
     refused(broken, "no other format is read")
+
+
+@pytest.mark.parametrize(
+    ("device", "match"), [("cuda:99", "no device cuda:99 here"), ("toaster", "no device called 'toaster'")]
+)
+def test_a_device_that_is_not_there_is_named(saved: Path, device: str, match: str) -> None:
+    with pytest.raises(CheckpointError, match=match):
+        load_checkpoint(str(saved), device)
