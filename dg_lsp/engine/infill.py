@@ -4,7 +4,7 @@ A generator: nothing runs ahead of what is asked for, so closing it cancels with
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from dg_lsp.engine.cache import PrefixCache, extend_to
@@ -59,28 +59,20 @@ def infill(model: Checkpoint, cache: PrefixCache, request: Infill) -> Iterator[D
     # 4. Each batch is deterministic by itself: its seed depends on its number only.
     refused: list[str] = []
     for canvas, steps in _batches(model, cache, request, (seam, ranking)):
-        last: Step | None = None
-        for last in steps:
-            yield _draft(model, canvas, last, clock)
-            if clock.is_over():
-                break
-        assert last is not None
+        last = yield from _drafts(model, canvas, steps, clock)
         # 5. The last Draft shows the row that is taken.
-        found = _candidates(model, canvas, last, request)
-        best = next((c for c in found if not c.fill.refusal), None)
-        if best is not None:
-            if best.row:
-                yield _draft(model, canvas, last, clock, best.row)
-            reason: Reason = "deadline" if clock.is_over() else best.fill.reason
-            yield replace(best.fill, searched=ranking.steps, reason=reason, milliseconds=clock.milliseconds())
+        best, *others = _candidates(model, canvas, last, request, range(canvas.rows))
+        if not best.fill.refusal:
+            yield _draft(model, canvas, last, clock, best.row)
+            yield _stamped(best.fill, ranking, clock)
             return
-        refused += [c.fill.refusal for c in found]
+        refused += [c.fill.refusal for c in (best, *others)]
         if clock.is_over():
             break
     # 6. Law 9: an empty answer has its reason.
     why = f"none of {len(refused)} candidates could be shown; the best one: {refused[0]}" if refused else ""
     why = why or "the deadline passed before a candidate was ready"
-    yield Fill("", searched=ranking.steps, parses=False, milliseconds=clock.milliseconds(), refusal=why)
+    yield _stamped(Fill("", parses=False, refusal=why), ranking, clock)
 
 
 def tokenise(model: Checkpoint, request: Infill) -> tuple[tuple[int, ...], Seam]:
@@ -140,14 +132,44 @@ def _batches(
         canvas = stack(rows).to(model.device)
         noise = SeededNoise(request.seed + 7919 * (start + 1), model.vocabulary, model.device)
         sampler = AnchoredSampler(canvas, schedule.entropy_bound, noise)
-        yield canvas, denoise(model.network, cache.seen_by(canvas.rows), sampler, schedule)
+        steps = denoise(model.network, cache.seen_by(canvas.rows), sampler, schedule)
+        yield canvas, _until_answered(model, canvas, steps, request)
 
 
-def _candidates(model: Checkpoint, canvas: Canvas, step: Step, request: Infill) -> list[_Candidate]:
-    """Each row of the last step as a Fill, the surest first: the score is the mean entropy of its free slots."""
+def _drafts(
+    model: Checkpoint, canvas: Canvas, steps: Iterator[Step], clock: "_Clock"
+) -> Generator[Draft, None, Step]:
+    """A Draft of the best length's row after each step, until the deadline; returns the last Step."""
+    last: Step | None = None
+    for last in steps:
+        yield _draft(model, canvas, last, clock)
+        if clock.is_over():
+            break
+    assert last is not None, "a schedule has at least one step"
+    return last
+
+
+def _until_answered(
+    model: Checkpoint, canvas: Canvas, steps: Iterator[Step], request: Infill
+) -> Iterator[Step]:
+    """`steps` up to the first at which a row has finished that can be shown: the others would only cost time."""
+    known = 0
+    for step in steps:
+        yield step
+        finished = step.finished.nonzero().flatten().tolist()
+        if len(finished) > known:
+            known = len(finished)
+            if not _candidates(model, canvas, step, request, finished)[0].fill.refusal:
+                return
+
+
+def _candidates(
+    model: Checkpoint, canvas: Canvas, step: Step, request: Infill, rows: Sequence[int]
+) -> list[_Candidate]:
+    """Each of `rows` as a Fill: those that can be shown first, then the surest, by the mean entropy of its slots."""
     found = []
     free = ~canvas.anchored
-    for row in range(canvas.rows):
+    for row in rows:
         raw, refusal = decode(model, step.best[row][free[row]].tolist())
         text = edits.fit(request, raw)
         refusal = refusal or _fault(request, text)
@@ -155,7 +177,7 @@ def _candidates(model: Checkpoint, canvas: Canvas, step: Step, request: Infill) 
         reason: Reason = "stable" if bool(step.finished[row]) else "steps"
         fill = Fill(text, score, step.number, reason=reason, parses=not refusal, refusal=refusal)
         found.append(_Candidate(row, fill))
-    return sorted(found, key=lambda c: c.fill.score)
+    return sorted(found, key=lambda c: (bool(c.fill.refusal), c.fill.score))
 
 
 def _fault(request: Infill, text: str) -> str:
@@ -166,6 +188,12 @@ def _fault(request: Infill, text: str) -> str:
         return "it is a stub again"
     faults = syntax.faults(request.language, request.kind, request.prefix, text, request.suffix)
     return f"it would add a syntax error, {faults[0].message}" if faults else ""
+
+
+def _stamped(fill: Fill, ranking: _Ranking, clock: "_Clock") -> Fill:
+    """`fill` with what the whole request took, and whether the deadline ended it."""
+    reason: Reason = "deadline" if clock.is_over() and fill.reason != "stable" else fill.reason
+    return replace(fill, searched=ranking.steps, reason=reason, milliseconds=clock.milliseconds())
 
 
 def _draft(model: Checkpoint, canvas: Canvas, step: Step, clock: "_Clock", row: int = 0) -> Draft:
