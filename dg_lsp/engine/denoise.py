@@ -12,6 +12,7 @@ from torch import Tensor
 from transformers.cache_utils import Cache
 
 from dg_lsp.engine.canvas import Canvas
+from dg_lsp.engine.decoder import capped_logits, decode
 from dg_lsp.engine.sampler import AnchoredSampler, entropies
 
 
@@ -104,28 +105,13 @@ def denoise(
 def step_logits(network: Any, cache: Cache, canvas: Tensor, slots: Tensor, soft: Tensor | None) -> Tensor:
     """Raw, soft-capped fp32 logits of the decoder at `slots`: [rows, length] -> [S, V].
 
-    `soft` is the self-conditioning signal [rows, length, hidden], None at the first step. The parts of
-    `DiffusionGemmaDecoderModel.forward` (transformers) in their order, but with a carried signal instead of
-    logits, and with the vocabulary computed for the wanted slots only: bit-equal to the whole forward there.
+    `soft` is the self-conditioning signal [rows, length, hidden], None at the first step. The vocabulary is
+    computed for the wanted slots only: up to rounding equal to the whole forward there.
     """
-    decoder, text = network.model.decoder, network.config.text_config
-    embedded = decoder.embed_tokens(canvas)
-    hidden = decoder.self_conditioning(embedded, torch.zeros_like(embedded) if soft is None else soft)
-    start = cache.get_seq_length()
-    positions = torch.arange(start, start + canvas.shape[1], device=canvas.device)[None]
-    turns = {kind: decoder.rotary_emb(hidden, positions, kind) for kind in set(text.layer_types)}
-    for layer, kind in zip(decoder.layers, text.layer_types, strict=True):
-        hidden = layer(
-            hidden,
-            position_embeddings=turns[kind],
-            attention_mask=None,  # the canvas sees all of itself and all that the cache shows
-            position_ids=positions,
-            past_key_values=cache,
-        )
-    hidden = decoder.norm(hidden).flatten(0, 1)[slots]
-    logits = network.lm_head(hidden).float()
-    cap = network.final_logit_softcapping
-    return torch.tanh(logits / cap) * cap
+    embedded = network.model.decoder.embed_tokens(canvas)
+    signal = torch.zeros_like(embedded) if soft is None else soft
+    hidden = decode(network, cache, embedded, signal, cache.get_seq_length())
+    return capped_logits(network, hidden.flatten(0, 1)[slots])
 
 
 class _State:

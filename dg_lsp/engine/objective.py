@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from transformers.cache_utils import DynamicCache
 
+from dg_lsp.engine.decoder import capped_logits, decode
 from dg_lsp.engine.layouts import Batch
 
 
@@ -62,7 +63,7 @@ def losses(network: Any, batch: Batch, noisy: Tensor) -> tuple[Tensor, Tensor]:
     with torch.no_grad():
         zeros = torch.zeros_like(embedded)
         seen = decode(network, _Rows(cache, half), embedded[:half], zeros[:half], start)
-        belief = logits(network, seen).softmax(-1).to(table.weight.dtype) @ table.weight
+        belief = capped_logits(network, seen).softmax(-1).to(table.weight.dtype) @ table.weight
         belief = belief * table.embed_scale.to(belief.dtype)
         known = torch.where(batch.free[:half, :, None], belief, embedded[:half])
     # 3.
@@ -74,30 +75,7 @@ def losses(network: Any, batch: Batch, noisy: Tensor) -> tuple[Tensor, Tensor]:
     return diffusion, ahead.mean()
 
 
-def decode(network: Any, cache: Any, embedded: Tensor, known: Tensor, start: int) -> Tensor:
-    """Hidden states [B, C, H] of canvases that stand at position `start`, given soft embeddings `known`."""
-    decoder, kinds = network.model.decoder, network.config.text_config.layer_types
-    hidden = decoder.self_conditioning(embedded, known)
-    positions = torch.arange(start, start + embedded.shape[1], device=embedded.device)[None]
-    turns = {kind: decoder.rotary_emb(hidden, positions, kind) for kind in sorted(set(kinds))}
-    for layer, kind in zip(decoder.layers, kinds, strict=True):
-        hidden = layer(
-            hidden,
-            position_embeddings=turns[kind],
-            attention_mask=None,
-            position_ids=positions,
-            past_key_values=cache,
-        )
-    return decoder.norm(hidden)  # type: ignore[no-any-return]
-
-
-def logits(network: Any, hidden: Tensor) -> Tensor:
-    """Softcapped logits in fp32."""
-    cap = network.final_logit_softcapping
-    return torch.tanh(network.lm_head(hidden).float() / cap) * cap
-
-
 def wrong(network: Any, hidden: Tensor, tokens: Tensor) -> Tensor:
     """Cross-entropy in nats [B, L] of `tokens` under the logits of `hidden`."""
-    guessed = logits(network, hidden).flatten(0, 1)
+    guessed = capped_logits(network, hidden).flatten(0, 1)
     return F.cross_entropy(guessed, tokens.flatten(), reduction="none").view(tokens.shape)

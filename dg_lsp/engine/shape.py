@@ -12,7 +12,7 @@ PAD, EOS, BOS = 0, 1, 2
 CANVASES = (64, 128, 256)
 
 # The class insists on a vision tower. This is the least it can be; a loader drops it.
-_VISION = {
+VISION = {
     "model_type": "gemma4_vision",
     "hidden_size": 8,
     "intermediate_size": 8,
@@ -55,7 +55,7 @@ def embedded_config(vocabulary: int = 4096, hidden: int = 256, layers: int = 4) 
         "bos_token_id": BOS,
         "tie_word_embeddings": True,
     }
-    return DiffusionGemmaConfig(text_config=text, vision_config=dict(_VISION), canvas_length=CANVASES[-1])
+    return DiffusionGemmaConfig(text_config=text, vision_config=dict(VISION), canvas_length=CANVASES[-1])
 
 
 def fresh_network(config: DiffusionGemmaConfig, seed: int, dtype: torch.dtype = torch.bfloat16) -> Any:

@@ -16,6 +16,7 @@ from transformers.models.diffusion_gemma.generation_diffusion_gemma import (
 
 from dg_lsp.engine.cache import PrefixCache
 from dg_lsp.engine.canvas import Canvas
+from dg_lsp.engine.shape import VISION
 
 VOCABULARY, CANVAS, WINDOW = 64, 16, 16
 
@@ -41,18 +42,7 @@ def tiny_config(vocabulary: int = VOCABULARY, repeats: int = 2) -> DiffusionGemm
         "use_bidirectional_attention": "vision",
         "final_logit_softcapping": 30.0,
     }
-    vision = {
-        "model_type": "gemma4_vision",
-        "hidden_size": 8,
-        "intermediate_size": 8,
-        "num_hidden_layers": 1,
-        "num_attention_heads": 1,
-        "num_key_value_heads": 1,
-        "head_dim": 8,
-        "patch_size": 4,
-        "position_embedding_size": 4,
-    }
-    return DiffusionGemmaConfig(text_config=text, vision_config=vision, canvas_length=CANVAS)
+    return DiffusionGemmaConfig(text_config=text, vision_config=dict(VISION), canvas_length=CANVAS)
 
 
 def tiny_network(
