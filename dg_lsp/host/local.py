@@ -53,6 +53,8 @@ class LocalEngine:
 
 
 def _load(settings: Settings, progress: Callable[[str], None]) -> Callable[[Infill], Iterator[Draft | Fill]]:
+    # Threads that wait for work in a loop take the cores from the editor; the variable is read at torch's import.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     import torch  # noqa: PLC0415  (an engine that lives elsewhere must not pay for it)
 
     from dg_lsp.engine.cache import PrefixCache  # noqa: PLC0415
