@@ -25,14 +25,14 @@ class Plan:
 
 # The search's prior: token counts at about equal steps of their share among gaps of the kind, as the embedded
 # tokenizer counts them in real files. Its calibration is still to come.
-_LINE = (1, 2, 3, 4, 5, 6, 8, 10, 13, 17, 22)
+_LINE = (1, 2, 3, 4, 6, 8, 11, 15, 20)
 _BODY = (4, 8, 13, 18, 24, 30, 38, 48, 60, 75, 95)
 _PLANS = {
     ("rest_of_line", "low"): Plan(64, 8, 1, 2, Search(_LINE[1::2], draws=1, steps=1, refined=2)),
-    ("rest_of_line", "normal"): Plan(64, 12, 2, 4, Search(_LINE, draws=1, steps=1, refined=4)),
+    ("rest_of_line", "normal"): Plan(64, 12, 2, 3, Search(_LINE, draws=1, steps=1, refined=3)),
     ("rest_of_line", "high"): Plan(64, 24, 4, 12, Search(_LINE, draws=4, steps=2, refined=12)),
     ("function_body", "low"): Plan(128, 16, 1, 2, Search(_BODY[::2], draws=1, steps=1, refined=2)),
-    ("function_body", "normal"): Plan(128, 32, 2, 6, Search(_BODY, draws=1, steps=2, refined=6)),
+    ("function_body", "normal"): Plan(128, 32, 2, 4, Search(_BODY, draws=1, steps=1, refined=6)),
     ("function_body", "high"): Plan(128, 48, 4, 16, Search(_BODY, draws=4, steps=2, refined=16)),
 }
 
