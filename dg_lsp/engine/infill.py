@@ -63,7 +63,8 @@ def infill(model: Checkpoint, cache: PrefixCache, request: Infill) -> Iterator[D
         # 5. The last Draft shows the row that is taken.
         best, *others = _candidates(model, canvas, last, request, range(canvas.rows))
         if not best.fill.refusal:
-            yield _draft(model, canvas, last, clock, best.row)
+            if best.row:
+                yield _draft(model, canvas, last, clock, best.row)
             yield _stamped(best.fill, ranking, clock)
             return
         refused += [c.fill.refusal for c in (best, *others)]
