@@ -17,14 +17,12 @@ class Optimiser:
     update of hidden matrices, with the step's size matched to AdamW's; embeddings, norms and routers take AdamW.
     """
 
-    def __init__(
-        self, named: Iterable[tuple[str, nn.Parameter]], rates: tuple[float, float], muon: str
-    ) -> None:
-        """rates: peak learning rates of Muon and of AdamW. muon: "on", or "off" for AdamW alone."""
+    def __init__(self, named: Iterable[tuple[str, nn.Parameter]], rates: tuple[float, float]) -> None:
+        """rates: peak learning rates of Muon and of AdamW."""
         self._weights = [(name, w) for name, w in named if "vision" not in name]
         self._pairs = [pair for name, weight in self._weights for pair in _views(name, weight)]
         self._named = dict(self._weights)
-        hidden = [m for name, m, _ in self._pairs if muon == "on" and _is_hidden(name, m)]
+        hidden = [m for name, m, _ in self._pairs if _is_hidden(name, m)]
         chosen = set(map(id, hidden))
         rest = [m for _, m, _ in self._pairs if id(m) not in chosen]
         adam = torch.optim.AdamW(rest, lr=rates[1], betas=(0.9, 0.95), weight_decay=0.0, fused=True)

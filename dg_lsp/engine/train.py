@@ -101,7 +101,7 @@ class Trainer:
         self.tokenizer = Tokenizer.from_file(str(out / "tokenizer.json"))
         config = embedded_config(self.tokenizer.get_vocab_size(), arguments.hidden)
         self.network = fresh_network(config, arguments.seed).train()
-        self.optimiser = Optimiser(self.network.named_parameters(), RATES, "on")
+        self.optimiser = Optimiser(self.network.named_parameters(), RATES)
         self.cutter = Cutter.of(corpora.Corpus.load(out / "corpus.npz"), self.tokenizer, BOS, EOS)
         self.chance = random.Random(arguments.seed)
         self.noise = torch.Generator().manual_seed(arguments.seed)

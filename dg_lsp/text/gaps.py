@@ -110,11 +110,6 @@ def find_named(document: Document, qualname: str) -> Gap:
     raise NoGap(f"there is no function {qualname} in {document.uri}; {hint}")
 
 
-def is_stub(gap: Gap) -> bool:
-    """Whether what stands in the gap says that it is not written yet."""
-    return gap.stub
-
-
 def _view(language: Language, document: Document, offset: int) -> _View:
     """The first readable of: the file as it is, the repaired top-level item round the cursor, its lines."""
     data = document.data

@@ -4,7 +4,7 @@ import pytest
 
 from dg_lsp.text.document import Document
 from dg_lsp.text.edits import apply_edit, make_edit
-from dg_lsp.text.gaps import Gap, Kind, NoGap, find_gap, find_gaps, find_named, is_stub
+from dg_lsp.text.gaps import Gap, Kind, NoGap, find_gap, find_gaps, find_named
 from tests.text.measure_gaps import SCENARIOS, cases, right
 
 
@@ -196,7 +196,7 @@ def outer():
 
 def test_all_bodies_in_a_range_are_found_and_stubs_are_told() -> None:
     found = find_gaps(document(SHAPES), 0, len(SHAPES))
-    assert [(g.name, is_stub(g)) for g in found] == [
+    assert [(g.name, g.stub) for g in found] == [
         ("Shape.area", True),
         ("Shape.name", False),
         ("Shape.size", True),
