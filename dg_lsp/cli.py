@@ -22,22 +22,26 @@ if TYPE_CHECKING:
     from dg_lsp.text.messages import Draft
 
 _TARGET = (
-    "where the gap is: FILE:LINE or FILE:LINE:COLUMN, counted from 1 and in characters; without a column, "
-    "the end of the line. FILE::name means the body of a function, as in shop.py::Cart.total"
+    "where the gap is: FILE:LINE or FILE:LINE:COLUMN, counted from 1 and in characters; without a column, the end "
+    "of the line. FILE::name means the body of a function, as in shop.py::Cart.total"
 )
-_EXIT = (
-    "Exit codes: 0 filled, 1 nothing offered (the reason is printed), 2 usage or bad input, 130 interrupted."
-)
+_EXIT = "Exit codes: 0 filled, 1 nothing offered (the reason is told), 2 usage or bad input, 130 interrupted."
 # These bring their own options; their modules are imported only when they run.
 _OWN_OPTIONS = {
+    "serve": ("dg_lsp.serve", "be a language server on stdin and stdout; the same as --stdio or no command"),
     "train": ("dg_lsp.engine.train", "train a checkpoint by the recipe of the embedded one"),
     "bench": ("dg_lsp.bench", "make holes in real files, fill them, and report how well and how fast"),
+    "engine": ("dg_lsp.engines", "start, stop or show the engine process that all windows share"),
     "doctor": ("dg_lsp.doctor", "check this installation and say what mends it"),
 }
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `dg-lsp` with `argv` (else with the process's arguments) and return the exit code."""
+    argv = list(sys.argv[1:] if argv is None else argv)
+    # Editors start a server by an option, as is the custom; its other options may stand before that one.
+    if not argv or (argv[0].startswith("--") and "--stdio" in argv):
+        argv.insert(0, "serve")
     _speak_utf8()
     arguments, rest = _parser().parse_known_args(argv)
     try:
@@ -76,7 +80,8 @@ def _run(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="dg-lsp",
-        description="Fill gaps in code with a diffusion language model. Begin with: dg-lsp demo",
+        description="Fill gaps in code with a diffusion language model. Without a command, and with --stdio, a "
+        "language server. To see what it does: dg-lsp demo",
         epilog=_EXIT,
     )
     parser.add_argument("--version", action="version", version=f"dg-lsp {dg_lsp.__version__}")
@@ -161,9 +166,8 @@ def _demo(arguments: argparse.Namespace) -> int:
     from dg_lsp.target import Target, locate
 
     source = (resources.files("dg_lsp") / "demo" / "word_statistics.py").read_bytes()
-    with tempfile.TemporaryDirectory(prefix="dg-lsp-demo-") as folder:
-        path = Path(folder) / "word_statistics.py"
-        path.write_bytes(source)
+    with tempfile.TemporaryDirectory() as folder:
+        (path := Path(folder) / "word_statistics.py").write_bytes(source)
         document, gap = locate(Target(path, name="longest_word"))
     print("The body of longest_word() is missing; the model settles it from both sides:\n", flush=True)
     screen = _screen(document, gap)
@@ -206,17 +210,16 @@ def _as_json(path: str, outcome: "Outcome", diff: str) -> str:
     from dataclasses import asdict
 
     edit = asdict(outcome.edit) if outcome.edit else None
-    result = {"path": path, "edit": edit, "why": outcome.why, "fill": asdict(outcome.fill), "diff": diff}
-    return json.dumps(result, ensure_ascii=False) + "\n"
+    told = {"path": path, "edit": edit, "why": outcome.why, "fill": asdict(outcome.fill), "diff": diff}
+    return json.dumps(told, ensure_ascii=False) + "\n"
 
 
 def _report(outcome: "Outcome") -> int:
     """The status line to stderr, and the exit code."""
     fill = outcome.fill
     if outcome.edit is None:
-        print(
-            f"dg-lsp: nothing offered after {fill.milliseconds / 1000:.2f} s: {outcome.why}", file=sys.stderr
-        )
+        took = f"{fill.milliseconds / 1000:.2f} s"
+        print(f"dg-lsp: nothing offered after {took}: {outcome.why}", file=sys.stderr)
         return 1
     ends = {"stable": "it had settled", "steps": "the steps were used up", "deadline": "the deadline passed"}
     work = f"{fill.steps} steps after {fill.searched} of length search; stopped because {ends[fill.reason]}"

@@ -4,8 +4,7 @@ Each check is a function of the settings that returns a Finding; what it raises 
 """
 
 import argparse
-import importlib
-import importlib.metadata
+import asyncio
 import json
 import os
 import re
@@ -15,20 +14,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
+from dg_lsp.needs import NEEDS, bounds, package
 from dg_lsp.settings import Settings
 
 State = Literal["ok", "warn", "fail"]
-# What pyproject.toml asks for: from this version on, and below that one where there is a bound.
-NEEDS = (
-    ("accelerate", "1.10", ""),
-    ("numpy", "1.26", ""),
-    ("safetensors", "0.5", ""),
-    ("tokenizers", "0.22", ""),
-    ("torch", "2.11", ""),
-    ("transformers", "5.17", "6"),
-    ("tree-sitter", "0.26.1", "0.27"),
-    ("tree-sitter-python", "0.25", "0.26"),
-)
 _PYTHON = (3, 11)
 _LITTLE = 2 << 30  # bytes of free memory below which loading the embedded checkpoint may fail
 _REINSTALL = "reinstall it: python -m pip install --force-reinstall dg-lsp"
@@ -54,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = "Exit codes: 0 nothing failed (warnings are allowed), 1 a check failed."
     parser.add_argument("--json", action="store_true", help="print the findings as one JSON object")
     parser.add_argument(
-        "--no-fill", action="store_true", help="leave out the last check, which loads the model"
+        "--no-fill", action="store_true", help="leave out the last checks, which load the model"
     )
     add_settings(parser)
 
@@ -64,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     from dg_lsp.options import settings_of
 
     checks = [check_python, check_packages, check_device, check_memory, check_grammars, check_checkpoint]
-    checks += [] if arguments.no_fill else [check_fill]
+    checks += [] if arguments.no_fill else [check_fill, check_engine]
     findings: list[Finding] = []
 
     def note(finding: Finding) -> None:
@@ -104,11 +93,11 @@ def check_python(settings: Settings) -> Finding:
 
 def check_packages(settings: Settings) -> Finding:
     """Whether each needed package can be imported and has a version in its range."""
-    found = [(need, *_package(*need)) for need in NEEDS]
+    found = [(need, *package(*need)) for need in NEEDS]
     bad = [(need, said) for need, good, said in found if not good]
     if not bad:
         return Finding("packages", "ok", ", ".join(said for _, _, said in found))
-    wanted = " ".join(f"'{name}{_bounds(least, below)}'" for (name, least, below), _ in bad)
+    wanted = " ".join(f"'{name}{bounds(least, below)}'" for (name, least, below), _ in bad)
     return Finding("packages", "fail", "; ".join(said for _, said in bad), f"python -m pip install {wanted}")
 
 
@@ -192,6 +181,23 @@ def check_fill(settings: Settings) -> Finding:
     return Finding("fill", "ok", f"{times}: {' '.join(outcome.fill.text.split())[:60]}")
 
 
+def check_engine(settings: Settings) -> Finding:
+    """Whether the engine that all windows share starts, and answers a request."""
+    from dg_lsp.engines import round_trip
+    from dg_lsp.host.base import EngineError
+    from dg_lsp.text.document import Document
+
+    if _is_hub_name(settings.checkpoint) and _fetched(settings.checkpoint) is None:
+        return Finding("engine", "warn", "not tried without the checkpoint", "see the checkpoint's line")
+    try:
+        document = Document("sample.py", "python", 0, _SAMPLE)
+        status, seconds = asyncio.run(round_trip(document, "add", settings))
+    except EngineError as error:
+        return Finding("engine", "fail", str(error), "dg-lsp engine stop, then dg-lsp engine start")
+    found = f"{status.state} on {status.device}, {status.memory / 2**20:.0f} MiB, process {status.process}"
+    return Finding("engine", "ok", f"{found}; round trip in {seconds:.2f} s")
+
+
 def _is_hub_name(name: str) -> bool:
     return re.fullmatch(r"[\w.-]+/[\w.-]+", name) is not None and not Path(name).expanduser().exists()
 
@@ -209,22 +215,6 @@ def _fetched(name: str) -> Path | None:
         return None
 
 
-def _package(name: str, least: str, below: str) -> tuple[bool, str]:
-    """Whether a package can be imported in a version of its range, and what to say of it."""
-    try:
-        version = importlib.metadata.version(name)
-        importlib.import_module(name.replace("-", "_"))
-    except Exception as error:  # a broken shared library raises OSError, an old numpy ValueError, ...
-        return False, f"{name} cannot be imported ({_first_line(error)})"
-    if _number(least) <= _number(version) and (not below or _number(version) < _number(below)):
-        return True, f"{name} {version}"
-    return False, f"{name} {version} is not {_bounds(least, below)}"
-
-
-def _bounds(least: str, below: str) -> str:
-    return f">={least},<{below}" if below else f">={least}"
-
-
 def _free_memory() -> int | None:
     """Free main memory in bytes: what the kernel thinks available, else None."""
     meminfo = Path("/proc/meminfo")
@@ -237,12 +227,6 @@ def _free_memory() -> int | None:
 def _first_line(error: Exception) -> str:
     told = str(error).strip().splitlines()
     return told[0] if told else type(error).__name__
-
-
-def _number(version: str) -> tuple[int, ...]:
-    """The leading numbers of a version: `2.13.0+cpu` is (2, 13, 0)."""
-    match = re.match(r"\d+(?:\.\d+)*", version)
-    return tuple(int(part) for part in match[0].split(".")) if match else ()
 
 
 def _line(finding: Finding) -> str:

@@ -4,6 +4,7 @@ Knows argparse and the settings.
 """
 
 import argparse
+from collections.abc import Sequence
 
 from dg_lsp.settings import Settings, from_environment, help_of, override
 
@@ -12,15 +13,16 @@ class UsageError(ValueError):
     """What the command line asks for cannot be done; the message says the mend."""
 
 
-_NAMES = ("checkpoint", "device", "effort", "seed", "deadline", "threads")
+FILLING = ("checkpoint", "device", "effort", "seed", "deadline", "threads")
+SERVING = (*FILLING, "idle_minutes", "log_level")
 
 
-def add_settings(parser: argparse.ArgumentParser) -> None:
-    """Give `parser` an option for each setting that a command line has; what is not given is None."""
-    for name in _NAMES:
+def add_settings(parser: argparse.ArgumentParser, names: Sequence[str] = FILLING) -> None:
+    """Give `parser` an option for each of the settings `names`; what is not given is None."""
+    for name in names:
         default, variable = getattr(Settings(), name), f"DG_LSP_{name.upper()}"
         sentence = f"{help_of(name)} (default: {default}, or what {variable} says)"
-        parser.add_argument(f"--{name}", metavar="VALUE", help=sentence)
+        parser.add_argument(f"--{name.replace('_', '-')}", metavar="VALUE", help=sentence)
 
 
 def settings_of(arguments: argparse.Namespace) -> Settings:
@@ -29,4 +31,4 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
     Raises:
         SettingsError: a value cannot be used.
     """
-    return override(from_environment(), {n: getattr(arguments, n) for n in _NAMES if hasattr(arguments, n)})
+    return override(from_environment(), {n: getattr(arguments, n) for n in SERVING if hasattr(arguments, n)})

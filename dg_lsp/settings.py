@@ -4,11 +4,16 @@ Knows the environment; imports nothing of dg_lsp, so that every layer may use it
 """
 
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 EFFORTS = ("low", "normal", "high")
+LOG_LEVELS = ("debug", "info", "warning", "error")
+_NOT_NEGATIVE = (
+    "threads", "deadline", "prefix_bytes", "suffix_bytes", "alternatives", "ghost_deadline", "debounce", "idle_minutes"
+)  # fmt: skip
 
 
 class SettingsError(ValueError):
@@ -47,6 +52,33 @@ class Settings:
     suffix_bytes: int = field(
         default=4_000, metadata={"help": "how much of the file after the gap is sent to the model, in bytes"}
     )
+    automatic: bool = field(
+        default=True, metadata={"help": "offer ghost text while one types, and not only when it is asked for"}
+    )
+    disabled_languages: tuple[str, ...] = field(
+        default=(), metadata={"help": "language ids that get no ghost text and no code action"}
+    )
+    alternatives: int = field(
+        default=3, metadata={"help": "how many different fills to look for when ghost text is asked for"}
+    )
+    ghost_deadline: float = field(
+        default=2.0,
+        metadata={"help": "seconds after which ghost text takes the best fill so far; 0 is no limit"},
+    )
+    debounce: int = field(
+        default=30,
+        metadata={"help": "milliseconds that ghost text waits for the next key while one types fast"},
+    )
+    idle_minutes: float = field(
+        default=0.0,
+        metadata={
+            "help": "minutes without a request after which the engine exits; 0 is 15 on a CPU, 60 on a GPU"
+        },
+    )
+    log_level: str = field(
+        default="info",
+        metadata={"help": "what goes to stderr: debug, info, warning or error; never source text"},
+    )
 
 
 def help_of(name: str) -> str:
@@ -67,28 +99,75 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> Settings:
 def override(settings: Settings, values: Mapping[str, Any]) -> Settings:
     """`settings` with `values` put in; texts are read as the field's kind, and None leaves the field alone.
 
+    Names may be in snake case or, as editors write them, in camel case.
+
     Raises:
         SettingsError: an unknown name, or a value of the wrong kind or range.
     """
     kinds: dict[str, type] = {f.name: type(getattr(Settings(), f.name)) for f in fields(Settings)}
     changes: dict[str, Any] = {}
-    for name, value in values.items():
+    for given, value in values.items():
+        name = re.sub(r"[A-Z]", lambda m: "_" + m[0].lower(), given)
         if name not in kinds:
-            raise SettingsError(f"unknown setting {name!r}; known are {', '.join(kinds)}")
+            raise SettingsError(f"unknown setting {given!r}; known are {', '.join(kinds)}")
         if value is None:
             continue
         try:
-            changes[name] = kinds[name](value)
-        except (TypeError, ValueError) as error:
-            raise SettingsError(f"setting {name!r} takes a {kinds[name].__name__}, not {value!r}") from error
+            changes[name] = _READERS.get(kinds[name], kinds[name])(value)
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise SettingsError(f"setting {given!r} takes a {_KINDS[kinds[name]]}, not {value!r}") from error
     changed = replace(settings, **changes)
     _check(changed)
     return changed
 
 
+def _switch(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    return {"true": True, "1": True, "on": True, "false": False, "0": False, "off": False}[
+        str(value).strip().lower()
+    ]
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return tuple(part.strip() for part in value.split(",") if part.strip())
+    if not isinstance(value, list | tuple) or not all(isinstance(part, str) for part in value):
+        raise TypeError(value)
+    return tuple(value)
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool):
+        raise TypeError(value)
+    return float(value)
+
+
+def _count(value: Any) -> int:
+    if isinstance(value, bool) or (isinstance(value, float) and not value.is_integer()):
+        raise TypeError(value)
+    return int(value)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(value)
+    return value
+
+
+_READERS: dict[type, Callable[[Any], Any]] = {
+    bool: _switch, tuple: _texts, float: _number, int: _count, str: _text
+}  # fmt: skip
+_KINDS = {bool: "true or false", tuple: "list of texts", float: "number", int: "whole number", str: "text"}
+
+
 def _check(settings: Settings) -> None:
     if settings.effort not in EFFORTS:
         raise SettingsError(f"setting 'effort' takes one of {', '.join(EFFORTS)}, not {settings.effort!r}")
-    for name in ("threads", "deadline", "prefix_bytes", "suffix_bytes"):
-        if getattr(settings, name) < 0:
-            raise SettingsError(f"setting {name!r} must not be negative")
+    if settings.log_level not in LOG_LEVELS:
+        raise SettingsError(
+            f"setting 'log_level' takes one of {', '.join(LOG_LEVELS)}, not {settings.log_level!r}"
+        )
+    for name in _NOT_NEGATIVE:
+        if not 0 <= getattr(settings, name) < float("inf"):
+            raise SettingsError(f"setting {name!r} must be a number that is not negative")

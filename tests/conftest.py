@@ -1,8 +1,32 @@
-"""What all tests share: one torch thread, so that two test runs on a small machine do not fight for cores."""
+"""What all tests share: one torch thread, and a runtime directory of its own for each test that starts engines."""
 
 import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
 
 
 def pytest_configure() -> None:
-    # Set before torch is imported anywhere, and inherited by the processes that tests start.
+    # Set before torch is imported anywhere, and inherited by the processes that tests start; two test runs on a
+    # small machine then do not fight for cores.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
+@pytest.fixture
+def runtime(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """No test meets another's engine, and none is left behind. A socket's path may have only some hundred bytes."""
+    path = Path(tempfile.mkdtemp(prefix="dg-"))
+    monkeypatch.setenv("DG_LSP_RUNTIME_DIR", str(path))
+    yield path
+    subprocess.run(
+        [sys.executable, "-m", "dg_lsp", "engine", "stop", "--all"],
+        check=False,
+        capture_output=True,
+        timeout=60,
+    )
+    shutil.rmtree(path, ignore_errors=True)

@@ -145,7 +145,9 @@ def survives(mutant: Mutant) -> str:
         shutil.copytree(
             ROOT,
             copy,
-            ignore=shutil.ignore_patterns(".git", ".venv", "runs", "dist", ".*_cache", "__pycache__"),
+            ignore=shutil.ignore_patterns(
+                ".git", ".venv", ".editors", "runs", "dist", ".*_cache", "__pycache__"
+            ),
         )
         file = copy / mutant.file
         text = file.read_text(encoding="utf-8")

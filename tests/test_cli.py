@@ -324,13 +324,26 @@ def test_the_demo_file_has_one_unwritten_function_and_runs():
     assert "longest: three" in namespace["report"]("one two three")
 
 
-def test_without_a_command_usage_is_exit_two(capsys):
+@pytest.mark.parametrize("options", [[], ["--stdio"], ["--log-level", "debug", "--stdio"], ["serve"]])
+def test_without_a_command_it_is_a_server(options):
+    params = {"processId": None, "rootUri": None, "capabilities": {}}
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}).encode()
+    sent = b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
+    done = subprocess.run(
+        [sys.executable, "-m", "dg_lsp", *options], input=sent, capture_output=True, timeout=20, check=False
+    )
+    assert b'"inlineCompletionProvider"' in done.stdout
+    # The input ended without a goodbye.
+    assert done.returncode == 1
+
+
+def test_an_unknown_command_is_exit_two(capsys):
     with pytest.raises(SystemExit) as end:
-        main([])
+        main(["dance"])
     assert end.value.code == 2
 
 
-@pytest.mark.parametrize("command", ["fill", "trace", "demo", "bench", "doctor"])
+@pytest.mark.parametrize("command", ["fill", "trace", "demo", "bench", "doctor", "engine", "serve"])
 def test_each_help_explains_itself(capsys, command):
     with pytest.raises(SystemExit) as end:
         main([command, "--help"])

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import dg_lsp
-from dg_lsp import doctor
+from dg_lsp import doctor, needs
 from dg_lsp.cli import main
 from dg_lsp.host.base import EngineError
 from dg_lsp.host.local import LocalEngine
@@ -56,14 +56,14 @@ def test_a_version_outside_of_its_range_is_a_failure(monkeypatch, version, state
 
 
 def test_a_package_that_breaks_at_import_is_a_failure(monkeypatch):
-    real = doctor.importlib.import_module
+    real = needs.importlib.import_module
 
     def broken(name):
         if name == "torch":
             raise OSError("libcudart.so: cannot open shared object file")
         return real(name)
 
-    monkeypatch.setattr(doctor.importlib, "import_module", broken)
+    monkeypatch.setattr(needs.importlib, "import_module", broken)
     finding = doctor.check_packages(SETTINGS)
     assert finding.state == "fail" and "libcudart" in finding.found and "'torch>=2.11'" in finding.mend
 
@@ -144,14 +144,18 @@ def test_one_failure_makes_the_exit_code_one_and_each_line_tells_its_mend(monkey
     assert len(re.findall(r"^(ok|warn|fail) ", out, re.MULTILINE)) == 6
 
 
-def test_json_holds_every_finding(monkeypatch, capsys):
+def test_json_holds_every_finding(monkeypatch, capsys, runtime):
     monkeypatch.setattr(
         doctor, "check_checkpoint", lambda s: doctor.Finding("checkpoint", "warn", "far", "wait")
     )
     install(monkeypatch, "return first + second")
     assert main(["doctor", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert told["ok"] and [check["check"] for check in told["checks"]][-2:] == ["checkpoint", "fill"]
+    assert told["ok"] and [check["check"] for check in told["checks"]][-3:] == [
+        "checkpoint",
+        "fill",
+        "engine",
+    ]
 
 
 def test_a_bad_setting_is_a_finding_too(monkeypatch, capsys):

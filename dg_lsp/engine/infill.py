@@ -6,6 +6,7 @@ A generator: nothing runs ahead of what is asked for, so closing it cancels with
 import time
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 from dg_lsp.engine.cache import PrefixCache, extend_to
 from dg_lsp.engine.canvas import Canvas, Seam, lay_out, stack
@@ -41,8 +42,8 @@ def infill(model: Checkpoint, cache: PrefixCache, request: Infill) -> Iterator[D
 
     1. Text to tokens: the prefix up to its last line start, the head of the gap's line, the suffix.
     2. Encode what the cache does not hold yet.  3. Search the gap's length.
-    4. Denoise the best lengths, a batch at a time.  5. Take the surest candidate that can be shown;
-    when there is none, go on with the next lengths.  6. The Fill, or the reason for none.
+    4. Denoise the best lengths, a batch at a time.  5. Keep the candidates that can be shown; while there are
+    too few, go on with the next lengths.  6. The Fill is the surest of the first batch; or the reason for none.
     """
     clock = _Clock(request.deadline)
     # 1. A canvas begins at a line start, so the cached prefix stays while one types on a line.
@@ -57,23 +58,33 @@ def infill(model: Checkpoint, cache: PrefixCache, request: Infill) -> Iterator[D
         if clock.is_over():
             break
     # 4. Each batch is deterministic by itself: its seed depends on its number only.
+    found: dict[str, Fill] = {}
     refused: list[str] = []
     for canvas, steps in _batches(model, cache, request, (seam, ranking)):
         last = yield from _drafts(model, canvas, steps, clock)
+        candidates = _candidates(model, canvas, last, request, range(canvas.rows))
         # 5. The last Draft shows the row that is taken.
-        best, *others = _candidates(model, canvas, last, request, range(canvas.rows))
-        if not best.fill.refusal:
-            if best.row:
-                yield _draft(model, canvas, last, clock, best.row)
-            yield _stamped(best.fill, ranking, clock)
-            return
-        refused += [c.fill.refusal for c in (best, *others)]
-        if clock.is_over():
+        best = candidates[0]
+        if best.row and not found and not best.fill.refusal:
+            yield _draft(model, canvas, last, clock, best.row)
+        for candidate in candidates:
+            if candidate.fill.refusal:
+                refused.append(candidate.fill.refusal)
+            else:
+                found.setdefault(candidate.fill.text, candidate.fill)
+        if len(found) >= request.alternatives or clock.is_over():
             break
-    # 6. Law 9: an empty answer has its reason.
+    # 6. So the answer is the same whether alternatives are wanted or not.
+    yield _stamped(_answer(list(found.values()), refused, request), ranking, clock)
+
+
+def _answer(found: Sequence[Fill], refused: Sequence[str], request: Infill) -> Fill:
+    """The first of `found` with the texts of the others, the surest first; law 9: or the reason for none."""
+    if found:
+        others = sorted(found[1:], key=lambda f: f.score)[: request.alternatives - 1]
+        return replace(found[0], others=tuple(f.text for f in others))
     why = f"none of {len(refused)} candidates could be shown; the best one: {refused[0]}" if refused else ""
-    why = why or "the deadline passed before a candidate was ready"
-    yield _stamped(Fill("", parses=False, refusal=why), ranking, clock)
+    return Fill("", parses=False, refusal=why or "the deadline passed before a candidate was ready")
 
 
 def tokenise(model: Checkpoint, request: Infill) -> tuple[tuple[int, ...], Seam]:
@@ -128,10 +139,12 @@ def _batches(
     plan, (seam, ranking) = plan_for(request), layout
     lengths = [c.length for c in ranking.lengths[: plan.finalists]]
     schedule = replace(model.schedule, steps=plan.steps)
-    for start in range(0, len(lengths), plan.batch):
+    # More draws of the same lengths come only after all of them, and only where alternatives are wanted.
+    for turn, start in product(range(request.alternatives), range(0, len(lengths), plan.batch)):
         rows = [lay_out(seam, n, ranking.slots) for n in lengths[start : start + plan.batch]]
         canvas = stack(rows).to(model.device)
-        noise = SeededNoise(request.seed + 7919 * (start + 1), model.vocabulary, model.device)
+        number = turn * len(lengths) + start + 1
+        noise = SeededNoise(request.seed + 7919 * number, model.vocabulary, model.device)
         sampler = AnchoredSampler(canvas, schedule.entropy_bound, noise)
         steps = denoise(model.network, cache.seen_by(canvas.rows), sampler, schedule)
         yield canvas, _until_answered(model, canvas, steps, request)

@@ -3,9 +3,10 @@
 Knows text and the records; knows no torch, no editor and no wire.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator
+import asyncio
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from dg_lsp.settings import Settings
@@ -34,24 +35,30 @@ class Engine(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The end of one fill in a document. `edit` is None where nothing is offered, and `why` says why."""
+    """The end of one fill in a document. `edit` is None where nothing is offered, and `why` says why.
+
+    `others` are the edits of further fills, where alternatives were asked for.
+    """
 
     gap: Gap
     fill: Fill
     edit: Edit | None
     why: str = ""
+    others: tuple[Edit, ...] = ()
 
 
 async def fill_gap(
-    engine: Engine, document: Document, gap: Gap, settings: Settings
-) -> AsyncIterator[Draft | Outcome]:
+    engine: Engine, document: Document, gap: Gap, settings: Settings, alternatives: int = 1
+) -> AsyncGenerator[Draft | Outcome, None]:
     """Fill `gap` of `document`: Drafts while the canvas settles, then one Outcome.
+
+    Closing the generator cancels.
 
     1. Build the request.  2. Pass the engine's Drafts on.  3. Fit the Fill into the document.
     4. Refuse what would add a syntax error to the whole file (law 5).
     """
     # 1. The request holds only as much of the file as the settings allow.
-    request = prompt.build(document, gap, settings)
+    request = replace(prompt.build(document, gap, settings), alternatives=alternatives)
     fill: Fill | None = None
     async with aclosing(engine.infill(request)) as events:
         async for event in events:
@@ -62,7 +69,8 @@ async def fill_gap(
                 yield event
     if fill is None:
         raise EngineError("the engine stopped without an answer; run the command again")
-    yield settle(document, gap, fill)
+    # The check may parse the whole file; the event loop goes on meanwhile.
+    yield await asyncio.to_thread(settle, document, gap, fill)
 
 
 def settle(document: Document, gap: Gap, fill: Fill) -> Outcome:
@@ -75,4 +83,6 @@ def settle(document: Document, gap: Gap, fill: Fill) -> Outcome:
     faults = syntax.faults_of_edit(document, gap, edit)
     if faults:
         return Outcome(gap, fill, None, f"the fill would add a syntax error: {faults[0].message}")
-    return Outcome(gap, fill, edit)
+    others = {text: edits.make_edit(document, gap, text) for text in fill.others}
+    good = [e for e in others.values() if e != edit and not syntax.faults_of_edit(document, gap, e)]
+    return Outcome(gap, fill, edit, others=tuple(dict.fromkeys(good)))

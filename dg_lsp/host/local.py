@@ -10,16 +10,24 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from dg_lsp.host.base import EngineError
+from dg_lsp.host.turn import Turn
 from dg_lsp.settings import Settings
 from dg_lsp.text.messages import Draft, Fill, Infill
 
+Run = Callable[[Infill], Iterator[Draft | Fill]]
+
 
 class LocalEngine:
-    """A loaded checkpoint and one PrefixCache, on one model thread. Make it with `open`."""
+    """A loaded checkpoint and one PrefixCache, on one model thread. Make it with `open`.
 
-    def __init__(self, thread: ThreadPoolExecutor, run: Callable[[Infill], Iterator[Draft | Fill]]) -> None:
+    device: where the model runs. passes: denoising steps and encoding chunks so far.
+    """
+
+    def __init__(self, thread: ThreadPoolExecutor, run: Run, device: str) -> None:
         self._thread, self._run = thread, run
-        self._turn = asyncio.Lock()
+        self._turn = Turn()
+        self.device = device
+        self.passes = 0
 
     @classmethod
     def open(cls, settings: Settings, progress: Callable[[str], None] = lambda _: None) -> "LocalEngine":
@@ -30,18 +38,26 @@ class LocalEngine:
         """
         thread = ThreadPoolExecutor(1, thread_name_prefix="dg-lsp-model")
         try:
-            return cls(thread, thread.submit(_load, settings, progress).result())
+            return cls(thread, *thread.submit(_load, settings, progress).result())
         except BaseException:
             thread.shutdown(wait=False)
             raise
 
+    @property
+    def queue(self) -> int:
+        """How many infills wait for their turn."""
+        return self._turn.waiting
+
     async def infill(self, request: Infill) -> AsyncGenerator[Draft | Fill, None]:
-        """Yield Drafts and, last, one Fill. Closing the generator stops the model after the running step."""
-        async with self._turn:
+        """Yield Drafts and, last, one Fill. Closing the generator stops the model after the running step.
+
+        A request with a deadline has a person waiting, so it comes before those without.
+        """
+        async with self._turn.take(0 if request.deadline else 1):
             loop = asyncio.get_running_loop()
             steps = self._run(request)
             try:
-                while (event := await loop.run_in_executor(self._thread, next, steps, None)) is not None:
+                while (event := await loop.run_in_executor(self._thread, self._next, steps)) is not None:
                     yield event
             finally:
                 # The close waits in the model thread's queue behind the step that still runs.
@@ -51,12 +67,23 @@ class LocalEngine:
         """End the model thread."""
         self._thread.shutdown(wait=True, cancel_futures=True)
 
+    def memory(self) -> int:
+        """Bytes that the model holds on its device; on a CPU, of this process."""
+        return _memory(self.device)
 
-def _load(settings: Settings, progress: Callable[[str], None]) -> Callable[[Infill], Iterator[Draft | Fill]]:
+    def _next(self, steps: Iterator[Draft | Fill]) -> Draft | Fill | None:
+        event = next(steps, None)
+        self.passes += isinstance(event, Draft)
+        return event
+
+
+def _load(settings: Settings, progress: Callable[[str], None]) -> tuple[Run, str]:
     # Threads that wait for work in a loop take the cores from the editor; the variable is read at torch's import.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    progress("importing torch")
     import torch  # noqa: PLC0415  (an engine that lives elsewhere must not pay for it)
 
+    progress("importing transformers")
     from dg_lsp.engine.cache import PrefixCache  # noqa: PLC0415
     from dg_lsp.engine.checkpoint import CheckpointError, load_checkpoint  # noqa: PLC0415
     from dg_lsp.engine.infill import infill  # noqa: PLC0415
@@ -67,7 +94,17 @@ def _load(settings: Settings, progress: Callable[[str], None]) -> Callable[[Infi
     except CheckpointError as error:
         raise EngineError(str(error)) from error
     cache = PrefixCache(model.network.config.text_config)
-    return lambda request: infill(model, cache, request)
+    return lambda request: infill(model, cache, request), str(model.device)
+
+
+def _memory(device: str) -> int:
+    import torch  # noqa: PLC0415  (it is loaded where there is an engine)
+
+    if device.startswith("cuda"):
+        return int(torch.cuda.memory_reserved(device))
+    import resource  # noqa: PLC0415  (there is none on every system)
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def _close(steps: Any) -> None:

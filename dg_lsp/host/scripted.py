@@ -1,25 +1,38 @@
 """An engine that says what it was told to: for tests, and for trying a front end without a checkpoint.
 
-Keeps the laws of `host.base.Engine` (Drafts, then one Fill; nothing after `close`); knows no model.
+Keeps the laws of `host.base.Engine` (Drafts, then one Fill; nothing after `close`); knows no model. As a
+checkpoint it is called `scripted`, or `scripted:STEPS:MILLISECONDS` with that many steps of that length.
 """
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator, Callable, Sequence
+from dataclasses import replace
 
 from dg_lsp.host.base import EngineError
-from dg_lsp.text.messages import Draft, Fill, Infill
+from dg_lsp.text.messages import Draft, Fill, Infill, Run
+
+_BODIES = ("return None", "return True", "return False", "return 0")
+_LINES = ("None", "True", "False", "0")
 
 
 class ScriptedEngine:
     """Answers each Infill with `drafts` and then `answer`, which is a Fill or a function that makes one.
 
-    `requests` holds what was asked so far; `closed` says whether `close` was called.
+    `pause` is the length of a step in seconds. `requests` holds what was asked so far; `closed` says whether
+    `close` was called; `passes` counts steps.
     """
 
-    def __init__(self, answer: Fill | Callable[[Infill], Fill], drafts: Sequence[Draft] = ()) -> None:
-        self._answer, self._drafts = answer, tuple(drafts)
+    device = "none"
+
+    def __init__(
+        self, answer: Fill | Callable[[Infill], Fill], drafts: Sequence[Draft] = (), pause: float = 0.0
+    ) -> None:
+        self._answer, self._drafts, self._pause = answer, tuple(drafts), pause
         self.requests: list[Infill] = []
         self.closed = False
+        self.passes = 0
+        self.queue = 0
 
     async def infill(self, request: Infill) -> AsyncGenerator[Draft | Fill, None]:
         """Yield the drafts and the answer.
@@ -30,12 +43,40 @@ class ScriptedEngine:
         if self.closed:
             raise EngineError("the engine is closed; open another")
         self.requests.append(request)
+        start = time.perf_counter()
         for draft in self._drafts:
-            yield draft
             # A real engine gives the event loop a turn between two steps.
-            await asyncio.sleep(0)
-        yield self._answer if isinstance(self._answer, Fill) else self._answer(request)
+            await asyncio.sleep(self._pause)
+            self.passes += 1
+            yield draft
+        fill = self._answer if isinstance(self._answer, Fill) else self._answer(request)
+        yield replace(fill, milliseconds=fill.milliseconds or (time.perf_counter() - start) * 1000)
 
     async def close(self) -> None:
         """End the engine; a later `infill` raises."""
         self.closed = True
+
+    def memory(self) -> int:
+        """It holds nothing worth counting."""
+        return 0
+
+
+def open_scripted(name: str) -> ScriptedEngine:
+    """The engine that a checkpoint name `scripted` or `scripted:STEPS:MILLISECONDS` means.
+
+    Raises:
+        EngineError: the name is neither.
+    """
+    _, *numbers = name.split(":")
+    if len(numbers) not in (0, 2) or not all(n.isdigit() for n in numbers):
+        raise EngineError(f"{name!r} is no scripted engine; write scripted or scripted:STEPS:MILLISECONDS")
+    steps, milliseconds = (int(n) for n in numbers or ("0", "0"))
+    drafts = [
+        Draft(n, (Run("?", anchored=False, accepted=False, entropy=1.0),), 0.0) for n in range(1, steps + 1)
+    ]
+    return ScriptedEngine(_scripted, drafts, milliseconds / 1000)
+
+
+def _scripted(request: Infill) -> Fill:
+    texts = _BODIES if request.kind == "function_body" else _LINES
+    return Fill(texts[0], steps=1, reason="stable", others=texts[1 : request.alternatives])

@@ -9,6 +9,7 @@ from typing import Literal
 Effort = Literal["low", "normal", "high"]
 Kind = Literal["function_body", "rest_of_line"]
 Reason = Literal["stable", "steps", "deadline"]
+State = Literal["starting", "loading", "ready", "busy", "failed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,9 +18,9 @@ class Infill:
 
     `prefix` + fill + `suffix` is the file, or the part of it that is sent. `prefix` ends exactly where the gap
     begins, which may be in the middle of a line. `indent` is the white space that the lines of a body begin with.
-    `like`, when given, is a text whose number of tokens the engine takes as the gap's length: the oracle of
-    measurements. `deadline` is in seconds from the moment that the engine takes the request up; None is
-    no limit (the deterministic mode of bots).
+    `alternatives` is how many different fills are wanted. `like`, when given, is a text whose number of tokens
+    the engine takes as the gap's length: the oracle of measurements. `deadline` is in seconds from the moment
+    that the engine takes the request up; None is no limit (the deterministic mode of bots).
     """
 
     prefix: str
@@ -32,6 +33,7 @@ class Infill:
     deadline: float | None = None
     session: str = ""
     like: str | None = None
+    alternatives: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,8 @@ class Fill:
     """The end of an infill. An empty `text` has its reason in `refusal`, a sentence for the user.
 
     `score` is lower for better (nats); `steps` counts denoising steps of the shown candidate, `searched` those
-    of the length search. `parses` is False where every candidate added a syntax error.
+    of the length search. `parses` is False where every candidate added a syntax error. `others` are further
+    texts for the same gap, where alternatives were asked for, the surest first.
     """
 
     text: str
@@ -74,3 +77,33 @@ class Fill:
     repairs: int = 0
     milliseconds: float = 0.0
     refusal: str = ""
+    others: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """How an engine fares, for people and programs.
+
+    state: what it does. done: the share of the loading that is done, 0 to 1. mend: why it failed and what mends
+    it. device: where the model runs. memory: bytes held, of the device where it tells. milliseconds, steps: what
+    the last infill took. queue: infills that wait. passes: denoising steps and encoding chunks since the start.
+    """
+
+    state: State
+    done: float = 0.0
+    mend: str = ""
+    checkpoint: str = ""
+    digest: str = ""
+    device: str = ""
+    memory: int = 0
+    milliseconds: float = 0.0
+    steps: int = 0
+    queue: int = 0
+    passes: int = 0
+    fills: int = 0
+    wire: int = 0
+    package: str = ""
+    python: str = ""
+    torch: str = ""
+    process: int = 0
+    seconds: float = 0.0

@@ -1,0 +1,125 @@
+"""The engine over HTTP: one request, one stream of lines. Knows the wire; starts no engine."""
+
+import json
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from dg_lsp.host import wire
+from dg_lsp.host.base import EngineError
+from dg_lsp.host.runtime import sockets
+from dg_lsp.text.messages import Draft, Fill, Infill, Status
+
+_SILENCE = 15.0  # seconds without a single line: a living engine beats each second
+
+
+class EngineAbsent(EngineError):
+    """Nobody listens where the engine should be, or it was gone before it said a word."""
+
+
+class EngineDied(EngineError):
+    """The engine ended, or went silent, in the middle of an answer."""
+
+
+class EngineFailed(EngineError):
+    """The engine says that it cannot be loaded, why, and what mends it."""
+
+
+class RemoteEngine:
+    """An engine that listens on the Unix socket at `path`.
+
+    `tell` gets the share of its loading that is done; after `silence` seconds without a line it counts as dead.
+    """
+
+    def __init__(
+        self, path: Path, tell: Callable[[float], None] = lambda _: None, silence: float = _SILENCE
+    ) -> None:
+        self._tell = tell
+        # No proxy may come between, whatever the environment says.
+        self._client = httpx2.AsyncClient(
+            transport=httpx2.AsyncHTTPTransport(uds=str(path)),
+            base_url="http://engine",
+            trust_env=False,
+            timeout=httpx2.Timeout(5.0, read=silence, pool=None),
+            # A kept connection would lead to an engine that has died meanwhile.
+            limits=httpx2.Limits(max_keepalive_connections=0),
+        )
+
+    async def infill(self, request: Infill) -> AsyncGenerator[Draft | Fill, None]:
+        """Yield Drafts and, last, one Fill. Closing the generator closes the stream, which cancels.
+
+        Raises:
+            EngineAbsent, EngineDied, EngineFailed: see there. EngineError: the engine met an error and lives.
+        """
+        async with aclosing(self._events(request)) as events:
+            async for name, value in events:
+                if name == "draft":
+                    yield wire.unpack_draft(value)
+                elif name == "fill":
+                    yield wire.unpack_fill(value)
+                    return
+                elif name == "error":
+                    raise (EngineFailed if value.get("failed") else EngineError)(value["message"])
+                elif name == "state":
+                    self._tell(value["done"])
+        raise EngineDied("the engine ended in the middle of an answer; the next request starts it again")
+
+    async def status(self) -> Status:
+        """How the engine fares. Raises EngineAbsent, EngineDied."""
+        try:
+            answer = await self._client.get("/v1/status", timeout=2)
+            return wire.unpack_status(answer.json())
+        except httpx2.ConnectError as error:
+            raise EngineAbsent("no engine is running") from error
+        except (httpx2.HTTPError, OSError, ValueError) as error:
+            raise EngineDied("the engine does not answer; end it with dg-lsp engine stop") from error
+
+    async def stop(self) -> None:
+        """Ask the engine to exit. Raises EngineAbsent, EngineDied."""
+        try:
+            await self._client.post("/v1/stop", timeout=2)
+        except httpx2.ConnectError as error:
+            raise EngineAbsent("no engine is running") from error
+        except httpx2.HTTPError as error:
+            raise EngineDied("the engine does not answer") from error
+
+    async def close(self) -> None:
+        """Close the connections; the engine goes on."""
+        await self._client.aclose()
+
+    async def _events(self, request: Infill) -> AsyncGenerator[tuple[str, Any], None]:
+        headers = {"x-session-id": request.session.encode("utf-8").hex()[-64:]}
+        answered = False
+        try:
+            async with self._client.stream(
+                "POST", "/v1/infill", json=wire.pack(request), headers=headers
+            ) as answer:
+                if answer.status_code != 200:
+                    message = json.loads(await answer.aread())["error"]["message"]
+                    raise EngineError(f"the engine refused the request: {message}")
+                async for line in answer.aiter_lines():
+                    answered = True
+                    yield next(iter(json.loads(line).items()))
+        except (httpx2.HTTPError, OSError, ValueError, KeyError) as error:
+            if isinstance(error, httpx2.NetworkError | httpx2.RemoteProtocolError) and not answered:
+                raise EngineAbsent("no engine is running") from error
+            raise EngineDied(
+                "the engine died, or went silent, in the middle of an answer; the next request starts it again"
+            ) from error
+
+
+def running() -> list[Status]:
+    """The status of each engine of this user that answers within a second."""
+    found = []
+    for path in sockets():
+        try:
+            with httpx2.Client(
+                transport=httpx2.HTTPTransport(uds=str(path)), trust_env=False, timeout=1
+            ) as client:
+                found.append(wire.unpack_status(client.get("http://engine/v1/status").json()))
+        except (httpx2.HTTPError, OSError, ValueError):
+            continue
+    return found

@@ -1,0 +1,47 @@
+"""Whether there is memory for one more checkpoint; and if not, who holds it. Runs inside the engine's process."""
+
+from pathlib import Path
+
+from dg_lsp.host.base import EngineError
+from dg_lsp.host.client import running
+from dg_lsp.settings import Settings
+
+_MARGIN = 1.15  # of the weights' size: what a network needs beside them to work at all
+
+
+def check(settings: Settings) -> None:
+    """Refuse a checkpoint that will not fit.
+
+    Raises:
+        EngineError: the free memory is less than its weights; names the engines that hold some.
+    """
+    path = Path(settings.checkpoint).expanduser()
+    if not path.is_dir():
+        return
+    needed = int(sum(file.stat().st_size for file in path.glob("*.safetensors")) * _MARGIN)
+    free, where = _free(settings.device)
+    if free is None or needed <= free:
+        return
+    held = [f"{s.checkpoint} (process {s.process}) holds {_gib(s.memory)}" for s in running()]
+    other = f"; {', '.join(held)}: end one with dg-lsp engine stop --all" if held else ""
+    raise EngineError(
+        f"{settings.checkpoint} needs {_gib(needed)} and {where} has {_gib(free)} free{other}; "
+        "name a smaller one with --checkpoint, or spread it with --device balanced"
+    )
+
+
+def _free(device: str) -> tuple[int | None, str]:
+    if device != "cpu":
+        import torch  # noqa: PLC0415  (only an engine that is about to load comes here)
+
+        if torch.cuda.is_available():
+            return int(torch.cuda.mem_get_info()[0]), "the GPU"
+    meminfo = Path("/proc/meminfo")
+    if not meminfo.exists():
+        return None, ""
+    told = dict(line.split(":", 1) for line in meminfo.read_text().splitlines())
+    return int(told["MemAvailable"].split()[0]) << 10, "this machine"
+
+
+def _gib(size: int) -> str:
+    return f"{size / 2**30:.1f} GiB"

@@ -1,0 +1,166 @@
+"""Filling on demand: the code action, its resolve, and the command for bots.
+
+Knows the session and the protocol's types; holds nothing.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
+
+from lsprotocol import types
+
+from dg_lsp.host.base import Outcome
+from dg_lsp.server import convert
+from dg_lsp.server.progress import Progress, drafts_to
+from dg_lsp.settings import Settings, SettingsError, override
+from dg_lsp.text.document import Document, DocumentError, read_document
+from dg_lsp.text.gaps import Gap, NoGap, find_gap, find_gaps, find_named
+from dg_lsp.text.messages import Draft, Status
+
+if TYPE_CHECKING:
+    from dg_lsp.server.app import DgLsp
+
+TITLE = "Fill this function body"
+ACTION = f"{types.CodeActionKind.RefactorRewrite.value}.fill"
+FILL = "dg-lsp.fill"
+
+
+def action(ls: "DgLsp", document: Document, gap: Gap, where: tuple[int | None, bool]) -> types.CodeAction:
+    """The code action for `gap`; `where` is the cursor, if it was one, and whether there are several actions."""
+    cursor, several = where
+    span = convert.range_of(document, (gap.start, gap.end), ls.documents.encoding)
+    data: dict[str, Any] = {
+        "uri": document.uri,
+        "version": document.version,
+        "range": {"start": convert.plain(span.start), "end": convert.plain(span.end)},
+        "kind": gap.kind,
+        "stub": gap.stub,
+        "name": gap.name,
+    }
+    if cursor is not None:
+        position = types.Position(*document.position(cursor, ls.documents.encoding))
+        data["position"] = convert.plain(position)
+    title = f"{TITLE}: {gap.name}" if several else TITLE
+    listed = types.CodeAction(title, kind=ACTION)
+    listed.is_preferred = gap.stub or None
+    can = ls.client_capabilities.text_document
+    offered = can.code_action if can else None
+    if offered and offered.tag_support and types.CodeActionTag.LlmGenerated in offered.tag_support.value_set:
+        listed.tags = [types.CodeActionTag.LlmGenerated]
+    if offered and offered.resolve_support and "edit" in offered.resolve_support.properties:
+        listed.data = data
+    else:
+        # A client that cannot resolve gets the same as a command.
+        listed.command = types.Command(title=title, command=FILL, arguments=[data])
+    return listed
+
+
+async def gap_of(ls: "DgLsp", document: Document, target: Mapping[str, Any]) -> Gap:
+    """The gap that `target` means: by its cursor, its range, or a function's name.
+
+    Raises:
+        NoGap: there is none, or `target` does not say where.
+    """
+    encoding, kind = ls.documents.encoding, target.get("kind")
+    if kind not in (None, "function_body", "rest_of_line"):
+        raise NoGap(f"the kind is function_body or rest_of_line, not {str(kind)[:40]!r}")
+    try:
+        if "position" in target:
+            at = convert.offset_of(document, _position(target["position"]), encoding)
+            return await asyncio.to_thread(find_gap, document, at, kind)
+        if "range" in target:
+            ends = (_position(target["range"][name]) for name in ("start", "end"))
+            start, end = (convert.offset_of(document, end, encoding) for end in ends)
+            gaps = await asyncio.to_thread(find_gaps, document, start, end)
+            exact = [g for g in gaps if (g.start, g.end) == (start, end)]
+            return exact[0] if exact else await asyncio.to_thread(find_gap, document, start, kind)
+        return await asyncio.to_thread(find_named, document, str(target["name"]))
+    except (KeyError, TypeError, ValueError) as error:
+        if isinstance(error, NoGap | DocumentError):
+            raise
+        raise NoGap("say where to fill: position, range or name; see docs/bots.md") from error
+
+
+async def fill_body(ls: "DgLsp", document: Document, gap: Gap, target: Mapping[str, Any]) -> Outcome:
+    """Fill `gap`, telling how far it is. Raises EngineError, NoGap where a setting of `target` is wrong."""
+    settings = _settings(ls, target)
+    task = asyncio.current_task()
+    async with Progress(ls, TITLE, task, target.get("workDoneToken")) as progress:
+        show = drafts_to(ls, document, gap)
+
+        def report(draft: Draft) -> None:
+            progress.report(f"step {draft.step}" if draft.step else "reading the file, trying lengths")
+            show(draft)
+
+        def watch(status: Status) -> None:
+            if status.state in ("starting", "loading"):
+                progress.report(f"loading the model, {status.done:.0%}", int(status.done * 100))
+
+        ls.watchers.add(watch)
+        try:
+            return await ls.session.fill(document, gap, settings, report)
+        finally:
+            ls.watchers.discard(watch)
+
+
+async def fill_command(ls: "DgLsp", target: Mapping[str, Any]) -> dict[str, Any]:
+    """Fill the gap of `target` and have the client apply the edit.
+
+    1. The document, open or from the disk, in the version that is meant.  2. Its gap.  3. The fill.
+    4. The client applies it, unless it cannot or need not.
+
+    Raises:
+        NoGap, DocumentError, UnknownLanguage: nothing to fill. EngineError. Superseded.
+    """
+    # 1.
+    uri = str(target.get("uri", ""))
+    is_open = ls.documents.snapshot(uri) is not None
+    document = ls.snapshot(uri) if is_open else replace(read_document(_path(uri)), uri=uri)
+    wanted = target.get("version")
+    if is_open and wanted is not None and wanted != document.version:
+        raise NoGap(f"the document is at version {document.version}, not {wanted}; ask again")
+    # 2. and 3.
+    gap = await gap_of(ls, document, target)
+    outcome = await ls.session.current(uri, fill_body(ls, document, gap, target))
+    result: dict[str, Any] = {
+        "applied": False,
+        "edit": None,
+        "why": outcome.why,
+        "fill": asdict(outcome.fill),
+    }
+    if outcome.edit is None:
+        ls.refuse(uri, outcome.why)
+        return result
+    # 4.
+    edit = convert.workspace_edit(document, outcome.edit, ls.documents.encoding, ls.client_capabilities)
+    result["edit"] = ls.protocol._converter.unstructure(edit)
+    workspace = ls.client_capabilities.workspace
+    if target.get("apply", True) and workspace and workspace.apply_edit:
+        answer = await asyncio.wait_for(
+            ls.workspace_apply_edit_async(types.ApplyWorkspaceEditParams(edit, label=TITLE)), 30
+        )
+        result["applied"] = answer.applied
+        result["why"] = "" if answer.applied else answer.failure_reason or "the client did not apply the edit"
+    return result
+
+
+def _settings(ls: "DgLsp", target: Mapping[str, Any]) -> Settings:
+    own = {name: target[name] for name in ("seed", "effort", "deadline") if name in target}
+    try:
+        return override(ls.session.settings, {**own, "alternatives": 1})
+    except SettingsError as error:
+        raise NoGap(str(error)) from error
+
+
+def _path(uri: str) -> Path:
+    parts = urlsplit(uri)
+    if parts.scheme != "file" or not parts.path:
+        raise DocumentError(f"{uri[:80]!r} is not open and is no file:// address; open it first")
+    return Path(unquote(parts.path))
+
+
+def _position(value: Any) -> types.Position:
+    return types.Position(int(value["line"]), int(value["character"]))

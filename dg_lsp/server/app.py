@@ -1,0 +1,242 @@
+"""The language server: one handler for each method, each a snapshot, a pure function or a fill, and a reply.
+
+Handlers run on the event loop up to their first wait before the next message is read, so the snapshot that they
+take first is the document that the client saw.
+"""
+
+import asyncio
+import logging
+from dataclasses import asdict
+from typing import Any
+
+from lsprotocol import types
+
+import dg_lsp
+from dg_lsp.host.base import EngineError
+from dg_lsp.server import actions, convert, ghost
+from dg_lsp.server.protocol import RequestError, Server
+from dg_lsp.server.session import Open, Session, Superseded, short_name
+from dg_lsp.settings import Settings
+from dg_lsp.text.document import Document, DocumentError
+from dg_lsp.text.gaps import NoGap, find_gap, find_gaps
+from dg_lsp.text.language import UnknownLanguage
+from dg_lsp.text.messages import Status
+
+SECTION = "dg-lsp"
+_log = logging.getLogger("dg_lsp.server")
+
+
+class DgLsp(Server):
+    """The server with its session."""
+
+    def __init__(self, settings: Settings, open_engine: Open) -> None:
+        super().__init__("dg-lsp", dg_lsp.__version__)
+        self.session = Session(settings, open_engine, self.tell)
+        self.options: dict[str, Any] = {}
+        self.watchers: set[Any] = set()
+        self._told: set[str] = set()
+
+    def snapshot(self, uri: str) -> Document:
+        """The open document `uri` as it is now. Raises NoGap where it is not open, or its language is off."""
+        document = self.documents.snapshot(uri)
+        if document is None:
+            raise NoGap("the document is not open; send textDocument/didOpen first")
+        if refusal := self.session.refusal(document.language):
+            raise NoGap(refusal)
+        return document
+
+    def tell(self, status: Status) -> None:
+        """Pass on how the engine fares: to those who wait, to a client that asked, and once in words when it fails."""
+        for watcher in list(self.watchers):
+            watcher(status)
+        if convert.asked_for(self.client_capabilities, "status"):
+            self.protocol.notify("dg-lsp/status", asdict(status))
+        if status.state == "failed":
+            self.warn(status.mend)
+
+    def warn(self, message: str) -> None:
+        """Show a warning, each only once in a session."""
+        _log.warning("%s", message)
+        if message not in self._told:
+            self._told.add(message)
+            self.window_show_message(types.ShowMessageParams(types.MessageType.Warning, f"dg-lsp: {message}"))
+
+    def refuse(self, uri: str, reason: str) -> None:
+        """Law 9: an empty answer has its reason in the log."""
+        _log.info("%s: nothing offered: %s", short_name(uri), reason)
+
+
+def make_server(settings: Settings, open_engine: Open) -> DgLsp:
+    """The server with all its handlers; `open_engine` makes the engine for some settings."""
+    server = DgLsp(settings, open_engine)
+    server.feature(types.INITIALIZE)(initialize)
+    server.feature(types.INITIALIZED)(initialized)
+    server.feature(types.SHUTDOWN)(shutdown)
+    server.feature(types.TEXT_DOCUMENT_DID_OPEN)(did_open)
+    server.feature(types.TEXT_DOCUMENT_DID_CHANGE)(did_change)
+    server.feature(types.TEXT_DOCUMENT_DID_CLOSE)(did_close)
+    server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)(did_change_configuration)
+    server.feature(types.TEXT_DOCUMENT_INLINE_COMPLETION, types.InlineCompletionOptions())(inline_completion)
+    options = types.CodeActionOptions(code_action_kinds=[actions.ACTION], resolve_provider=True)
+    server.feature(types.TEXT_DOCUMENT_CODE_ACTION, options)(code_action)
+    server.feature(types.CODE_ACTION_RESOLVE)(resolve)
+    server.feature("dg-lsp/status")(status)
+    server.command(actions.FILL)(fill)
+    return server
+
+
+async def initialize(ls: DgLsp, params: types.InitializeParams) -> None:
+    """Note who asks, and the settings that came along."""
+    given = params.initialization_options
+    if given is not None and not isinstance(given, dict):
+        _log.warning("initializationOptions must be an object; the defaults are taken")
+    ls.options = given if isinstance(given, dict) else {}
+    # Neovim waits 200 ms by itself.
+    ls.session.eager = params.client_info is not None and params.client_info.name.startswith("Neovim")
+    _log.info("dg-lsp %s for %s", ls.version, params.client_info.name if params.client_info else "a client")
+
+
+async def initialized(ls: DgLsp, _: types.InitializedParams) -> None:
+    """Read the settings, and ask to hear of changes."""
+    await _configure(ls)
+    workspace = ls.client_capabilities.workspace
+    dynamic = workspace and workspace.did_change_configuration
+    if dynamic and dynamic.dynamic_registration:
+        method = types.WORKSPACE_DID_CHANGE_CONFIGURATION
+        options = types.DidChangeConfigurationRegistrationOptions(section=SECTION)
+        registration = types.Registration("dg-lsp-configuration", method, options)
+        await ls.client_register_capability_async(types.RegistrationParams([registration]))
+
+
+async def shutdown(ls: DgLsp, *_: Any) -> None:
+    """End the work; the engine's process goes on for others, until it is idle."""
+    await ls.session.close()
+
+
+async def did_open(ls: DgLsp, params: types.DidOpenTextDocumentParams) -> None:
+    """Start the engine early: loading takes longer than typing the first line."""
+    language = params.text_document.language_id
+    if ls.session.settings.automatic and not ls.session.refusal(language) and ghost.knows(language):
+        ls.session.warm()
+
+
+async def did_change(ls: DgLsp, params: types.DidChangeTextDocumentParams) -> None:
+    """What is being made for the old text is of no use any more."""
+    ls.session.changed(params.text_document.uri)
+
+
+async def did_close(ls: DgLsp, params: types.DidCloseTextDocumentParams) -> None:
+    """Forget the document."""
+    ls.session.closed(params.text_document.uri)
+
+
+async def did_change_configuration(ls: DgLsp, params: types.DidChangeConfigurationParams) -> None:
+    """Take the new settings at once."""
+    await _configure(ls, params.settings)
+
+
+async def inline_completion(ls: DgLsp, params: types.InlineCompletionParams) -> types.InlineCompletionList:
+    """Ghost text: one item while one types, several distinct ones when asked for.
+
+    Always a list: null or an error would leave the old ghost text on the screen.
+    """
+    uri = params.text_document.uri
+    items: list[types.InlineCompletionItem] = []
+    try:
+        document = ls.snapshot(uri)
+        items = await ls.session.newest(uri, ghost.ghost_text(ls, document, params))
+    except Superseded:
+        ls.refuse(uri, "something newer took its place")
+    except (NoGap, UnknownLanguage, DocumentError, EngineError) as error:
+        ls.refuse(uri, str(error))
+    return types.InlineCompletionList(items=items)
+
+
+async def code_action(ls: DgLsp, params: types.CodeActionParams) -> list[types.CodeAction]:
+    """Offer "Fill this function body" at a cursor, or for each function of a selection; finding it costs no model."""
+    if not convert.wants(params.context.only, actions.ACTION):
+        return []
+    uri, encoding = params.text_document.uri, ls.documents.encoding
+    try:
+        document = ls.snapshot(uri)
+        start = convert.offset_of(document, params.range.start, encoding)
+        end = convert.offset_of(document, params.range.end, encoding)
+        if start == end:
+            gaps = [await asyncio.to_thread(find_gap, document, start, "function_body")]
+        else:
+            gaps = await asyncio.to_thread(find_gaps, document, start, end)
+    except (NoGap, UnknownLanguage, DocumentError) as error:
+        ls.refuse(uri, str(error))
+        return []
+    return [
+        actions.action(ls, document, gap, (start if start == end else None, len(gaps) > 1)) for gap in gaps
+    ]
+
+
+async def resolve(ls: DgLsp, action: types.CodeAction) -> types.CodeAction:
+    """Fill the body of a code action; an action for an older version of its document comes back unchanged."""
+    data = action.data if isinstance(action.data, dict) else {}
+    uri = str(data.get("uri", ""))
+    try:
+        document = ls.snapshot(uri)
+        if data.get("version") != document.version:
+            ls.refuse(uri, "the document has changed since the code action was listed")
+            return action
+        gap = await actions.gap_of(ls, document, data)
+        outcome = await ls.session.current(uri, actions.fill_body(ls, document, gap, {}))
+        if outcome.edit:
+            edit = convert.workspace_edit(
+                document, outcome.edit, ls.documents.encoding, ls.client_capabilities
+            )
+            action.edit = edit
+        else:
+            # Somebody waits for this, and an action that silently does nothing looks broken.
+            ls.refuse(uri, outcome.why)
+            ls.window_show_message(
+                types.ShowMessageParams(types.MessageType.Info, f"dg-lsp: nothing offered: {outcome.why}")
+            )
+    except Superseded:
+        ls.refuse(uri, "the document changed meanwhile")
+    except (NoGap, UnknownLanguage, DocumentError) as error:
+        ls.refuse(uri, str(error))
+    except EngineError as error:
+        raise RequestError(types.LSPErrorCodes.RequestFailed.value, str(error)) from error
+    return action
+
+
+async def fill(ls: DgLsp, target: dict[str, Any]) -> dict[str, Any]:
+    """The command `dg-lsp.fill` for bots; see docs/bots.md for `target` and the result."""
+    uri = str(target.get("uri", ""))
+    try:
+        return await actions.fill_command(ls, target)
+    except Superseded as error:
+        message = "the document changed meanwhile; ask again for the new version"
+        raise RequestError(types.LSPErrorCodes.ContentModified.value, message) from error
+    except (NoGap, UnknownLanguage, DocumentError) as error:
+        ls.refuse(uri, str(error))
+        return {"applied": False, "edit": None, "why": str(error), "fill": None}
+    except EngineError as error:
+        raise RequestError(types.LSPErrorCodes.RequestFailed.value, str(error)) from error
+
+
+async def status(ls: DgLsp, _: Any = None) -> dict[str, Any]:
+    """How the engine fares: the request `dg-lsp/status`."""
+    found = await ls.session.status()
+    return asdict(found)
+
+
+async def _configure(ls: DgLsp, sent: Any = None) -> None:
+    """Settings from the client: asked for where it can be asked, else as they came."""
+    workspace = ls.client_capabilities.workspace
+    changed: Any = None
+    if workspace and workspace.configuration:
+        items = [types.ConfigurationItem(section=SECTION)]
+        try:
+            (changed,) = await ls.workspace_configuration_async(types.ConfigurationParams(items))
+        except Exception as error:
+            _log.warning("the client did not tell its settings (%s)", type(error).__name__)
+    elif isinstance(sent, dict):
+        changed = sent.get(SECTION, sent)
+    for sentence in ls.session.configure(ls.options, changed if isinstance(changed, dict) else {}):
+        ls.warn(sentence)
+    logging.getLogger("dg_lsp").setLevel(ls.session.settings.log_level.upper())

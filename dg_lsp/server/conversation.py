@@ -1,0 +1,250 @@
+"""Exactly one answer to each request, and the states between `initialize` and `exit`.
+
+Holds the requests in flight, both ways, and runs each message's handler as a task that can be cancelled.
+Builds on pygls for the list of features and for what is sent; knows no document, no stream and no engine.
+"""
+
+import asyncio
+import inspect
+import json
+import logging
+from collections.abc import Callable, Coroutine, Generator
+from concurrent.futures import Future
+from contextvars import Context, copy_context
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+from uuid import uuid4
+
+from lsprotocol import types as lsp
+from pygls.exceptions import JsonRpcException
+from pygls.protocol import LanguageServerProtocol
+
+from dg_lsp.server import envelope
+from dg_lsp.server.envelope import Message, MsgId, RequestError
+
+Handler = Callable[..., Any]
+
+_HANDLERS_END_S = 0.5
+_CANCELLED = (envelope.CANCELLED, "the request was cancelled")
+_log = logging.getLogger(__name__)
+
+
+class Conversation(LanguageServerProtocol):
+    """What is said with one client; `exit_code` is None until the client says `exit`."""
+
+    def __init__(self, server: Any, converter: Any) -> None:
+        super().__init__(server, converter)
+        self.exit_code: int | None = None
+        self._initialized = False
+        self._live: dict[MsgId, _Live] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def handle_body(self, data: bytes) -> None:
+        """Take one message: answer it at once where that can be done, else start its handler's task."""
+        try:
+            message = envelope.parse_message(data)
+        except envelope.Refusal as error:
+            self.refuse(error.id, error.code, error.message)
+            return
+        if message.method is None:
+            self._take_reply(message)
+        elif message.id is None:
+            self._take_notification(message.method, message.body)
+        else:
+            self._take_request(message.id, message.method, message.body)
+
+    def refuse(self, msg_id: MsgId | None, code: int, message: str) -> None:
+        """Answer an error to what is no request in flight."""
+        self._send_data({"jsonrpc": "2.0", "id": msg_id, "error": {"code": code, "message": message}})
+
+    def status(self) -> int:
+        """The exit code that the protocol demands now: 0 only after `shutdown`."""
+        return 0 if self._shutdown else 1
+
+    async def close(self) -> None:
+        """Answer what is in flight, cancel what runs, and give it a moment to clean up."""
+        # The client may say `exit` right behind `shutdown`, whose handler then still deserves its moment.
+        ending = {live.task for live in self._live.values() if live.method == lsp.SHUTDOWN}
+        for task in self._tasks - ending:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=_HANDLERS_END_S)
+        self._abandon()
+
+    def send_request(
+        self, method: str, params: Any = None, callback: Any = None, msg_id: MsgId | None = None
+    ) -> Future[Any]:
+        """Ask the client: the future gets its typed result or a JsonRpcException; `shutdown` cancels it."""
+        msg_id = str(uuid4()) if msg_id is None else msg_id
+        future = super().send_request(method, params, callback, msg_id)
+        # A request that nobody waits for any longer is forgotten too, and its late reply finds nothing.
+        future.add_done_callback(partial(self._forget, msg_id))
+        return future
+
+    def not_taken(self, method: str, body: dict[str, Any]) -> None:
+        """Called when a notification's params do not fit its type; nothing else becomes of it."""
+
+    def _take_request(self, msg_id: MsgId, method: str, body: dict[str, Any]) -> None:
+        try:
+            handler, params = self._admit(msg_id, method, body)
+        except RequestError as error:
+            self.refuse(msg_id, error.code, error.message)
+            return
+        if method == lsp.INITIALIZE:
+            self._initialized = True
+        elif method == lsp.SHUTDOWN:
+            self._shutdown = True
+            self._abandon()
+        context = copy_context()
+        context.run(self._ctx_msg_id.set, msg_id)
+        live = self._live[msg_id] = _Live(msg_id, method)
+        live.task = self._start(self._answer(live, handler, params), context)
+
+    def _admit(self, msg_id: MsgId, method: str, body: dict[str, Any]) -> tuple[Handler, Any]:
+        """The handler and the params of a request that may be served now."""
+        if msg_id in self._live:
+            raise RequestError(envelope.INVALID_REQUEST, "another request with this id is in flight")
+        if self._shutdown:
+            raise RequestError(envelope.INVALID_REQUEST, "the server is shutting down")
+        if not self._initialized and method != lsp.INITIALIZE:
+            raise RequestError(envelope.NOT_INITIALIZED, "the first request must be initialize")
+        if self._initialized and method == lsp.INITIALIZE:
+            raise RequestError(envelope.INVALID_REQUEST, "the server is initialized already")
+        handler, message_type = self._handler(method), self.get_message_type(method)
+        if handler is None or (message_type is not None and not hasattr(message_type, "id")):
+            raise RequestError(envelope.METHOD_NOT_FOUND, f"this server answers no request {method[:100]!r}")
+        try:
+            return handler, envelope.read_params(self._converter, message_type, body)
+        except Exception as error:
+            raise RequestError(envelope.INVALID_PARAMS, envelope.misfit(error)) from error
+
+    def _take_notification(self, method: str, body: dict[str, Any]) -> None:
+        if method == lsp.CANCEL_REQUEST:
+            self._cancel(body.get("params"))
+            return
+        handler, message_type = self._handler(method), self.get_message_type(method)
+        serving = self._initialized and not self._shutdown
+        if handler is None or hasattr(message_type, "id") or not (serving or method == lsp.EXIT):
+            _log.debug("ignored the notification %.100r", method)
+            return
+        try:
+            params = envelope.read_params(self._converter, message_type, body)
+        except Exception as error:
+            _log.warning("ignored a notification %s; %s", method, envelope.misfit(error))
+            self.not_taken(method, body)
+            return
+        self._start(self._run(method, handler, params), copy_context())
+
+    def _cancel(self, params: object) -> None:
+        """Answer the request that `params` names at once, whatever its handler does then."""
+        msg_id = params.get("id") if isinstance(params, dict) else None
+        live = self._live.get(msg_id) if isinstance(msg_id, int | str) else None
+        if live is not None and live.task is not None:
+            self._fail(live, *_CANCELLED)
+            live.task.cancel()
+
+    def _take_reply(self, message: Message) -> None:
+        """Settle the request of ours that the client has answered, if anybody still waits for it."""
+        assert message.id is not None
+        body, result_type = message.body, self._result_types.pop(message.id, None)
+        future = self._request_futures.pop(message.id, None)
+        if future is None or future.done():
+            _log.debug("ignored a reply that nobody waits for")
+            if not body.keys() & {"result", "error"}:
+                self.refuse(message.id, envelope.INVALID_REQUEST, "this is neither a request nor a reply")
+            return
+        try:
+            future.set_result(envelope.read_result(self._converter, result_type, body))
+        except JsonRpcException as error:
+            future.set_exception(error)
+
+    def _handler(self, method: str) -> Any:
+        return self.fm.builtin_features.get(method) or self.fm.features.get(method)
+
+    def _start(self, work: Coroutine[Any, Any, None], context: Context) -> asyncio.Task[None]:
+        # The loop itself holds tasks only weakly.
+        task = asyncio.get_running_loop().create_task(work, context=context)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def _answer(self, live: "_Live", handler: Handler, params: Any) -> None:
+        """Run a request's handler and answer what comes of it."""
+        try:
+            self._reply(live, result=await _call(handler, (params,), {}))
+        except (asyncio.CancelledError, GeneratorExit):
+            self._fail(live, *_CANCELLED)
+        except RequestError as error:
+            self._fail(live, error.code, error.message)
+        except BaseException as error:
+            # SystemExit too is the fault of one handler and must not end the server. What the exception says
+            # may be source text or a path: it goes into the log on this machine, not to the client.
+            if self._live.get(live.id) is live:
+                _log.exception("the handler of %s failed", live.method)
+            reason = f"the handler of {live.method} failed ({type(error).__name__}); see the server's log"
+            self._fail(live, envelope.INTERNAL_ERROR, reason)
+
+    async def _run(self, method: str, handler: Handler, params: Any) -> None:
+        """Run a notification's handler; nobody hears of its failure but the log."""
+        try:
+            await _call(handler, (params,), {})
+        except (asyncio.CancelledError, GeneratorExit):
+            pass  # at the end, all handlers are cancelled
+        except envelope.Ignored as reason:
+            _log.warning("ignored a notification %s: %s", method, reason)
+        except BaseException:
+            _log.exception("the handler of %s failed", method)
+
+    def _fail(self, live: "_Live", code: int, message: str) -> None:
+        if self._live.get(live.id) is live and live.method == lsp.INITIALIZE:
+            self._initialized = False  # the client may try once more
+        self._reply(live, error={"code": code, "message": message})
+
+    def _reply(self, live: "_Live", **outcome: Any) -> None:
+        """Answer a request, unless it has its answer: being in flight and being unanswered are the same."""
+        if self._live.get(live.id) is live:
+            self._send_data({"jsonrpc": "2.0", "id": live.id, **outcome})
+            del self._live[live.id]
+
+    def _abandon(self) -> None:
+        """Answer and cancel what is in flight, and forget what the client was asked."""
+        for live in list(self._live.values()):
+            self._cancel({"id": live.id})
+        for future in list(self._request_futures.values()):
+            future.cancel()
+
+    def _forget(self, msg_id: MsgId, _: Future[Any]) -> None:
+        self._request_futures.pop(msg_id, None)
+        self._result_types.pop(msg_id, None)
+
+    def _send_data(self, data: Any) -> None:
+        """Send one message. pygls would log its text, and report what fails to the client, which may recurse."""
+        plain = self._converter.unstructure(data)
+        body = json.dumps(plain, default=self._serialize_message, allow_nan=False, separators=(",", ":"))
+        if self.writer is not None:
+            self.writer.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body.encode("ascii")))
+
+
+@dataclass(slots=True, eq=False)
+class _Live:
+    """One request of the client that has no answer yet."""
+
+    id: MsgId
+    method: str
+    task: asyncio.Task[None] | None = None
+
+
+async def _call(handler: Handler, args: Any, kwargs: Any) -> Any:
+    """What a handler returns. The builtin ones are generators that yield the user's handlers to be called."""
+    result: Any = handler(*(args or ()), **(kwargs or {}))
+    if not inspect.isgenerator(result):
+        return await result if inspect.isawaitable(result) else result
+    steps: Generator[Any, Any, Any] = result
+    value: Any = None
+    while True:
+        try:
+            step = steps.send(value)
+        except StopIteration as end:
+            return end.value
+        value = await _call(*step)

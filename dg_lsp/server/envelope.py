@@ -1,0 +1,153 @@
+"""A JSON-RPC message from its bytes: of which kind it is, what its params are, and how to say what is wrong.
+
+Knows JSON and the converter that it is given; knows no state, no handler and no stream.
+"""
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from pygls.exceptions import JsonRpcException
+from pygls.protocol import default_converter
+
+MsgId = int | str
+
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
+METHOD_NOT_FOUND = -32601
+INVALID_PARAMS = -32602
+INTERNAL_ERROR = -32603
+NOT_INITIALIZED = -32002
+CANCELLED = -32800
+CONTENT_MODIFIED = -32801
+REQUEST_FAILED = -32803
+
+_SHOWN_PATHS = 5
+
+
+class RequestError(Exception):
+    """Raised by a handler to answer a chosen error: the client gets `code` and `message` as they are."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code, self.message = code, message
+
+
+class Ignored(Exception):
+    """Raised by a notification's handler to do nothing but log why, in one line."""
+
+
+class Refusal(RequestError):
+    """A message that is none; `id` is the one that it carries, if that can be told."""
+
+    def __init__(self, code: int, message: str, msg_id: MsgId | None = None) -> None:
+        super().__init__(code, message)
+        self.id = msg_id
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message: a request has an id and a method, a notification only a method, a reply only an id."""
+
+    id: MsgId | None
+    method: str | None
+    body: dict[str, Any]
+
+
+def parse_message(data: bytes) -> Message:
+    """The message in `data`.
+
+    Raises:
+        Refusal: it is no JSON, no object, or not of JSON-RPC 2.0.
+    """
+    try:
+        # Raw lone surrogates are no UTF-8, but they hurt less here than a change that is lost.
+        body = json.loads(data.decode("utf-8", "surrogatepass"))
+    except (ValueError, RecursionError) as error:
+        raise Refusal(PARSE_ERROR, "the message is no JSON text in UTF-8") from error
+    if not isinstance(body, dict):
+        raise Refusal(INVALID_REQUEST, "the message is no object; batches are not part of this protocol")
+    msg_id, method = body.get("id"), body.get("method")
+    known = msg_id if _is_id(msg_id) else None
+    if "id" in body and known is None:
+        raise Refusal(INVALID_REQUEST, "the id is neither a whole number nor a text")
+    if body.get("jsonrpc") != "2.0":
+        raise Refusal(INVALID_REQUEST, 'the message has no member "jsonrpc" with the value "2.0"', known)
+    if "method" in body:
+        if not isinstance(method, str):
+            raise Refusal(INVALID_REQUEST, "the method is no text", known)
+    elif known is None:
+        raise Refusal(INVALID_REQUEST, "the message has neither a method nor an id")
+    return Message(known, method, body)
+
+
+def read_params(converter: Any, message_type: type[Any] | None, body: dict[str, Any]) -> Any:
+    """The params of a message as their type; plain JSON values where the protocol has no type for the method.
+
+    Params that are left out are tried as an empty object. The converter raises what `misfit` explains.
+    """
+    if message_type is None:
+        return body.get("params")
+    given = body if body.get("params") is not None else {**body, "params": {}}
+    return converter.structure(given, message_type).params
+
+
+def read_result(converter: Any, result_type: type[Any] | None, body: dict[str, Any]) -> Any:
+    """What the client has answered to a request of ours, as the type that belongs there.
+
+    Raises:
+        JsonRpcException: the answer is an error, or does not fit its type.
+    """
+    if (error := body.get("error")) is not None:
+        fields = error if isinstance(error, dict) else {}
+        code, message = fields.get("code"), fields.get("message")
+        raise JsonRpcException(
+            message if isinstance(message, str) else "the client answered an error without a message",
+            code if isinstance(code, int) else INTERNAL_ERROR,
+        )
+    result = body.get("result")
+    if result_type is None:
+        return result
+    try:
+        return converter.structure({**body, "result": result}, result_type).result
+    except Exception as problem:
+        raise JsonRpcException(f"the client's answer: {misfit(problem)}") from problem
+
+
+def misfit(error: BaseException) -> str:
+    """Which fields do not fit their types, without what they hold: that may be source text."""
+    paths = list(dict.fromkeys(_paths(error, "")))
+    more = f" and {len(paths) - _SHOWN_PATHS} more" if len(paths) > _SHOWN_PATHS else ""
+    return f"missing or not of the right type: {', '.join(paths[:_SHOWN_PATHS])}{more}"
+
+
+def strict_converter() -> Any:
+    """The converter of pygls, but where a text belongs it takes only a text: it would take null as "None"."""
+    converter: Any = default_converter()  # type: ignore[no-untyped-call]
+    converter.register_structure_hook(str, _text)
+    return converter
+
+
+def _is_id(value: object) -> bool:
+    """Whether `value` may be the id of a request."""
+    return isinstance(value, int | str) and not isinstance(value, bool)
+
+
+def _text(value: object, _: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError("a text belongs here")
+    return value
+
+
+def _paths(error: BaseException, path: str) -> list[str]:
+    """The places that an error of the converter speaks of; its notes carry the names and the indices."""
+    for note in getattr(error, "__notes__", ()):
+        if hasattr(note, "name"):
+            path += "." + re.sub("_(.)", lambda found: found[1].upper(), note.name)
+        elif hasattr(note, "index"):
+            # The key of a mapping comes from the client and is not shown.
+            path += f"[{note.index}]" if isinstance(note.index, int) else "[...]"
+    if isinstance(error, BaseExceptionGroup):
+        return [found for inner in error.exceptions for found in _paths(inner, path)]
+    return [path.lstrip(".") or "the message"]

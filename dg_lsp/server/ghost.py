@@ -1,0 +1,81 @@
+"""Ghost text: from a cursor to inline items. Knows the session and the types of the protocol; holds nothing."""
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from lsprotocol import types
+
+from dg_lsp.server import convert
+from dg_lsp.server.progress import drafts_to
+from dg_lsp.text.document import Document
+from dg_lsp.text.edits import Edit, apply_edit
+from dg_lsp.text.gaps import NoGap, find_gap
+from dg_lsp.text.language import known_languages
+
+if TYPE_CHECKING:
+    from dg_lsp.server.app import DgLsp
+
+
+def knows(language: str) -> bool:
+    """Whether there is a grammar for `language`."""
+    return language in known_languages()
+
+
+async def ghost_text(
+    ls: "DgLsp", document: Document, params: types.InlineCompletionParams
+) -> list[types.InlineCompletionItem]:
+    """The items for a cursor.
+
+    1. What a menu has selected counts as typed.  2. A recent fill that still agrees needs no engine.
+    3. Wait for the next key.  4. Find the gap.  5. Fill it.  6. Items, none twice.
+
+    Raises:
+        NoGap: nothing can be offered here. EngineError.
+    """
+    automatic = params.context.trigger_kind == types.InlineCompletionTriggerKind.Automatic
+    if automatic and not ls.session.settings.automatic:
+        raise NoGap("ghost text is switched off by the setting automatic")
+    encoding = ls.documents.encoding
+    cursor = convert.offset_of(document, params.position, encoding)
+    # 1.
+    if (selected := params.context.selected_completion_info) is not None:
+        return await _behind_selected(ls, document, selected, automatic=automatic)
+    # 2. Who asks for several gets several.
+    edits = ls.session.recent(document, cursor)
+    if not edits or (len(edits) < 2 and not automatic):
+        # 3.
+        if automatic:
+            await ls.session.debounce(document.uri)
+        edits = await _fresh(ls, document, cursor, automatic=automatic)
+    # 6.
+    items = [convert.inline_item(document, cursor, edit, encoding) for edit in edits]
+    return items[:1] if automatic else items
+
+
+async def _fresh(ls: "DgLsp", document: Document, cursor: int, *, automatic: bool) -> list[Edit]:
+    """Steps 4 and 5 of `ghost_text`."""
+    # 4. A parse keeps other threads from Python, but not for long; the loop reads on between them.
+    gap = await asyncio.to_thread(find_gap, document, cursor)
+    if reason := convert.not_inline(document, cursor, (gap.start, gap.end)):
+        raise NoGap(reason)
+    # 5.
+    settings = ls.session.ghost_settings(automatic=automatic)
+    outcome = await ls.session.fill(document, gap, settings, drafts_to(ls, document, gap))
+    if outcome.edit is None:
+        raise NoGap(outcome.why)
+    typed = document.data[gap.start : cursor].decode("utf-8")
+    return [e for e in (outcome.edit, *outcome.others) if e.text.startswith(typed)]
+
+
+async def _behind_selected(
+    ls: "DgLsp", document: Document, selected: types.SelectedCompletionInfo, *, automatic: bool
+) -> list[types.InlineCompletionItem]:
+    """Ghost text behind the selected entry of a completion menu: same range, and it begins with the entry."""
+    encoding = ls.documents.encoding
+    start = convert.offset_of(document, selected.range.start, encoding)
+    end = convert.offset_of(document, selected.range.end, encoding)
+    typed = apply_edit(document, Edit(start, end, selected.text))
+    cursor = start + len(selected.text.encode("utf-8"))
+    edits = ls.session.recent(typed, cursor) or await _fresh(ls, typed, cursor, automatic=automatic)
+    texts = [typed.data[start : e.start].decode("utf-8") + e.text for e in edits if e.start >= start]
+    return [types.InlineCompletionItem(insert_text=text, range=selected.range) for text in texts]

@@ -1,0 +1,105 @@
+"""How far the work is, told to the client: work-done progress, created lazily, and Drafts for those who ask.
+
+Knows pygls; knows no engine.
+"""
+
+import asyncio
+import itertools
+import logging
+import time
+from collections.abc import Callable
+from typing import Any
+
+from lsprotocol import types
+
+from dg_lsp.server import convert
+from dg_lsp.server.protocol import Server
+from dg_lsp.text.document import Document
+from dg_lsp.text.gaps import Gap
+from dg_lsp.text.messages import Draft
+
+_AFTER = 0.3  # seconds of work after which the progress begins
+_EVERY = 0.1  # seconds between two reports
+_DRAFTS = 1 / 20  # seconds between two drafts that a client gets
+_numbers = itertools.count(1)
+_log = logging.getLogger("dg_lsp.server")
+
+
+class Progress:
+    """The progress of one piece of work: `async with Progress(...) as progress`, then `progress.report`.
+
+    `token` is the client's own, where it sent one. Cancelling it in the client cancels `task`.
+    """
+
+    def __init__(self, server: Server, title: str, task: Any, token: types.ProgressToken | None = None):
+        self._server, self._title, self._task = server, title, task
+        self._asked, self._token = token, token
+        self._begun = False
+        self._latest: tuple[str, int | None] = ("", None)
+        self._sent = 0.0
+        self._timer: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> "Progress":
+        """Begin to wait; nothing is shown yet."""
+        self._timer = asyncio.create_task(self._begin())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """End what was shown."""
+        assert self._timer is not None
+        self._timer.cancel()
+        if self._token is not None:
+            self._server.work_done_progress.tokens.pop(self._token, None)
+        if self._begun and self._token is not None:
+            self._server.work_done_progress.end(self._token, types.WorkDoneProgressEnd())
+
+    def report(self, message: str, percentage: int | None = None) -> None:
+        """Say how far the work is; too many reports are thinned out."""
+        self._latest = (message, percentage)
+        now = time.monotonic()
+        if self._begun and self._token is not None and now - self._sent >= _EVERY:
+            self._sent = now
+            report = types.WorkDoneProgressReport(message=message, percentage=percentage)
+            self._server.work_done_progress.report(self._token, report)
+
+    async def _begin(self) -> None:
+        await asyncio.sleep(_AFTER)
+        progress = self._server.work_done_progress
+        if self._token is None:
+            window = self._server.client_capabilities.window
+            if not (window and window.work_done_progress):
+                return
+            token = f"dg-lsp-{next(_numbers)}"
+            try:
+                # The work does not wait for the client's consent; only what is shown does.
+                await progress.create_async(token)
+            except Exception as error:
+                _log.info("the client refused a progress token (%s)", type(error).__name__)
+                return
+            self._token = token
+        progress.tokens[self._token] = self._task
+        message, percentage = self._latest
+        begin = types.WorkDoneProgressBegin(
+            title=self._title, cancellable=True, message=message or None, percentage=percentage
+        )
+        progress.begin(self._token, begin)
+        self._begun = True
+
+
+def drafts_to(ls: Server, document: Document, gap: Gap) -> Callable[[Draft], None]:
+    """What sends Drafts to a client that asked for them; else nothing happens."""
+    if not convert.asked_for(ls.client_capabilities, "drafts"):
+        return lambda _: None
+    span = convert.range_of(document, (gap.start, gap.end), ls.documents.encoding)
+    plain = {"start": convert.plain(span.start), "end": convert.plain(span.end)}
+    where = {"uri": document.uri, "version": document.version, "range": plain}
+    request = ls.protocol.msg_id
+    sent = 0.0
+
+    def show(draft: Draft) -> None:
+        nonlocal sent
+        if draft.step and time.monotonic() - sent >= _DRAFTS:
+            sent = time.monotonic()
+            ls.protocol.notify("dg-lsp/draft", convert.draft_params(draft, request, where))
+
+    return show

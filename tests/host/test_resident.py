@@ -1,0 +1,248 @@
+"""The engine in its own process: found, started once, cancelled by closing, outlived when it dies."""
+
+import asyncio
+import os
+import signal
+import socket
+import sys
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from dg_lsp.host.base import EngineError
+from dg_lsp.host.client import EngineDied, RemoteEngine
+from dg_lsp.host.resident import ResidentEngine, stop_at
+from dg_lsp.host.runtime import place_of
+from dg_lsp.settings import Settings
+from dg_lsp.text.messages import Draft, Fill, Infill, Status
+
+SLOW = Settings(checkpoint="scripted:200:20")
+QUICK = Settings(checkpoint="scripted")
+REQUEST = Infill("x = ", "\n", "python", "rest_of_line")
+
+
+def with_engine(settings: Settings, work: Callable[[ResidentEngine], Awaitable[None]]) -> None:
+    async def whole() -> None:
+        engine = ResidentEngine(settings)
+        try:
+            await work(engine)
+        finally:
+            await engine.close()
+
+    asyncio.run(asyncio.wait_for(whole(), 60))
+
+
+async def status_of(engine: ResidentEngine) -> Status:
+    status = await engine.status()
+    assert status is not None
+    return status
+
+
+async def fill_of(engine: ResidentEngine, request: Infill = REQUEST) -> Fill:
+    events = [event async for event in engine.infill(request)]
+    assert isinstance(events[-1], Fill) and all(isinstance(e, Draft) for e in events[:-1])
+    return events[-1]
+
+
+def processes(runtime: Path) -> list[int]:
+    """The engine processes that belong to `runtime`."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (path / "cmdline").read_bytes().split(b"\0")
+            inside = f"DG_LSP_RUNTIME_DIR={runtime}".encode() in (path / "environ").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if inside and b"engine" in words and b"run" in words:
+            found.append(int(path.name))
+    return found
+
+
+def test_the_first_request_starts_it_and_the_second_finds_it(runtime: Path) -> None:
+    async def work(engine: ResidentEngine) -> None:
+        assert await engine.status() is None
+        assert (await fill_of(engine)).text == "None"
+        first = (await status_of(engine)).process
+        other = ResidentEngine(QUICK)
+        await fill_of(other)
+        await other.close()
+        assert (await status_of(engine)).process == first
+        assert (await status_of(engine)).fills == 2
+
+    with_engine(QUICK, work)
+
+
+@pytest.mark.parametrize("starters", [2, 4])
+def test_several_that_start_at_once_share_one_engine(runtime: Path, starters: int) -> None:
+    async def whole() -> None:
+        engines = [ResidentEngine(QUICK) for _ in range(starters)]
+        fills = await asyncio.gather(*(fill_of(e) for e in engines))
+        assert [f.text for f in fills] == ["None"] * starters
+        for engine in engines:
+            await engine.close()
+
+    asyncio.run(whole())
+    assert len(processes(runtime)) == 1
+
+
+def test_closing_the_stream_stops_the_steps(runtime: Path) -> None:
+    async def work(engine: ResidentEngine) -> None:
+        for _ in range(5):
+            async with aclosing(engine.infill(REQUEST)) as events:
+                await anext(events)
+                await anext(events)
+            at_close = (await status_of(engine)).passes
+            await asyncio.sleep(0.15)
+            later = await status_of(engine)
+            assert later.passes <= at_close + 1
+            assert later.state == "ready"
+
+    with_engine(SLOW, work)
+
+
+def test_a_cancelled_task_stops_the_steps(runtime: Path) -> None:
+    async def work(engine: ResidentEngine) -> None:
+        await engine.start()
+        task = asyncio.create_task(fill_of(engine))
+        await asyncio.sleep(0.3)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        at_close = (await status_of(engine)).passes
+        assert at_close > 0
+        await asyncio.sleep(0.15)
+        assert (await status_of(engine)).passes <= at_close + 1
+
+    with_engine(SLOW, work)
+
+
+def test_a_killed_engine_is_noticed_and_the_next_request_starts_another(runtime: Path) -> None:
+    async def work(engine: ResidentEngine) -> None:
+        for _ in range(3):
+            await engine.start()
+            process = (await status_of(engine)).process
+            with pytest.raises(EngineDied, match="died"):
+                async with aclosing(engine.infill(REQUEST)) as events:
+                    await anext(events)
+                    os.kill(process, signal.SIGKILL)
+                    async for _ in events:
+                        pass
+            async with aclosing(engine.infill(REQUEST)) as events:
+                assert isinstance(await anext(events), Draft)
+            # A good answer in between means that it does not keep dying.
+            engine._failures = 0
+        assert len(processes(runtime)) == 1
+
+    with_engine(SLOW, work)
+
+
+def test_an_engine_that_cannot_be_loaded_says_why_and_is_tried_again_later(runtime: Path) -> None:
+    states: list[Status] = []
+
+    async def whole() -> None:
+        engine = ResidentEngine(Settings(checkpoint=str(runtime)), states.append)
+        with pytest.raises(EngineError, match=r"no config\.json"):
+            await fill_of(engine)
+        with pytest.raises(EngineError, match=r"no config\.json"):
+            await fill_of(engine)
+        with pytest.raises(EngineError, match="tried again in"):
+            await fill_of(engine)
+        await engine.close()
+
+    asyncio.run(asyncio.wait_for(whole(), 60))
+    assert states[0].state == "starting" and states[-1].state == "failed"
+    assert any(s.state == "loading" for s in states)
+    assert "config.json" in states[-1].mend
+
+
+def test_an_engine_that_does_not_start_says_what_its_log_says(
+    runtime: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+
+    async def work(engine: ResidentEngine) -> None:
+        with pytest.raises(EngineError, match="does not start"):
+            await fill_of(engine)
+
+    with_engine(QUICK, work)
+
+
+def test_an_idle_engine_exits_and_leaves_no_socket(runtime: Path) -> None:
+    settings = Settings(checkpoint="scripted", idle_minutes=0.02)
+
+    async def work(engine: ResidentEngine) -> None:
+        await fill_of(engine)
+        await asyncio.sleep(4)
+        assert await engine.status() is None
+        assert (await fill_of(engine)).text == "None"
+
+    with_engine(settings, work)
+    assert len(processes(runtime)) <= 1
+
+
+def test_an_engine_whose_socket_vanished_exits(runtime: Path) -> None:
+    async def work(engine: ResidentEngine) -> None:
+        await engine.start()
+        place_of(QUICK).socket.unlink()
+        await asyncio.sleep(3)
+        assert processes(runtime) == []
+
+    with_engine(QUICK, work)
+
+
+def test_an_engine_that_hangs_can_be_stopped(runtime: Path) -> None:
+    async def work(engine: ResidentEngine) -> None:
+        process = (await engine.start()).process
+        os.kill(process, signal.SIGSTOP)
+        assert await stop_at(place_of(QUICK).socket)
+        assert (await fill_of(engine)).text == "None"
+
+    with_engine(QUICK, work)
+
+
+def test_a_stale_socket_is_no_obstacle(runtime: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as stale:
+        stale.bind(str(place_of(QUICK).socket))
+
+    async def work(engine: ResidentEngine) -> None:
+        assert (await fill_of(engine)).text == "None"
+
+    with_engine(QUICK, work)
+
+
+def test_a_silent_second_is_filled_by_a_beat(runtime: Path) -> None:
+    """A reader that allows two silent seconds outlives a step of three."""
+
+    async def work(engine: ResidentEngine) -> None:
+        await engine.start()
+        remote = RemoteEngine(place_of(Settings(checkpoint="scripted:1:3000")).socket, silence=2.0)
+        events = [event async for event in remote.infill(REQUEST)]
+        assert isinstance(events[-1], Fill)
+        await remote.close()
+
+    with_engine(Settings(checkpoint="scripted:1:3000"), work)
+
+
+def test_a_malformed_request_gets_a_sentence(runtime: Path) -> None:
+    async def work(engine: ResidentEngine) -> None:
+        await engine.start()
+        transport = httpx2.AsyncHTTPTransport(uds=str(place_of(QUICK).socket))
+        async with httpx2.AsyncClient(transport=transport, base_url="http://engine") as client:
+            for body in (b"", b"[1", b"{}", b'{"prefix": 1}', b"[" * 100_000):
+                answer = await client.post("/v1/infill", content=body)
+                assert answer.status_code == 400 and answer.json()["error"]["message"]
+            assert (await client.get("/nothing")).status_code == 404
+        assert (await fill_of(engine)).text == "None"
+
+    with_engine(QUICK, work)
+
+
+def test_the_log_holds_no_source_text(runtime: Path) -> None:
+    async def work(engine: ResidentEngine) -> None:
+        await fill_of(engine, Infill("secret_name = ", "\nsecret_suffix", "python", "rest_of_line"))
+
+    with_engine(QUICK, work)
+    log = place_of(QUICK).log.read_text()
+    assert "fill 1" in log and "secret" not in log

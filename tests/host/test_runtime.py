@@ -1,0 +1,65 @@
+"""Where engines are met."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from dg_lsp.host.base import EngineError
+from dg_lsp.host.runtime import digest_of, place_of, runtime_directory
+from dg_lsp.settings import Settings
+
+
+def test_the_directory_is_the_users_own(tmp_path: Path) -> None:
+    path = tmp_path / "rt"
+    assert runtime_directory({"DG_LSP_RUNTIME_DIR": str(path)}) == path
+    assert path.stat().st_mode & 0o777 == 0o700
+    path.chmod(0o755)
+    runtime_directory({"DG_LSP_RUNTIME_DIR": str(path)})
+    assert path.stat().st_mode & 0o777 == 0o700
+
+
+def test_the_session_s_runtime_directory_comes_before_the_temporary_one(tmp_path: Path) -> None:
+    assert runtime_directory({"XDG_RUNTIME_DIR": str(tmp_path)}) == tmp_path / "dg-lsp"
+
+
+def test_a_link_somebody_laid_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    with pytest.raises(EngineError, match="DG_LSP_RUNTIME_DIR"):
+        runtime_directory({"DG_LSP_RUNTIME_DIR": str(tmp_path / "link")})
+
+
+@pytest.mark.skipif(os.getuid() == 0, reason="root may write anywhere")
+def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    with pytest.raises(EngineError, match="cannot be used"):
+        runtime_directory({"DG_LSP_RUNTIME_DIR": str(tmp_path / "x")})
+
+
+def test_a_path_too_long_for_a_socket_says_the_mend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DG_LSP_RUNTIME_DIR", str(tmp_path / ("x" * 120)))
+    with pytest.raises(EngineError, match="shorter path"):
+        place_of(Settings())
+
+
+def test_checkpoints_devices_and_changed_weights_have_engines_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DG_LSP_RUNTIME_DIR", str(tmp_path))
+    model = tmp_path / "model"
+    model.mkdir()
+    (model / "config.json").write_text("{}")
+    (model / "model.safetensors").write_bytes(b"1")
+    places = {place_of(Settings(checkpoint=c)).socket for c in ("embedded", "scripted", "a/b", str(model))}
+    places.add(place_of(Settings(device="cuda:1")).socket)
+    (model / "model.safetensors").write_bytes(b"12")
+    places.add(place_of(Settings(checkpoint=str(model))).socket)
+    assert len(places) == 6
+
+
+def test_the_same_files_are_the_same_checkpoint_wherever_they_are(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "manifest.json").write_text("{}")
+    assert digest_of(str(tmp_path / "a")) == digest_of(str(tmp_path / "b"))

@@ -1,0 +1,122 @@
+"""One engine and what is known of it, without a process and without HTTP."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing
+from typing import Any
+
+from dg_lsp.host.base import EngineError
+from dg_lsp.host.scripted import ScriptedEngine, open_scripted
+from dg_lsp.host.service import Hosted, Service
+from dg_lsp.text.messages import Fill, Infill
+
+REQUEST = Infill("x = ", "\n", "python", "rest_of_line")
+
+
+def opener(engine: Hosted) -> Callable[[Callable[[float], None]], Awaitable[Hosted]]:
+    async def open_engine(_: Callable[[float], None]) -> Hosted:
+        return engine
+
+    return open_engine
+
+
+async def lines_of(service: Service, pause: float = 0.0) -> list[dict[str, Any]]:
+    found = []
+    async with aclosing(service.lines(REQUEST)) as lines:
+        async for line in lines:
+            found.append(json.loads(line))
+            await asyncio.sleep(pause)
+    return found
+
+
+def test_a_slow_reader_misses_drafts_and_holds_no_step_up() -> None:
+    async def work() -> None:
+        engine = open_scripted("scripted:200:1")
+        service = Service("scripted", "")
+        await service.load(opener(engine))
+        reading = asyncio.create_task(lines_of(service, 0.05))
+        await asyncio.sleep(0.6)
+        # The engine has long finished, the reader still reads.
+        assert engine.passes == 200
+        found = await reading
+        steps = [line["draft"]["step"] for line in found if "draft" in line]
+        assert steps == sorted(set(steps)) and 1 < len(steps) < 50
+        assert found[-1]["fill"]["text"] == "None"
+
+    asyncio.run(work())
+
+
+def test_the_status_tells_the_stages_of_a_life() -> None:
+    async def work() -> None:
+        service = Service("scripted", "abc")
+        go = asyncio.Event()
+
+        async def open_engine(done: Callable[[float], None]) -> Hosted:
+            done(0.5)
+            await go.wait()
+            return open_scripted("scripted:5:20")
+
+        assert service.status().state == "starting"
+        load = asyncio.create_task(service.load(open_engine))
+        await asyncio.sleep(0)
+        assert (service.status().state, service.status().done) == ("loading", 0.5)
+        reading = asyncio.create_task(lines_of(service))
+        await asyncio.sleep(0.05)
+        go.set()
+        await load
+        await asyncio.sleep(0.05)
+        assert service.status().state == "busy"
+        found = await reading
+        assert found[0] == {"state": {"state": "loading", "done": 0.5}}
+        status = service.status()
+        assert (status.state, status.fills, status.steps, status.passes) == ("ready", 1, 1, 5)
+        assert status.milliseconds > 50 and status.digest == "abc" and status.process and status.wire
+
+    asyncio.run(work())
+
+
+def test_an_error_of_the_engine_is_the_last_line() -> None:
+    def refuse(_: Infill) -> Fill:
+        raise EngineError("no room")
+
+    def fail(_: Infill) -> Fill:
+        raise ValueError("secret text")
+
+    async def work(answer: Callable[[Infill], Fill]) -> dict[str, Any]:
+        service = Service("scripted", "")
+        await service.load(opener(ScriptedEngine(answer)))
+        return (await lines_of(service))[-1]["error"]  # type: ignore[no-any-return]
+
+    assert asyncio.run(work(refuse)) == {"message": "no room"}
+    told = asyncio.run(work(fail))["message"]
+    assert "ValueError" in told and "secret" not in told
+
+
+def test_an_engine_that_cannot_be_opened_answers_with_the_mend() -> None:
+    async def work() -> None:
+        service = Service("nothing", "")
+
+        async def open_engine(_: Callable[[float], None]) -> Hosted:
+            raise EngineError("name another")
+
+        await service.load(open_engine)
+        assert service.failed and service.status().mend == "name another"
+        assert (await lines_of(service))[-1]["error"] == {"message": "name another", "failed": True}
+
+    asyncio.run(work())
+
+
+def test_closing_the_lines_stops_the_engine() -> None:
+    async def work() -> None:
+        engine = open_scripted("scripted:100:10")
+        service = Service("scripted", "")
+        await service.load(opener(engine))
+        async with aclosing(service.lines(REQUEST)) as lines:
+            await anext(lines)
+        at_close = engine.passes
+        assert service.status().state == "ready"
+        await asyncio.sleep(0.05)
+        assert engine.passes == at_close
+
+    asyncio.run(work())

@@ -1,0 +1,553 @@
+"""The real server over a real wire, with the scripted engine in a process of its own."""
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.server.wire import NoMessage, Wire, notification, request
+
+URI = "file:///w/shop.py"
+TEXT = "def add(a, b):\n    raise NotImplementedError\n\n\nx = \n"
+AT_X = {"line": 4, "character": 4}
+RESOLVES = {"textDocument": {"codeAction": {"resolveSupport": {"properties": ["edit"]}}}}
+APPLIES = {"workspace": {"applyEdit": True, "workspaceEdit": {"documentChanges": True}}}
+Start = Callable[..., Wire]
+
+
+@pytest.fixture
+def start(runtime: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
+    """Start the server with an engine and some capabilities, and open a document."""
+    running: list[Wire] = []
+
+    def begin(engine: str = "scripted", **params: Any) -> Wire:
+        monkeypatch.setenv("DG_LSP_CHECKPOINT", engine)
+        wire = Wire([sys.executable, "-m", "dg_lsp", "--stdio"])
+        running.append(wire)
+        wire.initialize(**params)
+        opened(wire, TEXT)
+        return wire
+
+    yield begin
+    for wire in running:
+        wire.__exit__()
+
+
+def opened(wire: Wire, text: str, uri: str = URI, version: int = 1) -> None:
+    document = {"uri": uri, "languageId": "python", "version": version, "text": text}
+    wire.send(notification("textDocument/didOpen", {"textDocument": document}))
+
+
+def changed(version: int, text: str, span: Any = None) -> dict[str, Any]:
+    change = {"text": text} | ({"range": span} if span else {})
+    document = {"uri": URI, "version": version}
+    return notification("textDocument/didChange", {"textDocument": document, "contentChanges": [change]})
+
+
+def inline(position: dict[str, int], kind: int = 2, **context: Any) -> dict[str, Any]:
+    told = {"triggerKind": kind, **context}
+    return {"textDocument": {"uri": URI}, "position": position, "context": told}
+
+
+def ghost(wire: Wire, msg_id: Any, position: dict[str, int], kind: int = 2, **context: Any) -> list[Any]:
+    reply = wire.ask(msg_id, "textDocument/inlineCompletion", inline(position, kind, **context), 20)
+    return reply["result"]["items"]  # type: ignore[no-any-return]
+
+
+def actions(wire: Wire, line: int, character: int, **context: Any) -> list[Any]:
+    at = {"line": line, "character": character}
+    params = {
+        "textDocument": {"uri": URI},
+        "range": {"start": at, "end": at},
+        "context": {"diagnostics": [], **context},
+    }
+    return wire.ask("actions", "textDocument/codeAction", params)["result"]  # type: ignore[no-any-return]
+
+
+def fill(wire: Wire, **target: Any) -> dict[str, Any]:
+    params = {"command": "dg-lsp.fill", "arguments": [{"uri": URI, **target}]}
+    return wire.ask("fill", "workspace/executeCommand", params, 20)
+
+
+def logged(wire: Wire, text: str) -> bool:
+    """Whether `text` comes to the log, which has a pipe of its own and may be a moment late."""
+    end = time.monotonic() + 2
+    while text not in wire.stderr and time.monotonic() < end:
+        time.sleep(0.01)
+    return text in wire.stderr
+
+
+# -- ghost text
+
+
+def test_ghost_text_replaces_its_line_from_the_beginning(start: Start) -> None:
+    (item,) = ghost(start(), 1, AT_X)
+    assert item["insertText"] == "x = None"
+    assert item["range"] == {"start": {"line": 4, "character": 0}, "end": AT_X}
+
+
+def test_who_asks_gets_several_and_no_two_alike(start: Start) -> None:
+    items = ghost(start(), 1, AT_X, kind=1)
+    texts = [item["insertText"] for item in items]
+    assert len(texts) == len(set(texts)) == 3
+
+
+def test_an_empty_body_is_filled_at_the_cursor(start: Start) -> None:
+    wire = start()
+    wire.send(changed(2, "def add(a, b):\n    \n"))
+    (item,) = ghost(wire, 1, {"line": 1, "character": 4})
+    assert item["insertText"] == "    return None"
+
+
+def test_nothing_is_an_empty_list_with_its_reason_in_the_log(start: Start) -> None:
+    wire = start()
+    assert ghost(wire, 1, {"line": 1, "character": 10}) == []
+    wire.send(notification("textDocument/didClose", {"textDocument": {"uri": URI}}))
+    assert ghost(wire, 2, AT_X) == []
+    assert logged(wire, "nothing offered: a function body stands elsewhere")
+    assert logged(wire, "not open")
+    assert "NotImplementedError" not in wire.stderr
+
+
+def test_an_unknown_language_is_an_empty_list_with_its_reason(start: Start) -> None:
+    wire = start()
+    document = {"uri": URI, "languageId": "klingon", "version": 1, "text": TEXT}
+    wire.send(notification("textDocument/didOpen", {"textDocument": document}))
+    assert ghost(wire, 1, AT_X) == []
+    assert logged(wire, "klingon")
+
+
+def test_a_newer_request_takes_the_place_of_an_older_one(start: Start) -> None:
+    wire = start("scripted:40:50")
+    wire.send(request(1, "textDocument/inlineCompletion", inline(AT_X)))
+    time.sleep(0.6)
+    before = time.monotonic()
+    wire.send(request(2, "textDocument/inlineCompletion", inline(AT_X)))
+    assert wire.answer(1)["result"] == {"items": []}
+    assert time.monotonic() - before < 0.2
+    assert wire.answer(2, 20)["result"]["items"]
+
+
+def test_typing_on_answers_what_is_out_of_date_at_once(start: Start) -> None:
+    wire = start("scripted:40:50")
+    wire.send(request(1, "textDocument/inlineCompletion", inline(AT_X)))
+    time.sleep(0.6)
+    before = time.monotonic()
+    wire.send(changed(2, TEXT + "y"))
+    assert wire.answer(1)["result"] == {"items": []}
+    assert time.monotonic() - before < 0.2
+
+
+def test_a_cancelled_request_is_answered_once_and_at_once(start: Start) -> None:
+    wire = start("scripted:40:50")
+    wire.send(request(1, "textDocument/inlineCompletion", inline(AT_X)))
+    time.sleep(0.6)
+    before = time.monotonic()
+    wire.send(notification("$/cancelRequest", {"id": 1}))
+    assert wire.answer(1)["error"]["code"] == -32800
+    assert time.monotonic() - before < 0.1
+    assert not [m for m in wire.rest(0.5) if m.get("id") == 1]
+
+
+def test_typing_what_was_offered_needs_no_engine(start: Start) -> None:
+    wire = start()
+    ghost(wire, 1, AT_X)
+    for number, text in enumerate(("N", "No", "Non"), start=2):
+        end = {"line": 4, "character": 3 + number}
+        wire.send(
+            changed(
+                number,
+                text[-1],
+                {"start": {**end, "character": 2 + number}, "end": {**end, "character": 2 + number}},
+            )
+        )
+        (item,) = ghost(wire, f"t{number}", end)
+        assert item["insertText"] == "x = None"
+        assert item["range"]["end"] == end
+    assert wire.ask("s", "dg-lsp/status")["result"]["fills"] == 1
+    # What does not agree, or has been typed to its end, asks the engine.
+    wire.send(changed(9, TEXT.replace("x = ", "x = Q")))
+    ghost(wire, "q", {"line": 4, "character": 5})
+    assert wire.ask("s", "dg-lsp/status")["result"]["fills"] == 2
+
+
+def test_ghost_text_behind_the_selected_entry_of_a_menu(start: Start) -> None:
+    wire = start()
+    wire.send(changed(2, "import os\nx = os.pa\n"))
+    span = {"start": {"line": 1, "character": 7}, "end": {"line": 1, "character": 9}}
+    wire.send(changed(3, "value = pa\n"))
+    span = {"start": {"line": 0, "character": 8}, "end": {"line": 0, "character": 10}}
+    chosen = {"range": span, "text": "path or "}
+    (item,) = ghost(wire, 1, {"line": 0, "character": 10}, selectedCompletionInfo=chosen)
+    assert item["range"] == span and item["insertText"] == "path or None"
+
+
+@pytest.mark.parametrize(("encoding", "column"), [("utf-8", 17), ("utf-16", 15), ("utf-32", 14)])
+def test_columns_count_in_the_units_that_were_agreed(start: Start, encoding: str, column: int) -> None:
+    wire = start(capabilities={"general": {"positionEncodings": [encoding]}})
+    wire.send(changed(2, "y = '\U0001f600' + 1 + \n".replace("1 + ", "x = "[:0] + "zz+")))
+    line = "y = '\U0001f600' + zz+"
+    at = {
+        "line": 0,
+        "character": len(line.encode("utf-8")) if encoding == "utf-8" else len(line) + (encoding == "utf-16"),
+    }
+    (item,) = ghost(wire, 1, at)
+    assert item["range"]["end"] == at and item["insertText"] == line + "None"
+
+
+def test_line_ends_and_form_feeds_do_not_move_the_cursor(start: Start) -> None:
+    wire = start()
+    wire.send(changed(2, "a = 1\r\n\x0cb = '\u2028'\r\nx = \r\n"))
+    (item,) = ghost(wire, 1, {"line": 2, "character": 4})
+    assert item["insertText"] == "x = None"
+
+
+# -- the code action
+
+
+def test_the_action_is_listed_and_filled_when_it_is_resolved(start: Start) -> None:
+    wire = start(capabilities={**RESOLVES, **APPLIES})
+    (action,) = actions(wire, 1, 6)
+    assert action["title"] == "Fill this function body" and action["kind"].startswith("refactor.rewrite")
+    assert action["isPreferred"] and "edit" not in action
+    solved = wire.ask("r", "codeAction/resolve", action)["result"]
+    (change,) = solved["edit"]["documentChanges"]
+    assert change["textDocument"] == {"uri": URI, "version": 1}
+    assert change["edits"][0]["newText"] == "return None"
+    assert change["edits"][0]["range"]["start"] == {"line": 1, "character": 4}
+
+
+def test_an_action_of_an_older_version_comes_back_unchanged(start: Start) -> None:
+    wire = start(capabilities=RESOLVES)
+    (action,) = actions(wire, 1, 6)
+    wire.send(changed(2, TEXT + "y = 1\n"))
+    assert wire.ask("r", "codeAction/resolve", action)["result"] == action
+    assert logged(wire, "has changed since")
+
+
+def test_an_action_whose_document_changes_meanwhile_comes_back_unchanged(start: Start) -> None:
+    wire = start("scripted:40:50", capabilities=RESOLVES)
+    (action,) = actions(wire, 1, 6)
+    wire.send(request("r", "codeAction/resolve", action))
+    time.sleep(0.6)
+    wire.send(changed(2, TEXT + "y = 1\n"))
+    assert wire.answer("r", 1)["result"] == action
+
+
+def test_a_client_that_cannot_resolve_gets_a_command(start: Start) -> None:
+    (action,) = actions(start(), 1, 6)
+    assert action["command"]["command"] == "dg-lsp.fill" and "data" not in action
+
+
+def test_actions_are_for_functions_and_for_who_wants_them(start: Start) -> None:
+    wire = start(capabilities=RESOLVES)
+    assert actions(wire, 4, 2) == []
+    assert actions(wire, 1, 6, only=["quickfix"]) == []
+    assert len(actions(wire, 1, 6, only=["refactor"])) == 1
+    wire.send(changed(2, "def f():\n    return 1\n"))
+    (written,) = actions(wire, 1, 6)
+    assert written["title"] == "Fill this function body" and "isPreferred" not in written
+
+
+def test_a_selection_offers_each_function_in_it(start: Start) -> None:
+    wire = start(capabilities=RESOLVES)
+    wire.send(changed(2, "def f():\n    pass\n\n\nclass A:\n    def g(self):\n        pass\n"))
+    span = {"start": {"line": 0, "character": 0}, "end": {"line": 99, "character": 0}}
+    params = {"textDocument": {"uri": URI}, "range": span, "context": {"diagnostics": []}}
+    found = wire.ask("a", "textDocument/codeAction", params)["result"]
+    assert [a["title"] for a in found] == ["Fill this function body: f", "Fill this function body: A.g"]
+    for action in found:
+        assert "edit" in wire.ask("r", "codeAction/resolve", action)["result"]
+
+
+# -- the command
+
+
+def test_the_command_has_the_client_apply_the_edit_to_its_version(start: Start) -> None:
+    wire = start(capabilities=APPLIES)
+    wire.send(
+        request(
+            "fill",
+            "workspace/executeCommand",
+            {"command": "dg-lsp.fill", "arguments": [{"uri": URI, "name": "add"}]},
+        )
+    )
+    asked = wire.until("workspace/applyEdit", 20)
+    assert asked["params"]["edit"]["documentChanges"][0]["textDocument"]["version"] == 1
+    wire.send({"jsonrpc": "2.0", "id": asked["id"], "result": {"applied": True}})
+    result = wire.answer("fill")["result"]
+    assert result["applied"] and result["fill"]["text"] == "return None" and not result["why"]
+
+
+def test_a_client_that_refuses_the_edit_is_quoted(start: Start) -> None:
+    wire = start(capabilities=APPLIES)
+    wire.send(
+        request(
+            "fill",
+            "workspace/executeCommand",
+            {"command": "dg-lsp.fill", "arguments": [{"uri": URI, "name": "add"}]},
+        )
+    )
+    asked = wire.until("workspace/applyEdit", 20)
+    wire.send(
+        {"jsonrpc": "2.0", "id": asked["id"], "result": {"applied": False, "failureReason": "read only"}}
+    )
+    result = wire.answer("fill")["result"]
+    assert not result["applied"] and result["why"] == "read only"
+
+
+def test_a_bot_without_any_capability_gets_plain_changes(start: Start) -> None:
+    result = fill(start(), position={"line": 1, "character": 6})["result"]
+    assert list(result["edit"]["changes"]) == [URI] and not result["applied"]
+
+
+def test_a_file_that_is_not_open_is_read_from_the_disk(start: Start, tmp_path: Path) -> None:
+    path = tmp_path / "a b.py"
+    path.write_text(TEXT)
+    wire = start()
+    uri = path.as_uri()
+    result = fill(wire, uri=uri, name="add")["result"]
+    assert result["edit"]["changes"][uri][0]["newText"] == "return None"
+
+
+@pytest.mark.parametrize(
+    ("target", "reason"),
+    [
+        ({}, "say where"),
+        ({"position": "here"}, "say where"),
+        ({"position": {"line": -1, "character": 0}}, "say where"),
+        ({"name": "nothing"}, "no function nothing"),
+        ({"name": "add", "version": 7}, "at version 1, not 7"),
+        ({"name": "add", "effort": "most"}, "effort"),
+        ({"name": "add", "uri": "untitled:x"}, "not open"),
+        ({"name": "add", "uri": "file:///nowhere/x.py"}, "no file"),
+        ({"position": {"line": 4, "character": 4}, "kind": "function_body"}, "no function"),
+        ({"name": "add", "kind": "novel"}, "kind is"),
+    ],
+)
+def test_a_target_that_is_wrong_gets_a_reason(start: Start, target: dict[str, Any], reason: str) -> None:
+    result = fill(start(), **target)["result"]
+    assert result["edit"] is None and reason in result["why"]
+
+
+def test_the_same_seed_gives_the_same_result(start: Start) -> None:
+    wire = start()
+    first, second = (fill(wire, name="add", seed=3)["result"]["edit"] for _ in range(2))
+    assert first == second
+
+
+def test_a_change_meanwhile_is_content_modified(start: Start) -> None:
+    wire = start("scripted:40:50")
+    wire.send(
+        request(
+            "fill",
+            "workspace/executeCommand",
+            {"command": "dg-lsp.fill", "arguments": [{"uri": URI, "name": "add"}]},
+        )
+    )
+    time.sleep(0.6)
+    wire.send(changed(2, TEXT + "y"))
+    assert wire.answer("fill", 1)["error"]["code"] == -32801
+
+
+# -- drafts, progress, status
+
+
+def test_drafts_come_to_who_asked_and_not_too_many(start: Start) -> None:
+    wire = start("scripted:100:5", capabilities={"experimental": {"dgLsp": {"drafts": True}}})
+    before = time.monotonic()
+    fill(wire, name="add")
+    took = time.monotonic() - before
+    drafts = [m["params"] for m in wire.messages if m.get("method") == "dg-lsp/draft"]
+    assert 2 <= len(drafts) <= 20 * took + 1
+    assert drafts[0]["requestId"] == "fill" and drafts[0]["version"] == 1 and drafts[0]["uri"] == URI
+    assert drafts[0]["range"]["start"] == {"line": 1, "character": 4}
+    assert drafts[0]["runs"] == [["?", False, False, 1.0]]
+
+
+def test_nobody_else_gets_drafts_or_states(start: Start) -> None:
+    wire = start("scripted:20:5")
+    fill(wire, name="add")
+    assert not [m for m in wire.messages if m.get("method", "").startswith("dg-lsp/")]
+
+
+def test_long_work_shows_progress_and_quick_work_none(start: Start) -> None:
+    wire = start("scripted:30:50", capabilities={"window": {"workDoneProgress": True}})
+    wire.send(
+        request(
+            "fill",
+            "workspace/executeCommand",
+            {"command": "dg-lsp.fill", "arguments": [{"uri": URI, "name": "add"}]},
+        )
+    )
+    asked = wire.until("window/workDoneProgress/create", 10)
+    wire.send({"jsonrpc": "2.0", "id": asked["id"], "result": None})
+    wire.answer("fill", 20)
+    told = [m["params"]["value"] for m in wire.messages if m.get("method") == "$/progress"]
+    assert told[0]["kind"] == "begin" and told[0]["cancellable"] and told[-1]["kind"] == "end"
+    assert any("step" in t.get("message", "") for t in told)
+
+
+def test_quick_work_shows_no_progress(start: Start) -> None:
+    wire = start("scripted", capabilities={"window": {"workDoneProgress": True}})
+    fill(wire, name="add")
+    before = len(wire.messages)
+    fill(wire, name="add")
+    assert not [m for m in wire.messages[before:] if "progress" in m.get("method", "").lower()]
+
+
+def test_a_client_that_never_answers_about_progress_holds_nothing_up(start: Start) -> None:
+    wire = start("scripted:20:50", capabilities={"window": {"workDoneProgress": True}})
+    assert fill(wire, name="add")["result"]["edit"]
+
+
+def test_cancelling_the_progress_cancels_the_work(start: Start) -> None:
+    wire = start("scripted:100:50", capabilities={"window": {"workDoneProgress": True}})
+    wire.send(
+        request(
+            "fill",
+            "workspace/executeCommand",
+            {"command": "dg-lsp.fill", "arguments": [{"uri": URI, "name": "add"}]},
+        )
+    )
+    asked = wire.until("window/workDoneProgress/create", 10)
+    wire.send({"jsonrpc": "2.0", "id": asked["id"], "result": None})
+    wire.until("$/progress")
+    wire.send(notification("window/workDoneProgress/cancel", {"token": asked["params"]["token"]}))
+    assert "error" in wire.answer("fill", 2)
+
+
+def test_states_come_to_who_asked(start: Start) -> None:
+    wire = start(capabilities={"experimental": {"dgLsp": {"status": True}}})
+    ghost(wire, 1, AT_X)
+    states = [m["params"]["state"] for m in wire.messages if m.get("method") == "dg-lsp/status"]
+    assert states[0] == "starting" and states[-1] == "ready"
+    last = [m["params"] for m in wire.messages if m.get("method") == "dg-lsp/status"][-1]
+    assert last["checkpoint"] == "scripted" and last["steps"] == 1
+
+
+# -- settings
+
+
+def test_a_language_that_is_off_gets_nothing_and_the_reason(start: Start) -> None:
+    wire = start(initializationOptions={"disabledLanguages": ["python"]}, capabilities=RESOLVES)
+    assert ghost(wire, 1, AT_X) == [] and actions(wire, 1, 6) == []
+    assert logged(wire, "switched off")
+
+
+def test_ghost_text_can_be_off_while_one_types_only(start: Start) -> None:
+    wire = start(initializationOptions={"automatic": False})
+    assert ghost(wire, 1, AT_X) == []
+    assert ghost(wire, 2, AT_X, kind=1)
+
+
+def test_a_wrong_setting_is_named_once_and_the_rest_holds(start: Start) -> None:
+    wire = start(initializationOptions={"effort": "most", "automatic": False})
+    shown = wire.until("window/showMessage")
+    assert "effort" in shown["params"]["message"]
+    assert ghost(wire, 1, AT_X) == []
+
+
+def test_settings_are_asked_for_and_may_change(start: Start) -> None:
+    wire = start(
+        capabilities={
+            "workspace": {"configuration": True, "didChangeConfiguration": {"dynamicRegistration": True}}
+        }
+    )
+    asked = wire.until("workspace/configuration")
+    assert asked["params"]["items"] == [{"section": "dg-lsp"}]
+    wire.send(
+        {
+            "jsonrpc": "2.0",
+            "id": asked["id"],
+            "result": [{"automatic": False, "path": "/x/dg-lsp", "effort": None}],
+        }
+    )
+    registered = wire.until("client/registerCapability")
+    assert registered["params"]["registrations"][0]["method"] == "workspace/didChangeConfiguration"
+    wire.send({"jsonrpc": "2.0", "id": registered["id"], "result": None})
+    assert ghost(wire, 1, AT_X) == []
+    wire.send(notification("workspace/didChangeConfiguration", {"settings": None}))
+    asked = wire.until("workspace/configuration")
+    wire.send({"jsonrpc": "2.0", "id": asked["id"], "result": [None]})
+    assert ghost(wire, 2, AT_X)
+
+
+def test_settings_that_are_sent_along_hold(start: Start) -> None:
+    wire = start()
+    wire.send(
+        notification("workspace/didChangeConfiguration", {"settings": {"dg-lsp": {"automatic": False}}})
+    )
+    assert ghost(wire, 1, AT_X) == []
+
+
+def test_a_new_checkpoint_is_another_engine(start: Start) -> None:
+    wire = start()
+    ghost(wire, 1, AT_X)
+    first = wire.ask("s", "dg-lsp/status")["result"]["process"]
+    settings = {"dg-lsp": {"checkpoint": "scripted:1:1"}}
+    wire.send(notification("workspace/didChangeConfiguration", {"settings": settings}))
+    assert ghost(wire, 2, AT_X)
+    assert wire.ask("s", "dg-lsp/status")["result"]["process"] != first
+
+
+# -- when the engine is not well
+
+
+def test_an_engine_killed_in_the_middle_of_a_fill_loses_nothing(start: Start) -> None:
+    wire = start("scripted:40:50")
+    for number in range(3):
+        wire.send(request(number, "textDocument/inlineCompletion", inline(AT_X)))
+        time.sleep(0.8)
+        os.kill(wire.ask("s", "dg-lsp/status")["result"]["process"], signal.SIGKILL)
+        assert wire.answer(number, 2)["result"] == {"items": []}
+        assert ghost(wire, f"again {number}", AT_X)
+        wire.send(changed(number + 2, TEXT.replace("x = ", f"{'abc'[number]} = ")))
+    told = [m for m in wire.messages if m.get("method") == "window/showMessage"]
+    assert len(told) == 1 and "died" in told[0]["params"]["message"]
+
+
+def test_a_checkpoint_that_cannot_be_used_is_told_once_with_the_mend(start: Start, tmp_path: Path) -> None:
+    wire = start(str(tmp_path))
+    assert ghost(wire, 1, AT_X) == [] and ghost(wire, 2, AT_X) == []
+    reply = fill(wire, name="add")
+    assert "config.json" in reply["error"]["message"] and reply["error"]["code"] == -32803
+    told = [m["params"]["message"] for m in wire.messages if m.get("method") == "window/showMessage"]
+    assert len(told) == 1 and "config.json" in told[0]
+
+
+# -- the process
+
+
+def test_the_server_never_loads_torch(start: Start) -> None:
+    wire = start()
+    ghost(wire, 1, AT_X)
+    maps = Path(f"/proc/{wire.process.pid}/maps").read_text()
+    assert "torch" not in maps and "tree_sitter" in maps
+
+
+def test_stdout_carries_the_protocol_only_and_the_log_no_source(start: Start) -> None:
+    wire = start()
+    ghost(wire, 1, AT_X)
+    fill(wire, name="add")
+    assert wire.stray == b""
+    assert "raise" not in wire.stderr and "return None" not in wire.stderr
+
+
+def test_shutdown_ends_it_quickly_also_in_the_middle_of_a_fill(start: Start) -> None:
+    wire = start("scripted:100:50")
+    wire.send(request(1, "textDocument/inlineCompletion", inline(AT_X)))
+    time.sleep(0.6)
+    before = time.monotonic()
+    assert wire.ask("end", "shutdown")["result"] is None
+    wire.send(notification("exit"))
+    assert wire.wait(2) == 0 and time.monotonic() - before < 2
+    with pytest.raises(NoMessage):
+        while True:
+            wire.read(0.2)
+    assert "Traceback" not in wire.stderr

@@ -1,0 +1,275 @@
+"""Edits, position by position: against a splice that shares no code with ours, and against pygls' own."""
+
+import json
+import random
+import struct
+import time
+from typing import get_args
+
+import pytest
+from lsprotocol import types as lsp
+from pygls.workspace import Workspace
+
+from dg_lsp.server.documents import Buffer, Change, Documents, Position, UnknownDocument
+from dg_lsp.text.document import Encoding
+
+ENCODINGS: tuple[Encoding, ...] = get_args(Encoding)
+URI = "file:///c%3A/m.py"
+EDITS = 10_000
+PIECES = [
+    "\n", "\r\n", "\r", "\n", "\r\n", "\f", "\v", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029",
+    "a", "xyz", "\t", " ", "é", "e\u0301", "√", "🙂", "👩\u200d💻", "\U0001f1eb\U0001f1f7", "\ufeff", "\x00",
+    "\ud83d", "\ude42", "\ud800", "\udfff", "\ud83d\n", "def f(x):\r\n\treturn x\n",
+]  # fmt: skip
+
+
+# -- the reference: a text is a list of code units; lines are found by walking over it
+
+
+def to_units(text: str, encoding: Encoding) -> list[int]:
+    if encoding == "utf-8":
+        return list(text.encode("utf-8", "surrogatepass"))
+    if encoding == "utf-32":
+        return [ord(character) for character in text]
+    data = text.encode("utf-16-le", "surrogatepass")
+    return list(struct.unpack(f"<{len(data) // 2}H", data))
+
+
+def to_text(units: list[int], encoding: Encoding) -> str:
+    if encoding == "utf-8":
+        return bytes(units).decode("utf-8", "surrogatepass")
+    if encoding == "utf-32":
+        return "".join(map(chr, units))
+    return struct.pack(f"<{len(units)}H", *units).decode("utf-16-le", "surrogatepass")
+
+
+def line_spans(units: list[int]) -> list[tuple[int, int]]:
+    """Where each line begins, and where its text ends."""
+    spans, start, at = [], 0, 0
+    while at < len(units):
+        if units[at] in (10, 13):
+            spans.append((start, at))
+            at += 2 if units[at : at + 2] == [13, 10] else 1
+            start = at
+        else:
+            at += 1
+    return [*spans, (start, len(units))]
+
+
+def index_of(units: list[int], position: Position, encoding: Encoding) -> int:
+    spans = line_spans(units)
+    if position[0] >= len(spans):
+        return len(units)
+    start, end = spans[position[0]]
+    at = min(start + position[1], end)
+    while encoding == "utf-8" and start < at < end and 0x80 <= units[at] < 0xC0:
+        at -= 1
+    return at
+
+
+def spliced(text: str, span: tuple[Position, Position] | None, new: str, encoding: Encoding) -> str:
+    if span is None:
+        return new
+    units = to_units(text, encoding)
+    start, end = sorted(index_of(units, position, encoding) for position in span)
+    return to_text(units[:start] + to_units(new, encoding) + units[end:], encoding)
+
+
+def json_text(text: str) -> str:
+    """`text` as it arrives: JSON makes one character of two halves that stand together."""
+    return str(json.loads(json.dumps(text)))
+
+
+def random_text(rng: random.Random, most: int) -> str:
+    return json_text("".join(rng.choices(PIECES, k=rng.randrange(most + 1))))
+
+
+def random_position(rng: random.Random, text: str, encoding: Encoding) -> Position:
+    units = to_units(text, encoding)
+    spans = line_spans(units)
+    line = rng.randrange(len(spans) + (rng.random() < 0.1))
+    start, end = spans[line] if line < len(spans) else (0, 3)
+    past = rng.choice((0, 0, 0, 1, 2, 1000))
+    return line, rng.randrange(end - start + 1) + past
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_random_edits_equal_the_reference(encoding: Encoding) -> None:
+    rng = random.Random(f"documents {encoding}")
+    documents = Documents(encoding)
+    text, version, began = "", 0, time.monotonic()
+    documents.open(URI, "python", version, text)
+    for edit in range(EDITS):
+        if len(text) > 250 or edit % 500 == 0:
+            changes: list[Change] = [(None, random_text(rng, 40))]
+        else:
+            changes = []
+        expected = spliced(text, None, changes[0][1], encoding) if changes else text
+        for _ in range(rng.choice((1, 1, 1, 2, 3))):
+            ends = random_position(rng, expected, encoding), random_position(rng, expected, encoding)
+            ends = (ends[0], ends[0]) if rng.random() < 0.4 else ends
+            changes.append((ends, random_text(rng, 6)))
+            expected = spliced(expected, ends, changes[-1][1], encoding)
+        version += 1
+        documents.change(URI, version, changes)
+        buffer = documents._open[URI].buffer
+        assert buffer.text == expected, f"edit {edit} of {text!r}: {changes!r}"
+        spans = line_spans(to_units(expected, encoding))
+        assert len(buffer.lines) == len(spans)
+        if edit % 4 == 0:
+            check_snapshot(documents, expected, rng)
+        text = expected
+    print(f"{encoding}: {EDITS} edits, 0 differences, {time.monotonic() - began:.1f} s")
+
+
+def check_snapshot(documents: Documents, text: str, rng: random.Random) -> None:
+    """The snapshot has the text's lines, and a column leads to the same place in both."""
+    document, encoding = documents.snapshot(URI), documents.encoding
+    assert document is not None
+    shown = "".join("\ufffd" if "\ud800" <= character <= "\udfff" else character for character in text)
+    assert document.data == shown.encode("utf-8")
+    units = to_units(text, encoding)
+    assert len(document.line_starts) == len(line_spans(units))
+    position = random_position(rng, text, encoding)
+    if position[0] < len(document.line_starts):
+        at = index_of(units, position, encoding)
+        pair = 0 < at < len(units) and 0xD800 <= units[at - 1] < 0xDC00 <= units[at] < 0xE000
+        at -= encoding == "utf-16" and pair  # a Document's column inside a pair is its beginning
+        before = to_text(units[:at], encoding)
+        offset = sum(3 if "\ud800" <= c <= "\udfff" else len(c.encode()) for c in before)
+        assert document.offset(*position, encoding) == offset
+        line, column = document.position(offset, encoding)
+        assert line_spans(units)[line][0] + column == at
+
+
+# -- by hand
+
+
+def edited(text: str, start: Position, end: Position, new: str, encoding: Encoding = "utf-16") -> str:
+    buffer = Buffer(text, encoding)
+    buffer.replace(start, end, new, encoding)
+    assert buffer.lines == Buffer(buffer.text, encoding).lines
+    return buffer.text
+
+
+@pytest.mark.parametrize("end", list("\f\v\x1c\x1d\x1e\x85\u2028\u2029"))
+def test_only_lf_crlf_and_cr_end_a_line(end: str) -> None:
+    """pygls' defect 1."""
+    assert edited(f"a{end}b\nsecond", (1, 0), (1, 0), "X") == f"a{end}b\nXsecond"
+
+
+def test_a_column_past_the_end_of_its_line_is_its_end() -> None:
+    """pygls' defect 5."""
+    assert edited("ab\ncd", (1, 9), (1, 9), "X") == "ab\ncdX"
+    assert edited("ab\ncd", (0, 3), (0, 3), "X") == "abX\ncd"
+    assert edited("ab\r\ncd", (0, 3), (0, 3), "X") == "abX\r\ncd"
+
+
+def test_a_line_past_the_last_is_the_end_of_the_text() -> None:
+    assert edited("ab\n", (1, 0), (7, 3), "X") == "ab\nX"
+    assert edited("ab\ncd", (2, 0), (2, 0), "X") == "ab\ncdX"
+    assert edited("🙂" * 5, (1, 0), (1, 0), "X", "utf-8") == "🙂" * 5 + "X"
+    assert edited("", (5, 5), (5, 5), "X") == "X"
+
+
+def test_a_reversed_range_is_turned_round() -> None:
+    assert edited("abc\ndef", (1, 1), (0, 1), "X") == "aXef"
+
+
+def test_line_ends_that_meet_and_part() -> None:
+    assert edited("a\rx\nb", (1, 0), (1, 1), "") == "a\r\nb"
+    assert edited("a\r\nb", (0, 1), (1, 0), "\r") == "a\rb"
+    assert edited("a\rb", (1, 0), (1, 0), "\nX") == "a\r\nXb"
+    assert edited("a\r\nb", (0, 1), (0, 1), "\r") == "a\r\r\nb"
+    buffer = Buffer("a\r\n")
+    assert buffer.lines == ["a\r\n", ""]
+
+
+def test_surrogate_pairs_part_and_meet_in_utf_16_only() -> None:
+    assert edited("🙂", (0, 1), (0, 1), "x") == "\ud83dx\ude42"
+    assert edited("\ud83dx\ude42", (0, 1), (0, 2), "") == "🙂"
+    assert edited("🙂", (0, 1), (0, 2), "\ude43") == "🙃"
+    assert edited("🙂", (0, 1), (0, 1), "x", "utf-8") == "x🙂"
+    assert edited("🙂", (0, 1), (0, 1), "x", "utf-32") == "🙂x"
+
+
+def test_lone_surrogates_are_kept_and_shown_as_replacement_characters() -> None:
+    """pygls' defect 16: whoever encodes its text gets an exception."""
+    documents = Documents()
+    documents.open(URI, "python", 1, "a\ud83db\n")
+    document = documents.snapshot(URI)
+    assert document is not None
+    assert document.text == "a\ufffdb\n"
+    documents.change(URI, 2, [(((0, 2), (0, 3)), "\ude42")])
+    document = documents.snapshot(URI)
+    assert document is not None
+    assert document.text == "a🙂\n"
+
+
+def test_snapshots_do_not_change_and_are_kept() -> None:
+    documents = Documents("utf-8")
+    documents.open(URI, "python", 1, "a")
+    first = documents.snapshot(URI)
+    assert first is documents.snapshot(URI)
+    documents.change(URI, 2, [(((0, 1), (0, 1)), "b"), (None, "c"), (((0, 0), (0, 0)), "d")])
+    second = documents.snapshot(URI)
+    assert first is not None
+    assert second is not None
+    assert (first.text, first.version) == ("a", 1)
+    assert (second.text, second.version, second.language) == ("dc", 2, "python")
+
+
+def test_a_version_that_goes_back_is_applied_and_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """pygls' defect 16."""
+    documents = Documents()
+    documents.open(URI, "python", 5, "secret")
+    documents.change(URI, 3, [(None, "other")])
+    document = documents.snapshot(URI)
+    assert document is not None
+    assert (document.text, document.version) == ("other", 3)
+    assert "from 5 to 3" in caplog.text
+    assert "secret" not in caplog.text
+    assert "other" not in caplog.text
+
+
+def test_what_is_not_open_is_unknown() -> None:
+    documents = Documents()
+    assert documents.snapshot(URI) is None
+    with pytest.raises(UnknownDocument, match=r"m\.py was changed but is not open"):
+        documents.change(URI, 1, [(None, "x")])
+    with pytest.raises(UnknownDocument, match=r"m\.py was closed but is not open"):
+        documents.close(URI)
+    documents.open(URI, "python", 1, "x")
+    documents.open("untitled:1", "plaintext", 1, "")
+    assert list(documents) == [URI, "untitled:1"]
+    documents.close(URI)
+    assert documents.uris() == ("untitled:1",)
+
+
+def test_an_edit_touches_only_its_lines() -> None:
+    """The lines before and after are the same objects: an edit in a large file costs what it changes."""
+    buffer = Buffer("some line\n" * 10_000)
+    before = list(buffer.lines)
+    buffer.replace((5000, 2), (5001, 3), "x\ny", "utf-16")
+    assert all(a is b for a, b in zip(before[:4999], buffer.lines[:4999], strict=True))
+    assert all(a is b for a, b in zip(before[5002:], buffer.lines[5002:], strict=True))
+
+
+# -- the same on pygls' workspace, so that these tests are known to bite
+
+
+def by_pygls(text: str, position: Position, new: str) -> str:
+    workspace = Workspace(None, lsp.TextDocumentSyncKind.Incremental)
+    workspace.put_text_document(lsp.TextDocumentItem(URI, "python", 1, text))
+    at = lsp.Position(*position)
+    change = lsp.TextDocumentContentChangePartial(lsp.Range(at, at), new)
+    workspace.update_text_document(lsp.VersionedTextDocumentIdentifier(2, URI), change)
+    return workspace.get_text_document(URI).source
+
+
+@pytest.mark.parametrize(
+    ("text", "position"), [("a\fb\nsecond", (1, 0)), ("ab\ncd", (1, 9)), ("ab\ncd", (0, 3))]
+)
+def test_pygls_gets_these_wrong(text: str, position: Position) -> None:
+    assert by_pygls(text, position, "X") != spliced(text, (position, position), "X", "utf-16")
+    assert edited(text, position, position, "X") == spliced(text, (position, position), "X", "utf-16")

@@ -1,0 +1,500 @@
+"""One answer to each request, whatever comes: scenarios over a real process, most of which plain pygls fails."""
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from pygls.protocol import default_converter
+
+from dg_lsp.server.envelope import Refusal, parse_message, strict_converter
+from tests.server.small import SECRET
+from tests.server.wire import Wire, both, frame, notification, plain, request, small
+
+URI = "file:///c%3A/m.py"
+NOW = {"seconds": 0}
+HOVER = {"textDocument": {"uri": URI}, "position": {"line": 7, "character": 0}}
+Start = Callable[[], Wire]
+
+
+def code_of(answer: dict[str, Any]) -> int:
+    error = answer.get("error")
+    assert error is not None, f"no error: {answer}"
+    assert "data" not in error or error["data"] is None
+    return int(error["code"])
+
+
+def alive(wire: Wire) -> None:
+    """The server still answers, and has shown the user nothing."""
+    assert wire.ask("alive", "test/sleep", NOW)["result"] == "slept"
+    assert not [m for m in wire.messages if m.get("method") == "window/showMessage"]
+
+
+def opened(text: str, version: int = 1, uri: str = URI) -> dict[str, Any]:
+    document = {"uri": uri, "languageId": "python", "version": version, "text": text}
+    return notification("textDocument/didOpen", {"textDocument": document})
+
+
+def changed(version: int, *changes: Any, uri: str = URI) -> dict[str, Any]:
+    events = [
+        {"text": text}
+        if span is None
+        else {"range": {"start": at(*span[0]), "end": at(*span[1])}, "text": text}
+        for span, text in changes
+    ]
+    return notification(
+        "textDocument/didChange",
+        {"textDocument": {"uri": uri, "version": version}, "contentChanges": events},
+    )
+
+
+def at(line: int, character: int) -> dict[str, int]:
+    return {"line": line, "character": character}
+
+
+@pytest.mark.parametrize("start", [small, plain])
+def test_both_servers_do_the_simple_things(start: Start) -> None:
+    """So that a scenario which plain pygls fails is failed for the reason that it names."""
+    with start() as wire:
+        wire.initialize()
+        wire.send(opened("one\ntwo\n"), changed(2, (((1, 0), (1, 3)), "2")))
+        found = wire.ask(1, "test/text", {"uri": URI})["result"]
+        assert found == {"text": "one\n2\n", "version": 2, "language": "python"}
+        assert wire.ask(2, "textDocument/hover", HOVER)["result"] == {"contents": "line 7"}
+        assert code_of(wire.ask(3, "test/unknown")) == -32601
+        alive(wire)
+
+
+# -- what is no message, and params that do not fit
+
+
+NO_MESSAGES: list[tuple[bytes, Any, int]] = [
+    (b"{", None, -32700),
+    (b"", None, -32700),
+    (b"\xff{}", None, -32700),
+    (b"[" * 100_000, None, -32700),
+    (b"9" * 10_000, None, -32700),
+    (b'[{"jsonrpc":"2.0","id":1,"method":"test/sleep"}]', None, -32600),
+    (b"null", None, -32600),
+    (b"{}", None, -32600),
+    (b'{"jsonrpc":"2.0","id":1.5,"method":"test/sleep"}', None, -32600),
+    (b'{"jsonrpc":"2.0","id":true,"method":"test/sleep"}', None, -32600),
+    (b'{"jsonrpc":"2.0","id":null,"method":"test/sleep"}', None, -32600),
+    (b'{"jsonrpc":"1.0","id":5,"method":"test/sleep"}', 5, -32600),
+    (b'{"id":"x","method":"test/sleep"}', "x", -32600),
+    (b'{"jsonrpc":"2.0","id":6,"method":7}', 6, -32600),
+    (b'{"jsonrpc":"2.0","id":8}', 8, -32600),
+]
+
+
+@pytest.mark.parametrize("start", both("a bad message is a pop-up for the user, and not answered (6)"))
+def test_what_is_no_message(start: Start) -> None:
+    with start() as wire:
+        wire.initialize()
+        for body, msg_id, code in NO_MESSAGES:
+            wire.send(frame(body))
+            assert code_of(wire.answer(msg_id)) == code, body[:80]
+        alive(wire)
+
+
+@pytest.mark.parametrize("start", both("a request whose params do not fit has no answer at all (3)"))
+def test_params_that_do_not_fit(start: Start) -> None:
+    with start() as wire:
+        wire.initialize()
+        for params, paths in (
+            (None, "params.textDocument, params.position"),
+            ([1, 2], "params.textDocument, params.position"),
+            ({**HOVER, "position": {"line": "a secret", "character": 0}}, "params.position.line"),
+            ({**HOVER, "position": {"line": -1, "character": 0}}, "params.position"),
+            ({**HOVER, "textDocument": {"uri": None}}, "params.textDocument.uri"),
+        ):
+            answer = wire.ask(1, "textDocument/hover", params)
+            assert code_of(answer) == -32602
+            assert answer["error"]["message"].endswith(f": {paths}")
+            assert "secret" not in answer["error"]["message"] + wire.stderr
+        alive(wire)
+
+
+@pytest.mark.parametrize("start", both("a member named jsonrpc makes a message of any object (3)"))
+def test_a_nested_jsonrpc_is_plain_data(start: Start) -> None:
+    with start() as wire:
+        wire.initialize()
+        inner = {"jsonrpc": "2.0", "id": 1, "method": "textDocument/hover"}
+        assert wire.ask(1, "textDocument/hover", {**HOVER, "extra": inner})["result"]
+        alive(wire)
+
+
+@pytest.mark.parametrize("start", both("notifications that do not fit are pop-ups (6)"))
+def test_notifications_that_do_not_fit_are_logged_without_their_text(start: Start) -> None:
+    with start() as wire:
+        wire.initialize()
+        wire.send(
+            opened("text"), notification("textDocument/didOpen", {"textDocument": {"text": "a secret"}})
+        )
+        wire.send(changed(3, (None, "a secret"), uri="file:///unopened"), notification("test/unknown", {}))
+        wire.send(notification("textDocument/didClose", {"textDocument": {"uri": "file:///unopened"}}))
+        alive(wire)
+        assert wire.logged("params.textDocument.uri")
+        assert wire.logged("file:///unopened was closed")
+        assert "secret" not in wire.stderr
+        assert "Traceback" not in wire.stderr
+
+
+@pytest.mark.parametrize("start", both('null where a text belongs becomes the text "None"'))
+def test_a_change_that_is_lost_puts_the_document_aside(start: Start) -> None:
+    with start() as wire:
+        wire.initialize()
+        wire.send(opened("text"), changed(2, (None, None)), changed(3, (((0, 0), (0, 0)), "x")))
+        # Nobody may go on with a text that is not the client's; opened again, it is in step again.
+        assert wire.ask(1, "test/text", {"uri": URI}).get("result", "") is None
+        wire.send(opened("text", 4))
+        assert wire.ask(2, "test/text", {"uri": URI})["result"]["version"] == 4
+        assert wire.logged("out of step")
+
+
+def test_a_request_as_a_notification_and_the_other_way_round() -> None:
+    with small() as wire:
+        wire.initialize()
+        wire.send(notification("textDocument/hover", HOVER))
+        assert code_of(wire.ask(1, "textDocument/didOpen", opened("x")["params"])) == -32601
+        assert code_of(wire.ask(2, "$/cancelRequest", {"id": 1})) == -32601
+        alive(wire)
+
+
+# -- states
+
+
+@pytest.mark.parametrize("start", both("it has no states (12)"))
+def test_before_initialize(start: Start) -> None:
+    with start() as wire:
+        wire.send(opened("too early"))
+        assert code_of(wire.ask(1, "test/sleep", NOW)) == -32002
+        wire.initialize()
+        assert wire.ask(2, "test/text", {"uri": URI}).get("result", "") is None
+
+
+@pytest.mark.parametrize("start", both("it has no states (12)"))
+def test_a_second_initialize(start: Start) -> None:
+    with start() as wire:
+        wire.initialize(capabilities={"general": {"positionEncodings": ["utf-32"]}})
+        assert (
+            code_of(wire.ask(1, "initialize", {"processId": None, "rootUri": None, "capabilities": {}}))
+            == -32600
+        )
+        alive(wire)
+
+
+@pytest.mark.parametrize("start", both("it drops requests after shutdown (12)"))
+def test_after_shutdown(start: Start) -> None:
+    with start() as wire:
+        wire.initialize()
+        assert wire.ask(1, "shutdown")["result"] is None
+        assert code_of(wire.ask(2, "test/sleep", NOW)) == -32600
+
+
+def test_an_initialize_that_fails_may_be_repeated() -> None:
+    with small() as wire:
+        assert code_of(wire.ask(1, "initialize", {"capabilities": 5})) == -32602
+        assert code_of(wire.ask(2, "test/sleep", NOW)) == -32002
+        failing = {"processId": None, "rootUri": None, "capabilities": {}, "initializationOptions": "fail"}
+        assert code_of(wire.ask(3, "initialize", failing)) == -32603
+        assert code_of(wire.ask(4, "test/sleep", NOW)) == -32002
+        assert wire.initialize()["result"]
+        alive(wire)
+
+
+def test_shutdown_answers_what_is_in_flight() -> None:
+    with small() as wire:
+        wire.initialize()
+        wire.send(
+            request(1, "test/sleep", {"seconds": 9}), request(2, "test/stubborn"), request(3, "shutdown")
+        )
+        assert code_of(wire.answer(1)) == -32800
+        assert code_of(wire.answer(2)) == -32800
+        assert wire.answer(3)["result"] is None
+        assert wire.rest() == []
+
+
+# -- exactly one answer
+
+
+def test_cancelling_is_answered_at_once_whatever_the_handler_does() -> None:
+    with small() as wire:
+        wire.initialize()
+        for msg_id, params in enumerate([None, {"raise": True}] * 5):
+            wire.send(request(msg_id, "test/stubborn", params))
+            time.sleep(0.02)
+            began = time.monotonic()
+            wire.send(notification("$/cancelRequest", {"id": msg_id}))
+            assert code_of(wire.answer(msg_id)) == -32800
+            assert time.monotonic() - began < 0.1
+        assert wire.rest(0.5) == []
+        # The id of a cancelled request is free again at once, also while its handler still cleans up.
+        assert wire.ask(0, "test/sleep", NOW)["result"] == "slept"
+        assert "Traceback" not in wire.stderr
+
+
+def test_cancelling_what_is_not_there_is_ignored() -> None:
+    with small() as wire:
+        wire.initialize()
+        wire.ask(1, "test/sleep", NOW)
+        for params in (
+            {"id": 1},
+            {"id": 99},
+            {"id": "x"},
+            {"id": None},
+            {"id": [1]},
+            {"id": {}},
+            {},
+            [],
+            None,
+            5,
+        ):
+            wire.send(notification("$/cancelRequest", params))
+        alive(wire)
+        assert wire.rest() == []
+        assert wire.stderr == ""
+
+
+@pytest.mark.parametrize("start", both("the second request takes the first one's place (16)"))
+def test_an_id_that_is_in_flight_already(start: Start) -> None:
+    with start() as wire:
+        wire.initialize()
+        wire.send(request(1, "test/sleep", {"seconds": 0.3}), request(1, "test/sleep", NOW))
+        assert code_of(wire.answer(1)) == -32600
+        assert wire.answer(1)["result"] == "slept"
+        assert wire.rest() == []
+
+
+@pytest.mark.parametrize("start", both("it keeps a future of each notification (2.1.1: _request_futures)"))
+def test_thousands_of_requests_and_cancels(start: Start) -> None:
+    with start() as wire:
+        wire.initialize()
+        pairs = [
+            message
+            for n in range(2000)
+            for message in (
+                request(n, "test/sleep", {"seconds": 5}),
+                notification("$/cancelRequest", {"id": n}),
+            )
+        ]
+        began = time.monotonic()
+        wire.send(*pairs)
+        answers = [wire.read() for _ in range(2000)]
+        print(f"2000 requests and cancels in {time.monotonic() - began:.2f} s")
+        assert sorted(answer["id"] for answer in answers) == list(range(2000))
+        assert {code_of(answer) for answer in answers} == {-32800}
+        wire.send(*[notification("test/sleep", NOW)] * 100)
+        time.sleep(0.2)
+        held = wire.ask("state", "test/state")["result"]
+        assert held == {"live": 1, "futures": 0, "types": 0, "tasks": 1, "workspace": 0, "documents": 0}
+        assert wire.rest() == []
+
+
+# -- handlers that fail
+
+
+@pytest.mark.parametrize("start", both("it sends the traceback to the client (7)"))
+def test_what_an_exception_says_stays_here(start: Start) -> None:
+    with start() as wire:
+        wire.initialize()
+        answer = wire.ask(1, "test/fail")
+        assert answer["error"]["code"] == -32603
+        assert "ValueError" in answer["error"]["message"]
+        assert not answer["error"].keys() - {"code", "message"}
+        assert SECRET not in json.dumps(answer)
+        assert wire.logged(f"ValueError: cannot read {SECRET}")
+        alive(wire)
+
+
+@pytest.mark.parametrize("start", both("a notification's handler that fails is a pop-up (6)"))
+def test_a_notification_whose_handler_fails(start: Start) -> None:
+    with start() as wire:
+        wire.initialize()
+        wire.send(notification("test/notified", {}))
+        alive(wire)
+        assert wire.logged(f"ValueError: cannot read {SECRET}")
+
+
+@pytest.mark.parametrize("start", both("it exits (10)"))
+def test_a_handler_that_leaves_does_not_end_the_server(start: Start) -> None:
+    with start() as wire:
+        wire.initialize()
+        assert code_of(wire.ask(1, "test/leave")) == -32603
+        alive(wire)
+
+
+def test_a_handler_chooses_its_error() -> None:
+    with small() as wire:
+        wire.initialize()
+        answer = wire.ask(1, "test/error", {"code": -32801, "message": "the document has changed"})
+        assert answer["error"] == {"code": -32801, "message": "the document has changed"}
+        assert wire.stderr == ""
+
+
+def test_a_result_that_is_no_json_is_an_error() -> None:
+    with small() as wire:
+        wire.initialize()
+        assert code_of(wire.ask(1, "test/odd")) == -32603
+        assert code_of(wire.ask(2, "test/odd", {"x": 1})) == -32603
+        alive(wire)
+
+
+def test_lone_surrogates_and_other_text_go_out_and_come_in() -> None:
+    with small() as wire:
+        wire.initialize()
+        assert wire.ask(1, "test/surrogate")["result"] == "\ud83d|é|🙂"
+        raw = json.dumps(opened("\ud83dé🙂"), ensure_ascii=False).encode("utf-8", "surrogatepass")
+        wire.send(frame(raw))
+        assert wire.ask(2, "test/text", {"uri": URI})["result"]["text"] == "\ufffdé🙂"
+
+
+def test_commands() -> None:
+    with small() as wire:
+        wire.initialize()
+        add = {"command": "test.add", "arguments": [1, 2]}
+        assert wire.ask(1, "workspace/executeCommand", add)["result"] == 3
+        for wrong in (
+            {**add, "arguments": [1]},
+            {**add, "arguments": ["a secret", 2]},
+            {"command": "test.none"},
+        ):
+            answer = wire.ask(2, "workspace/executeCommand", wrong)
+            assert code_of(answer) == -32602
+            assert "secret" not in answer["error"]["message"]
+
+
+# -- requests to the client
+
+
+@pytest.mark.parametrize("start", both("the late reply is an InvalidStateError and a pop-up (9)"))
+def test_a_reply_that_nobody_waits_for(start: Start) -> None:
+    with start() as wire:
+        wire.initialize()
+        wire.send(request(1, "test/askAndGiveUp"))
+        asked = wire.until("workspace/configuration")
+        assert wire.answer(1)["result"] == "gave up"
+        wire.send({"jsonrpc": "2.0", "id": asked["id"], "result": [1]})
+        wire.send({"jsonrpc": "2.0", "id": "never asked", "result": 1})
+        alive(wire)
+        assert "InvalidState" not in wire.stderr
+        held = wire.ask(2, "test/state")["result"]
+        assert (held["futures"], held["types"]) == (0, 0)
+
+
+def test_a_request_to_the_client_that_is_given_up_is_forgotten() -> None:
+    """Also when the client never replies."""
+    with small() as wire:
+        wire.initialize()
+        assert wire.ask(1, "test/askAndGiveUp")["result"] == "gave up"
+        held = wire.ask(2, "test/state")["result"]
+        assert (held["futures"], held["types"]) == (0, 0)
+
+
+def test_what_the_client_may_reply() -> None:
+    nested = [{"a": [1, {"jsonrpc": "2.0"}]}]
+    with small() as wire:
+        wire.initialize()
+        for reply, result, code in (
+            ({"result": nested}, nested, None),
+            ({"result": [None]}, [None], None),
+            ({"result": 5}, None, -32603),
+            ({"error": {"code": -32601, "message": "no"}}, None, -32603),
+            ({"error": "garbage"}, None, -32603),
+            ({}, None, -32603),
+        ):
+            wire.send(request(1, "test/askClient"))
+            asked = wire.until("workspace/configuration")
+            wire.send({"jsonrpc": "2.0", "id": asked["id"], **reply})
+            answer = wire.answer(1)
+            assert answer.get("result") == result
+            assert (code_of(answer) if code else None) == code
+        alive(wire)
+
+
+def test_shutdown_cancels_what_the_client_was_asked() -> None:
+    with small() as wire:
+        wire.initialize()
+        wire.send(request(1, "test/askClient"))
+        wire.until("workspace/configuration")
+        wire.send(request(2, "shutdown"), notification("exit"))
+        assert code_of(wire.answer(1)) == -32800
+        assert wire.wait(3) == 0
+        assert wire.stderr == ""
+
+
+# -- documents, capabilities, logs
+
+
+@pytest.mark.parametrize("start", both("str.splitlines ends lines that the protocol does not end (1)"))
+def test_a_form_feed_ends_no_line(start: Start) -> None:
+    with start() as wire:
+        wire.initialize()
+        wire.send(opened("a\fb\nsecond"), changed(2, (((1, 0), (1, 0)), "X")))
+        assert wire.ask(1, "test/text", {"uri": URI})["result"]["text"] == "a\fb\nXsecond"
+
+
+@pytest.mark.parametrize("start", both("a column past the end of the last line is its last character (5)"))
+def test_a_column_past_the_end(start: Start) -> None:
+    with start() as wire:
+        wire.initialize()
+        wire.send(opened("ab\ncd"), changed(2, (((1, 9), (1, 9)), "X")))
+        assert wire.ask(1, "test/text", {"uri": URI})["result"]["text"] == "ab\ncdX"
+
+
+@pytest.mark.parametrize(
+    ("offered", "chosen", "column"),
+    [
+        (None, "utf-16", 2),
+        ([], "utf-16", 2),
+        (["utf-16"], "utf-16", 2),
+        (["utf-7", "utf-8", "utf-16"], "utf-8", 4),
+        (["utf-32", "utf-8"], "utf-32", 1),
+        (["utf-7"], "utf-16", 2),
+    ],
+)
+def test_the_position_encoding_is_the_clients_first_that_is_known(
+    offered: Any, chosen: str, column: int
+) -> None:
+    with small() as wire:
+        capabilities = {"general": {"positionEncodings": offered}} if offered is not None else {}
+        result = wire.initialize(capabilities=capabilities)["result"]["capabilities"]
+        assert result["positionEncoding"] == chosen
+        assert result["inlineCompletionProvider"] == {}
+        assert result["textDocumentSync"]["change"] == 2
+        wire.send(opened("🙂b"), changed(2, (((0, column), (0, column)), "X")))
+        assert wire.ask(1, "test/text", {"uri": URI})["result"]["text"] == "🙂Xb"
+        held = wire.ask(2, "test/state")["result"]
+        assert (held["workspace"], held["documents"]) == (0, 1)
+        wire.send(notification("textDocument/didClose", {"textDocument": {"uri": URI}}))
+        assert wire.ask(3, "test/text", {"uri": URI})["result"] is None
+
+
+def test_nothing_of_the_text_is_logged_at_any_level() -> None:
+    """pygls' defect 8: it logs each message; not even asked for everything does it do so here."""
+    code = "import logging; logging.basicConfig(level=1); import tests.server.small as s; s.make_server().start()"
+    with Wire([sys.executable, "-c", code]) as wire:
+        wire.initialize(initializationOptions={"token": "a secret"})
+        wire.send(
+            opened("a secret"), changed(2, (None, "a secret")), changed(1, (((0, 0), (0, 1)), "a secret"))
+        )
+        assert "secret" in wire.ask(1, "test/text", {"uri": URI})["result"]["text"]
+        wire.ask(2, "textDocument/hover", {**HOVER, "position": "a secret"})
+        wire.send(frame(b"a secret"), {"jsonrpc": "2.0", "id": 7, "result": "a secret"})
+        alive(wire)
+        assert wire.logged("went back")
+        assert "secret" not in wire.stderr
+
+
+def test_the_strict_converter_takes_only_texts_for_texts() -> None:
+    with pytest.raises(TypeError, match="a text belongs here"):
+        strict_converter().structure(None, str)
+    assert default_converter().structure(None, str) == "None"
+
+
+def test_parse_message_tells_what_is_wrong() -> None:
+    assert parse_message(b'{"jsonrpc":"2.0","method":"m"}').method == "m"
+    with pytest.raises(Refusal, match="batches"):
+        parse_message(b"[]")
