@@ -27,8 +27,7 @@ def run(arguments: argparse.Namespace) -> int:
     log.setLevel(settings.log_level.upper())
     from dg_lsp.host.resident import ResidentEngine  # noqa: PLC0415
     from dg_lsp.server.app import make_server  # noqa: PLC0415
-    from dg_lsp.server.streams import serve  # noqa: PLC0415
 
     if sys.stdin.isatty():
         log.warning("a language server waits for its editor here; end it with Ctrl+D, or see dg-lsp --help")
-    return serve(make_server(settings, ResidentEngine), sys.stdin.buffer, sys.stdout.buffer)
+    return make_server(settings, ResidentEngine).start()

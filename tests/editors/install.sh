@@ -34,6 +34,7 @@ neovim() {
 }
 
 packages() {
+  command -v npm || { echo "npm is missing; install it"; return 1; }
   rm -rf "$EDITORS/npm" && mkdir -p "$EDITORS/npm" && cd "$EDITORS/npm" \
     && printf '{"name":"editor-tests","private":true}\n' > package.json \
     && npm install --ignore-scripts --no-audit --no-fund --loglevel=error \

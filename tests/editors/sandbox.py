@@ -82,9 +82,10 @@ def open_sandbox(root: Path, checkpoint: str = "scripted") -> Iterator[Sandbox]:
         try:
             yield sandbox
         finally:
-            stop = [sys.executable, "-m", "dg_lsp", "engine", "stop"]
+            stop = [sys.executable, "-m", "dg_lsp", "engine", "stop", "--all"]
             # It fails when the test ended before an engine was wanted.
-            subprocess.run(stop, env=sandbox.environment, cwd=sandbox.project, timeout=30, check=False)
+            environment, project = sandbox.environment, sandbox.project
+            subprocess.run(stop, env=environment, cwd=project, timeout=30, capture_output=True, check=False)
 
 
 def skip_without(*programs: Path) -> pytest.MarkDecorator:

@@ -125,12 +125,6 @@ class Workbench {
     await this.page.locator(".quick-input-widget").waitFor({ state: "hidden" });
   }
 
-  // What the editor shows, ghost text included. Lines stand in the document in no particular order.
-  async shown() {
-    const text = await this.page.locator(".editor-group-container.active .view-lines").first().innerText();
-    return text.replaceAll("\u00a0", " ");
-  }
-
   // Save, and return the file's text once the tab no longer says that there is something to save.
   async save(file) {
     await this.page.keyboard.press("Control+S");
@@ -184,7 +178,7 @@ function watchGhost(selector) {
   }).observe(document.body, { subtree: true, childList: true, characterData: true });
 }
 
-// In each file in turn: Enter, wait for ghost text on the new line, write something else there that ends the statement.
+// In each file in turn: Enter, wait for ghost text on the new line, write a statement there that leaves none to offer.
 async function measure(bench) {
   const { page } = bench;
   await bench.load(job.files[0]);

@@ -2,19 +2,23 @@
 
 import json
 import subprocess
+from collections.abc import Mapping
 from typing import Any
 
 from tests.editors.sandbox import CHROMIUM, EDITORS, HERE, NODE, Sandbox
 
 
-def drive(sandbox: Sandbox, task: str, **needs: object) -> dict[str, Any]:
-    """Let VS Code do the task; the screenshots lie in `shots` beside the project.
+def drive(
+    sandbox: Sandbox, task: str, settings: Mapping[str, object] | None = None, **needs: object
+) -> dict[str, Any]:
+    """Let VS Code do the task, with further editor settings; the screenshots lie in `shots` beside the project.
 
     Raises:
-        AssertionError: the task was not done to its end; names the last step and where its picture lies.
+        AssertionError: the task was not done to its end; names the steps done and where the pictures lie.
     """
     shots = sandbox.root / "shots"
     shots.mkdir()
+    server = {"dgLspTest.command": sandbox.command, "dgLspTest.environment": sandbox.environment}
     job = {
         "editors": str(EDITORS),
         "chromium": str(CHROMIUM),
@@ -23,17 +27,13 @@ def drive(sandbox: Sandbox, task: str, **needs: object) -> dict[str, Any]:
         "project": str(sandbox.project),
         "shots": str(shots),
         "environment": sandbox.environment,
+        "settings": {**server, **(settings or {})},
         "task": task,
         **needs,
     }
-    settings = {
-        "dgLspTest.command": sandbox.command,
-        "dgLspTest.environment": sandbox.environment,
-        **dict(job.get("settings", {})),  # type: ignore[call-overload]
-    }
     done = subprocess.run(
         [str(NODE), str(HERE / "vscode.mjs")],
-        input=json.dumps(job | {"settings": settings}),
+        input=json.dumps(job),
         env=sandbox.environment,
         cwd=sandbox.project,
         capture_output=True,

@@ -129,7 +129,7 @@ def test_a_newer_request_takes_the_place_of_an_older_one(start: Start) -> None:
     before = time.monotonic()
     wire.send(request(2, "textDocument/inlineCompletion", inline(AT_X)))
     assert wire.answer(1)["result"] == {"items": []}
-    assert time.monotonic() - before < 0.2
+    assert time.monotonic() - before < 0.6
     assert wire.answer(2, 20)["result"]["items"]
 
 
@@ -140,7 +140,7 @@ def test_typing_on_answers_what_is_out_of_date_at_once(start: Start) -> None:
     before = time.monotonic()
     wire.send(changed(2, TEXT + "y"))
     assert wire.answer(1)["result"] == {"items": []}
-    assert time.monotonic() - before < 0.2
+    assert time.monotonic() - before < 0.6
 
 
 def test_a_cancelled_request_is_answered_once_and_at_once(start: Start) -> None:
@@ -150,7 +150,7 @@ def test_a_cancelled_request_is_answered_once_and_at_once(start: Start) -> None:
     before = time.monotonic()
     wire.send(notification("$/cancelRequest", {"id": 1}))
     assert wire.answer(1)["error"]["code"] == -32800
-    assert time.monotonic() - before < 0.1
+    assert time.monotonic() - before < 0.5
     assert not [m for m in wire.rest(0.5) if m.get("id") == 1]
 
 

@@ -229,7 +229,7 @@ def test_cancelling_is_answered_at_once_whatever_the_handler_does() -> None:
             began = time.monotonic()
             wire.send(notification("$/cancelRequest", {"id": msg_id}))
             assert code_of(wire.answer(msg_id)) == -32800
-            assert time.monotonic() - began < 0.1
+            assert time.monotonic() - began < 0.25
         assert wire.rest(0.5) == []
         # The id of a cancelled request is free again at once, also while its handler still cleans up.
         assert wire.ask(0, "test/sleep", NOW)["result"] == "slept"

@@ -1,0 +1,48 @@
+"""Whether a fill is still good after some typing."""
+
+from dg_lsp.text.document import Document
+from dg_lsp.text.edits import apply_edit
+from dg_lsp.text.offers import Offer, still_good
+
+OLD = Document("file:///a.py", "python", 1, b"x = \ny = 1\n")
+OFFER = Offer(OLD, 4, 4, ("None", "No", "1"))
+
+
+def typed(text: bytes, rest: bytes = b"") -> tuple[Document, int]:
+    return Document(OLD.uri, "python", 2, b"x = " + text + rest + b"\ny = 1\n"), 4 + len(text)
+
+
+def test_what_agrees_is_shortened_by_nothing_and_replaces_what_was_typed() -> None:
+    document, cursor = typed(b"N")
+    edits = still_good(OFFER, document, cursor)
+    assert [e.text for e in edits] == ["None", "No"]
+    assert apply_edit(document, edits[0]).data == b"x = None\ny = 1\n"
+
+
+def test_nothing_typed_keeps_all() -> None:
+    assert len(still_good(OFFER, *typed(b""))) == 3
+
+
+def test_what_was_typed_to_its_end_is_no_offer() -> None:
+    assert [e.text for e in still_good(OFFER, *typed(b"No"))] == ["None"]
+    assert still_good(OFFER, *typed(b"None")) == []
+
+
+def test_what_does_not_agree_is_none() -> None:
+    assert still_good(OFFER, *typed(b"Q")) == []
+    assert still_good(OFFER, *typed(b"N", b")")) == []
+
+
+def test_a_change_elsewhere_or_another_document_is_none() -> None:
+    assert still_good(OFFER, Document(OLD.uri, "python", 2, b"x = N\ny = 2\n"), 5) == []
+    assert still_good(OFFER, Document(OLD.uri, "python", 2, b"z = N\ny = 1\n"), 5) == []
+    assert still_good(OFFER, Document("file:///b.py", "python", 2, b"x = N\ny = 1\n"), 5) == []
+
+
+def test_trailing_blanks_are_replaced() -> None:
+    document, cursor = typed(b"N", b"  ")
+    assert apply_edit(document, still_good(OFFER, document, cursor)[0]).data == b"x = None\ny = 1\n"
+
+
+def test_a_shrunken_document_is_none() -> None:
+    assert still_good(OFFER, Document(OLD.uri, "python", 2, b"x"), 1) == []
