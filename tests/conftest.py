@@ -2,10 +2,12 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -29,4 +31,10 @@ def runtime(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         capture_output=True,
         timeout=60,
     )
+    # One that was being started in the test's last moment listened too late to hear of it.
+    mark = f"DG_LSP_RUNTIME_DIR={path}".encode()
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if mark in (process / "environ").read_bytes().split(b"\0") and int(process.name) != os.getpid():
+                os.kill(int(process.name), signal.SIGKILL)
     shutil.rmtree(path, ignore_errors=True)

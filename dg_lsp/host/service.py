@@ -122,8 +122,10 @@ class Service:
             while not self._ready.is_set():
                 state, done, _ = self._doing
                 yield wire.line("state", {"state": state, "done": done})
+                # Not wait_for: before Python 3.12 it may swallow the cancel of a client that leaves just now.
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._ready.wait(), 0.2)
+                    async with asyncio.timeout(0.2):
+                        await self._ready.wait()
             if self._engine is None:
                 yield wire.line("error", {"message": self._doing[2], "failed": True})
                 return
@@ -202,7 +204,8 @@ class _Post:
         if not self._fresh and not self._name:
             self._bell.clear()
             try:
-                await asyncio.wait_for(self._bell.wait(), wire.BEAT)
+                async with asyncio.timeout(wire.BEAT):
+                    await self._bell.wait()
             except TimeoutError:
                 return "beat"
         if self._fresh:
