@@ -123,7 +123,8 @@ async def _watch(service: Service, settings: Settings, listening: tuple[Path, in
         if status.state == "failed" and time.monotonic() - service.touched > _LINGER:
             return
         patience = settings.idle_minutes or (60 if status.device.startswith("cuda") else 15)
-        idle = status.state == "ready" and not service.live
+        # A request that has not moved for as long is as good as none: nothing must keep an engine for ever.
+        idle = status.state in ("ready", "busy")
         if idle and time.monotonic() - service.touched > patience * 60:
             _log.info("idle for %g minutes; exiting", patience)
             return

@@ -148,6 +148,7 @@ class Service:
         try:
             async with aclosing(engine.infill(request)) as events:
                 async for event in events:
+                    self.touched = time.monotonic()
                     if isinstance(event, Draft):
                         post.put(event)
                     else:

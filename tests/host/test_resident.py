@@ -246,3 +246,14 @@ def test_the_log_holds_no_source_text(runtime: Path) -> None:
     with_engine(QUICK, work)
     log = place_of(QUICK).log.read_text()
     assert "fill 1" in log and "secret" not in log
+
+
+def test_a_request_that_never_moves_does_not_keep_the_engine_for_ever(runtime: Path) -> None:
+    settings = Settings(checkpoint="scripted:1:60000", idle_minutes=0.02)
+
+    async def work(engine: ResidentEngine) -> None:
+        with pytest.raises(EngineDied):
+            await fill_of(engine)
+
+    with_engine(settings, work)
+    assert processes(runtime) == []
