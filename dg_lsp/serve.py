@@ -1,6 +1,7 @@
 """`dg-lsp --stdio`: the language server on stdin and stdout. A subcommand; joins the server to its engine."""
 
 import argparse
+import gc
 import logging
 import sys
 
@@ -30,4 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     if sys.stdin.isatty():
         log.warning("a language server waits for its editor here; end it with Ctrl+D, or see dg-lsp --help")
-    return make_server(settings, ResidentEngine).start()
+    server = make_server(settings, ResidentEngine)
+    # What is there now stays; a collector that looks through all of it would hold up a reply.
+    gc.freeze()
+    return server.start()

@@ -40,8 +40,10 @@ async def ghost_text(
     # 1.
     if (selected := params.context.selected_completion_info) is not None:
         return await _behind_selected(ls, document, selected, automatic=automatic)
-    # 2. Who asks for several gets several.
+    # 2. Who asks for several gets several; behind a fill that was just accepted nobody wants more unasked.
     edits = ls.session.recent(document, cursor)
+    if automatic and not edits and ls.session.taken(document, cursor):
+        raise NoGap("the fill that ends here was just accepted")
     if not edits or (len(edits) < 2 and not automatic):
         # 3.
         if automatic:

@@ -20,7 +20,7 @@ from dg_lsp.text.document import Document
 from dg_lsp.text.edits import Edit
 from dg_lsp.text.gaps import Gap
 from dg_lsp.text.messages import Draft, Status
-from dg_lsp.text.offers import Offer, still_good
+from dg_lsp.text.offers import Offer, still_good, used_up
 
 Result = TypeVar("Result")
 Open = Callable[[Settings, Callable[[Status], None]], Engine]
@@ -102,6 +102,10 @@ class Session:
             if edits := still_good(offer, document, cursor):
                 return edits
         return []
+
+    def taken(self, document: Document, cursor: int) -> bool:
+        """Whether a recent fill ends at `cursor`: it was accepted, or typed out."""
+        return any(used_up(offer, document, cursor) for offer in self._offers)
 
     async def fill(
         self, document: Document, gap: Gap, settings: Settings, show: Callable[[Draft], None]

@@ -20,22 +20,31 @@ class Offer:
 
 
 def still_good(offer: Offer, document: Document, cursor: int) -> list[Edit]:
-    """The edits of `document` that the offer comes to when what was typed since agrees with it; else none.
+    """The edits of `document` that the offer comes to when what was typed since agrees with it; else none."""
+    typed = _typed(offer, document, cursor)
+    if typed is None:
+        return []
+    end = _end(offer, document)
+    found = [text for text in offer.texts if text.encode("utf-8").startswith(typed)]
+    return [Edit(offer.start, end, text) for text in found if len(text.encode("utf-8")) > len(typed)]
 
-    Nothing but the gap may differ from the offer's document. What stands in it up to the cursor must be the
-    beginning of the fill, and only blanks may follow up to its end.
-    """
-    old, new = offer.document, document
-    end = len(new.data) - (len(old.data) - offer.end)
+
+def used_up(offer: Offer, document: Document, cursor: int) -> bool:
+    """Whether one of the fills has been taken, or typed, to its end, and nothing else changed."""
+    typed = _typed(offer, document, cursor)
+    return typed is not None and typed in (text.encode("utf-8") for text in offer.texts)
+
+
+def _typed(offer: Offer, document: Document, cursor: int) -> bytes | None:
+    """What stands in the gap up to the cursor; None unless all else is as it was, but for blanks behind the cursor."""
+    old, new, end = offer.document, document, _end(offer, document)
     if old.uri != new.uri or not offer.start <= cursor <= end:
-        return []
+        return None
     if old.data[: offer.start] != new.data[: offer.start] or old.data[offer.end :] != new.data[end:]:
-        return []
-    typed, rest = new.data[offer.start : cursor], new.data[cursor:end]
-    if rest.strip(b" \t\f"):
-        return []
-    return [
-        Edit(offer.start, end, text)
-        for text in offer.texts
-        if text.encode("utf-8").startswith(typed) and len(text.encode("utf-8")) > len(typed)
-    ]
+        return None
+    return None if new.data[cursor:end].strip(b" \t\f") else new.data[offer.start : cursor]
+
+
+def _end(offer: Offer, document: Document) -> int:
+    """Where the gap ends in `document`, which may be another version of the offer's."""
+    return len(document.data) - (len(offer.document.data) - offer.end)

@@ -170,7 +170,12 @@ def test_typing_what_was_offered_needs_no_engine(start: Start) -> None:
         assert item["insertText"] == "x = None"
         assert item["range"]["end"] == end
     assert wire.ask("s", "dg-lsp/status")["result"]["fills"] == 1
-    # What does not agree, or has been typed to its end, asks the engine.
+    # Behind a fill that was taken whole nobody wants more, unless they ask.
+    wire.send(changed(8, TEXT.replace("x = ", "x = None")))
+    taken = {"line": 4, "character": 8}
+    assert ghost(wire, "taken", taken) == []
+    assert wire.ask("s2", "dg-lsp/status")["result"]["fills"] == 1
+    # What does not agree asks the engine.
     wire.send(changed(9, TEXT.replace("x = ", "x = Q")))
     ghost(wire, "q", {"line": 4, "character": 5})
     assert wire.ask("s", "dg-lsp/status")["result"]["fills"] == 2

@@ -2,7 +2,7 @@
 
 from dg_lsp.text.document import Document
 from dg_lsp.text.edits import apply_edit
-from dg_lsp.text.offers import Offer, still_good
+from dg_lsp.text.offers import Offer, still_good, used_up
 
 OLD = Document("file:///a.py", "python", 1, b"x = \ny = 1\n")
 OFFER = Offer(OLD, 4, 4, ("None", "No", "1"))
@@ -26,6 +26,13 @@ def test_nothing_typed_keeps_all() -> None:
 def test_what_was_typed_to_its_end_is_no_offer() -> None:
     assert [e.text for e in still_good(OFFER, *typed(b"No"))] == ["None"]
     assert still_good(OFFER, *typed(b"None")) == []
+
+
+def test_a_fill_that_was_taken_whole_is_used_up() -> None:
+    assert used_up(OFFER, *typed(b"None")) and used_up(OFFER, *typed(b"No"))
+    assert not used_up(OFFER, *typed(b"N"))
+    assert not used_up(OFFER, *typed(b"None", b")"))
+    assert not used_up(OFFER, Document(OLD.uri, "python", 2, b"x = None\ny = 2\n"), 8)
 
 
 def test_what_does_not_agree_is_none() -> None:
