@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dg_lsp import baselines, holes, humaneval, options
+from dg_lsp import baselines, evaluation, holes, humaneval, options
 from dg_lsp.holes import Case
 from dg_lsp.host.base import Engine, settle
 from dg_lsp.host.local import LocalEngine
@@ -26,9 +26,9 @@ from dg_lsp.score import METHODS, Score, as_text, make_report
 from dg_lsp.settings import Settings
 from dg_lsp.text import edits, prompt, syntax
 from dg_lsp.text.functions import STUB
-from dg_lsp.text.messages import Fill, Kind
+from dg_lsp.text.messages import Fill
 
-KINDS: tuple[Kind, ...] = ("function_body", "rest_of_line")
+KINDS = tuple(holes.HOLES)
 _BASELINES = {"copy": baselines.copy_near, "ngram": baselines.count_tokens}
 
 
@@ -45,6 +45,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--methods", default=",".join(METHODS), help=f"with commas (default: all). {told}")
     parser.add_argument(
         "--files", nargs="+", metavar="FILE", help="make holes in these instead of the held-out files"
+    )
+    parser.add_argument(
+        "--holes", type=Path, metavar="FILE", help="fill the holes of this list instead of the shipped one"
+    )
+    parser.add_argument(
+        "--write-holes", type=Path, metavar="FILE", help="only write the list of the holes, for --holes"
     )
     parser.add_argument("--json", metavar="FILE", help="also write everything, each case included, to FILE")
     parser.add_argument(
@@ -77,6 +83,9 @@ def run(arguments: argparse.Namespace) -> int:
     tests, cases, skipped = _cases(arguments, kinds, settings.seed)
     if not cases:
         raise UsageError("there is nothing to fill in these files; name others with --files")
+    if arguments.write_holes:
+        evaluation.write(arguments.write_holes, cases)
+        return 0
     scores = asyncio.run(_measure(cases, methods, settings))
     if arguments.execute:
         limits = humaneval.Limits(arguments.timeout, arguments.memory << 20)
@@ -93,7 +102,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _cases(
-    arguments: argparse.Namespace, kinds: Sequence[Kind], seed: int
+    arguments: argparse.Namespace, kinds: Sequence[str], seed: int
 ) -> tuple[dict[str, str], list[Case], list[str]]:
     """The tests by the name of their case, the cases, and which files were skipped and why."""
     if arguments.humaneval:
@@ -104,16 +113,16 @@ def _cases(
         tasks = humaneval.read_tasks(Path(arguments.humaneval))
         cases = []
         for kind in kinds:
-            like = [task.case for task in tasks if task.case.gap.kind == kind]
+            like = [task.case for task in tasks if task.case.kind == kind]
             cases += random.Random(seed).sample(like, min(arguments.cases, len(like)))
         return {task.case.name: task.check for task in tasks}, cases, []
     if arguments.execute:
         raise UsageError("--execute runs the tests of --humaneval FILE; give that, too")
-    located = holes.read_files(arguments.files) if arguments.files else holes.find_heldout()
-    cases = [
-        case for kind in kinds for case in holes.make_cases(located.documents, kind, arguments.cases, seed)
-    ]
-    return {}, cases, list(located.skipped)
+    if arguments.files:
+        located = holes.read_files(arguments.files)
+        made = (holes.make_cases(located.documents, kind, arguments.cases, seed) for kind in kinds)
+        return {}, [case for cases in made for case in cases], list(located.skipped)
+    return {}, *evaluation.read(arguments.holes or evaluation.shipped(), kinds, arguments.cases)
 
 
 async def _measure(cases: Sequence[Case], methods: Sequence[str], settings: Settings) -> list[Score]:
@@ -164,7 +173,7 @@ def _score(case: Case, method: str, edit: edits.Edit | None, fill: Fill) -> Scor
     offered = bool(text) and not STUB.fullmatch(text.encode())
     return Score(
         case=case.name,
-        kind=case.gap.kind,
+        kind=case.kind,
         method=method,
         truth=truth,
         text=text,

@@ -1,8 +1,9 @@
 """Holes in real files, with what stood in them: the cases of `dg-lsp bench`.
 
-Knows files and the text layer; knows no engine.
+Knows files and the text layer; knows no engine. `evaluation.py` keeps the list of holes that all numbers are for.
 """
 
+import ast
 import hashlib
 import importlib.util
 import io
@@ -15,19 +16,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 from dg_lsp.text.document import Document, DocumentError, read_document
 from dg_lsp.text.gaps import Gap, NoGap, find_gap, find_gaps
-from dg_lsp.text.messages import Kind
 
 _LONGEST = 10  # lines of a function body
+_SHORT, _LONG = 4, 60  # characters of an expression
+_SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Raise, ast.Assert, ast.Delete, ast.Expr)
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A gap in a document, and the `truth` that stood in it. `name` says where it is."""
+    """A hole of some `kind` in a document: the gap, and the `truth` that stood in it. `name` says where it is."""
 
     name: str
+    kind: str
     document: Document
     gap: Gap
     truth: str
@@ -88,14 +92,15 @@ def read_files(paths: Sequence[str]) -> Located:
     return Located(tuple(documents), tuple(skipped))
 
 
-def make_cases(documents: Sequence[Document], kind: Kind, count: int, seed: int) -> list[Case]:
-    """At most `count` holes of one kind, spread over the documents as evenly as they allow.
+def make_cases(documents: Sequence[Document], kind: str, count: int, seed: int) -> list[Case]:
+    """At most `count` holes of one of HOLES, spread over the documents as evenly as they allow.
 
     The same documents, kind, count and seed give the same holes.
     """
     chance = random.Random(f"{kind} {seed}")
-    make = _bodies if kind == "function_body" else _rests
-    sources = [make(document, chance) for document in chance.sample(list(documents), len(documents))]
+    sources = [
+        _cases(document, kind, chance) for document in chance.sample(list(documents), len(documents))
+    ]
     cases: list[Case] = []
     while sources and len(cases) < count:
         for source in list(sources):
@@ -107,28 +112,107 @@ def make_cases(documents: Sequence[Document], kind: Kind, count: int, seed: int)
     return cases
 
 
-def _bodies(document: Document, chance: random.Random) -> Iterator[Case]:
+def case_at(document: Document, kind: str, start: int, end: int) -> Case:
+    """The hole of `kind` at the bytes [start, end), whether or not one would be made there.
+
+    Raises:
+        NoGap: there is no gap for it.
+    """
+    truth = document.data[start:end].decode("utf-8")
+    name = f"{document.uri}:{document.position(start, 'utf-8')[0] + 1}"
+    if kind == "function_body":
+        found = [g for g in find_gaps(document, start, end) if (g.start, g.end) == (start, end)]
+        if not found:
+            raise NoGap(f"{name}: no function body begins and ends there")
+        return Case(name, kind, document, found[0], truth)
+    # Everything within a line is removed, and the gap is where a typing person's cursor is.
+    holed = replace(document, data=document.data[:start] + document.data[end:])
+    gap = find_gap(holed, start, "rest_of_line")
+    return Case(name, kind, holed, replace(gap, start=start, end=start), truth)
+
+
+def _cases(document: Document, kind: str, chance: random.Random) -> Iterator[Case]:
+    spans = HOLES[kind](document, chance)
+    for start, end in spans:
+        try:
+            yield case_at(document, kind, start, end)
+        except NoGap:
+            continue
+
+
+def _bodies(document: Document, chance: random.Random) -> Iterator[tuple[int, int]]:
     """Written function bodies of at most `_LONGEST` lines, in random order; docstrings are outside."""
     gaps = [g for g in find_gaps(document, 0, len(document.data)) if not g.stub]
     for gap in chance.sample(gaps, len(gaps)):
         truth = document.data[gap.start : gap.end].decode("utf-8")
         if truth.strip() and len(truth.splitlines()) <= _LONGEST:
-            yield Case(_name(document, gap.start), document, gap, truth)
+            yield gap.start, gap.end
 
 
-def _rests(document: Document, chance: random.Random) -> Iterator[Case]:
-    """Lines cut at a random token, what follows removed: the gap is where a typing person's cursor is."""
+def _rests(document: Document, chance: random.Random) -> Iterator[tuple[int, int]]:
+    """Lines cut at a random token, what follows removed."""
     by_line = _cuts(document.text)
     for line in chance.sample(sorted(by_line), len(by_line)):
         start = document.offset(line, chance.choice(by_line[line]), "utf-32")
-        end = document.offset(line, 1_000_000_000, "utf-32")
-        truth = document.data[start:end].decode("utf-8")
-        holed = replace(document, data=document.data[:start] + document.data[end:])
-        try:
-            gap = find_gap(holed, start, "rest_of_line")
-        except NoGap:
-            continue
-        yield Case(_name(document, start), holed, gap, truth)
+        yield start, document.offset(line, 1_000_000_000, "utf-32")
+
+
+def _statements(document: Document, chance: random.Random) -> Iterator[tuple[int, int]]:
+    """Simple statements of one line inside functions, whole but for their indentation; docstrings are none."""
+    nodes = [
+        child
+        for function in _nodes(document, ast.FunctionDef | ast.AsyncFunctionDef)
+        for child in ast.walk(function)
+        if isinstance(child, _SIMPLE)
+        and not (isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant))
+    ]
+    whole = [n for n in nodes if _blank_before(document, n)]
+    yield from _spans(document, chance, whole, 8, 200)
+
+
+def _expressions(document: Document, chance: random.Random) -> Iterator[tuple[int, int]]:
+    """Arguments, assigned and returned values, conditions and subscripts of one line, at most one a line."""
+    nodes: list[ast.expr] = []
+    for node in _nodes(document, ast.AST):
+        match node:
+            case ast.Call():
+                nodes += [*node.args, *(k.value for k in node.keywords)]
+            case ast.Assign() | ast.AugAssign() | ast.Return() | ast.AnnAssign():
+                nodes += [node.value] if node.value else []
+            case ast.If() | ast.While() | ast.Assert():
+                nodes.append(node.test)
+            case ast.Subscript():
+                nodes.append(node.slice)
+            case ast.For():
+                nodes.append(node.iter)
+            case _:
+                pass
+    yield from _spans(document, chance, nodes, _SHORT, _LONG)
+
+
+def _blank_before(document: Document, node: Any) -> bool:
+    begin = document.line_starts[node.lineno - 1]
+    return not document.data[begin : begin + node.col_offset].strip()
+
+
+def _nodes(document: Document, kind: Any) -> list[Any]:
+    try:
+        return [node for node in ast.walk(ast.parse(document.data)) if isinstance(node, kind)]
+    except (SyntaxError, ValueError, RecursionError):
+        return []
+
+
+def _spans(
+    document: Document, chance: random.Random, nodes: Sequence[Any], least: int, most: int
+) -> Iterator[tuple[int, int]]:
+    """The byte spans of `nodes` that are on one line and between `least` and `most` long, one a line, shuffled."""
+    spans: dict[int, list[tuple[int, int]]] = {}
+    for node in nodes:
+        if node.lineno == node.end_lineno and least <= node.end_col_offset - node.col_offset <= most:
+            begin = document.line_starts[node.lineno - 1]
+            spans.setdefault(node.lineno, []).append((begin + node.col_offset, begin + node.end_col_offset))
+    for line in chance.sample(sorted(spans), len(spans)):
+        yield chance.choice(sorted(set(spans[line])))
 
 
 def _cuts(text: str) -> dict[int, list[int]]:
@@ -157,5 +241,10 @@ def _cuts(text: str) -> dict[int, list[int]]:
     return {line: columns for line, columns in cuts.items() if line not in prose}
 
 
-def _name(document: Document, offset: int) -> str:
-    return f"{document.uri}:{document.position(offset, 'utf-8')[0] + 1}"
+# What kinds of holes there are, and who makes their spans.
+HOLES = {
+    "function_body": _bodies,
+    "rest_of_line": _rests,
+    "expression": _expressions,
+    "statement": _statements,
+}

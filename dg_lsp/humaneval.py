@@ -161,4 +161,4 @@ def _case(record: dict[str, str]) -> Case:
     indent = _indent(prompt)
     lead = indent if kind == "function_body" and prompt.endswith("\n") else ""
     gap = Gap(start, start, kind, indent, lead, name=record["entry_point"], scope=(0, len(data)))
-    return Case(record["task_id"], Document(record["task_id"], "python", 0, data), gap, truth)
+    return Case(record["task_id"], gap.kind, Document(record["task_id"], "python", 0, data), gap, truth)

@@ -7,12 +7,18 @@ import hashlib
 import json
 import re
 import sysconfig
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
+import numpy as np
+
 _OVERLAP = 0.15
+_WINDOW = 50  # lexical tokens
+_LEXEME = re.compile(r"\w+|[^\w\s]")
+_COMMENT_LINE = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,17 +32,19 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class HeldOut:
-    """What training never sees: path ends, names of packages, hashes and long lines."""
+    """What training never sees: path ends, names of packages, hashes, long lines, and hashes of windows, sorted."""
 
     modules: frozenset[str]
     packages: frozenset[str]
     hashes: frozenset[str]
     lines: frozenset[int]
+    windows: np.ndarray
 
 
 def read_held_out(roots: Sequence[Path]) -> HeldOut:
     """What `embedded/heldout.json` names; its files are read where they are installed, for their lines."""
     modules, packages, hashes, lines = set[str](), set[str](), set[str](), set[int]()
+    windows = [np.array([], dtype=np.uint64)]
     for kind, path, digest, texts in _entries(roots):
         if kind == "stdlib":
             modules.add(path)
@@ -44,7 +52,9 @@ def read_held_out(roots: Sequence[Path]) -> HeldOut:
             packages.add(path.split("/")[0])
         hashes.add(digest)
         lines = lines.union(*map(long_lines, texts))
-    return HeldOut(frozenset(modules), frozenset(packages), frozenset(hashes), frozenset(lines))
+        windows += map(windows_of, texts)
+    known = np.unique(np.concatenate(windows))
+    return HeldOut(frozenset(modules), frozenset(packages), frozenset(hashes), frozenset(lines), known)
 
 
 def held_out_files(roots: Sequence[Path]) -> list[File]:
@@ -53,14 +63,42 @@ def held_out_files(roots: Sequence[Path]) -> list[File]:
 
 
 def is_held_out(held_out: HeldOut, path: str, text: str, lines: set[int]) -> bool:
-    """Whether a file is held out, a copy of such a file, or part of a vendored copy of such a package."""
+    """Whether a file is held out, a copy of such a file, part of a vendored copy of such a package, or shares 50
+    lexical tokens in a row with one.
+    """
     folders = re.split(r"[/\\]", path.removesuffix(".py"))
     return (
         path in held_out.modules
         or not held_out.packages.isdisjoint(folders)
         or hashlib.sha256(text.encode()).hexdigest() in held_out.hashes
         or share(lines, held_out.lines) > _OVERLAP
+        or overlaps(windows_of(text), held_out.windows)
     )
+
+
+def windows_of(text: str) -> np.ndarray:
+    """A hash, uint64, of each 50 lexical tokens in a row; lines that are only a comment count for nothing.
+
+    Licence headers are such lines; what a person programs is not.
+    """
+    lexemes = _LEXEME.findall(_COMMENT_LINE.sub("", text))
+    # crc32 is the same in every process; the polynomial over 50 of them hardly ever meets another by chance.
+    codes = np.array([zlib.crc32(lexeme.encode()) for lexeme in lexemes], dtype=np.uint64)
+    count = len(codes) - _WINDOW + 1
+    if count <= 0:
+        return np.array([], dtype=np.uint64)
+    found = np.zeros(count, dtype=np.uint64)
+    for offset in range(_WINDOW):
+        found = found * np.uint64(0x9E3779B97F4A7C15) + codes[offset : offset + count]
+    return found
+
+
+def overlaps(windows: np.ndarray, known: np.ndarray) -> bool:
+    """Whether any of `windows` is among `known`, which is sorted."""
+    if not len(known):
+        return False
+    places = np.minimum(np.searchsorted(known, windows), len(known) - 1)
+    return bool((known[places] == windows).any())
 
 
 def long_lines(text: str) -> set[int]:

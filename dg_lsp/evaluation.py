@@ -1,0 +1,84 @@
+"""Lists of holes that stay the same from run to run: the shipped one, and those of one's own.
+
+A list names each file with its hash and each hole with its bytes, so that a number can be measured again, or is
+refused where the files differ. Knows files and holes; no engine.
+"""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from importlib import resources
+from pathlib import Path
+
+from dg_lsp.holes import HOLES, Case, case_at, make_cases, place_of
+from dg_lsp.options import UsageError
+from dg_lsp.text.document import Document, DocumentError, read_document
+
+SHIPPED = "engine/embedded/evaluation.json"
+
+
+def shipped() -> Path:
+    """The list that all published numbers of the embedded checkpoint are for; its files were never trained on."""
+    return Path(str(resources.files("dg_lsp") / SHIPPED))
+
+
+def choose(documents: Sequence[Document], count: int, seed: int) -> list[Case]:
+    """At most `count` holes of each kind in `documents`."""
+    return [case for kind in HOLES for case in make_cases(documents, kind, count, seed)]
+
+
+def write(path: Path, cases: Sequence[Case]) -> None:
+    """Write the list of `cases` to `path`, one line a file and a hole."""
+    whole = {case.document.uri: _whole(case) for case in cases}
+    names = sorted(whole)
+    files = [{"path": name, "sha256": hashlib.sha256(whole[name]).hexdigest()} for name in names]
+    spans = [(c.kind, names.index(c.document.uri), *_span(c)) for c in cases]
+    parts = [",\n".join(json.dumps(item) for item in part) for part in (files, spans)]
+    path.write_text(f'{{"files": [\n{parts[0]}\n],\n"holes": [\n{parts[1]}\n]}}\n', encoding="utf-8")
+
+
+def read(path: Path, kinds: Sequence[str], count: int) -> tuple[list[Case], list[str]]:
+    """The first `count` holes of each of `kinds` in files that are here unchanged; and why others are left out.
+
+    Raises:
+        UsageError: `path` is no such list.
+    """
+    try:
+        told = json.loads(path.read_text("utf-8"))
+        files = [(str(file["path"]), str(file["sha256"])) for file in told["files"]]
+        holes = [(str(kind), int(number), int(start), int(end)) for kind, number, start, end in told["holes"]]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UsageError(f"{path} is no list of holes ({type(error).__name__}); --write-holes makes one") from error
+    documents: dict[int, Document] = {}
+    skipped = []
+    for number, (name, digest) in enumerate(files):
+        try:
+            documents[number] = _read(name, digest)
+        except (DocumentError, ValueError) as error:
+            skipped.append(f"{name}: {error}")
+    found: list[Case] = []
+    for kind in kinds:
+        like = [hole for hole in holes if hole[0] == kind and hole[1] in documents]
+        found += [case_at(documents[number], kind, start, end) for _, number, start, end in like[:count]]
+    return found, skipped
+
+
+def _read(name: str, digest: str) -> Document:
+    path = place_of(name) if name.startswith(("stdlib:", "package:")) else Path(name)
+    if path is None or not path.is_file():
+        raise ValueError("not installed")
+    if hashlib.sha256(path.read_bytes()).hexdigest() != digest:
+        raise ValueError("another version")
+    return replace(read_document(path), uri=name)
+
+
+def _whole(case: Case) -> bytes:
+    """The bytes of the file that the hole was made in."""
+    start, end = _span(case)
+    data = case.document.data
+    return data if case.gap.end > case.gap.start else data[:start] + case.truth.encode("utf-8") + data[start:]
+
+
+def _span(case: Case) -> tuple[int, int]:
+    return case.gap.start, case.gap.start + len(case.truth.encode("utf-8"))
