@@ -49,7 +49,9 @@ def read(path: Path, kinds: Sequence[str], count: int) -> tuple[list[Case], list
         files = [(str(file["path"]), str(file["sha256"])) for file in told["files"]]
         holes = [(str(kind), int(number), int(start), int(end)) for kind, number, start, end in told["holes"]]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UsageError(f"{path} is no list of holes ({type(error).__name__}); --write-holes makes one") from error
+        raise UsageError(
+            f"{path} is no list of holes ({type(error).__name__}); --write-holes makes one"
+        ) from error
     documents: dict[int, Document] = {}
     skipped = []
     for number, (name, digest) in enumerate(files):
@@ -75,7 +77,7 @@ def _read(name: str, digest: str) -> Document:
 
 def _whole(case: Case) -> bytes:
     """The bytes of the file that the hole was made in."""
-    start, end = _span(case)
+    start, _ = _span(case)
     data = case.document.data
     return data if case.gap.end > case.gap.start else data[:start] + case.truth.encode("utf-8") + data[start:]
 

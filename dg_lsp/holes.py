@@ -98,9 +98,7 @@ def make_cases(documents: Sequence[Document], kind: str, count: int, seed: int) 
     The same documents, kind, count and seed give the same holes.
     """
     chance = random.Random(f"{kind} {seed}")
-    sources = [
-        _cases(document, kind, chance) for document in chance.sample(list(documents), len(documents))
-    ]
+    sources = [_cases(document, kind, chance) for document in chance.sample(list(documents), len(documents))]
     cases: list[Case] = []
     while sources and len(cases) < count:
         for source in list(sources):

@@ -154,13 +154,13 @@ def tokenise(files: Sequence[File], sources: Sequence[Source], tokenizer: Tokeni
     )
 
 
-def prepare(out: Path, roots: Sequence[Path]) -> None:
+def prepare(out: Path, roots: Sequence[Path], known: Tokenizer | None = None) -> None:
     """Write corpus.npz, heldout.npz (where held-out files are installed), sources.json and tokenizer.json to `out`.
 
-    The tokenizer comes last: where it is, all is.
+    Without a `known` tokenizer a new one is trained. It is written last: where it is, all is.
     """
     files, sources = gather(roots, read_held_out(roots))
-    tokenizer = train_tokenizer(file.text for file in files)
+    tokenizer = known or train_tokenizer(file.text for file in files)
     tokenise(files, sources, tokenizer).save(out / "corpus.npz")
     if kept := held_out_files(roots):
         size = sum(len(file.text) for file in kept)

@@ -4,28 +4,51 @@ What `DiffusionGemmaDecoderModel.forward` and `DiffusionGemmaForBlockDiffusion.f
 order, but with soft embeddings as an argument instead of logits. The loop and the training share it.
 """
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
 
-def decode(network: Any, cache: Any, embedded: Tensor, soft: Tensor, start: int) -> Tensor:
-    """Hidden states of canvases that stand at position `start`, behind the prefix in `cache`.
+@dataclass(frozen=True, slots=True)
+class View:
+    """Where slots stand and what they see.
+
+    positions: int64 [rows or 1, length]. masks: for each kind of layer, what each slot may see of the cache and of
+    the canvas, bool [rows, 1, length, cached + length]; None is all of both.
+    """
+
+    positions: Tensor
+    masks: Mapping[str, Tensor] | None = None
+
+    def first(self, rows: int) -> "View":
+        """The view of the first `rows` rows."""
+        masks = None if self.masks is None else {kind: mask[:rows] for kind, mask in self.masks.items()}
+        return View(self.positions[:rows], masks)
+
+
+def behind(start: int, length: int, device: torch.device) -> View:
+    """A canvas of `length` slots behind `start` tokens, of all of which it may see what the cache shows."""
+    return View(torch.arange(start, start + length, device=device)[None])
+
+
+def decode(network: Any, cache: Any, embedded: Tensor, soft: Tensor, view: View) -> Tensor:
+    """Hidden states of canvases behind the prefix in `cache`.
 
     embedded: the canvas's token embeddings [rows, length, hidden]. soft: the self-conditioning signal, the same
-    shape. A canvas sees all of itself and all that the cache shows, so there is no mask.
+    shape.
     """
     decoder, kinds = network.model.decoder, network.config.text_config.layer_types
     hidden = decoder.self_conditioning(embedded, soft)
-    positions = torch.arange(start, start + embedded.shape[1], device=embedded.device)[None]
-    turns = {kind: decoder.rotary_emb(hidden, positions, kind) for kind in sorted(set(kinds))}
+    turns = {kind: decoder.rotary_emb(hidden, view.positions, kind) for kind in sorted(set(kinds))}
     for layer, kind in zip(decoder.layers, kinds, strict=True):
         hidden = layer(
             hidden,
             position_embeddings=turns[kind],
-            attention_mask=None,
-            position_ids=positions,
+            attention_mask=None if view.masks is None else view.masks[kind],
+            position_ids=view.positions,
             past_key_values=cache,
         )
     return decoder.norm(hidden)

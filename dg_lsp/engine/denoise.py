@@ -12,7 +12,7 @@ from torch import Tensor
 from transformers.cache_utils import Cache
 
 from dg_lsp.engine.canvas import Canvas
-from dg_lsp.engine.decoder import capped_logits, decode
+from dg_lsp.engine.decoder import behind, capped_logits, decode
 from dg_lsp.engine.sampler import AnchoredSampler, entropies
 
 
@@ -110,7 +110,8 @@ def step_logits(network: Any, cache: Cache, canvas: Tensor, slots: Tensor, soft:
     """
     embedded = network.model.decoder.embed_tokens(canvas)
     signal = torch.zeros_like(embedded) if soft is None else soft
-    hidden = decode(network, cache, embedded, signal, cache.get_seq_length())
+    view = behind(cache.get_seq_length(), embedded.shape[1], embedded.device)
+    hidden = decode(network, cache, embedded, signal, view)
     return capped_logits(network, hidden.flatten(0, 1)[slots])
 
 

@@ -7,6 +7,7 @@ import hashlib
 import json
 import shutil
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,8 @@ from dg_lsp.engine.shape import BOS, CANVASES, EOS, PAD
 _LISTED = ("config.json", "generation_config.json", "model.safetensors", "tokenizer.json", "dg_lsp.json")
 
 
-def export(network: Any, tokenizer: Path, to: Path, note: str) -> None:
-    """Write `network` (bf16) and the file `tokenizer` to the directory `to`.
+def export(network: Any, tokenizer: Path, to: Path, about: Mapping[str, Any]) -> None:
+    """Write `network` (bf16) and the file `tokenizer` to the directory `to`; `about` goes to dg_lsp.json.
 
     1. Write all files beside it.  2. The manifest over them.  3. Move them, the manifest last: a reader that comes
     between finds hashes that do not match, and never weights cut short.
@@ -40,8 +41,7 @@ def export(network: Any, tokenizer: Path, to: Path, note: str) -> None:
             "bos": BOS,
             "eos": EOS,
             "max_prefix_tokens": 1024,
-            "version": 0,
-            "note": note,
+            **about,
         }
         (made / "dg_lsp.json").write_text(json.dumps(extra, indent=1) + "\n")
         # 2.

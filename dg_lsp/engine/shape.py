@@ -3,6 +3,7 @@
 Knows the config and how a fresh network is made from it; knows no data, no loss and no file.
 """
 
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -58,9 +59,22 @@ def embedded_config(vocabulary: int = 4096, hidden: int = 256, layers: int = 4) 
     return DiffusionGemmaConfig(text_config=text, vision_config=dict(VISION), canvas_length=CANVASES[-1])
 
 
-def fresh_network(config: DiffusionGemmaConfig, seed: int, dtype: torch.dtype = torch.bfloat16) -> Any:
+def fresh_network(
+    config: DiffusionGemmaConfig, seed: int, dtype: torch.dtype = torch.bfloat16, attention: str = "sdpa"
+) -> Any:
     """A network of `config` with random weights, made the same for the same seed."""
     torch.manual_seed(seed)
     return DiffusionGemmaForBlockDiffusion._from_config(
-        config, dtype=dtype, attn_implementation="sdpa", experts_implementation="grouped_mm"
+        config, dtype=dtype, attn_implementation=attention, experts_implementation="grouped_mm"
+    )
+
+
+def stored_network(path: Path) -> Any:
+    """The whole network of the checkpoint in `path`, in bf16 and for training: its vision tower stays."""
+    return DiffusionGemmaForBlockDiffusion.from_pretrained(
+        str(path),
+        dtype=torch.bfloat16,
+        local_files_only=True,
+        attn_implementation="eager",
+        experts_implementation="grouped_mm",
     )
