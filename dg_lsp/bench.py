@@ -86,7 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.write_holes:
         evaluation.write(arguments.write_holes, cases)
         return 0
-    scores = asyncio.run(_measure(cases, methods, settings))
+    scores = asyncio.run(measure(cases, methods, settings))
     if arguments.execute:
         limits = humaneval.Limits(arguments.timeout, arguments.memory << 20)
         scores = [
@@ -125,7 +125,7 @@ def _cases(
     return {}, *evaluation.read(arguments.holes or evaluation.shipped(), kinds, arguments.cases)
 
 
-async def _measure(cases: Sequence[Case], methods: Sequence[str], settings: Settings) -> list[Score]:
+async def measure(cases: Sequence[Case], methods: Sequence[str], settings: Settings) -> list[Score]:
     """Every case by every method. The model is asked once uncounted, as its first answer is the slowest."""
     scores = [_by_baseline(case, name) for name in methods if name in _BASELINES for case in cases]
     asked = [name for name in METHODS if name in methods and name not in _BASELINES]

@@ -29,7 +29,7 @@ _EXIT = "Exit codes: 0 filled, 1 nothing offered (the reason is told), 2 usage o
 # These bring their own options; their modules are imported only when they run.
 _OWN_OPTIONS = {
     "serve": ("dg_lsp.serve", "be a language server on stdin and stdout; the same as --stdio or no command"),
-    "train": ("dg_lsp.engine.train", "train a checkpoint by the recipe of the embedded one"),
+    "train": ("dg_lsp.training", "train a checkpoint, or adapt one to a repository"),
     "bench": ("dg_lsp.bench", "make holes in real files, fill them, and report how well and how fast"),
     "engine": ("dg_lsp.engines", "start, stop or show the engine process that all windows share"),
     "doctor": ("dg_lsp.doctor", "check this installation and say what mends it"),

@@ -68,9 +68,9 @@ class Source:
 class Corpus:
     """Tokens of all files one after another.
 
-    tokens: uint16 [T]. lines: int64 [L + 1], where each line begins, and T. first: int64 [L], number of the first
-    line of each line's file; last: that of the line after its file. prose: bool [L], line of a docstring or comment,
-    or blank. sources: (first line, line after, mass) of each source.
+    tokens: unsigned [T], as wide as the vocabulary asks. lines: int64 [L + 1], where each line begins, and T.
+    first: int64 [L], number of the first line of each line's file; last: that of the line after its file. prose:
+    bool [L], line of a docstring or comment, or blank. sources: (first line, line after, mass) of each source.
     """
 
     tokens: np.ndarray
@@ -112,7 +112,7 @@ def gather(roots: Sequence[Path], held_out: HeldOut) -> tuple[list[File], list[S
             lines = long_lines(text)
             if (
                 is_held_out(held_out, path, text, lines)
-                or not _is_code(text)
+                or not is_code(text)
                 or share(lines, seen) > _OVERLAP_SEEN
             ):
                 continue
@@ -129,12 +129,13 @@ def gather(roots: Sequence[Path], held_out: HeldOut) -> tuple[list[File], list[S
 def tokenise(files: Sequence[File], sources: Sequence[Source], tokenizer: Tokenizer) -> Corpus:
     """Tokenise `files`, which are sorted by source."""
     newline = tokenizer.encode("\n", add_special_tokens=False).ids[0]
+    kind = np.min_scalar_type(tokenizer.get_vocab_size() - 1)
     tokens, lines, first, last, prose, spans = [], [], [], [], [], []
     at = number = 0
     for source in sources:
         begin = number
         for file in (f for f in files if f.source == source.name):
-            ids = np.array(tokenizer.encode(file.text, add_special_tokens=False).ids, dtype=np.uint16)
+            ids = np.array(tokenizer.encode(file.text, add_special_tokens=False).ids, dtype=kind)
             ends = np.flatnonzero(ids == newline) + 1
             starts = np.concatenate([[0], ends[ends < len(ids)]])
             tokens.append(ids)
@@ -215,7 +216,7 @@ def _shuffled(paths: list[str]) -> list[str]:
     return sorted(paths, key=hash_line)
 
 
-def _is_code(text: str) -> bool:
+def is_code(text: str) -> bool:
     """Whether a person wrote it as a program: it parses, and is no table, no generated and no minified file."""
     if not 200 < len(text) < _LARGEST or _REFUSED.search(text[:3000]) or _GENERATED.search(text[:400]):
         return False

@@ -7,7 +7,7 @@ import hashlib
 import json
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,40 +18,64 @@ from transformers.models.diffusion_gemma.generation_diffusion_gemma import (
 
 from dg_lsp.engine.shape import BOS, CANVASES, EOS, PAD
 
-_LISTED = ("config.json", "generation_config.json", "model.safetensors", "tokenizer.json", "dg_lsp.json")
+_ABOUT, _MANIFEST = "dg_lsp.json", "manifest.json"
+_EMBEDDED = {
+    "prompt": "raw",
+    "canvas_lengths": list(CANVASES),
+    "bos": BOS,
+    "eos": EOS,
+    "max_prefix_tokens": 1024,
+}
 
 
 def export(network: Any, tokenizer: Path, to: Path, about: Mapping[str, Any]) -> None:
-    """Write `network` (bf16) and the file `tokenizer` to the directory `to`; `about` goes to dg_lsp.json.
+    """Write `network`, which has the embedded shape, and the file `tokenizer` to the directory `to`.
 
-    1. Write all files beside it.  2. The manifest over them.  3. Move them, the manifest last: a reader that comes
-    between finds hashes that do not match, and never weights cut short.
+    about: what dg_lsp.json says besides.
+    """
+    network.generation_config = _generation()
+
+    def add(made: Path) -> None:
+        _spell_as_before(made / "config.json")
+        shutil.copyfile(tokenizer, made / "tokenizer.json")
+        _write(made / _ABOUT, _EMBEDDED | dict(about))
+
+    _export(network, to, add)
+
+
+def export_like(network: Any, base: Path, to: Path, about: Mapping[str, Any]) -> None:
+    """Write the weights of `network` to the directory `to`, with all other files of the checkpoint in `base`."""
+
+    def add(made: Path) -> None:
+        for file in base.glob("*.json"):
+            if file.name not in (_MANIFEST, _ABOUT) and not file.name.endswith(".index.json"):
+                shutil.copyfile(file, made / file.name)
+        told = json.loads((base / _ABOUT).read_text("utf-8")) if (base / _ABOUT).exists() else {}
+        _write(made / _ABOUT, told | dict(about))
+
+    _export(network, to, add)
+
+
+def _export(network: Any, to: Path, add: Callable[[Path], None]) -> None:
+    """1. Write all files beside `to`.  2. The manifest over them.  3. Move them, the manifest last.
+
+    A reader that comes between finds hashes that do not match, and never weights cut short.
     """
     to.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=to.parent) as folder:
         # 1.
         made = Path(folder)
-        network.generation_config = _generation()
         network.save_pretrained(made)
-        _spell_as_before(made / "config.json")
-        shutil.copyfile(tokenizer, made / "tokenizer.json")
-        extra = {
-            "prompt": "raw",
-            "canvas_lengths": list(CANVASES),
-            "bos": BOS,
-            "eos": EOS,
-            "max_prefix_tokens": 1024,
-            **about,
-        }
-        (made / "dg_lsp.json").write_text(json.dumps(extra, indent=1) + "\n")
+        add(made)
         # 2.
         files = {}
-        for name in _LISTED:
-            data = (made / name).read_bytes()
-            files[name] = {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
-        (made / "manifest.json").write_text(json.dumps({"files": files}, indent=1) + "\n")
+        for file in sorted(made.iterdir()):
+            with file.open("rb") as stream:
+                digest = hashlib.file_digest(stream, "sha256").hexdigest()
+            files[file.name] = {"sha256": digest, "bytes": file.stat().st_size}
+        _write(made / _MANIFEST, {"files": files})
         # 3.
-        for name in (*_LISTED, "manifest.json"):
+        for name in (*files, _MANIFEST):
             (made / name).chmod(0o644)
             (made / name).replace(to / name)
 
@@ -79,4 +103,8 @@ def _spell_as_before(file: Path) -> None:
     text.pop("per_layer_config", None)
     text["global_head_dim"] = text["head_dim"]
     text["num_global_key_value_heads"] = text["num_key_value_heads"]
-    file.write_text(json.dumps(config, indent=1) + "\n")
+    _write(file, config)
+
+
+def _write(file: Path, value: Mapping[str, Any]) -> None:
+    file.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")

@@ -52,8 +52,9 @@ BUCKETS = (
 class Batch:
     """B documents with K canvases each.
 
-    tokens: int64 [B, P], bos first, pad behind the end of a short file. canvas: int64 [B, K, C], clean. free: bool [B, K, C], what noise may fall on.
-    starts: int64 [B, K]; canvas k sees tokens[:starts[k]] and stands right behind them.
+    tokens: int64 [B, P], bos first, pad behind the end of a short file. canvas: int64 [B, K, C], clean.
+    free: bool [B, K, C], what noise may fall on. starts: int64 [B, K]; canvas k sees tokens[:starts[k]] and stands
+    right behind them.
     """
 
     tokens: Tensor

@@ -19,7 +19,7 @@ class Optimiser:
 
     def __init__(self, named: Iterable[tuple[str, nn.Parameter]], rates: tuple[float, float]) -> None:
         """rates: peak learning rates of Muon and of AdamW."""
-        self._weights = [(name, w) for name, w in named if "vision" not in name]
+        self._weights = list(named)
         self._pairs = [pair for name, weight in self._weights for pair in _views(name, weight)]
         self._named = dict(self._weights)
         hidden = [m for name, m, _ in self._pairs if _is_hidden(name, m)]
@@ -91,4 +91,6 @@ def _views(name: str, weight: nn.Parameter) -> Iterator[tuple[str, nn.Parameter,
 
 
 def _is_hidden(name: str, master: Tensor) -> bool:
-    return master.ndim == 2 and "embed" not in name and "lm_head" not in name and "router" not in name
+    """Muon is for whole matrices of hidden layers; the factors of an adapter are none."""
+    others = ("embed", "lm_head", "router", "lora_")
+    return master.ndim == 2 and not any(part in name for part in others)

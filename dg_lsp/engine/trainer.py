@@ -19,8 +19,9 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from dg_lsp.engine.corpus import Corpus
-from dg_lsp.engine.export import export
+from dg_lsp.engine.export import export, export_like
 from dg_lsp.engine.layouts import BUCKETS, Batch, Bucket, Cutter, draw
+from dg_lsp.engine.lora import add_adapter, merge_adapter
 from dg_lsp.engine.objective import corrupt, losses
 from dg_lsp.engine.optimise import Optimiser
 from dg_lsp.engine.shape import BOS, EOS, embedded_config, fresh_network, stored_network
@@ -44,7 +45,8 @@ class Count:
 class Recipe:
     """What one run is told. It takes `steps` steps or, without them, `seconds` of stepping.
 
-    rates: of Muon and of AdamW, at their peak. width: of a fresh network.
+    rates: of Muon and of AdamW, at their peak. width: of a fresh network. rank: of a LoRA adapter, which alone is
+    trained then; 0 trains all weights.
     """
 
     steps: int | None = None
@@ -55,6 +57,7 @@ class Recipe:
     buckets: Sequence[Bucket] = BUCKETS
     rates: tuple[float, float] = RATES
     warm: int | None = None
+    rank: int = 0
 
 
 class Trainer:
@@ -62,7 +65,7 @@ class Trainer:
 
     def __init__(self, out: Path, recipe: Recipe, base: Path | None = None) -> None:
         """out: the folder with tokenizer and corpus. base: a checkpoint's folder to begin with; else a fresh one."""
-        self.out, self.recipe = out, recipe
+        self.out, self.recipe, self.base = out, recipe, base
         self.tokenizer = Tokenizer.from_file(str(out / "tokenizer.json"))
         self.count, self.version = Count(), 0
         if base is None:
@@ -70,12 +73,18 @@ class Trainer:
             network = fresh_network(config, recipe.seed, attention="eager")
         else:
             network = stored_network(base)
-            told = json.loads((base / "dg_lsp.json").read_text("utf-8"))
+            told = (
+                json.loads((base / "dg_lsp.json").read_text("utf-8"))
+                if (base / "dg_lsp.json").exists()
+                else {}
+            )
             self.count, self.version = Count(**told.get("trained", {})), int(told.get("version", 0)) + 1
+        if recipe.rank:
+            add_adapter(network, recipe.rank)
         self.warm = recipe.warm or (_WARM_STEPS if base is None else _REWARM_STEPS)
         self.place = Accelerator()
         self.network = network.to(self.place.device).train()
-        self.optimiser = Optimiser(self.network.named_parameters(), recipe.rates)
+        self.optimiser = Optimiser(_trained(self.network), recipe.rates)
         self.cutter = Cutter.of(Corpus.load(out / "corpus.npz"), self.tokenizer, BOS, EOS)
         self.chance = random.Random(recipe.seed)
         self.noise = torch.Generator().manual_seed(recipe.seed)
@@ -131,12 +140,17 @@ class Trainer:
         self.count, self.first, self.recent = Count(**at["count"]), Count(**at["first"]), at["recent"]
 
     def export(self, to: Path) -> None:
-        """Write what has been learned as a checkpoint that `load_checkpoint` reads."""
+        """Write what has been learned as a checkpoint that `load_checkpoint` reads; an adapter is merged for good."""
         shown = ", ".join(f"{name} {value:.3f}" for name, value in self.recent.items())
         count = self.count
         note = f"step {count.step}, {count.tokens / 1e6:.1f} M tokens, {count.seconds / 60:.0f} min; {shown}"
         about = {"version": self.version, "note": note, "trained": asdict(count)}
-        export(self.network, self.out / "tokenizer.json", to, about)
+        if self.recipe.rank:
+            merge_adapter(self.network)
+        if self.base is None:
+            export(self.network, self.out / "tokenizer.json", to, about)
+        else:
+            export_like(self.network, self.base, to, about)
 
 
 def train(trainer: Trainer, told: Sequence[int]) -> None:
@@ -167,7 +181,8 @@ def train(trainer: Trainer, told: Sequence[int]) -> None:
         now = time.monotonic()
         if now - measured > _MEASURE_SECONDS:
             _append(log, {"step": count.step, "heldout": measure(trainer)})
-            trainer.export(trainer.out / "snapshots" / f"{count.step:06}")
+            if not trainer.recipe.rank:
+                trainer.export(trainer.out / "snapshots" / f"{count.step:06}")
             measured = time.monotonic()
         if now - saved > _SAVE_SECONDS:
             trainer.save()
@@ -200,6 +215,11 @@ def _loss(network: Any, *parts: Tensor) -> tuple[Tensor, ...]:
     *clean, noisy = parts
     diffusion, ahead = losses(network, Batch(*clean), noisy)
     return diffusion + ahead, diffusion.detach(), ahead.detach()
+
+
+def _trained(network: Any) -> list[tuple[str, Any]]:
+    """The weights that are trained; the vision tower has no part in it."""
+    return [(n, w) for n, w in network.named_parameters() if w.requires_grad and "vision" not in n]
 
 
 def _append(log: Path, line: dict[str, Any]) -> None:

@@ -13,15 +13,16 @@ import numpy as np
 import pytest
 import torch
 
+from dg_lsp import training as train
 from dg_lsp.engine import corpus as corpora
-from dg_lsp.engine import train, trainer
+from dg_lsp.engine import trainer
 from dg_lsp.engine.checkpoint import load_checkpoint
 from dg_lsp.engine.heldout import File, HeldOut, is_held_out, long_lines, read_held_out, windows_of
 from dg_lsp.engine.layouts import Batch, Bucket, Cutter, draw
 from dg_lsp.engine.objective import corrupt, losses, view_of
-from dg_lsp.engine.trainer import Recipe, Trainer
 from dg_lsp.engine.shape import BOS, EOS, PAD, embedded_config, fresh_network
 from dg_lsp.engine.tokenizer import train_tokenizer
+from dg_lsp.engine.trainer import Recipe, Trainer
 
 BUCKET, SMALL = Bucket(2, 128, 4, 64, 1.0), Bucket(2, 64, 2, 64, 1.0)
 
@@ -165,7 +166,7 @@ def test_fifty_tokens_in_a_row_are_too_many_and_a_licence_is_none(installed: Pat
 
 def test_every_file_of_the_shipped_list_is_held_out() -> None:
     known = read_held_out([])
-    listed = json.loads((Path(train.__file__).parent / "embedded" / "heldout.json").read_text())["files"]
+    listed = json.loads((Path(trainer.__file__).parent / "embedded" / "heldout.json").read_text())["files"]
     assert len(listed) > 100
     for entry in listed:
         assert is_held_out(known, entry["path"].partition(":")[2], "", set())

@@ -1,6 +1,7 @@
-"""The recipe of the embedded checkpoint: gather, tokenise, train, export; one dial, the minutes.
+"""`dg-lsp train`: the recipe of the embedded checkpoint, and its adaptation to a repository; one dial, the minutes.
 
-`dg-lsp train --minutes 90 --out DIR` makes a checkpoint like the embedded one from the Python installed here.
+`dg-lsp train --minutes 90 --out DIR` makes a checkpoint like the embedded one from the Python installed here: gather,
+tokenise, train, export. `--from CHECKPOINT --repo PATH` goes on from a checkpoint with the files of one repository.
 """
 
 import argparse
@@ -14,22 +15,31 @@ from pathlib import Path
 import torch
 from tokenizers import Tokenizer
 
+from dg_lsp import adapt
 from dg_lsp.engine import corpus as corpora
-from dg_lsp.engine.checkpoint import find_directory
+from dg_lsp.engine.checkpoint import CheckpointError, find_directory
 from dg_lsp.engine.trainer import Recipe, Trainer, train
+from dg_lsp.options import UsageError
+from dg_lsp.score import as_text, make_report
+from dg_lsp.settings import Settings
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `dg-lsp train`."""
     parser.description = (
         "Train a small checkpoint from scratch on the Python code installed here: gather the corpus, train the "
-        "tokenizer, train the network, export. SIGTERM ends it early and cleanly, with an export."
+        "tokenizer, train the network, export. With --from and --repo: adapt a checkpoint to a repository of yours, "
+        "and show how well it fills held-out files of it before and after. SIGTERM ends it early and cleanly, with "
+        "an export. Nothing leaves this machine."
     )
     parser.add_argument(
         "--out", type=Path, required=True, metavar="DIR", help="corpus, state, log and export go here"
     )
     parser.add_argument(
-        "--minutes", type=float, default=90.0, help="training time; the rate decays over its last quarter"
+        "--minutes",
+        type=float,
+        default=90.0,
+        help="training time; the rate decays over its last quarter (default: 90)",
     )
     parser.add_argument(
         "--steps", type=int, help="stop after so many steps; they then set the decay, not the minutes"
@@ -46,6 +56,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         dest="base",
         metavar="CHECKPOINT",
         help="begin with the weights and the tokenizer of this checkpoint, and warm up slowly; default: from scratch",
+    )
+    parser.add_argument(
+        "--repo",
+        type=Path,
+        metavar="PATH",
+        help="with --from: learn from the Python files below this folder, a fifth of them held out",
+    )
+    parser.add_argument(
+        "--cases", type=int, default=100, help="with --repo: holes of each kind to measure on (default: 100)"
+    )
+    parser.add_argument(
+        "--lora",
+        type=int,
+        metavar="RANK",
+        help="train a LoRA adapter of this rank instead of all weights; default: of rank 16 where there are more than "
+        "200 million weights; needs the extra dg-lsp[lora]",
     )
     parser.add_argument("--resume", action="store_true", help="go on from the state in --out")
     parser.add_argument("--seed", type=int, default=0, help="of weights, data and noise")
@@ -68,12 +94,18 @@ def run(arguments: argparse.Namespace) -> int:
     """Train as `arguments` say; 0 when an export was written.
 
     Raises:
+        UsageError: the options do not go together, or the repository holds too few files.
         CheckpointError: the checkpoint to begin with is not there.
     """
     out: Path = arguments.out
     out.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(arguments.threads)
-    base = find_directory(arguments.base) if arguments.base else None
+    try:
+        base = find_directory(arguments.base) if arguments.base else None
+    except CheckpointError as error:
+        raise UsageError(str(error)) from error
+    if arguments.repo:
+        return _adapt(arguments, base)
     if not (out / "tokenizer.json").exists():
         print("gathering the corpus", flush=True)
         known = Tokenizer.from_file(str(base / "tokenizer.json")) if base else None
@@ -85,16 +117,42 @@ def run(arguments: argparse.Namespace) -> int:
         width=arguments.hidden,
         compiled=arguments.compile,
     )
-    trainer = Trainer(out, recipe, base)
+    _step(Trainer(out, recipe, base), arguments)
+    return 0
+
+
+def _adapt(arguments: argparse.Namespace, base: Path | None) -> int:
+    """1. The repository's files, a fifth held out.  2. Fill holes in those.  3. Train.  4. Fill them again."""
+    if base is None:
+        raise UsageError("--repo adapts a checkpoint; say which with --from, such as --from embedded")
+    # 1.
+    held = adapt.prepare(arguments.repo, base, arguments.out)
+    cases = adapt.cases_of(held, arguments.cases)
+    if not cases:
+        raise UsageError("the held-out files hold nothing to measure on; name a larger --repo")
+    # 2.
+    found = adapt.scores(str(base), cases, "before")
+    # 3.
+    _step(Trainer(arguments.out, adapt.recipe_of(arguments, base), base), arguments)
+    # 4.
+    to = str(arguments.export or arguments.out / "export")
+    found += adapt.scores(to, cases, "after")
+    print(as_text(make_report(found, Settings(checkpoint=to)) | {"files_skipped": []}))
+    print(f"The adapted checkpoint: {to}. Use it with --checkpoint {to}.")
+    return 0
+
+
+def _step(trainer: Trainer, arguments: argparse.Namespace) -> None:
+    """Train and export; with --export only write what the state holds."""
     if arguments.resume or arguments.export:
         trainer.restore()
     if not arguments.export:
-        (out / "pid").write_text(str(os.getpid()))
+        pid = trainer.out / "pid"
+        pid.write_text(str(os.getpid()))
         with _until_told() as told:
             train(trainer, told)
-        (out / "pid").unlink()
-    trainer.export(arguments.export or out / "export")
-    return 0
+        pid.unlink()
+    trainer.export(arguments.export or trainer.out / "export")
 
 
 @contextmanager

@@ -1,0 +1,54 @@
+"""LoRA for a checkpoint too large to be trained whole: one adapter, which encoder and decoder passes share.
+
+peft makes the adapters, and would make two of them, as the encoder's layers are other modules than the decoder's with
+the same weights; then no single set of merged weights would do what the two did. Experts and routers stay as they are.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from torch import nn
+
+_PARTS = r"(self_attn\.[qkvo]_proj|mlp\.(gate|up|down)_proj)"
+_LAYERS = r"model\.decoder\.layers\.\d+\."
+
+
+def add_adapter(network: Any, rank: int) -> None:
+    """Freeze `network` and add a low-rank adapter (Hu et al. 2021) to its attention and dense parts, in place.
+
+    Raises:
+        ModuleNotFoundError: peft is not installed.
+    """
+    from peft import LoraConfig, inject_adapter_in_model  # noqa: PLC0415  (an extra, and slow to import)
+
+    network.requires_grad_(requires_grad=False)
+    wanted = LoraConfig(r=rank, lora_alpha=2 * rank, lora_dropout=0.0, target_modules=_LAYERS + _PARTS)
+    inject_adapter_in_model(wanted, network)
+    for name, weight in network.named_parameters():
+        weight.requires_grad_("lora_" in name)
+    for name, part in list(_adapters(network)):
+        _put(network, _in_encoder(name), part)
+
+
+def merge_adapter(network: Any) -> None:
+    """Add what the adapter has learned to the weights and take it out again, in place."""
+    for name, part in list(_adapters(network)):
+        part.merge()
+        for place in (name, _in_encoder(name)):
+            _put(network, place, part.get_base_layer())
+
+
+def _adapters(network: Any) -> Iterator[tuple[str, Any]]:
+    """The adapted modules of the decoder, by name."""
+    for name, module in network.model.decoder.named_modules(prefix="model.decoder"):
+        if hasattr(module, "lora_A") and hasattr(module, "base_layer"):
+            yield name, module
+
+
+def _in_encoder(name: str) -> str:
+    return name.replace("model.decoder.", "model.encoder.language_model.", 1)
+
+
+def _put(network: Any, name: str, module: nn.Module) -> None:
+    owner, _, last = name.rpartition(".")
+    setattr(network.get_submodule(owner), last, module)
