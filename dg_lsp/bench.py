@@ -52,6 +52,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--write-holes", type=Path, metavar="FILE", help="only write the list of the holes, for --holes"
     )
+    parser.add_argument(
+        "--bits",
+        action="store_true",
+        help="print bits a byte of the holes' true contents instead of filling them",
+    )
     parser.add_argument("--json", metavar="FILE", help="also write everything, each case included, to FILE")
     parser.add_argument(
         "--humaneval", metavar="FILE", help="fill the tasks of a HumanEval-Infilling .jsonl or .jsonl.gz"
@@ -86,6 +91,10 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.write_holes:
         evaluation.write(arguments.write_holes, cases)
         return 0
+    if arguments.bits:
+        from dg_lsp import bits  # noqa: PLC0415  (the other methods may do without torch)
+
+        return bits.run(arguments, cases, settings)
     scores = asyncio.run(measure(cases, methods, settings))
     if arguments.execute:
         limits = humaneval.Limits(arguments.timeout, arguments.memory << 20)
@@ -170,7 +179,9 @@ async def _by_engine(engine: Engine, case: Case, settings: Settings, method: str
 
 def _score(case: Case, method: str, edit: edits.Edit | None, fill: Fill) -> Score:
     text, truth = edit.text.strip() if edit else "", case.truth.strip()
-    offered = bool(text) and not STUB.fullmatch(text.encode())
+    # One statement may well be `raise NotImplementedError`; a body that is nothing else is not written.
+    stub = case.kind == "function_body" and STUB.fullmatch(text.encode()) is not None
+    offered = bool(text) and not stub
     return Score(
         case=case.name,
         kind=case.kind,

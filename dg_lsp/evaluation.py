@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 from dg_lsp.holes import HOLES, Case, case_at, make_cases, place_of
 from dg_lsp.options import UsageError
@@ -30,10 +31,10 @@ def choose(documents: Sequence[Document], count: int, seed: int) -> list[Case]:
 
 def write(path: Path, cases: Sequence[Case]) -> None:
     """Write the list of `cases` to `path`, one line a file and a hole."""
-    whole = {case.document.uri: _whole(case) for case in cases}
+    whole = {_name(case.document): _whole(case) for case in cases}
     names = sorted(whole)
     files = [{"path": name, "sha256": hashlib.sha256(whole[name]).hexdigest()} for name in names]
-    spans = [(c.kind, names.index(c.document.uri), *_span(c)) for c in cases]
+    spans = [(c.kind, names.index(_name(c.document)), *_span(c)) for c in cases]
     parts = [",\n".join(json.dumps(item) for item in part) for part in (files, spans)]
     path.write_text(f'{{"files": [\n{parts[0]}\n],\n"holes": [\n{parts[1]}\n]}}\n', encoding="utf-8")
 
@@ -67,12 +68,19 @@ def read(path: Path, kinds: Sequence[str], count: int) -> tuple[list[Case], list
 
 
 def _read(name: str, digest: str) -> Document:
-    path = place_of(name) if name.startswith(("stdlib:", "package:")) else Path(name)
+    installed = name.startswith(("stdlib:", "package:"))
+    path = place_of(name) if installed else Path(name)
     if path is None or not path.is_file():
         raise ValueError("not installed")
     if hashlib.sha256(path.read_bytes()).hexdigest() != digest:
         raise ValueError("another version")
-    return replace(read_document(path), uri=name)
+    document = read_document(path)
+    return replace(document, uri=name) if installed else document
+
+
+def _name(document: Document) -> str:
+    """What finds the document's file again: a path, or a place such as `package:jinja2/loaders.py`."""
+    return unquote(urlsplit(document.uri).path) if document.uri.startswith("file:") else document.uri
 
 
 def _whole(case: Case) -> bytes:

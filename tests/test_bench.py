@@ -227,11 +227,11 @@ def test_stubs_silence_and_broken_code_count_as_nothing(monkeypatch, file, tmp_p
 def test_the_report_says_what_repeats_it(monkeypatch, file, tmp_path):
     install(monkeypatch, "return 1")
     report = bench(tmp_path, "--files", file, tmp_path / "missing.py", "--cases", 1, "--seed", 7)
-    assert {r["kind"] for r in report["results"]} == {"function_body", "rest_of_line"}
+    assert {r["kind"] for r in report["results"]} == set(holes.HOLES)
     assert {r["method"] for r in report["results"]} == set(METHODS)
     assert report["settings"]["seed"] == 7 and "missing.py" in report["files_skipped"][0]
     assert {"machine", "load", "date", "command", "checkpoint_sha256"} <= set(report)
-    assert len(report["cases"]) == 2 * len(METHODS) and "truth" in report["cases"][0]
+    assert len(report["cases"]) == 4 * len(METHODS) and "truth" in report["cases"][0]
 
 
 @pytest.mark.parametrize(
