@@ -14,7 +14,7 @@ class UsageError(ValueError):
 
 
 FILLING = ("checkpoint", "device", "effort", "seed", "deadline", "threads")
-SERVING = (*FILLING, "idle_minutes", "log_level")
+SERVING = (*FILLING, "idle_minutes", "cache_megabytes", "log_level")
 
 
 def add_settings(parser: argparse.ArgumentParser, names: Sequence[str] = FILLING) -> None:

@@ -12,7 +12,8 @@ from typing import Any
 EFFORTS = ("low", "normal", "high")
 LOG_LEVELS = ("debug", "info", "warning", "error")
 _NOT_NEGATIVE = (
-    "threads", "deadline", "prefix_bytes", "suffix_bytes", "alternatives", "ghost_deadline", "debounce", "idle_minutes"
+    "threads", "deadline", "prefix_bytes", "suffix_bytes", "alternatives", "ghost_deadline", "debounce", "idle_minutes",
+    "cache_megabytes",
 )  # fmt: skip
 
 
@@ -73,6 +74,12 @@ class Settings:
         default=0.0,
         metadata={
             "help": "minutes without a request after which the engine exits; 0 is 15 on a CPU, 60 on a GPU"
+        },
+    )
+    cache_megabytes: int = field(
+        default=0,
+        metadata={
+            "help": "memory for the encoded prefixes of several documents; 0 is 512 on a CPU, 4096 on a GPU"
         },
     )
     log_level: str = field(

@@ -1,4 +1,4 @@
-"""Lists of holes: the shipped one, what is written and read again, and what is refused. Bits of what stood in a hole."""
+"""Lists of holes: the shipped one, what is written and read again, what is refused. Bits of what stood in a hole."""
 
 import json
 import math

@@ -4,6 +4,7 @@ Knows transformers' cache protocol; knows no text and no canvas. Why not transfo
 layer of theirs forgets all but the window, so it cannot be cut once the file is longer than that.
 """
 
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -68,6 +69,11 @@ class PrefixLayer(CacheLayerMixin):
 
     get_max_cache_shape = get_max_length  # what transformers called it before 5.17
 
+    @property
+    def bytes(self) -> int:
+        """Memory that the stores take."""
+        return sum(store.nbytes for store in self._store)
+
     def seen_by(self, rows: int) -> "PrefixLayer":
         """A read-only layer over the same storage that `rows` canvases read at once."""
         view = PrefixLayer(self.window)
@@ -95,6 +101,11 @@ class PrefixCache(Cache):
         super().__init__(layers=[PrefixLayer(windows[kind]) for kind in text_config.layer_types])
         self.tokens: tuple[int, ...] = ()
 
+    @property
+    def bytes(self) -> int:
+        """Memory that the keys and values take, the room kept for more included."""
+        return sum(layer.bytes for layer in self.layers)
+
     def cut(self, length: int) -> None:
         """Forget all tokens from `length` on.
 
@@ -110,6 +121,34 @@ class PrefixCache(Cache):
     def seen_by(self, rows: int) -> Cache:
         """The handle that a batch of `rows` canvases reads: the storage is shared, not copied."""
         return Cache(layers=[layer.seen_by(rows) for layer in self.layers])
+
+
+class PrefixCaches:
+    """A PrefixCache for each document, by its session; those used least recently go when `limit` bytes are passed."""
+
+    def __init__(self, text_config: Any, limit: int) -> None:
+        self._text_config, self._limit = text_config, limit
+        self._caches: OrderedDict[str, PrefixCache] = OrderedDict()
+
+    def of(self, session: str) -> PrefixCache:
+        """The cache of `session`, from now on the one used last; an empty one for a session not met lately."""
+        cache = self._caches.pop(session, None) or PrefixCache(self._text_config)
+        self._caches[session] = cache
+        return cache
+
+    def trim(self) -> None:
+        """Drop caches until the rest keep to the limit; the one used last stays whatever it takes."""
+        held = self.bytes
+        while held > self._limit and len(self._caches) > 1:
+            held -= self._caches.popitem(last=False)[1].bytes
+
+    @property
+    def bytes(self) -> int:
+        """Memory that all of them take."""
+        return sum(cache.bytes for cache in self._caches.values())
+
+    def __len__(self) -> int:
+        return len(self._caches)
 
 
 def extend_to(network: Any, cache: PrefixCache, tokens: Sequence[int]) -> Iterator[int]:

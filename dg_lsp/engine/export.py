@@ -19,6 +19,7 @@ from transformers.models.diffusion_gemma.generation_diffusion_gemma import (
 from dg_lsp.engine.shape import BOS, CANVASES, EOS, PAD
 
 _ABOUT, _MANIFEST = "dg_lsp.json", "manifest.json"
+_NOT_COPIED = {_ABOUT, _MANIFEST, "curve.json", "sources.json", "heldout.json", "evaluation.json"}
 _EMBEDDED = {
     "prompt": "raw",
     "canvas_lengths": list(CANVASES),
@@ -48,7 +49,7 @@ def export_like(network: Any, base: Path, to: Path, about: Mapping[str, Any]) ->
 
     def add(made: Path) -> None:
         for file in base.glob("*.json"):
-            if file.name not in (_MANIFEST, _ABOUT) and not file.name.endswith(".index.json"):
+            if file.name not in _NOT_COPIED and not file.name.endswith(".index.json"):
                 shutil.copyfile(file, made / file.name)
         told = json.loads((base / _ABOUT).read_text("utf-8")) if (base / _ABOUT).exists() else {}
         _write(made / _ABOUT, told | dict(about))

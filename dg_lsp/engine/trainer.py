@@ -19,6 +19,7 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from dg_lsp.engine.corpus import Corpus
+from dg_lsp.engine.curve import picture, read_log
 from dg_lsp.engine.export import export, export_like
 from dg_lsp.engine.layouts import BUCKETS, Batch, Bucket, Cutter, draw
 from dg_lsp.engine.lora import add_adapter, merge_adapter
@@ -151,6 +152,11 @@ class Trainer:
             export(self.network, self.out / "tokenizer.json", to, about)
         else:
             export_like(self.network, self.base, to, about)
+        before = self.base / "curve.json" if self.base else None
+        known = json.loads(before.read_text("utf-8")) if before and before.exists() else []
+        points = known + read_log(self.out / "log.jsonl")
+        (to / "curve.json").write_text(json.dumps(points) + "\n", encoding="utf-8")
+        (to / "curve.svg").write_text(picture(points, f"version {self.version}: {note}"), encoding="utf-8")
 
 
 def train(trainer: Trainer, told: Sequence[int]) -> None:

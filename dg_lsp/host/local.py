@@ -18,7 +18,7 @@ Run = Callable[[Infill], Iterator[Draft | Fill]]
 
 
 class LocalEngine:
-    """A loaded checkpoint and one PrefixCache, on one model thread. Make it with `open`.
+    """A loaded checkpoint and a PrefixCache for each document, on one model thread. Make it with `open`.
 
     device: where the model runs. passes: denoising steps and encoding chunks so far.
     """
@@ -84,7 +84,7 @@ def _load(settings: Settings, progress: Callable[[str], None]) -> tuple[Run, str
     import torch  # noqa: PLC0415  (an engine that lives elsewhere must not pay for it)
 
     progress("importing transformers")
-    from dg_lsp.engine.cache import PrefixCache  # noqa: PLC0415
+    from dg_lsp.engine.cache import PrefixCaches  # noqa: PLC0415
     from dg_lsp.engine.checkpoint import CheckpointError, load_checkpoint  # noqa: PLC0415
     from dg_lsp.engine.infill import infill  # noqa: PLC0415
 
@@ -93,8 +93,16 @@ def _load(settings: Settings, progress: Callable[[str], None]) -> tuple[Run, str
         model = load_checkpoint(settings.checkpoint, settings.device, progress)
     except CheckpointError as error:
         raise EngineError(str(error)) from error
-    cache = PrefixCache(model.network.config.text_config)
-    return lambda request: infill(model, cache, request), str(model.device)
+    megabytes = settings.cache_megabytes or (4096 if model.device.type == "cuda" else 512)
+    caches = PrefixCaches(model.network.config.text_config, megabytes << 20)
+
+    def run(request: Infill) -> Iterator[Draft | Fill]:
+        try:
+            yield from infill(model, caches.of(request.session), request)
+        finally:
+            caches.trim()
+
+    return run, str(model.device)
 
 
 def _memory(device: str) -> int:

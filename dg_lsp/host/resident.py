@@ -183,7 +183,7 @@ def _spawn(settings: Settings, place: Place) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "dg_lsp", "engine", "run"]
     checkpoint = Path(settings.checkpoint)
     named = str(checkpoint.absolute()) if checkpoint.is_dir() else settings.checkpoint
-    for name in ("device", "threads", "idle_minutes", "log_level"):
+    for name in ("device", "threads", "idle_minutes", "cache_megabytes", "log_level"):
         command += [f"--{name.replace('_', '-')}", str(getattr(settings, name))]
     # What it says from here on belongs to this life; an endless log helps nobody.
     mode = "ab" if place.log.exists() and place.log.stat().st_size < _LOG_BYTES else "wb"

@@ -7,7 +7,7 @@ import pytest
 import torch
 from transformers.cache_utils import DynamicCache
 
-from dg_lsp.engine.cache import CHUNK, PrefixCache, extend_to
+from dg_lsp.engine.cache import CHUNK, PrefixCache, PrefixCaches, extend_to
 from dg_lsp.engine.denoise import step_logits
 from tests.engine.tiny import CANVAS, VOCABULARY, WINDOW, encoded, extend, tiny_network
 
@@ -112,3 +112,34 @@ def test_a_hit_counts_only_after_comparing_tokens() -> None:
     fresh = PrefixCache(network.config.text_config)
     list(extend_to(network, fresh, [1, 2, 4]))
     assert torch.equal(decoder_logits(network, cache), decoder_logits(network, fresh))
+
+
+def test_each_document_keeps_its_prefix_while_another_is_worked_on() -> None:
+    network = tiny_network(0)
+    caches = PrefixCaches(network.config.text_config, 1 << 30)
+    texts = {name: [number] * (CHUNK + 10) for number, name in enumerate(("a", "b"), start=1)}
+    for name, tokens in texts.items():
+        assert list(extend_to(network, caches.of(name), tokens)) == [CHUNK, CHUNK + 10]
+    for name, tokens in texts.items():
+        assert list(extend_to(network, caches.of(name), tokens)) == []
+    fresh = PrefixCache(network.config.text_config)
+    list(extend_to(network, fresh, texts["a"]))
+    assert torch.equal(decoder_logits(network, caches.of("a")), decoder_logits(network, fresh))
+
+
+def test_the_documents_used_least_recently_go_first_and_the_last_one_stays() -> None:
+    network = tiny_network(0)
+    one = PrefixCache(network.config.text_config)
+    list(extend_to(network, one, [1] * CHUNK))
+    caches = PrefixCaches(network.config.text_config, 2 * one.bytes)
+    for name in ("a", "b", "c", "a", "d"):
+        list(extend_to(network, caches.of(name), [1] * CHUNK))
+        caches.trim()
+    assert one.bytes > 0
+    assert (len(caches), caches.bytes) == (2, 2 * one.bytes)
+    # a was used after b and c.
+    assert list(extend_to(network, caches.of("a"), [1] * CHUNK)) == []
+    small = PrefixCaches(network.config.text_config, 1)
+    list(extend_to(network, small.of("large"), [1] * CHUNK))
+    small.trim()
+    assert len(small) == 1

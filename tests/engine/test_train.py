@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from dg_lsp import training as train
 from dg_lsp.engine import corpus as corpora
 from dg_lsp.engine import trainer
 from dg_lsp.engine.checkpoint import load_checkpoint
+from dg_lsp.engine.curve import picture, read_log
 from dg_lsp.engine.heldout import File, HeldOut, is_held_out, long_lines, read_held_out, windows_of
 from dg_lsp.engine.layouts import Batch, Bucket, Cutter, draw
 from dg_lsp.engine.objective import corrupt, losses, view_of
@@ -371,3 +373,16 @@ def test_the_command_makes_a_checkpoint_that_loads(installed: Path, tmp_path: Pa
     assert load_checkpoint(str(tmp_path / "again"), "cpu").digest
     told = json.loads((tmp_path / "again" / "dg_lsp.json").read_text())
     assert (told["version"], told["trained"]["step"]) == (0, 2)
+
+
+def test_the_curve_is_an_average_and_a_picture_of_it_shows_all_points(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    lines = [{"step": n, "tokens": n * 10_000, "diffusion": 8 - n / 100, "ahead": 6.0} for n in range(1, 481)]
+    log.write_text("".join(json.dumps(line) + "\n" for line in [*lines, {"step": 480, "heldout": {}}]))
+    points = read_log(log)
+    assert len(points) == 120
+    assert points[-1] == {"tokens": 4.8, "diffusion": pytest.approx(3.215), "ahead": 6.0}
+    drawn = ET.fromstring(picture(points, "a < b"))
+    lines_drawn = [e.get("points", "").split() for e in drawn.iter() if e.get("stroke-width")]
+    assert [len(line) for line in lines_drawn] == [120, 120]
+    assert read_log(tmp_path / "none") == []
