@@ -16,6 +16,7 @@ import torch
 from tokenizers import Tokenizer
 
 from dg_lsp.engine.denoise import Schedule
+from dg_lsp.engine.frame import style_of
 from dg_lsp.engine.weights import AGAIN, CheckpointError, load_network, probe
 
 __all__ = ["Checkpoint", "CheckpointError", "find_directory", "load_checkpoint", "verify"]
@@ -28,14 +29,16 @@ _WANTED = ["*.json", "*.safetensors"]
 class Checkpoint:
     """A loaded model.
 
-    canvas_lengths: slots a canvas may have, ascending. max_prefix: tokens of prefix that are sent.
-    special: ids that never belong to a file's text. digest: sha256 of the manifest or of the config, hex.
+    style: of the prompt, raw or chat. canvas_lengths: slots a canvas may have, ascending. max_prefix: tokens of
+    prefix that are sent. special: ids that never belong to a file's text. digest: sha256 of the manifest or of the
+    config, hex.
     """
 
     name: str
     network: Any
     tokenizer: Tokenizer
     schedule: Schedule
+    style: str
     canvas_lengths: tuple[int, ...]
     bos: int
     eos: int
@@ -94,6 +97,7 @@ def load_checkpoint(
         network=network,
         tokenizer=tokenizer,
         schedule=_schedule(network.generation_config),
+        style=_style(extra, tokenizer, path),
         canvas_lengths=tuple(sorted(extra.get("canvas_lengths", [network.config.canvas_length]))),
         bos=int(text.bos_token_id),
         eos=int(eos[0] if isinstance(eos, list) else eos),
@@ -171,9 +175,22 @@ def _load_tokenizer(path: Path) -> Tokenizer:
     if not file.exists():
         raise CheckpointError(f"{file} is missing; {AGAIN}")
     try:
-        return Tokenizer.from_file(str(file))
+        tokenizer = Tokenizer.from_file(str(file))
     except Exception as error:  # the tokenizers library raises bare Exception
         raise CheckpointError(f"{file} is no tokenizer ({error}); {AGAIN}") from error
+    # A file that mentions a special token holds its letters, not the token.
+    tokenizer.encode_special_tokens = True
+    return tokenizer
+
+
+def _style(extra: dict[str, Any], tokenizer: Tokenizer, path: Path) -> str:
+    """The prompt's style: what the checkpoint says, else what its tokenizer suggests."""
+    style = extra.get("prompt", style_of(tokenizer))
+    if style not in ("raw", "chat") or (style == "chat" and style_of(tokenizer) != "chat"):
+        raise CheckpointError(
+            f"{path} asks for a prompt of the style {style!r}, which its tokenizer does not know"
+        )
+    return str(style)
 
 
 def _schedule(config: Any) -> Schedule:

@@ -12,6 +12,7 @@ from dg_lsp.engine.cache import PrefixCache, extend_to
 from dg_lsp.engine.canvas import Canvas, Seam, lay_out, stack
 from dg_lsp.engine.checkpoint import Checkpoint
 from dg_lsp.engine.denoise import Step, denoise
+from dg_lsp.engine.frame import frame_of
 from dg_lsp.engine.length import Scored, fitting, search_length
 from dg_lsp.engine.plan import ANCHORS, plan_for
 from dg_lsp.engine.sampler import AnchoredSampler, SeededNoise
@@ -88,7 +89,7 @@ def _answer(found: Sequence[Fill], refused: Sequence[str], request: Infill) -> F
 
 
 def tokenise(model: Checkpoint, request: Infill) -> tuple[tuple[int, ...], Seam]:
-    """The tokens to encode (bos, then whole lines) and the seam of the canvas (head of the line, suffix).
+    """The tokens to encode (the frame, then whole lines) and the seam of the canvas (head of the line, suffix).
 
     A prefix longer than the checkpoint takes loses its beginning in hops of half the limit, so that the cut
     moves rarely and the cache survives typing. A head longer than a quarter of the canvas gives its beginning
@@ -102,7 +103,8 @@ def tokenise(model: Checkpoint, request: Infill) -> tuple[tuple[int, ...], Seam]
     hop = max(model.max_prefix // 2, 1)
     over = max(len(lines) + 1 - model.max_prefix, 0)
     lines = lines[-(-over // hop) * hop :]
-    return (model.bos, *lines), Seam(head, model.encode(request.suffix), model.eos)
+    frame = frame_of(model.tokenizer, model.style, model.bos, request)
+    return (*frame.before, *lines), Seam(head, model.encode(request.suffix) + frame.after, model.eos)
 
 
 def decode(model: Checkpoint, ids: Sequence[int]) -> tuple[str, str]:

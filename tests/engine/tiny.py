@@ -16,6 +16,7 @@ from transformers.models.diffusion_gemma.generation_diffusion_gemma import (
 
 from dg_lsp.engine.cache import PrefixCache
 from dg_lsp.engine.canvas import Canvas
+from dg_lsp.engine.frame import style_of
 from dg_lsp.engine.shape import VISION
 
 VOCABULARY, CANVAS, WINDOW = 64, 16, 16
@@ -65,21 +66,27 @@ def tiny_network(
     return network.eval()
 
 
-def save_checkpoint(path: Path, seed: int = 0) -> None:
-    """A whole random checkpoint in `path`: bytes as tokens, network, manifest."""
+def byte_tokenizer() -> Tokenizer:
+    """Bytes as tokens."""
     letters = sorted(pre_tokenizers.ByteLevel.alphabet())
     vocabulary = {token: i for i, token in enumerate(["<pad>", "<eos>", "<bos>", "<unk>", *letters])}
     tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     tokenizer.decoder = decoders.ByteLevel()
     tokenizer.add_special_tokens(["<pad>", "<eos>", "<bos>", "<unk>"])
-    network = tiny_network(seed, config=tiny_config(len(vocabulary)))
+    return tokenizer
+
+
+def save_checkpoint(path: Path, seed: int = 0, tokenizer: Tokenizer | None = None) -> None:
+    """A whole random checkpoint in `path`: tokenizer, network, manifest. Its prompt's style is the tokenizer's."""
+    tokenizer = tokenizer or byte_tokenizer()
+    network = tiny_network(seed, config=tiny_config(tokenizer.get_vocab_size()))
     network.generation_config = DiffusionGemmaGenerationConfig(
         max_denoising_steps=8, sampler_config=EntropyBoundSamplerConfig(0.1), t_min=0.4, t_max=0.8
     )
     network.save_pretrained(path)
     tokenizer.save(str(path / "tokenizer.json"))
-    extra = {"prompt": "raw", "canvas_lengths": [64, 128], "max_prefix_tokens": 512}
+    extra = {"prompt": style_of(tokenizer), "canvas_lengths": [64, 128], "max_prefix_tokens": 512}
     (path / "dg_lsp.json").write_text(json.dumps(extra))
     write_manifest(path)
 
