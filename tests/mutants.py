@@ -170,6 +170,48 @@ MUTANTS = (
         '== "":',
         "tests/engine/test_checkpoint.py::test_a_flipped_byte_is_named",
     ),
+    Mutant(
+        "a canvas in training sees the token it begins with",
+        "dg_lsp/engine/objective.py",
+        "before = tokens < starts",
+        "before = tokens <= starts",
+        "tests/engine/test_train.py::test_a_canvas_sees_its_prefix_and_nothing_behind_it",
+    ),
+    Mutant(
+        "the masks of training are truth values again",
+        "dg_lsp/engine/objective.py",
+        "masks[kind] = hidden[:, None, None].expand(-1, 1, slots, -1)",
+        "masks[kind] = (hidden == 0)[:, None, None].expand(-1, 1, slots, -1)",
+        "tests/engine/test_train.py::test_a_canvas_sees_its_prefix_and_nothing_behind_it",
+    ),
+    Mutant(
+        "the corpus may share fifty tokens in a row with what is held out",
+        "dg_lsp/engine/heldout.py",
+        "or overlaps(windows_of(text), held_out.windows)",
+        "or False",
+        "tests/engine/test_train.py::test_fifty_tokens_in_a_row_are_too_many_and_a_licence_is_none",
+    ),
+    Mutant(
+        "the document used last is the first to be dropped",
+        "dg_lsp/engine/cache.py",
+        "held -= self._caches.popitem(last=False)[1].bytes",
+        "held -= self._caches.popitem(last=True)[1].bytes",
+        "tests/engine/test_cache.py::test_the_documents_used_least_recently_go_first_and_the_last_one_stays",
+    ),
+    Mutant(
+        "a file's mention of a special token becomes the token",
+        "dg_lsp/engine/checkpoint.py",
+        "tokenizer.encode_special_tokens = True",
+        "tokenizer.encode_special_tokens = False",
+        "tests/engine/test_frame.py::test_a_file_that_mentions_special_tokens_holds_their_letters",
+    ),
+    Mutant(
+        "encoder and decoder get an adapter each",
+        "dg_lsp/engine/lora.py",
+        "    for name, part in list(_adapters(network)):\n        _put(network, _in_encoder(name), part)\n",
+        "",
+        "tests/test_adapt.py::test_an_adapter_changes_attention_and_dense_parts_only_and_for_both_passes",
+    ),
 )
 
 

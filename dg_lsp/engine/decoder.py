@@ -16,8 +16,8 @@ from torch import Tensor
 class View:
     """Where slots stand and what they see.
 
-    positions: int64 [rows or 1, length]. masks: for each kind of layer, what each slot may see of the cache and of
-    the canvas, bool [rows, 1, length, cached + length]; None is all of both.
+    positions: int64 [rows or 1, length]. masks: for each kind of layer, what is added to the scores of what each slot
+    sees of the cache and of the canvas, [rows, 1, length, cached + length]; None is nothing.
     """
 
     positions: Tensor

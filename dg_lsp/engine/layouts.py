@@ -41,9 +41,8 @@ class Bucket:
 # About 7,000 tokens each, those of the first pass of self-conditioning included. The short canvas is the one that
 # a keystroke waits for.
 BUCKETS = (
-    Bucket(6, 512, 8, 64, 0.55),
-    Bucket(6, 512, 4, 128, 0.25),
-    Bucket(6, 512, 2, 256, 0.08),
+    Bucket(6, 512, 8, 64, 0.58),
+    Bucket(6, 512, 4, 128, 0.30),
     Bucket(3, 1024, 16, 64, 0.12),
 )
 

@@ -64,12 +64,12 @@ def losses(network: Any, batch: Batch, noisy: Tensor) -> tuple[Tensor, Tensor]:
     much as a long one.
     """
     table = network.model.decoder.embed_tokens
-    rows, half = batch.starts.numel(), batch.starts.numel() // 2
+    half = batch.starts.numel() // 2
     # 1. Every layer keeps all keys; the masks say what is seen.
     cache = DynamicCache()
     encoded = network.model.encoder.language_model(input_ids=batch.tokens, past_key_values=cache)
     prefixes = _Prefixes(cache.layers, batch.canvas.shape[1])
-    view = view_of(batch, int(network.config.text_config.sliding_window))
+    view = view_of(batch, int(network.config.text_config.sliding_window), table.weight.dtype)
     # 2.
     free, canvas = batch.free.flatten(0, 1), batch.canvas.flatten()
     first, second = asked_of(free[:half]), asked_of(free[half:]) + free[:half].numel()
@@ -86,7 +86,7 @@ def losses(network: Any, batch: Batch, noisy: Tensor) -> tuple[Tensor, Tensor]:
     # 4.
     asked = torch.cat([first, second])
     weight = (free / free.sum(-1, keepdim=True)).flatten()[asked]
-    diffusion = (wrong(network, hidden.flatten(0, 1)[asked], canvas[asked]) * weight).sum() / rows
+    diffusion = (wrong(network, hidden.flatten(0, 1)[asked], canvas[asked]) * weight).sum() / weight.sum()
     following = batch.tokens[:, 1:]
     ahead = wrong(network, encoded.last_hidden_state[:, :-1], following)
     return diffusion, (ahead * (following != PAD)).sum() / (following != PAD).sum()
@@ -100,10 +100,11 @@ def asked_of(free: Tensor) -> Tensor:
     return torch.sort(free.flatten(), descending=True, stable=True).indices[: max(free.numel() // 2, 1)]
 
 
-def view_of(batch: Batch, window: int) -> View:
+def view_of(batch: Batch, window: int, dtype: torch.dtype) -> View:
     """The view of the canvases of all documents, a row each.
 
-    A canvas sees the tokens before it (in a sliding layer the last window - 1 of them) and all of itself.
+    A canvas sees the tokens before it (in a sliding layer the last window - 1 of them) and all of itself. The masks
+    are to be added to the scores: transformers' eager attention adds whatever it is given, truth values too.
     """
     slots, length, device = batch.canvas.shape[2], batch.tokens.shape[1], batch.tokens.device
     starts = batch.starts.flatten()[:, None]
@@ -111,12 +112,13 @@ def view_of(batch: Batch, window: int) -> View:
     tokens = torch.arange(length, device=device)
     own = torch.ones(len(starts), slots, dtype=torch.bool, device=device)
     before = tokens < starts
-    near = before & (tokens > starts - window)
-    seen = {"full_attention": before, "sliding_attention": near}
-    wide = (len(starts), 1, slots, length + slots)
-    return View(
-        positions, {k: torch.cat([mask, own], 1)[:, None, None].expand(wide) for k, mask in seen.items()}
-    )
+    seen = {"full_attention": before, "sliding_attention": before & (tokens > starts - window)}
+    masks = {}
+    for kind, mask in seen.items():
+        hidden = torch.zeros(len(starts), length + slots, dtype=dtype, device=device)
+        hidden = hidden.masked_fill(~torch.cat([mask, own], 1), torch.finfo(dtype).min)
+        masks[kind] = hidden[:, None, None].expand(-1, 1, slots, -1)
+    return View(positions, masks)
 
 
 def wrong(network: Any, hidden: Tensor, tokens: Tensor) -> Tensor:

@@ -243,9 +243,10 @@ def test_the_loss_asks_for_free_slots_only(cutter: Cutter) -> None:
     assert not torch.equal(losses(network, here, noisy)[0], asked)
 
 
-def test_a_canvas_sees_its_prefix_and_nothing_behind_it(cutter: Cutter) -> None:
+@pytest.mark.parametrize("attention", ["eager", "sdpa"])
+def test_a_canvas_sees_its_prefix_and_nothing_behind_it(cutter: Cutter, attention: str) -> None:
     """What stands in the document from the canvas's start on is the answer; it must not be seen."""
-    network = fresh_network(embedded_config(320, 32, 2), 0, torch.float32)
+    network = fresh_network(embedded_config(320, 32, 2), 0, torch.float32, attention)
     batch = draw(cutter, Bucket(2, 128, 1, 64, 1.0), random.Random(12), 1.0)
     noisy = corrupt(batch, torch.ones(batch.starts.shape), 320, torch.Generator().manual_seed(0))
     asked = losses(network, batch, noisy)[0]
@@ -259,11 +260,11 @@ def test_a_canvas_sees_its_prefix_and_nothing_behind_it(cutter: Cutter) -> None:
 
 def test_a_sliding_layer_sees_the_last_of_the_prefix_and_the_canvas(cutter: Cutter) -> None:
     batch = draw(cutter, Bucket(1, 128, 2, 64, 1.0), random.Random(13))
-    masks = view_of(batch, 32).masks
+    masks = view_of(batch, 32, torch.float32).masks
     assert masks is not None
     for row, start in enumerate(batch.starts.flatten().tolist()):
         for kind, least in (("full_attention", 0), ("sliding_attention", max(start - 31, 0))):
-            seen = masks[kind][row, 0, 0].nonzero().flatten().tolist()
+            seen = (masks[kind][row, 0, 0] == 0).nonzero().flatten().tolist()
             assert seen == [*range(least, start), *range(128, 192)]
 
 

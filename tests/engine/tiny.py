@@ -77,10 +77,18 @@ def byte_tokenizer() -> Tokenizer:
     return tokenizer
 
 
-def save_checkpoint(path: Path, seed: int = 0, tokenizer: Tokenizer | None = None) -> None:
+def save_checkpoint(
+    path: Path,
+    seed: int = 0,
+    tokenizer: Tokenizer | None = None,
+    canvas: int = CANVAS,
+    ends: int | list[int] = 1,
+) -> None:
     """A whole random checkpoint in `path`: tokenizer, network, manifest. Its prompt's style is the tokenizer's."""
     tokenizer = tokenizer or byte_tokenizer()
-    network = tiny_network(seed, config=tiny_config(tokenizer.get_vocab_size()))
+    config = tiny_config(tokenizer.get_vocab_size())
+    config.canvas_length, config.text_config.eos_token_id = canvas, ends
+    network = tiny_network(seed, config=config)
     network.generation_config = DiffusionGemmaGenerationConfig(
         max_denoising_steps=8, sampler_config=EntropyBoundSamplerConfig(0.1), t_min=0.4, t_max=0.8
     )
