@@ -147,7 +147,8 @@ def check_grammars(settings: Settings) -> Finding:
 
 def check_checkpoint(settings: Settings) -> Finding:
     """Whether the checkpoint is on this machine and is what its manifest says; nothing is fetched."""
-    from dg_lsp.engine.checkpoint import CheckpointError, find_directory, verify
+    from dg_lsp.engine.checkpoint import CheckpointError, find_directory
+    from dg_lsp.engine.manifest import verify
 
     name = settings.checkpoint
     try:

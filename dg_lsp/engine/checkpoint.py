@@ -3,8 +3,6 @@
 safetensors only; nothing of a checkpoint is ever executed. Knows no text beyond the tokenizer and no canvas.
 """
 
-import hashlib
-import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,9 +15,10 @@ from tokenizers import Tokenizer
 
 from dg_lsp.engine.denoise import Schedule
 from dg_lsp.engine.frame import style_of
+from dg_lsp.engine.manifest import read_json, verify
 from dg_lsp.engine.weights import AGAIN, CheckpointError, load_network, probe
 
-__all__ = ["Checkpoint", "CheckpointError", "find_directory", "load_checkpoint", "verify"]
+__all__ = ["Checkpoint", "CheckpointError", "find_directory", "load_checkpoint"]
 
 _HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
 _WANTED = ["*.json", "*.safetensors"]
@@ -77,7 +76,7 @@ def load_checkpoint(
     # 2. A flipped byte would load silently otherwise.
     progress(f"checking {path.name}")
     digest = verify(path)
-    config = _read_json(path / "config.json")
+    config = read_json(path / "config.json")
     if config.get("model_type") != "diffusion_gemma":
         raise CheckpointError(
             f"{path} holds a {config.get('model_type')!r} model, not diffusion_gemma; {AGAIN}"
@@ -91,7 +90,7 @@ def load_checkpoint(
         raise CheckpointError(f"the tokenizer of {path} has more tokens than the network; {AGAIN}")
     probe(network, path)
     eos = text.eos_token_id
-    extra = _read_json(path / "dg_lsp.json") if (path / "dg_lsp.json").exists() else {}
+    extra = read_json(path / "dg_lsp.json") if (path / "dg_lsp.json").exists() else {}
     return Checkpoint(
         name=name,
         network=network,
@@ -128,33 +127,6 @@ def find_directory(name: str, progress: Callable[[str], None] = lambda _: None) 
             f"no checkpoint {name!r}: it is neither a directory, nor a hub name (owner/name), nor 'embedded'"
         )
     return _fetch(name, progress)
-
-
-def verify(path: Path) -> str:
-    """Compare each file with `manifest.json`, where there is one; return the digest of the checkpoint.
-
-    Raises:
-        CheckpointError: a file is missing, or differs in size or sha256.
-    """
-    manifest = path / "manifest.json"
-    if not manifest.exists():
-        return hashlib.sha256((path / "config.json").read_bytes()).hexdigest()
-    files = _read_json(manifest).get("files")
-    if not isinstance(files, dict) or not files:
-        raise CheckpointError(f"{manifest} lists no files; {AGAIN}")
-    for name, wanted in files.items():
-        file = path / name
-        if not file.is_file():
-            raise CheckpointError(f"{file} is missing; {AGAIN}")
-        if file.stat().st_size != wanted["bytes"]:
-            sizes = f"{file.stat().st_size} bytes instead of {wanted['bytes']}"
-            raise CheckpointError(f"{file} has {sizes}: it is cut short or foreign; {AGAIN}")
-        with file.open("rb") as stream:
-            if hashlib.file_digest(stream, "sha256").hexdigest() != wanted["sha256"]:
-                raise CheckpointError(
-                    f"{file} does not match its sha256 in the manifest: it is damaged; {AGAIN}"
-                )
-    return hashlib.sha256(manifest.read_bytes()).hexdigest()
 
 
 def _fetch(name: str, progress: Callable[[str], None]) -> Path:
@@ -205,13 +177,3 @@ def _schedule(config: Any) -> Schedule:
     }
     # What a checkpoint leaves open is as in the released one.
     return Schedule(**{name: value for name, value in stated.items() if value is not None})
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise CheckpointError(f"{path} is no JSON file ({error}); {AGAIN}") from error
-    if not isinstance(value, dict):
-        raise CheckpointError(f"{path} holds no JSON object; {AGAIN}")
-    return value
