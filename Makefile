@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test editors fix mutants clean
+.PHONY: demo test oldest editors fix mutants clean
 
 demo: .venv/ready
 	$(BIN)/python examples/fill_stubs.py dg_lsp/demo
@@ -13,6 +13,18 @@ test: .venv/ready
 	$(BIN)/mypy
 	$(BIN)/pytest
 	$(BIN)/python tests/mutants.py
+
+# The engine's laws on the oldest transformers that is supported, in an environment of their own.
+OLD := .venv-oldest/bin
+LAWS := $(addprefix tests/engine/test_,law.py cache.py canvas.py denoise.py sampler.py judge.py checkpoint.py embedded.py)
+oldest: .venv-oldest/ready
+	$(OLD)/pytest $(LAWS)
+
+.venv-oldest/ready: pyproject.toml .ci/constraints.txt
+	$(PYTHON) -m venv .venv-oldest
+	sed 's/^transformers==.*/transformers==5.17.0/' .ci/constraints.txt > .venv-oldest/constraints.txt
+	$(OLD)/python -m pip install --quiet --constraint .venv-oldest/constraints.txt --editable '.[dev]'
+	touch $@
 
 # Real Neovim, VS Code and Chromium for the tests in tests/editors, which skip without them. Linux on x86_64.
 editors: .venv/ready
@@ -31,4 +43,4 @@ fix: .venv/ready
 	touch $@
 
 clean:
-	rm -rf .venv dist build .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv .venv-oldest dist build .mypy_cache .ruff_cache .pytest_cache
