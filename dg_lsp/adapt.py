@@ -80,6 +80,7 @@ def recipe_of(arguments: argparse.Namespace, base: Path) -> Recipe:
         rates=LORA_RATES if rank else RATES,
         warm=20,
         rank=rank,
+        onward=False,
     )
 
 

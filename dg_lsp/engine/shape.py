@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors.torch import load_file
 from transformers import DiffusionGemmaConfig, DiffusionGemmaForBlockDiffusion
 
 PAD, EOS, BOS = 0, 1, 2
@@ -69,12 +70,22 @@ def fresh_network(
     )
 
 
-def stored_network(path: Path) -> Any:
-    """The whole network of the checkpoint in `path`, in bf16 and for training: its vision tower stays."""
-    return DiffusionGemmaForBlockDiffusion.from_pretrained(
+def stored_network(path: Path, file: str | None = None) -> Any:
+    """The whole network of the checkpoint in `path`, in bf16 and for training: its vision tower stays.
+
+    file: another file of weights beside the checkpoint's own, in the same format, to be taken instead.
+    """
+    network = DiffusionGemmaForBlockDiffusion.from_pretrained(
         str(path),
         dtype=torch.bfloat16,
         local_files_only=True,
         attn_implementation="eager",
         experts_implementation="grouped_mm",
     )
+    if file is not None:
+        stored, known = load_file(path / file), dict(network.named_parameters())
+        assert stored.keys() == known.keys(), f"{path / file} does not belong to the checkpoint beside it"
+        with torch.no_grad():
+            for name, weight in known.items():
+                weight.copy_(stored[name])
+    return network

@@ -5,6 +5,7 @@ The schedule is that of this run (warm up, hold, decay over the last quarter); t
 
 import json
 import random
+import shutil
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -27,6 +28,7 @@ from dg_lsp.engine.objective import corrupt, losses
 from dg_lsp.engine.optimise import Optimiser
 from dg_lsp.engine.shape import BOS, EOS, embedded_config, fresh_network, stored_network
 
+UNDECAYED = "undecayed.weights"  # safetensors; named so that no loader takes it for a part of the checkpoint
 RATES = (5e-3, 3e-3)  # of Muon, of AdamW, at their peak
 _WARM_STEPS, _REWARM_STEPS, _DECAY = 100, 200, 0.25
 _SAVE_SECONDS, _MEASURE_SECONDS = 300, 600
@@ -47,7 +49,8 @@ class Recipe:
     """What one run is told. It takes `steps` steps or, without them, `seconds` of stepping.
 
     rates: of Muon and of AdamW, at their peak. width: of a fresh network. rank: of a LoRA adapter, which alone is
-    trained then; 0 trains all weights.
+    trained then; 0 trains all weights. onward: begin with the weights that a checkpoint had before its rate fell, where
+    it keeps them, so that the loss does not jump when the rate rises again.
     """
 
     steps: int | None = None
@@ -59,6 +62,7 @@ class Recipe:
     rates: tuple[float, float] = RATES
     warm: int | None = None
     rank: int = 0
+    onward: bool = True
 
 
 class Trainer:
@@ -73,7 +77,8 @@ class Trainer:
             config = embedded_config(self.tokenizer.get_vocab_size(), recipe.width)
             network = fresh_network(config, recipe.seed, attention="eager")
         else:
-            network = stored_network(base)
+            onward = recipe.onward and (base / UNDECAYED).exists()
+            network = stored_network(base, UNDECAYED if onward else None)
             told = (
                 json.loads((base / "dg_lsp.json").read_text("utf-8"))
                 if (base / "dg_lsp.json").exists()
@@ -140,6 +145,11 @@ class Trainer:
         self.chance.setstate((version, tuple(words), left))
         self.count, self.first, self.recent = Count(**at["count"]), Count(**at["first"]), at["recent"]
 
+    def keep(self) -> None:
+        """Write the weights as they are before the rate falls, for a later run to go on from."""
+        weights = {name: weight.detach() for name, weight in self.network.named_parameters()}
+        save_file(weights, self.out / UNDECAYED)
+
     def export(self, to: Path) -> None:
         """Write what has been learned as a checkpoint that `load_checkpoint` reads; an adapter is merged for good."""
         shown = ", ".join(f"{name} {value:.3f}" for name, value in self.recent.items())
@@ -152,6 +162,8 @@ class Trainer:
             export(self.network, self.out / "tokenizer.json", to, about)
         else:
             export_like(self.network, self.base, to, about)
+        if (self.out / UNDECAYED).exists():
+            shutil.copyfile(self.out / UNDECAYED, to / UNDECAYED)
         before = self.base / "curve.json" if self.base else None
         known = json.loads(before.read_text("utf-8")) if before and before.exists() else []
         points = known + read_log(self.out / "log.jsonl")
@@ -167,9 +179,12 @@ def train(trainer: Trainer, told: Sequence[int]) -> None:
     log = trainer.out / "log.jsonl"
     saved = measured = time.monotonic()
     sums: dict[str, float] = {}
-    seconds = 0.0
+    seconds, falling = 0.0, trainer.done() > 1 - _DECAY
     count = trainer.count
     while trainer.done() < 1 and not told:
+        if not falling and trainer.done() > 1 - _DECAY:
+            trainer.keep()
+            falling = True
         begin = time.monotonic()
         shown = trainer.advance()
         spent = time.monotonic() - begin

@@ -13,6 +13,7 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file
 
 from dg_lsp import training as train
 from dg_lsp.engine import corpus as corpora
@@ -336,6 +337,23 @@ def test_a_run_that_begins_with_a_checkpoint_goes_on_as_well_as_it_was(
         further.advance()
     assert fixed_loss(further) < 1.02 * known
     assert (further.count.step, further.done()) == (29, 0.25)
+
+
+def test_a_run_goes_on_from_the_weights_before_the_rate_fell(installed: Path, tmp_path: Path) -> None:
+    corpora.prepare(tmp_path, [installed])
+    first = Trainer(tmp_path, small(steps=8, warm=1))
+    trainer.train(first, [])
+    first.export(tmp_path / "export")
+    assert load_checkpoint(str(tmp_path / "export"), "cpu").digest
+    kept = load_file(tmp_path / "export" / trainer.UNDECAYED)
+    onward = dict(Trainer(tmp_path, small(steps=8), tmp_path / "export").network.named_parameters())
+    other = dict(
+        Trainer(tmp_path, small(steps=8, onward=False), tmp_path / "export").network.named_parameters()
+    )
+    final = dict(first.network.named_parameters())
+    assert all(torch.equal(onward[name], weight) for name, weight in kept.items())
+    assert all(torch.equal(other[name], weight) for name, weight in final.items())
+    assert any(not torch.equal(final[name], weight) for name, weight in kept.items())
 
 
 def fixed_loss(run: Trainer) -> float:
