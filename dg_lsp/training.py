@@ -7,7 +7,11 @@ tokenise, train, export. `--from CHECKPOINT --repo PATH` goes on from a checkpoi
 import argparse
 import os
 import signal
+import socket
+import subprocess
+import sys
 import sysconfig
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,7 +22,8 @@ from tokenizers import Tokenizer
 from dg_lsp import adapt
 from dg_lsp.engine import corpus as corpora
 from dg_lsp.engine.checkpoint import CheckpointError, find_directory
-from dg_lsp.engine.trainer import Recipe, Trainer, train
+from dg_lsp.engine.loop import train
+from dg_lsp.engine.trainer import Recipe, Trainer
 from dg_lsp.options import UsageError
 from dg_lsp.score import as_text, make_report
 from dg_lsp.settings import Settings
@@ -75,7 +80,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--resume", action="store_true", help="go on from the state in --out")
     parser.add_argument("--seed", type=int, default=0, help="of weights, data and noise")
-    parser.add_argument("--threads", type=int, default=os.cpu_count(), help="torch threads")
+    parser.add_argument("--threads", type=int, default=1, help="torch threads of each process (default: 1)")
+    parser.add_argument(
+        "--processes",
+        type=int,
+        default=0,
+        metavar="N",
+        help="processes that share the work; default: one on a GPU, else as many as there are cores",
+    )
     parser.add_argument(
         "--hidden", type=int, default=256, help="width of the network; 256 is the embedded one's"
     )
@@ -110,6 +122,8 @@ def run(arguments: argparse.Namespace) -> int:
         print("gathering the corpus", flush=True)
         known = Tokenizer.from_file(str(base / "tokenizer.json")) if base else None
         corpora.prepare(out, arguments.packages or [Path(sysconfig.get_path("purelib"))], known)
+    if not arguments.export and (count := _processes(arguments)) > 1:
+        return _side_by_side(count)
     recipe = Recipe(
         steps=arguments.steps,
         seconds=60 * arguments.minutes,
@@ -147,12 +161,51 @@ def _step(trainer: Trainer, arguments: argparse.Namespace) -> None:
     if arguments.resume or arguments.export:
         trainer.restore()
     if not arguments.export:
-        pid = trainer.out / "pid"
-        pid.write_text(str(os.getpid()))
         with _until_told() as told:
             train(trainer, told)
-        pid.unlink()
-    trainer.export(arguments.export or trainer.out / "export")
+    if trainer.place.is_main_process:
+        trainer.export(arguments.export or trainer.out / "export")
+
+
+def _processes(arguments: argparse.Namespace) -> int:
+    """How many processes this one has to start; 1 where it is one of them, or where there is a GPU."""
+    if "WORLD_SIZE" in os.environ:
+        return 1
+    return int(arguments.processes) or (1 if torch.cuda.is_available() else os.cpu_count() or 1)
+
+
+def _side_by_side(count: int) -> int:
+    """This very command `count` times, one of accelerate's processes each, until all have ended.
+
+    A signal goes to all of them; where one fails the others are ended.
+    """
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    shared = {
+        "WORLD_SIZE": str(count),
+        "LOCAL_WORLD_SIZE": str(count),
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(port),
+        "ACCELERATE_USE_CPU": "true",
+        "GLOO_SOCKET_IFNAME": "lo",
+        "OMP_WAIT_POLICY": "PASSIVE",
+    }
+    command = [sys.executable, "-m", "dg_lsp", *sys.argv[1:]]
+    workers = [
+        subprocess.Popen(command, env={**os.environ, **shared, "RANK": str(n), "LOCAL_RANK": str(n)})
+        for n in range(count)
+    ]
+    with _until_told() as told:
+        passed_on = False
+        while any(worker.poll() is None for worker in workers):
+            failed = any(worker.returncode for worker in workers)
+            if (told or failed) and not passed_on:
+                passed_on = True
+                for worker in workers:
+                    worker.send_signal(signal.SIGTERM if told else signal.SIGKILL)
+            time.sleep(0.2)
+    return max(abs(worker.returncode) for worker in workers)
 
 
 @contextmanager

@@ -30,9 +30,9 @@ from dg_lsp.engine.shape import BOS, EOS, embedded_config, fresh_network, stored
 
 UNDECAYED = "undecayed.weights"  # safetensors; named so that no loader takes it for a part of the checkpoint
 RATES = (5e-3, 3e-3)  # of Muon, of AdamW, at their peak
-_WARM_STEPS, _REWARM_STEPS, _DECAY = 100, 200, 0.25
-_SAVE_SECONDS, _MEASURE_SECONDS = 300, 600
-_TIMES = (0.25, 0.5, 0.75, 1.0)
+DECAY = 0.25  # the part of a run in which the rate falls
+_WARM_STEPS, _REWARM_STEPS = 100, 200
+_LONGEST = 10.0  # seconds of a step that the clock counts; a longer one was compiling, or was paused
 
 
 @dataclass(slots=True)
@@ -66,7 +66,12 @@ class Recipe:
 
 
 class Trainer:
-    """Network, optimiser, data and where the run stands: all that a state file holds."""
+    """Network, optimiser, data and where the run stands: all that a state file holds.
+
+    Where several processes run (accelerate's environment variables say so), each draws its own batches, and their
+    gradients, losses and clocks are averaged, so that all take the same steps. On a CPU two processes of one thread are
+    nearly twice as fast as one of two.
+    """
 
     def __init__(self, out: Path, recipe: Recipe, base: Path | None = None) -> None:
         """out: the folder with tokenizer and corpus. base: a checkpoint's folder to begin with; else a fresh one."""
@@ -92,16 +97,18 @@ class Trainer:
         self.network = network.to(self.place.device).train()
         self.optimiser = Optimiser(_trained(self.network), recipe.rates)
         self.cutter = Cutter.of(Corpus.load(out / "corpus.npz"), self.tokenizer, BOS, EOS)
-        self.chance = random.Random(recipe.seed)
-        self.noise = torch.Generator().manual_seed(recipe.seed)
+        own = recipe.seed + 7919 * self.place.process_index
+        self.chance = random.Random(own)
+        self.noise = torch.Generator().manual_seed(own)
         self.first = Count(**asdict(self.count))
         self.recent: dict[str, float] = {}
-        self.loss = torch.compile(_loss, dynamic=False) if recipe.compiled else _loss
+        self._mark = time.monotonic()
+        self.loss = torch.compile(loss_of, dynamic=False) if recipe.compiled else loss_of
 
     def share(self) -> float:
         """The share of the peak rate at this moment: warm up, hold, fall to nothing over the last quarter."""
         risen = (self.count.step - self.first.step + 1) / self.warm
-        return min(1.0, risen) * min(1.0, max(0.0, (1 - self.done()) / _DECAY))
+        return min(1.0, risen) * min(1.0, max(0.0, (1 - self.done()) / DECAY))
 
     def done(self) -> float:
         """How much of this run is done; 1 and more is all."""
@@ -109,8 +116,11 @@ class Trainer:
             return (self.count.step - self.first.step) / self.recipe.steps
         return (self.count.seconds - self.first.seconds) / self.recipe.seconds
 
-    def advance(self) -> dict[str, float]:
-        """One step: draw, corrupt, both passes, update. Returns what the log shows."""
+    def advance(self, *, told: bool = False) -> dict[str, float]:
+        """One step: draw, corrupt, both passes, agree with the other processes, update. Returns what the log shows.
+
+        told: this process was told to end; `stop` is then set in what all processes return.
+        """
         buckets = self.recipe.buckets
         bucket = self.chance.choices(buckets, [b.share for b in buckets])[0]
         batch = draw(self.cutter, bucket, self.chance)
@@ -120,11 +130,32 @@ class Trainer:
         parts = (batch.tokens, batch.canvas, batch.free, batch.starts, noisy)
         total, diffusion, ahead = self.loss(self.network, *(part.to(self.place.device) for part in parts))
         self.place.backward(total)
+        seconds, denoiser, encoder, stop = self._agree([self._spent(), diffusion, ahead, told])
         rate = self.share()
         norm = self.optimiser.step(rate)
         self.count.step += 1
-        self.count.tokens += batch.tokens.numel() + batch.canvas.numel()
-        return {"diffusion": float(diffusion), "ahead": float(ahead), "norm": norm, "rate": rate}
+        self.count.seconds += seconds
+        self.count.tokens += (batch.tokens.numel() + batch.canvas.numel()) * self.place.num_processes
+        return {"diffusion": denoiser, "ahead": encoder, "norm": norm, "rate": rate, "stop": float(stop > 0)}
+
+    def _spent(self) -> float:
+        """Seconds since it was last asked: of a whole step, so neither compiling nor a pause shortens the schedule."""
+        before, self._mark = self._mark, time.monotonic()
+        return min(self._mark - before, _LONGEST)
+
+    def _agree(self, numbers: Sequence[Any]) -> list[float]:
+        """The means of the gradients, in place, and of `numbers` over all processes."""
+        told = torch.tensor([float(number) for number in numbers], device=self.place.device)
+        if self.place.num_processes == 1:
+            return list(told.tolist())
+        grads = [w.grad for _, w in _trained(self.network) if w.grad is not None]
+        flat = torch.cat([*(grad.flatten().float() for grad in grads), told])
+        mean: Any = self.place.reduce(flat, reduction="mean")
+        for grad, part in zip(
+            grads, mean.split([grad.numel() for grad in grads] + [len(told)]), strict=False
+        ):
+            grad.copy_(part.view_as(grad))
+        return list(mean[-len(told) :].tolist())
 
     def save(self) -> None:
         """Write the state under another name, then rename it: a crash leaves the one before."""
@@ -143,6 +174,10 @@ class Trainer:
         self.optimiser.restore(state)
         version, words, left = at["chance"]
         self.chance.setstate((version, tuple(words), left))
+        if self.place.process_index:
+            # The state is the first process's; the others draw anew.
+            self.chance.seed(f"{self.place.process_index} {at['count']['step']}")
+            self.noise.manual_seed(self.chance.getrandbits(60))
         self.count, self.first, self.recent = Count(**at["count"]), Count(**at["first"]), at["recent"]
 
     def keep(self) -> None:
@@ -171,68 +206,7 @@ class Trainer:
         (to / "curve.svg").write_text(picture(points, f"version {self.version}: {note}"), encoding="utf-8")
 
 
-def train(trainer: Trainer, told: Sequence[int]) -> None:
-    """Step until the run is done or `told` holds a signal; log each 10 steps, save and measure now and then.
-
-    The clock counts steps only, so neither compiling nor a pause shortens the schedule.
-    """
-    log = trainer.out / "log.jsonl"
-    saved = measured = time.monotonic()
-    sums: dict[str, float] = {}
-    seconds, falling = 0.0, trainer.done() > 1 - _DECAY
-    count = trainer.count
-    while trainer.done() < 1 and not told:
-        if not falling and trainer.done() > 1 - _DECAY:
-            trainer.keep()
-            falling = True
-        begin = time.monotonic()
-        shown = trainer.advance()
-        spent = time.monotonic() - begin
-        # A first meeting with a shape is mostly compiling.
-        count.seconds += min(spent, 10.0)
-        seconds += spent
-        for name, value in shown.items():
-            sums[name] = sums.get(name, 0.0) + value / 10
-        if count.step % 10 == 0:
-            trainer.recent = {name: round(sums[name], 4) for name in ("diffusion", "ahead")}
-            line = {"step": count.step, "tokens": count.tokens, "seconds": round(count.seconds, 1)}
-            line |= {k: round(v, 5) for k, v in sums.items()} | {"seconds_per_step": round(seconds / 10, 3)}
-            _append(log, line)
-            sums, seconds = {}, 0.0
-        now = time.monotonic()
-        if now - measured > _MEASURE_SECONDS:
-            _append(log, {"step": count.step, "heldout": measure(trainer)})
-            if not trainer.recipe.rank:
-                trainer.export(trainer.out / "snapshots" / f"{count.step:06}")
-            measured = time.monotonic()
-        if now - saved > _SAVE_SECONDS:
-            trainer.save()
-            saved = time.monotonic()
-    trainer.save()
-    _append(log, {"step": count.step, "heldout": measure(trainer)})
-
-
-@torch.no_grad()
-def measure(trainer: Trainer, rows: int = 24) -> dict[str, dict[str, float]]:
-    """Both losses on the same held-out canvases at fixed times, of continuations and of infills; {} without any."""
-    if not (trainer.out / "heldout.npz").exists():
-        return {}
-    held_out = Cutter.of(Corpus.load(trainer.out / "heldout.npz"), trainer.tokenizer, BOS, EOS)
-    found: dict[str, dict[str, float]] = {}
-    vocabulary = int(trainer.network.config.text_config.vocab_size)
-    for kind, share in (("continuation", 0.0), ("infill", 1.0)):
-        batch = draw(held_out, Bucket(rows, 512, 8, 64, 1.0), random.Random(0), share)
-        found[kind] = {}
-        for t in _TIMES:
-            noise = torch.Generator().manual_seed(1)
-            noisy = corrupt(batch, torch.full(batch.starts.shape, t), vocabulary, noise)
-            parts = (batch.tokens, batch.canvas, batch.free, batch.starts, noisy)
-            diffusion, ahead = _loss(trainer.network, *(part.to(trainer.place.device) for part in parts))[1:]
-            found[kind] |= {str(t): round(float(diffusion), 4), "ahead": round(float(ahead), 4)}
-    return found
-
-
-def _loss(network: Any, *parts: Tensor) -> tuple[Tensor, ...]:
+def loss_of(network: Any, *parts: Tensor) -> tuple[Tensor, ...]:
     *clean, noisy = parts
     diffusion, ahead = losses(network, Batch(*clean), noisy)
     return diffusion + ahead, diffusion.detach(), ahead.detach()
@@ -241,8 +215,3 @@ def _loss(network: Any, *parts: Tensor) -> tuple[Tensor, ...]:
 def _trained(network: Any) -> list[tuple[str, Any]]:
     """The weights that are trained; the vision tower has no part in it."""
     return [(n, w) for n, w in network.named_parameters() if w.requires_grad and "vision" not in n]
-
-
-def _append(log: Path, line: dict[str, Any]) -> None:
-    with log.open("a", encoding="utf-8") as stream:
-        stream.write(json.dumps(line) + "\n")

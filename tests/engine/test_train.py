@@ -3,7 +3,11 @@
 import argparse
 import json
 import random
+import signal
+import subprocess
+import sys
 import sysconfig
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +21,7 @@ from safetensors.torch import load_file
 
 from dg_lsp import training as train
 from dg_lsp.engine import corpus as corpora
-from dg_lsp.engine import trainer
+from dg_lsp.engine import loop, trainer
 from dg_lsp.engine.checkpoint import load_checkpoint
 from dg_lsp.engine.curve import picture, read_log
 from dg_lsp.engine.heldout import File, HeldOut, is_held_out, long_lines, read_held_out, windows_of
@@ -93,7 +97,7 @@ def package(site: Path, name: str, licence: str, files: dict[str, str]) -> None:
 def options(out: Path, *more: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     train.add_arguments(parser)
-    return parser.parse_args(["--out", str(out), "--hidden", "32", "--no-compile", "--threads", "1", *more])
+    return parser.parse_args(["--out", str(out), "--hidden", "32", "--no-compile", "--processes", "1", *more])
 
 
 def paths(site: Path, held_out: HeldOut) -> set[str]:
@@ -312,6 +316,7 @@ def test_a_run_goes_on_where_it_was_saved(installed: Path, tmp_path: Path) -> No
     straight.advance()
     straight.save()
     wanted = straight.advance()
+    assert wanted["stop"] == 0
     resumed = Trainer(tmp_path, small(steps=20, seed=9))
     resumed.restore()
     assert resumed.count.step == 1
@@ -342,7 +347,7 @@ def test_a_run_that_begins_with_a_checkpoint_goes_on_as_well_as_it_was(
 def test_a_run_goes_on_from_the_weights_before_the_rate_fell(installed: Path, tmp_path: Path) -> None:
     corpora.prepare(tmp_path, [installed])
     first = Trainer(tmp_path, small(steps=8, warm=1))
-    trainer.train(first, [])
+    loop.train(first, [])
     first.export(tmp_path / "export")
     assert load_checkpoint(str(tmp_path / "export"), "cpu").digest
     kept = load_file(tmp_path / "export" / trainer.UNDECAYED)
@@ -405,3 +410,59 @@ def test_the_curve_is_an_average_and_a_picture_of_it_shows_all_points(tmp_path: 
     lines_drawn = [e.get("points", "").split() for e in drawn.iter() if e.get("stroke-width")]
     assert [len(line) for line in lines_drawn] == [120, 120]
     assert read_log(tmp_path / "none") == []
+
+
+class Pair:
+    """accelerate, as it looks to one of two processes of which the other has no gradients and read 3 everywhere."""
+
+    num_processes, device = 2, torch.device("cpu")
+
+    def reduce(self, flat: torch.Tensor, reduction: str) -> torch.Tensor:
+        assert reduction == "mean"
+        other = torch.zeros_like(flat)
+        other[-2:] = 3.0
+        return (flat + other) / 2
+
+
+def test_gradients_and_numbers_are_means_over_the_processes(installed: Path, tmp_path: Path) -> None:
+    corpora.prepare(tmp_path, [installed])
+    run = Trainer(tmp_path, small(steps=20))
+    batch = draw(run.cutter, SMALL, random.Random(0))
+    sum(losses(run.network, batch, batch.canvas)).backward()
+    before = {n: w.grad.clone() for n, w in run.network.named_parameters() if w.grad is not None}
+    monkeyed: Any = run
+    monkeyed.place = Pair()
+    assert run._agree([1.0, 5.0]) == [2.0, 4.0]
+    after = {n: w.grad for n, w in run.network.named_parameters() if w.grad is not None}
+    assert all(torch.allclose(after[name].float(), grad.float() / 2) for name, grad in before.items())
+
+
+def test_several_processes_take_the_same_steps_and_are_told_to_stop_together(
+    installed: Path, tmp_path: Path
+) -> None:
+    """Real processes: the command starts them, their weights agree, and they end by SIGTERM with an export."""
+    corpora.prepare(tmp_path, [installed])
+    command = [
+        sys.executable,
+        "-m",
+        "dg_lsp",
+        "train",
+        "--out",
+        str(tmp_path),
+        "--hidden",
+        "32",
+        "--no-compile",
+    ]
+    run = subprocess.Popen([*command, "--steps", "10000", "--processes", "2"])
+    log = tmp_path / "log.jsonl"
+    for _ in range(600):
+        if log.exists() or run.poll() is not None:
+            break
+        time.sleep(0.2)
+    run.send_signal(signal.SIGTERM)
+    assert run.wait(60) == 0
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    assert lines[0]["step"] == 10
+    # Twice a batch of the recipe's, which has at least 6,000 tokens.
+    assert lines[0]["tokens"] > 10 * 2 * 6_000
+    assert load_checkpoint(str(tmp_path / "export"), "cpu").digest
