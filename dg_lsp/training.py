@@ -89,7 +89,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="processes that share the work; default: one on a GPU, else as many as there are cores",
     )
     parser.add_argument(
-        "--hidden", type=int, default=256, help="width of the network; 256 is the embedded one's"
+        "--hidden", type=int, default=256, help="width of a fresh network; 256 is the embedded one's"
+    )
+    parser.add_argument(
+        "--layers", type=int, default=4, help="layers of a fresh network, an even number; 4 is the embedded one's"
     )
     parser.add_argument(
         "--no-compile",
@@ -129,6 +132,7 @@ def run(arguments: argparse.Namespace) -> int:
         seconds=60 * arguments.minutes,
         seed=arguments.seed,
         width=arguments.hidden,
+        layers=arguments.layers,
         compiled=arguments.compile,
     )
     _step(Trainer(out, recipe, base), arguments)

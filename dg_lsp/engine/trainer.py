@@ -48,7 +48,7 @@ class Count:
 class Recipe:
     """What one run is told. It takes `steps` steps or, without them, `seconds` of stepping.
 
-    rates: of Muon and of AdamW, at their peak. width: of a fresh network. rank: of a LoRA adapter, which alone is
+    rates: of Muon and of AdamW, at their peak. width, layers: of a fresh network. rank: of a LoRA adapter, which alone is
     trained then; 0 trains all weights. onward: begin with the weights that a checkpoint had before its rate fell, where
     it keeps them, so that the loss does not jump when the rate rises again.
     """
@@ -57,6 +57,7 @@ class Recipe:
     seconds: float = 5400.0
     seed: int = 0
     width: int = 256
+    layers: int = 4
     compiled: bool = False
     buckets: Sequence[Bucket] = BUCKETS
     rates: tuple[float, float] = RATES
@@ -79,7 +80,7 @@ class Trainer:
         self.tokenizer = Tokenizer.from_file(str(out / "tokenizer.json"))
         self.count, self.version = Count(), 0
         if base is None:
-            config = embedded_config(self.tokenizer.get_vocab_size(), recipe.width)
+            config = embedded_config(self.tokenizer.get_vocab_size(), recipe.width, recipe.layers)
             network = fresh_network(config, recipe.seed, attention="eager")
         else:
             onward = recipe.onward and (base / UNDECAYED).exists()
