@@ -92,7 +92,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--hidden", type=int, default=256, help="width of a fresh network; 256 is the embedded one's"
     )
     parser.add_argument(
-        "--layers", type=int, default=4, help="layers of a fresh network, an even number; 4 is the embedded one's"
+        "--layers",
+        type=int,
+        default=4,
+        help="layers of a fresh network, an even number; 4 is the embedded one's",
     )
     parser.add_argument(
         "--no-compile",

@@ -48,9 +48,9 @@ class Count:
 class Recipe:
     """What one run is told. It takes `steps` steps or, without them, `seconds` of stepping.
 
-    rates: of Muon and of AdamW, at their peak. width, layers: of a fresh network. rank: of a LoRA adapter, which alone is
-    trained then; 0 trains all weights. onward: begin with the weights that a checkpoint had before its rate fell, where
-    it keeps them, so that the loss does not jump when the rate rises again.
+    rates: of Muon and of AdamW, at their peak. width, layers: of a fresh network. rank: of a LoRA adapter, which
+    alone is trained then; 0 trains all weights. onward: begin with the weights that a checkpoint had before its rate
+    fell, where it keeps them, so that the loss does not jump when the rate rises again.
     """
 
     steps: int | None = None
