@@ -3,8 +3,8 @@
     python tests/fetch_corpus.py FOLDER [--list FILE]
 
 then `dg-lsp train --packages FOLDER --packages .venv/lib/python3.11/site-packages --out DIR`. Names come from
-`tests/corpus.txt`, one a line, from whatever index pip is set up for; what the index lacks is left out and named. Wheels
-only, and nothing in them is run.
+`tests/corpus.txt`, one a line, from whatever index pip is set up for; what the index lacks is left out and named.
+Wheels only, and nothing in them is run.
 """
 
 import argparse
