@@ -145,8 +145,8 @@ MUTANTS = (
     Mutant(
         "a recent fill answers for another place",
         "dg_lsp/text/offers.py",
-        'if text.encode("utf-8").startswith(typed) and',
-        "if",
+        '[text for text in offer.texts if text.encode("utf-8").startswith(typed)]',
+        "list(offer.texts)",
         "tests/text/test_offers.py::test_what_does_not_agree_is_none",
     ),
     Mutant(
@@ -165,7 +165,7 @@ MUTANTS = (
     ),
     Mutant(
         "a flipped byte is not noticed",
-        "dg_lsp/engine/checkpoint.py",
+        "dg_lsp/engine/manifest.py",
         '!= wanted["sha256"]:',
         '== "":',
         "tests/engine/test_checkpoint.py::test_a_flipped_byte_is_named",

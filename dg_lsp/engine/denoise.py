@@ -30,7 +30,6 @@ class Schedule:
     entropy_bound: float = 0.1
     confidence: float = 0.005
     stability: int = 1
-    doubt: float = 0.0
 
     def temperature(self, step: int) -> Tensor:
         """The temperature of step `step` (counted from 1), a 0-d tensor as transformers computes it."""
@@ -83,8 +82,6 @@ def denoise(
         raw = step_logits(network, cache, current, torch.cat([free, watched]), state.soft)
         surprise = _surprise(raw[len(free) :], canvas.tokens.view(-1)[watched])
         # b. From here on there are free rows only.
-        if schedule.doubt:
-            _doubt(raw, current.view(-1)[free], state.noisy, schedule.doubt)
         logits = raw[: len(free)] / schedule.temperature(number).to(raw.device)
         drawn = sampler.noise.pick(logits.softmax(-1, dtype=torch.float32))
         entropy = entropies(logits)
@@ -92,7 +89,6 @@ def denoise(
         proposed = sampler.renoise_canvas(sampler.accept(current, drawn, entropy), number)
         # d. Only free slots decide.
         current = torch.where(state.finished[:, None], current, proposed)
-        state.noisy = ~sampler.accepted_token_mask.view(-1)[free]
         state.settle(logits.argmax(-1), entropy, schedule.confidence)
         # e. It is computed even after the last step: only then are all steps alike.
         state.condition(network, logits)
@@ -119,12 +115,6 @@ def step_logits(network: Any, cache: Cache, canvas: Tensor, slots: Tensor, soft:
     return capped_logits(network, hidden.flatten(0, 1)[slots])
 
 
-def _doubt(raw: Tensor, tokens: Tensor, noisy: Tensor, nats: float) -> None:
-    """Take `nats` from the logit of the token that stands in a slot, where it is known to be noise; in place."""
-    slots = torch.arange(len(tokens), device=raw.device)
-    raw[slots, tokens] -= nats * noisy
-
-
 class _State:
     """What one step leaves to the next: best tokens, self-conditioning, which rows have finished."""
 
@@ -138,7 +128,6 @@ class _State:
         self.history = [self.best] * stability
         self.entropy = torch.zeros(len(self.free), device=canvas.tokens.device)
         self.soft: Tensor | None = None
-        self.noisy = torch.ones_like(self.held)  # free slots that hold fresh noise
         self.soft_free = torch.empty(0)
         self.anchor_embeddings = network.model.decoder.embed_tokens(canvas.tokens)
 

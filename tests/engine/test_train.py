@@ -162,11 +162,11 @@ def test_fifty_tokens_in_a_row_are_too_many_and_a_licence_is_none(installed: Pat
     lines = secret.splitlines(keepends=True)
     part = lines[next(n for n, line in enumerate(lines) if n > 30 and line.startswith("def ")) :]
     package(installed, "vendor", "MIT", {
-        "vendor/fifty.py": "".join(other + part[:14]),
-        "vendor/forty.py": "".join(program(62).splitlines(keepends=True) + part[:2]),
+        "vendor/fifty.py": "".join(other + part[:18]),
+        "vendor/forty.py": "".join(program(62).splitlines(keepends=True) + part[:9]),
         "vendor/licence.py": licence + program(63),
     })  # fmt: skip
-    assert len(windows_of("".join(part[:2]))) == 0 < len(windows_of("".join(part[:14])))
+    assert len(windows_of("".join(part[:9]))) == 0 < len(windows_of("".join(part[:18])))
     found = paths(installed, held_out(windows=windows_of(secret)))
     assert {path for path in found if "vendor" in path} == {"vendor/forty.py", "vendor/licence.py"}
 
