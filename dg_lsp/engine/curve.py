@@ -55,7 +55,7 @@ def picture(points: Sequence[Point], title: str) -> str:
     for number, (name, colour) in enumerate(_SHOWN.items()):
         line = " ".join(place(p["tokens"], p[name]) for p in points)
         parts.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="1.5"/>')
-        y = 56 + 18 * number
+        y = _HEIGHT - _BOTTOM - 30 + 18 * number
         parts.append(
             f'<text x="{_WIDTH - 20}" y="{y}" text-anchor="end" fill="{colour}">{_NAMES[name]}: nats a token</text>'
         )

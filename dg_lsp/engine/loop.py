@@ -29,7 +29,7 @@ def train(trainer: Trainer, told: Sequence[int]) -> None:
     sums: dict[str, float] = {}
     seconds, falling = 0.0, trainer.done() > 1 - DECAY
     count = trainer.count
-    stop = 0.0
+    stop, taken = 0.0, 0
     while trainer.done() < 1 and not stop:
         if not falling and trainer.done() > 1 - DECAY:
             falling = True
@@ -40,15 +40,19 @@ def train(trainer: Trainer, told: Sequence[int]) -> None:
         stop = shown.pop("stop")
         seconds += time.monotonic() - begin
         for name, value in shown.items():
-            sums[name] = sums.get(name, 0.0) + value / 10
+            sums[name] = sums.get(name, 0.0) + value
+        taken += 1
         if not trainer.place.is_main_process:
             continue
         if count.step % 10 == 0:
-            trainer.recent = {name: round(sums[name], 4) for name in ("diffusion", "ahead")}
+            means = {name: value / taken for name, value in sums.items()}
+            trainer.recent = {name: round(means[name], 4) for name in ("diffusion", "ahead")}
             line = {"step": count.step, "tokens": count.tokens, "seconds": round(count.seconds, 1)}
-            line |= {k: round(v, 5) for k, v in sums.items()} | {"seconds_per_step": round(seconds / 10, 3)}
+            line |= {k: round(v, 5) for k, v in means.items()} | {
+                "seconds_per_step": round(seconds / taken, 3)
+            }
             _append(log, line)
-            sums, seconds = {}, 0.0
+            sums, seconds, taken = {}, 0.0, 0
         now = time.monotonic()
         if now - measured > _MEASURE_SECONDS:
             _append(log, {"step": count.step, "heldout": measure(trainer)})

@@ -399,6 +399,18 @@ def test_the_command_makes_a_checkpoint_that_loads(installed: Path, tmp_path: Pa
     assert (told["version"], told["trained"]["step"]) == (0, 2)
 
 
+def test_the_log_holds_means_also_where_a_run_begins_between_two_lines(
+    installed: Path, tmp_path: Path
+) -> None:
+    corpora.prepare(tmp_path, [installed])
+    run = Trainer(tmp_path, small(steps=13))
+    run.count.step = run.first.step = 7
+    loop.train(run, [])
+    lines = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
+    assert [line["step"] for line in lines] == [10, 20, 20]
+    assert all(3 < line["diffusion"] < 9 for line in lines[:2])
+
+
 def test_the_curve_is_an_average_and_a_picture_of_it_shows_all_points(tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
     lines = [{"step": n, "tokens": n * 10_000, "diffusion": 8 - n / 100, "ahead": 6.0} for n in range(1, 481)]
