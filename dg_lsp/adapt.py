@@ -85,7 +85,7 @@ def recipe_of(arguments: argparse.Namespace, base: Path) -> Recipe:
 
 
 def scores(checkpoint: str, cases: Sequence[Case], label: str) -> list[Score]:
-    """Each case filled by `checkpoint`, told the length; the kind says when: before or after."""
+    """Each case filled by `checkpoint`, told the length; the kind says when: before, or then."""
     settings = Settings(checkpoint=checkpoint, threads=1)
     found = asyncio.run(bench.measure(cases, ["given"], settings))
     return [replace(score, kind=f"{score.kind} {label}") for score in found]

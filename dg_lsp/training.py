@@ -157,7 +157,7 @@ def _adapt(arguments: argparse.Namespace, base: Path | None) -> int:
     _step(Trainer(arguments.out, adapt.recipe_of(arguments, base), base), arguments)
     # 4.
     to = str(arguments.export or arguments.out / "export")
-    found += adapt.scores(to, cases, "after")
+    found += adapt.scores(to, cases, "then")
     print(as_text(make_report(found, Settings(checkpoint=to)) | {"files_skipped": []}))
     print(f"The adapted checkpoint: {to}. Use it with --checkpoint {to}.")
     return 0
