@@ -223,7 +223,7 @@ def survives(mutant: Mutant) -> str:
             ROOT,
             copy,
             ignore=shutil.ignore_patterns(
-                ".git", ".venv", ".editors", "runs", "dist", ".*_cache", "__pycache__"
+                ".git", ".venv*", ".editors", "runs", "dist", ".*_cache", "__pycache__"
             ),
         )
         file = copy / mutant.file
