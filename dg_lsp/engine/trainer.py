@@ -70,8 +70,8 @@ class Trainer:
     """Network, optimiser, data and where the run stands: all that a state file holds.
 
     Where several processes run (accelerate's environment variables say so), each draws its own batches, and their
-    gradients, losses and clocks are averaged, so that all take the same steps. On a CPU two processes of one thread show
-    a fifth more tokens a second than one of two.
+    gradients, losses and clocks are averaged, so that all take the same steps. On a CPU two processes of one thread
+    show a fifth more tokens a second than one of two.
     """
 
     def __init__(self, out: Path, recipe: Recipe, base: Path | None = None) -> None:
