@@ -93,7 +93,7 @@ def scores(checkpoint: str, cases: Sequence[Case], label: str) -> list[Score]:
 
 def cases_of(held: Sequence[Document], count: int) -> list[Case]:
     """At most `count` holes of each kind in the held-out files."""
-    return [case for case in choose(held, count, 0) if case.kind in KINDS]
+    return choose(held, KINDS, count, 0)
 
 
 def _paths(repo: Path) -> list[Path]:

@@ -17,8 +17,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dg_lsp import baselines, evaluation, holes, humaneval, options
-from dg_lsp.holes import Case
+from dg_lsp import baselines, evaluation, humaneval, located, options
+from dg_lsp.holes import HOLES, Case
 from dg_lsp.host.base import Engine, settle
 from dg_lsp.host.local import LocalEngine
 from dg_lsp.options import UsageError
@@ -28,7 +28,7 @@ from dg_lsp.text import edits, prompt, syntax
 from dg_lsp.text.functions import STUB
 from dg_lsp.text.messages import Fill
 
-KINDS = tuple(holes.HOLES)
+KINDS = tuple(HOLES)
 _BASELINES = {"copy": baselines.copy_near, "ngram": baselines.count_tokens}
 
 
@@ -128,9 +128,9 @@ def _cases(
     if arguments.execute:
         raise UsageError("--execute runs the tests of --humaneval FILE; give that, too")
     if arguments.files:
-        located = holes.read_files(arguments.files)
-        made = (holes.make_cases(located.documents, kind, arguments.cases, seed) for kind in kinds)
-        return {}, [case for cases in made for case in cases], list(located.skipped)
+        found = located.read_files(arguments.files)
+        cases = evaluation.choose(found.documents, kinds, arguments.cases, seed)
+        return {}, cases, list(found.skipped)
     return {}, *evaluation.read(arguments.holes or evaluation.shipped(), kinds, arguments.cases)
 
 

@@ -7,14 +7,14 @@ refused where the files differ. Knows files and holes; no engine.
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from dg_lsp.holes import HOLES, Case, case_at, make_cases, place_of
+from dg_lsp.holes import Case, case_at, make_cases
+from dg_lsp.located import read_listed
 from dg_lsp.options import UsageError
-from dg_lsp.text.document import Document, DocumentError, read_document
+from dg_lsp.text.document import Document, DocumentError
 
 SHIPPED = "engine/embedded/evaluation.json"
 
@@ -24,9 +24,9 @@ def shipped() -> Path:
     return Path(str(resources.files("dg_lsp") / SHIPPED))
 
 
-def choose(documents: Sequence[Document], count: int, seed: int) -> list[Case]:
-    """At most `count` holes of each kind in `documents`."""
-    return [case for kind in HOLES for case in make_cases(documents, kind, count, seed)]
+def choose(documents: Sequence[Document], kinds: Sequence[str], count: int, seed: int) -> list[Case]:
+    """At most `count` holes of each of `kinds` in `documents`."""
+    return [case for kind in kinds for case in make_cases(documents, kind, count, seed)]
 
 
 def write(path: Path, cases: Sequence[Case]) -> None:
@@ -57,7 +57,7 @@ def read(path: Path, kinds: Sequence[str], count: int) -> tuple[list[Case], list
     skipped = []
     for number, (name, digest) in enumerate(files):
         try:
-            documents[number] = _read(name, digest)
+            documents[number] = read_listed(name, digest)
         except (DocumentError, ValueError) as error:
             skipped.append(f"{name}: {error}")
     found: list[Case] = []
@@ -65,17 +65,6 @@ def read(path: Path, kinds: Sequence[str], count: int) -> tuple[list[Case], list
         like = [hole for hole in holes if hole[0] == kind and hole[1] in documents]
         found += [case_at(documents[number], kind, start, end) for _, number, start, end in like[:count]]
     return found, skipped
-
-
-def _read(name: str, digest: str) -> Document:
-    installed = name.startswith(("stdlib:", "package:"))
-    path = place_of(name) if installed else Path(name)
-    if path is None or not path.is_file():
-        raise ValueError("not installed")
-    if hashlib.sha256(path.read_bytes()).hexdigest() != digest:
-        raise ValueError("another version")
-    document = read_document(path)
-    return replace(document, uri=name) if installed else document
 
 
 def _name(document: Document) -> str:

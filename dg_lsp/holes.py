@@ -1,24 +1,18 @@
 """Holes in real files, with what stood in them: the cases of `dg-lsp bench`.
 
-Knows files and the text layer; knows no engine. `evaluation.py` keeps the list of holes that all numbers are for.
+Knows the text layer; knows no engine. `evaluation.py` keeps the list of holes that all numbers are for.
 """
 
 import ast
-import hashlib
-import importlib.util
 import io
-import json
 import random
 import re
-import sysconfig
 import tokenize
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from importlib import resources
-from pathlib import Path
 from typing import Any
 
-from dg_lsp.text.document import Document, DocumentError, read_document
+from dg_lsp.text.document import Document
 from dg_lsp.text.gaps import Gap, NoGap, find_gap, find_gaps
 
 _LONGEST = 10  # lines of a function body
@@ -35,61 +29,6 @@ class Case:
     document: Document
     gap: Gap
     truth: str
-
-
-@dataclass(frozen=True, slots=True)
-class Located:
-    """The held-out files found on this machine, and why others were left out."""
-
-    documents: tuple[Document, ...]
-    skipped: tuple[str, ...]
-
-
-def find_heldout() -> Located:
-    """The files that the embedded checkpoint was not trained on, those whose sha256 is as listed."""
-    listing = json.loads((resources.files("dg_lsp") / "engine/embedded/heldout.json").read_text("utf-8"))
-    documents, skipped = [], []
-    for entry in listing["files"]:
-        path = place_of(entry["path"])
-        if path is None or not path.is_file():
-            skipped.append(f"{entry['path']}: not installed")
-        elif hashlib.sha256(path.read_bytes()).hexdigest() != entry["sha256"]:
-            skipped.append(f"{entry['path']}: another version")
-        else:
-            documents.append(replace(read_document(path), uri=entry["path"]))
-    return Located(tuple(documents), tuple(skipped))
-
-
-def place_of(name: str) -> Path | None:
-    """The path of `stdlib:textwrap.py` or `package:jinja2/loaders.py` here; None where there is none.
-
-    Raises:
-        ValueError: `name` begins with neither `stdlib:` nor `package:`.
-    """
-    where, _, inside = name.partition(":")
-    if where == "stdlib":
-        return Path(sysconfig.get_path("stdlib")) / inside
-    if where != "package":
-        raise ValueError(f"{name!r} must begin with stdlib: or package:")
-    top, _, rest = inside.partition("/")
-    spec = importlib.util.find_spec(top.removesuffix(".py"))
-    if spec is None:
-        return None
-    if not rest:
-        return Path(spec.origin) if spec.origin else None
-    folders = list(spec.submodule_search_locations or ())
-    return Path(folders[0]) / rest if folders else None
-
-
-def read_files(paths: Sequence[str]) -> Located:
-    """Files of one's own choice; those that cannot be read are skipped, with the reason."""
-    documents, skipped = [], []
-    for path in paths:
-        try:
-            documents.append(read_document(Path(path)))
-        except (DocumentError, ValueError) as error:
-            skipped.append(str(error))
-    return Located(tuple(documents), tuple(skipped))
 
 
 def make_cases(documents: Sequence[Document], kind: str, count: int, seed: int) -> list[Case]:

@@ -112,8 +112,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Train as `arguments` say; 0 when an export was written.
 
     Raises:
-        UsageError: the options do not go together, or the repository holds too few files.
-        CheckpointError: the checkpoint to begin with is not there.
+        UsageError: the options do not go together, the checkpoint to begin with is not there, or the repository holds
+            too few files.
     """
     out: Path = arguments.out
     out.mkdir(parents=True, exist_ok=True)

@@ -21,8 +21,9 @@ from dg_lsp.engine.canvas import Seam, lay_out, stack
 from dg_lsp.engine.checkpoint import load_checkpoint
 from dg_lsp.engine.denoise import Schedule, denoise
 from dg_lsp.engine.sampler import AnchoredSampler, SeededNoise
-from dg_lsp.holes import Case, find_heldout, make_cases
+from dg_lsp.holes import Case, make_cases
 from dg_lsp.host.local import LocalEngine
+from dg_lsp.located import find_heldout
 from dg_lsp.settings import Settings
 from dg_lsp.text import prompt
 from dg_lsp.text.messages import Fill, Infill, Kind

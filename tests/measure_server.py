@@ -20,9 +20,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from dg_lsp.holes import find_heldout
 from dg_lsp.host.base import Outcome, fill_gap
 from dg_lsp.host.local import LocalEngine
+from dg_lsp.located import find_heldout
 from dg_lsp.settings import Settings
 from dg_lsp.text.document import Document
 from dg_lsp.text.gaps import find_gap, find_gaps

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from dg_lsp import baselines, holes, humaneval
+from dg_lsp import baselines, humaneval, located
 from dg_lsp.cli import main
-from dg_lsp.holes import find_heldout, make_cases, place_of
+from dg_lsp.holes import HOLES, make_cases
+from dg_lsp.located import find_heldout, place_of
 from dg_lsp.options import UsageError
 from dg_lsp.score import METHODS, Score, make_report
 from dg_lsp.settings import Settings
@@ -131,10 +132,10 @@ def test_held_out_files_are_used_only_with_their_hash(monkeypatch, tmp_path):
         {"path": "package:no_such_one/a.py", "sha256": ""},
     ]
     (folder / "heldout.json").write_text(json.dumps({"files": files}))
-    monkeypatch.setattr(holes.resources, "files", lambda _: tmp_path)
-    located = find_heldout()
-    assert located.documents == ()
-    assert located.skipped == (
+    monkeypatch.setattr(located.resources, "files", lambda _: tmp_path)
+    found = find_heldout()
+    assert found.documents == ()
+    assert found.skipped == (
         "stdlib:textwrap.py: another version",
         "package:no_such_one/a.py: not installed",
     )
@@ -227,7 +228,7 @@ def test_stubs_silence_and_broken_code_count_as_nothing(monkeypatch, file, tmp_p
 def test_the_report_says_what_repeats_it(monkeypatch, file, tmp_path):
     install(monkeypatch, "return 1")
     report = bench(tmp_path, "--files", file, tmp_path / "missing.py", "--cases", 1, "--seed", 7)
-    assert {r["kind"] for r in report["results"]} == set(holes.HOLES)
+    assert {r["kind"] for r in report["results"]} == set(HOLES)
     assert {r["method"] for r in report["results"]} == set(METHODS)
     assert report["settings"]["seed"] == 7 and "missing.py" in report["files_skipped"][0]
     assert {"machine", "load", "date", "command", "checkpoint_sha256"} <= set(report)

@@ -70,7 +70,7 @@ def test_a_hole_is_the_file_without_its_truth(file: Path) -> None:
 
 
 def test_a_list_gives_the_same_holes_again(file: Path, tmp_path: Path) -> None:
-    cases = evaluation.choose([read_document(file)], 3, 0)
+    cases = evaluation.choose([read_document(file)], list(holes.HOLES), 3, 0)
     assert {case.kind for case in cases} == set(holes.HOLES)
     evaluation.write(tmp_path / "list.json", cases)
     again, skipped = evaluation.read(tmp_path / "list.json", list(holes.HOLES), 99)
@@ -80,7 +80,9 @@ def test_a_list_gives_the_same_holes_again(file: Path, tmp_path: Path) -> None:
 
 
 def test_a_file_that_has_changed_is_left_out_with_the_reason(file: Path, tmp_path: Path) -> None:
-    evaluation.write(tmp_path / "list.json", evaluation.choose([read_document(file)], 3, 0))
+    evaluation.write(
+        tmp_path / "list.json", evaluation.choose([read_document(file)], list(holes.HOLES), 3, 0)
+    )
     file.write_text(SOURCE + "\n")
     assert evaluation.read(tmp_path / "list.json", ["statement"], 9) == ([], [f"{file}: another version"])
 

@@ -15,7 +15,7 @@ from tokenizers import Tokenizer
 
 from dg_lsp.engine.denoise import Schedule
 from dg_lsp.engine.frame import style_of
-from dg_lsp.engine.manifest import read_json, verify
+from dg_lsp.engine.manifest import read_about, read_json, verify
 from dg_lsp.engine.weights import AGAIN, CheckpointError, load_network, probe
 
 __all__ = ["Checkpoint", "CheckpointError", "find_directory", "load_checkpoint"]
@@ -90,7 +90,7 @@ def load_checkpoint(
         raise CheckpointError(f"the tokenizer of {path} has more tokens than the network; {AGAIN}")
     probe(network, path)
     eos = text.eos_token_id
-    extra = read_json(path / "dg_lsp.json") if (path / "dg_lsp.json").exists() else {}
+    extra = read_about(path)
     return Checkpoint(
         name=name,
         network=network,

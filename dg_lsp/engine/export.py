@@ -16,10 +16,10 @@ from transformers.models.diffusion_gemma.generation_diffusion_gemma import (
     EntropyBoundSamplerConfig,
 )
 
+from dg_lsp.engine.manifest import ABOUT, MANIFEST, read_about
 from dg_lsp.engine.shape import BOS, CANVASES, EOS, PAD
 
-_ABOUT, _MANIFEST = "dg_lsp.json", "manifest.json"
-_NOT_COPIED = {_ABOUT, _MANIFEST, "curve.json", "sources.json", "heldout.json", "evaluation.json"}
+_NOT_COPIED = {ABOUT, MANIFEST, "curve.json", "sources.json", "heldout.json", "evaluation.json"}
 _EMBEDDED = {
     "prompt": "raw",
     "canvas_lengths": list(CANVASES),
@@ -39,7 +39,7 @@ def export(network: Any, tokenizer: Path, to: Path, about: Mapping[str, Any]) ->
     def add(made: Path) -> None:
         _spell_as_before(made / "config.json")
         shutil.copyfile(tokenizer, made / "tokenizer.json")
-        _write(made / _ABOUT, _EMBEDDED | dict(about))
+        _write(made / ABOUT, _EMBEDDED | dict(about))
 
     _export(network, to, add)
 
@@ -51,8 +51,7 @@ def export_like(network: Any, base: Path, to: Path, about: Mapping[str, Any]) ->
         for file in base.glob("*.json"):
             if file.name not in _NOT_COPIED and not file.name.endswith(".index.json"):
                 shutil.copyfile(file, made / file.name)
-        told = json.loads((base / _ABOUT).read_text("utf-8")) if (base / _ABOUT).exists() else {}
-        _write(made / _ABOUT, told | dict(about))
+        _write(made / ABOUT, read_about(base) | dict(about))
 
     _export(network, to, add)
 
@@ -74,9 +73,9 @@ def _export(network: Any, to: Path, add: Callable[[Path], None]) -> None:
             with file.open("rb") as stream:
                 digest = hashlib.file_digest(stream, "sha256").hexdigest()
             files[file.name] = {"sha256": digest, "bytes": file.stat().st_size}
-        _write(made / _MANIFEST, {"files": files})
+        _write(made / MANIFEST, {"files": files})
         # 3.
-        for name in (*files, _MANIFEST):
+        for name in (*files, MANIFEST):
             (made / name).chmod(0o644)
             (made / name).replace(to / name)
 

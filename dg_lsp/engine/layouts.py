@@ -38,12 +38,12 @@ class Bucket:
     share: float
 
 
-# About 7,000 tokens each, those of the first pass of self-conditioning included. The short canvas is the one that
-# a keystroke waits for.
+# About 8,000 tokens each, those of the first pass of self-conditioning included; a quarter of them the encoder's. The
+# short canvas is the one that a keystroke waits for.
 BUCKETS = (
-    Bucket(6, 512, 8, 64, 0.58),
-    Bucket(6, 512, 4, 128, 0.30),
-    Bucket(3, 1024, 16, 64, 0.12),
+    Bucket(4, 512, 16, 64, 0.58),
+    Bucket(4, 512, 8, 128, 0.30),
+    Bucket(2, 1024, 32, 64, 0.12),
 )
 
 
@@ -60,6 +60,10 @@ class Batch:
     canvas: Tensor
     free: Tensor
     starts: Tensor
+
+    def to(self, device: torch.device) -> "Batch":
+        """The same batch on `device`."""
+        return Batch(*(part.to(device) for part in (self.tokens, self.canvas, self.free, self.starts)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,14 +9,14 @@ from typing import Any
 
 import torch
 
+from dg_lsp.engine.bits import TIMES
 from dg_lsp.engine.corpus import Corpus
 from dg_lsp.engine.layouts import Bucket, Cutter, draw
-from dg_lsp.engine.objective import corrupt
+from dg_lsp.engine.objective import corrupt, losses
 from dg_lsp.engine.shape import BOS, EOS
-from dg_lsp.engine.trainer import DECAY, Trainer, loss_of
+from dg_lsp.engine.trainer import DECAY, Trainer
 
 _SAVE_SECONDS, _MEASURE_SECONDS = 300, 600
-_TIMES = (0.25, 0.5, 0.75, 1.0)
 
 
 def train(trainer: Trainer, told: Sequence[int]) -> None:
@@ -74,17 +74,15 @@ def measure(trainer: Trainer, rows: int = 24) -> dict[str, dict[str, float]]:
         return {}
     held_out = Cutter.of(Corpus.load(trainer.out / "heldout.npz"), trainer.tokenizer, BOS, EOS)
     found: dict[str, dict[str, float]] = {}
+    device = trainer.place.device
     vocabulary = int(trainer.network.config.text_config.vocab_size)
     for kind, share in (("continuation", 0.0), ("infill", 1.0)):
         batch = draw(held_out, Bucket(rows, 512, 8, 64, 1.0), random.Random(0), share)
         found[kind] = {}
-        for t in _TIMES:
+        for t in TIMES:
             noise = torch.Generator().manual_seed(1)
             noisy = corrupt(batch, torch.full(batch.starts.shape, t), vocabulary, noise)
-            parts = (batch.tokens, batch.canvas, batch.free, batch.starts, noisy)
-            diffusion, ahead = loss_of(trainer.network, *(part.to(trainer.place.device) for part in parts))[
-                1:
-            ]
+            diffusion, ahead = losses(trainer.network, batch.to(device), noisy.to(device))
             found[kind] |= {str(t): round(float(diffusion), 4), "ahead": round(float(ahead), 4)}
     return found
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from dg_lsp.engine.weights import AGAIN, CheckpointError
 
+ABOUT, MANIFEST = "dg_lsp.json", "manifest.json"
 _LARGE = 64 << 20  # bytes; what is smaller is read in the blink of an eye
 
 
@@ -25,7 +26,7 @@ def verify(path: Path, large: int = _LARGE) -> str:
     Raises:
         CheckpointError: a file is missing, or differs in size or sha256.
     """
-    manifest = path / "manifest.json"
+    manifest = path / MANIFEST
     if not manifest.exists():
         return hashlib.sha256((path / "config.json").read_bytes()).hexdigest()
     files = read_json(manifest).get("files")
@@ -54,6 +55,16 @@ def verify(path: Path, large: int = _LARGE) -> str:
     if found and not found.items() <= known.items():
         _remember(known | found)
     return hashlib.sha256(manifest.read_bytes()).hexdigest()
+
+
+def read_about(path: Path) -> dict[str, Any]:
+    """What the checkpoint in `path` says in dg_lsp.json, the file of our own; {} where it has none.
+
+    Raises:
+        CheckpointError: the file is damaged.
+    """
+    about = path / ABOUT
+    return read_json(about) if about.exists() else {}
 
 
 def read_json(path: Path) -> dict[str, Any]:

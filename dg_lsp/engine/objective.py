@@ -4,7 +4,7 @@ L = L_diff + L_ar: the denoiser's cross-entropy on the free slots of the corrupt
 next-token cross-entropy on the prefix. Knows the network; no data and no optimiser.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,16 +31,19 @@ class _Prefixes:
 
     is_compileable = False
 
-    def __init__(self, layers: Iterable[Any], canvases: int) -> None:
-        self.layers = [
-            _Layer(*(x.repeat_interleave(canvases, 0) for x in (y.keys, y.values))) for y in layers
-        ]
+    def __init__(self, layers: Sequence[_Layer]) -> None:
+        self.layers = layers
+
+    @classmethod
+    def of(cls, cache: DynamicCache, canvases: int) -> "_Prefixes":
+        """Each document's of `cache` for each of its canvases."""
+        return cls(
+            [_Layer(*(x.repeat_interleave(canvases, 0) for x in (y.keys, y.values))) for y in cache.layers]
+        )
 
     def first(self, rows: int) -> "_Prefixes":
         """The prefixes of the first `rows` canvases, cut off from the gradient."""
-        found = _Prefixes((), 1)
-        found.layers = [_Layer(x.keys[:rows].detach(), x.values[:rows].detach()) for x in self.layers]
-        return found
+        return _Prefixes([_Layer(x.keys[:rows].detach(), x.values[:rows].detach()) for x in self.layers])
 
 
 def corrupt(batch: Batch, times: Tensor, vocabulary: int, generator: torch.Generator) -> Tensor:
@@ -68,7 +71,7 @@ def losses(network: Any, batch: Batch, noisy: Tensor) -> tuple[Tensor, Tensor]:
     # 1. Every layer keeps all keys; the masks say what is seen.
     cache = DynamicCache()
     encoded = network.model.encoder.language_model(input_ids=batch.tokens, past_key_values=cache)
-    prefixes = _Prefixes(cache.layers, batch.canvas.shape[1])
+    prefixes = _Prefixes.of(cache, batch.canvas.shape[1])
     view = view_of(batch, int(network.config.text_config.sliding_window), table.weight.dtype)
     # 2.
     free, canvas = batch.free.flatten(0, 1), batch.canvas.flatten()

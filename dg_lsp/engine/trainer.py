@@ -24,12 +24,13 @@ from dg_lsp.engine.curve import picture, read_log
 from dg_lsp.engine.export import export, export_like
 from dg_lsp.engine.layouts import BUCKETS, Batch, Bucket, Cutter, draw
 from dg_lsp.engine.lora import add_adapter, merge_adapter
+from dg_lsp.engine.manifest import read_about
 from dg_lsp.engine.objective import corrupt, losses
 from dg_lsp.engine.optimise import Optimiser
 from dg_lsp.engine.shape import BOS, EOS, embedded_config, fresh_network, stored_network
 
 UNDECAYED = "undecayed.weights"  # safetensors; named so that no loader takes it for a part of the checkpoint
-RATES = (5e-3, 3e-3)  # of Muon, of AdamW, at their peak
+RATES = (3.5e-3, 2e-3)  # of Muon, of AdamW, at their peak
 DECAY = 0.25  # the part of a run in which the rate falls
 _WARM_STEPS, _REWARM_STEPS = 100, 200
 _LONGEST = 10.0  # seconds of a step that the clock counts; a longer one was compiling, or was paused
@@ -85,11 +86,7 @@ class Trainer:
         else:
             onward = recipe.onward and (base / UNDECAYED).exists()
             network = stored_network(base, UNDECAYED if onward else None)
-            told = (
-                json.loads((base / "dg_lsp.json").read_text("utf-8"))
-                if (base / "dg_lsp.json").exists()
-                else {}
-            )
+            told = read_about(base)
             self.count, self.version = Count(**told.get("trained", {})), int(told.get("version", 0)) + 1
         if recipe.rank:
             add_adapter(network, recipe.rank)
@@ -104,7 +101,7 @@ class Trainer:
         self.first = Count(**asdict(self.count))
         self.recent: dict[str, float] = {}
         self._mark = time.monotonic()
-        self.loss = torch.compile(loss_of, dynamic=False) if recipe.compiled else loss_of
+        self.loss = torch.compile(_loss, dynamic=False) if recipe.compiled else _loss
 
     def share(self) -> float:
         """The share of the peak rate at this moment: warm up, hold, fall to nothing over the last quarter."""
@@ -128,8 +125,9 @@ class Trainer:
         times = torch.rand(batch.starts.shape, generator=self.noise) * (1 - 2e-4) + 1e-4
         vocabulary = int(self.network.config.text_config.vocab_size)
         noisy = corrupt(batch, times, vocabulary, self.noise)
-        parts = (batch.tokens, batch.canvas, batch.free, batch.starts, noisy)
-        total, diffusion, ahead = self.loss(self.network, *(part.to(self.place.device) for part in parts))
+        there = batch.to(self.place.device)
+        parts = (there.tokens, there.canvas, there.free, there.starts, noisy.to(self.place.device))
+        total, diffusion, ahead = self.loss(self.network, *parts)
         self.place.backward(total)
         seconds, denoiser, encoder, stop = self._agree([self._spent(), diffusion, ahead, told])
         rate = self.share()
@@ -207,7 +205,8 @@ class Trainer:
         (to / "curve.svg").write_text(picture(points, f"version {self.version}: {note}"), encoding="utf-8")
 
 
-def loss_of(network: Any, *parts: Tensor) -> tuple[Tensor, ...]:
+def _loss(network: Any, *parts: Tensor) -> tuple[Tensor, ...]:
+    """L, and what it is made of, of a batch's parts and their noise: tensors alone are what a compiler takes well."""
     *clean, noisy = parts
     diffusion, ahead = losses(network, Batch(*clean), noisy)
     return diffusion + ahead, diffusion.detach(), ahead.detach()

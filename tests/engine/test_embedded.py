@@ -11,7 +11,8 @@ import torch
 from dg_lsp.engine.cache import PrefixCache
 from dg_lsp.engine.checkpoint import Checkpoint, load_checkpoint
 from dg_lsp.engine.infill import infill
-from dg_lsp.holes import find_heldout, make_cases
+from dg_lsp.holes import make_cases
+from dg_lsp.located import find_heldout
 from dg_lsp.settings import Settings
 from dg_lsp.text import prompt, syntax
 from dg_lsp.text.messages import Draft, Fill, Infill

@@ -70,8 +70,20 @@ def actions(wire: Wire, line: int, character: int, **context: Any) -> list[Any]:
 
 
 def fill(wire: Wire, **target: Any) -> dict[str, Any]:
+    send_fill(wire, **target)
+    return wire.answer("fill", 20)
+
+
+def send_fill(wire: Wire, **target: Any) -> None:
     params = {"command": "dg-lsp.fill", "arguments": [{"uri": URI, **target}]}
-    return wire.ask("fill", "workspace/executeCommand", params, 20)
+    wire.send(request("fill", "workspace/executeCommand", params))
+
+
+def begin_progress(wire: Wire) -> Any:
+    """Let the work tell how far it is; the token of its progress."""
+    asked = wire.until("window/workDoneProgress/create", 10)
+    wire.send({"jsonrpc": "2.0", "id": asked["id"], "result": None})
+    return asked["params"]["token"]
 
 
 def logged(wire: Wire, text: str) -> bool:
@@ -275,13 +287,7 @@ def test_a_selection_offers_each_function_in_it(start: Start) -> None:
 
 def test_the_command_has_the_client_apply_the_edit_to_its_version(start: Start) -> None:
     wire = start(capabilities=APPLIES)
-    wire.send(
-        request(
-            "fill",
-            "workspace/executeCommand",
-            {"command": "dg-lsp.fill", "arguments": [{"uri": URI, "name": "add"}]},
-        )
-    )
+    send_fill(wire, name="add")
     asked = wire.until("workspace/applyEdit", 20)
     assert asked["params"]["edit"]["documentChanges"][0]["textDocument"]["version"] == 1
     wire.send({"jsonrpc": "2.0", "id": asked["id"], "result": {"applied": True}})
@@ -291,13 +297,7 @@ def test_the_command_has_the_client_apply_the_edit_to_its_version(start: Start) 
 
 def test_a_client_that_refuses_the_edit_is_quoted(start: Start) -> None:
     wire = start(capabilities=APPLIES)
-    wire.send(
-        request(
-            "fill",
-            "workspace/executeCommand",
-            {"command": "dg-lsp.fill", "arguments": [{"uri": URI, "name": "add"}]},
-        )
-    )
+    send_fill(wire, name="add")
     asked = wire.until("workspace/applyEdit", 20)
     wire.send(
         {"jsonrpc": "2.0", "id": asked["id"], "result": {"applied": False, "failureReason": "read only"}}
@@ -348,13 +348,7 @@ def test_the_same_seed_gives_the_same_result(start: Start) -> None:
 
 def test_a_change_meanwhile_is_content_modified(start: Start) -> None:
     wire = start("scripted:40:50")
-    wire.send(
-        request(
-            "fill",
-            "workspace/executeCommand",
-            {"command": "dg-lsp.fill", "arguments": [{"uri": URI, "name": "add"}]},
-        )
-    )
+    send_fill(wire, name="add")
     time.sleep(0.6)
     wire.send(changed(2, TEXT + "y"))
     assert wire.answer("fill", 1)["error"]["code"] == -32801
@@ -383,15 +377,8 @@ def test_nobody_else_gets_drafts_or_states(start: Start) -> None:
 
 def test_long_work_shows_progress_and_quick_work_none(start: Start) -> None:
     wire = start("scripted:30:50", capabilities={"window": {"workDoneProgress": True}})
-    wire.send(
-        request(
-            "fill",
-            "workspace/executeCommand",
-            {"command": "dg-lsp.fill", "arguments": [{"uri": URI, "name": "add"}]},
-        )
-    )
-    asked = wire.until("window/workDoneProgress/create", 10)
-    wire.send({"jsonrpc": "2.0", "id": asked["id"], "result": None})
+    send_fill(wire, name="add")
+    begin_progress(wire)
     wire.answer("fill", 20)
     told = [m["params"]["value"] for m in wire.messages if m.get("method") == "$/progress"]
     assert told[0]["kind"] == "begin" and told[0]["cancellable"] and told[-1]["kind"] == "end"
@@ -413,17 +400,10 @@ def test_a_client_that_never_answers_about_progress_holds_nothing_up(start: Star
 
 def test_cancelling_the_progress_cancels_the_work(start: Start) -> None:
     wire = start("scripted:100:50", capabilities={"window": {"workDoneProgress": True}})
-    wire.send(
-        request(
-            "fill",
-            "workspace/executeCommand",
-            {"command": "dg-lsp.fill", "arguments": [{"uri": URI, "name": "add"}]},
-        )
-    )
-    asked = wire.until("window/workDoneProgress/create", 10)
-    wire.send({"jsonrpc": "2.0", "id": asked["id"], "result": None})
+    send_fill(wire, name="add")
+    token = begin_progress(wire)
     wire.until("$/progress")
-    wire.send(notification("window/workDoneProgress/cancel", {"token": asked["params"]["token"]}))
+    wire.send(notification("window/workDoneProgress/cancel", {"token": token}))
     assert "error" in wire.answer("fill", 2)
 
 
