@@ -43,7 +43,7 @@ def measure_step(checkpoint: str) -> None:
         sampler = AnchoredSampler(canvas, 0.1, noise)
         schedule = Schedule(steps=52, confidence=0.0)
         times = [time.perf_counter()]
-        for _ in denoise(model.network, cache.seen_by(rows), sampler, schedule):
+        for _ in denoise(model.network, cache, sampler, schedule):
             times.append(time.perf_counter())
         spent = [1000 * (b - a) for a, b in pairwise(times)][2:]
         print(f"one step, canvas 64, {rows} row(s), one thread: median {statistics.median(spent):.1f} ms")

@@ -73,11 +73,13 @@ class Seam:
 def lay_out(seam: Seam, gap: int, length: int) -> Canvas:
     """One row: the head as anchors, `gap` free slots, the suffix (then the filler) as anchors.
 
+    Where head and gap fill the canvas, the layout is open: the gap goes on beyond it.
+
     Raises:
-        LayoutError: head and gap leave no slot for the suffix.
+        LayoutError: head and gap are longer than the canvas.
     """
     left = length - len(seam.head) - gap
-    if left < 1 or gap < 1:
+    if left < 0 or gap < 1:
         raise LayoutError(
             f"a gap of {gap} tokens behind a head of {len(seam.head)} does not fit a canvas of {length} slots"
         )
@@ -93,12 +95,12 @@ def stack(canvases: Sequence[Canvas]) -> Canvas:
     return Canvas(torch.cat([c.tokens for c in canvases]), torch.cat([c.anchored for c in canvases]))
 
 
-def anchors_after(canvas: Canvas, count: int) -> Tensor:
-    """Slot numbers of up to `count` anchors that follow each row's last free slot: int64 [W]."""
+def anchors_after(canvas: Canvas, count: int, skip: int = 0) -> Tensor:
+    """Slot numbers of up to `count` anchors that follow each row's last free slot and `skip` more: int64 [W]."""
     slots = []
     for row in range(canvas.rows):
         free = (~canvas.anchored[row]).nonzero().flatten()
-        first = int(free[-1]) + 1 if len(free) else 0
+        first = min((int(free[-1]) + 1 if len(free) else 0) + skip, canvas.length)
         last = min(first + count, canvas.length)
         slots.append(torch.arange(first, last) + row * canvas.length)
     return torch.cat(slots).to(canvas.tokens.device)

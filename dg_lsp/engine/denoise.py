@@ -11,9 +11,12 @@ import torch
 from torch import Tensor
 from transformers.cache_utils import Cache
 
+from dg_lsp.engine.cache import PrefixCache
 from dg_lsp.engine.canvas import Canvas
 from dg_lsp.engine.decoder import behind, capped_logits, decode
-from dg_lsp.engine.sampler import AnchoredSampler, entropies
+from dg_lsp.engine.sampler import AnchoredSampler, Noise, entropies
+
+TILE = 1 << 24  # logits that are in memory at once: 64 MB in fp32
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,40 +61,48 @@ class Step:
 
 @torch.inference_mode()
 def denoise(
-    network: Any, cache: Cache, sampler: AnchoredSampler, schedule: Schedule, watch: Tensor | None = None
+    network: Any,
+    cache: PrefixCache,
+    sampler: AnchoredSampler,
+    schedule: Schedule,
+    watch: Tensor | None = None,
 ) -> Iterator[Step]:
     """Denoise `sampler.canvas` behind the prefix in `cache`; yield a Step after each denoising step.
 
-    `cache` shows as many rows as the canvas has. `watch` are slot numbers of anchors whose surprise is wanted.
-    With no anchors and the same noise this equals `model.generate` of transformers token for token (law 2).
+    `cache` holds the one prefix of all rows, and must not change meanwhile. `watch` are slot numbers of anchors whose
+    surprise is wanted. With no anchors and the same noise this equals `model.generate` of transformers token for
+    token (law 2).
 
     1. Noise in every free slot.  2. For each step:
-       a. the decoder reads canvas, prefix and self-conditioning; logits of the free slots only;
-       b. temperature; a token is drawn from, and the best token read off, each free slot's distribution;
+       a. the decoder reads canvas, prefix and self-conditioning of the rows that have not finished;
+       b. of their free slots: logits and temperature; a token drawn, the best token, the entropy, the next
+          self-conditioning (an anchor's is that of its own token);
        c. accept what the entropy bound allows, re-noise the other free slots;
-       d. rows that had finished keep what they had; a row finishes when stable and confident;
-       e. the logits become the self-conditioning of the next step, an anchor's that of its own token.
+       d. rows that had finished keep what they had; a row finishes when stable and confident.
     """
     canvas, free = sampler.canvas, sampler.free
-    watched = free.new_empty(0) if watch is None else watch
     state = _State(network, canvas, schedule.stability)
+    watched = free.new_empty(0) if watch is None else watch
+    surprise = torch.zeros(len(watched), device=free.device)
     # 1. Anchors are in place from the start.
     current = sampler.initialize_canvas(canvas.rows, canvas.tokens.device)
     for number in range(1, schedule.steps + 1):
-        # a. Anchors that are only watched get logits too, but no sampling.
-        raw = step_logits(network, cache, current, torch.cat([free, watched]), state.soft)
-        surprise = _surprise(raw[len(free) :], canvas.tokens.view(-1)[watched])
-        # b. From here on there are free rows only.
-        logits = raw[: len(free)] / schedule.temperature(number).to(raw.device)
-        drawn = sampler.noise.pick(logits.softmax(-1, dtype=torch.float32))
-        entropy = entropies(logits)
+        # a. Finished rows have left the batch.
+        rows = (~state.finished).nonzero().flatten()
+        soft = None if state.soft is None else state.soft[rows]
+        hidden = hidden_states(network, cache.seen_by(len(rows)), current[rows], soft).flatten(0, 1)
+        # b. The vocabulary is computed for free slots only, and for anchors whose surprise is wanted.
+        numbers, places = _among(free, rows, canvas)
+        state.read(network, hidden[places], numbers, schedule.temperature(number), sampler.noise)
+        if len(watched):
+            numbers, places = _among(watched, rows, canvas)
+            raw, tokens = capped_logits(network, hidden[places]), canvas.tokens.view(-1)[watched[numbers]]
+            surprise = surprise.index_copy(0, numbers, _surprise(raw, tokens))
         # c. The sampler cannot touch an anchor.
-        proposed = sampler.renoise_canvas(sampler.accept(current, drawn, entropy), number)
+        proposed = sampler.renoise_canvas(sampler.accept(current, state.drawn, state.entropy), number)
         # d. Only free slots decide.
         current = torch.where(state.finished[:, None], current, proposed)
-        state.settle(logits.argmax(-1), entropy, schedule.confidence)
-        # e. It is computed even after the last step: only then are all steps alike.
-        state.condition(network, logits)
+        state.settle(schedule.confidence)
         yield replace(
             state.step(number),
             canvas=current,
@@ -108,11 +119,16 @@ def step_logits(network: Any, cache: Cache, canvas: Tensor, slots: Tensor, soft:
     `soft` is the self-conditioning signal [rows, length, hidden], None at the first step. The vocabulary is
     computed for the wanted slots only: up to rounding equal to the whole forward there.
     """
+    return capped_logits(network, hidden_states(network, cache, canvas, soft).flatten(0, 1)[slots])
+
+
+def hidden_states(network: Any, cache: Cache, canvas: Tensor, soft: Tensor | None) -> Tensor:
+    """What the decoder makes of `canvas` [rows, length] behind `cache`, which shows as many rows."""
     embedded = network.model.decoder.embed_tokens(canvas)
     signal = torch.zeros_like(embedded) if soft is None else soft
-    view = behind(cache.get_seq_length(), embedded.shape[1], embedded.device)
-    hidden = decode(network, cache, embedded, signal, view)
-    return capped_logits(network, hidden.flatten(0, 1)[slots])
+    return decode(
+        network, cache, embedded, signal, behind(cache.get_seq_length(), embedded.shape[1], embedded.device)
+    )
 
 
 class _State:
@@ -123,19 +139,34 @@ class _State:
         self.row_of = self.free // canvas.length
         self.per_row = (~canvas.anchored).sum(-1)
         self.finished = torch.zeros(canvas.rows, dtype=torch.bool, device=canvas.tokens.device)
-        self.held = self.finished[self.row_of]  # free slots whose row had finished before this step
-        self.best = torch.full_like(self.free, -1)
+        self.drawn = self.best = torch.full_like(self.free, -1)
         self.history = [self.best] * stability
         self.entropy = torch.zeros(len(self.free), device=canvas.tokens.device)
+        self.anchors = network.model.decoder.embed_tokens(canvas.tokens)
         self.soft: Tensor | None = None
-        self.soft_free = torch.empty(0)
-        self.anchor_embeddings = network.model.decoder.embed_tokens(canvas.tokens)
 
-    def settle(self, best: Tensor, entropy: Tensor, confidence: float) -> None:
-        """Take over the new best tokens in unfinished rows, then see which rows are stable and confident."""
-        self.held = self.finished[self.row_of]
-        self.best = torch.where(self.held, self.best, best)
-        self.entropy = torch.where(self.held, self.entropy, entropy)
+    def read(self, network: Any, hidden: Tensor, numbers: Tensor, temperature: Tensor, noise: Noise) -> None:
+        """Take over what `hidden` [N, hidden] says of the free slots number `numbers` [N], a tile at a time.
+
+        The other free slots, those of finished rows, keep what they had.
+        """
+        table = network.model.decoder.embed_tokens
+        # An anchor is certain: the soft embedding of a one-hot distribution is the token's own embedding.
+        soft = (self.anchors if self.soft is None else self.soft).flatten(0, 1).clone()
+        drawn, best, entropy = self.drawn.clone(), self.best.clone(), self.entropy.clone()
+        tile = max(TILE // table.weight.shape[0], 1)
+        for some, states in zip(numbers.split(tile), hidden.split(tile), strict=True):
+            logits = capped_logits(network, states) / temperature.to(states.device)
+            drawn[some] = noise.pick(logits.softmax(-1, dtype=torch.float32), some)
+            best[some], entropy[some] = logits.argmax(-1), entropies(logits)
+            # The cast to the embedding's type comes first, as in `generate`: in bf16 it decides the outcome.
+            chance = logits.to(table.weight.dtype).softmax(-1, dtype=torch.float32).to(table.weight.dtype)
+            soft[self.free[some]] = (chance @ table.weight) * table.embed_scale.to(table.weight.dtype)
+        self.drawn, self.best, self.entropy = drawn, best, entropy
+        self.soft = soft.view_as(self.anchors)
+
+    def settle(self, confidence: float) -> None:
+        """See which rows are stable and confident; those finish."""
         rows = torch.zeros(self.canvas.rows, device=self.best.device)
         moved = torch.zeros_like(rows)
         for old in self.history:
@@ -144,20 +175,6 @@ class _State:
         # A row without a free slot has nothing left to settle.
         mean = rows.index_add(0, self.row_of, self.entropy) / self.per_row.clamp(min=1)
         self.finished = self.finished | ((moved == 0) & (mean < confidence))
-
-    def condition(self, network: Any, logits: Tensor) -> None:
-        """Turn the free rows' processed logits [F, V] into the next self-conditioning signal."""
-        table = network.model.decoder.embed_tokens
-        # The cast to the embedding's type comes first, as in `generate`: in bf16 it decides the outcome.
-        chance = logits.to(table.weight.dtype).softmax(-1, dtype=torch.float32).to(table.weight.dtype)
-        soft = (chance @ table.weight) * table.embed_scale.to(table.weight.dtype)
-        if self.soft is not None:
-            # Rows that had finished before this step keep their signal, as all else of theirs.
-            soft = torch.where(self.held[:, None], self.soft_free, soft)
-        self.soft_free = soft
-        # An anchor is certain: the soft embedding of a one-hot distribution is the token's own embedding.
-        self.soft = self.anchor_embeddings.clone()
-        self.soft.view(-1, soft.shape[-1])[self.free] = soft
 
     def step(self, number: int) -> Step:
         """The record of this state, without what only the loop knows."""
@@ -169,6 +186,15 @@ class _State:
         entropy.view(-1)[self.free] = self.entropy
         nothing = torch.empty(0)
         return Step(number, tokens, tokens, nothing, entropy, nothing, self.finished)
+
+
+def _among(slots: Tensor, rows: Tensor, canvas: Canvas) -> tuple[Tensor, Tensor]:
+    """Which of `slots` lie in `rows`, as indices, and where they lie when only these rows are left."""
+    place = torch.full((canvas.rows,), -1, device=slots.device)
+    place[rows] = torch.arange(len(rows), device=slots.device)
+    place = place[slots // canvas.length]
+    numbers = (place >= 0).nonzero().flatten()
+    return numbers, place[numbers] * canvas.length + slots[numbers] % canvas.length
 
 
 def _surprise(raw: Tensor, tokens: Tensor) -> Tensor:

@@ -9,33 +9,40 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from dg_lsp.engine.cache import PrefixCache, extend_to
-from dg_lsp.engine.canvas import Canvas, Seam, lay_out, stack
+from dg_lsp.engine.candidates import Batch, continued, draft, judged
+from dg_lsp.engine.canvas import Seam, lay_out, stack
 from dg_lsp.engine.checkpoint import Checkpoint
 from dg_lsp.engine.denoise import Step, denoise
 from dg_lsp.engine.frame import frame_of
 from dg_lsp.engine.length import Scored, fitting, search_length
 from dg_lsp.engine.plan import ANCHORS, plan_for
 from dg_lsp.engine.sampler import AnchoredSampler, SeededNoise
-from dg_lsp.text import edits, syntax
-from dg_lsp.text.functions import STUB
-from dg_lsp.text.messages import Draft, Fill, Infill, Reason, Run
+from dg_lsp.text import edits
+from dg_lsp.text.messages import Draft, Fill, Infill, Reason
+from dg_lsp.text.stitch import Written
+
+_CANVAS_SEED = 104729  # a prime; so canvases of one fill draw different noise
 
 
 @dataclass(frozen=True, slots=True)
-class _Ranking:
-    """Where the length search stands: the canvas length, the gap lengths best first, the steps it took."""
+class _Part:
+    """One canvas's part of a fill: what stands before it, its seam and length, the gap lengths, the best first."""
 
+    before: str
+    seam: Seam
     slots: int
-    lengths: tuple[Scored, ...]
-    steps: int
+    lengths: tuple[Scored, ...] = ()
+    searched: int = 0
 
+    @property
+    def open(self) -> int:
+        """The gap length that fills the canvas: the gap goes on beyond it."""
+        return self.seam.room(self.slots, 0)
 
-@dataclass(frozen=True, slots=True)
-class _Candidate:
-    """One denoised row of a canvas: its Fill; `fill.refusal` says why it cannot be shown, else is empty."""
-
-    row: int
-    fill: Fill
+    @property
+    def goes_on(self) -> bool:
+        """Whether that is the likeliest."""
+        return bool(self.lengths) and self.lengths[0].length == self.open
 
 
 def infill(model: Checkpoint, cache: PrefixCache, request: Infill) -> Iterator[Draft | Fill]:
@@ -43,31 +50,27 @@ def infill(model: Checkpoint, cache: PrefixCache, request: Infill) -> Iterator[D
 
     1. Text to tokens: the prefix up to its last line start, the head of the gap's line, the suffix.
     2. Encode what the cache does not hold yet.  3. Search the gap's length.
-    4. Denoise the best lengths, a batch at a time.  5. Keep the candidates that can be shown; while there are
-    too few, go on with the next lengths.  6. The Fill is the surest of the first batch; or the reason for none.
+    4. Where the gap goes on beyond the canvas: write such a canvas full, keep its whole lines as if they were the
+    file's, and begin again behind them.
+    5. Denoise the best lengths, a batch at a time.  6. Keep the candidates that can be shown; while there are
+    too few, go on with the next lengths.  7. The Fill is the surest of the first batch; or the reason for none.
     """
     clock = _Clock(request.deadline)
-    # 1. A canvas begins at a line start, so the cached prefix stays while one types on a line.
-    prefix, seam = tokenise(model, request)
-    # 2. Fixed chunks; a Draft after each lets the caller cancel.
-    for _ in extend_to(model.network, cache, prefix):
-        yield Draft(0, (), clock.milliseconds())
-    # 3. The oracle of measurements replaces the search.
-    ranking = _Ranking(0, (), 0)
-    for ranking in _rank(model, cache, request, seam):  # noqa: B007  (the last one is used below)
-        yield Draft(0, (), clock.milliseconds())
-        if clock.is_over():
-            break
-    # 4. Each batch is deterministic by itself: its seed depends on its number only.
+    # 1. to 4.
+    part, written = yield from _write(model, cache, request, clock)
+    if written.ended:
+        yield clock.stamp(Fill(edits.fit(request, written.text)))
+        return
+    # 5. Each batch is deterministic by itself: its seed depends on its number only.
     found: dict[str, Fill] = {}
     refused: list[str] = []
-    for canvas, steps in _batches(model, cache, request, (seam, ranking)):
-        last = yield from _drafts(model, canvas, steps, clock)
-        candidates = _candidates(model, canvas, last, request, range(canvas.rows))
-        # 5. The last Draft shows the row that is taken.
+    for batch, steps in _batches(model, cache, request, part):
+        last = yield from _drafts(model, batch, steps, clock)
+        candidates = judged(model, batch, last, range(batch.canvas.rows))
+        # 6. The last Draft shows the row that is taken.
         best = candidates[0]
         if best.row and not found and not best.fill.refusal:
-            yield _draft(model, canvas, last, clock, best.row)
+            yield draft(model, batch, last, clock.milliseconds(), best.row)
         for candidate in candidates:
             if candidate.fill.refusal:
                 refused.append(candidate.fill.refusal)
@@ -75,8 +78,39 @@ def infill(model: Checkpoint, cache: PrefixCache, request: Infill) -> Iterator[D
                 found.setdefault(candidate.fill.text, candidate.fill)
         if len(found) >= request.alternatives or clock.is_over():
             break
-    # 6. So the answer is the same whether alternatives are wanted or not.
-    yield _stamped(_answer(list(found.values()), refused, request), ranking, clock)
+    # 7. So the answer is the same whether alternatives are wanted or not.
+    yield clock.stamp(_answer(list(found.values()), refused, request))
+
+
+def _write(
+    model: Checkpoint, cache: PrefixCache, request: Infill, clock: "_Clock"
+) -> Generator[Draft, None, tuple[_Part, Written]]:
+    """The canvases that the gap goes on beyond: what they wrote, and the part of the canvas that comes next."""
+    written = Written()
+    while True:
+        # 1. A canvas begins at a line start, so the cached prefix stays while one types on a line.
+        prefix, seam = tokenise(model, replace(request, prefix=request.prefix + written.text))
+        # 2. Fixed chunks; a Draft after each lets the caller cancel.
+        for _ in extend_to(model.network, cache, prefix):
+            yield Draft(0, (), clock.milliseconds())
+        # 3. The oracle of measurements replaces the search.
+        part = _Part(written.text, seam, 0)
+        for ranked in _ranked(model, cache, request, part):
+            part = ranked
+            yield Draft(0, (), clock.milliseconds())
+            if clock.is_over():
+                break
+        clock.searched += part.searched
+        # 4. A canvas that adds nothing of use is taken for none.
+        if not part.goes_on or clock.is_over():
+            return part, written
+        canvas = stack([lay_out(part.seam, part.open, part.slots)] * plan_for(request).batch)
+        batch = Batch(canvas.to(model.device), request, part.before)
+        last = yield from _drafts(model, batch, _denoised(model, cache, batch, 0), clock)
+        clock.steps += last.number
+        written = continued(model, batch, last)
+        if written.ended or written.text == part.before:
+            return part, written
 
 
 def _answer(found: Sequence[Fill], refused: Sequence[str], request: Infill) -> Fill:
@@ -107,67 +141,75 @@ def tokenise(model: Checkpoint, request: Infill) -> tuple[tuple[int, ...], Seam]
     return (*frame.before, *lines), Seam(head, model.encode(request.suffix) + frame.after, model.eos)
 
 
-def decode(model: Checkpoint, ids: Sequence[int]) -> tuple[str, str]:
-    """The text of free tokens, and the reason why it cannot be shown (else empty)."""
-    text = model.tokenizer.decode(list(ids), skip_special_tokens=False)
-    if model.special.intersection(ids):
-        return text, "it holds a special token"
-    if "\ufffd" in text:
-        return text, "it holds an unfinished character"
-    return text, ""
-
-
-def _rank(model: Checkpoint, cache: PrefixCache, request: Infill, seam: Seam) -> Iterator[_Ranking]:
-    """Yield the ranking after each round of the search."""
-    plan = plan_for(request)
-    longest = model.canvas_lengths[-1]
+def _ranked(model: Checkpoint, cache: PrefixCache, request: Infill, part: _Part) -> Iterator[_Part]:
+    """Yield `part` with its ranking after each round of the search."""
+    plan, seam, longest = plan_for(request), part.seam, model.canvas_lengths[-1]
     if request.like is not None:
-        given = min(max(len(model.encode(request.like)), 1), seam.room(longest, 1))
-        fits = (n for n in model.canvas_lengths if n >= plan.slots and seam.room(n, ANCHORS) >= given)
-        # The same length several times: the candidates then differ by their noise only.
-        yield _Ranking(next(fits, longest), (Scored(given, 0.0),) * plan.finalists, 0)
+        yield _given(model, request, part)
         return
     slots = next((n for n in model.canvas_lengths if n >= plan.slots), longest)
-    search = replace(plan.search, lengths=fitting(plan.search.lengths, seam.room(slots, ANCHORS)))
-    rounds = search_length(model.network, cache, (seam, slots), search, request.seed)
-    for number, lengths in enumerate(rounds, start=1):
-        yield _Ranking(slots, lengths, number * search.steps)
+    part = replace(part, slots=slots)
+    lengths = fitting(plan.search.lengths, seam.room(slots, ANCHORS))
+    if len(model.encode(part.before)) + part.open <= plan.limit:
+        lengths += (part.open,)
+    search = replace(plan.search, lengths=lengths)
+    seed = request.seed + _CANVAS_SEED * len(part.before)
+    rounds = search_length(model.network, cache, (seam, slots), search, seed)
+    for number, ranked in enumerate(rounds, start=1):
+        yield replace(part, lengths=ranked, searched=number * search.steps)
+
+
+def _given(model: Checkpoint, request: Infill, part: _Part) -> _Part:
+    """`part` with the length that the request gives; one that no canvas holds goes on beyond the longest."""
+    plan, longest = plan_for(request), model.canvas_lengths[-1]
+    left = len(model.encode(request.like or "")) - len(model.encode(part.before))
+    given = min(max(left, 1), part.seam.room(longest, 1))
+    fits = (n for n in model.canvas_lengths if n >= plan.slots and part.seam.room(n, ANCHORS) >= given)
+    part = replace(part, slots=next(fits, longest))
+    # The same length several times: the candidates then differ by their noise only.
+    lengths = (Scored(given, 0.0),) * plan.finalists
+    if left > part.seam.room(part.slots, ANCHORS):
+        lengths = (Scored(part.open, 0.0), *lengths)
+    return replace(part, lengths=lengths)
 
 
 def _batches(
-    model: Checkpoint, cache: PrefixCache, request: Infill, layout: tuple[Seam, _Ranking]
-) -> Iterator[tuple[Canvas, Iterator[Step]]]:
+    model: Checkpoint, cache: PrefixCache, request: Infill, part: _Part
+) -> Iterator[tuple[Batch, Iterator[Step]]]:
     """The canvases of the best lengths, `plan.batch` rows at a time, and the steps that settle them."""
-    plan, (seam, ranking) = plan_for(request), layout
-    lengths = [c.length for c in ranking.lengths[: plan.finalists]]
-    schedule = replace(model.schedule, steps=plan.steps)
+    plan = plan_for(request)
+    lengths = [c.length for c in part.lengths if c.length != part.open][: plan.finalists]
     # More draws of the same lengths come only after all of them, and only where alternatives are wanted.
     for turn, start in product(range(request.alternatives), range(0, len(lengths), plan.batch)):
-        rows = [lay_out(seam, n, ranking.slots) for n in lengths[start : start + plan.batch]]
-        canvas = stack(rows).to(model.device)
-        number = turn * len(lengths) + start + 1
-        noise = SeededNoise(request.seed + 7919 * number, model.vocabulary, model.device)
-        sampler = AnchoredSampler(canvas, schedule.entropy_bound, noise)
-        steps = denoise(model.network, cache.seen_by(canvas.rows), sampler, schedule)
-        yield canvas, _until_answered(model, canvas, steps, request)
+        rows = [lay_out(part.seam, n, part.slots) for n in lengths[start : start + plan.batch]]
+        batch = Batch(stack(rows).to(model.device), request, part.before)
+        steps = _denoised(model, cache, batch, turn * len(lengths) + start + 1)
+        yield batch, _until_answered(model, batch, steps)
+
+
+def _denoised(model: Checkpoint, cache: PrefixCache, batch: Batch, number: int) -> Iterator[Step]:
+    """The steps of the batch `number` of a canvas."""
+    schedule = replace(model.schedule, steps=plan_for(batch.request).steps)
+    seed = batch.request.seed + 7919 * number + _CANVAS_SEED * len(batch.before)
+    noise = SeededNoise(seed, model.vocabulary, model.device)
+    sampler = AnchoredSampler(batch.canvas, schedule.entropy_bound, noise)
+    return denoise(model.network, cache, sampler, schedule)
 
 
 def _drafts(
-    model: Checkpoint, canvas: Canvas, steps: Iterator[Step], clock: "_Clock"
+    model: Checkpoint, batch: Batch, steps: Iterator[Step], clock: "_Clock"
 ) -> Generator[Draft, None, Step]:
     """A Draft of the best length's row after each step, until the deadline; returns the last Step."""
     last: Step | None = None
     for last in steps:
-        yield _draft(model, canvas, last, clock)
+        yield draft(model, batch, last, clock.milliseconds())
         if clock.is_over():
             break
     assert last is not None, "a schedule has at least one step"
     return last
 
 
-def _until_answered(
-    model: Checkpoint, canvas: Canvas, steps: Iterator[Step], request: Infill
-) -> Iterator[Step]:
+def _until_answered(model: Checkpoint, batch: Batch, steps: Iterator[Step]) -> Iterator[Step]:
     """`steps` up to the first at which a row has finished that can be shown: the others would only cost time."""
     known = 0
     for step in steps:
@@ -175,66 +217,25 @@ def _until_answered(
         finished = step.finished.nonzero().flatten().tolist()
         if len(finished) > known:
             known = len(finished)
-            if not _candidates(model, canvas, step, request, finished)[0].fill.refusal:
+            if not judged(model, batch, step, finished)[0].fill.refusal:
                 return
 
 
-def _candidates(
-    model: Checkpoint, canvas: Canvas, step: Step, request: Infill, rows: Sequence[int]
-) -> list[_Candidate]:
-    """Each of `rows` as a Fill: those that can be shown first, then the surest, by the mean entropy of its slots."""
-    found = []
-    free = ~canvas.anchored
-    for row in rows:
-        raw, refusal = decode(model, step.best[row][free[row]].tolist())
-        text = edits.fit(request, raw)
-        refusal = refusal or _fault(request, text)
-        score = float(step.entropy[row].sum() / free[row].sum())
-        reason: Reason = "stable" if bool(step.finished[row]) else "steps"
-        fill = Fill(text, score, step.number, reason=reason, parses=not refusal, refusal=refusal)
-        found.append(_Candidate(row, fill))
-    return sorted(found, key=lambda c: (bool(c.fill.refusal), c.fill.score))
-
-
-def _fault(request: Infill, text: str) -> str:
-    """Why `text` must not be shown (law 5), or an empty sentence."""
-    if not text.strip():
-        return "it is empty"
-    if request.kind == "function_body" and STUB.fullmatch(text.strip().encode()):
-        return "it is a stub again"
-    faults = syntax.faults(request.language, request.kind, request.prefix, text, request.suffix)
-    return f"it would add a syntax error, {faults[0].message}" if faults else ""
-
-
-def _stamped(fill: Fill, ranking: _Ranking, clock: "_Clock") -> Fill:
-    """`fill` with what the whole request took, and whether the deadline ended it."""
-    reason: Reason = "deadline" if clock.is_over() and fill.reason != "stable" else fill.reason
-    return replace(fill, searched=ranking.steps, reason=reason, milliseconds=clock.milliseconds())
-
-
-def _draft(model: Checkpoint, canvas: Canvas, step: Step, clock: "_Clock", row: int = 0) -> Draft:
-    """One row of `step` as text: neighbouring slots of the same state and like entropy are one Run."""
-    tokens, anchored = step.best[row].tolist(), canvas.anchored[row].tolist()
-    accepted, entropy = step.accepted[row].tolist(), step.entropy[row].tolist()
-    states = [(a, b, round(e, 1)) for a, b, e in zip(anchored, accepted, entropy, strict=True)]
-    runs: list[Run] = []
-    start = 0
-    for slot in range(1, len(tokens) + 1):
-        if slot == len(tokens) or states[slot] != states[start]:
-            text = model.tokenizer.decode([t for t in tokens[start:slot] if t not in model.special])
-            runs.append(Run(text, *states[start]))
-            start = slot
-    return Draft(step.number, tuple(runs), clock.milliseconds())
-
-
 class _Clock:
-    """Milliseconds since the request was taken up, and whether its deadline has passed."""
+    """What one request took: milliseconds, steps of searching and of canvases written full; and its deadline."""
 
     def __init__(self, deadline: float | None) -> None:
         self._start, self._deadline = time.perf_counter(), deadline
+        self.searched = self.steps = 0
 
     def milliseconds(self) -> float:
         return (time.perf_counter() - self._start) * 1000
 
     def is_over(self) -> bool:
         return self._deadline is not None and self.milliseconds() > self._deadline * 1000
+
+    def stamp(self, fill: Fill) -> Fill:
+        """`fill` with what the whole request took, and whether the deadline ended it."""
+        reason: Reason = "deadline" if self.is_over() and fill.reason != "stable" else fill.reason
+        steps, searched = fill.steps + self.steps, self.searched
+        return replace(fill, steps=steps, searched=searched, reason=reason, milliseconds=self.milliseconds())

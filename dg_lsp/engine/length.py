@@ -16,6 +16,7 @@ from dg_lsp.engine.denoise import Schedule, Step, denoise
 from dg_lsp.engine.sampler import AnchoredSampler, SeededNoise
 
 WATCHED = 12  # anchors behind the gap whose surprise is scored
+_FAR = 24  # anchors behind those that tell what text in its right place surprises
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +44,20 @@ def search_length(
 
     1. Score a coarse grid of lengths.  2. Score the lengths between the best and its neighbours on the grid.
 
+    A length that fills the canvas stands for a gap that goes on beyond it; it needs another length beside it.
+
     The score is the mean entropy of the free slots plus the leave-one-out surprise of the first anchors behind
-    the gap under the raw logits: a network that tells noise from text takes misplaced anchors for noise. Both
-    are means over draws. The leave-one-out correction is that of arXiv:2605.22765 at a kept share of one half.
+    the gap under the raw logits: a network that tells noise from text takes misplaced anchors for noise. An open
+    layout has no such anchors; in their stead it takes the surprise of anchors further behind in the other rows,
+    those that are right wherever the gap ends. All are means over draws. The leave-one-out correction is that of
+    arXiv:2605.22765 at a kept share of one half.
     """
     # 1. The grid is the prior: it is dense where gaps of this kind are common.
     scores = _score(network, cache, layout, search, seed)
     yield _ranked(scores)
     # 2. A length must be right to the token, and the grid is not.
-    between = _neighbours(_ranked(scores), search)
+    seam, size = layout
+    between = _neighbours([s for s in _ranked(scores) if s.length < seam.room(size, 0)], search)
     if between:
         scores |= _score(network, cache, layout, replace(search, lengths=between), seed + 1)
         yield _ranked(scores)
@@ -75,17 +81,20 @@ def _score(
     canvas = stack([lay_out(seam, n, size) for n in search.lengths for _ in range(search.draws)])
     device = network.model.decoder.embed_tokens.weight.device
     canvas = canvas.to(device)
-    watch = anchors_after(canvas, WATCHED)
+    near = anchors_after(canvas, WATCHED)
+    placed = torch.bincount(near // size, minlength=canvas.rows) > 0
+    far = near[:0] if bool(placed.all()) else anchors_after(canvas, _FAR, skip=WATCHED)
     vocabulary = network.config.text_config.vocab_size
     sampler = AnchoredSampler(canvas, Schedule().entropy_bound, SeededNoise(seed, vocabulary, device))
     ahead = Schedule(steps=search.steps)
     last: Step | None = None
-    for step in denoise(network, cache.seen_by(canvas.rows), sampler, ahead, watch):
+    for step in denoise(network, cache, sampler, ahead, torch.cat([near, far])):
         last = step
     assert last is not None
-    rows = _free_mean(last.entropy, canvas) + _row_mean(
-        leave_one_out(last.surprise, vocabulary), watch // canvas.length, canvas.rows
-    )
+    surprise = leave_one_out(last.surprise, vocabulary)
+    usual = surprise[len(near) :].mean() if len(far) else surprise.new_zeros(())
+    rows = _free_mean(last.entropy, canvas)
+    rows = rows + torch.where(placed, _row_mean(surprise[: len(near)], near // size, canvas.rows), usual)
     per_length = rows.view(len(search.lengths), search.draws).mean(1)
     return dict(zip(search.lengths, per_length.tolist(), strict=True))
 

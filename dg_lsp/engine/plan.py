@@ -13,7 +13,8 @@ class Plan:
     """How one Infill is worked on.
 
     slots: canvas length wanted. steps: denoising steps at most. finalists: lengths that are denoised to the
-    end, in batches of `batch`, until one gives a fill that parses. search: how the lengths are ranked.
+    end, in batches of `batch`, until one gives a fill that parses. search: how the lengths are ranked. limit: tokens
+    of a fill from which on no further canvas is begun; 0 is one canvas.
     """
 
     slots: int
@@ -21,6 +22,7 @@ class Plan:
     batch: int
     finalists: int
     search: Search
+    limit: int = 0
 
 
 # The search's prior: token counts at about equal steps of their share among gaps of the kind, as the embedded
@@ -31,9 +33,9 @@ _PLANS = {
     ("rest_of_line", "low"): Plan(64, 8, 1, 2, Search(_LINE[1::2], draws=1, steps=1, refined=2)),
     ("rest_of_line", "normal"): Plan(64, 12, 2, 3, Search(_LINE, draws=1, steps=1, refined=3)),
     ("rest_of_line", "high"): Plan(64, 24, 4, 12, Search(_LINE, draws=4, steps=2, refined=12)),
-    ("function_body", "low"): Plan(128, 16, 1, 2, Search(_BODY[::2], draws=1, steps=1, refined=2)),
-    ("function_body", "normal"): Plan(128, 32, 2, 4, Search(_BODY, draws=1, steps=1, refined=6)),
-    ("function_body", "high"): Plan(128, 48, 4, 16, Search(_BODY, draws=4, steps=2, refined=16)),
+    ("function_body", "low"): Plan(128, 16, 1, 2, Search(_BODY[::2], draws=1, steps=1, refined=2), 256),
+    ("function_body", "normal"): Plan(128, 32, 2, 4, Search(_BODY, draws=1, steps=1, refined=6), 1024),
+    ("function_body", "high"): Plan(128, 48, 4, 16, Search(_BODY, draws=4, steps=2, refined=16), 2048),
 }
 
 

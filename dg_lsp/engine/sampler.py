@@ -22,8 +22,8 @@ class Noise(Protocol):
         """Uniform random tokens, int64 [rows, length]; only those at free slots are looked at."""
         ...
 
-    def pick(self, probabilities: Tensor) -> Tensor:
-        """One token drawn from each of the free rows' distributions: [F, V] -> int64 [F]."""
+    def pick(self, probabilities: Tensor, numbers: Tensor) -> Tensor:
+        """One token drawn from each distribution, [N, V] -> int64 [N]; `numbers` says of which free slots."""
         ...
 
 
@@ -45,7 +45,7 @@ class SeededNoise:
         tokens.view(-1)[slots] = drawn
         return tokens
 
-    def pick(self, probabilities: Tensor) -> Tensor:
+    def pick(self, probabilities: Tensor, numbers: Tensor) -> Tensor:
         steps = probabilities.double().cumsum(-1)
         point = torch.rand(
             len(probabilities), 1, generator=self._generator, device=probabilities.device, dtype=torch.float64

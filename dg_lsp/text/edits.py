@@ -40,27 +40,38 @@ def make_edit(document: Document, gap: Gap, text: str) -> Edit:
 def fit(request: Infill, text: str) -> str:
     """`text` as it may stand between the prefix and the suffix of `request`.
 
-    1. What cannot be text is replaced, line ends become the file's.  2. A line is one line; a body begins
-    with text and ends where its indentation ends.  3. What repeats the suffix goes.  4. So does white space
+    1. What cannot be text is replaced, line ends become the file's, a body begins with text.  2. A line is one
+    line; a body ends where its indentation ends.  3. What repeats the suffix goes.  4. So does white space
     at the end, unless the line goes on behind it.
     """
-    # 1. A lone surrogate has no bytes.
-    text = text.encode("utf-8", "replace").decode("utf-8")
-    first = _LINE_END.search(request.prefix) or _LINE_END.search(request.suffix)
-    newline = first[0] if first else "\n"
-    # 2. In the middle of a line the fill's own line ends nothing.
+    # 1. In the middle of a line the fill's own line ends nothing.
+    text = plain(request, text)
+    # 2.
     if request.kind == "rest_of_line":
         text = _LINE_END.split(text, maxsplit=1)[0]
     else:
-        text = re.sub(r"^(?:[ \t\f]*(?:\r\n|\n|\r))*[ \t\f]*", "", text)
-        text = _LINE_END.sub(newline, _within(text, request.indent))
-        text = _without_repeated_lines(text, request.suffix)
+        text = _without_repeated_lines(within(text, request.indent), request.suffix)
     # 3.
     rest = _LINE_END.split(request.suffix, maxsplit=1)[0]
     if rest.strip():
         return _without_repeated_rest(request, text, rest)
     # 4.
     return text.rstrip()
+
+
+def plain(request: Infill, text: str) -> str:
+    """`text` with the line ends of the file; a body begins with text. Nothing is cut off at its end."""
+    # A lone surrogate has no bytes.
+    text = text.encode("utf-8", "replace").decode("utf-8")
+    if request.kind != "rest_of_line":
+        text = re.sub(r"^(?:[ \t\f]*(?:\r\n|\n|\r))*[ \t\f]*", "", text)
+    return _LINE_END.sub(newline_of(request), text)
+
+
+def newline_of(request: Infill) -> str:
+    """The line end of the file: that of its first line."""
+    first = _LINE_END.search(request.prefix) or _LINE_END.search(request.suffix)
+    return first[0] if first else "\n"
 
 
 def apply_edit(document: Document, edit: Edit) -> Document:
@@ -78,7 +89,7 @@ def unified_diff(old: Document, new: Document, path: str) -> str:
     return "".join(marked)
 
 
-def _within(text: str, indent: str) -> str:
+def within(text: str, indent: str) -> str:
     """`text` up to its first line that stands less deep than `indent`; lines inside a string do not count."""
     data = text.encode("utf-8")
     wanted = width(indent.encode("utf-8"))

@@ -24,10 +24,16 @@ def test_the_suffix_is_laid_token_for_token_without_a_hole() -> None:
 
 def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(LayoutError, match="does not fit"):
-        lay_out(SEAM, 8, 10)
+        lay_out(SEAM, 9, 10)
     with pytest.raises(LayoutError):
         lay_out(SEAM, 0, 10)
     assert SEAM.room(10, anchors=4) == 4
+
+
+def test_a_gap_that_fills_the_canvas_is_open_behind() -> None:
+    canvas = lay_out(SEAM, SEAM.room(10, 0), 10)
+    assert canvas.anchored[0].tolist() == [True, True, *[False] * 8]
+    assert anchors_after(stack([canvas, lay_out(SEAM, 5, 10)]), 12).tolist() == [17, 18, 19]
 
 
 def test_slots_of_a_batch_count_over_all_rows() -> None:

@@ -1,5 +1,6 @@
 """The loop by itself: temperature, free rows, cancelling, repeating."""
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -24,7 +25,7 @@ def half_canvas() -> Canvas:
 def run(network: Any, seed: int, canvas: Canvas, watch: torch.Tensor | None = None) -> Any:
     sampler = AnchoredSampler(canvas, 0.1, SeededNoise(seed, VOCABULARY, CPU))
     schedule = Schedule(steps=6, confidence=1e-9)
-    return denoise(network, encoded(network, [1, 2, 3]).seen_by(canvas.rows), sampler, schedule, watch)
+    return denoise(network, encoded(network, [1, 2, 3]), sampler, schedule, watch)
 
 
 def test_the_temperature_is_that_of_transformers_at_every_step() -> None:
@@ -92,3 +93,34 @@ def test_watching_anchors_changes_nothing_and_tells_their_surprise() -> None:
     watched = list(run(network, 1, canvas, watch))
     assert all(torch.equal(a.best, b.best) for a, b in zip(plain, watched, strict=True))
     assert all(s.surprise.shape == (4,) and bool((s.surprise > 0).all()) for s in watched)
+
+
+def test_rows_that_have_finished_cost_nothing_more_and_change_nothing(counting_network: Any) -> None:
+    truth = (torch.arange(CANVAS) + 9) % VOCABULARY
+    anchored = torch.stack([torch.arange(CANVAS) >= free for free in (1, 8, 15)])
+    canvas = Canvas(truth.expand(3, CANVAS).contiguous(), anchored)
+    shown: list[int] = []
+
+    def counted(module: Any, inputs: tuple[torch.Tensor, ...], output: Any) -> None:
+        shown.append(len(inputs[0]))
+
+    hook = counting_network.model.decoder.layers[0].register_forward_hook(counted)
+    sampler = AnchoredSampler(canvas, 0.1, SeededNoise(0, VOCABULARY, CPU))
+    steps = list(denoise(counting_network, encoded(counting_network, [4, 5, 6, 7, 8]), sampler, Schedule()))
+    hook.remove()
+    wanted = [3, *(int((~step.finished).sum()) for step in steps[:-1])]
+    assert shown == wanted
+    assert shown[-1] < 3, "rows that finish at the same step prove nothing"
+    for before, after in pairwise(steps):
+        held = before.finished
+        assert torch.equal(before.best[held], after.best[held])
+        assert torch.equal(before.entropy[held], after.entropy[held])
+
+
+def test_tiles_of_the_vocabulary_give_what_one_piece_gives(monkeypatch: pytest.MonkeyPatch) -> None:
+    network, canvas = tiny_network(2), half_canvas()
+    whole = next(run(network, 1, canvas))
+    monkeypatch.setattr("dg_lsp.engine.denoise.TILE", 3 * VOCABULARY)
+    tiled = next(run(network, 1, canvas))
+    assert torch.equal(whole.best, tiled.best)
+    assert torch.allclose(whole.entropy, tiled.entropy, atol=1e-5)

@@ -44,7 +44,7 @@ def test_an_anchor_never_changes() -> None:
     anchored = (torch.arange(CANVAS)[None] % 3 > 0).cuda()
     canvas = Canvas(torch.arange(CANVAS, device="cuda")[None], anchored)
     sampler = AnchoredSampler(canvas, 0.1, SeededNoise(0, VOCABULARY, torch.device("cuda")))
-    for step in denoise(network, cache.seen_by(1), sampler, Schedule(steps=20)):
+    for step in denoise(network, cache, sampler, Schedule(steps=20)):
         assert torch.equal(step.best[anchored], canvas.tokens[anchored])
         assert torch.equal(step.canvas[anchored], canvas.tokens[anchored])
 

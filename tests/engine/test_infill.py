@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from dg_lsp.engine.cache import PrefixCache
+from dg_lsp.engine.candidates import decode
 from dg_lsp.engine.checkpoint import Checkpoint, load_checkpoint
-from dg_lsp.engine.infill import decode, infill, tokenise
+from dg_lsp.engine.infill import infill, tokenise
 from dg_lsp.text.messages import Draft, Fill, Infill
 from tests.engine.tiny import save_checkpoint
 

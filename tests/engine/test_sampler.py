@@ -59,7 +59,7 @@ def test_renoising_leaves_accepted_slots_and_anchors() -> None:
 
 def test_picked_tokens_follow_their_distribution() -> None:
     chances = torch.tensor([0.1, 0.0, 0.6, 0.3])
-    drawn = SeededNoise(3, 4, CPU).pick(chances.expand(20000, 4))
+    drawn = SeededNoise(3, 4, CPU).pick(chances.expand(20000, 4), torch.arange(20000))
     shares = torch.bincount(drawn, minlength=4) / 20000
     assert torch.allclose(shares, chances, atol=0.015)
     assert shares[1] == 0

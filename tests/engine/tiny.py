@@ -118,9 +118,9 @@ class GenerateNoise:
     def tokens(self, canvas: Canvas) -> Tensor:
         return torch.randint(0, self._vocabulary, tuple(self._shape))
 
-    def pick(self, probabilities: Tensor) -> Tensor:
+    def pick(self, probabilities: Tensor, numbers: Tensor) -> Tensor:
         race = torch.empty(self._shape.numel(), self._vocabulary).exponential_(1)
-        return (probabilities / race[self._free]).argmax(-1)
+        return (probabilities / race[self._free[numbers]]).argmax(-1)
 
 
 def encoded(network: Any, tokens: list[int]) -> PrefixCache:

@@ -1,0 +1,115 @@
+"""Candidates: the rows of a canvas as text, judged whether they can be shown.
+
+Knows tokens and the text checks; no loop.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dg_lsp.engine.canvas import Canvas
+from dg_lsp.engine.checkpoint import Checkpoint
+from dg_lsp.engine.denoise import Step
+from dg_lsp.text import edits, syntax
+from dg_lsp.text.functions import STUB
+from dg_lsp.text.messages import Draft, Fill, Infill, Reason, Run
+from dg_lsp.text.stitch import Written, go_on
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Rows that are denoised together for a request; `before` is what earlier canvases wrote of the same fill."""
+
+    canvas: Canvas
+    request: Infill
+    before: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One denoised row of a canvas: its Fill; `fill.refusal` says why it cannot be shown, else is empty."""
+
+    row: int
+    fill: Fill
+
+
+def judged(model: Checkpoint, batch: Batch, step: Step, rows: Sequence[int]) -> list[Candidate]:
+    """Each of `rows` as a Fill: those that can be shown first, then the surest, by the mean entropy of its slots."""
+    found = []
+    for row in rows:
+        raw, refusal = decode(model, _free(batch, step, row))
+        text = edits.fit(batch.request, batch.before + raw)
+        refusal = refusal or fault(batch.request, text)
+        reason: Reason = "stable" if bool(step.finished[row]) else "steps"
+        score = _doubt(batch, step, row)
+        fill = Fill(text, score, step.number, reason=reason, parses=not refusal, refusal=refusal)
+        found.append(Candidate(row, fill))
+    return sorted(found, key=lambda c: (bool(c.fill.refusal), c.fill.score))
+
+
+def continued(model: Checkpoint, batch: Batch, step: Step) -> Written:
+    """What stands written when an open canvas is full: the surest row that adds something, else no more than before.
+
+    A special token ends the text: so a model says that it is done.
+    """
+    request, before = batch.request, batch.before
+    for row in sorted(range(batch.canvas.rows), key=lambda row: _doubt(batch, step, row)):
+        ids = _free(batch, step, row)
+        said = next((n for n, token in enumerate(ids) if token in model.special), len(ids))
+        raw, _ = decode(model, ids[:said])
+        # A character that the canvas cut in two is the next one's.
+        further = go_on(request, before, raw.split("\ufffd")[0])
+        if said < len(ids):
+            further = Written(before + raw, ended=True)
+        if further.ended and fault(request, edits.fit(request, further.text)):
+            continue
+        if further.text != before:
+            return further
+    return Written(before)
+
+
+def decode(model: Checkpoint, ids: Sequence[int]) -> tuple[str, str]:
+    """The text of free tokens, and the reason why it cannot be shown (else empty)."""
+    text = model.tokenizer.decode(list(ids), skip_special_tokens=False)
+    if model.special.intersection(ids):
+        return text, "it holds a special token"
+    if "\ufffd" in text:
+        return text, "it holds an unfinished character"
+    return text, ""
+
+
+def fault(request: Infill, text: str) -> str:
+    """Why `text` must not be shown (law 5), or an empty sentence."""
+    if not text.strip():
+        return "it is empty"
+    if request.kind == "function_body" and STUB.fullmatch(text.strip().encode()):
+        return "it is a stub again"
+    faults = syntax.faults(request.language, request.kind, request.prefix, text, request.suffix)
+    return f"it would add a syntax error, {faults[0].message}" if faults else ""
+
+
+def draft(model: Checkpoint, batch: Batch, step: Step, milliseconds: float, row: int = 0) -> Draft:
+    """One row of `step` as text: neighbouring slots of the same state and like entropy are one Run.
+
+    The whole lines written before come first, as a Run of their own; the line behind them lies on the canvas.
+    """
+    tokens, anchored = step.best[row].tolist(), batch.canvas.anchored[row].tolist()
+    accepted, entropy = step.accepted[row].tolist(), step.entropy[row].tolist()
+    states = [(a, b, round(e, 1)) for a, b, e in zip(anchored, accepted, entropy, strict=True)]
+    lines = batch.before[: max(batch.before.rfind("\n"), batch.before.rfind("\r")) + 1]
+    runs = [Run(lines, True, True, 0.0)] if lines else []
+    start = 0
+    for slot in range(1, len(tokens) + 1):
+        if slot == len(tokens) or states[slot] != states[start]:
+            text = model.tokenizer.decode([t for t in tokens[start:slot] if t not in model.special])
+            runs.append(Run(text, *states[start]))
+            start = slot
+    return Draft(step.number, tuple(runs), milliseconds)
+
+
+def _free(batch: Batch, step: Step, row: int) -> list[int]:
+    return list(step.best[row][~batch.canvas.anchored[row]].tolist())
+
+
+def _doubt(batch: Batch, step: Step, row: int) -> float:
+    """The mean entropy of a row's free slots, in nats."""
+    return float(step.entropy[row].sum() / (~batch.canvas.anchored[row]).sum())

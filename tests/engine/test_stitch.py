@@ -1,0 +1,46 @@
+"""Bodies longer than a canvas: what several canvases write, a denoiser that knows the truth in the network's place."""
+
+from dataclasses import replace
+
+import pytest
+
+from dg_lsp.engine.cache import PrefixCache
+from dg_lsp.engine.checkpoint import Checkpoint, load_checkpoint
+from dg_lsp.engine.infill import infill
+from dg_lsp.settings import Settings
+from dg_lsp.text import prompt
+from dg_lsp.text.document import Document
+from dg_lsp.text.gaps import Gap
+from dg_lsp.text.messages import Draft, Fill
+from tests.engine.oracle import Oracle, long_bodies
+
+SETTINGS = Settings(effort="high", prefix_bytes=2000, suffix_bytes=1000)
+
+
+@pytest.fixture(scope="module")
+def model() -> Checkpoint:
+    return load_checkpoint("embedded", "cpu")
+
+
+def filled(
+    model: Checkpoint, oracle: Oracle, document: Document, gap: Gap, body: str
+) -> tuple[list[Draft], Fill]:
+    request = replace(prompt.build(document, gap, SETTINGS), like=body)
+    *drafts, fill = infill(model, PrefixCache(model.network.config.text_config), request)
+    assert isinstance(fill, Fill)
+    return [d for d in drafts if isinstance(d, Draft)], fill
+
+
+def test_a_long_body_comes_back_line_for_line(model: Checkpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    stitched = 0
+    for document, gap, body in long_bodies(model, 300, 1500, 25):
+        oracle = Oracle(model, document, gap)
+        monkeypatch.setattr("dg_lsp.engine.infill.denoise", oracle)
+        drafts, fill = filled(model, oracle, document, gap, body)
+        assert fill.text == body.strip(), (document.uri, gap.name, fill.refusal)
+        *opened, last = oracle.layouts
+        assert all(opened) and not last, "the suffix is reached once, by the last canvas"
+        stitched += len(opened)
+        shown = "".join(run.text for run in drafts[-1].runs)
+        assert body.strip() in shown or len(drafts[-1].runs) > 2
+    assert stitched >= 50

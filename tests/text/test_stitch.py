@@ -1,0 +1,49 @@
+"""What stays of a canvas when the gap goes on beyond it."""
+
+import pytest
+
+from dg_lsp.text.messages import Infill
+from dg_lsp.text.stitch import Written, go_on
+
+REQUEST = Infill("def f(a):\n    ", "\n\n\ndef g():\n    pass\n", "python", "function_body", indent="    ")
+
+
+@pytest.mark.parametrize(
+    ("before", "more", "text"),
+    [
+        # Whole lines stay, and the cut line up to its last whole word.
+        ("", "x = 1\n    y = foo(x, ba", "x = 1\n    y = foo(x,"),
+        ("", "x = 1\n    y = 2\n", "x = 1\n    y = 2\n"),
+        ("", "x = 1\n    retu", "x = 1\n"),
+        # The next canvas goes on where that one was cut.
+        ("x = 1\n    y = foo(x,", " bar)\n    z = 3\n    re", "x = 1\n    y = foo(x, bar)\n    z = 3\n"),
+        # What is open may still be closed: a block, a bracket, a string, a try.
+        ("", "if a:\n", "if a:\n"),
+        ("", "x = [\n        1,\n        2", "x = [\n        1,\n"),
+        ("", 'x = """one\n    two\n', 'x = """one\n    two\n'),
+        ("", "try:\n        a()\n        b()\n", "try:\n        a()\n        b()\n"),
+        # What cannot come right goes, and all behind it.
+        ("", "x = 1\n    y = = 2\n    z = 3\n    w =", "x = 1\n"),
+        # One long line without an end.
+        ("", "x = a + b + c + dddd", "x = a + b + c +"),
+    ],
+)
+def test_what_stays_is_what_can_still_come_right(before: str, more: str, text: str) -> None:
+    assert go_on(REQUEST, before, more) == Written(text)
+
+
+def test_a_text_that_closes_the_container_is_complete() -> None:
+    written = go_on(REQUEST, "", "return a\n\n\ndef g():\n    pass\n")
+    assert written == Written("return a", ended=True)
+    inside = go_on(REQUEST, "", 'x = """\nnot less deep: a string\n"""\n    y = 1\n')
+    assert not inside.ended
+
+
+def test_line_ends_are_those_of_the_file() -> None:
+    request = Infill("def f(a):\r\n    ", "\r\n", "python", "function_body", indent="    ")
+    assert go_on(request, "", "x = 1\n    y = 2\n    z").text == "x = 1\r\n    y = 2\r\n"
+
+
+def test_nothing_stays_of_what_adds_nothing() -> None:
+    assert go_on(REQUEST, "x = 1\n", "    = = =\n    y = 1\n") == Written("x = 1\n")
+    assert go_on(REQUEST, "x = 1\n", "") == Written("x = 1\n")
