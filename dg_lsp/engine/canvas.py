@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+FREE = -1  # among the tokens of a seam: a slot that is free, of another gap than the one that is looked at
+
 
 class LayoutError(ValueError):
     """What is to be laid out does not fit the canvas; the message gives the numbers."""
@@ -58,7 +60,8 @@ class Seam:
     """What stands on both sides of one gap, in tokens.
 
     head: the tokens of the gap's line before the gap (may be empty). suffix: the tokens after the gap, which
-    the canvas takes as far as it has room. filler: what every slot after the end of the suffix holds.
+    the canvas takes as far as it has room. filler: what every slot after the end of the suffix holds. All three may
+    hold FREE.
     """
 
     head: tuple[int, ...]
@@ -71,7 +74,7 @@ class Seam:
 
 
 def lay_out(seam: Seam, gap: int, length: int) -> Canvas:
-    """One row: the head as anchors, `gap` free slots, the suffix (then the filler) as anchors.
+    """One row: the head as anchors, `gap` free slots, the suffix (then the filler) as anchors; FREE is none.
 
     Where head and gap fill the canvas, the layout is open: the gap goes on beyond it.
 
@@ -84,10 +87,8 @@ def lay_out(seam: Seam, gap: int, length: int) -> Canvas:
             f"a gap of {gap} tokens behind a head of {len(seam.head)} does not fit a canvas of {length} slots"
         )
     tail = list(seam.suffix[:left]) + [seam.filler] * (left - len(seam.suffix))
-    row = [*seam.head, *([0] * gap), *tail]
-    anchored = torch.ones(1, length, dtype=torch.bool)
-    anchored[0, len(seam.head) : len(seam.head) + gap] = False
-    return Canvas(torch.tensor([row], dtype=torch.int64), anchored)
+    row = torch.tensor([[*seam.head, *([FREE] * gap), *tail]], dtype=torch.int64)
+    return Canvas(row.clamp(min=0), row != FREE)
 
 
 def stack(canvases: Sequence[Canvas]) -> Canvas:
@@ -95,12 +96,15 @@ def stack(canvases: Sequence[Canvas]) -> Canvas:
     return Canvas(torch.cat([c.tokens for c in canvases]), torch.cat([c.anchored for c in canvases]))
 
 
-def anchors_after(canvas: Canvas, count: int, skip: int = 0) -> Tensor:
-    """Slot numbers of up to `count` anchors that follow each row's last free slot and `skip` more: int64 [W]."""
-    slots = []
-    for row in range(canvas.rows):
-        free = (~canvas.anchored[row]).nonzero().flatten()
-        first = min((int(free[-1]) + 1 if len(free) else 0) + skip, canvas.length)
-        last = min(first + count, canvas.length)
-        slots.append(torch.arange(first, last) + row * canvas.length)
-    return torch.cat(slots).to(canvas.tokens.device)
+def anchors_from(canvas: Canvas, columns: Sequence[int], count: int) -> Tensor:
+    """Slot numbers of the anchors among the `count` slots from columns[row] on, for each row: int64 [W]."""
+    offsets = torch.arange(canvas.length)
+    first = torch.tensor(columns)[:, None]
+    wanted = (offsets >= first) & (offsets < first + count)
+    return (canvas.anchored & wanted.to(canvas.anchored.device)).flatten().nonzero().flatten()
+
+
+def anchors_after(canvas: Canvas, count: int) -> Tensor:
+    """Slot numbers of up to `count` anchors that follow each row's last free slot: int64 [W]."""
+    free = [(~row).nonzero().flatten() for row in canvas.anchored]
+    return anchors_from(canvas, [int(slots[-1]) + 1 if len(slots) else 0 for slots in free], count)

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from dg_lsp.engine.cache import PrefixCache
-from dg_lsp.engine.canvas import Canvas, Seam, anchors_after, lay_out, stack
+from dg_lsp.engine.canvas import Seam, anchors_from, lay_out, stack
 from dg_lsp.engine.denoise import Schedule, Step, denoise
 from dg_lsp.engine.sampler import AnchoredSampler, SeededNoise
 
@@ -78,12 +78,13 @@ def _score(
     network: Any, cache: PrefixCache, layout: tuple[Seam, int], search: Search, seed: int
 ) -> dict[int, float]:
     seam, size = layout
-    canvas = stack([lay_out(seam, n, size) for n in search.lengths for _ in range(search.draws)])
+    lengths = [n for n in search.lengths for _ in range(search.draws)]
     device = network.model.decoder.embed_tokens.weight.device
-    canvas = canvas.to(device)
-    near = anchors_after(canvas, WATCHED)
+    canvas = stack([lay_out(seam, n, size) for n in lengths]).to(device)
+    ends = [len(seam.head) + n for n in lengths]
+    near = anchors_from(canvas, ends, WATCHED)
     placed = torch.bincount(near // size, minlength=canvas.rows) > 0
-    far = near[:0] if bool(placed.all()) else anchors_after(canvas, _FAR, skip=WATCHED)
+    far = near[:0] if bool(placed.all()) else anchors_from(canvas, [end + WATCHED for end in ends], _FAR)
     vocabulary = network.config.text_config.vocab_size
     sampler = AnchoredSampler(canvas, Schedule().entropy_bound, SeededNoise(seed, vocabulary, device))
     ahead = Schedule(steps=search.steps)
@@ -93,14 +94,12 @@ def _score(
     assert last is not None
     surprise = leave_one_out(last.surprise, vocabulary)
     usual = surprise[len(near) :].mean() if len(far) else surprise.new_zeros(())
-    rows = _free_mean(last.entropy, canvas)
-    rows = rows + torch.where(placed, _row_mean(surprise[: len(near)], near // size, canvas.rows), usual)
+    doubts = [last.entropy[row, len(seam.head) : end].mean() for row, end in enumerate(ends)]
+    rows = torch.stack(doubts) + torch.where(
+        placed, _row_mean(surprise[: len(near)], near // size, canvas.rows), usual
+    )
     per_length = rows.view(len(search.lengths), search.draws).mean(1)
     return dict(zip(search.lengths, per_length.tolist(), strict=True))
-
-
-def _free_mean(entropy: Tensor, canvas: Canvas) -> Tensor:
-    return entropy.sum(-1) / (~canvas.anchored).sum(-1)
 
 
 def _row_mean(values: Tensor, rows: Tensor, count: int) -> Tensor:

@@ -3,7 +3,16 @@
 import pytest
 import torch
 
-from dg_lsp.engine.canvas import LayoutError, Seam, anchors_after, lay_out, open_canvas, stack
+from dg_lsp.engine.canvas import (
+    FREE,
+    LayoutError,
+    Seam,
+    anchors_after,
+    anchors_from,
+    lay_out,
+    open_canvas,
+    stack,
+)
 
 SEAM = Seam(head=(7, 8), suffix=tuple(range(20, 30)), filler=1)
 
@@ -34,6 +43,15 @@ def test_a_gap_that_fills_the_canvas_is_open_behind() -> None:
     canvas = lay_out(SEAM, SEAM.room(10, 0), 10)
     assert canvas.anchored[0].tolist() == [True, True, *[False] * 8]
     assert anchors_after(stack([canvas, lay_out(SEAM, 5, 10)]), 12).tolist() == [17, 18, 19]
+
+
+def test_a_seam_may_hold_slots_of_other_gaps() -> None:
+    seam = Seam((3, FREE, FREE, 4), (5, 6, FREE, 7), FREE)
+    canvas = lay_out(seam, 1, 10)
+    assert canvas.free_slots().tolist() == [1, 2, 4, 7, 9]
+    assert canvas.tokens[canvas.anchored].tolist() == [3, 4, 5, 6, 7]
+    assert anchors_from(canvas, [5], 12).tolist() == [5, 6, 8]
+    assert anchors_from(canvas, [5], 2).tolist() == [5, 6]
 
 
 def test_slots_of_a_batch_count_over_all_rows() -> None:
