@@ -19,6 +19,9 @@ from dg_lsp.engine.shape import PAD
 from dg_lsp.engine.spans import Pieces, indent_of, part_of_line, rest_of_line, whole_lines
 from dg_lsp.engine.tokenizer import pieces
 
+# The share of canvases with gaps and anchors. In the others every slot may be noise, as published: only there does a
+# network learn to doubt what stands on a canvas, and the length search lives on that doubt.
+INFILLS = 0.5
 _KEPT = 8  # slots at least that stay for the suffix, so that a gap has an end to arrive at
 _LINES = 12
 _KINDS = {"rest": 0.3, "part": 0.15, "lines": 0.3, "several": 0.25}
@@ -91,7 +94,7 @@ class Cutter:
         return partial(pieces, self.tokenizer)
 
 
-def draw(cutter: Cutter, bucket: Bucket, chance: random.Random, infill: float = 0.75) -> Batch:
+def draw(cutter: Cutter, bucket: Bucket, chance: random.Random, infill: float = INFILLS) -> Batch:
     """A batch in the shape of `bucket`; each canvas is an infill with probability `infill`, else a continuation."""
     documents, canvases, frees, starts = [], [], [], []
     for _ in range(bucket.rows):

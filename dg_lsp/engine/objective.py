@@ -46,6 +46,15 @@ class _Prefixes:
         return _Prefixes([_Layer(x.keys[:rows].detach(), x.values[:rows].detach()) for x in self.layers])
 
 
+def draw_times(batch: Batch, generator: torch.Generator) -> Tensor:
+    """A time in (0, 1) for each canvas: float [B, K]. Uniform; where there are anchors, the larger of two draws.
+
+    A gap begins as noise through and through, and is mostly noise for most of its steps.
+    """
+    first, second = torch.rand(2, *batch.starts.shape, generator=generator) * (1 - 2e-4) + 1e-4
+    return torch.where(batch.free.all(-1), first, torch.maximum(first, second))
+
+
 def corrupt(batch: Batch, times: Tensor, vocabulary: int, generator: torch.Generator) -> Tensor:
     """The canvases with each free token replaced, with the probability of its canvas's time, by any token.
 

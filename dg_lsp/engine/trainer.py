@@ -25,7 +25,7 @@ from dg_lsp.engine.export import export, export_like
 from dg_lsp.engine.layouts import BUCKETS, Batch, Bucket, Cutter, draw
 from dg_lsp.engine.lora import add_adapter, merge_adapter
 from dg_lsp.engine.manifest import read_about
-from dg_lsp.engine.objective import corrupt, losses
+from dg_lsp.engine.objective import corrupt, draw_times, losses
 from dg_lsp.engine.optimise import Optimiser
 from dg_lsp.engine.shape import BOS, EOS, embedded_config, fresh_network, stored_network
 
@@ -122,7 +122,7 @@ class Trainer:
         buckets = self.recipe.buckets
         bucket = self.chance.choices(buckets, [b.share for b in buckets])[0]
         batch = draw(self.cutter, bucket, self.chance)
-        times = torch.rand(batch.starts.shape, generator=self.noise) * (1 - 2e-4) + 1e-4
+        times = draw_times(batch, self.noise)
         vocabulary = int(self.network.config.text_config.vocab_size)
         noisy = corrupt(batch, times, vocabulary, self.noise)
         there = batch.to(self.place.device)
