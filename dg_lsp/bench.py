@@ -57,6 +57,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="print bits a byte of the holes' true contents instead of filling them",
     )
+    parser.add_argument(
+        "--engine",
+        action="store_true",
+        help="race the engine against transformers' generate and diffusers' pipeline instead, and time whole fills",
+    )
+    parser.add_argument(
+        "--repeats", type=_count, default=5, metavar="N", help="with --engine: turns that count (default: 5)"
+    )
     parser.add_argument("--json", metavar="FILE", help="also write everything, each case included, to FILE")
     parser.add_argument(
         "--humaneval", metavar="FILE", help="fill the tasks of a HumanEval-Infilling .jsonl or .jsonl.gz"
@@ -95,6 +103,10 @@ def run(arguments: argparse.Namespace) -> int:
         from dg_lsp import bits  # noqa: PLC0415  (the other methods may do without torch)
 
         return bits.run(arguments, cases, settings)
+    if arguments.engine:
+        from dg_lsp import race  # noqa: PLC0415  (as above)
+
+        return race.run(arguments, cases, settings)
     scores = asyncio.run(measure(cases, methods, settings))
     if arguments.execute:
         limits = humaneval.Limits(arguments.timeout, arguments.memory << 20)
