@@ -115,10 +115,12 @@ def run_course(
 
 
 def run_ours(network: Any, cache: PrefixCache, tokens: Sequence[int], canvas: Canvas, steps: int) -> Lap:
-    """Our engine: `cache` is made to hold `tokens`, then `canvas` is denoised."""
+    """Our engine: `cache` is made to hold `tokens`, as a typing person's is where it holds something, then `canvas` is
+    denoised.
+    """
     device = device_of(network)
     watch = Watch(device)
-    for _ in extend_to(network, cache, tokens):
+    for _ in extend_to(network, cache, tokens, exact=not cache.tokens):
         pass
     schedule = Schedule(steps=steps, confidence=-1.0)  # no entropy is below it
     noise = SeededNoise(0, network.config.text_config.vocab_size, device)

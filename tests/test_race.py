@@ -98,7 +98,7 @@ def test_our_engine_encodes_what_is_new_and_no_more(network: Any, work: Work) ->
     assert set(laps) == {"cold", "typed", "same line", "cold, no anchors"}
     assert work.canvases == [(1, COURSE.canvas)] * COURSE.steps * 2 * 4
     rest = (COURSE.prefix - 1) % CHUNK + 1
-    turn = [CHUNK, rest, rest, CHUNK, rest]  # cold, typed, nothing for the same line, cold without anchors
+    turn = [CHUNK, rest, 1, CHUNK, rest]  # cold, typed, nothing for the same line, cold without anchors
     assert work.encoded == turn * 2
 
 

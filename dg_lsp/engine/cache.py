@@ -94,12 +94,16 @@ class PrefixLayer(CacheLayerMixin):
 
 
 class PrefixCache(Cache):
-    """Keys and values of exactly one token sequence, and that sequence."""
+    """Keys and values of exactly one token sequence, and that sequence.
+
+    even: how many of its first tokens were encoded in chunks that begin at multiples of CHUNK.
+    """
 
     def __init__(self, text_config: Any) -> None:
         windows = {"sliding_attention": text_config.sliding_window, "full_attention": None}
         super().__init__(layers=[PrefixLayer(windows[kind]) for kind in text_config.layer_types])
         self.tokens: tuple[int, ...] = ()
+        self.even = 0
 
     @property
     def bytes(self) -> int:
@@ -117,6 +121,7 @@ class PrefixCache(Cache):
         for layer in self.layers:
             layer.cut(length)
         self.tokens = self.tokens[:length]
+        self.even = min(self.even, length)
 
     def seen_by(self, rows: int) -> Cache:
         """The handle that a batch of `rows` canvases reads: the storage is shared, not copied."""
@@ -151,27 +156,33 @@ class PrefixCaches:
         return len(self._caches)
 
 
-def extend_to(network: Any, cache: PrefixCache, tokens: Sequence[int]) -> Iterator[int]:
+def extend_to(
+    network: Any, cache: PrefixCache, tokens: Sequence[int], *, exact: bool = True
+) -> Iterator[int]:
     """Make `cache` hold exactly `tokens`; yield the number encoded so far after each chunk.
 
-    Chunks begin at multiples of 256 whatever was there before, so that reuse gives bit for bit what a fresh
-    encode gives (law 4). Closing the iterator leaves a valid, shorter cache.
+    exact: all chunks begin at multiples of 256 whatever was there before, so that reuse gives bit for bit what a fresh
+    encode gives (law 4). Without it only what is new is encoded: equal up to rounding, and cheaper by half a chunk on
+    average. Closing the iterator leaves a valid, shorter cache.
 
-    1. Cut to the last chunk border within the common part.  2. Encode the rest chunk by chunk.
+    1. Cut to the common part, in exact mode to the last chunk border within it.  2. Encode the rest chunk by chunk.
     """
     assert tokens, "the decoder needs at least one token before the canvas"
     wanted = tuple(tokens)
     # 1. A hit counts only after comparing tokens; the same sequence needs no work at all.
-    if cache.tokens == wanted:
+    if cache.tokens == wanted and not (exact and cache.even < len(wanted)):
         return
     common = next((i for i, (a, b) in enumerate(zip(cache.tokens, wanted, strict=False)) if a != b), None)
     if common is None:
         common = min(len(cache.tokens), len(wanted))
-    cache.cut(common - common % CHUNK)
+    if exact:
+        common = min(common, cache.even)
+        common -= common % CHUNK
+    cache.cut(common)
     # 2. `tokens` grows only when every layer holds the chunk: an encode that dies half-way leaves the old state.
     device = network.model.decoder.embed_tokens.weight.device
-    for start in range(len(cache.tokens), len(wanted), CHUNK):
-        chunk = wanted[start : start + CHUNK]
+    while (start := len(cache.tokens)) < len(wanted):
+        chunk = wanted[start : start - start % CHUNK + CHUNK]
         try:
             with torch.inference_mode():
                 network.model.encoder.language_model(
@@ -181,4 +192,6 @@ def extend_to(network: Any, cache: PrefixCache, tokens: Sequence[int]) -> Iterat
             cache.cut(start)
             raise
         cache.tokens += chunk
+        if cache.even == start and start % CHUNK == 0:
+            cache.even = len(cache.tokens)
         yield len(cache.tokens)

@@ -90,8 +90,8 @@ def _write(
     while True:
         # 1. A canvas begins at a line start, so the cached prefix stays while one types on a line.
         prefix, seam = tokenise(model, replace(request, prefix=request.prefix + written.text))
-        # 2. Fixed chunks; a Draft after each lets the caller cancel.
-        for _ in extend_to(model.network, cache, prefix):
+        # 2. A Draft after each chunk lets the caller cancel. Who waits with a deadline was promised no repetition.
+        for _ in extend_to(model.network, cache, prefix, exact=request.deadline is None):
             yield Draft(0, (), clock.milliseconds())
         # 3. The oracle of measurements replaces the search.
         part = _Part(written.text, seam, 0)

@@ -72,6 +72,38 @@ def test_only_what_is_new_is_encoded_from_a_chunk_border_on() -> None:
     assert torch.equal(decoder_logits(network, cache), decoder_logits(network, fresh))
 
 
+def test_without_exactness_a_typed_token_costs_one_token() -> None:
+    network = tiny_network(0, torch.float64)
+    tokens = [i % VOCABULARY for i in range(2 * CHUNK + 50)]
+    cache = PrefixCache(network.config.text_config)
+    list(extend_to(network, cache, tokens))
+    shown: list[int] = []
+    layer = network.model.encoder.language_model.layers[0]
+    hook = layer.register_forward_hook(lambda _, inputs, __: shown.append(inputs[0].shape[1]))
+    edited = [*tokens[:-1], 9]
+    list(extend_to(network, cache, edited, exact=False))
+    assert shown == [1]
+    gap = (decoder_logits(network, cache) - fresh_logits(network, edited)).abs().max()
+    assert float(gap) < 1e-10
+    # What was encoded so is not taken for exact.
+    shown.clear()
+    list(extend_to(network, cache, edited))
+    hook.remove()
+    assert shown == [50]
+    assert list(extend_to(network, cache, edited)) == []
+
+
+def test_exactness_reaches_back_to_the_first_uneven_chunk() -> None:
+    network = tiny_network(3, torch.bfloat16)
+    tokens = [(7 * i) % VOCABULARY for i in range(2 * CHUNK + 30)]
+    cache, fresh = (PrefixCache(network.config.text_config) for _ in range(2))
+    list(extend_to(network, cache, tokens[:100]))
+    list(extend_to(network, cache, tokens[: CHUNK + 9], exact=False))
+    list(extend_to(network, cache, tokens))
+    list(extend_to(network, fresh, tokens))
+    assert torch.equal(decoder_logits(network, cache), decoder_logits(network, fresh))
+
+
 def test_an_encode_that_dies_leaves_the_old_prefix(monkeypatch: pytest.MonkeyPatch) -> None:
     network = tiny_network(0)
     cache = PrefixCache(network.config.text_config)
