@@ -8,9 +8,13 @@ import pytest
 
 from dg_lsp.engine.cache import PrefixCache
 from dg_lsp.engine.candidates import decode
+from dg_lsp.engine.canvas import Seam
 from dg_lsp.engine.checkpoint import Checkpoint, load_checkpoint
 from dg_lsp.engine.infill import infill, tokenise
+from dg_lsp.engine.length import Scored, Search
+from dg_lsp.engine.plan import ANCHORS
 from dg_lsp.text.messages import Draft, Fill, Infill
+from dg_lsp.text.stitch import Written
 from tests.engine.tiny import save_checkpoint
 
 PREFIX = "def area(r):\n    return "
@@ -160,3 +164,34 @@ def test_the_oracle_gives_the_length(model: Checkpoint) -> None:
     assert rest.startswith("    return " + SUFFIX[:20])
     assert isinstance(events[-1], Fill)
     assert events[-1].searched == 0
+
+
+def test_that_the_gap_goes_on_is_an_answer_until_the_fill_is_long_enough(
+    model: Checkpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[int, ...]] = []
+
+    def searched(_: Any, __: Any, layout: tuple[Seam, int], search: Search, ___: int) -> Iterator[Any]:
+        asked.append(search.lengths)
+        yield tuple(Scored(n, -float(n)) for n in sorted(search.lengths, reverse=True))
+
+    monkeypatch.setattr("dg_lsp.engine.infill.search_length", searched)
+    monkeypatch.setattr(
+        "dg_lsp.engine.candidates.go_on", lambda _, before, __: Written(before + "x = 1\n    " * 12)
+    )
+    run(model, request(kind="function_body", prefix="def f():\n    ", effort="low"))
+    whole = [max(lengths) > 128 - ANCHORS for lengths in asked]
+    # Of at most 256 tokens a canvas of 124 free slots is offered while no more than 132 stand written.
+    assert whole == [True, True, False]
+
+
+def test_a_line_never_goes_on_beyond_its_canvas(model: Checkpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[int, ...]] = []
+
+    def searched(_: Any, __: Any, layout: tuple[Seam, int], search: Search, ___: int) -> Iterator[Any]:
+        asked.append(search.lengths)
+        yield tuple(Scored(n, float(n)) for n in search.lengths)
+
+    monkeypatch.setattr("dg_lsp.engine.infill.search_length", searched)
+    run(model, request())
+    assert max(asked[0]) <= 20
