@@ -1,8 +1,9 @@
-"""Counts by hand what the tests count in small: anchors changed over many steps, bytes changed outside the gap.
+"""Counts by hand what the tests count in small: anchors changed over many steps, bytes changed outside the gap, cases
+on tiny networks that break one of laws 1 to 4.
 
-    python tests/measure_laws.py --steps 10000 --fills 1000
+    python tests/measure_laws.py --steps 10000 --fills 1000 --cases 270
 
-Prints each zero together with the share of the same requests that got a real fill.
+Prints each zero together with the share of the same requests that got a real fill, of the same rows that stopped.
 """
 
 import argparse
@@ -10,7 +11,7 @@ import asyncio
 import random
 import sysconfig
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,8 @@ from dg_lsp.settings import Settings, override
 from dg_lsp.text.document import Document, read_document
 from dg_lsp.text.edits import apply_edit
 from dg_lsp.text.gaps import Gap, NoGap, find_gap
+from tests.engine.conftest import counting_network
+from tests.engine.test_law_cases import GRID, Verdict, case_of, judge, network_of
 
 
 def random_canvas(rng: random.Random, vocabulary: int) -> Canvas:
@@ -51,7 +54,7 @@ def changed_anchors(model: Checkpoint, steps: int, seed: int) -> tuple[int, int,
         noise = SeededNoise(rng.randrange(2**31), model.vocabulary, model.device)
         schedule = Schedule(steps=rng.randrange(1, 20), entropy_bound=rng.choice((0.01, 0.1, 1.0, 30.0)))
         sampler = AnchoredSampler(canvas, schedule.entropy_bound, noise)
-        for step in denoise(model.network, cache.seen_by(canvas.rows), sampler, schedule):
+        for step in denoise(model.network, cache, sampler, schedule):
             made += 1
             looked += int(canvas.anchored.sum())
             for tokens in (step.best, step.canvas):
@@ -104,17 +107,51 @@ async def changed_outside(fills: int, settings: Settings) -> Counter[str]:
     return count
 
 
+def broken_laws(cases: int) -> dict[str, list[Verdict]]:
+    """`cases` cases spread over the grid of tests/engine/test_law_cases.py, by their group."""
+    counting = counting_network._get_wrapped_function()()  # pytest lets nobody call a fixture by its name
+    found: dict[str, list[Verdict]] = defaultdict(list)
+    for number in range(cases):
+        # 5 and the size of the grid have no common divisor, so that few cases are of all kinds, too.
+        group = GRID[5 * number % len(GRID)]
+        verdict = judge(network_of(group, number, counting), case_of(group, number))
+        found[str(group)].append(verdict)
+        if verdict.broken:
+            print(f"case {number} of {group} breaks the laws {verdict.broken}", flush=True)
+    return found
+
+
+def print_cases(found: dict[str, list[Verdict]]) -> None:
+    """One line for each group, then the sum."""
+    for group, verdicts in sorted(found.items()):
+        differ, stopped = (
+            sum(bool(v.broken) for v in verdicts),
+            sum(v.stopped for v in verdicts) / len(verdicts),
+        )
+        print(f"{differ} of {len(verdicts)} cases differ, {stopped:4.0%} of the rows stopped: {group}")
+    verdicts = [v for of_group in found.values() for v in of_group]
+    counts = Counter(law for v in verdicts for law in v.broken)
+    laws = ", ".join(f"law {law} in {counts[law]}" for law in (1, 2, 3, 4))
+    print(
+        f"{sum(bool(v.broken) for v in verdicts)} of {len(verdicts)} cases in {len(found)} groups differ: {laws}"
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--fills", type=int, default=20)
+    parser.add_argument("--cases", type=int, default=15)
     parser.add_argument("--checkpoint", default="embedded")
     parser.add_argument("--effort", default="low")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     start = time.perf_counter()
+    if options.cases:
+        print_cases(broken_laws(options.cases))
+        print(f"({time.perf_counter() - start:.0f} s)", flush=True)
     model = load_checkpoint(options.checkpoint, "cpu")
     made, looked, changed = changed_anchors(model, options.steps, options.seed)
     print(f"{changed} of {looked} anchors changed over {made} steps ({time.perf_counter() - start:.0f} s)")

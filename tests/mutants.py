@@ -75,15 +75,29 @@ MUTANTS = (
     Mutant(
         "self-conditioning is forgotten",
         "dg_lsp/engine/denoise.py",
-        "self.soft = self.anchor_embeddings.clone()",
-        "self.soft = None and self.anchor_embeddings.clone()\n        return",
+        "soft = None if state.soft is None else state.soft[rows]",
+        "soft = None",
         LAW + "test_without_anchors_the_loop_equals_generate",
+    ),
+    Mutant(
+        "self-conditioning is zero at the second step",
+        "dg_lsp/engine/denoise.py",
+        "soft = None if state.soft is None else state.soft[rows]",
+        "soft = None if state.soft is None or number == 2 else state.soft[rows]",
+        LAW + "test_without_anchors_the_loop_equals_generate",
+    ),
+    Mutant(
+        "when a row leaves the batch the others take over its self-conditioning",
+        "dg_lsp/engine/denoise.py",
+        "soft = None if state.soft is None else state.soft[rows]",
+        "soft = None if state.soft is None else state.soft[: len(rows)]",
+        LAW + "test_rows_that_leave_the_batch_change_nothing_for_the_others",
     ),
     Mutant(
         "an anchor's self-conditioning is zero",
         "dg_lsp/engine/denoise.py",
-        "self.soft = self.anchor_embeddings.clone()",
-        "self.soft = torch.zeros_like(self.anchor_embeddings)",
+        "soft = (self.anchors if self.soft is None else self.soft).flatten(0, 1).clone()",
+        "soft = torch.zeros_like(self.anchors).flatten(0, 1)",
         LAW + "test_with_anchors_the_loop_equals_generate_with_one_hot_rows",
     ),
     Mutant(
@@ -94,10 +108,24 @@ MUTANTS = (
         "tests/engine/test_cache.py::test_cuts_and_extensions_past_the_window_change_nothing",
     ),
     Mutant(
+        "the window shows one token too few",
+        "dg_lsp/engine/cache.py",
+        "max(length - self.window + 1, 0)",
+        "max(length - self.window + 2, 0)",
+        "tests/engine/test_cache.py::test_cuts_and_extensions_past_the_window_change_nothing",
+    ),
+    Mutant(
+        "the common part is taken from the lengths alone",
+        "dg_lsp/engine/cache.py",
+        "strict=False)) if a != b), None)",
+        "strict=False)) if False), None)",
+        "tests/engine/test_cache.py::test_only_what_is_new_is_encoded_from_a_chunk_border_on",
+    ),
+    Mutant(
         "a cache hit is believed without comparing tokens",
         "dg_lsp/engine/cache.py",
-        "if cache.tokens == wanted:",
-        "if len(cache.tokens) == len(wanted):",
+        "if cache.tokens == wanted and not",
+        "if len(cache.tokens) == len(wanted) and not",
         "tests/engine/test_cache.py::test_a_hit_counts_only_after_comparing_tokens",
     ),
     Mutant(
@@ -127,6 +155,21 @@ MUTANTS = (
         "manual_seed(seed % 2**63)",
         "manual_seed(0)",
         "tests/engine/test_infill.py::test_the_same_request_gives_the_same_fill_also_from_a_warm_cache",
+    ),
+    Mutant(
+        "all rows start from the same noise",
+        "dg_lsp/engine/sampler.py",
+        "drawn = torch.randint(self._vocabulary, slots.shape, generator=self._generator, device=slots.device)",
+        "row = torch.randint(self._vocabulary, (canvas.length,), generator=self._generator, device=slots.device)\n"
+        "        drawn = row[slots % canvas.length]",
+        "tests/engine/test_sampler.py::test_rows_of_a_batch_get_noise_of_their_own",
+    ),
+    Mutant(
+        "all slots are drawn at the same point",
+        "dg_lsp/engine/sampler.py",
+        "            len(probabilities), 1, generator=self._generator",
+        "            1, 1, generator=self._generator",
+        "tests/engine/test_sampler.py::test_rows_of_a_batch_get_noise_of_their_own",
     ),
     Mutant(
         "closing the stream does not stop the engine",

@@ -3,6 +3,8 @@
 Knows transformers' loader and torch's devices; knows no tokenizer and no manifest.
 """
 
+import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -42,8 +44,30 @@ def device_map(device: str) -> Any:
     return {"": device}
 
 
-def load_network(path: Path, device: str) -> Any:
-    """The network in `path` on `device`, without its vision tower.
+def disk_split(path: Path, kept: int) -> dict[str, str]:
+    """A device map of the network in `path`: all on the CPU but the layers from number `kept` on (counted from 0).
+
+    Those stay in the files of the checkpoint; accelerate reads each when it is used. The encoder's and the decoder's
+    layer of one number share their weights and go together: with one of them alone on the disk accelerate looks for
+    weights that are nowhere. An entry "" would be hooked as a block of its own, so all else is named.
+    """
+    count = json.loads((path / "config.json").read_text(encoding="utf-8"))["text_config"]["num_hidden_layers"]
+    encoder, decoder = "model.encoder.language_model", "model.decoder"
+    parts = [
+        f"{side}.{part}" for side in (encoder, decoder) for part in ("embed_tokens", "norm", "rotary_emb")
+    ]
+    parts += [
+        "lm_head",
+        f"{decoder}.self_conditioning",
+        "model.encoder.vision_tower",
+        "model.encoder.embed_vision",
+    ]
+    layers = {f"{side}.layers.{i}": i for side in (encoder, decoder) for i in range(count)}
+    return dict.fromkeys(parts, "cpu") | {name: "cpu" if i < kept else "disk" for name, i in layers.items()}
+
+
+def load_network(path: Path, device: str, placed: Mapping[str, str] | None = None) -> Any:
+    """The network in `path` on `device`, without its vision tower; `placed` says for each part where it goes instead.
 
     Raises:
         CheckpointError: weights are missing, surplus, of the wrong shape or cut short, or the memory does not do.
@@ -51,12 +75,12 @@ def load_network(path: Path, device: str) -> Any:
     if not list(path.glob("*.safetensors")):
         raise CheckpointError(f"{path} has no *.safetensors file, and no other format is read; {AGAIN}")
     logging.disable_progress_bar()  # its bar would fall into the middle of ours
-    placed = device_map(device)
+    where = device_map(device) if placed is None else dict(placed)
     try:
         network, info = DiffusionGemmaForBlockDiffusion.from_pretrained(
             str(path),
             dtype="auto",
-            device_map=placed,
+            device_map=where,
             local_files_only=True,
             use_safetensors=True,
             attn_implementation="sdpa",

@@ -71,3 +71,15 @@ def test_noise_is_uniform_over_the_whole_vocabulary_and_repeats_with_its_seed() 
     assert torch.equal(first, second)
     assert torch.allclose(torch.bincount(first[0], minlength=8) / 4000, torch.full((8,), 1 / 8), atol=0.03)
     assert not torch.equal(first, SeededNoise(6, 8, CPU).tokens(canvas))
+
+
+def test_rows_of_a_batch_get_noise_of_their_own() -> None:
+    canvas = Canvas(torch.zeros(3, 1000, dtype=torch.int64), torch.zeros(3, 1000, dtype=torch.bool))
+    noise = SeededNoise(1, 8, CPU)
+    start = noise.tokens(canvas)
+    drawn = noise.pick(torch.full((3000, 8), 1 / 8), torch.arange(3000)).view(3, 1000)
+    for rows in (start, drawn):
+        for a, b in ((0, 1), (0, 2), (1, 2)):
+            # Two independent slots agree in one case of eight.
+            assert abs(float((rows[a] == rows[b]).float().mean()) - 1 / 8) < 0.05
+    assert abs(float((start == drawn).float().mean()) - 1 / 8) < 0.05

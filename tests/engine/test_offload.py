@@ -1,0 +1,62 @@
+"""A network of which some layers stay on the disk gives the logits of one that is whole in memory."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from dg_lsp.engine.cache import CHUNK, PrefixCache, extend_to
+from dg_lsp.engine.canvas import Canvas
+from dg_lsp.engine.denoise import Schedule, Step, denoise, step_logits
+from dg_lsp.engine.sampler import AnchoredSampler, SeededNoise
+from dg_lsp.engine.weights import disk_split, load_network, probe
+from tests.engine.tiny import CANVAS, save_checkpoint
+
+KEPT = 2
+CPU = torch.device("cpu")
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("saved")
+    save_checkpoint(path)
+    return path
+
+
+@torch.inference_mode()
+def run(network: Any) -> tuple[torch.Tensor, list[Step]]:
+    """Logits of the first step behind a prefix of two chunks, and three steps with self-conditioning."""
+    cache = PrefixCache(network.config.text_config)
+    vocabulary = network.config.text_config.vocab_size
+    list(extend_to(network, cache, [7 * i % vocabulary for i in range(CHUNK + 40)]))
+    canvas = Canvas(torch.arange(CANVAS)[None], torch.arange(CANVAS)[None] % 3 == 0)
+    logits = step_logits(network, cache.seen_by(1), canvas.tokens, torch.arange(CANVAS), None)
+    sampler = AnchoredSampler(canvas, 0.1, SeededNoise(0, vocabulary, CPU))
+    return logits, list(denoise(network, cache, sampler, Schedule(steps=3, confidence=1e-9)))
+
+
+def test_layers_on_the_disk_give_the_same_logits(saved: Path) -> None:
+    whole, split = load_network(saved, "cpu"), load_network(saved, "cpu", disk_split(saved, KEPT))
+    (wanted, steps), (got, again) = run(whole), run(split)
+    assert torch.equal(got, wanted)
+    assert len(steps) == 3
+    for a, b in zip(steps, again, strict=True):
+        assert torch.equal(a.best, b.best)
+        assert torch.equal(a.canvas, b.canvas)
+        assert torch.equal(a.entropy, b.entropy)
+    probe(split, saved)
+
+
+def test_the_layers_stay_on_the_disk_and_the_ties_hold(saved: Path) -> None:
+    network = load_network(saved, "cpu", disk_split(saved, KEPT))
+    run(network)
+    encoder, decoder = network.model.encoder.language_model, network.model.decoder
+    for layers in (encoder.layers, decoder.layers):
+        for number, layer in enumerate(layers):
+            homes = {weight.device.type for weight in layer.parameters()}
+            assert homes == ({"cpu"} if number < KEPT else {"meta"})
+    table = decoder.embed_tokens.weight
+    assert table.device.type == "cpu"
+    assert network.lm_head.weight is table
+    assert encoder.embed_tokens.weight is table
