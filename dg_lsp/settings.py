@@ -33,7 +33,10 @@ class Settings:
     )
     device: str = field(
         default="auto",
-        metadata={"help": "where the model runs: auto, cpu, cuda, cuda:1, or an accelerate device map"},
+        metadata={
+            "help": "where the model runs: auto, cpu, cuda, cuda:1; cuda+cpu:20 or cpu+disk:8 keeps so many "
+            "layers on the first place and fetches the others when they are used"
+        },
     )
     threads: int = field(
         default=0, metadata={"help": "torch threads on the CPU; 0 takes half of the cores, but at least one"}

@@ -4,7 +4,7 @@ Knows transformers' loader and torch's devices; knows no tokenizer and no manife
 """
 
 import json
-from collections.abc import Mapping
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,8 @@ from transformers.utils import logging
 
 AGAIN = "fetch the checkpoint again, or name another with --checkpoint"
 _SPREAD = {"balanced", "sequential"}  # accelerate's device maps over several GPUs and the CPU
+_SPLIT = re.compile(r"(cpu|cuda(?::\d+)?)\+(cpu|disk):(\d+)")
+_UNSPLIT = ("embed_tokens", "norm", "rotary_emb")
 
 
 class CheckpointError(Exception):
@@ -35,7 +37,8 @@ def device_map(device: str) -> Any:
         wanted = torch.device(device)
     except RuntimeError as error:
         raise CheckpointError(
-            f"there is no device called {device!r}; --device takes auto, cpu, cuda, cuda:1, balanced or sequential"
+            f"there is no device called {device!r}; --device takes auto, cpu, cuda, cuda:1, balanced, sequential or a "
+            "split such as cuda+cpu:20"
         ) from error
     if wanted.type == "cuda" and (wanted.index or 0) >= torch.cuda.device_count():
         raise CheckpointError(
@@ -44,30 +47,39 @@ def device_map(device: str) -> Any:
     return {"": device}
 
 
-def disk_split(path: Path, kept: int) -> dict[str, str]:
-    """A device map of the network in `path`: all on the CPU but the layers from number `kept` on (counted from 0).
+def split(path: Path, device: str) -> dict[str, str]:
+    """The device map that `device` asks for the network in `path`: `cuda+cpu:20` is the GPU with the first 20 layers.
 
-    Those stay in the files of the checkpoint; accelerate reads each when it is used. The encoder's and the decoder's
-    layer of one number share their weights and go together: with one of them alone on the disk accelerate looks for
-    weights that are nowhere. An entry "" would be hooked as a block of its own, so all else is named.
+    The layers behind those stay on the second place, `cpu` or `disk`, and come to the first one when they are used;
+    `disk` leaves them in the checkpoint's own files. All else is on the first place. The encoder's and the decoder's
+    layer of one number share their weights and go together: with one of them alone elsewhere accelerate looks for
+    weights that are nowhere. An entry "" would be hooked as a block of its own, so all is named.
+
+    Raises:
+        CheckpointError: `device` says no such thing, or there is no such device here.
     """
-    count = json.loads((path / "config.json").read_text(encoding="utf-8"))["text_config"]["num_hidden_layers"]
+    found = _SPLIT.fullmatch(device)
+    if not found:
+        raise CheckpointError(
+            f"--device {device} is not understood; a split is written like cuda+cpu:20 or cpu+disk:8, the number being "
+            "how many layers stay on the first place"
+        )
+    near, far, kept = device_map(found[1])[""], found[2], int(found[3])
+    config = json.loads((path / "config.json").read_text(encoding="utf-8"))
     encoder, decoder = "model.encoder.language_model", "model.decoder"
-    parts = [
-        f"{side}.{part}" for side in (encoder, decoder) for part in ("embed_tokens", "norm", "rotary_emb")
-    ]
-    parts += [
-        "lm_head",
-        f"{decoder}.self_conditioning",
-        "model.encoder.vision_tower",
-        "model.encoder.embed_vision",
-    ]
+    parts = [f"{side}.{part}" for side in (encoder, decoder) for part in _UNSPLIT]
+    parts += [f"{decoder}.self_conditioning", "model.encoder.vision_tower", "model.encoder.embed_vision"]
+    count = config["text_config"]["num_hidden_layers"]
     layers = {f"{side}.layers.{i}": i for side in (encoder, decoder) for i in range(count)}
-    return dict.fromkeys(parts, "cpu") | {name: "cpu" if i < kept else "disk" for name, i in layers.items()}
+    return {
+        "lm_head": near,
+        **dict.fromkeys(parts, near),
+        **{name: near if i < kept else far for name, i in layers.items()},
+    }
 
 
-def load_network(path: Path, device: str, placed: Mapping[str, str] | None = None) -> Any:
-    """The network in `path` on `device`, without its vision tower; `placed` says for each part where it goes instead.
+def load_network(path: Path, device: str) -> Any:
+    """The network in `path` on `device`, without its vision tower.
 
     Raises:
         CheckpointError: weights are missing, surplus, of the wrong shape or cut short, or the memory does not do.
@@ -75,12 +87,12 @@ def load_network(path: Path, device: str, placed: Mapping[str, str] | None = Non
     if not list(path.glob("*.safetensors")):
         raise CheckpointError(f"{path} has no *.safetensors file, and no other format is read; {AGAIN}")
     logging.disable_progress_bar()  # its bar would fall into the middle of ours
-    where = device_map(device) if placed is None else dict(placed)
+    placed = split(path, device) if "+" in device else device_map(device)
     try:
         network, info = DiffusionGemmaForBlockDiffusion.from_pretrained(
             str(path),
             dtype="auto",
-            device_map=where,
+            device_map=placed,
             local_files_only=True,
             use_safetensors=True,
             attn_implementation="sdpa",

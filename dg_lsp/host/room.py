@@ -16,7 +16,8 @@ def check(settings: Settings) -> None:
         EngineError: the free memory is less than its weights; names the engines that hold some.
     """
     path = Path(settings.checkpoint).expanduser()
-    if not path.is_dir():
+    # Who splits a network has counted.
+    if not path.is_dir() or "+" in settings.device:
         return
     needed = int(sum(file.stat().st_size for file in path.glob("*.safetensors")) * _MARGIN)
     free, where = _free(settings.device)
@@ -26,7 +27,7 @@ def check(settings: Settings) -> None:
     other = f"; {', '.join(held)}: end one with dg-lsp engine stop --all" if held else ""
     raise EngineError(
         f"{settings.checkpoint} needs {_gib(needed)} and {where} has {_gib(free)} free{other}; "
-        "name a smaller one with --checkpoint, or spread it with --device balanced"
+        "name a smaller one with --checkpoint, or split it, such as with --device cuda+cpu:20 or cpu+disk:8"
     )
 
 

@@ -10,7 +10,7 @@ from dg_lsp.engine.cache import CHUNK, PrefixCache, extend_to
 from dg_lsp.engine.canvas import Canvas
 from dg_lsp.engine.denoise import Schedule, Step, denoise, step_logits
 from dg_lsp.engine.sampler import AnchoredSampler, SeededNoise
-from dg_lsp.engine.weights import disk_split, load_network, probe
+from dg_lsp.engine.weights import CheckpointError, load_network, probe, split
 from tests.engine.tiny import CANVAS, save_checkpoint
 
 KEPT = 2
@@ -37,7 +37,7 @@ def run(network: Any) -> tuple[torch.Tensor, list[Step]]:
 
 
 def test_layers_on_the_disk_give_the_same_logits(saved: Path) -> None:
-    whole, split = load_network(saved, "cpu"), load_network(saved, "cpu", disk_split(saved, KEPT))
+    whole, split = load_network(saved, "cpu"), load_network(saved, f"cpu+disk:{KEPT}")
     (wanted, steps), (got, again) = run(whole), run(split)
     assert torch.equal(got, wanted)
     assert len(steps) == 3
@@ -49,7 +49,7 @@ def test_layers_on_the_disk_give_the_same_logits(saved: Path) -> None:
 
 
 def test_the_layers_stay_on_the_disk_and_the_ties_hold(saved: Path) -> None:
-    network = load_network(saved, "cpu", disk_split(saved, KEPT))
+    network = load_network(saved, f"cpu+disk:{KEPT}")
     run(network)
     encoder, decoder = network.model.encoder.language_model, network.model.decoder
     for layers in (encoder.layers, decoder.layers):
@@ -60,3 +60,16 @@ def test_the_layers_stay_on_the_disk_and_the_ties_hold(saved: Path) -> None:
     assert table.device.type == "cpu"
     assert network.lm_head.weight is table
     assert encoder.embed_tokens.weight is table
+
+
+@pytest.mark.parametrize("device", ["cpu+disk", "cpu+tape:3", "disk+cpu:1", "cpu+disk:-1"])
+def test_a_split_that_is_not_understood_is_refused_with_the_mend(saved: Path, device: str) -> None:
+    with pytest.raises(CheckpointError, match=r"cuda\+cpu:20"):
+        load_network(saved, device)
+
+
+def test_a_split_names_every_part_of_the_network(saved: Path) -> None:
+    placed = split(saved, "cpu+disk:1")
+    network = load_network(saved, "cpu")
+    for name, _ in network.named_parameters():
+        assert any(name.startswith(f"{part}.") for part in placed), name
