@@ -202,6 +202,18 @@ def test_an_engine_that_hangs_can_be_stopped(runtime: Path) -> None:
     with_engine(QUICK, work)
 
 
+def test_an_engine_that_is_slow_to_tell_its_status_is_no_dead_one(runtime: Path) -> None:
+    """While torch is imported on a busy machine nothing else of the process may run for seconds."""
+
+    async def work(engine: ResidentEngine) -> None:
+        process = (await engine.start()).process
+        os.kill(process, signal.SIGSTOP)
+        asyncio.get_running_loop().call_later(3, os.kill, process, signal.SIGCONT)
+        assert (await status_of(engine)).process == process
+
+    with_engine(QUICK, work)
+
+
 def test_a_stale_socket_is_no_obstacle(runtime: Path) -> None:
     with socket.socket(socket.AF_UNIX) as stale:
         stale.bind(str(place_of(QUICK).socket))
