@@ -15,6 +15,13 @@ from dg_lsp.settings import Settings
 from dg_lsp.text.messages import Draft, Fill, Infill
 
 Run = Callable[[Infill], Iterator[Draft | Fill]]
+# Threads that wait for work in a loop take the cores from the editor. oneDNN and torch keep code for 1,024 shapes each,
+# and a file that grows makes new ones all the time: 300 MB more than 128 shapes, which are as fast (docs/log.md).
+_ENVIRONMENT = {
+    "OMP_WAIT_POLICY": "PASSIVE",
+    "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "128",
+    "LRU_CACHE_CAPACITY": "128",
+}
 
 
 class LocalEngine:
@@ -78,8 +85,9 @@ class LocalEngine:
 
 
 def _load(settings: Settings, progress: Callable[[str], None]) -> tuple[Run, str]:
-    # Threads that wait for work in a loop take the cores from the editor; the variable is read at torch's import.
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    # All three are read at torch's import.
+    for name, value in _ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
     progress("importing torch")
     import torch  # noqa: PLC0415  (an engine that lives elsewhere must not pay for it)
 

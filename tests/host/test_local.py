@@ -1,6 +1,7 @@
 """The engine in this process: one thread, closing cancels, errors are the host's own."""
 
 import asyncio
+import os
 import threading
 from contextlib import aclosing
 from pathlib import Path
@@ -85,3 +86,14 @@ def test_closing_the_engine_ends_its_thread(settings: Settings) -> None:
     assert threading.active_count() == before + 1
     asyncio.run(engine.close())
     assert threading.active_count() == before
+
+
+def test_the_code_kept_for_shapes_is_bounded_unless_the_environment_says_otherwise(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LRU_CACHE_CAPACITY", "7")
+    monkeypatch.setenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "")
+    monkeypatch.delenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY")
+    asyncio.run(LocalEngine.open(settings).close())
+    assert os.environ["LRU_CACHE_CAPACITY"] == "7"
+    assert os.environ["ONEDNN_PRIMITIVE_CACHE_CAPACITY"] == "128"
