@@ -28,7 +28,7 @@ from dg_lsp.settings import Settings, override
 from dg_lsp.text.document import Document, read_document
 from dg_lsp.text.edits import apply_edit
 from dg_lsp.text.gaps import Gap, NoGap, find_gap
-from tests.engine.conftest import counting_network
+from tests.engine.conftest import teach_counting
 from tests.engine.test_law_cases import GRID, Verdict, case_of, judge, network_of
 
 
@@ -109,7 +109,7 @@ async def changed_outside(fills: int, settings: Settings) -> Counter[str]:
 
 def broken_laws(cases: int) -> dict[str, list[Verdict]]:
     """`cases` cases spread over the grid of tests/engine/test_law_cases.py, by their group."""
-    counting = counting_network._get_wrapped_function()()  # pytest lets nobody call a fixture by its name
+    counting = teach_counting()
     found: dict[str, list[Verdict]] = defaultdict(list)
     for number in range(cases):
         # 5 and the size of the grid have no common divisor, so that few cases are of all kinds, too.

@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from dg_lsp.host import room
 from dg_lsp.host.base import EngineError
 from dg_lsp.host.turn import Turn
 from dg_lsp.settings import Settings
@@ -93,11 +94,13 @@ def _load(settings: Settings, progress: Callable[[str], None]) -> tuple[Run, str
 
     progress("importing transformers")
     from dg_lsp.engine.cache import PrefixCaches  # noqa: PLC0415
-    from dg_lsp.engine.checkpoint import CheckpointError, load_checkpoint  # noqa: PLC0415
+    from dg_lsp.engine.checkpoint import CheckpointError, find_directory, load_checkpoint  # noqa: PLC0415
     from dg_lsp.engine.infill import infill  # noqa: PLC0415
 
     torch.set_num_threads(settings.threads or max((os.cpu_count() or 2) // 2, 1))
     try:
+        # A network that does not fit would take the whole machine down before it says so.
+        room.check(find_directory(settings.checkpoint, progress), settings.device)
         model = load_checkpoint(settings.checkpoint, settings.device, progress)
     except CheckpointError as error:
         raise EngineError(str(error)) from error

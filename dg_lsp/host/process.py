@@ -17,7 +17,6 @@ import uvicorn
 from filelock import FileLock, Timeout
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from dg_lsp.host import room
 from dg_lsp.host.app import make_app
 from dg_lsp.host.base import EngineError
 from dg_lsp.host.local import LocalEngine
@@ -108,7 +107,6 @@ async def _open(settings: Settings, done: Callable[[float], None]) -> Hosted:
         done((stage + 1) / (len(_STAGES) + 1))
         _log.info("%s", words)
 
-    room.check(settings)
     return await asyncio.to_thread(LocalEngine.open, settings, tell)
 
 

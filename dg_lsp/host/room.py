@@ -4,29 +4,27 @@ from pathlib import Path
 
 from dg_lsp.host.base import EngineError
 from dg_lsp.host.client import running
-from dg_lsp.settings import Settings
 
 _MARGIN = 1.15  # of the weights' size: what a network needs beside them to work at all
 
 
-def check(settings: Settings) -> None:
-    """Refuse a checkpoint that will not fit.
+def check(path: Path, device: str) -> None:
+    """Refuse the checkpoint in `path` where `device` has no memory for it.
 
     Raises:
         EngineError: the free memory is less than its weights; names the engines that hold some.
     """
-    path = Path(settings.checkpoint).expanduser()
     # Who splits a network has counted.
-    if not path.is_dir() or "+" in settings.device:
+    if "+" in device:
         return
     needed = int(sum(file.stat().st_size for file in path.glob("*.safetensors")) * _MARGIN)
-    free, where = _free(settings.device)
+    free, where = _free(device)
     if free is None or needed <= free:
         return
     held = [f"{s.checkpoint} (process {s.process}) holds {_gib(s.memory)}" for s in running()]
     other = f"; {', '.join(held)}: end one with dg-lsp engine stop --all" if held else ""
     raise EngineError(
-        f"{settings.checkpoint} needs {_gib(needed)} and {where} has {_gib(free)} free{other}; "
+        f"{path} needs {_gib(needed)} and {where} has {_gib(free)} free{other}; "
         "name a smaller one with --checkpoint, or split it, such as with --device cuda+cpu:20 or cpu+disk:8"
     )
 

@@ -12,6 +12,11 @@ from tests.engine.tiny import CANVAS, VOCABULARY, tiny_config, tiny_network
 
 @pytest.fixture(scope="session")
 def counting_network() -> Any:
+    """What `teach_counting` gives."""
+    return teach_counting()
+
+
+def teach_counting() -> Any:
     """Knows one thing: each token is the one before plus one. Uniform corruption only, as the published loss."""
     network = tiny_network(0, config=tiny_config(repeats=1))
     weights = [w for name, w in network.named_parameters() if "vision" not in name]

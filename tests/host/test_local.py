@@ -4,6 +4,7 @@ import asyncio
 import os
 import threading
 from contextlib import aclosing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,18 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
 def test_a_checkpoint_that_cannot_be_used_is_an_engine_error(tmp_path: Path) -> None:
     with pytest.raises(EngineError, match="has no config"):
         LocalEngine.open(Settings(checkpoint=str(tmp_path)))
+
+
+def test_a_checkpoint_that_does_not_fit_is_refused_before_it_is_loaded(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dg_lsp.host.room._free", lambda _: (1000, "this machine"))
+    with pytest.raises(
+        EngineError, match=r"needs 0\.0 GiB and this machine has .* free.*--checkpoint.*cpu\+disk:8"
+    ):
+        LocalEngine.open(settings)
+    # Split as the message says it loads.
+    asyncio.run(LocalEngine.open(replace(settings, device="cpu+disk:2")).close())
 
 
 def test_drafts_come_and_then_one_fill(settings: Settings) -> None:
