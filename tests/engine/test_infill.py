@@ -176,9 +176,8 @@ def test_that_the_gap_goes_on_is_an_answer_until_the_fill_is_long_enough(
         yield tuple(Scored(n, -float(n)) for n in sorted(search.lengths, reverse=True))
 
     monkeypatch.setattr("dg_lsp.engine.infill.search_length", searched)
-    monkeypatch.setattr(
-        "dg_lsp.engine.candidates.go_on", lambda _, before, __: Written(before + "x = 1\n    " * 12)
-    )
+    more = "x = 1\n    " * 12
+    monkeypatch.setattr("dg_lsp.engine.infill.continued", lambda _, batch, __: Written(batch.before + more))
     run(model, request(kind="function_body", prefix="def f():\n    ", effort="low"))
     whole = [max(lengths) > 128 - ANCHORS for lengths in asked]
     # Of at most 256 tokens a canvas of 124 free slots is offered while no more than 132 stand written.
