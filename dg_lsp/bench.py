@@ -171,7 +171,7 @@ def _by_baseline(case: Case, method: str) -> Score:
     text = _BASELINES[method](case.document, case.gap)
     seconds = time.perf_counter() - start
     edit = edits.make_edit(case.document, case.gap, text) if text.strip() else None
-    return _score(case, method, edit, Fill(text, milliseconds=seconds * 1000))
+    return score_of(case, method, edit, Fill(text, milliseconds=seconds * 1000))
 
 
 async def _by_engine(engine: Engine, case: Case, settings: Settings, method: str) -> Score:
@@ -186,10 +186,11 @@ async def _by_engine(engine: Engine, case: Case, settings: Settings, method: str
                 fill = event
     fill = replace(fill, milliseconds=(time.perf_counter() - start) * 1000)
     outcome = settle(case.document, case.gap, fill)
-    return replace(_score(case, method, outcome.edit, fill), why=outcome.why)
+    return replace(score_of(case, method, outcome.edit, fill), why=outcome.why)
 
 
-def _score(case: Case, method: str, edit: edits.Edit | None, fill: Fill) -> Score:
+def score_of(case: Case, method: str, edit: edits.Edit | None, fill: Fill) -> Score:
+    """What `edit`, made of `fill`, is worth against the truth."""
     text, truth = edit.text.strip() if edit else "", case.truth.strip()
     # One statement may well be `raise NotImplementedError`; a body that is nothing else is not written.
     stub = case.kind == "function_body" and STUB.fullmatch(text.encode()) is not None

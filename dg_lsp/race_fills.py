@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
+from dg_lsp.bench import score_of
 from dg_lsp.engine.cache import PrefixCache, extend_to
 from dg_lsp.engine.checkpoint import Checkpoint
 from dg_lsp.engine.infill import infill, tokenise
@@ -103,8 +104,7 @@ def _fill(
         *_, fill = infill(model, cache, request)
         seconds = time.perf_counter() - start
     assert isinstance(fill, Fill), "a Fill comes last"
-    edit = settle(case.document, case.gap, fill).edit
-    text = edit.text.strip() if edit else ""
+    score = score_of(case, length, settle(case.document, case.gap, fill).edit, fill)
     return Filled(
         case=case.name,
         kind=case.kind,
@@ -114,8 +114,8 @@ def _fill(
         steps=fill.steps,
         passes=len(passes),
         tokens=len(model.encode(fill.text)),
-        offered=bool(text),
-        exact=text == case.truth.strip(),
+        offered=score.offered,
+        exact=score.exact,
     )
 
 

@@ -106,7 +106,7 @@ def _write(
             return part, written
         canvas = stack([lay_out(part.seam, part.open, part.slots)] * plan_for(request).batch)
         batch = Batch(canvas.to(model.device), request, part.before)
-        last = yield from _drafts(model, batch, _denoised(model, cache, batch, 0), clock)
+        last = yield from _drafts(model, batch, denoised(model, cache, batch, 0), clock)
         clock.steps += last.number
         written = continued(model, batch, last)
         if written.ended or written.text == part.before:
@@ -183,11 +183,11 @@ def _batches(
     for turn, start in product(range(request.alternatives), range(0, len(lengths), plan.batch)):
         rows = [lay_out(part.seam, n, part.slots) for n in lengths[start : start + plan.batch]]
         batch = Batch(stack(rows).to(model.device), request, part.before)
-        steps = _denoised(model, cache, batch, turn * len(lengths) + start + 1)
+        steps = denoised(model, cache, batch, turn * len(lengths) + start + 1)
         yield batch, _until_answered(model, batch, steps)
 
 
-def _denoised(model: Checkpoint, cache: PrefixCache, batch: Batch, number: int) -> Iterator[Step]:
+def denoised(model: Checkpoint, cache: PrefixCache, batch: Batch, number: int) -> Iterator[Step]:
     """The steps of the batch `number` of a canvas."""
     schedule = replace(model.schedule, steps=plan_for(batch.request).steps)
     seed = batch.request.seed + 7919 * number + _CANVAS_SEED * len(batch.before)

@@ -3,20 +3,19 @@
 Knows what `infill` knows; its gaps are lines or parts of lines that stand close together.
 """
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 
 import torch
 
 from dg_lsp.engine.cache import PrefixCache, extend_to
-from dg_lsp.engine.candidates import decode, fault
-from dg_lsp.engine.canvas import FREE, Canvas, LayoutError, Seam, lay_out, stack
+from dg_lsp.engine.candidates import Batch, decode, fault
+from dg_lsp.engine.canvas import FREE, LayoutError, Seam, lay_out, stack
 from dg_lsp.engine.checkpoint import Checkpoint
-from dg_lsp.engine.denoise import Step, denoise
-from dg_lsp.engine.infill import tokenise
+from dg_lsp.engine.denoise import Step
+from dg_lsp.engine.infill import denoised, tokenise
 from dg_lsp.engine.length import fitting, search_length
 from dg_lsp.engine.plan import ANCHORS, plan_for
-from dg_lsp.engine.sampler import AnchoredSampler, SeededNoise
 from dg_lsp.text import edits
 from dg_lsp.text.language import load_language
 from dg_lsp.text.messages import Fill, Infill, Reason
@@ -81,7 +80,7 @@ def infill_several(
     row = lay_out(Seam(tuple(head[:begin]), seam.suffix, seam.filler), end - begin, slots)
     canvas = stack([row] * plan.batch).to(model.device)
     step: Step | None = None
-    for step in _denoised(model, cache, canvas, request):
+    for step in denoised(model, cache, Batch(canvas, request), 0):
         yield step
     assert step is not None
     # 4.
@@ -101,13 +100,6 @@ def _slots(model: Checkpoint, seam: Seam, between: Sequence[Sequence[int]], gaps
             f"{model.canvas_lengths[-1]}; fill them one by one"
         )
     return slots
-
-
-def _denoised(model: Checkpoint, cache: PrefixCache, canvas: Canvas, request: Infill) -> Iterator[Step]:
-    schedule = replace(model.schedule, steps=plan_for(request).steps)
-    noise = SeededNoise(request.seed, model.vocabulary, model.device)
-    sampler = AnchoredSampler(canvas, schedule.entropy_bound, noise)
-    return denoise(model.network, cache, sampler, schedule)
 
 
 def _fills(
