@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 from dg_lsp.text.document import Document
 from dg_lsp.text.gaps import Gap, find_gaps
+from dg_lsp.text.messages import PARTS
 
 Baseline = Callable[[Document, Gap], str]
 _TOKEN = re.compile(r"\n[ \t]*|\w+|[^\w\s]|[^\S\n]+")
@@ -22,7 +23,7 @@ def copy_near(document: Document, gap: Gap) -> str:
     For a body, the nearest body of the same indentation; for the rest of a line, the rest of the line that
     shares the longest beginning with this one, the nearest of those.
     """
-    if gap.kind == "function_body":
+    if gap.kind not in PARTS:
         bodies = [
             g
             for g in find_gaps(document, 0, gap.start)
@@ -49,7 +50,7 @@ def count_tokens(document: Document, gap: Gap) -> str:
     head = _TOKEN.findall(before.replace("\r\n", "\n"))
     # The end of the file ends a line, too.
     table = _count([head, [*_TOKEN.findall(after.replace("\r\n", "\n")), "\n"]])
-    tokens, lines = _LIMITS[gap.kind]
+    tokens, lines = _LIMITS["rest_of_line" if gap.kind in PARTS else "function_body"]
     context = head[-(_ORDER - 1) :]
     fill: list[str] = []
     while len(fill) < tokens:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from dg_lsp import baselines, evaluation, humaneval, located, options
+from dg_lsp.boundaries import run as boundaries
 from dg_lsp.holes import HOLES, Case
 from dg_lsp.host.base import Engine, settle
 from dg_lsp.host.local import LocalEngine
@@ -25,8 +26,8 @@ from dg_lsp.options import UsageError
 from dg_lsp.score import METHODS, Score, as_text, make_report
 from dg_lsp.settings import Settings
 from dg_lsp.text import edits, prompt, syntax
-from dg_lsp.text.functions import STUB
 from dg_lsp.text.messages import Fill
+from dg_lsp.text.offside_bodies import STUB
 
 KINDS = tuple(HOLES)
 _BASELINES = {"copy": baselines.copy_near, "ngram": baselines.count_tokens}
@@ -82,6 +83,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--memory", type=_count, default=2048, metavar="MB", help="memory it may take (default: 2048)"
     )
     options.add_settings(parser)
+    boundaries.add_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -93,6 +95,8 @@ def run(arguments: argparse.Namespace) -> int:
     methods, named = _choice(arguments.methods, METHODS), _choice(arguments.kinds, KINDS)
     kinds = [kind for kind in KINDS if kind in named]
     settings = options.settings_of(arguments)
+    if arguments.gaps:
+        return boundaries.run(arguments, settings)
     tests, cases, skipped = _cases(arguments, kinds, settings.seed)
     if not cases:
         raise UsageError("there is nothing to fill in these files; name others with --files")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import dg_lsp
 from dg_lsp.options import UsageError, add_settings
+from dg_lsp.text.messages import KINDS
 
 if TYPE_CHECKING:
     from dg_lsp.host.base import Outcome
@@ -101,8 +102,9 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("target", metavar="TARGET", help=_TARGET)
         command.add_argument(
             "--kind",
-            choices=("function_body", "rest_of_line"),
-            help="what to fill (default: the body in an unwritten function, elsewhere the rest of the line)",
+            choices=KINDS,
+            metavar="KIND",
+            help=f"what to fill: {', '.join(KINDS)} (default: what the place asks for, an unwritten body first)",
         )
     _add(commands, _demo, "fill an unwritten function of a small file and show how it settles", "")
     for name, (_, sentence) in _OWN_OPTIONS.items():

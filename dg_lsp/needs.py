@@ -18,7 +18,15 @@ NEEDS = (
     ("torch", "2.11", ""),
     ("transformers", "5.17", "6"),
     ("tree-sitter", "0.26.1", "0.27"),
+    ("tree-sitter-c", "0.24.2", "0.25"),
+    ("tree-sitter-c-sharp", "0.23.5", "0.24"),
+    ("tree-sitter-cpp", "0.23.4", "0.24"),
+    ("tree-sitter-go", "0.25", "0.26"),
+    ("tree-sitter-java", "0.23.5", "0.24"),
+    ("tree-sitter-javascript", "0.25", "0.26"),
     ("tree-sitter-python", "0.25", "0.26"),
+    ("tree-sitter-rust", "0.24.2", "0.25"),
+    ("tree-sitter-typescript", "0.23.2", "0.24"),
     ("uvicorn", "0.40", ""),
 )
 

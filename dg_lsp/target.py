@@ -58,10 +58,8 @@ def locate(target: Target, kind: Kind | None = None) -> tuple[Document, Gap]:
     """
     document = read_document(target.path)
     if target.name:
-        if kind == "rest_of_line":
-            raise UsageError(
-                "a function's name means its body; for --kind rest_of_line give FILE:LINE:COLUMN"
-            )
+        if kind not in (None, "function_body"):
+            raise UsageError(f"a function's name means its body; for --kind {kind} give FILE:LINE:COLUMN")
         return document, find_named(document, target.name)
     if target.line > len(document.line_starts):
         raise UsageError(

@@ -10,7 +10,6 @@ from dg_lsp.engine.canvas import Canvas
 from dg_lsp.engine.checkpoint import Checkpoint
 from dg_lsp.engine.denoise import Step
 from dg_lsp.text import edits, syntax
-from dg_lsp.text.functions import STUB
 from dg_lsp.text.messages import Draft, Fill, Infill, Reason, Run
 from dg_lsp.text.stitch import Written, go_on
 
@@ -81,7 +80,7 @@ def fault(request: Infill, text: str) -> str:
     """Why `text` must not be shown (law 5), or an empty sentence."""
     if not text.strip():
         return "it is empty"
-    if request.kind == "function_body" and STUB.fullmatch(text.strip().encode()):
+    if syntax.is_stub(request, text):
         return "it is a stub again"
     faults = syntax.faults(request.language, request.kind, request.prefix, text, request.suffix)
     return f"it would add a syntax error, {faults[0].message}" if faults else ""

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from dg_lsp.engine.length import Search
-from dg_lsp.text.messages import Infill
+from dg_lsp.text.messages import PARTS, Infill
 
 ANCHORS = 12  # slots that a canvas keeps for the suffix, so that the fill knows where it must arrive
 
@@ -41,4 +41,4 @@ _PLANS = {
 
 def plan_for(request: Infill) -> Plan:
     """The plan for the request's kind and effort."""
-    return _PLANS[request.kind, request.effort]
+    return _PLANS["rest_of_line" if request.kind in PARTS else "function_body", request.effort]

@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import replace
 
 from dg_lsp.host.base import EngineError
-from dg_lsp.text.messages import Draft, Fill, Infill, Run
+from dg_lsp.text.messages import PARTS, Draft, Fill, Infill, Run
 
 _BODIES = ("return None", "return True", "return False", "return 0")
 _LINES = ("None", "True", "False", "0")
@@ -78,5 +78,5 @@ def open_scripted(name: str) -> ScriptedEngine:
 
 
 def _scripted(request: Infill) -> Fill:
-    texts = _BODIES if request.kind == "function_body" else _LINES
+    texts = _BODIES if request.kind not in PARTS else _LINES
     return Fill(texts[0], steps=1, reason="stable", others=texts[1 : request.alternatives])

@@ -18,7 +18,7 @@ from dg_lsp.server.progress import Progress, drafts_to
 from dg_lsp.settings import Settings, SettingsError, override
 from dg_lsp.text.document import Document, DocumentError, read_document
 from dg_lsp.text.gaps import Gap, NoGap, find_gap, find_gaps, find_named
-from dg_lsp.text.messages import Draft, Status
+from dg_lsp.text.messages import KINDS, Draft, Status
 
 if TYPE_CHECKING:
     from dg_lsp.server.app import DgLsp
@@ -65,8 +65,8 @@ async def gap_of(ls: "DgLsp", document: Document, target: Mapping[str, Any]) -> 
         NoGap: there is none, or `target` does not say where.
     """
     encoding, kind = ls.documents.encoding, target.get("kind")
-    if kind not in (None, "function_body", "rest_of_line"):
-        raise NoGap(f"the kind is function_body or rest_of_line, not {str(kind)[:40]!r}")
+    if kind not in (None, *KINDS):
+        raise NoGap(f"the kind is one of {', '.join(KINDS)}, not {str(kind)[:40]!r}")
     try:
         if "position" in target:
             at = convert.offset_of(document, _position(target["position"]), encoding)

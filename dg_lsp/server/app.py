@@ -19,7 +19,7 @@ from dg_lsp.server.session import Open, Session, Superseded, short_name
 from dg_lsp.settings import Settings
 from dg_lsp.text.document import Document, DocumentError
 from dg_lsp.text.gaps import NoGap, find_gap, find_gaps
-from dg_lsp.text.language import UnknownLanguage
+from dg_lsp.text.language import UnknownLanguage, knows
 from dg_lsp.text.messages import Status
 
 SECTION = "dg-lsp"
@@ -116,7 +116,7 @@ async def shutdown(ls: DgLsp, *_: Any) -> None:
 async def did_open(ls: DgLsp, params: types.DidOpenTextDocumentParams) -> None:
     """Start the engine early: loading takes longer than typing the first line."""
     language = params.text_document.language_id
-    if ls.session.settings.automatic and not ls.session.refusal(language) and ghost.knows(language):
+    if ls.session.settings.automatic and not ls.session.refusal(language) and knows(language):
         ls.session.warm()
 
 

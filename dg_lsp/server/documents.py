@@ -9,7 +9,9 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from dg_lsp.text.changes import MOST, Changes
 from dg_lsp.text.document import Document, Encoding
+from dg_lsp.text.history import History, begun
 
 Position = tuple[int, int]
 # A range and the text that replaces it; no range means the whole document.
@@ -17,6 +19,7 @@ Change = tuple[tuple[Position, Position] | None, str]
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_HALF_AT_START, _HALF_AT_END = re.compile(r"\A[\ud800-\udfff]"), re.compile(r"[\ud800-\udfff]\Z")
 _log = logging.getLogger(__name__)
 
 
@@ -30,21 +33,23 @@ class Buffer:
     `lines` keep their line ends; the last one has none and may be empty. Lone surrogates stay as they are.
     """
 
-    __slots__ = ("lines",)
+    __slots__ = ("_near", "lines")
 
     def __init__(self, text: str, encoding: Encoding = "utf-16") -> None:
         self.lines = _split(_paired(text, encoding))
+        self._near = (0, 0)  # a line and the byte that it begins at: edits come close together
 
     @property
     def text(self) -> str:
         """The whole text."""
         return "".join(self.lines)
 
-    def replace(self, start: Position, end: Position, text: str, encoding: Encoding) -> None:
+    def replace(self, start: Position, end: Position, text: str, encoding: Encoding) -> tuple[int, int, int]:
         """Put `text` in the place of what lies between two positions, which may come in either order.
 
         Columns count units of `encoding`. A column past the end of its line is the line's end, before its
-        line end; a line past the last one is the end of the text.
+        line end; a line past the last one is the end of the text. Returns which bytes of the UTF-8 text gave way to
+        which: [start, end) became [start, stop).
         """
         (first, column), (last, end_column) = sorted((self._clamped(start), self._clamped(end)))
         head = _cut(self.lines[first], column, encoding)[0]
@@ -52,11 +57,24 @@ class Buffer:
         # A CR that ends the line before may meet an LF at the seam, so that line is split anew as well. The
         # line after cannot be concerned: the tail keeps its own line end, and no column lies inside one.
         before = max(first - 1, 0)
-        joined = "".join((*self.lines[before:first], head, text, tail))
-        lines = _split(_paired(joined, encoding))
+        joined = _paired("".join((*self.lines[before:first], head, text, tail)), encoding)
+        lines = _split(joined)
         if last + 1 < len(self.lines):
             lines.pop()  # what comes after the last line end is the next line, which is there already
+        begin = self._offset(before)
+        gone, come = _size("".join(self.lines[before : last + 1])), _size(joined)
+        # Half a character at a seam loses its other half or meets one, so that character does not stay.
+        head, tail = _HALF_AT_END.sub("", head), _HALF_AT_START.sub("", tail)
+        kept, behind = _size("".join((*self.lines[before:first], head))), _size(tail)
         self.lines[before : last + 1] = lines
+        return begin + kept, begin + gone - behind, begin + come - behind
+
+    def _offset(self, line: int) -> int:
+        """The byte that `line` begins at; what lies between it and the last line asked for is counted."""
+        near, offset = self._near
+        between = _size("".join(self.lines[min(near, line) : max(near, line)]))
+        self._near = line, offset + between if line >= near else offset - between
+        return self._near[1]
 
     def _clamped(self, position: Position) -> Position:
         """`position` on a line that exists and in a column that this line may have."""
@@ -94,11 +112,11 @@ class Documents:
         if version < document.version:
             _log.warning("the version of %s went back from %d to %d", uri, document.version, version)
         document.version, document.snapshot = version, None
-        for span, text in changes:
-            if span is None:
-                document.buffer = Buffer(text, self.encoding)
-            else:
-                document.buffer.replace(*span, text, self.encoding)
+        if document.history is None:
+            # What was opened is likely to be whole; a text in the middle of being typed is not.
+            document.history = begun(_utf8(document.buffer.text))
+        for change in changes:
+            document.apply(change, self.encoding)
 
     def close(self, uri: str) -> None:
         """Forget a document.
@@ -115,7 +133,10 @@ class Documents:
         if found is None:
             return None
         if found.snapshot is None:
-            found.snapshot = Document(uri, found.language, found.version, _utf8(found.buffer.text))
+            data = _utf8(found.buffer.text)
+            found.history = found.history.after(data, found.changes) if found.history else begun(data)
+            found.changes = Changes()
+            found.snapshot = Document(uri, found.language, found.version, data, found.history)
         return found.snapshot
 
     def uris(self) -> tuple[str, ...]:
@@ -132,13 +153,31 @@ class Documents:
 
 
 class _Open:
-    """One open document and its last snapshot, None from each change until it is asked for."""
+    """One open document and its last snapshot, None from each change until it is asked for.
 
-    __slots__ = ("buffer", "language", "snapshot", "version")
+    history: what was remembered at the last snapshot. changes: what has changed since; None: too much.
+    """
+
+    __slots__ = ("buffer", "changes", "history", "language", "snapshot", "version")
 
     def __init__(self, language: str, version: int, buffer: Buffer) -> None:
         self.language, self.version, self.buffer = language, version, buffer
         self.snapshot: Document | None = None
+        self.history: History | None = None
+        self.changes: Changes | None = Changes()
+
+    def apply(self, change: Change, encoding: Encoding) -> None:
+        """Change the text, and note which bytes of it have changed."""
+        span, text = change
+        if span is None:
+            old, self.buffer = self.buffer, Buffer(text, encoding)
+            edit = 0, _size(old.text), _size(self.buffer.text)
+        else:
+            edit = self.buffer.replace(*span, text, encoding)
+        if self.changes is not None:
+            self.changes = self.changes.then(*edit)
+            if len(self.changes.spans) > MOST:
+                self.changes = None
 
 
 def _split(text: str) -> list[str]:
@@ -173,6 +212,11 @@ def _paired(text: str, encoding: Encoding) -> str:
     if encoding != "utf-16" or _SURROGATE.search(text) is None:
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+
+
+def _size(text: str) -> int:
+    """How many bytes `_utf8` makes of `text`."""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 def _utf8(text: str) -> bytes:

@@ -10,15 +10,11 @@ from dg_lsp.server.progress import drafts_to
 from dg_lsp.text.document import Document
 from dg_lsp.text.edits import Edit, apply_edit
 from dg_lsp.text.gaps import NoGap, find_gap
-from dg_lsp.text.language import known_languages
 
 if TYPE_CHECKING:
     from dg_lsp.server.app import DgLsp
 
 
-def knows(language: str) -> bool:
-    """Whether there is a grammar for `language`."""
-    return language in known_languages()
 
 
 async def ghost_text(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from dg_lsp.text.history import History
 from dg_lsp.text.language import UnknownLanguage, language_of
 
 Encoding = Literal["utf-8", "utf-16", "utf-32"]
@@ -25,13 +26,15 @@ class DocumentError(ValueError):
 class Document:
     """One buffer at one version: UTF-8 bytes as they are (byte order mark and line ends included).
 
-    `line_starts` are the byte offsets of the lines; lines end at LF, CRLF or CR and nowhere else.
+    `line_starts` are the byte offsets of the lines; lines end at LF, CRLF or CR and nowhere else. `history` is what is
+    remembered of older texts of the same buffer.
     """
 
     uri: str
     language: str
     version: int
     data: bytes
+    history: History | None = field(default=None, repr=False, compare=False)
     line_starts: tuple[int, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

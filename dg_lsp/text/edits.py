@@ -8,10 +8,13 @@ import re
 from dataclasses import dataclass
 
 from dg_lsp.text import syntax
+from dg_lsp.text.changes import Changes
+from dg_lsp.text.container import LISTS, within
 from dg_lsp.text.document import Document
 from dg_lsp.text.gaps import Gap
-from dg_lsp.text.lexical import logical_lines, width
-from dg_lsp.text.messages import Infill
+from dg_lsp.text.history import begun
+from dg_lsp.text.language import load_language
+from dg_lsp.text.messages import PARTS, Infill
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
 
@@ -40,17 +43,18 @@ def make_edit(document: Document, gap: Gap, text: str) -> Edit:
 def fit(request: Infill, text: str) -> str:
     """`text` as it may stand between the prefix and the suffix of `request`.
 
-    1. What cannot be text is replaced, line ends become the file's, a body begins with text.  2. A line is one
-    line; a body ends where its indentation ends.  3. What repeats the suffix goes.  4. So does white space
-    at the end, unless the line goes on behind it.
+    1. What cannot be text is replaced, line ends and indentation become the file's, a body begins with text.
+    2. It ends where the gap's container does; what is a part of a line ends with the line, unless brackets are open.
+    3. What repeats the suffix goes.  4. So does white space at the end, unless the line goes on behind it.
     """
+    language = load_language(request.language)
     # 1. In the middle of a line the fill's own line ends nothing.
-    text = plain(request, text)
+    text = within(language, request, plain(request, text))
     # 2.
-    if request.kind == "rest_of_line":
-        text = _LINE_END.split(text, maxsplit=1)[0]
+    if request.kind in PARTS:
+        text = text if request.kind in LISTS else _LINE_END.split(text, maxsplit=1)[0]
     else:
-        text = _without_repeated_lines(within(text, request.indent), request.suffix)
+        text = _without_repeated_lines(text, request.suffix)
     # 3.
     rest = _LINE_END.split(request.suffix, maxsplit=1)[0]
     if rest.strip():
@@ -63,9 +67,23 @@ def plain(request: Infill, text: str) -> str:
     """`text` with the line ends of the file; a body begins with text. Nothing is cut off at its end."""
     # A lone surrogate has no bytes.
     text = text.encode("utf-8", "replace").decode("utf-8")
-    if request.kind != "rest_of_line":
+    if request.kind not in PARTS:
         text = re.sub(r"^(?:[ \t\f]*(?:\r\n|\n|\r))*[ \t\f]*", "", text)
-    return _LINE_END.sub(newline_of(request), text)
+    return _LINE_END.sub(newline_of(request), _indented(request, text))
+
+
+def _indented(request: Infill, text: str) -> str:
+    """`text` with tabs for the steps of its indentation, where the file uses them, or spaces, where it uses these."""
+    file = request.prefix + request.suffix
+    tabs, spaces = (len(re.findall(f"^{unit}", file, re.MULTILINE)) for unit in ("\t", "  "))
+    step = load_language(request.language).indent
+    width = len(step.expandtabs(4))
+    if tabs > spaces:
+        pattern = re.compile(f"(?<=[\r\n])((?:\t)*)((?: {{{width}}})+)")
+        return pattern.sub(lambda m: m[1] + "\t" * (len(m[2]) // width), text)
+    if spaces > tabs:
+        return re.sub(r"(?<=[\r\n])\t+", lambda m: " " * (width * len(m[0])), text)
+    return text
 
 
 def newline_of(request: Infill) -> str:
@@ -75,9 +93,12 @@ def newline_of(request: Infill) -> str:
 
 
 def apply_edit(document: Document, edit: Edit) -> Document:
-    """The document after `edit`, one version on; every byte outside [start, end) is as it was."""
-    data = document.data[: edit.start] + edit.text.encode("utf-8") + document.data[edit.end :]
-    return Document(document.uri, document.language, document.version + 1, data)
+    """The document after `edit`, one version on, which remembers it; every byte outside [start, end) is as it was."""
+    text = edit.text.encode("utf-8")
+    data = document.data[: edit.start] + text + document.data[edit.end :]
+    changes = Changes().then(edit.start, edit.end, edit.start + len(text))
+    history = (document.history or begun(document.data)).after(data, changes)
+    return Document(document.uri, document.language, document.version + 1, data, history)
 
 
 def unified_diff(old: Document, new: Document, path: str) -> str:
@@ -87,21 +108,6 @@ def unified_diff(old: Document, new: Document, path: str) -> str:
     lines = difflib.unified_diff(_lines(old.text), _lines(new.text), f"a/{name}", f"b/{name}")
     marked = (line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
     return "".join(marked)
-
-
-def within(text: str, indent: str) -> str:
-    """`text` up to its first line that stands less deep than `indent`; lines inside a string do not count."""
-    data = text.encode("utf-8")
-    wanted = width(indent.encode("utf-8"))
-    end = 0
-    for line in logical_lines(data, 0, len(data)):
-        if line.start > 0 and line.width < wanted:
-            # A comment closes no block, but one that no deeper line follows is not the body's.
-            if line.comment:
-                continue
-            break
-        end = line.end
-    return data[:end].decode("utf-8")
 
 
 def _without_repeated_lines(text: str, suffix: str) -> str:

@@ -11,20 +11,21 @@ from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path, PurePath
+from typing import Any
 
 import tree_sitter
 from tree_sitter import Node, Tree
 
+from dg_lsp.text.brace_words import Words, read_words
+
 _LONE_CR = re.compile(rb"\r(?!\n)")
 # The closed list: gaps.scm may capture nothing else, so a misspelt capture is an error and not a silence.
 CAPTURES = (
-    "function.outer",
-    "function.name",
-    "function.colon",
-    "function.body",
-    "docstring",
-    "stub",
-    "stub.skip",
+    *(f"{owner}.{part}" for owner in ("function", "class") for part in ("outer", "name", "colon", "body")),
+    *("block.outer", "block.colon", "block.body"),
+    *("arguments", "parameters", "collection", "expression", "statement"),
+    *("string", "docstring", "comment", "todo"),
+    *("stub", "stub.skip", "import"),
 )
 
 
@@ -33,15 +34,41 @@ class UnknownLanguage(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
+class Quotes:
+    """How a kind of string begins and ends.
+
+    escapes: a backslash takes the next character along. lines: it may go on over line ends. character: it is a string
+    only where it ends after one character. hole: what begins code inside of it, up to the brace that closes that.
+    """
+
+    open: bytes
+    close: bytes
+    escapes: bool = False
+    lines: bool = False
+    character: bool = False
+    hole: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
 class Language:
-    """One language: its grammar, its compiled gaps.scm, and what language.toml says."""
+    """One language: its grammar, its compiled gaps.scm, and what language.toml says.
+
+    ids: what editors call it. style: `indent` or `brace`, what holds a body together. indent: one step of indentation
+    where a file shows none. comment: what begins one that ends with its line. placeholders: the neutral text of each
+    kind of gap. regex: a slash may begin a regular expression. words: what broken text is read and mended with.
+    """
 
     name: str
+    ids: tuple[str, ...]
     suffixes: tuple[str, ...]
     style: str
     indent: str
     comment: str
+    block_comments: tuple[tuple[str, str], ...]
+    strings: tuple[Quotes, ...]
+    regex: bool
     placeholders: tuple[tuple[str, str], ...]
+    words: Words
     grammar: tree_sitter.Language
     query: tree_sitter.Query
 
@@ -63,49 +90,63 @@ class Language:
         """The neutral text of a gap's kind."""
         return dict(self.placeholders)[kind]
 
-    def captures(self, node: Node) -> dict[str, list[Node]]:
-        """Every capture below `node`, each list in the order of the text."""
-        found = tree_sitter.QueryCursor(self.query).captures(node)
+    def captures(self, node: Node, span: tuple[int, int] | None = None) -> dict[str, list[Node]]:
+        """Every capture below `node`, each list in the order of the text; with a `span` of bytes those that meet it."""
+        found = self._cursor(span).captures(node)
         # The binding gives them in an order that changes from process to process.
         return {
             name: sorted(nodes, key=lambda n: (n.start_byte, -n.end_byte)) for name, nodes in found.items()
         }
 
-    def functions(self, node: Node) -> list[dict[str, Node]]:
-        """One record of captures for each function below `node`, in the order of the text."""
-        matches = tree_sitter.QueryCursor(self.query).matches(node)
-        records = [{k: v[0] for k, v in match.items()} for _, match in matches if "function.outer" in match]
-        return sorted(records, key=lambda r: r["function.outer"].start_byte)
+    def records(self, node: Node, owner: str, span: tuple[int, int] | None = None) -> list[dict[str, Node]]:
+        """One record of captures for each `owner` (function, class, block) below `node`, in the order of the text."""
+        matches = self._cursor(span).matches(node)
+        outer = f"{owner}.outer"
+        records = [{k: v[0] for k, v in match.items()} for _, match in matches if outer in match]
+        # Two patterns may match one body; the one that tells more of it counts, its owner's name above all.
+        fullest = {r[f"{owner}.body"].id: r for r in sorted(records, key=len)}
+        return sorted(fullest.values(), key=lambda r: (r[outer].start_byte, -r[outer].end_byte))
+
+    def _cursor(self, span: tuple[int, int] | None) -> tree_sitter.QueryCursor:
+        cursor = tree_sitter.QueryCursor(self.query)
+        if span is not None:
+            cursor.set_byte_range(*span)
+        return cursor
 
 
 @cache
 def load_language(name: str) -> Language:
-    """The language called `name`, from its folder under grammars/.
+    """The language called `name`, by its own name or an editor's, from its folder under grammars/.
 
     Raises:
         UnknownLanguage: there is no such folder.
         ValueError: its query captures something outside CAPTURES (QueryError where it does not compile).
     """
-    if name not in known_languages():
+    folder = _folders().get(name)
+    if folder is None:
         raise UnknownLanguage(
             f"no grammar for the language {name!r}; known are {', '.join(known_languages())}"
         )
-    folder = _grammars() / name
-    facts = tomllib.loads((folder / "language.toml").read_text(encoding="utf-8"))
+    facts = _facts(folder)
     grammar = tree_sitter.Language(getattr(importlib.import_module(facts["wheel"]), facts["function"])())
-    query = tree_sitter.Query(grammar, (folder / "gaps.scm").read_text(encoding="utf-8"))
+    query = tree_sitter.Query(grammar, _query(facts))
     stray = [c for c in capture_names(query) if c not in CAPTURES and not c.startswith("_")]
     if stray:
         raise ValueError(
-            f"grammars/{name}/gaps.scm captures {', '.join(stray)}; known are {', '.join(CAPTURES)}"
+            f"grammars/{facts['name']}/gaps.scm captures {', '.join(stray)}; known are {', '.join(CAPTURES)}"
         )
     return Language(
         name=facts["name"],
+        ids=tuple(facts["ids"]),
         suffixes=tuple(facts["suffixes"]),
         style=facts["style"],
         indent=facts["indent"],
         comment=facts["comment"],
+        block_comments=tuple((a, b) for a, b in facts.get("block_comments", ())),
+        strings=tuple(_quotes(quotes) for quotes in facts["strings"]),
+        regex=facts.get("regex", False),
         placeholders=tuple(facts["placeholders"].items()),
+        words=read_words(_inherited(facts, "repair")),
         grammar=grammar,
         query=query,
     )
@@ -118,18 +159,23 @@ def language_of(path: PurePath | str) -> str:
         UnknownLanguage: no language claims the file's suffix.
     """
     suffix = PurePath(path).suffix.lower()
-    claims = {s: name for name in known_languages() for s in load_language(name).suffixes}
+    claims = {s: name for name in known_languages() for s in _facts(_folders()[name])["suffixes"]}
     if suffix not in claims:
         raise UnknownLanguage(
             f"no language is known for {PurePath(path).name}; known are {', '.join(sorted(claims))}"
         )
-    return claims[suffix]
+    return str(claims[suffix])
 
 
 @cache
 def known_languages() -> tuple[str, ...]:
     """The names of all languages that have a folder."""
     return tuple(sorted(f.name for f in _grammars().iterdir() if f.joinpath("language.toml").is_file()))
+
+
+def knows(language: str) -> bool:
+    """Whether `language`, by its own name or an editor's, has a folder."""
+    return language in _folders()
 
 
 def capture_names(query: tree_sitter.Query) -> tuple[str, ...]:
@@ -141,6 +187,37 @@ def _grammars() -> Traversable | Path:
     """The folder of languages: inside the installed package, or beside it in a checkout."""
     installed = files("dg_lsp") / "grammars"
     return installed if installed.is_dir() else Path(__file__).resolve().parents[2] / "grammars"
+
+
+@cache
+def _folders() -> dict[str, Traversable | Path]:
+    """Each language's folder, by its own name and by what editors call it."""
+    folders: dict[str, Traversable | Path] = {}
+    for name in known_languages():
+        folder = _grammars() / name
+        folders |= dict.fromkeys((*_facts(folder)["ids"], name), folder)
+    return folders
+
+
+def _facts(folder: Traversable | Path) -> dict[str, Any]:
+    return tomllib.loads((folder / "language.toml").read_text(encoding="utf-8"))
+
+
+def _query(facts: dict[str, Any]) -> str:
+    """The text of a language's gaps.scm, behind that of the language that it extends."""
+    names = (facts.get("extends"), facts["name"])
+    return "\n".join((_folders()[n] / "gaps.scm").read_text(encoding="utf-8") for n in names if n)
+
+
+def _inherited(facts: dict[str, Any], table: str) -> dict[str, Any]:
+    """A table of language.toml, behind that of the language that it extends."""
+    below = _facts(_folders()[facts["extends"]]) if "extends" in facts else {}
+    return below.get(table, {}) | facts.get(table, {})
+
+
+def _quotes(facts: dict[str, Any]) -> Quotes:
+    flags = {name: facts.get(name, False) for name in ("escapes", "lines", "character")}
+    return Quotes(facts["open"].encode(), facts["close"].encode(), **flags, hole=facts.get("hole", "").encode())
 
 
 def _rows(data: bytes) -> bytes:

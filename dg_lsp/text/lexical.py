@@ -1,212 +1,39 @@
-"""Python's tokens and logical lines from bytes alone, for text that no parser can read yet.
+"""What is open at a place of a text, by its bytes alone; the style of the language says who reads it.
 
-Knows strings, brackets, comments and indentation; knows no grammar, no tree and no document.
+Knows which module reads which style; knows no tree and no document.
 """
 
-import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-_TOKEN = re.compile(
-    rb"(?P<space>[ \t\f]+)"
-    rb"|(?P<newline>\r\n|\n|\r)"
-    rb"|(?P<joined>\\(?:\r\n|\n|\r))"
-    rb"|(?P<comment>#[^\r\n]*)"
-    rb"|(?P<triple>(?:\b[rRbBuUfFtT]{1,2})?(?P<quotes>\"\"\"|'''))"
-    rb"|(?P<string>(?:\b[rRbBuUfFtT]{1,2})?(?P<quote>[\"'])(?:[^\"'\\\r\n]|\\(?:\r\n|.)|(?!(?P=quote))[\"'])*(?P<shut>(?P=quote))?)"
-    rb"|(?P<open>[(\[{])"
-    rb"|(?P<close>[)\]}])"
-    rb"|(?P<word>[A-Za-z_\x80-\xff][\w\x80-\xff]*)"
-    rb"|(?P<other>.)",
-    re.DOTALL,
-)
-# No line inside brackets begins with one of these, so where one does a bracket has lost its mate.
-_HARD = frozenset(
-    (b"def", b"class", b"return", b"import", b"while", b"with", b"try", b"raise", b"del", b"global")
-)
-_ANCHOR = re.compile(rb"(?<![^\r\n])(?:async[ \t]+def[ \t]+\w|def[ \t]+\w|class[ \t]+\w+[ \t]*[:(\[]|@\w)")
-_HEAD = re.compile(rb"(?<![^\r\n])[ \t]*(?:async[ \t]+def|def|class)[ \t]+\w+[ \t]*[:(\[]")
-_OUTERMOST = re.compile(rb"[\r\n](?=[^\s#)\]}\"'])")
-PAIRS = {b"(": b")", b"[": b"]", b"{": b"}"}
+from dg_lsp.text import braces, offside
+from dg_lsp.text.language import Language
+from dg_lsp.text.tokens import Span, State, Token
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
-    """A token and its half-open span. `kind` is open_string for a string that nothing closes."""
-
-    kind: str
-    start: int
-    end: int
-
-
-@dataclass(frozen=True, slots=True)
-class LogicalLine:
-    """One statement's header, one simple statement or one comment line: [start, end) without indentation.
-
-    `width` is its indentation in columns, tabs to the next multiple of 8; `comment` says it is only one.
-    """
-
-    start: int
-    end: int
-    width: int
-    comment: bool
-
-
-@dataclass(frozen=True, slots=True)
-class State:
-    """What is open at an offset: brackets, outermost first, a string's quotes; the logical line's start."""
-
-    brackets: bytes
-    string: bytes
-    comment: bool
-    line: int
-
-
-def tokens(data: bytes, start: int, stop: int) -> Iterator[Token]:
+def tokens(language: Language, data: bytes, start: int, stop: int) -> Iterator[Token]:
     """The tokens of data[start:stop], white space included, from a place that is in no string."""
-    at = start
-    while at < stop:
-        match = _TOKEN.match(data, at, stop)
-        assert match is not None and match.lastgroup is not None
-        kind, end = match.lastgroup, match.end()
-        if match["triple"] is not None:
-            kind, end = _close_triple(data, end, stop, match["quotes"])
-        elif match["string"] is not None:
-            kind = "string" if match["shut"] else "open_string"
-        yield Token(kind, at, end)
-        at = end
+    if language.style == "indent":
+        return offside.tokens(data, start, stop)
+    return braces.tokens(language, data, start, stop)
 
 
-def _close_triple(data: bytes, at: int, stop: int, quotes: bytes) -> tuple[str, int]:
-    while (end := data.find(quotes, at, stop)) >= 0:
-        slashes = end - len(data[at:end].rstrip(b"\\")) - at
-        if slashes % 2 == 0:
-            return "string", end + 3
-        at = end + 1
-    return "open_string", stop
+def state_at(language: Language, data: bytes, offset: int, start: int | None = None) -> State:
+    """What is open at `offset`, read from `start`, a place in no string (without it, from its top-level item)."""
+    start = window(language, data, offset)[0] if start is None else start
+    if language.style == "indent":
+        return offside.state_at(data, offset, start)
+    return braces.state_at(language, data, offset, start)
 
 
-def logical_lines(data: bytes, start: int, stop: int) -> Iterator[LogicalLine]:
-    """The logical lines of data[start:stop], from a place that begins one."""
-    depth, first, end, comment, fresh = 0, -1, start, True, True
-    for token in tokens(data, start, stop):
-        if fresh and depth and _begins_statement(data, token, first):
-            yield LogicalLine(first, end, indentation(data, first), comment)
-            depth, first, comment = 0, -1, True
-        if token.kind == "newline":
-            fresh = True
-            if depth == 0 and first >= 0:
-                yield LogicalLine(first, end, indentation(data, first), comment)
-                first, comment = -1, True
-            continue
-        if token.kind == "space":
-            continue
-        fresh, end = False, token.start + 1 if token.kind == "joined" else token.end
-        first = token.start if first < 0 else first
-        comment = comment and token.kind == "comment"
-        depth = max(depth + (token.kind == "open") - (token.kind == "close"), 0)
-    if first >= 0:
-        yield LogicalLine(first, end, indentation(data, first), comment)
+def window(language: Language, data: bytes, offset: int) -> Span:
+    """The top-level item round `offset`, found by its lines."""
+    if language.style == "indent":
+        return offside.window(data, offset)
+    return braces.window(language, data, offset)
 
 
-def _begins_statement(data: bytes, token: Token, line: int) -> bool:
-    """Whether `token`, the first of a line inside brackets, begins a statement: then a bracket was lost.
-
-    So does a keyword, a decorator, or a word less deep than `line`, where the brackets were opened.
-    """
-    text = data[token.start : token.end]
-    if text in _HARD or (text == b"@" and data[token.end : token.end + 1].isalpha()):
-        return True
-    return token.kind == "word" and indentation(data, token.start) < indentation(data, line)
-
-
-def state_at(data: bytes, offset: int, start: int) -> State:
-    """What is open at `offset`, read from `start`, a place that begins a logical line."""
-    stack, line, fresh = b"", start, True
-    last: Token | None = None
-    for last in tokens(data, start, offset):
-        if last.kind == "newline":
-            fresh, line = True, line if stack else last.end
-            continue
-        if last.kind in ("space", "joined", "comment"):
-            continue
-        text = data[last.start : last.end]
-        if fresh and stack and _begins_statement(data, last, line):
-            stack, line = b"", line_start(data, last.start)
-        fresh = False
-        if last.kind == "open":
-            stack += text
-        elif last.kind == "close":
-            stack = stack[:-1]
-    opened = data[last.start : last.end].lstrip(b"rRbBuUfFtT") if last and last.kind == "open_string" else b""
-    quotes = opened[:3] if opened[:3] in (b'"""', b"'''") else opened[:1]
-    return State(stack, quotes, last is not None and last.kind == "comment", line)
-
-
-def unclosed(data: bytes, offset: int, start: int) -> bytes:
-    """The quotes that a string open at `offset` lacks, as its end lies behind the head of a def or class."""
-    state = state_at(data, offset, start)
-    if len(state.string) < 3:
-        return b""
-    end = data.find(state.string, offset)
-    return state.string if _HEAD.search(data, offset, end if end >= 0 else len(data)) else b""
-
-
-def window(data: bytes, offset: int) -> tuple[int, int]:
-    """The top-level item round `offset`: from the last def, class or decorator at column 0 to the next."""
-    here = line_start(data, offset)
-    eol = line_end(data, offset)
-    start = 0
-    # Looking back line by line is cheaper than matching the whole file up to the offset.
-    at = here
-    while at >= 0:
-        if _ANCHOR.match(data, at, line_end(data, at)):
-            start = at
-            break
-        at = line_start(data, at - 1) if at > 0 else -1
-    while start > 0 and data[line_start(data, start - 1) : start].startswith(b"@"):
-        start = line_start(data, start - 1)
-    after = _ANCHOR.search(data, min(eol + 1, len(data)))
-    return start, after.start() if after else len(data)
-
-
-def block(data: bytes, offset: int) -> tuple[int, int]:
+def block(language: Language, data: bytes, offset: int) -> Span:
     """The part of `window` that ends where the next line with text stands at column 0, closing brackets apart."""
-    start, stop = window(data, offset)
-    found = _OUTERMOST.search(data, line_end(data, offset), stop)
-    return start, found.end() if found else stop
-
-
-def closers(brackets: bytes) -> bytes:
-    """What closes the open `brackets`, innermost first."""
-    return b"".join(PAIRS[brackets[i : i + 1]] for i in reversed(range(len(brackets))))
-
-
-def line_start(data: bytes, offset: int) -> int:
-    """The offset where the physical line of `offset` begins."""
-    return max(data.rfind(b"\n", 0, offset), data.rfind(b"\r", 0, offset)) + 1
-
-
-def line_end(data: bytes, offset: int) -> int:
-    """The offset where the text of the physical line of `offset` ends."""
-    found = [at for at in (data.find(b"\n", offset), data.find(b"\r", offset)) if at >= 0]
-    return min(found, default=len(data))
-
-
-def leading(data: bytes, offset: int) -> bytes:
-    """The white space that the physical line of `offset` begins with."""
-    start = line_start(data, offset)
-    end = start
-    while data[end : end + 1] in (b" ", b"\t", b"\f"):
-        end += 1
-    return data[start:end]
-
-
-def indentation(data: bytes, offset: int) -> int:
-    """The columns of indentation of the physical line of `offset`."""
-    return width(leading(data, offset))
-
-
-def width(space: bytes) -> int:
-    """How many columns `space` takes; a form feed sets the count back to 0, as in Python."""
-    return len(space.rpartition(b"\f")[2].expandtabs(8))
+    if language.style == "indent":
+        return offside.block(data, offset)
+    return braces.block(language, data, offset)

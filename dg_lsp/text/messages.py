@@ -4,10 +4,29 @@ Plain data, frozen, text only: no tokens, no tensors, no line numbers.
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 Effort = Literal["low", "normal", "high"]
-Kind = Literal["function_body", "rest_of_line"]
+Kind = Literal[
+    "function_body",
+    "class_body",
+    "block",
+    "arguments",
+    "parameters",
+    "collection",
+    "expression",
+    "statement",
+    "string",
+    "docstring",
+    "comment",
+    "rest_of_line",
+]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+# Kinds whose fill is a part of a line; the others are lines of their own.
+PARTS: tuple[Kind, ...] = (
+    *("arguments", "parameters", "collection", "expression", "statement"),
+    *("string", "comment", "rest_of_line"),
+)
 Reason = Literal["stable", "steps", "deadline"]
 State = Literal["starting", "loading", "ready", "busy", "failed"]
 

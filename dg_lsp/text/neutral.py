@@ -10,11 +10,16 @@ from itertools import islice
 from tree_sitter import Tree
 
 from dg_lsp.text.language import Language
-from dg_lsp.text.lexical import block, closers, state_at, window
+from dg_lsp.text.lexical import block, state_at, window
+from dg_lsp.text.messages import PARTS
 from dg_lsp.text.repair import cost_of, insertions, out_of_reach
+from dg_lsp.text.tokens import closers
 
 # What may have stood before a text whose beginning was cut off: a block, a string, a bracket, several.
-LEADS = (b"", b"if 1:\n", b'"""\n', b"'''\n", b"(\n", b"[\n", b"{\n", b"if 1:\n ((\n", b"if 1:\n {(\n")
+LEADS = {
+    "indent": (b"", b"if 1:\n", b'"""\n', b"'''\n", b"(\n", b"[\n", b"{\n", b"if 1:\n ((\n", b"if 1:\n {(\n"),
+    "brace": (b"", b"{\n", b"{{\n", b"/*\n", b"(\n", b"[\n"),
+}
 # A longer text that is broken elsewhere is searched only round its gap.
 SEARCHED = 50_000
 # How many bytes are parsed at most to find a filler.
@@ -69,7 +74,7 @@ def neutral_text(language: Language, kind: str, before: bytes, after: bytes) -> 
         return whole
     # 2. Damage elsewhere in the file must not drown the comparison.
     part = whole
-    for start, stop in (window(data, len(before)), block(data, len(before))):
+    for start, stop in (window(language, data, len(before)), block(language, data, len(before))):
         behind = len(data) - stop
         if start <= len(before) and behind <= len(after) and not (part and part.clean):
             part = _searched(language, kind, before[start:], after[: len(after) - behind])
@@ -89,14 +94,16 @@ def _placed(language: Language, kind: str, before: bytes, after: bytes) -> Text:
 def _searched(language: Language, kind: str, before: bytes, after: bytes) -> Text:
     """The text with the filler that parses best; a body has one filler, a line may want brackets closed."""
     best = _placed(language, kind, before, after)
-    if kind != "rest_of_line" or best.clean:
+    if kind not in PARTS or best.clean:
         return best
     data = before + after
-    state = state_at(data, len(before), window(data, len(before))[0])
+    state = state_at(language, data, len(before))
     first, lowest = best, cost_of(best.tree)
     # Parsing costs by the byte, and what is broken above the line no filler mends.
-    tries = 1 if out_of_reach(best.tree, best.data, len(before)) else max(EFFORT // (len(data) + 1), 1)
-    for text in islice((b"", *insertions(data, len(before), state)), tries):
+    tries = (
+        1 if out_of_reach(language, best.tree, best.data, len(before)) else max(EFFORT // (len(data) + 1), 1)
+    )
+    for text in islice((b"", *insertions(language, data, len(before), state)), tries):
         candidate = first.filled(language, text)
         cost = cost_of(candidate.tree)
         if cost < lowest:
@@ -110,9 +117,9 @@ def _completed(language: Language, kind: str, broken: Text) -> Text:
     """`broken` with an opening before it and what closes it behind it, where that parses cleanly."""
     if len(broken.data) > SEARCHED:
         return broken
-    for lead in LEADS:
+    for lead in LEADS[language.style]:
         data = lead + broken.data
-        state = state_at(data, len(data), 0)
+        state = state_at(language, data, len(data), 0)
         trail = state.string + closers(state.brackets)
         text = _searched(language, kind, lead + broken.before, broken.after + trail)
         if text.clean:

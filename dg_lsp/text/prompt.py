@@ -1,6 +1,7 @@
 """A document and a gap as an Infill: how much of the file goes along.
 
-The prefix is cut in big hops, so that its beginning, and with it what is cached of it, changes rarely.
+The prefix is cut in big hops, so that its beginning, and with it what is cached of it, changes rarely; of what
+stands above the cut the lines that matter are kept.
 """
 
 from typing import cast
@@ -8,7 +9,13 @@ from typing import cast
 from dg_lsp.settings import Settings
 from dg_lsp.text.document import BOM, Document
 from dg_lsp.text.gaps import Gap
+from dg_lsp.text.language import Language, load_language
+from dg_lsp.text.lines import line_start
 from dg_lsp.text.messages import Effort, Infill
+from dg_lsp.text.outline import outline
+
+# Bytes at most for what is kept from above the cut: hardly ever are there more lines that matter.
+KEPT = 2_000
 
 
 def build(document: Document, gap: Gap, settings: Settings) -> Infill:
@@ -18,8 +25,9 @@ def build(document: Document, gap: Gap, settings: Settings) -> Infill:
     """
     before = document.data[: gap.start].removeprefix(BOM)
     after = document.data[gap.end :]
+    language = load_language(document.language)
     return Infill(
-        prefix=before[_cut_before(before, settings.prefix_bytes) :].decode("utf-8") + gap.lead,
+        prefix=shortened(language, before, settings.prefix_bytes).decode("utf-8") + gap.lead,
         suffix=gap.tail + after[: _cut_after(after, settings.suffix_bytes)].decode("utf-8"),
         language=document.language,
         kind=gap.kind,
@@ -31,17 +39,38 @@ def build(document: Document, gap: Gap, settings: Settings) -> Infill:
     )
 
 
-def _cut_before(data: bytes, limit: int) -> int:
-    """Where the prefix begins: the first line start after a multiple of half the limit."""
-    if len(data) <= limit:
-        return 0
-    hop = max(limit // 2, 1)
-    at = len(data) if limit == 0 else -((limit - len(data)) // hop) * hop
+def shortened(language: Language, before: bytes, limit: int) -> bytes:
+    """`before` in at most `limit` bytes: lines that are kept from above a cut, and the text from the cut on.
+
+    1. Leave room for the lines that are kept.  2. Cut at a line start; the cut moves by a quarter of the limit at a time.
+    3. Choose the lines by the text that ends a little behind the cut, so that they stay while one types further down.
+    """
+    if len(before) <= limit:
+        return before
+    if limit == 0:
+        return b""
+    # 1.
+    hop = max(limit // 4, 1)
+    budget = min(limit // 4, KEPT)
+    # 2.
+    cut = _next_line(before, -((limit - budget - len(before)) // hop) * hop)
+    # 3. Lines so long that there is no such text are cut where they happen to be.
+    stop = _next_line(before, cut + limit // 8)
+    if cut != line_start(before, cut) or stop >= len(before):
+        return before[cut:]
+    found = outline(language, before[:stop], cut, budget)
+    return found.kept + before[found.cut :]
+
+
+def _next_line(data: bytes, at: int) -> int:
+    """The first line start from `at` on, or where there is none the beginning of the next character."""
     ends = [end for end in (data.find(b"\n", at - 1), data.find(b"\r", at - 1)) if end >= 0]
-    if ends and limit:
+    if ends:
         end = min(ends) + 1
         return end + 1 if data[end - 1 : end + 1] == b"\r\n" else end
-    return _character(data, at)
+    while at < len(data) and data[at] & 0xC0 == 0x80:
+        at += 1
+    return at
 
 
 def _cut_after(data: bytes, limit: int) -> int:
@@ -57,11 +86,4 @@ def _cut_after(data: bytes, limit: int) -> int:
     at = limit
     while at and data[at] & 0xC0 == 0x80:
         at -= 1
-    return at
-
-
-def _character(data: bytes, at: int) -> int:
-    """`at`, moved forward to the beginning of a character."""
-    while at < len(data) and data[at] & 0xC0 == 0x80:
-        at += 1
     return at

@@ -1,24 +1,19 @@
-"""Repair search: the smallest insertion at the cursor that makes a broken Python file parse again.
+"""Repair search: the smallest change at the cursor that makes a broken file parse again.
 
-Each candidate is parsed incrementally, the cheapest tree is kept. Knows trees and lexical state, but no gaps.
+Each candidate is parsed incrementally, the cheapest tree is kept. Knows trees and lexical state, but no gaps; what
+may be missing is known to `offside_repair` and `brace_repair`.
 """
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
 
 from tree_sitter import Tree
 
+from dg_lsp.text import brace_repair, offside_repair
 from dg_lsp.text.language import Language
-from dg_lsp.text.lexical import State, closers, line_end, line_start, state_at, tokens, width, window
+from dg_lsp.text.lexical import state_at
+from dg_lsp.text.tokens import State
 
-_COMPOUND = re.compile(rb"(?:async|def|class|if|elif|else|for|while|with|try|except|finally|match|case)\b")
-_DEF = re.compile(rb"(?:async[ \t]+)?def\b|class\b")
-_JOINING = (b"in", b"is", b"as", b"and", b"or", b"if", b"else", b"for", b"import", b"from", b"not in")
-_FILLER = b"_g_"
-# A tree that so many insertions do not mend is damaged elsewhere too, and indentation serves better.
-TRIED = 40
 ERROR_COST, MISSING_COST, ERROR_BYTES = 20, 25, 4_000
 
 
@@ -38,14 +33,10 @@ class Repaired:
         return offset if offset <= self.at else max(offset - self.removed, self.at) + self.inserted
 
     def back(self, offset: int) -> int:
-        """An offset of the repaired text as one of the text before; inside the repair it is its place."""
+        """An offset of the repaired text as one of the text before; inside the repair it is what gave way for it."""
         if offset <= self.at:
             return offset
-        return (
-            max(offset - self.inserted, self.at) + self.removed
-            if offset >= self.at + self.inserted
-            else self.at
-        )
+        return max(offset - self.inserted, self.at) + self.removed
 
 
 def repair(language: Language, data: bytes, offset: int) -> Repaired:
@@ -57,10 +48,13 @@ def repair(language: Language, data: bytes, offset: int) -> Repaired:
     # 1. Most calls end here.
     tree = language.parse(data)
     best = Repaired(data, tree, offset, 0, 0, cost_of(tree))
-    if best.cost == 0 or out_of_reach(tree, data, offset):
+    # A brace that is missing anywhere shows as an error far above it.
+    offside = language.style == "indent"
+    if best.cost == 0 or (offside and out_of_reach(language, tree, data, offset)):
         return best
     # 2. The lexical state survives damage that no tree does.
-    for start, end, text in candidates(data, offset):
+    state = state_at(language, data, offset)
+    for start, end, text in candidates(language, data, offset, state):
         # 3. Only the neighbourhood of the cursor is parsed again.
         new = language.reparse(tree, data, (start, end), text)
         cost = cost_of(new)
@@ -73,9 +67,9 @@ def repair(language: Language, data: bytes, offset: int) -> Repaired:
     return best
 
 
-def out_of_reach(tree: Tree, data: bytes, offset: int) -> bool:
+def out_of_reach(language: Language, tree: Tree, data: bytes, offset: int) -> bool:
     """Whether an error ends above the cursor's logical line, where no change at the cursor reaches it."""
-    line = state_at(data, offset, window(data, offset)[0]).line
+    line = state_at(language, data, offset).line
     stack = [tree.root_node]
     while stack:
         node = stack.pop()
@@ -100,66 +94,17 @@ def cost_of(tree: Tree) -> int:
     return cost
 
 
-def candidates(data: bytes, offset: int) -> Iterator[tuple[int, int, bytes]]:
-    """Replacements (start, end, text) at the cursor, cheapest first."""
-
-    start, _ = window(data, offset)
-    state = state_at(data, offset, start)
-    for text in islice(insertions(data, offset, state), TRIED):
-        yield offset, offset, text
-    eol = line_end(data, offset)
-    if state.brackets:
-        yield eol, eol, closers(state.brackets)
-    # Last of all the whole line gives way, so that what is round it can be read.
-    first = min(state.line + len(data[state.line : offset]) - len(data[state.line : offset].lstrip()), offset)
-    if not _DEF.match(data[first:eol]):
-        yield first, eol, b"if _g_:" if _deeper(data, first, eol) else _FILLER
+def candidates(
+    language: Language, data: bytes, offset: int, state: State
+) -> Iterator[tuple[int, int, bytes]]:
+    """Replacements (start, end, text) at or near the cursor, where `state` is open, cheapest first."""
+    if language.style == "indent":
+        return offside_repair.candidates(data, offset, state)
+    return brace_repair.candidates(language, data, offset, state)
 
 
-def insertions(data: bytes, offset: int, state: State) -> Iterator[bytes]:
+def insertions(language: Language, data: bytes, offset: int, state: State) -> Iterator[bytes]:
     """What may be inserted at `offset`, where `state` is open, without touching any other byte."""
-    eol = line_end(data, offset)
-    rest = data[offset:eol]
-    closed = max(_surplus(rest), 0)
-    shut = closers(state.brackets)
-    close = closers(state.brackets[: max(len(state.brackets) - closed, 0)])
-    header = bool(_COMPOUND.match(data[state.line : offset].lstrip() or rest.lstrip()))
-    colons = ([b":", b": pass"] if _deeper(data, state.line, eol) else [b": pass", b":"]) if header else []
-    # A list may go on below, after some of its brackets, with an item or an operand.
-    further = [shut[:count] + joint for count in range(len(shut) + 1) for joint in (b"", b",", b" +")]
-    ends = (b"", close, *(close + colon for colon in colons), *further)
-    operands = _operands(data, offset, state)
-    if state.string:
-        operands = [state.string, b"}" + state.string, b"_g_}" + state.string]
-    yield from dict.fromkeys(text for operand in operands for end in ends if (text := operand + end))
-
-
-def _operands(data: bytes, offset: int, state: State) -> list[bytes]:
-    """What may stand between a half-written line and what closes it."""
-    # A word that is being typed may be the beginning of a keyword.
-    half = re.search(rb"[a-z]+$", data[state.line : offset])
-    words = [w[len(half[0]) :] for w in _JOINING if half and w.startswith(half[0]) and w != half[0]]
-    # The last ones stand for a bracket or string that was opened on the rest of the line.
-    opened = [prefix + bracket for bracket in (b"(", b"[", b"{") for prefix in (b"", _FILLER)]
-    operands = [b"", _FILLER, b" in _g_", b" else _g_", b": _g_", b" and _g_", b" + _g_", b" as _g_"]
-    if _DEF.match(data[state.line : offset].lstrip()):
-        operands.append(b"_g_()" if data[:offset].endswith((b" ", b"\t")) else b"()")
-    return operands + [word + b" _g_" for word in words] + opened + [b'"""', b"'''", b'""']
-
-
-def _surplus(rest: bytes) -> int:
-    """How many brackets `rest` closes that it does not open."""
-    depth = surplus = 0
-    for token in tokens(rest, 0, len(rest)):
-        depth += (token.kind == "open") - (token.kind == "close")
-        surplus = max(surplus, -depth)
-    return surplus
-
-
-def _deeper(data: bytes, line: int, eol: int) -> bool:
-    """Whether the next line with text is deeper than the one at `line`."""
-    below = re.compile(rb"[\r\n]+(?:[ \t\f]*[\r\n]+)*([ \t\f]*)[^\s]").match(data, eol)
-    start = line_start(data, line)
-    here = re.compile(rb"[ \t\f]*").match(data, start)
-    assert here is not None
-    return below is not None and width(below[1]) > width(here[0])
+    if language.style == "indent":
+        return offside_repair.insertions(data, offset, state)
+    return brace_repair.insertions(language, data, offset, state)

@@ -5,9 +5,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dg_lsp.text import edits, syntax
+from dg_lsp.text.container import within
 from dg_lsp.text.language import load_language
-from dg_lsp.text.lexical import closers, state_at, window
+from dg_lsp.text.lexical import state_at
 from dg_lsp.text.messages import Infill
+from dg_lsp.text.tokens import closers
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,7 @@ def go_on(request: Infill, before: str, more: str) -> Written:
     """
     # 1. Brackets and strings may have been opened in what stood before.
     whole = edits.plain(request, before + more)
-    kept = edits.within(whole, request.indent)
+    kept = within(load_language(request.language), request, whole)
     if whole[len(kept) :].strip():
         return Written(kept, ended=True)
     # 2.
@@ -64,7 +66,7 @@ def _endings(request: Infill, lines: str) -> Iterator[str]:
     yield (lead[0] if lead else "") + language.indent + placeholder
     # A bracket or a string may be open.
     data = (request.prefix + lines).encode("utf-8", "replace")
-    state = state_at(data, len(data), window(data, len(data))[0])
+    state = state_at(language, data, len(data))
     if state.string or state.brackets:
         yield (state.string + closers(state.brackets)).decode()
     # A try needs its end, the outermost one at most.

@@ -11,15 +11,19 @@ from typing import TYPE_CHECKING
 
 from tree_sitter import Node
 
-from dg_lsp.text.functions import Function, functions_of, item_at
+from dg_lsp.text.bodies import bodies_of, item_at
+from dg_lsp.text.body import Body
+from dg_lsp.text.container import BODIES, LISTS, container_of
 from dg_lsp.text.language import Language, load_language
-from dg_lsp.text.lexical import line_end, line_start, window
+from dg_lsp.text.lexical import window
+from dg_lsp.text.lines import line_end, line_start
 from dg_lsp.text.neutral import Text, neutral_text
 
 if TYPE_CHECKING:  # edits calls this module, so it cannot be imported back
     from dg_lsp.text.document import Document
     from dg_lsp.text.edits import Edit
-    from dg_lsp.text.gaps import Gap
+    from dg_lsp.text.gap import Gap
+    from dg_lsp.text.messages import Infill
 
 # What nests deeper than this makes a parser's own stack the limit; no real body comes near it.
 DEEPEST = 90
@@ -46,6 +50,16 @@ def faults(language: str, kind: str, before: str, fill: str, after: str) -> tupl
     return _faults(load_language(language), kind, parts)
 
 
+def is_stub(request: "Infill", fill: str) -> bool:
+    """Whether `fill` leaves the body of its gap as unwritten as a stub."""
+    if request.kind not in BODIES:
+        return False
+    language = load_language(request.language)
+    neutral = neutral_text(language, request.kind, _bytes(request.prefix), _bytes(request.suffix))
+    body = _around(language, neutral.filled(language, _bytes(fill)), request.kind)
+    return body is not None and body.stub
+
+
 def faults_of_edit(document: "Document", gap: "Gap", edit: "Edit") -> tuple[Fault, ...]:
     """The same for a whole document: the syntax errors that `edit`, made for `gap`, would add to it.
 
@@ -70,8 +84,10 @@ def _faults(language: Language, kind: str, parts: tuple[bytes, bytes, bytes]) ->
     filled = neutral.filled(language, fill)
     # 2. and 3. A text with new errors need not end anywhere.
     found = _new_errors(neutral, filled)
-    if not found and kind == "function_body":
-        found = _escape(language, neutral, filled)
+    if not found and kind in BODIES and language.style == "indent":
+        found = _escape(language, neutral, filled, kind)
+    elif not found and kind in (*BODIES, *LISTS):
+        found = _left(language, neutral, filled)
     # Where both have something to say, the interpreter's own words and place are the better ones.
     return (_refused(language, neutral, filled) if language.name == "python" else ()) + found
 
@@ -121,36 +137,49 @@ def _name(node: Node, filled: Text) -> str:
     return f"unexpected `{text[:20]}{'…' if len(text) > 20 else ''}`" if text else "an unexpected end"
 
 
-def _escape(language: Language, neutral: Text, filled: Text) -> tuple[Fault, ...]:
-    """A fault where the function that holds the gap does not end where the fill ends, though it should."""
-    function = _around(language, neutral)
+def _left(language: Language, neutral: Text, filled: Text) -> tuple[Fault, ...]:
+    """A fault where the brackets that hold the gap do not close where they did."""
+    old, new = container_of(language, neutral), container_of(language, filled)
+    if old is None or (new is not None and len(neutral.data) - old[1] == len(filled.data) - new[1]):
+        return ()
+    length = len(filled.fill)
+    at = length if new is None else min(max(new[1] - len(filled.before), 0), length)
+    return (_fault(filled.fill, at, length, "an end that does not fit the brackets round the gap"),)
+
+
+def _escape(language: Language, neutral: Text, filled: Text, kind: str) -> tuple[Fault, ...]:
+    """A fault where the body that holds the gap does not end where the fill ends, though it should."""
+    function = _around(language, neutral, kind)
     if function is None:
         return ()
     length = len(filled.fill)
-    same = [f for f in _functions(language, filled) if f.header.define == function.header.define]
+    same = [f for f in _bodies(language, filled, kind) if f.header.define == function.header.define]
     if not same:
-        return (_fault(filled.fill, 0, length, "its function no longer being one"),)
+        what = kind.removesuffix("_body")
+        return (_fault(filled.fill, 0, length, f"its {what} no longer being one"),)
     end = same[0].end
     wanted = len(filled.before) + len(filled.fill.rstrip())
     if end < wanted:
         at = end - len(filled.before)
         at += len(filled.fill[max(at, 0) :]) - len(filled.fill[max(at, 0) :].lstrip()) if at >= 0 else -at
-        return (_fault(filled.fill, at, length, "text outside of the function"),)
+        return (_fault(filled.fill, at, length, f"text outside of the {kind.removesuffix('_body')}"),)
     # A gap that ends in the middle of a body has the rest of it behind; that is nothing new.
     if end > line_end(filled.data, filled.end) and function.end <= line_end(neutral.data, neutral.end):
         return (_fault(filled.fill, length, length, "an end that takes in what follows"),)
     return ()
 
 
-def _functions(language: Language, text: Text) -> tuple[Function, ...]:
-    """The functions of the top-level item that the fill is in."""
-    return functions_of(language, item_at(text.tree.root_node, len(text.before)), text.data)
+def _bodies(language: Language, text: Text, kind: str) -> list[Body]:
+    """The bodies of a kind in the top-level item that the fill is in."""
+    item, owner = item_at(text.tree.root_node, len(text.before)), kind.removesuffix("_body")
+    near = (max(len(text.before) - 1, 0), text.end + 1)
+    return [b for b in bodies_of(language, item, text.data, near) if b.header.owner == owner]
 
 
-def _around(language: Language, text: Text) -> Function | None:
-    """The innermost function that holds the fill."""
+def _around(language: Language, text: Text, kind: str) -> Body | None:
+    """The innermost body of `kind` that holds the fill."""
     at = len(text.before)
-    holds = [f for f in _functions(language, text) if f.header.colon <= at <= f.end]
+    holds = [f for f in _bodies(language, text, kind) if f.header.opens <= at <= f.end]
     return max(holds, key=lambda f: f.header.define, default=None)
 
 
@@ -159,8 +188,8 @@ def _refused(language: Language, neutral: Text, filled: Text) -> tuple[Fault, ..
 
     `ast` and not `compile`: whether a name may be nonlocal cannot be told from a part of the file.
     """
-    function = _around(language, neutral)
-    start = function.header.define if function else window(neutral.data, len(neutral.before))[0]
+    function = _around(language, neutral, "function_body")
+    start = function.header.define if function else window(language, neutral.data, len(neutral.before))[0]
     behind = line_end(neutral.data, max(function.end, neutral.end) if function else len(neutral.data))
     start = line_start(neutral.data, start)
     tail = len(neutral.data) - behind

@@ -4,7 +4,7 @@ import json
 import random
 import struct
 import time
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 from lsprotocol import types as lsp
@@ -118,6 +118,7 @@ def test_random_edits_equal_the_reference(encoding: Encoding) -> None:
         assert len(buffer.lines) == len(spans)
         if edit % 4 == 0:
             check_snapshot(documents, expected, rng)
+            check_history(documents)
         text = expected
     print(f"{encoding}: {EDITS} edits, 0 differences, {time.monotonic() - began:.1f} s")
 
@@ -140,6 +141,53 @@ def check_snapshot(documents: Documents, text: str, rng: random.Random) -> None:
         assert document.offset(*position, encoding) == offset
         line, column = document.position(offset, encoding)
         assert line_spans(units)[line][0] + column == at
+
+
+def check_history(documents: Documents) -> None:
+    """What the snapshot says has changed since its base is all that has."""
+    document = documents.snapshot(URI)
+    assert document is not None
+    assert document.history is not None
+    if (base := document.history.base) is None:
+        return
+    at = now = 0
+    for change in base.changes.spans:
+        assert base.reading.data[at : change.start] == document.data[now : change.now]
+        at, now = change.end, change.stop
+    assert base.reading.data[at:] == document.data[now:]
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_the_bytes_that_an_edit_replaces_are_those_at_its_positions(encoding: Encoding) -> None:
+    """Where no half of a character stands at a seam, which would make or break another one."""
+    rng, exact = random.Random(f"bytes {encoding}"), 0
+    for _ in range(EDITS // 4):
+        text, new = random_text(rng, 25), random_text(rng, 4)
+        buffer = Buffer(text, encoding)
+        for _ in range(3):
+            ends = random_position(rng, text, encoding), random_position(rng, text, encoding)
+            units = to_units(text, encoding)
+            first, last = sorted(index_of(units, position, encoding) for position in ends)
+            old = shown_bytes(text)
+            found = buffer.replace(*ends, new, encoding)
+            text = spliced(text, ends, new, encoding)
+            start, end, stop = found
+            assert shown_bytes(text) == old[:start] + shown_bytes(text)[start:stop] + old[end:]
+            head, tail = to_text(units[:first], encoding), to_text(units[last:], encoding)
+            if not is_half(head[-1:]) and not is_half(tail[:1]):
+                kept, behind = len(shown_bytes(head)), len(shown_bytes(tail))
+                assert found == (kept, len(old) - behind, len(shown_bytes(text)) - behind)
+                exact += 1
+    assert exact > EDITS // 3
+
+
+def is_half(character: str) -> bool:
+    return "\ud800" <= character <= "\udfff"
+
+
+def shown_bytes(text: str) -> bytes:
+    """The bytes of a snapshot of `text`."""
+    return "".join("\ufffd" if is_half(character) else character for character in text).encode()
 
 
 # -- by hand
@@ -253,6 +301,79 @@ def test_an_edit_touches_only_its_lines() -> None:
     buffer.replace((5000, 2), (5001, 3), "x\ny", "utf-16")
     assert all(a is b for a, b in zip(before[:4999], buffer.lines[:4999], strict=True))
     assert all(a is b for a, b in zip(before[5002:], buffer.lines[5002:], strict=True))
+
+
+# -- what is remembered
+
+
+def base_of(documents: Documents) -> tuple[bytes, tuple[tuple[int, int, int, int], ...]]:
+    document = documents.snapshot(URI)
+    assert document is not None
+    assert document.history is not None
+    assert document.history.base is not None
+    return document.history.base.reading.data, document.history.base.changes.spans
+
+
+def test_edits_that_nobody_looked_at_are_remembered_one_by_one() -> None:
+    documents = Documents()
+    documents.open(URI, "python", 1, "\ufeffé = 1\r\n🙂 = (2)\r\nend\r\n")
+    documents.change(URI, 2, [(((1, 7), (1, 8)), "")])
+    documents.change(URI, 3, [(((0, 1), (0, 2)), "√√"), (((2, 0), (2, 3)), "END\r\nmore")])
+    old = "\ufeffé = 1\r\n🙂 = (2)\r\nend\r\n".encode()
+    one, other, third = old.index("é".encode()), old.index(b")"), old.index(b"end")
+    assert base_of(documents) == (
+        old,
+        (
+            (one, one + 2, one, one + 6),
+            (other, other + 1, other + 4, other + 4),
+            (third, third + 3, third + 3, third + 12),
+        ),
+    )
+
+
+def test_the_text_that_was_opened_is_remembered_and_one_typed_in_between_is_not() -> None:
+    documents = Documents()
+    documents.open(URI, "python", 1, "a\n")
+    for version in range(2, 12):
+        documents.change(URI, version, [(((0, 1), (0, 1)), "x")])
+        documents.snapshot(URI)
+    assert base_of(documents) == (b"a\n", ((1, 1, 1, 11),))
+
+
+def test_a_text_that_is_sent_whole_has_changed_only_where_it_differs() -> None:
+    documents = Documents()
+    documents.open(URI, "python", 1, "a = (1)\nb\n")
+    documents.change(URI, 2, [(None, "a = (1\nb\n")])
+    assert base_of(documents) == (b"a = (1)\nb\n", ((6, 7, 6, 6),))
+
+
+def test_after_too_many_changes_the_present_text_begins_a_new_history() -> None:
+    documents = Documents()
+    documents.open(URI, "python", 1, "ab\n" * 2000)
+    documents.change(URI, 2, [(((line, 1), (line, 1)), "x") for line in range(1000)])
+    document = documents.snapshot(URI)
+    assert document is not None
+    assert document.history is not None
+    assert document.history.base is None
+    documents.change(URI, 3, [(((0, 0), (0, 0)), "y")])
+    assert base_of(documents) == (document.data, ((0, 0, 0, 1),))
+
+
+def test_the_place_of_an_edit_costs_what_lies_between_it_and_the_last_one() -> None:
+    """Not what lies before it: typing at the end of a long file must not read the file at each key."""
+    buffer = Buffer("some line\n" * 10_000)
+    buffer.replace((9_000, 2), (9_000, 2), "x", "utf-16")
+    read: list[object] = []
+
+    class Lines(list[str]):
+        def __getitem__(self, place: Any) -> Any:
+            found = super().__getitem__(place)
+            read.extend(found if isinstance(found, list) else [found])
+            return found
+
+    buffer.lines = Lines(buffer.lines)
+    assert buffer.replace((9_001, 2), (9_001, 2), "y", "utf-16") == (90_013, 90_013, 90_014)
+    assert len(read) < 20
 
 
 # -- the same on pygls' workspace, so that these tests are known to bite

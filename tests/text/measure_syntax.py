@@ -8,12 +8,15 @@ import random
 import re
 from collections.abc import Iterator
 
+from dg_lsp.boundaries.sources import find_corpus
+from dg_lsp.boundaries.truth import truth_of
+from dg_lsp.boundaries.valid import is_python
 from dg_lsp.settings import Settings
 from dg_lsp.text import edits, prompt, syntax
 from dg_lsp.text.document import Document
 from dg_lsp.text.edits import apply_edit, make_edit
 from dg_lsp.text.gaps import Gap, find_gap
-from tests.text.measure_gaps import Body, _parses, bodies, sources
+from dg_lsp.text.language import load_language
 
 CUT = Settings(prefix_bytes=2_000, suffix_bytes=500)
 
@@ -21,14 +24,14 @@ CUT = Settings(prefix_bytes=2_000, suffix_bytes=500)
 def stubbed(count: int, seed: int) -> Iterator[tuple[Document, Gap, str, str]]:
     """(document with a stub, its gap, the true body, what follows it in the file) for `count` functions."""
     rng = random.Random(seed)
-    files = sources(max(count // 2, 20), seed)
+    files = find_corpus("python", {}, max(count // 2, 20), seed).valid
     done = 0
     while done < count:
         data = rng.choice(files)
-        found = bodies(data)
+        found = truth_of(load_language("python"), data).of("function_body")
         if not found:
             continue
-        body: Body = rng.choice(found)
+        body = rng.choice(found)
         document = Document("file:///case.py", "python", 0, data[: body.start] + b"pass" + data[body.end :])
         gap = find_gap(document, body.start, "function_body")
         done += 1
@@ -38,7 +41,7 @@ def stubbed(count: int, seed: int) -> Iterator[tuple[Document, Gap, str, str]]:
 def lines(count: int, seed: int) -> Iterator[tuple[Document, Gap, str]]:
     """(document without the rest of a line, its gap, that rest) for `count` places in functions."""
     rng = random.Random(seed)
-    files = sources(max(count // 2, 20), seed)
+    files = find_corpus("python", {}, max(count // 2, 20), seed).valid
     done = 0
     while done < count:
         data = rng.choice(files)
@@ -105,7 +108,7 @@ def main() -> None:
         note("body: over-long fill is cut at the true end", long == full, full, "=====", long)
         for name, broken in damaged(fill, rng).items():
             edit = edits.Edit(gap.start, gap.end, gap.lead + broken)
-            if not _parses(apply_edit(document, edit).data):
+            if not is_python(apply_edit(document, edit).data):
                 note(f"body: {name} is found", not check(document, gap, broken), broken)
     for document, gap, fill in lines(options.positions, options.seed):
         before = document.data[: gap.start].decode()[-300:]
@@ -117,7 +120,7 @@ def main() -> None:
         )
         note("line: true fill is not changed", make_edit(document, gap, fill).text == gap.lead + fill, fill)
         for name, broken in damaged(fill, rng).items():
-            if not _parses(apply_edit(document, edits.Edit(gap.start, gap.end, broken)).data):
+            if not is_python(apply_edit(document, edits.Edit(gap.start, gap.end, broken)).data):
                 note(
                     f"line: {name} is found",
                     not check(document, gap, broken),

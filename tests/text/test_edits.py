@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from dg_lsp.boundaries.sources import find_corpus
 from dg_lsp.text.document import Document
 from dg_lsp.text.edits import Edit, apply_edit, fit, make_edit, unified_diff
 from dg_lsp.text.gaps import Gap, find_gap, find_gaps
 from dg_lsp.text.messages import Infill, Kind
-from tests.text.measure_gaps import sources
 from tests.text.measure_syntax import stubbed
 
 
@@ -102,7 +102,7 @@ def test_no_fill_changes_a_byte_outside_of_its_gap() -> None:
         "\u2028",
         "return",
     ]
-    for source in sources(12, 8):
+    for source in find_corpus("python", {}, 12, 8).valid:
         data = source if rng.random() < 0.5 else source.replace(b"\n", b"\r\n")
         found = Document("file:///m.py", "python", 3, data)
         gaps: list[Gap] = rng.choices(find_gaps(found, 0, len(data)), k=3)

@@ -1,146 +1,103 @@
-"""Function: where a function's header, docstring and body are, from a tree or, where it is broken, from lines.
+"""Bodies where indentation holds them together (Python), from a tree or, where it is broken, from lines.
 
-Knows Python's layout rules; knows no gaps, cursors or edits.
+Knows the offside rule; knows no gaps, cursors or edits.
 """
 
 import re
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from tree_sitter import Node
 
+from dg_lsp.text.body import OWNERS, Body, Header, Owner, Statement
 from dg_lsp.text.language import Language
-from dg_lsp.text.lexical import (
-    LogicalLine,
-    indentation,
-    leading,
-    line_end,
-    line_start,
-    logical_lines,
-    tokens,
-    width,
-)
+from dg_lsp.text.lines import indentation, leading, line_end, line_start, width
+from dg_lsp.text.offside import logical_lines, tokens
+from dg_lsp.text.tokens import LogicalLine, Span
 
-Span = tuple[int, int]
 _DEF = re.compile(rb"(?:async[ \t]+)?def[ \t]+([\w\x80-\xff]+)")
 _CLASS = re.compile(rb"class[ \t]+([\w\x80-\xff]+)")
+_BLOCK = re.compile(rb"(?:async[ \t]+)?(?:if|elif|else|for|while|with|try|except|finally|match|case)\b")
 STUB = re.compile(rb"(?:pass|\.\.\.|raise[ \t]+NotImplemented(?:Error)?(?:[ \t]*\(.*\))?)[ \t]*;?", re.DOTALL)
 _DOC = re.compile(rb"[rRuU]?[\"'].*[\"']", re.DOTALL)
 _MEANT = re.compile(rb"@[^\r\n]*\b(?:abstract(?:|class|static)method|abstractproperty|overload)\b")
+_NAMED = ("function_definition", "class_definition")
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
-    """A statement of a function's own block."""
-
-    start: int
-    end: int
-    kind: Literal["docstring", "stub", "code"]
-
-
-@dataclass(frozen=True, slots=True)
-class Header:
-    """What stands before a body: [start, colon) with decorators, the `def`, the name with its owners."""
-
-    start: int
-    define: int
-    colon: int
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Function:
-    """A function as byte offsets.
-
-    opens: where the body may begin, after the header's line or the docstring's. first: the first text there.
-    end: the end of the body's text. inline: the body is on the header's line. indent: the white space of
-    the body's lines, where one shows it. stub: not written yet. meant: a stub on purpose.
-    """
-
-    header: Header
-    opens: int
-    docstring: Span | None
-    first: int | None
-    end: int
-    inline: bool
-    indent: bytes | None
-    stub: bool
-    meant: bool
+def bodies_of(language: Language, root: Node, data: bytes, span: Span | None) -> Iterator[Body]:
+    """Every body below `root`, the tree of `data`; with a `span` those that meet it."""
+    marks = language.captures(root) if span is None else None
+    for owner in OWNERS:
+        for record in language.records(root, owner, span):
+            outer, block = record[f"{owner}.outer"], record[f"{owner}.body"]
+            decorated = outer.parent is not None and outer.parent.type == "decorated_definition"
+            start = outer.parent.start_byte if decorated and outer.parent else outer.start_byte
+            header = Header(
+                owner, start, outer.start_byte, record[f"{owner}.colon"].end_byte, _qualified(outer)
+            )
+            parts = [n for n in block.named_children if n.type != "comment" and n.end_byte > n.start_byte]
+            found = marks or _marks(language, root, outer, parts)
+            kinds = _kinds(data, found)
+            body = [
+                Statement(n.start_byte, _code_end(n), kinds.get((n.start_byte, n.end_byte), "code"))
+                for n in parts
+            ]
+            meant = any(n.start_byte == outer.start_byte for n in found.get("stub.skip", ()))
+            yield describe(data, header, body, meant=meant)
 
 
-def functions_of(language: Language, root: Node, data: bytes) -> tuple[Function, ...]:
-    """Every function below `root`, the tree of `data`, in the order of the text."""
-    found = language.captures(root)
+def _marks(language: Language, root: Node, outer: Node, parts: Sequence[Node]) -> dict[str, list[Node]]:
+    """The captures of a body's first statement, or of all that a body which may be a stub has."""
+    if not parts:
+        return language.captures(root, (outer.start_byte, outer.start_byte + 1))
+    start = outer.start_byte if len(parts) <= 2 else parts[0].start_byte
+    return language.captures(root, (start, parts[: 2 if len(parts) <= 2 else 1][-1].end_byte))
+
+
+def _kinds(data: bytes, found: dict[str, list[Node]]) -> dict[Span, Literal["docstring", "stub"]]:
     kinds: dict[Span, Literal["docstring", "stub"]] = {
         (n.start_byte, n.end_byte): "stub" for n in found.get("stub", ())
     }
-    kinds |= {
-        (n.start_byte, n.end_byte): "docstring"
-        for n in found.get("docstring", ())
-        if _DOC.fullmatch(data, n.start_byte, n.end_byte)
-    }
-    meant = {n.start_byte for n in found.get("stub.skip", ())}
-    described = []
-    for record in language.functions(root):
-        outer, block = record["function.outer"], record["function.body"]
-        decorated = outer.parent is not None and outer.parent.type == "decorated_definition"
-        start = outer.parent.start_byte if decorated and outer.parent else outer.start_byte
-        header = Header(start, outer.start_byte, record["function.colon"].end_byte, _qualified(outer))
-        parts = [n for n in block.named_children if n.type != "comment" and n.end_byte > n.start_byte]
-        body = [
-            Statement(n.start_byte, _code_end(n), kinds.get((n.start_byte, n.end_byte), "code"))
-            for n in parts
-        ]
-        described.append(describe(data, header, body, meant=outer.start_byte in meant))
-    return tuple(described)
+    for node in found.get("docstring", ()):
+        if _DOC.fullmatch(data, node.start_byte, node.end_byte):
+            kinds[node.start_byte, node.end_byte] = "docstring"
+    return kinds
 
 
-def item_at(root: Node, offset: int) -> Node:
-    """The last item at the top level that begins at or before `offset`, or `root` where there is none."""
-    before = [n for n in root.children if n.start_byte <= offset and n.type != "comment"]
-    return before[-1] if before else root
+def bodies_by_lines(language: Language, data: bytes, span: Span) -> Iterator[Body]:
+    """Every body of the text `span` by indentation alone.
 
-
-def functions_by_lines(data: bytes, start: int, stop: int) -> tuple[Function, ...]:
-    """Every function of data[start:stop] by indentation alone, for text that does not parse.
-
-    1. Read logical lines.  2. A def opens a function; a line of code that is not deeper closes it.
+    1. Read logical lines.  2. A header opens a body; a line of code that is not deeper closes it.
     3. What stands in between, at the indentation of its first line, is its body.
     """
     # 1. Comments neither open nor close anything.
-    lines = [line for line in logical_lines(data, start, stop) if not line.comment]
-    found = []
+    lines = [line for line in logical_lines(data, *span) if not line.comment]
     owners: list[tuple[int, str]] = []
     for number, line in enumerate(lines):
         while owners and owners[-1][0] >= line.width:
             owners.pop()
         # 2. The body is the run of deeper lines.
         named = _DEF.match(data, line.start) or _CLASS.match(data, line.start)
-        if named is None:
-            continue
-        owners.append((line.width, named[1].decode("utf-8", "replace")))
-        if named.re is not _DEF:
-            continue
+        owner: Owner = "function" if named and named.re is _DEF else "class" if named else "block"
         colon = _colon(data, line)
-        above = _decorators(lines, number, data)
-        inside = _body_lines(lines, number)
+        if named is not None:
+            owners.append((line.width, named[1].decode("utf-8", "replace")))
+        elif not _BLOCK.match(data, line.start) or data[colon - 1 : colon] != b":":
+            continue
+        above = _decorators(lines, number, data) if named else line.start
         # 3. A line without its colon is no header; repair inserts one where it can.
-        body = _statements(data, colon, line, inside)
+        body = _statements(data, colon, line, _body_lines(lines, number))
         meant = bool(_MEANT.search(data, above, line.start)) or _in_protocol(data, lines, number)
-        found.append(
-            describe(
-                data, Header(above, line.start, colon, ".".join(n for _, n in owners)), body, meant=meant
-            )
-        )
-    return tuple(found)
+        header = Header(owner, above, line.start, colon, ".".join(name for _, name in owners))
+        yield describe(data, header, body, meant=meant)
 
 
-def describe(data: bytes, header: Header, body: list[Statement], *, meant: bool) -> Function:
-    """The Function that `header` and the statements of its body make; comments that belong to it count."""
-    docstring = body[0] if body and body[0].kind == "docstring" else None
+def describe(data: bytes, header: Header, body: Sequence[Statement], *, meant: bool) -> Body:
+    """The Body that `header` and its statements make; comments that belong to it count."""
+    docstring = body[0] if body and body[0].kind == "docstring" and header.owner != "block" else None
     rest = body[1:] if docstring else body
-    inline = bool(body) and not re.search(rb"[\r\n]", data[header.colon : body[0].start])
-    opens = docstring.end if docstring else header.colon
+    inline = bool(body) and not re.search(rb"[\r\n]", data[header.opens : body[0].start])
+    opens = docstring.end if docstring else header.opens
     if not (rest and rest[0].start < line_end(data, opens)):
         opens = _with_comment(data, opens)
     end = _with_comments(data, body[-1].end if body else opens, width(leading(data, header.define)))
@@ -150,16 +107,14 @@ def describe(data: bytes, header: Header, body: list[Statement], *, meant: bool)
     indent = leading(data, shown) if shown is not None and not inline else None
     stub = not rest or (len(rest) == 1 and rest[0].kind == "stub")
     span = (docstring.start, docstring.end) if docstring else None
-    return Function(header, opens, span, first, end, inline, indent, stub and not meant, meant)
+    return Body(header, opens, span, first, end, end, end, inline, indent, stub and not meant, meant)
 
 
 def _qualified(node: Node) -> str:
     names = []
     at: Node | None = node
     while at is not None:
-        name = (
-            at.child_by_field_name("name") if at.type in ("function_definition", "class_definition") else None
-        )
+        name = at.child_by_field_name("name") if at.type in _NAMED else None
         if name is not None and name.text is not None:
             names.append(name.text.decode("utf-8", "replace"))
         at = at.parent

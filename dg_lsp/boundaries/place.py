@@ -1,0 +1,91 @@
+"""Place: something of a valid file that a gap may be asked for, and where its text really begins and ends.
+
+Knows bytes; knows no grammar and nothing of how gaps are found.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from dg_lsp.text.language import Language
+from dg_lsp.text.messages import Kind
+
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """[start, end) is the text without white space at its ends; it stands somewhere in [opens, closes).
+
+    Those lie between the delimiters; `outer` is the whole construct: a function with its header, a string with its
+    quotes. `leaf` is for statements: no body lies inside.
+    """
+
+    kind: Kind
+    outer: Span
+    opens: int
+    start: int
+    end: int
+    closes: int
+    leaf: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """A valid file and its places by kind, each list in the order of the text. `bodies` are of all three kinds."""
+
+    language: Language
+    data: bytes
+    places: dict[str, tuple[Place, ...]]
+    bodies: tuple[Place, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        kinds = ("function_body", "class_body", "block")
+        found = [p for kind in kinds for p in self.places.get(kind, ())]
+        object.__setattr__(self, "bodies", tuple(sorted(found, key=lambda p: p.opens)))
+
+    def of(self, kind: str) -> tuple[Place, ...]:
+        """The places of one kind."""
+        return self.places.get(kind, ())
+
+    def inner(self, kind: str, at: int) -> Place | None:
+        """The innermost place of `kind` whose inside holds the offset `at`."""
+        return innermost(self.of(kind), at)
+
+
+def innermost(places: Iterable[Place], at: int) -> Place | None:
+    """The shortest of `places` that holds the offset `at` between its delimiters."""
+    holding = [p for p in places if p.opens <= at <= p.closes]
+    return min(holding, key=lambda p: p.closes - p.opens, default=None)
+
+
+def outermost(places: Iterable[Place], at: int) -> Place | None:
+    """The longest of `places` that holds the offset `at`."""
+    holding = [p for p in places if p.start <= at <= p.end]
+    return max(holding, key=lambda p: p.end - p.start, default=None)
+
+
+def trimmed(data: bytes, kind: Kind, outer: Span, inside: Span) -> Place:
+    """The place whose delimiters leave `inside`; white space at the ends of it is not the place's."""
+    opens, closes = inside
+    text = data[opens:closes]
+    bare = text.strip()
+    start = opens + len(text) - len(text.lstrip()) if bare else opens
+    return Place(kind, outer, opens, start, start + len(bare), closes)
+
+
+def line_of(data: bytes, at: int) -> Span:
+    """Where the line of `at` begins and where its text ends."""
+    end = data.find(b"\n", at)
+    return data.rfind(b"\n", 0, at) + 1, end if end >= 0 else len(data)
+
+
+def indent_of(data: bytes, at: int) -> bytes:
+    """The white space that the line of `at` begins with."""
+    start, end = line_of(data, at)
+    line = data[start:end]
+    return line[: len(line) - len(line.lstrip(b" \t"))]
+
+
+def is_whole(data: bytes, at: int) -> bool:
+    """Whether `at` is between two characters and not inside of one."""
+    return at >= len(data) or data[at] & 0xC0 != 0x80

@@ -1,0 +1,30 @@
+"""Gap: the span of a document that a fill replaces. The noun only; `gaps` finds it."""
+
+from dataclasses import dataclass
+
+from dg_lsp.text.messages import Kind
+from dg_lsp.text.tokens import Span
+
+
+class NoGap(ValueError):
+    """There is nothing to fill here; the message is a sentence for the user."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """The half-open byte span [start, end) that a fill replaces, equal at a bare cursor.
+
+    indent: the white space that the lines of the fill begin with. lead, tail: text that the edit puts before
+    and after the fill, so that the fill need not. name: the function's, with its owners. scope: the span of
+    the enclosing function, or of the file. stub: what stands in the gap says that it is not written yet.
+    """
+
+    start: int
+    end: int
+    kind: Kind
+    indent: str
+    lead: str = ""
+    tail: str = ""
+    name: str = ""
+    scope: Span = (0, 0)
+    stub: bool = False

@@ -1,0 +1,139 @@
+"""Slot: a part of a line or list that can be filled as one, such as the arguments of a call; at a cursor.
+
+Knows trees and captures; knows no bodies and no edits.
+"""
+
+import re
+from dataclasses import dataclass
+
+from tree_sitter import Node
+
+from dg_lsp.text.lines import line_end, line_start
+from dg_lsp.text.messages import Kind
+from dg_lsp.text.tokens import Span
+from dg_lsp.text.view import View
+
+LISTS: tuple[Kind, ...] = ("arguments", "parameters", "collection")
+STRINGS: tuple[Kind, ...] = ("string", "docstring")
+_HOLDERS: tuple[Kind, ...] = ("statement", "string")
+# A placeholder behind one of these is not what stands at the cursor.
+_CLOSES = re.compile(rb"[)\]}>]")
+_QUOTES = re.compile(rb"[A-Za-z@$]*(#*)(?:\"\"\"|'''|[\"'`])(?:(?<=R\")[^()\s]*\()?")
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """[start, end) of a view's data, without the delimiters; [outer_start, outer_end) with them."""
+
+    kind: Kind
+    start: int
+    end: int
+    outer_start: int
+    outer_end: int
+
+
+def slot_at(view: View, kind: Kind) -> Slot | None:
+    """The slot of `kind` at the view's cursor, the innermost one; of expressions the outermost in its statement."""
+    found = slots_at(view, kind)
+    if kind == "expression" and not _is_whole(view, found):
+        # A string may hold expressions of its own.
+        holders = {k: slots_at(view, k)[:1] for k in _HOLDERS}
+        inside = [s for s in found if all(h.start <= s.start and s.end <= h.end for k in holders for h in holders[k])]
+        # Most hold none, and then the string itself is part of one.
+        outer = [s for s in found if all(h.start <= s.start for h in holders["statement"])]
+        return (inside or outer or [None])[-1]
+    return found[0] if found else None
+
+
+def _is_whole(view: View, found: list[Slot]) -> bool:
+    """Whether the innermost slot is nothing but a placeholder, for which no bracket had to be closed."""
+    first, last = view.inserted
+    alone = view.data[first:last].strip() == b"_g_"
+    return bool(found) and alone and (found[0].start, found[0].end) == _near(view)
+
+
+def slots_at(view: View, kind: Kind) -> list[Slot]:
+    """All slots of `kind` that hold the view's cursor, the innermost first."""
+    low, high = _near(view)
+    nodes = view.language.captures(view.tree.root_node, (max(low - 1, 0), high + 1)).get(kind, [])
+    slots = [_trimmed(view.data, kind, node) for node in nodes if not node.is_missing]
+    holding = [s for s in slots if _holds(s, kind, low, high)]
+    return sorted(holding, key=lambda s: (s.outer_end - s.outer_start, s.start))
+
+
+def _near(view: View) -> Span:
+    """What the slot must hold: the placeholder that a repair has put at the cursor, or the cursor."""
+    start, stop = view.inserted
+    at = view.data.find(b"_g_", start, stop)
+    if at >= 0 and not _CLOSES.search(view.data, start, at):
+        return at, at + 3
+    # No node reaches over the blanks at the end of a line.
+    data, cursor = view.data, view.cursor
+    here = data[line_start(data, cursor) : cursor]
+    blank = here.strip() and not data[cursor : line_end(data, cursor)].strip()
+    at = cursor - (len(here) - len(here.rstrip())) * bool(blank)
+    return at, at
+
+
+def _holds(slot: Slot, kind: Kind, low: int, high: int) -> bool:
+    if kind in LISTS or kind in STRINGS:
+        return slot.start <= low and high <= slot.end
+    return slot.outer_start <= low and high <= slot.outer_end
+
+
+def _trimmed(data: bytes, kind: Kind, node: Node) -> Slot:
+    """The slot of a captured node: without brackets, quotes or what begins and ends a comment."""
+    outer = node.start_byte, _code_end(node) if kind == "statement" else node.end_byte
+    start, end = outer
+    if kind in LISTS:
+        start, end = _inside(node)
+    elif kind in STRINGS:
+        start, end = _unquoted(data, node)
+    elif kind == "comment":
+        start, end = _bare(data, start, end)
+    return Slot(kind, start, max(start, end), *outer)
+
+
+def _inside(node: Node) -> Span:
+    """The span between the brackets of a list; a bracket that is missing takes nothing away."""
+    children = [c for c in node.children if not (c.is_extra and c.type == "comment")]
+    start, end = node.start_byte, node.end_byte
+    if children and not children[0].is_named:
+        start = children[0].end_byte
+    if len(children) > 1 and not children[-1].is_named and not children[-1].is_missing:
+        end = children[-1].start_byte
+    return start, max(start, end)
+
+
+def _unquoted(data: bytes, node: Node) -> Span:
+    """The span between the quotes of a string, or of the one string that a docstring's statement is."""
+    while node.type not in ("string", "concatenated_string") and len(node.named_children) == 1:
+        inner = node.named_children[0]
+        if (inner.start_byte, inner.end_byte) != (node.start_byte, node.end_byte):
+            break
+        node = inner
+    start, end = node.start_byte, node.end_byte
+    quotes = _QUOTES.match(data, start, end)
+    if quotes is None:
+        return start, end
+    closing = quotes[0].lstrip(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz@$#")
+    shut = closing + quotes[1]
+    if b"(" in closing:
+        shut = b")" + closing[1:-1] + b'"'
+    start = quotes.end()
+    return (start, end - len(shut)) if data.endswith(shut, start, end) else (start, end)
+
+
+def _bare(data: bytes, start: int, end: int) -> Span:
+    """The span of a comment's text."""
+    begins = re.compile(rb"(?:/\*+|//+!?|#+|--|<!--)[ \t]?").match(data, start, end)
+    ends = re.compile(rb"(?:[ \t]*\*+/|[\r\n]+)$").search(data, start, end)
+    start = begins.end() if begins else start
+    return start, max(ends.start() if ends else end, start)
+
+
+def _code_end(node: Node) -> int:
+    """Where the last text of `node` ends that is no comment."""
+    while inner := [c for c in node.children if not c.type.endswith("comment") and c.end_byte > c.start_byte]:
+        node = inner[-1]
+    return node.end_byte

@@ -1,0 +1,92 @@
+; Where gaps are in Rust. docs/adding-a-language.md tells what every capture means.
+; A capture that begins with an underscore only serves a predicate. No pattern puts a quantifier beside an
+; anchor, because tree-sitter then matches nodes that are not neighbours.
+
+; Where two patterns match the same function, the one that knows its name counts.
+(function_item name: (_) @function.name body: (block) @function.body) @function.outer
+(closure_expression body: (block) @function.body) @function.outer
+(let_declaration pattern: (identifier) @function.name
+  value: (closure_expression body: (block) @function.body) @function.outer)
+
+(struct_item name: (_) @class.name body: (field_declaration_list) @class.body) @class.outer
+(union_item name: (_) @class.name body: (field_declaration_list) @class.body) @class.outer
+(enum_item name: (_) @class.name body: (enum_variant_list) @class.body) @class.outer
+(enum_variant name: (_) @class.name body: (field_declaration_list) @class.body) @class.outer
+(trait_item name: (_) @class.name body: (declaration_list) @class.body) @class.outer
+(mod_item name: (_) @class.name body: (declaration_list) @class.body) @class.outer
+(impl_item type: (type_identifier) @class.name body: (declaration_list) @class.body) @class.outer
+(impl_item type: (scoped_type_identifier name: (_) @class.name) body: (declaration_list) @class.body) @class.outer
+(impl_item type: (generic_type type: (_) @class.name) body: (declaration_list) @class.body) @class.outer
+(impl_item body: (declaration_list) @class.body) @class.outer
+(foreign_mod_item body: (declaration_list) @class.body) @class.outer
+
+(if_expression consequence: (block) @block.body) @block.outer
+(else_clause (block) @block.body) @block.outer
+(let_declaration alternative: (block) @block.body) @block.outer
+(for_expression body: (block) @block.body) @block.outer
+(while_expression body: (block) @block.body) @block.outer
+(loop_expression body: (block) @block.body) @block.outer
+(match_expression body: (match_block) @block.body) @block.outer
+(match_arm value: (block) @block.body) @block.outer
+(unsafe_block (block) @block.body) @block.outer
+(async_block (block) @block.body) @block.outer
+(const_block body: (block) @block.body) @block.outer
+(let_declaration value: (block) @block.body) @block.outer
+(expression_statement (block) @block.body) @block.outer
+(block (block) @block.body @block.outer)
+
+(call_expression arguments: (arguments) @arguments)
+(macro_invocation (token_tree) @arguments)
+(attribute arguments: (token_tree) @arguments)
+[(parameters) (closure_parameters)] @parameters
+[(array_expression) (tuple_expression) (field_initializer_list)] @collection
+
+(let_declaration value: (_) @expression)
+(const_item value: (_) @expression)
+(static_item value: (_) @expression)
+(assignment_expression right: (_) @expression)
+(compound_assignment_expr right: (_) @expression)
+(return_expression (_expression) @expression)
+(break_expression (_expression) @expression)
+(if_expression condition: (_) @expression)
+(while_expression condition: (_) @expression)
+(let_condition value: (_) @expression)
+(match_expression value: (_) @expression)
+(match_pattern condition: (_) @expression)
+(match_arm value: (_expression) @expression ",")
+(for_expression value: (_) @expression)
+(closure_expression body: (_) @expression)
+(arguments (_expression) @expression)
+(array_expression (_expression) @expression)
+(tuple_expression (_expression) @expression)
+(parenthesized_expression (_expression) @expression)
+(index_expression (_expression) (_expression) @expression)
+(field_initializer value: (_) @expression)
+(base_field_initializer (_expression) @expression)
+; A pattern that names a parent is looked for in all of its children; one that does not costs next to nothing.
+[(call_expression) (await_expression) (try_expression) (binary_expression) (unary_expression) (reference_expression)
+  (range_expression) (struct_expression)] @expression
+(expression_statement [(identifier) (field_expression) (macro_invocation)] @expression)
+(block [(identifier) (field_expression) (macro_invocation)] @expression .)
+
+[(expression_statement) (let_declaration) (macro_definition) (mod_item) (foreign_mod_item) (struct_item)
+  (union_item) (enum_item) (type_item) (associated_type) (function_item) (function_signature_item) (impl_item)
+  (trait_item) (use_declaration) (extern_crate_declaration) (static_item) (const_item) (match_arm)] @statement
+(block (_expression) @statement)
+(source_file (macro_invocation) @statement)
+(declaration_list (macro_invocation) @statement)
+
+[(string_literal) (raw_string_literal)] @string
+[(line_comment) (block_comment)] @comment
+([(line_comment) (block_comment)] @todo (#match? @todo "(TODO|FIXME|XXX)"))
+
+(source_file [(use_declaration) (extern_crate_declaration)] @import)
+(source_file (mod_item !body) @import)
+
+((block [(expression_statement (macro_invocation macro: (identifier) @_macro)) (macro_invocation
+  macro: (identifier) @_macro)] @stub)
+  (#any-of? @_macro "todo" "unimplemented"))
+((block [(expression_statement (macro_invocation macro: (identifier) @_macro (token_tree (string_literal) @_message)))
+  (macro_invocation macro: (identifier) @_macro (token_tree (string_literal) @_message))] @stub)
+  (#eq? @_macro "panic")
+  (#match? @_message "([Nn]ot( yet)? implemented|NOT IMPLEMENTED|[Uu]nimplemented|[Ii]mplement me|TODO)"))

@@ -1,0 +1,307 @@
+"""What is remembered of a text after damage that came edit by edit. In the samples `|` is the cursor."""
+
+import random
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+from dg_lsp.text.document import Document
+from dg_lsp.text.edits import Edit, apply_edit
+from dg_lsp.text.history import begun
+from dg_lsp.text.language import load_language
+from dg_lsp.text.messages import Kind
+from dg_lsp.text.recall import Remembered, remembered, tree_of, undone
+
+# What is replaced by what: each stands once, at the moment that it is replaced.
+Damage = tuple[tuple[str, str], ...]
+
+PYTHON = '''\
+"""A module."""
+
+def first(x):
+    """Say it."""
+    return [x]
+
+
+class Shape:
+    def area(self, wide, high):
+        total = wide * high
+        for side in self.sides:
+            total += side(1, 2)
+        return total
+
+    def name(self):
+        return "shape"
+'''
+TYPESCRIPT = """\
+const greeting = "hello";
+
+function first(x: number) {
+  return [x];
+}
+
+class Shape {
+  area(wide: number, high: number) {
+    let total = wide * high;
+    for (const side of this.sides) {
+      total += side(1, 2);
+    }
+    return total;
+  }
+
+  name() {
+    return "shape";
+  }
+}
+"""
+PYTHON_AREA = """\
+total = wide * high
+        for side in self.sides:
+            total += side(1, 2)
+        return total"""
+TYPESCRIPT_AREA = """{
+    let total = wide * high;
+    for (const side of this.sides) {
+      total += side(1, 2);
+    }
+    return total;
+  }"""
+LOST = {
+    "python": {
+        "a quote above": (('Say it."""', 'Say it.""'),),
+        "a bracket above": (("return [x]", "return [x"),),
+        "a bracket in the header": (("high):", "high:"),),
+        "the header cut": (("def area(self, wide, high):", "def ar"),),
+        "a quote, a bracket and a header": (
+            ('Say it."""', 'Say it."'),
+            ("[x]", "[x"),
+            ("name(self):", "na"),
+        ),
+    },
+    "typescript": {
+        "a quote above": (('"hello"', '"hello'),),
+        "a bracket above": (("return [x];\n}", "return [x];\n"),),
+        "a bracket in the header": (("high: number)", "high: number"),),
+        "the header cut": (("area(wide: number, high: number) {", "ar {"),),
+        "a quote, a bracket and a header": (('"hello"', '"hello'), ("[x]", "[x"), ("  name() {", "  na {")),
+    },
+}
+SAMPLES = {"python": (PYTHON, PYTHON_AREA), "typescript": (TYPESCRIPT, TYPESCRIPT_AREA)}
+DAMAGES = [(language, what) for language, kinds in LOST.items() for what in kinds]
+
+
+def damaged(language: str, text: str, damage: Damage, newline: str = "\n") -> Document:
+    """`text` as an open document that `damage` was done to, one edit after another."""
+    data = text.replace("\n", newline).encode()
+    document = Document("file:///m", language, 0, data, begun(data))
+    for old, new in damage:
+        gone, come = (part.replace("\n", newline).encode() for part in (old, new))
+        assert document.data.count(gone) == 1, old
+        start = document.data.index(gone)
+        # As an editor would send it: without what stays.
+        while gone and come and gone[:1] == come[:1]:
+            gone, come, start = gone[1:], come[1:], start + 1
+        document = apply_edit(document, Edit(start, start + len(gone), come.decode()))
+    return document
+
+
+def recalled(document: Document, cursor: str, kind: Kind) -> tuple[Remembered, ...]:
+    return remembered(load_language(document.language), document, document.data.index(cursor.encode()), kind)
+
+
+def shown(document: Document, span: tuple[int, int]) -> str:
+    return document.data[slice(*span)].decode().replace("\r\n", "\n")
+
+
+# -- trees
+
+
+def test_a_tree_is_parsed_once_and_equals_that_of_a_full_parse() -> None:
+    rng, python = random.Random("trees"), load_language("python")
+    source = (Path(sysconfig.get_path("stdlib")) / "textwrap.py").read_bytes()
+    document, same = Document("file:///m.py", "python", 0, source, begun(source)), 0
+    for _ in range(60):
+        start = rng.randrange(len(document.data))
+        document = apply_edit(
+            document, Edit(start, start + rng.choice((0, 0, 1, 9)), rng.choice(("", "x", "(", "\n")))
+        )
+        if rng.random() < 0.5:
+            continue
+        tree = tree_of(python, document)
+        assert tree_of(python, document) is tree
+        assert tree.root_node.end_byte == len(document.data)
+        same += str(tree.root_node) == str(python.parse(document.data).root_node)
+        if same % 5 == 0:
+            document = apply_edit(document, Edit(0, len(document.data), source.decode()))
+            assert str(tree_of(python, document).root_node) == str(python.parse(source).root_node)
+    # Recovery from errors may differ with what was there before, and only it may.
+    assert same > 10
+
+
+def test_a_document_from_a_file_has_no_history_and_still_a_tree() -> None:
+    document = Document("file:///m.py", "python", 0, b"x = 1\n")
+    assert not tree_of(load_language("python"), document).root_node.has_error
+    assert undone(document, 0) == ()
+    assert remembered(load_language("python"), document, 0, "statement") == ()
+
+
+# -- damage undone
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+@pytest.mark.parametrize(("language", "what"), DAMAGES)
+def test_damage_elsewhere_is_undone_and_the_line_of_the_cursor_is_kept(
+    language: str, what: str, newline: str
+) -> None:
+    sample, body = SAMPLES[language]
+    document = damaged(language, sample, (*LOST[language][what], ("side(1, 2)", "side(1, √")), newline)
+    found = undone(document, document.data.index("√".encode()))[0]
+    assert found.data == sample.replace("side(1, 2)", "side(1, √").replace("\n", newline).encode()
+    assert found.data[found.cursor :].startswith("√".encode())
+    bare = body.removeprefix("{").removesuffix("}").replace("side(1, 2)", "side(1, √").replace("\n", newline)
+    start = found.data.index(bare.encode())
+    span = found.back(start, start + len(bare.encode()))
+    assert span is not None
+    assert document.data[slice(*span)] == bare.encode()
+
+
+def test_where_only_the_line_of_the_cursor_has_changed_nothing_is_undone() -> None:
+    document = damaged("python", PYTHON, (("side(1, 2)", "side(1, √"),))
+    assert undone(document, document.data.index("√".encode())) == ()
+
+
+def test_damage_on_the_line_of_the_cursor_is_undone_next() -> None:
+    document = damaged("python", PYTHON, (("[x]", "[x"), ("total +=", "total ="), ("side(1, 2)", "side(1, √")))
+    line, place = undone(document, document.data.index("√".encode()))
+    typed = PYTHON.replace("side(1, 2)", "side(1, √")
+    assert line.data == typed.replace("total +=", "total =").encode()
+    assert place.data == typed.encode()
+    assert place.data[place.cursor :].startswith("√".encode())
+
+
+def test_what_is_typed_in_one_place_is_kept_as_a_whole() -> None:
+    typed = ("        return total\n", "        return total\n\n    def new(self):\n        if √\n")
+    document = damaged("python", PYTHON, (('Say it."""', 'Say it.""'), typed))
+    found = undone(document, document.data.index("√".encode()))[0]
+    assert found.data == PYTHON.replace(*typed).encode()
+
+
+def test_an_end_that_was_replaced_itself_has_no_way_back() -> None:
+    document = damaged("python", PYTHON, (("total\n\n    def name(", "totals("), ("side(1, 2)", "side(1, √")))
+    found = undone(document, document.data.index("√".encode()))[0]
+    end = found.data.index(b"total\n\n") + 6
+    assert found.back(found.cursor, end) is None
+    assert found.back(found.cursor, end - 6) is not None
+
+
+# -- nodes remembered
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+@pytest.mark.parametrize(("language", "what"), DAMAGES)
+def test_a_body_is_remembered_through_damage(language: str, what: str, newline: str) -> None:
+    sample, body = SAMPLES[language]
+    document = damaged(language, sample, (*LOST[language][what], ("side(1, 2)", "side(1, √")), newline)
+    found = recalled(document, "√", "function_body")
+    wanted = body.replace("side(1, 2)", "side(1, √")
+    if what == "the header cut" and language == "typescript":
+        assert shown(document, found[0].outer).startswith("ar {")
+    assert [shown(document, node.body) for node in found] == [wanted]
+    inner = wanted.removeprefix("{").removesuffix("}")
+    assert shown(document, found[0].inner) == inner
+    assert shown(document, found[0].outer).endswith(wanted)
+
+
+@pytest.mark.parametrize(
+    ("kind", "first"),
+    [
+        ("block", "total += side(1, √"),
+        ("class_body", "def area("),
+        ("arguments", "(1, √"),
+        ("statement", "total += side(1, √"),
+    ],
+)
+def test_other_kinds_are_remembered_innermost_first(kind: Kind, first: str) -> None:
+    document = damaged("python", PYTHON, (('Say it."""', 'Say it.""'), ("side(1, 2)", "side(1, √")))
+    found = recalled(document, "√", kind)
+    assert shown(document, found[0].body).startswith(first)
+    sizes = [node.outer[1] - node.outer[0] for node in found]
+    assert sizes == sorted(sizes)
+
+
+@pytest.mark.parametrize(
+    ("language", "typed", "body"),
+    [
+        ("python", ("return total", "return total\n        √ = ("), "total = wide"),
+        ("python", ("return total", "return total\n\n        # why\n        √"), "total = wide"),
+        ("python", ("total = wide", "√ = (\n        total = wide"), "√ = (\n"),
+        ("typescript", ("    return total;\n", "    return total;\n    √ = (\n"), "{\n    let total"),
+        ("typescript", ("high: number) {", "high: number) {\n    √ = ("), "{\n    √ = ("),
+    ],
+)
+def test_what_is_typed_at_the_ends_of_a_body_belongs_to_it(
+    language: str, typed: tuple[str, str], body: str
+) -> None:
+    document = damaged(language, SAMPLES[language][0], (LOST[language]["a quote above"][0], typed))
+    found = recalled(document, "√", "function_body")
+    assert found
+    text = shown(document, found[0].body)
+    assert text.startswith(body)
+    assert "√" in text
+    assert "name" not in text
+
+
+def test_what_is_typed_behind_a_body_does_not_belong_to_it() -> None:
+    more = ("return total\n", "return total\n\n    limit = (\n")
+    document = damaged("python", PYTHON, (('Say it."""', 'Say it.""'), more, ("side(1, 2)", "side(1, √")))
+    assert [shown(document, node.body) for node in recalled(document, "√", "function_body")] == [
+        PYTHON_AREA.replace("side(1, 2)", "side(1, √")
+    ]
+
+
+# What is typed, and the kinds that it begins nothing of, so that they are still remembered.
+BEGUN: list[tuple[str, str, str, str]] = [
+    ("python", "class", "return total\n", "return total\n\n    def new(self):\n        if √\n"),
+    ("python", "class", "            total +=", "            def n():\n                return √\n            total +="),
+    ("python", "function", "        total = wide", "        class New:\n            √\n        total = wide"),
+    ("python", "function class", "        total = wide", "        if wide:\n            √\n        total = wide"),
+    ("python", "function class block", "            total +=", "            x = √\n            total +="),
+    ("typescript", "class", "return total;\n  }\n", "return total;\n  }\n\n  fresh(x: number) {\n    if (√\n"),
+    ("typescript", "class", "      total +=", "      function fresh(x) {\n        return √\n      total +="),
+    ("typescript", "function", "    let total", "    class Fresh {\n      √\n    let total"),
+    ("typescript", "function class", "    let total", "    if (wide) {\n      √\n    let total"),
+    ("typescript", "function class block", "      total +=", "      x = √\n      total +="),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("language", "still", "old", "new"), BEGUN)
+@pytest.mark.parametrize("kind", ["function_body", "class_body", "block"])
+def test_in_what_was_begun_since_nothing_is_remembered(
+    language: str, still: str, old: str, new: str, kind: Kind
+) -> None:
+    document = damaged(language, SAMPLES[language][0], (LOST[language]["a quote above"][0], (old, new)))
+    assert bool(recalled(document, "√", kind)) == (kind.removesuffix("_body") in still.split())
+
+
+@pytest.mark.parametrize("language", SAMPLES)
+def test_a_header_that_was_renamed_is_not_a_new_one(language: str) -> None:
+    document = damaged(
+        language,
+        SAMPLES[language][0],
+        (LOST[language]["a quote above"][0], (" area(", " areas("), ("side(1, 2)", "side(1, √")),
+    )
+    assert len(recalled(document, "√", "function_body")) == 1
+
+
+def test_a_node_that_was_broken_in_the_older_text_is_not_remembered() -> None:
+    broken = PYTHON.replace("total = wide * high", "total = wide * (")
+    document = damaged("python", broken, (("side(1, 2)", "side(1, √"),))
+    assert recalled(document, "√", "function_body") == ()
+
+
+def test_nothing_is_remembered_of_a_text_too_long_to_be_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    document = damaged("python", PYTHON, (('Say it."""', 'Say it.""'), ("side(1, 2)", "side(1, √")))
+    assert recalled(document, "√", "function_body")
+    monkeypatch.setattr("dg_lsp.text.recall.WHOLE", 10)
+    assert recalled(document, "√", "function_body") == ()
