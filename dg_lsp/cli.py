@@ -91,12 +91,9 @@ def _parser() -> argparse.ArgumentParser:
         commands, _fill, "fill one gap of a file and print the change as a diff", " shop.py:42 --write"
     )
     fill.add_argument("--write", action="store_true", help="change the file, unless it has changed meanwhile")
-    fill.add_argument(
-        "--json", action="store_true", help="print the result as one JSON object instead of the diff"
-    )
-    trace = _add(
-        commands, _trace, "show step by step how one gap settles", " shop.py::Cart.total --html trace.html"
-    )
+    fill.add_argument("--json", action="store_true", help="print one JSON object instead of the diff")
+    shown = "show step by step how one gap settles"
+    trace = _add(commands, _trace, shown, " shop.py::Cart.total --html trace.html")
     trace.add_argument("--html", metavar="FILE", help="also write the steps to one HTML page")
     for command in (fill, trace):
         command.add_argument("target", metavar="TARGET", help=_TARGET)
@@ -104,7 +101,7 @@ def _parser() -> argparse.ArgumentParser:
             "--kind",
             choices=KINDS,
             metavar="KIND",
-            help=f"what to fill: {', '.join(KINDS)} (default: what the place asks for, an unwritten body first)",
+            help=f"{', '.join(KINDS)} (default: what the place asks for, an unwritten body first)",
         )
     _add(commands, _demo, "fill an unwritten function of a small file and show how it settles", "")
     for name, (_, sentence) in _OWN_OPTIONS.items():

@@ -11,6 +11,7 @@ from dg_lsp.boundaries.case import Case, Change, alone, is_right, moved, remembe
 from dg_lsp.boundaries.cells import Cell, measure
 from dg_lsp.boundaries.fills import holes, spoiled_fills, true_fills
 from dg_lsp.boundaries.place import Place, Truth
+from dg_lsp.boundaries.real import real_fills
 from dg_lsp.boundaries.scenarios import Scenario, scenarios_of
 from dg_lsp.boundaries.shown import is_doubled, shown
 from dg_lsp.boundaries.sizes import joined, measure_sizes
@@ -20,10 +21,13 @@ from dg_lsp.boundaries.truth import truth_of, unquoted
 from dg_lsp.boundaries.valid import is_valid
 from dg_lsp.cli import main
 from dg_lsp.options import UsageError
+from dg_lsp.settings import Settings
 from dg_lsp.text import syntax
 from dg_lsp.text.document import Document
 from dg_lsp.text.edits import Edit
 from dg_lsp.text.language import known_languages, load_language
+from dg_lsp.text.messages import Fill
+from tests.scripts import install
 
 PYTHON = b'''\
 """Shapes."""
@@ -310,6 +314,17 @@ def test_a_check_that_lets_everything_pass_would_be_seen(monkeypatch: pytest.Mon
     assert any(s.faulty for s in made.shown)
 
 
+def test_real_fills_take_the_path_of_every_fill(monkeypatch: pytest.MonkeyPatch) -> None:
+    installed = install(monkeypatch, "return 7")
+    asked = {("python", "function_body"): list(holes(corpus_of("python"), "function_body", 3, 0))}
+    (made,) = real_fills(asked, Settings(), lambda _: None)
+    assert made.count == 3 and len(made.shown) == 3 and not made.refused and len(installed.requests) == 3
+    assert all(s.real and not s.faulty for s in made.shown)
+    install(monkeypatch, Fill("", refusal="nothing came"))
+    (made,) = real_fills(asked, Settings(), lambda _: None)
+    assert [why for _, _, why in made.refused] == ["nothing came"] * 3
+
+
 def test_holes_are_where_gaps_are_right() -> None:
     for hole in holes(corpus_of("python"), "arguments", 5, 0):
         assert is_right(hole.case, hole.document.data, (hole.gap.start, hole.gap.end))
@@ -358,6 +373,10 @@ def test_the_command_prints_a_table_for_each_language(
     out = capsys.readouterr().out
     assert "typescript: gaps in broken files" in out and "java: skipped, no valid java source" in out
     assert "a1" in out and "alone %" in out and (tmp_path / "report.json").read_text().startswith("{")
+    only_fills = ["--only", "fills", "--fills", "12"]
+    assert main(["bench", "--gaps", "--languages", "typescript", *source, *only_fills]) == 0
+    out = capsys.readouterr().out
+    assert ("true texts spoiled" in out and "outside judge typescript" in out) or "typescript refuses" in out
     assert main(["bench", "--gaps", "--only", "a9"]) == 2
     assert "--only knows no a9" in capsys.readouterr().err
 

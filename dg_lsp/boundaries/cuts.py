@@ -58,7 +58,7 @@ def within_statement(truth: Truth, kind: Kind, rng: Random) -> Case | None:
     if stop is None or body is None or function is None or statement.end >= body.end:
         return None
     place = statement if kind == "statement" else truth.inner(kind, at)
-    if not _is_typed(truth, at) or place is None or place.start > statement.start:
+    if not _is_typed(truth, at) or place is None or not place.clear or place.start > statement.start:
         return None
     return Case(truth, place, (Change(at, stop),), at)
 
@@ -71,14 +71,14 @@ def within_header(truth: Truth, kind: Kind, rng: Random) -> Case | None:
     at = rng.randrange(block.outer[0] + 1, block.opens - 1)
     place = truth.inner(kind, block.outer[0])
     # An `else` has the header of its `if` far above.
-    if place is None or b"\n" in truth.data[at : block.opens] or not _is_typed(truth, at):
+    if place is None or not place.clear or b"\n" in truth.data[at : block.opens] or not _is_typed(truth, at):
         return None
     return Case(truth, place, (Change(at, block.opens),), at)
 
 
 def empty_list(truth: Truth, kind: Kind, rng: Random) -> Case | None:
     """d2: a list is empty and closed."""
-    place = _choose([p for p in truth.of(kind) if p.end > p.start], rng)
+    place = _choose(truth.of(kind), rng)
     return Case(truth, place, (Change(place.opens, place.closes),), place.opens) if place else None
 
 
@@ -109,7 +109,10 @@ def expression_to_end(truth: Truth, kind: Kind, rng: Random) -> Case | None:
         return None
     inside = [p for p in truth.of(kind) if statement.start <= p.start and p.end <= statement.end]
     place = _choose([p for p in inside if p.end - p.start > 1], rng)
-    return _expression(truth, inside, place, statement.end, rng)
+    case = _expression(truth, inside, place, statement.end, rng)
+    # An assignment that is cut on its left is a statement of another form.
+    last = case and not truth.data[case.place.end : statement.end].strip(b" \t\n)]},:;")
+    return case if last else None
 
 
 def expression_in_header(truth: Truth, kind: Kind, rng: Random) -> Case | None:
@@ -173,9 +176,18 @@ def _cut_in_body(truth: Truth, kind: Kind, rng: Random) -> tuple[Place, int] | N
     at = rng.randrange(place.start + 1, place.end)
     if truth.inner(kind, at) != place or not _is_typed(truth, at):
         return None
-    # Whether a block that has just been opened is the one to fill is a matter of taste.
-    fresh = truth.data[:at].rstrip().endswith((b":", b"{"))
-    return None if fresh or truth.inner("function_body", at) is None else (place, at)
+    return None if _in_header(truth, kind, at) or truth.inner("function_body", at) is None else (place, at)
+
+
+def _in_header(truth: Truth, kind: Kind, at: int) -> bool:
+    """Whether `at` is in or right behind the header of a body of `kind`: which of two is meant is a matter of taste."""
+    if truth.data[:at].rstrip().endswith((b":", b"{")):
+        return True
+    if kind != "block":
+        return any(p.outer[0] < at <= p.opens for p in truth.places[kind])
+    # The header of an `else` lies far below the beginning of its statement.
+    statement = truth.inner("statement", at)
+    return statement is not None and not statement.leaf
 
 
 def _cut_in(truth: Truth, kind: Kind, rng: Random) -> tuple[Place | None, int]:
@@ -186,7 +198,7 @@ def _cut_in(truth: Truth, kind: Kind, rng: Random) -> tuple[Place | None, int]:
     at = rng.randrange(place.start + 1, place.end)
     place = truth.inner(kind, at)
     body = innermost(truth.bodies, at)
-    if place is None or at <= place.start or not is_whole(truth.data, at):
+    if place is None or not place.clear or at <= place.start or not is_whole(truth.data, at):
         return None, 0
     return (None, 0) if body and body.opens >= place.opens else (place, at)
 

@@ -38,7 +38,9 @@ def blanked_character(truth: Truth, kind: Kind, rng: Random) -> Case | None:
     def blank(case: Case, function: Place) -> Iterator[Change]:
         comments = [p.outer for p in truth.of("comment")]
         spots = [m.start() for m in _DELICATE.finditer(truth.data, function.opens, case.at)]
-        spots = [s for s in spots if not any(a <= s < b for a, b in comments)]
+        # What is looked for must still be there.
+        header = line_of(truth.data, case.place.opens)
+        spots = [s for s in spots if not any(a <= s < b for a, b in (*comments, header))]
         if spots:
             at = rng.choice(spots)
             yield Change(at, at + 1, b" ")

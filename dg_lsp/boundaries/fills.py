@@ -4,7 +4,7 @@ Counts what is shown and what is wrong with it; knows no engine and prints nothi
 """
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from dg_lsp.boundaries.case import Case, Change, alone, is_right
@@ -114,7 +114,7 @@ def _hole(truth: Truth, kind: Kind, rng: random.Random) -> Case | None:
     """A place of `kind` without its text: a stub in a function's body, nothing elsewhere."""
     if kind == "rest_of_line":
         return _rest(truth, rng)
-    places: Sequence = [p for p in truth.of(kind) if p.end > p.start]
+    places = list(truth.of(kind))
     if kind == "statement":
         places = [s for s in places if s.leaf and _stands_alone(truth, s.start, s.end)]
     if not places:

@@ -17,7 +17,7 @@ class Place:
     """[start, end) is the text without white space at its ends; it stands somewhere in [opens, closes).
 
     Those lie between the delimiters; `outer` is the whole construct: a function with its header, a string with its
-    quotes. `leaf` is for statements: no body lies inside.
+    quotes. leaf: for statements, no body lies inside. clear: it has one right answer, so that it may be asked for.
     """
 
     kind: Kind
@@ -27,29 +27,36 @@ class Place:
     end: int
     closes: int
     leaf: bool = True
+    clear: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """A valid file and its places by kind, each list in the order of the text. `bodies` are of all three kinds."""
+    """A valid file and its places by kind, each list in the order of the text.
+
+    `bodies` are of all three kinds; `of` gives what may be asked for, `inner` and `bodies` know the others too.
+    """
 
     language: Language
     data: bytes
     places: dict[str, tuple[Place, ...]]
     bodies: tuple[Place, ...] = field(init=False)
+    asked: dict[str, tuple[Place, ...]] = field(init=False)
 
     def __post_init__(self) -> None:
         kinds = ("function_body", "class_body", "block")
         found = [p for kind in kinds for p in self.places.get(kind, ())]
         object.__setattr__(self, "bodies", tuple(sorted(found, key=lambda p: p.opens)))
+        asked = {k: tuple(p for p in v if p.clear and p.end > p.start) for k, v in self.places.items()}
+        object.__setattr__(self, "asked", asked)
 
     def of(self, kind: str) -> tuple[Place, ...]:
-        """The places of one kind."""
-        return self.places.get(kind, ())
+        """The places of one kind that have one right answer and hold something."""
+        return self.asked.get(kind, ())
 
     def inner(self, kind: str, at: int) -> Place | None:
         """The innermost place of `kind` whose inside holds the offset `at`."""
-        return innermost(self.of(kind), at)
+        return innermost(self.places.get(kind, ()), at)
 
 
 def innermost(places: Iterable[Place], at: int) -> Place | None:

@@ -28,7 +28,7 @@ from dg_lsp.text.language import known_languages
 LENGTHS = (10_000, 100_000)
 FILES = 150
 JUDGED = 200
-PARTS = ("sizes", "fills")
+PARTS = ("sizes", "fills", "real")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

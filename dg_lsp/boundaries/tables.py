@@ -11,6 +11,8 @@ from dg_lsp.boundaries.cells import Cell, Failure
 from dg_lsp.boundaries.sizes import Size
 from dg_lsp.text.document import Document
 
+# The scenarios of the totals by their first letters: those of typing alone, those with more damage.
+_ALL = (("typing", "abcdef"), ("damaged", "h"))
 _LEFT = 2  # columns of words
 _SHOWN = 260  # bytes before the cursor
 
@@ -36,7 +38,26 @@ def cells_table(language: str, cells: Sequence[Cell]) -> str:
          f"{c.p50:.1f}", f"{c.p95:.1f}", f"{c.most:.1f}")
         for c in cells
     ]  # fmt: skip
+    for name, letters in _ALL:
+        if group := [c for c in cells if c.scenario[0] in letters and is_classic(c.kind)]:
+            rows.append(_total(name, group))
     return f"{language}: gaps in broken files\n{table(head, rows)}"
+
+
+def _total(name: str, cells: Sequence[Cell]) -> tuple[str, ...]:
+    """The mean of cells, each position counted once."""
+
+    def mean(column: str) -> str:
+        values = [(c.count, getattr(c, column)) for c in cells if getattr(c, column) is not None]
+        return percent(sum(n * v for n, v in values) / sum(n for n, _ in values) if values else None)
+
+    columns = (mean(column) for column in ("alone", "replayed", "chosen", "fits"))
+    return (name, "total", str(sum(c.count for c in cells)), *columns, "", "", "")
+
+
+def is_classic(kind: str) -> bool:
+    """Whether cells of `kind` belong to the totals, which have to be comparable with older ones."""
+    return kind not in ("class_body", "parameters", "collection")
 
 
 def scenarios_told(cells: Sequence[Cell]) -> str:

@@ -5,6 +5,7 @@ Knows the captures of gaps.scm; trims what they hold by its own rules, so that t
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache
 
 from tree_sitter import Node
@@ -49,15 +50,13 @@ def truth_of(language: Language, data: bytes) -> Truth:
 
 
 def _braced(language: Language, root: Node, data: bytes, owner: str) -> Iterator[Place]:
-    """The bodies of one owner that stand between braces and hold something."""
-    for record in language.records(root, owner):
+    """The bodies of one owner that stand between braces."""
+    for record in language.records(root)[owner]:
         node, body = record[f"{owner}.outer"], record.get(f"{owner}.body")
         braces = [c for c in body.children if c.type in ("{", "}")] if body else []
         if len(braces) > 1 and braces[0].type == "{" and braces[-1].type == "}":
             inside = braces[0].end_byte, braces[-1].start_byte
-            place = trimmed(data, _OWNERS[owner], (node.start_byte, node.end_byte), inside)
-            if place.end > place.start:
-                yield place
+            yield trimmed(data, _OWNERS[owner], (node.start_byte, node.end_byte), inside)
 
 
 def _listed(data: bytes, kind: Kind, node: Node) -> Iterator[Place]:
@@ -68,7 +67,9 @@ def _listed(data: bytes, kind: Kind, node: Node) -> Iterator[Place]:
     opening = b"{" if kind == "collection" and text.endswith(b"}") else text[:1]
     at = text.find(opening)
     if at >= 0 and opening in _PAIRS and text.endswith(_PAIRS[opening]):
-        yield trimmed(data, kind, (start, end), (start + at + 1, end - 1))
+        place = trimmed(data, kind, (start, end), (start + at + 1, end - 1))
+        # What a tuple without its end is cannot be told from any other parenthesis.
+        yield replace(place, clear=kind != "collection" or opening != b"(")
 
 
 def _quoted(data: bytes, kind: Kind, node: Node) -> Iterator[Place]:

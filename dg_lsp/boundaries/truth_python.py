@@ -7,8 +7,9 @@ import ast
 import re
 import warnings
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from dg_lsp.boundaries.place import Place, trimmed
+from dg_lsp.boundaries.place import Place, line_of, trimmed
 from dg_lsp.text.messages import Kind
 
 _DOCSTRING = re.compile(rb"[rR]?(\"\"\"|''')")
@@ -31,8 +32,8 @@ def suites(data: bytes) -> dict[str, list[Place]]:
             documented = kind != "block" and ast.get_docstring(node, clean=False) is not None  # type: ignore[arg-type]
             if documented:
                 found["docstring"] += lines.docstring(node, body[0])
-            if place := lines.suite(kind, node, body, documented):
-                found[kind].append(place)
+            if len(body) > documented:
+                found[kind].append(lines.suite(kind, node, body, documented))
             found["statement"] += [lines.statement(s) for s in body[documented:]]
     return found
 
@@ -61,25 +62,24 @@ class _Lines:
         self.data = data
         self.starts = [0, *(m.end() for m in re.finditer(rb"\n", data))]
 
-    def suite(self, kind: Kind, node: ast.AST, body: Sequence[ast.stmt], documented: bool) -> Place | None:  # noqa: FBT001
-        """The place of a suite on lines of its own; None where comments or semicolons leave its ends open."""
-        kept = body[documented:]
-        if not kept:
-            return None
-        data, first, end = self.data, self.start(body[0]), self.end(body[-1])
+    def suite(self, kind: Kind, node: ast.AST, body: Sequence[ast.stmt], documented: bool) -> Place:  # noqa: FBT001
+        """The place of a suite; one that shares its lines, or whose ends comments leave open, is not clear."""
+        data, first, start, end = (
+            self.data,
+            self.start(body[0]),
+            self.start(body[documented]),
+            self.end(body[-1]),
+        )
         line = data.rfind(b"\n", 0, first) + 1
         opens = self.end(body[0]) if documented else len(data[:line].rstrip())
-        if data[line:first].strip() or (not documented and not data.endswith(b":", 0, opens)):
-            return None
-        if b"#" in data[data.rfind(b"\n", 0, opens) + 1 : opens] or b";" in data[opens : self.start(kept[0])]:
-            return None
-        behind = data.find(b"\n", end)
-        if data[opens : self.start(kept[0])].strip() or data[end : behind if behind >= 0 else None].strip():
-            return None
-        if re.match(rb"[ \t\n]*#", data[end:]):
-            return None
+        own = not data[line:first].strip() and (documented or data.endswith(b":", 0, opens))
+        header = data[data.rfind(b"\n", 0, opens) + 1 : opens]
+        behind = data[end : line_of(data, end)[1]]
+        clear = own and b"#" not in header and not data[opens:start].strip() and not behind.strip()
+        clear = clear and re.match(rb"[ \t\n]*#", data[end:]) is None
         outer = self.start(node) if hasattr(node, "lineno") else opens
-        return trimmed(data, kind, (outer, end), (opens, end))
+        place = trimmed(data, kind, (outer, end), (opens if own else first, end))
+        return replace(place, start=start, clear=clear)
 
     def docstring(self, node: ast.AST, statement: ast.stmt) -> list[Place]:
         """The docstring between its three quotes, where it is one string and says something."""

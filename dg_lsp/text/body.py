@@ -1,4 +1,4 @@
-"""Body: what a header holds, of a function, a class or a block, as byte offsets. The nouns only; `bodies` finds them."""
+"""Body: what a header holds, of a function, a class or a block, as byte offsets. Nouns only; `bodies` finds them."""
 
 from dataclasses import dataclass
 from typing import Literal

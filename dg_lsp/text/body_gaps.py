@@ -36,7 +36,9 @@ def body_gap(document: Document, view: View, body: Body, cursor: int | None = No
         empty = replace(body, first=None, end=body.opens, indent=None, stub=True, closes=closes)
         empty = replace(empty, stop=closes + body.stop - body.closes if closes > body.opens else closes)
         gap = _gap(document, data, empty, min(first, len(data)))
-        return _closed(document, view, body, replace(gap, start=gap.start + view.base, end=gap.end + view.base))
+        return _closed(
+            document, view, body, replace(gap, start=gap.start + view.base, end=gap.end + view.base)
+        )
     return _mapped(document, view, body, _gap(document, view.data, body, cursor))
 
 

@@ -100,8 +100,9 @@ def describe(language: Language, data: bytes, header: Header, inside: tuple[int,
 def _records(language: Language, root: Node, span: Span | None) -> list[tuple[Owner, Node, Node, str]]:
     """Owner, outer node, body and name of each body, the outer ones first."""
     found: dict[Span, tuple[Owner, Node, Node, str]] = {}
+    records = language.records(root, span)
     for owner in OWNERS:
-        for record in language.records(root, owner, span):
+        for record in records[owner]:
             outer, body, name = (record.get(f"{owner}.{part}") for part in ("outer", "body", "name"))
             if outer is None or body is None:
                 continue
@@ -138,7 +139,9 @@ def _start(language: Language, data: bytes, outer: Node) -> int:
         start = node.start_byte
     before = outer.prev_sibling
     while before is not None and not data[before.end_byte : start].strip():
-        if not language.words.above.match(data, before.start_byte):
+        # A neighbour that ends like this is an item itself, with attributes of its own.
+        whole = data.endswith((b"}", b";"), before.start_byte, before.end_byte)
+        if whole or not language.words.above.match(data, before.start_byte):
             break
         start, before = before.start_byte, before.prev_sibling
     return start

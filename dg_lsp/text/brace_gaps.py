@@ -1,34 +1,37 @@
 """Lack: what is missing round a cursor, told by what is open there and by the indentation of the lines below.
 
-Knows brackets and lines; knows no forms of any language and no tree.
+Knows brackets, headers and lines; knows no forms of any language and no tree.
 """
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
-from dg_lsp.text.brace_headers import head_of
+from dg_lsp.text.brace_headers import Head, head_of
 from dg_lsp.text.brace_reading import Opened, read
-from dg_lsp.text.brace_tokens import marks
+from dg_lsp.text.brace_tokens import marks, wants_operand
 from dg_lsp.text.brace_window import window
 from dg_lsp.text.language import Language
 from dg_lsp.text.lines import indentation, leading, line_end, line_start
-from dg_lsp.text.tokens import PAIRS, Span, State
+from dg_lsp.text.tokens import PAIRS, State
 
 _LINE = re.compile(rb"[\r\n]+([ \t\f]*)(?=[^\s])")
 _CLOSERS = re.compile(rb"[)\]} \t]*")
 # A line that goes on with what is above it, or may stand as deep as that.
-_JOINED = re.compile(rb"[.?:&|+\-*/=<>%^]|(?:case|default|else|catch|finally)\b|[\w$]+[ \t]*:(?![:=])")
+_JOINED = re.compile(rb"[.?:&|+\-*/=<>%^,]|(?:case|default|else|catch|finally)\b|[\w$]+[ \t]*:(?![:=])")
+_FIRST = re.compile(rb"\}? *([\w$]+)")
+_ENDED = re.compile(rb"[;{},:]\Z")
 
 
 @dataclass(frozen=True, slots=True)
 class Lack:
     """A cursor and what is missing there. Brackets are given by their offsets, the innermost first.
 
-    before: the statement up to the cursor. rest: the text of the line behind it; eol: the line's end. deeper: the
-    next line with text is deeper than the cursor's. missing: the brackets open at the cursor that no line below
-    closes; all: those that are open; behind: those missing behind the rest of the line; before_rest: those of the
-    statement that the rest does not close.
+    before: the statement up to the cursor. rest: the code of the line behind it; eol: the line's end. columns: how
+    deep the next line with text is; deeper: that is deeper than the cursor's; joined: it goes on with what is above.
+    heads: of those brackets that open bodies. missing: the brackets open at the cursor that no line below closes;
+    all: those that are open; behind: those missing behind the rest of the line.
     """
 
     language: Language
@@ -38,44 +41,86 @@ class Lack:
     before: bytes
     rest: bytes
     eol: int
-    newline: bytes
-    deeper: bool
+    columns: int
+    joined: bool
+    heads: dict[int, Head]
     missing: tuple[int, ...]
     all: tuple[int, ...]
     behind: tuple[int, ...]
-    before_rest: tuple[int, ...]
+
+    @property
+    def is_header(self) -> bool:
+        """Whether the statement at the cursor begins with a word that wants a body."""
+        words, first = self.language.words, _FIRST.match(self.before)
+        return first is not None and first[1] in words.blocks | words.functions | words.classes
+
+    @property
+    def before_rest(self) -> tuple[int, ...]:
+        """The brackets that the rest of the line shows to be closed before it."""
+        return _before_rest(self)
+
+    @property
+    def newline(self) -> bytes:
+        """The line end at the cursor."""
+        return b"\r\n" if self.data.startswith(b"\r\n", self.eol) else b"\n"
+
+    @property
+    def deeper(self) -> bool:
+        """Whether the next line with text is deeper than the statement at the cursor."""
+        return self.columns > indentation(self.data, min(self.state.line, self.offset))
+
+    @property
+    def dangles(self) -> bool:
+        """Whether the line below begins another statement, though the one at the cursor has no end."""
+        inner = self.heads.get(self.all[0]) if self.all else None
+        quoted = bool(self.state.string) or self.state.comment
+        held = inner is not None and inner.owner != "class" and not quoted and not self.rest
+        begun = self.before.strip() and not _ENDED.search(self.before.rstrip())
+        below = self.columns >= 0 and not self.deeper and not self.joined
+        # Where a line end can end a statement, only one that wants more has none.
+        wanted = self.language.words.ends[0] or wants_operand(self.language, self.data, self.offset)
+        return bool(held and begun and below and wanted)
 
     def closing(self, brackets: Sequence[int], end: bytes) -> bytes:
         """What closes `brackets`; statements in front of a brace, and the last one, end with `end`."""
         data, text = self.data, b""
+        ended = not self.before.strip()
         here = line_start(data, self.offset)
         for at in brackets:
-            bracket = data[at : at + 1]
-            closer = PAIRS[bracket]
-            if bracket != b"{":
-                text += closer
-                continue
-            body = head_of(self.language, data, _statement(data, at), at) is not None
-            if body and end != b"," and not text.endswith((b"}", b";")):
-                text += end
-            lines = at < here and data[at + 1 : line_end(data, at)].strip() == b""
-            text += (self.newline + leading(data, at) if lines else b" " * (body and bool(text))) + closer
-        ended = text.endswith((b"}", b";"))
+            closer = PAIRS[data[at : at + 1]]
+            head = self.heads.get(at)
+            lines = head is not None and at < here and not data[at + 1 : line_end(data, at)].strip()
+            if head is not None:
+                text += b"" if ended or end == b"," else end
+                text += self.newline + leading(data, head.start) if lines else b" " * bool(text)
+                closer += self._behind(head, at)
+            text += closer
+            ended = head is not None
         return text if ended and end != b"," else text + end
+
+    def _behind(self, head: Head, at: int) -> bytes:
+        """What a block lacks behind its brace where nothing of it stands there."""
+        header = self.data[head.start : at]
+        return next((text for pattern, text in self.language.words.behind if pattern.search(header)), b"")
 
 
 def lack_at(language: Language, data: bytes, offset: int, state: State) -> Lack:
     """What is missing at `offset`, where `state` is open."""
-    start = window(language, data, offset)[0]
-    eol = line_end(data, offset)
-    rest = data[offset:eol].strip()
-    columns, below = _next_line(language, data, eol)
-    widths = {o.at: _depth(o) for o in read(language, data, start, offset).stack}
-    opened = [(at, widths.get(at, indentation(data, at))) for at in reversed(state.opened)]
+    start, eol = window(language, data, offset)[0], line_end(data, offset)
+    reading = read(language, data, start, offset)
+    known = {o.at: o for o in reading.stack}
+    opened = [
+        (at, _depth(known[at]) if at in known else indentation(data, at)) for at in reversed(state.opened)
+    ]
+    rest = data[offset:eol].strip() if state.string or state.comment else _code(language, data, offset, eol)
     behind = opened
     if rest:
         stack = [o for o in read(language, data, start, eol).stack if not o.doubtful]
         behind = [(o.at, _depth(o)) for o in reversed(stack)]
+        known |= {o.at: o for o in stack}
+    braces = [o for o in known.values() if o.bracket == b"{"]
+    heads = {o.at: head for o in braces if (head := head_of(language, data, o.line, o.at))}
+    columns, below = _next_line(language, data, eol)
     missing = _missing(data, opened, columns, below)
     return Lack(
         language=language,
@@ -85,38 +130,46 @@ def lack_at(language: Language, data: bytes, offset: int, state: State) -> Lack:
         before=data[state.line : offset].lstrip() if state.line < offset else b"",
         rest=rest,
         eol=eol,
-        newline=b"\r\n" if data.startswith(b"\r\n", eol) else b"\n",
-        deeper=columns > indentation(data, min(state.line, offset)),
+        columns=columns,
+        joined=_JOINED.match(data, below) is not None or data[below : below + 1] in (b")", b"]", b"}"),
+        heads=heads,
         missing=missing,
         all=tuple(at for at, _ in opened),
         behind=_missing(data, behind, columns, below),
-        before_rest=_before_rest(language, data, (offset, eol), [at for at, _ in opened], missing),
     )
 
 
-def _before_rest(
-    language: Language, data: bytes, rest: Span, opened: Sequence[int], missing: Sequence[int]
-) -> tuple[int, ...]:
-    """The innermost of the `opened` brackets that the `rest` of the line shows to be closed before it.
+def _before_rest(lack: Lack) -> tuple[int, ...]:
+    """The innermost of the open brackets that the rest of the line shows to be closed before it.
 
     Those are at least the ones inside of what its first closer closes; and where it closes fewer than the statement
     has opened in vain, as many more.
     """
     closers, depth = [], 0
-    for kind, first, end in marks(language, data, *rest):
+    for kind, first, end in marks(lack.language, lack.data, lack.offset, lack.eol):
         if kind == "open":
             depth += 1
         elif kind == "close" and depth:
             depth -= 1
         elif kind == "close":
-            closers.append(data[first:end])
+            closers.append(lack.data[first:end])
     if not closers and not depth:
         return ()
-    here = line_start(data, rest[0])
-    own = [at for at in opened if (at >= here if depth else at in missing) and data[at : at + 1] != b"{"]
-    fitting = [n for n, at in enumerate(opened) if closers and PAIRS[data[at : at + 1]] == closers[0]]
+    own = tuple(takewhile(lambda at: at not in lack.heads, lack.all))
+    # Behind a header's brackets its body begins, on whichever line.
+    if not depth and not lack.is_header:
+        own = tuple(at for at in own if at in lack.missing)
+    fitting = [n for n, at in enumerate(lack.all) if closers and PAIRS[lack.data[at : at + 1]] == closers[0]]
     least = fitting[0] if fitting else 0
-    return tuple(opened[: max(least, len(own) - len(closers))])
+    return lack.all[: max(least, len(own) - len(closers))]
+
+
+def _code(language: Language, data: bytes, start: int, stop: int) -> bytes:
+    """data[start:stop], part of a line, without a comment at its end."""
+    ends = [
+        first for kind, first, end in marks(language, data, start, stop) if kind == "comment" and end == stop
+    ]
+    return data[start : ends[0] if ends else stop].strip()
 
 
 def _depth(opened: Opened) -> int:
@@ -135,7 +188,6 @@ def _missing(data: bytes, opened: Sequence[tuple[int, int]], columns: int, below
     found: list[int] = []
     for at, width in opened:
         if width == columns and closers and closers[0] == PAIRS[data[at : at + 1]]:
-            closers.pop(0)
             break
         if width < columns or (width == columns and joined):
             break
@@ -145,21 +197,12 @@ def _missing(data: bytes, opened: Sequence[tuple[int, int]], columns: int, below
 
 def _next_line(language: Language, data: bytes, eol: int) -> tuple[int, int]:
     """How deep the next line with text below `eol` is, and where its text begins; comments do not count."""
-    at = eol
+    at, directive = eol, language.words.directive
     while found := _LINE.search(data, at):
         at = found.end()
         line = data[at : line_end(data, at)]
-        directive = language.words.directive
         if line.startswith((language.comment.encode(), b"/*", b"* ", b"*/")) or line == b"*":
             continue
         if not (directive and line.startswith(directive)):
             return indentation(data, at), at
     return -1, len(data)
-
-
-def _statement(data: bytes, at: int) -> int:
-    """Where the header of the brace at `at` may begin: behind the last semicolon, brace or line that is less deep."""
-    start = line_start(data, at)
-    while start > 0 and not data[start:at].strip():
-        start = line_start(data, start - 1)
-    return start

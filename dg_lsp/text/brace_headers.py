@@ -13,7 +13,7 @@ from dg_lsp.text.language import Language
 # A header is no longer than this.
 LONGEST = 4_000
 _WORD = re.compile(rb"[A-Za-z_$@\x80-\xff][\w$\x80-\xff]*")
-_CALL = re.compile(rb"([~\w$\x80-\xff:.#]+)[ ]*(?:<[^()]*>)?[ ]*\(\)")
+_CALL = re.compile(rb"(operator *(?:\(\)|[^\s\w(]+)|[~\w$\x80-\xff:.#]+)[ ]*(?:<[^()]*>)?[ ]*\(\)")
 _VALUE = re.compile(rb"(?:[=(,\[?&|:]|\breturn)\Z")
 _CASE = re.compile(rb"(?:case|default)\b")
 _ASSIGNED = re.compile(rb"([\w$]+) *(?::[^=]*)?[:=] *(?![=>])")

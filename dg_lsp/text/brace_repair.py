@@ -40,6 +40,11 @@ def candidates(
     yield from islice(dict.fromkeys(c for c in tried if c[0] < c[1] or c[2]), TRIED)
 
 
+def dangles(language: Language, data: bytes, offset: int, state: State) -> bool:
+    """Whether a clean text is only so because the statement at `offset` takes in the one on the next line."""
+    return lack_at(language, data, offset, state).dangles
+
+
 def insertions(language: Language, data: bytes, offset: int, state: State) -> Iterator[bytes]:
     """What may be inserted at `offset`, where `state` is open, without touching any other byte."""
     lack = lack_at(language, data, offset, state)
@@ -50,13 +55,12 @@ def _at_cursor(lack: Lack) -> Iterator[bytes]:
     """What may be inserted at the cursor."""
     if lack.state.comment:
         return
+    ends = list(_ends(lack))
     if lack.state.string:
-        quotes = lack.state.string
-        yield from (quotes + end for end in _ends(lack))
+        yield from (lack.state.string + end for end in ends)
         return
     for operand in _operands(lack):
-        for end in _ends(lack):
-            yield operand + end
+        yield from (operand + end for end in ends)
 
 
 def _at_end(lack: Lack) -> Iterator[bytes]:
@@ -72,11 +76,15 @@ def _at_end(lack: Lack) -> Iterator[bytes]:
 
 def _ends(lack: Lack) -> Iterable[bytes]:
     """What may follow an operand at the cursor."""
+    ends, directive = lack.language.words.ends, lack.language.words.directive
+    if directive and lack.data.startswith(directive, line_start(lack.data, lack.offset)):
+        return [b""]
     if lack.rest:
         # The rest of the line may close less than the statement has opened.
         closed = lack.before_rest
-        return dict.fromkeys((b"", lack.closing(closed, b""), *_joined(lack, closed, b"")))
-    ends = lack.language.words.ends
+        closing = ends if lack.rest.startswith(b"}") else (b"",)
+        plain = [lack.closing(closed, end) for end in closing]
+        return dict.fromkeys((b"", *plain, *_joined(lack, closed, b"")))
     joined = [text for end in ends[:1] for text in _joined(lack, lack.missing, end)]
     return dict.fromkeys(
         (*joined, *_headers(lack), *_closings(lack, lack.missing), *_closings(lack, lack.all))
@@ -98,12 +106,13 @@ def _joined(lack: Lack, brackets: Sequence[int], end: bytes) -> Iterator[bytes]:
 
 
 def _headers(lack: Lack) -> Iterator[bytes]:
-    """What opens the body of the header at the cursor."""
-    words = lack.language.words
-    first = re.match(rb"\}? *([\w$]+)", lack.before)
-    if first and first[1] in words.blocks | words.functions | words.classes:
-        inner = lack.closing([at for at in lack.missing if at >= lack.state.line], b"")
-        yield inner + (b" {" if lack.deeper else b" {}")
+    """What a header at the cursor lacks up to its body."""
+    if not lack.is_header:
+        return
+    inner = lack.closing([at for at in lack.missing if at >= lack.state.line], b"")
+    forms = [text for pattern, text in lack.language.words.headers if pattern.search(lack.before)]
+    for text in (*forms, b""):
+        yield text + inner + (b" {" if lack.deeper else b" {}")
 
 
 def _operands(lack: Lack) -> Iterable[bytes]:

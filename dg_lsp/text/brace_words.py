@@ -15,13 +15,15 @@ Form = tuple[re.Pattern[bytes], bytes]
 @dataclass(frozen=True, slots=True)
 class Words:
     """functions, classes, blocks: words of the headers of such bodies. lambdas: what the header of a function without
-    a name looks like at its end. operators: words that want an operand.
+    a name looks like at its end. operators: words that want an operand. starts: words that only begin a statement.
 
-    starts: words that only begin a statement. items: what a line at column 0 that begins an item of the file looks
-    like. above: what a line that belongs to the item below it begins with. directive: what begins a line of its own
-    at any depth, such as a preprocessor's. ends: what a statement ends with. mask: a header that stands for any.
-    operands, tails: what may lack at the cursor, and behind the brackets that are open there. lines: what may stand
-    on a blank line.
+    items: what a line at column 0 that begins an item of the file looks like. above: what a line that belongs to the
+    item below it begins with. directive: what begins a line of its own at any depth, such as a preprocessor's.
+
+    ends: what a statement ends with, the commonest first. mask: a header that stands for any. lines: what may stand
+    on a blank line. The others are forms: operands: what may lack at the cursor; tails: what behind some of the
+    brackets that are open there; headers: what a header lacks before those are closed; behind: what a block with such
+    a header lacks behind its brace.
     """
 
     functions: frozenset[bytes]
@@ -37,6 +39,8 @@ class Words:
     mask: bytes
     operands: tuple[Form, ...]
     tails: tuple[Form, ...]
+    headers: tuple[Form, ...]
+    behind: tuple[Form, ...]
     lines: tuple[bytes, ...]
 
 
@@ -56,6 +60,8 @@ def read_words(facts: Mapping[str, Any]) -> Words:
         mask=facts.get("mask", "if (_g_) {").encode(),
         operands=_forms(facts, "operands"),
         tails=_forms(facts, "tails"),
+        headers=_forms(facts, "headers"),
+        behind=_forms(facts, "behind"),
         lines=tuple(text.encode() for text in facts.get("lines", ())),
     )
 

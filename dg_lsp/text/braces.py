@@ -40,6 +40,10 @@ def state_at(language: Language, data: bytes, offset: int, start: int) -> State:
         inside = (*at, first, hole - 1, *inner.opened)
         brackets += b"`{" + inner.brackets
         return State(brackets, inside, inner.string, inner.comment, inner.begins, inner.line)
+    if kind == "directive" and end == offset:
+        inner = state_at(language, data, offset, first + len(language.words.directive))
+        brackets, at = brackets + inner.brackets, (*at, *inner.opened)
+        return State(brackets, at, inner.string, inner.comment, inner.begins, inner.line)
     if kind == "comment" and end == offset and not _closed(language, data[first:end]):
         return State(brackets, at, b"", True, first, line)
     return State(brackets, at, b"", False, -1, line)

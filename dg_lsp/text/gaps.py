@@ -5,6 +5,7 @@ Knows views, bodies and slots; knows no model and no editor.
 
 import difflib
 import re
+from contextlib import suppress
 from dataclasses import replace
 
 from dg_lsp.text.body import Body
@@ -14,9 +15,10 @@ from dg_lsp.text.gap import Gap, NoGap
 from dg_lsp.text.kinds import BODIES, body_at, choose_kind, is_at, is_todo
 from dg_lsp.text.language import load_language
 from dg_lsp.text.lexical import state_at
-from dg_lsp.text.lines import leading, line_end
+from dg_lsp.text.lines import leading, line_end, line_start
 from dg_lsp.text.messages import Kind
-from dg_lsp.text.slots import LISTS, STRINGS, Slot, slot_at
+from dg_lsp.text.recall import remembered, undone
+from dg_lsp.text.slots import LISTS, STRINGS, Slot, hole_at, slot_at
 from dg_lsp.text.view import View, by_lines, view_at, whole_view
 
 __all__ = ["Gap", "NoGap", "find_gap", "find_gaps", "find_named"]
@@ -29,8 +31,8 @@ _CLOSERS = re.compile(rb"(?:\s*[)\]}>\"'`])*[:;]?")
 def find_gap(document: Document, offset: int, kind: Kind | None = None) -> Gap:
     """The gap at the byte `offset`; without a kind, the one that a cursor there means.
 
-    1. Make the text round the cursor readable.  2. Choose the kind.  3. A body is found by its header, a part of
-    a line by the tree.  4. What nobody asked for by name leaves what is typed as it stands.
+    1. Make the text round the cursor readable.  2. Where it is broken, older texts of the document may tell what else
+    has been broken since: what is easiest to read counts.  3. Find the gap there.
 
     Raises:
         NoGap: what is asked for is not at the cursor.
@@ -40,12 +42,58 @@ def find_gap(document: Document, offset: int, kind: Kind | None = None) -> Gap:
     language = load_language(document.language)
     view = view_at(document, language, offset)
     # 2.
-    chosen = kind or choose_kind(document, view, offset)
+    if view.repaired is not None and (gap := _recalled(document, view, offset, kind)):
+        return gap
     # 3.
+    return _gap_in(document, view, offset, kind)
+
+
+def _recalled(document: Document, view: View, offset: int, kind: Kind | None) -> Gap | None:
+    """The gap as older texts of the document tell it, where they are no harder to read than `view`."""
+    if kind == "statement" and (gap := _remembered(document, view, offset)):
+        return gap
+    readable = []
+    for older in undone(document, offset):
+        text = Document(document.uri, document.language, document.version, older.data)
+        found = view_at(text, view.language, older.cursor)
+        readable += [(found, older, text)] if found.cost <= view.cost else []
+    for found, older, text in sorted(readable, key=lambda r: r[0].cost):
+        with suppress(NoGap):
+            gap = _gap_in(text, found, older.cursor, kind)
+            span, scope = older.back(gap.start, gap.end), older.back(*gap.scope)
+            if span is not None:
+                return replace(gap, start=span[0], end=span[1], scope=scope or (0, len(document.data)))
+    return None
+
+
+def _remembered(document: Document, view: View, offset: int) -> Gap | None:
+    """The statement that the cursor was in before a part of it was taken away."""
+    base = document.history.base if document.history else None
+    line = line_start(document.data, offset), line_end(document.data, offset)
+    here = [c for c in base.changes.spans if c.now <= line[1] and c.stop >= line[0]] if base else []
+    if not here or any(c.now < c.stop for c in here):
+        return None
+    for node in remembered(view.language, document, offset, "statement")[:1]:
+        start, end = node.body
+        return replace(_line_gap(document, view, start, "statement"), start=start, end=end)
+    return None
+
+
+def _gap_in(document: Document, view: View, offset: int, kind: Kind | None) -> Gap:
+    """The gap in what can be read of the document.
+
+    1. Choose the kind.  2. A body is found by its header, a part of a line by the tree.  3. What nobody asked for
+    by name leaves what is typed as it stands.
+    """
+    # 1.
+    chosen = kind or choose_kind(document, view, offset)
+    # 2.
     if chosen in _OWNERS:
         return _body_gap(document, view, offset, chosen)
     if chosen == "rest_of_line":
         return _line_gap(document, view, offset, chosen)
+    if kind is None and (hole := hole_at(view)) is not None:
+        return replace(_slot_gap(document, view, hole), stub=True)
     slot = slot_at(view, chosen)
     masked = view.repaired is not None and view.repaired.removed > 0
     if (
@@ -63,7 +111,7 @@ def find_gap(document: Document, offset: int, kind: Kind | None = None) -> Gap:
             raise NoGap(f"the cursor is in no {chosen.replace('_', ' ')}; put it where one stands or begins")
         return found or _line_gap(document, view, offset, "rest_of_line")
     gap = _slot_gap(document, view, slot)
-    # 4.
+    # 3.
     return gap if kind is not None else _typed(document, gap, offset)
 
 
@@ -111,8 +159,12 @@ def _body_gap(document: Document, view: View, offset: int, kind: Kind) -> Gap:
 
 
 def _innermost(view: View, kind: Kind) -> Body | None:
-    bodies = tuple(b for b in view.bodies if b.header.owner == _OWNERS[kind])
-    return body_at(replace(view, bodies=bodies))
+    first, last = view.inserted
+    bodies = [b for b in view.bodies if b.header.owner == _OWNERS[kind]]
+    if view.language.style == "brace":
+        # One whose braces only the repair has put there is none.
+        bodies = [b for b in bodies if not (first < b.header.opens and b.stop <= last)]
+    return body_at(replace(view, bodies=tuple(bodies)))
 
 
 def _slot_gap(document: Document, view: View, slot: Slot) -> Gap:
@@ -139,9 +191,10 @@ def _open_gap(document: Document, view: View, offset: int, kind: Kind) -> Gap | 
         return replace(gap, start=min(start, offset), end=eol, tail=state.string.decode())
     if kind == "comment" and state.comment:
         return replace(_line_gap(document, view, offset, kind), end=eol)
-    if kind in (*LISTS, "expression") and state.brackets:
-        start = state.opened[-1] + 1 if kind != "expression" else offset
-        return replace(_line_gap(document, view, offset, kind), start=start)
+    if kind in LISTS and state.brackets:
+        wanted = b"[{(" if kind == "collection" else b"("
+        held = [at for at in state.opened if document.data[at] in wanted]
+        return replace(_line_gap(document, view, offset, kind), start=(held or state.opened)[-1] + 1)
     if kind == "statement" and is_todo(document.data, state, offset):
         # The comment stays, and what it asks for comes below it.
         lead = document.newline + leading(document.data, offset).decode()
@@ -150,8 +203,9 @@ def _open_gap(document: Document, view: View, offset: int, kind: Kind) -> Gap | 
         return None
     gap = _line_gap(document, view, offset, kind)
     # A value that nothing follows on its line wants what ends its statement.
-    ended = kind == "expression" and view.language.placeholder("statement").endswith(";") and gap.end == eol
-    return replace(gap, tail=";") if ended else gap
+    ends = view.language.words.ends[:1]
+    ended = kind == "expression" and gap.end == eol and state.brackets[-1:] in (b"", b"{")
+    return replace(gap, tail=b"".join(ends).decode()) if ended else gap
 
 
 def _typed(document: Document, gap: Gap, offset: int) -> Gap:

@@ -10,7 +10,7 @@ from dg_lsp.text.document import Document
 from dg_lsp.text.lexical import state_at
 from dg_lsp.text.lines import indentation, leading, line_end, line_start, width
 from dg_lsp.text.messages import Kind
-from dg_lsp.text.slots import slots_at
+from dg_lsp.text.slots import hole_at, slots_at
 from dg_lsp.text.tokens import State
 from dg_lsp.text.view import View
 
@@ -32,14 +32,17 @@ _WORDS = re.compile(
 def choose_kind(document: Document, view: View, offset: int) -> Kind:
     """The kind of gap that a cursor without a wish means.
 
-    1. A body that is not written yet.  2. What is open: a string, a comment, a list of arguments, another bracket.
-    3. A blank line wants a statement; a line that wants a value an expression.  4. Else the rest of the line.
+    1. A body or a statement that is not written yet.  2. What is open: a string, a comment, a list of arguments,
+    another bracket.  3. A blank line wants a statement; a line that wants a value an expression.  4. Else the rest
+    of the line.
     """
     data = document.data
     # 1. It comes first, for a stub may hold strings and brackets itself.
     body = body_at(view)
     if body is not None and offers(view, body):
         return BODIES[body.header.owner]
+    if hole_at(view) is not None:
+        return "statement"
     # 2.
     state = state_at(view.language, data, offset)
     if state.string:

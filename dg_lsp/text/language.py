@@ -20,8 +20,9 @@ from dg_lsp.text.brace_words import Words, read_words
 
 _LONE_CR = re.compile(rb"\r(?!\n)")
 # The closed list: gaps.scm may capture nothing else, so a misspelt capture is an error and not a silence.
+OWNERS = ("function", "class", "block")
 CAPTURES = (
-    *(f"{owner}.{part}" for owner in ("function", "class") for part in ("outer", "name", "colon", "body")),
+    *(f"{owner}.{part}" for owner in OWNERS[:2] for part in ("outer", "name", "colon", "body")),
     *("block.outer", "block.colon", "block.body"),
     *("arguments", "parameters", "collection", "expression", "statement"),
     *("string", "docstring", "comment", "todo"),
@@ -98,14 +99,17 @@ class Language:
             name: sorted(nodes, key=lambda n: (n.start_byte, -n.end_byte)) for name, nodes in found.items()
         }
 
-    def records(self, node: Node, owner: str, span: tuple[int, int] | None = None) -> list[dict[str, Node]]:
-        """One record of captures for each `owner` (function, class, block) below `node`, in the order of the text."""
-        matches = self._cursor(span).matches(node)
-        outer = f"{owner}.outer"
-        records = [{k: v[0] for k, v in match.items()} for _, match in matches if outer in match]
-        # Two patterns may match one body; the one that tells more of it counts, its owner's name above all.
-        fullest = {r[f"{owner}.body"].id: r for r in sorted(records, key=len)}
-        return sorted(fullest.values(), key=lambda r: (r[outer].start_byte, -r[outer].end_byte))
+    def records(self, node: Node, span: tuple[int, int] | None = None) -> dict[str, list[dict[str, Node]]]:
+        """By owner (function, class, block) one record of captures for each of its bodies below `node`, in order."""
+        found: dict[str, dict[int, dict[str, Node]]] = {owner: {} for owner in OWNERS}
+        for _, match in self._cursor(span).matches(node):
+            owner = next((o for o in OWNERS if f"{o}.outer" in match), None)
+            if owner is not None:
+                record = {name: nodes[0] for name, nodes in match.items()}
+                # Two patterns may match one body; the one that tells more of it counts, its owner's name above all.
+                known = found[owner].get(record[f"{owner}.body"].id, {})
+                found[owner][record[f"{owner}.body"].id] = max(known, record, key=len)
+        return {owner: sorted(records.values(), key=_place) for owner, records in found.items()}
 
     def _cursor(self, span: tuple[int, int] | None) -> tree_sitter.QueryCursor:
         cursor = tree_sitter.QueryCursor(self.query)
@@ -217,7 +221,14 @@ def _inherited(facts: dict[str, Any], table: str) -> dict[str, Any]:
 
 def _quotes(facts: dict[str, Any]) -> Quotes:
     flags = {name: facts.get(name, False) for name in ("escapes", "lines", "character")}
-    return Quotes(facts["open"].encode(), facts["close"].encode(), **flags, hole=facts.get("hole", "").encode())
+    return Quotes(
+        facts["open"].encode(), facts["close"].encode(), **flags, hole=facts.get("hole", "").encode()
+    )
+
+
+def _place(record: dict[str, Node]) -> tuple[int, int]:
+    outer = next(node for name, node in record.items() if name.endswith(".outer"))
+    return outer.start_byte, -outer.end_byte
 
 
 def _rows(data: bytes) -> bytes:

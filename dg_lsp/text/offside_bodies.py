@@ -27,8 +27,9 @@ _NAMED = ("function_definition", "class_definition")
 def bodies_of(language: Language, root: Node, data: bytes, span: Span | None) -> Iterator[Body]:
     """Every body below `root`, the tree of `data`; with a `span` those that meet it."""
     marks = language.captures(root) if span is None else None
+    records = language.records(root, span)
     for owner in OWNERS:
-        for record in language.records(root, owner, span):
+        for record in records[owner]:
             outer, block = record[f"{owner}.outer"], record[f"{owner}.body"]
             decorated = outer.parent is not None and outer.parent.type == "decorated_definition"
             start = outer.parent.start_byte if decorated and outer.parent else outer.start_byte

@@ -42,8 +42,8 @@ def build(document: Document, gap: Gap, settings: Settings) -> Infill:
 def shortened(language: Language, before: bytes, limit: int) -> bytes:
     """`before` in at most `limit` bytes: lines that are kept from above a cut, and the text from the cut on.
 
-    1. Leave room for the lines that are kept.  2. Cut at a line start; the cut moves by a quarter of the limit at a time.
-    3. Choose the lines by the text that ends a little behind the cut, so that they stay while one types further down.
+    1. Leave room for the lines that are kept.  2. Cut at a line start, which moves by a quarter of the limit at a time.
+    3. Choose the lines by the text that ends a little behind the cut, so that they stay while one types below.
     """
     if len(before) <= limit:
         return before

@@ -12,11 +12,12 @@ from dg_lsp.text.changes import Change, Changes
 from dg_lsp.text.document import Document
 from dg_lsp.text.history import Past, Reading
 from dg_lsp.text.language import Language
+from dg_lsp.text.lexical import state_at
 from dg_lsp.text.lines import indentation, line_end, line_start, width
 from dg_lsp.text.messages import Kind
 from dg_lsp.text.neutral import WHOLE
 from dg_lsp.text.repair import cost_of
-from dg_lsp.text.tokens import Span
+from dg_lsp.text.tokens import Span, closers
 
 # Where more places than this were changed above the cursor, it is not looked into each of them.
 MOST_TYPED = 16
@@ -143,7 +144,7 @@ def _nodes(language: Language, root: Node, kind: Kind, at: int) -> Iterator[tupl
     near = (max(at - 1, 0), at + 1)
     if kind in OWNERS:
         owner = OWNERS[kind]
-        for record in language.records(root, owner, near):
+        for record in language.records(root, near)[owner]:
             outer = record[f"{owner}.outer"]
             if f"{owner}.body" in record and outer.start_byte <= at <= outer.end_byte:
                 yield outer, record[f"{owner}.body"]
@@ -229,7 +230,7 @@ def _begins(language: Language, old: Reading, change: Change, text: bytes, owner
     """Whether `text` in the place of `change` makes functions, classes or blocks that the old text has not."""
     assert old.tree is not None
     if language.style == "brace":
-        text += b"}" * max(text.count(b"{") - text.count(b"}"), 0)
+        text += closers(state_at(language, text, len(text), 0).brackets)
     start, end = change.start, change.end
     tree = language.reparse(old.tree, old.data, (start, end), text)
     data = old.data[:start] + text + old.data[end:]
@@ -238,7 +239,8 @@ def _begins(language: Language, old: Reading, change: Change, text: bytes, owner
 
 
 def _count(language: Language, tree: Tree, owners: tuple[str, ...], span: Span) -> int:
-    return sum(len(language.records(tree.root_node, owner, span)) for owner in owners)
+    records = language.records(tree.root_node, span)
+    return sum(len(records[owner]) for owner in owners)
 
 
 def _lines(data: bytes, start: int, end: int) -> Span:

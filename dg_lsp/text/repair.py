@@ -5,7 +5,7 @@ may be missing is known to `offside_repair` and `brace_repair`.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tree_sitter import Tree
 
@@ -29,8 +29,10 @@ class Repaired:
     cost: int
 
     def forth(self, offset: int) -> int:
-        """An offset of the text before the repair as one after it."""
-        return offset if offset <= self.at else max(offset - self.removed, self.at) + self.inserted
+        """An offset of the text before the repair as one after it; inside what gave way it is its beginning."""
+        if offset <= self.at + self.removed and (self.removed or offset <= self.at):
+            return min(offset, self.at)
+        return offset - self.removed + self.inserted
 
     def back(self, offset: int) -> int:
         """An offset of the repaired text as one of the text before; inside the repair it is what gave way for it."""
@@ -50,10 +52,14 @@ def repair(language: Language, data: bytes, offset: int) -> Repaired:
     best = Repaired(data, tree, offset, 0, 0, cost_of(tree))
     # A brace that is missing anywhere shows as an error far above it.
     offside = language.style == "indent"
-    if best.cost == 0 or (offside and out_of_reach(language, tree, data, offset)):
+    if offside and (best.cost == 0 or out_of_reach(language, tree, data, offset)):
         return best
     # 2. The lexical state survives damage that no tree does.
     state = state_at(language, data, offset)
+    if best.cost == 0 and not dangles(language, data, offset):
+        return best
+    clean = best if best.cost == 0 else None
+    best = replace(best, cost=best.cost or 1)
     for start, end, text in candidates(language, data, offset, state):
         # 3. Only the neighbourhood of the cursor is parsed again.
         new = language.reparse(tree, data, (start, end), text)
@@ -63,8 +69,15 @@ def repair(language: Language, data: bytes, offset: int) -> Repaired:
             best = Repaired(changed, new, start, end - start, len(text), cost)
         # 4. Cheapest first, so the first clean one is the smallest change.
         if cost == 0:
-            break
-    return best
+            return best
+    return clean or best
+
+
+def dangles(language: Language, data: bytes, offset: int) -> bool:
+    """Whether a clean text is only so because the statement at `offset` takes in the one on the next line."""
+    if language.style == "indent":
+        return False
+    return brace_repair.dangles(language, data, offset, state_at(language, data, offset))
 
 
 def out_of_reach(language: Language, tree: Tree, data: bytes, offset: int) -> bool:

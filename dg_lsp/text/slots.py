@@ -38,10 +38,14 @@ def slot_at(view: View, kind: Kind) -> Slot | None:
     if kind == "expression" and not _is_whole(view, found):
         # A string may hold expressions of its own.
         holders = {k: slots_at(view, k)[:1] for k in _HOLDERS}
-        inside = [s for s in found if all(h.start <= s.start and s.end <= h.end for k in holders for h in holders[k])]
+        inside = [
+            s
+            for s in found
+            if all(h.start <= s.start and s.end <= h.end for k in holders for h in holders[k])
+        ]
         # Most hold none, and then the string itself is part of one.
         outer = [s for s in found if all(h.start <= s.start for h in holders["statement"])]
-        return (inside or outer or [None])[-1]
+        return next(iter((inside or outer)[-1:]), None)
     return found[0] if found else None
 
 
@@ -50,6 +54,21 @@ def _is_whole(view: View, found: list[Slot]) -> bool:
     first, last = view.inserted
     alone = view.data[first:last].strip() == b"_g_"
     return bool(found) and alone and (found[0].start, found[0].end) == _near(view)
+
+
+def hole_at(view: View) -> Slot | None:
+    """The statement at the view's cursor that says "not written yet" between others that are written."""
+    data, cursor = view.data, view.cursor
+    line = line_start(data, cursor), line_end(data, cursor)
+    nodes = view.language.captures(view.tree.root_node, (line[0], line[1] + 1)).get("stub", [])
+    for node in nodes:
+        block = node.parent
+        others = (
+            [n for n in block.named_children if n != node and not n.type.endswith("comment")] if block else []
+        )
+        if others and line[0] <= node.start_byte and node.end_byte <= line[1]:
+            return _trimmed(data, "statement", node)
+    return None
 
 
 def slots_at(view: View, kind: Kind) -> list[Slot]:
@@ -67,10 +86,10 @@ def _near(view: View) -> Span:
     at = view.data.find(b"_g_", start, stop)
     if at >= 0 and not _CLOSES.search(view.data, start, at):
         return at, at + 3
-    # No node reaches over the blanks at the end of a line.
+    # No node reaches over the blanks at the end of a line or list.
     data, cursor = view.data, view.cursor
-    here = data[line_start(data, cursor) : cursor]
-    blank = here.strip() and not data[cursor : line_end(data, cursor)].strip()
+    here, rest = data[line_start(data, cursor) : cursor], data[cursor : line_end(data, cursor)]
+    blank = here.strip() and rest.lstrip()[:1] in (b"", b")", b"]", b"}", b",", b";")
     at = cursor - (len(here) - len(here.rstrip())) * bool(blank)
     return at, at
 

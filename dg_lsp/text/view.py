@@ -14,7 +14,8 @@ from dg_lsp.text.document import Document
 from dg_lsp.text.language import Language
 from dg_lsp.text.lexical import window
 from dg_lsp.text.lines import line_end, line_start
-from dg_lsp.text.repair import Repaired, repair
+from dg_lsp.text.recall import tree_of
+from dg_lsp.text.repair import Repaired, dangles, repair
 from dg_lsp.text.tokens import Span
 
 # A file of at most so many bytes is read whole; of a longer one first the top-level item round the cursor.
@@ -56,12 +57,12 @@ class View:
 def view_at(document: Document, language: Language, offset: int) -> View:
     """The first clean one of: the file as it is, the top-level item round the cursor, this repaired; else the last."""
     data = document.data
-    if len(data) <= WHOLE and (whole := _clean(language, data, offset)):
+    if len(data) <= WHOLE and (whole := _clean(language, document, offset)):
         return whole
     # Damage elsewhere in the file is none of the cursor's business.
     start, stop = window(language, data, offset)
     mended = repair(language, data[start:stop], offset - start)
-    if mended.cost and WHOLE < len(data) <= PARSED and (whole := _clean(language, data, offset)):
+    if mended.cost and WHOLE < len(data) <= PARSED and (whole := _clean(language, document, offset)):
         # A string can look like the head of an item.
         return whole
     cursor, root = mended.forth(offset - start), mended.tree.root_node
@@ -84,7 +85,7 @@ def by_lines(document: Document, view: View, offset: int) -> View:
 def whole_view(document: Document, language: Language) -> View:
     """All of the file, by its tree or, where that is broken, by its lines."""
     data = document.data
-    tree = language.parse(data)
+    tree = tree_of(language, document)
     if tree.root_node.has_error and language.style == "indent":
         bodies = bodies_by_lines(language, data, (0, len(data)))
     else:
@@ -92,10 +93,10 @@ def whole_view(document: Document, language: Language) -> View:
     return View(language, data, tree, bodies, -1)
 
 
-def _clean(language: Language, data: bytes, offset: int) -> View | None:
+def _clean(language: Language, document: Document, offset: int) -> View | None:
     """The whole file, where it has no error."""
-    tree = language.parse(data)
-    if tree.root_node.has_error:
+    data, tree = document.data, tree_of(language, document)
+    if tree.root_node.has_error or dangles(language, data, offset):
         return None
     # A query over all of a long file would cost more than its parse.
     return View(language, data, tree, bodies_of(language, tree.root_node, data, _near(data, offset)), offset)

@@ -351,6 +351,8 @@ def test_after_too_many_changes_the_present_text_begins_a_new_history() -> None:
     documents = Documents()
     documents.open(URI, "python", 1, "ab\n" * 2000)
     documents.change(URI, 2, [(((line, 1), (line, 1)), "x") for line in range(1000)])
+    # They are given up as they come, not when somebody looks.
+    assert documents._open[URI].changes is None
     document = documents.snapshot(URI)
     assert document is not None
     assert document.history is not None

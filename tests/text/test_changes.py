@@ -106,7 +106,7 @@ def test_what_is_typed_and_taken_back_leaves_nothing() -> None:
     assert typed.then(5, 6, 5).then(4, 5, 4) == Changes()
 
 
-PIECES = ["a", "b", "é", "è", "🙂", "🙃", "\r\n", "\n"]
+PIECES = ["a", "b", "é", "è", "ɩ", "🙂", "🙃", "\r\n", "\n"]
 
 
 def test_trimmed_changes_are_true_and_part_no_character() -> None:

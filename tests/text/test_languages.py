@@ -39,6 +39,12 @@ _SCRIPT = (
 FUNCTIONS = {
     "c": ("function_definition", "compound_statement"),
     "cpp": ("function_definition lambda_expression", "compound_statement"),
+    "csharp": (
+        "method_declaration constructor_declaration destructor_declaration operator_declaration"
+        " conversion_operator_declaration accessor_declaration local_function_statement lambda_expression"
+        " anonymous_method_expression",
+        "block",
+    ),
     "go": ("function_declaration method_declaration func_literal", "block"),
     "java": (
         "method_declaration constructor_declaration compact_constructor_declaration lambda_expression",
@@ -126,7 +132,7 @@ def test_its_wheel_is_an_ordinary_dependency_pinned_to_a_minor_version(name: str
 def test_two_patterns_for_one_function_make_one_record_with_its_name() -> None:
     loaded = load_language("javascript")
     tree = loaded.parse(b"const area = (a) => { return a }; run(() => {}); shape.size = function () {};")
-    records = loaded.records(tree.root_node, "function")
+    records = loaded.records(tree.root_node)["function"]
     assert [r["function.body"].text for r in records] == [b"{ return a }", b"{}", b"{}"]
     assert [r["function.name"].text for r in records if "function.name" in r] == [b"area", b"size"]
 
@@ -145,7 +151,7 @@ def test_the_query_finds_the_bodies_that_a_walk_of_the_tree_finds(name: str) -> 
     for case in fixtures(name):
         root = loaded.parse(_filled(loaded, case)).root_node
         wanted = {(n.start_byte, n.end_byte): n for n in _bodies(root, *FUNCTIONS[name])}
-        records = loaded.records(root, "function")
+        records = loaded.records(root)["function"]
         found = [(r["function.body"].start_byte, r["function.body"].end_byte) for r in records]
         assert sorted(found) == sorted(wanted), f"{case.name}: {case.marked}"
         count += len(found)

@@ -172,7 +172,9 @@ def test_where_only_the_line_of_the_cursor_has_changed_nothing_is_undone() -> No
 
 
 def test_damage_on_the_line_of_the_cursor_is_undone_next() -> None:
-    document = damaged("python", PYTHON, (("[x]", "[x"), ("total +=", "total ="), ("side(1, 2)", "side(1, √")))
+    document = damaged(
+        "python", PYTHON, (("[x]", "[x"), ("total +=", "total ="), ("side(1, 2)", "side(1, √"))
+    )
     line, place = undone(document, document.data.index("√".encode()))
     typed = PYTHON.replace("side(1, 2)", "side(1, √")
     assert line.data == typed.replace("total +=", "total =").encode()
@@ -193,6 +195,20 @@ def test_an_end_that_was_replaced_itself_has_no_way_back() -> None:
     end = found.data.index(b"total\n\n") + 6
     assert found.back(found.cursor, end) is None
     assert found.back(found.cursor, end - 6) is not None
+
+
+def test_what_was_put_in_at_the_ends_of_a_span_is_not_of_it() -> None:
+    more = (
+        ("total = wide", "# new\n        total = wide"),
+        ("return total", "return total\n\n    limit = ("),
+    )
+    document = damaged("python", PYTHON, (*more, ("side(1, 2)", "side(1, √")))
+    found = undone(document, document.data.index("√".encode()))[0]
+    body = PYTHON_AREA.replace("side(1, 2)", "side(1, √")
+    start = found.data.index(body.encode())
+    span = found.back(start, start + len(body.encode()))
+    assert span is not None
+    assert shown(document, span) == body
 
 
 # -- nodes remembered
@@ -253,7 +269,7 @@ def test_what_is_typed_at_the_ends_of_a_body_belongs_to_it(
 
 
 def test_what_is_typed_behind_a_body_does_not_belong_to_it() -> None:
-    more = ("return total\n", "return total\n\n    limit = (\n")
+    more = ("return total", "return total\n\n    limit = (\n        9,")
     document = damaged("python", PYTHON, (('Say it."""', 'Say it.""'), more, ("side(1, 2)", "side(1, √")))
     assert [shown(document, node.body) for node in recalled(document, "√", "function_body")] == [
         PYTHON_AREA.replace("side(1, 2)", "side(1, √")
@@ -282,6 +298,16 @@ def test_in_what_was_begun_since_nothing_is_remembered(
 ) -> None:
     document = damaged(language, SAMPLES[language][0], (LOST[language]["a quote above"][0], (old, new)))
     assert bool(recalled(document, "√", kind)) == (kind.removesuffix("_body") in still.split())
+
+
+@pytest.mark.parametrize(
+    "typed", ["each(|y| {\n        y + √\n    x + 1", "fn fresh(y: u32) -> u32 {\n        y + √\n    x + 1"]
+)
+def test_what_was_begun_and_not_closed_is_found(typed: str) -> None:
+    """Alone in the older text it would not parse."""
+    rust = 'const NAME: &str = "shape";\n\nfn area(x: u32) -> u32 {\n    x + 1\n}\n'
+    document = damaged("rust", rust, (('shape"', "shape"), ("x + 1", typed)))
+    assert recalled(document, "√", "function_body") == ()
 
 
 @pytest.mark.parametrize("language", SAMPLES)
