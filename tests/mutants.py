@@ -28,6 +28,7 @@ class Mutant:
 
 
 LAW = "tests/engine/test_law.py::"
+CONTAINER = "tests/text/test_container.py::"
 MUTANTS = (
     Mutant(
         "an anchor counts in the entropy sum",
@@ -296,6 +297,90 @@ MUTANTS = (
         "    for name, part in list(_adapters(network)):\n        _put(network, _in_encoder(name), part)\n",
         "",
         "tests/test_adapt.py::test_an_adapter_changes_attention_and_dense_parts_only_and_for_both_passes",
+    ),
+    Mutant(
+        "a bracket that a fill did not open is no end",
+        "dg_lsp/text/container.py",
+        "        if depth < 0:",
+        "        if depth < -1:",
+        CONTAINER + "test_a_fill_is_cut_where_its_container_closes",
+    ),
+    Mutant(
+        "a fill may leave the brackets round its gap",
+        "dg_lsp/text/syntax.py",
+        "len(neutral.data) - old[1] == len(filled.data) - new[1]",
+        "True",
+        CONTAINER + "test_a_fill_that_leaves_its_brackets_is_a_fault_though_it_parses",
+    ),
+    Mutant(
+        "a file's tabs become spaces",
+        "dg_lsp/text/edits.py",
+        "    if tabs > spaces:",
+        "    if tabs < 0:",
+        CONTAINER + "test_indentation_is_the_files_own",
+    ),
+    Mutant(
+        "a hole between statements is not seen",
+        "dg_lsp/text/kinds.py",
+        "    if hole_at(view) is not None:",
+        "    if False:",
+        "tests/text/test_gaps.py::test_a_cursor_without_a_wish_means",
+    ),
+    Mutant(
+        "what is typed is replaced unasked",
+        "dg_lsp/text/gaps.py",
+        "    return replace(gap, start=offset, end=offset if behind.strip() else max(gap.end, offset))",
+        "    return gap",
+        "tests/text/test_gaps.py::test_a_cursor_without_a_wish_means",
+    ),
+    Mutant(
+        "a closer that the file lacks is not brought along",
+        "dg_lsp/text/gaps.py",
+        '    if first <= slot.end < last and slot.kind != "statement":',
+        "    if False:",
+        "tests/text/test_languages.py::test_the_gap_at_the_cursor_is_the_right_one",
+    ),
+    Mutant(
+        "two patterns for one body make two records",
+        "dg_lsp/text/language.py",
+        'found[owner][record[f"{owner}.body"].id] = max(known, record, key=len)',
+        'found[owner][record[f"{owner}.body"].id] = record',
+        "tests/text/test_languages.py::test_two_patterns_for_one_function_make_one_record_with_its_name",
+    ),
+    Mutant(
+        "a neutral expression is empty",
+        "grammars/go/language.toml",
+        'expression = "_g_"',
+        'expression = ""',
+        "tests/text/test_languages.py::test_the_right_gap_with_neutral_text_in_it_parses",
+    ),
+    Mutant(
+        "a change does not move what follows it",
+        "dg_lsp/text/changes.py",
+        "c.now + moved, c.stop + moved",
+        "c.now, c.stop",
+        "tests/text/test_changes.py::test_an_offset_stays_between_its_neighbours",
+    ),
+    Mutant(
+        "an older text is kept whether or not it parses",
+        "dg_lsp/text/history.py",
+        "if best is not None and best.reading.cost == 0:",
+        "if best is not None:",
+        "tests/text/test_history.py::test_a_text_that_was_opened_is_kept_until_a_better_one_is_known",
+    ),
+    Mutant(
+        "what was begun since the last good text is not looked for",
+        "dg_lsp/text/recall.py",
+        "return () if _has_begun(language, document, span, kind) else tuple(kept)",
+        "return tuple(kept)",
+        "tests/text/test_recall.py::test_in_what_was_begun_since_nothing_is_remembered",
+    ),
+    Mutant(
+        "the bytes of an edit are those of another place",
+        "dg_lsp/server/documents.py",
+        "offset + between if line >= near else offset - between",
+        "offset + between",
+        "tests/server/test_documents.py::test_random_edits_equal_the_reference",
     ),
 )
 

@@ -282,6 +282,9 @@ def test_an_escape_from_braces_is_seen() -> None:
         ("a\n    b()", "\n\n    b()\n", "a\n    b()", False),
         ("if (x) {\n    }", "\n}\n", "y", False),
         ("a\n}", "\n}\n", "y", True),
+        ("if (x) {\n}", "\n}\n", "y", False),
+        ("f(a)", ")\n", "a", False),
+        ("a;", ";\n", "a", True),
         ("a", "\n", "b", False),
     ],
 )

@@ -13,6 +13,8 @@ def acceptable(case: Case) -> frozenset[str]:
     if any(p.outer[0] < at < p.outer[1] for p in (*truth.of("string"), *truth.of("docstring"))):
         return frozenset(("string", "docstring", "rest_of_line"))
     lists = [str(kind) for kind in ("arguments", "parameters", "collection") if truth.inner(kind, at)]
+    # Until it has more than one word, a variable with arguments looks like a function with parameters.
+    lists += ["parameters"] if truth.language.name in ("c", "cpp") and "arguments" in lists else []
     lists += ["string"] if any(p.start < at < p.end for p in truth.of("mixed")) else []
     return frozenset(("rest_of_line", "expression", "statement", *lists, *_bodies_of_comments(case)))
 

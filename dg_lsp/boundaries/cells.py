@@ -113,7 +113,9 @@ def _measure(case: Case, tally: _Tally) -> None:
     gap = _find(document, case.cursor, case.kind)
     tally.milliseconds.append((time.perf_counter() - begun) * 1000)
     _note(case, tally, "alone", document, gap)
-    if isinstance(gap, Gap) and tally.alone[-1] and not case.damaged:
+    # A comment at the end of the text would take in what stands behind the gap.
+    comments = any(p.outer[1] == case.place.end for p in case.truth.of("comment"))
+    if isinstance(gap, Gap) and tally.alone[-1] and not case.damaged and not comments:
         tally.fits.append(_fits(case, document, gap))
         if not tally.fits[-1]:
             tally.failures.append(Failure(case, "fits", "does not parse", _told(document, gap)))

@@ -3,8 +3,9 @@
 Knows bytes; knows no grammar and nothing of how gaps are found.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from random import Random
 
 from dg_lsp.text.language import Language
 from dg_lsp.text.messages import Kind
@@ -71,6 +72,11 @@ def outermost(places: Iterable[Place], at: int) -> Place | None:
     return max(holding, key=lambda p: p.end - p.start, default=None)
 
 
+def choose(places: Sequence[Place], rng: Random) -> Place | None:
+    """One of `places` by chance; None where there are none."""
+    return rng.choice(places) if places else None
+
+
 def trimmed(data: bytes, kind: Kind, outer: Span, inside: Span) -> Place:
     """The place whose delimiters leave `inside`; white space at the ends of it is not the place's."""
     opens, closes = inside
@@ -94,5 +100,10 @@ def indent_of(data: bytes, at: int) -> bytes:
 
 
 def is_whole(data: bytes, at: int) -> bool:
-    """Whether `at` is between two characters and not inside of one."""
-    return at >= len(data) or data[at] & 0xC0 != 0x80
+    """Whether `at` is between two characters and not inside of one, nor of a line end."""
+    return at >= len(data) or (data[at] & 0xC0 != 0x80 and data[at - 1 : at + 1] != b"\r\n")
+
+
+def is_escaped(data: bytes, at: int) -> bool:
+    """Whether a backslash takes the character at `at` along."""
+    return (at - len(data[:at].rstrip(b"\\"))) % 2 == 1

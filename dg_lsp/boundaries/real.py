@@ -4,7 +4,7 @@ Knows the local engine by its name only: importing this module loads no model.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from dg_lsp.boundaries.case import Case
 from dg_lsp.boundaries.fills import Fills, Hole
@@ -15,7 +15,7 @@ from dg_lsp.settings import Settings
 
 
 def real_fills(
-    holes: dict[tuple[str, str], Iterable[Hole]], settings: Settings, tell: Callable[[str], None]
+    holes: Mapping[tuple[str, str], Iterable[Hole]], settings: Settings, tell: Callable[[str], None]
 ) -> list[Fills]:
     """What the checkpoint of `settings` puts into the holes, which are by language and kind.
 
@@ -26,7 +26,7 @@ def real_fills(
 
 
 async def _all(
-    holes: dict[tuple[str, str], Iterable[Hole]], settings: Settings, tell: Callable[[str], None]
+    holes: Mapping[tuple[str, str], Iterable[Hole]], settings: Settings, tell: Callable[[str], None]
 ) -> list[Fills]:
     engine = LocalEngine.open(settings, tell)
     found = []

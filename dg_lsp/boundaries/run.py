@@ -1,57 +1,48 @@
-"""The command `dg-lsp bench --gaps`: its options, what is measured in which order, and the output.
+"""The command `dg-lsp bench --gaps`: its options, its languages in processes, its output.
 
-Prints each table as soon as it is measured; knows all the other modules of the package.
+Prints the tables of each language as soon as they are there; what is measured is in `language_report`.
 """
 
 import argparse
-import dataclasses
-import itertools
 import json
-import random
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
 from dg_lsp.boundaries import fill_tables, tables
-from dg_lsp.boundaries.cells import Cell, measure
-from dg_lsp.boundaries.fills import KINDS, Fills, Hole, holes, spoiled_fills, true_fills
-from dg_lsp.boundaries.judges import judge_of
+from dg_lsp.boundaries.fills import KINDS, holes
+from dg_lsp.boundaries.language_report import FILES, PARTS, LanguageReport, Plan, judged, report_of
 from dg_lsp.boundaries.real import real_fills
 from dg_lsp.boundaries.scenarios import scenarios_of
-from dg_lsp.boundaries.sizes import Size, measure_sizes
-from dg_lsp.boundaries.sources import Corpus, find_corpus, parse_sources
+from dg_lsp.boundaries.sources import find_corpus, parse_sources
 from dg_lsp.options import UsageError
 from dg_lsp.settings import Settings
 from dg_lsp.text.language import known_languages
 
-LENGTHS = (10_000, 100_000)
-FILES = 150
-JUDGED = 200
-PARTS = ("sizes", "fills", "real")
+# name, default, sentence
+_NUMBERS = (
+    ("positions", 200, "places for each scenario and kind"),
+    ("fills", 1000, "true texts of each language that are spoiled and filled in"),
+    ("real", 0, "fills by the checkpoint for each language"),
+    ("show", 0, "failures of each cell to print"),
+    ("jobs", 1, "languages to measure at once; times are worth something only with 1"),
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `dg-lsp bench` that belong to `--gaps`."""
-    names = sorted({s.name for style in ("indent", "brace") for s in scenarios_of(style)})
-    group = parser.add_argument_group("with --gaps")
+    group = parser.add_argument_group("gaps")
     group.add_argument(
         "--gaps",
         action="store_true",
         help="measure instead whether gaps are chosen right in broken files of many languages, and whether fills fit",
     )
+    known = ",".join(known_languages())
     group.add_argument(
-        "--languages",
-        default=",".join(known_languages()),
-        metavar="NAMES",
-        help="with commas (default: %(default)s)",
-    )
-    group.add_argument(
-        "--positions",
-        type=_whole,
-        default=200,
-        metavar="N",
-        help="places for each scenario and kind (default: 200)",
+        "--languages", default=known, metavar="NAMES", help="with commas (default: %(default)s)"
     )
     group.add_argument(
         "--source",
@@ -60,33 +51,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="LANGUAGE=DIR",
         help="sources of a language; may be repeated",
     )
-    group.add_argument(
-        "--only",
-        default="",
-        metavar="PARTS",
-        help=f"with commas, of {', '.join((*names, *PARTS))} (default: all)",
-    )
-    group.add_argument(
-        "--fills",
-        type=_whole,
-        default=1000,
-        metavar="N",
-        help="spoiled true texts for each language (default: 1000)",
-    )
-    group.add_argument(
-        "--real",
-        type=_whole,
-        default=0,
-        metavar="N",
-        help="fills by the checkpoint for each language (default: none)",
-    )
-    group.add_argument(
-        "--show",
-        type=_whole,
-        default=0,
-        metavar="N",
-        help="print so many failures of each cell (default: none)",
-    )
+    parts = ", ".join((*_scenarios(), *PARTS))
+    group.add_argument("--only", default="", metavar="PARTS", help=f"with commas, of {parts} (default: all)")
+    for name, default, sentence in _NUMBERS:
+        told = f"{sentence} (default: {default})"
+        group.add_argument(f"--{name}", type=_whole, default=default, metavar="N", help=told)
 
 
 def run(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -94,120 +63,71 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
 
     Raises:
         UsageError: a language, a source or a part is unknown, or no language has any sources.
+        EngineError: the checkpoint cannot be used.
     """
-    given = parse_sources(arguments.source)
-    parts = {part for part in arguments.only.split(",") if part}
-    known = {s.name for style in ("indent", "brace") for s in scenarios_of(style)} | set(PARTS)
-    if strange := parts - known:
-        raise UsageError(f"--only knows no {', '.join(sorted(strange))}; it knows {', '.join(sorted(known))}")
-    corpora = []
-    for name in arguments.languages.split(","):
-        corpus = find_corpus(name, given, FILES, settings.seed)
-        if corpus.missing:
-            _say(f"{name}: skipped, {corpus.missing}")
-        else:
-            corpora.append(corpus)
-    if not corpora:
+    parts = frozenset(part for part in arguments.only.split(",") if part)
+    if strange := parts - {*_scenarios(), *PARTS}:
+        known = ", ".join((*_scenarios(), *PARTS))
+        raise UsageError(f"--only knows no {', '.join(sorted(strange))}; it knows {known}")
+    numbers = (arguments.positions, arguments.fills, arguments.show, settings.seed)
+    plan = Plan(parse_sources(arguments.source), parts, *numbers)
+    names = [name for name in arguments.languages.split(",") if name]
+    told: dict[tuple[str, str], None] = {}
+    data = []
+    for report in _reports(names, plan, arguments.jobs):
+        _say(*report.texts)
+        told |= dict.fromkeys(report.told)
+        data += [report.data] if report.data else []
+    if not data:
         raise UsageError("no language has any sources; give some with --source LANGUAGE=DIR")
-    report = _measure(arguments, settings, corpora, parts)
+    _say(tables.scenarios_told(list(told)))
+    measured: dict[str, Any] = {"languages": data, "real": _real(names, plan, arguments.real, settings)}
     if arguments.json:
-        text = json.dumps(report, indent=1, ensure_ascii=False) + "\n"
+        text = json.dumps(measured, indent=1, ensure_ascii=False) + "\n"
         Path(arguments.json).write_text(text, encoding="utf-8")
     return 0
 
 
-def _measure(
-    arguments: argparse.Namespace, settings: Settings, corpora: Sequence[Corpus], parts: set[str]
-) -> dict[str, Any]:
-    """Everything that is asked for, table by table."""
-    seed = settings.seed
-    cells: list[Cell] = []
-    for corpus in corpora:
-        wanted = [s for s in scenarios_of(corpus.language.style) if not parts or s.name in parts]
-        made = [measure(corpus, s, kind, arguments.positions, seed) for s in wanted for kind in s.kinds]
-        made = [cell for cell in made if cell.count]
-        if made:
-            _say(tables.cells_table(corpus.language.name, made))
-            _say(tables.classes_told(made))
-            _say(tables.failures_told(made, arguments.show))
-        cells += made
-    _say(tables.scenarios_told(cells) if cells else "")
-    sizes: list[Size] = []
-    if not parts or "sizes" in parts:
-        for corpus in corpora:
-            sizes += measure_sizes(corpus, LENGTHS, arguments.positions, seed)
-        _say(tables.sizes_table(sizes))
-    fills: list[dict[str, Any]] = []
-    if not parts or "fills" in parts:
-        for corpus in corpora:
-            fills += _fills(corpus, arguments, seed)
-    real: list[Fills] = []
-    if arguments.real:
-        asked: dict[tuple[str, str], Iterable[Hole]] = {
-            (c.language.name, kind): holes(c, kind, max(round(arguments.real * share), 1), seed + 2)
-            for c in corpora
-            for kind, share in KINDS
-        }
-        real = real_fills(
-            asked, settings, lambda doing: print(f"dg-lsp: {doing}", file=sys.stderr, flush=True)
+def _reports(names: Sequence[str], plan: Plan, jobs: int) -> Iterator[LanguageReport]:
+    if jobs < 2:
+        yield from map(report_of, names, repeat(plan))
+        return
+    with ProcessPoolExecutor(jobs) as pool:
+        yield from pool.map(report_of, names, repeat(plan))
+
+
+def _real(names: Sequence[str], plan: Plan, count: int, settings: Settings) -> list[dict[str, Any]]:
+    """What the checkpoint fills in, printed and as data; nothing where it is not asked for."""
+    if not count:
+        return []
+    found = [corpus for name in names if (corpus := find_corpus(name, plan.given, FILES, plan.seed)).valid]
+    asked = {
+        (corpus.language.name, str(kind)): list(
+            holes(corpus, kind, max(round(count * share), 1), plan.seed + 2)
         )
-        _say(fill_tables.fills_table("fills by the checkpoint", real))
-        _say(fill_tables.shown_told(real, arguments.show))
-        for corpus in corpora:
-            mine = [f for f in real if f.language == corpus.language.name]
-            _say(_judged(corpus, mine, seed))
-    return {
-        "cells": [_plain(c) for c in cells],
-        "sizes": [dataclasses.asdict(s) for s in sizes],
-        "fills": fills,
-        "real": [fill_tables.summary(f) for f in real],
+        for corpus in found
+        for kind, share in KINDS
     }
+    real = real_fills(asked, settings, _tell)
+    _say(fill_tables.fills_table("fills by the checkpoint", real), fill_tables.shown_told(real, plan.show))
+    for corpus in found:
+        name = corpus.language.name
+        _say(judged(name, [f for f in real if f.language == name], plan.seed))
+    return [fill_tables.summary(f) for f in real]
 
 
-def _fills(corpus: Corpus, arguments: argparse.Namespace, seed: int) -> list[dict[str, Any]]:
-    """The spoiled and the true texts of one language, and what its judge says of those that are shown: as data."""
-    name = corpus.language.name
-    made = []
-    for kind, share in KINDS:
-        made.append(spoiled_fills(corpus, kind, max(round(arguments.fills * share), 1), seed))
-    _say(fill_tables.fills_table(f"{name}: true texts spoiled", made))
-    _say(fill_tables.shown_told(made, arguments.show))
-    true = [
-        true_fills(corpus, kind, max(round(arguments.fills * share / 3), 1), seed) for kind, share in KINDS
-    ]
-    _say(fill_tables.true_table(f"{name}: true texts as they are", true))
-    _say(fill_tables.refused_told(true, arguments.show))
-    if corpus.broken and corpus.language.style == "brace":
-        broken = [true_fills(corpus, "function_body", max(arguments.fills // 3, 1), seed, broken=True)]
-        _say(fill_tables.true_table(f"{name}: the same in files that the grammar cannot read whole", broken))
-    _say(_judged(corpus, made, seed))
-    return [fill_tables.summary(f) for f in (*made, *true)]
+def _scenarios() -> list[str]:
+    return sorted({s.name for style in ("indent", "brace") for s in scenarios_of(style)})
 
 
-def _judged(corpus: Corpus, fills: Sequence[Fills], seed: int) -> str:
-    """How many of the fills shown an outside judge refuses though it takes the true file."""
-    name = corpus.language.name
-    judge = judge_of(name)
-    if judge.missing:
-        return f"{name}: outside judge {judge.name}: {judge.missing}"
-    given = list(itertools.chain.from_iterable(f.shown for f in fills))
-    given = random.Random(seed).sample(given, min(len(given), JUDGED))
-    true = sorted({s.case.truth.data for s in given})
-    accepted = {data for data, good in zip(true, judge.accepts(true), strict=True) if good}
-    asked = [s for s in given if s.case.truth.data in accepted]
-    refused = [s for s, good in zip(asked, judge.accepts([s.data for s in asked]), strict=True) if not good]
-    return fill_tables.judged_told(name, judge.name, len(asked), refused)
+def _say(*texts: str) -> None:
+    for text in texts:
+        if text:
+            print(text, end="\n\n", flush=True)
 
 
-def _plain(cell: Cell) -> dict[str, Any]:
-    """A cell as data, with its failures counted."""
-    told = {f.name: getattr(cell, f.name) for f in dataclasses.fields(cell) if f.name != "failures"}
-    return told | {"failures": tables.classes(cell)}
-
-
-def _say(text: str) -> None:
-    if text:
-        print(text, end="\n\n", flush=True)
+def _tell(doing: str) -> None:
+    print(f"dg-lsp: {doing}", file=sys.stderr, flush=True)
 
 
 def _whole(text: str) -> int:

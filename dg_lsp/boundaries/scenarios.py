@@ -1,13 +1,13 @@
 """The scenarios by their short names: what was done to a valid file, for which kinds of gaps, in which languages.
 
-Empty bodies and stubs are made here, damage besides that at the cursor in `damage`, all else in `cuts`.
+Empty bodies and stubs are made here, damage besides that at the cursor in `damage`, all else in `cuts` and `parts`.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from random import Random
 
-from dg_lsp.boundaries import cuts, damage
+from dg_lsp.boundaries import cuts, damage, parts
 from dg_lsp.boundaries.acceptable import acceptable
 from dg_lsp.boundaries.case import Case, Change, Make
 from dg_lsp.boundaries.place import Place, Truth, indent_of, line_of
@@ -28,6 +28,10 @@ _STUBS = {
         'throw std::logic_error("Not implemented");', '// TODO\nthrow std::logic_error("not implemented");',
     ),
     "c": ("/* TODO */", "// TODO"),
+    "csharp": (
+        "throw new NotImplementedException();", "// TODO", 'throw new NotImplementedException("f");',
+        'throw new InvalidOperationException("Not implemented");', "// TODO\nthrow new NotImplementedException();",
+    ),
     "java": (
         "throw new UnsupportedOperationException();", "// TODO", 'throw new UnsupportedOperationException("f");',
         'throw new RuntimeException("Not implemented");', "// TODO\nthrow new UnsupportedOperationException();",
@@ -73,19 +77,19 @@ def _scenarios() -> list[Scenario]:
                  _emptied("b3")),
         *(Scenario(f"c{n + 1}", f"a stub: {_told(n)}", ("function_body",), _stubbed(n)) for n in range(7)),
         Scenario("d1", "a list opened, the rest of the statement gone", ("arguments", "collection"),
-                 cut(cuts.opened_list)),
-        Scenario("d2", "a list opened and closed", _LISTS, cut(cuts.empty_list)),
+                 cut(parts.opened_list)),
+        Scenario("d2", "a list opened and closed", _LISTS, cut(parts.empty_list)),
         Scenario("d3", "a list cut, the rest of the statement gone", ("arguments", "collection"),
-                 cut(cuts.list_to_end)),
-        Scenario("d4", "a list cut, its closer left", _LISTS, cut(cuts.list_to_bracket)),
-        Scenario("e1", "an expression cut, nothing after it", ("expression",), cut(cuts.expression_to_end)),
+                 cut(parts.list_to_end)),
+        Scenario("d4", "a list cut, its closer left", _LISTS, cut(parts.list_to_bracket)),
+        Scenario("e1", "an expression cut, nothing after it", ("expression",), cut(parts.expression_to_end)),
         Scenario("e2", "an expression in a header cut, what follows left", ("expression",),
-                 cut(cuts.expression_in_header)),
-        Scenario("f1", "a docstring cut, its quotes gone", ("docstring",), string(cuts.docstring_to_end), indent),
-        Scenario("f2", "a docstring cut, its quotes left", ("docstring",), string(cuts.string_to_quotes), indent),
-        Scenario("f3", "a string cut to the end of the line", ("string",), string(cuts.string_to_end), indent),
-        Scenario("f1", "a string cut to the end of the line", ("string",), string(cuts.string_to_end), brace),
-        Scenario("f2", "a string cut, its quotes left", ("string",), string(cuts.string_to_quotes), brace),
+                 cut(parts.expression_in_header)),
+        Scenario("f1", "a docstring cut, its quotes gone", ("docstring",), string(parts.docstring_to_end), indent),
+        Scenario("f2", "a docstring cut, its quotes left", ("docstring",), string(parts.string_to_quotes), indent),
+        Scenario("f3", "a string cut to the end of the line", ("string",), string(parts.string_to_end), indent),
+        Scenario("f1", "a string cut to the end of the line", ("string",), string(parts.string_to_end), brace),
+        Scenario("f2", "a string cut, its quotes left", ("string",), string(parts.string_to_quotes), brace),
         Scenario("k1", "a1 in a file with CRLF", _BODIES, cut(_changed(damage.crlf, cuts.without_tail))),
         Scenario("k2", "a1 in a file indented by tabs", _BODIES, cut(_changed(damage.tabs, cuts.without_tail))),
         Scenario("h1", "a1 or a2, and one to three errors elsewhere", statements, cut(damage.elsewhere)),
@@ -142,7 +146,7 @@ def _stubbed(number: int) -> Make:
             return None
         change = Change(place.start, place.end, text)
         back = rng.randrange(len(text) + 1)
-        return Case(truth, place, (change,), place.end, back, frozenset((kind,)))
+        return Case(truth, place, (change,), place.end, back, _kinds(truth, place))
 
     return made
 
@@ -155,7 +159,7 @@ def _emptied(name: str) -> Make:
         if place is None:
             return None
         data, indent = truth.data, body_indent(truth, place)
-        kinds = frozenset((kind, "statement") if kind == "class_body" else (kind,))
+        kinds = _kinds(truth, place)
         if truth.language.style == "indent":
             # A docstring's end is no empty body.
             if data[: place.opens].endswith((b'"', b"'")):
@@ -176,6 +180,12 @@ def _emptied(name: str) -> Make:
         return Case(truth, place, (opened, closed), place.end, 0, kinds)
 
     return made
+
+
+def _kinds(truth: Truth, place: Place) -> frozenset[str]:
+    """The kinds that may be chosen in a body that is not written: itself, and less where emptiness may be meant."""
+    meant = place.kind == "class_body" or any(p.start == place.outer[0] for p in truth.of("meant"))
+    return frozenset((place.kind, "statement", "rest_of_line") if meant else (place.kind,))
 
 
 def body_indent(truth: Truth, place: Place) -> bytes:

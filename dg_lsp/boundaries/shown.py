@@ -57,11 +57,18 @@ def is_doubled(text: str, behind: str, truth: str) -> bool:
     rest, _, below = behind.partition("\n")
     rest = rest.strip()
     if rest and text.rstrip().endswith(rest) and not truth.rstrip().endswith(rest):
-        return True
+        return not _closes_itself(text, rest)
     line = next((part.rstrip() for part in below.split("\n") if part.strip()), "")
     last, true = (part.rstrip().rpartition("\n")[2] for part in (text, truth))
-    # A brace may well stand below another one, but not as deep as it.
-    return not rest and "\n" in text.rstrip() and bool(line) and last == line and true != line
+    same = not rest and "\n" in text.rstrip() and bool(line) and last == line and true != line
+    return same and not _closes_itself(text, line)
+
+
+def _closes_itself(text: str, closers: str) -> bool:
+    """Whether `closers` are brackets that close what `text` itself has opened, and so none of the file's."""
+    if closers.strip(" \t)]}"):
+        return False
+    return all(text.count(opening) == text.count(closing) for opening, closing in ("()", "[]", "{}"))
 
 
 def _escapes(case: Case, data: bytes, edit: Edit) -> bool:

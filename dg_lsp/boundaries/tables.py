@@ -60,9 +60,10 @@ def is_classic(kind: str) -> bool:
     return kind not in ("class_body", "parameters", "collection")
 
 
-def scenarios_told(cells: Sequence[Cell]) -> str:
-    """What the scenarios of `cells` are, and what the columns say."""
-    told = dict.fromkeys((c.scenario, c.told) for c in cells)
+def scenarios_told(told: Sequence[tuple[str, str]]) -> str:
+    """What the scenarios are, and what the columns say; nothing where there are no scenarios."""
+    if not told:
+        return ""
     lines = [f"{name}: {sentence}" for name, sentence in told]
     lines.append(
         "alone, replayed: both ends of the gap right, from the damaged file, and with its edits since it was valid"

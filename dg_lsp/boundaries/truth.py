@@ -40,6 +40,8 @@ def truth_of(language: Language, data: bytes) -> Truth:
     places["comment"] = [p for n in found.get("comment", ()) for p in _commented(data, n)]
     # Code inside a string can be asked for as either.
     places["mixed"] = [_whole(data, "string", n) for n in found.get("string", ()) if _holds_code(n)]
+    # Nobody need fill an empty constructor.
+    places["meant"] = [_whole(data, "function_body", n) for n in found.get("stub.skip", ())]
     places["expression"] = [_whole(data, "expression", n) for n in found.get("expression", ())]
     if language.style != "indent":
         bodies = [p for kind in _OWNERS.values() for p in places[kind]]

@@ -10,8 +10,9 @@ from itertools import takewhile
 
 from dg_lsp.text.brace_headers import Head, head_of
 from dg_lsp.text.brace_reading import Opened, read
-from dg_lsp.text.brace_tokens import marks, wants_operand
+from dg_lsp.text.brace_tokens import marks, quotes_at, wants_operand
 from dg_lsp.text.brace_window import window
+from dg_lsp.text.brace_words import Form
 from dg_lsp.text.language import Language
 from dg_lsp.text.lines import indentation, leading, line_end, line_start
 from dg_lsp.text.tokens import PAIRS, State
@@ -20,8 +21,10 @@ _LINE = re.compile(rb"[\r\n]+([ \t\f]*)(?=[^\s])")
 _CLOSERS = re.compile(rb"[)\]} \t]*")
 # A line that goes on with what is above it, or may stand as deep as that.
 _JOINED = re.compile(rb"[.?:&|+\-*/=<>%^,]|(?:case|default|else|catch|finally)\b|[\w$]+[ \t]*:(?![:=])")
+_ASSIGNS = re.compile(rb"[^=!<>]=(?![=>])")
+_LIST: Form = (re.compile(b""), b"")
 _FIRST = re.compile(rb"\}? *([\w$]+)")
-_ENDED = re.compile(rb"[;{},:]\Z")
+_ENDED = re.compile(rb"[;{},]\Z|\S:\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,22 +84,40 @@ class Lack:
         wanted = self.language.words.ends[0] or wants_operand(self.language, self.data, self.offset)
         return bool(held and begun and below and wanted)
 
+    @property
+    def list_of(self) -> Form | None:
+        """What the list is like that the statement at the cursor is a part of; None for statements."""
+        around = next((at for at in self.all if at not in self.missing), -1)
+        return self._list(around) if around >= 0 else None
+
     def closing(self, brackets: Sequence[int], end: bytes) -> bytes:
-        """What closes `brackets`; statements in front of a brace, and the last one, end with `end`."""
+        """What closes `brackets`; the statements in them that do not end by themselves end with `end`.
+
+        What stands in a list ends with a comma there, and not at all in front of what closes it.
+        """
         data, text = self.data, b""
         ended = not self.before.strip()
         here = line_start(data, self.offset)
         for at in brackets:
-            closer = PAIRS[data[at : at + 1]]
-            head = self.heads.get(at)
-            lines = head is not None and at < here and not data[at + 1 : line_end(data, at)].strip()
+            head, listed = self.heads.get(at), self._list(at) is not None
             if head is not None:
-                text += b"" if ended or end == b"," else end
+                text += b"" if ended or listed else end
+                lines = at < here and not data[at + 1 : line_end(data, at)].strip()
                 text += self.newline + leading(data, head.start) if lines else b" " * bool(text)
-                closer += self._behind(head, at)
-            text += closer
-            ended = head is not None
-        return text if ended and end != b"," else text + end
+            closer = PAIRS.get(data[at : at + 1]) or quotes_at(self.language, data, at).close
+            text += closer + (self._behind(head, at) if head else b"")
+            ended = head is not None and not _ASSIGNS.search(data, head.start, at)
+        left = [at for at in self.all if at not in brackets]
+        listed = bool(left) and self._list(left[0]) is not None
+        return text + (b"," if listed and end else b"" if ended or listed else end)
+
+    def _list(self, at: int) -> Form | None:
+        """The form of the list that the bracket at `at` opens, None where it holds statements."""
+        head = self.heads.get(at)
+        if head is None:
+            return _LIST
+        header = self.data[head.start : at]
+        return next((form for form in self.language.words.lists if form[0].search(header)), None)
 
     def _behind(self, head: Head, at: int) -> bytes:
         """What a block lacks behind its brace where nothing of it stands there."""
@@ -159,7 +180,9 @@ def _before_rest(lack: Lack) -> tuple[int, ...]:
     # Behind a header's brackets its body begins, on whichever line.
     if not depth and not lack.is_header:
         own = tuple(at for at in own if at in lack.missing)
-    fitting = [n for n, at in enumerate(lack.all) if closers and PAIRS[lack.data[at : at + 1]] == closers[0]]
+    fitting = [
+        n for n, at in enumerate(lack.all) if closers and PAIRS.get(lack.data[at : at + 1]) == closers[0]
+    ]
     least = fitting[0] if fitting else 0
     return lack.all[: max(least, len(own) - len(closers))]
 
@@ -187,7 +210,7 @@ def _missing(data: bytes, opened: Sequence[tuple[int, int]], columns: int, below
     joined = _JOINED.match(data, below) is not None
     found: list[int] = []
     for at, width in opened:
-        if width == columns and closers and closers[0] == PAIRS[data[at : at + 1]]:
+        if width == columns and closers and closers[0] == PAIRS.get(data[at : at + 1]):
             break
         if width < columns or (width == columns and joined):
             break

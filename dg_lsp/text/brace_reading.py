@@ -11,6 +11,8 @@ from dg_lsp.text.language import Language
 from dg_lsp.text.lines import line_end, line_start, width
 
 _TEXT = re.compile(rb"[^ \t\f]")
+_LINE = re.compile(rb"[\r\n][ \t]*([^\s])")
+_VALUE = re.compile(rb"[\w$\x80-\xff)\]}\"'`]\Z")
 _WORD = re.compile(rb"[\w$\x80-\xff]+")
 # A line that begins with one of these goes on with what is above it.
 _JOINED = re.compile(rb"[.)\]},?:&|+\-*/=<>%^{]")
@@ -23,7 +25,7 @@ _OPENERS = {b")": b"(", b"]": b"[", b"}": b"{"}
 class Opened:
     """A bracket: its offset, the columns its line is indented by, and where its statement begins.
 
-    width: the same columns, or those of its statement where that is less deep. inner: the columns of the first line
+    base: the columns of its statement's first line; width: the lesser of the two. inner: the columns of the first line
     in it, -1 before there is one. doubtful: a line below says that it was closed. closed: where what closes it
     stands, -1 where nothing does. stop: where its text ends then.
     """
@@ -33,6 +35,7 @@ class Opened:
     columns: int
     width: int
     line: int
+    base: int
     inner: int = -1
     doubtful: bool = False
     closed: int = -1
@@ -44,6 +47,7 @@ class Reading:
     """What has been read of data[start:...]: the brackets still open, all there were, and the statement at the end.
 
     line: where that statement begins, -1 between two. last: the last token that is no plain text. end: what is read.
+    strays: what closes nothing. quotes: those that nothing on their line closes.
     """
 
     language: Language
@@ -51,6 +55,8 @@ class Reading:
     end: int
     stack: list[Opened] = field(default_factory=list)
     all: list[Opened] = field(default_factory=list)
+    strays: list[int] = field(default_factory=list)
+    quotes: list[tuple[int, int]] = field(default_factory=list)
     line: int = -1
     last: Mark | None = None
     # The columns of the present line and of the statement's first; whether nothing of the line was read yet.
@@ -79,6 +85,8 @@ def read(language: Language, data: bytes, start: int, stop: int) -> Reading:
             _end(reading, first)
         elif kind in ("string", "open_string"):
             _text(reading, first)
+            if kind == "open_string":
+                reading.quotes.append((first, reading.line))
     if found := _TEXT.search(data, reading.end, stop):
         _text(reading, found.start())
     return reading
@@ -105,17 +113,30 @@ def _begin_line(reading: Reading, at: int) -> None:
     if stack and stack[-1].inner < 0:
         stack[-1].inner = columns
     joined = _JOINED.match(data, at) is not None
+    if data[at : at + 1] == b",":
+        _doubt(stack, at, columns)
     if joined or _LABEL.match(data, at):
         if not joined:
             reading.line = -1
         return
     # 1. Round brackets do not go on over the beginning of a statement.
     word = _WORD.match(data, at)
-    begins = word is not None and word[0] in words.starts
+    begins = word is not None and (word[0] in words.starts or _is_value(data, at))
     while stack and stack[-1].bracket != b"{" and columns < stack[-1].width + begins:
         _drop(reading, at)
         reading.line = -1
-    # 2. Nor does a brace over a line that is less deep than what is in it, unless a later line takes that back.
+    # 2. Nor does a brace over a line that is less deep than what is in it.
+    _doubt(stack, at, columns)
+    # 3. A statement ends where a line is no deeper than its first, and a header where what it holds may begin.
+    if not stack or stack[-1].bracket == b"{":
+        first = _WORD.match(data, reading.line) if reading.line >= 0 else None
+        headed = first is not None and first[0] in words.blocks and _is_value(data, at)
+        headed = headed or (reading.line >= 0 and _LABEL.match(data, reading.line) is not None)
+        reading.line = -1 if columns <= reading.base or reading.shut or headed else reading.line
+
+
+def _doubt(stack: list[Opened], at: int, columns: int) -> None:
+    """Braces that the line at `at` shows to be closed above it are doubtful, unless a later line takes that back."""
     for opened in reversed(stack):
         if opened.bracket == b"{" and not opened.doubtful and opened.inner > opened.width >= columns:
             opened.doubtful, opened.stop = True, at
@@ -123,9 +144,13 @@ def _begin_line(reading: Reading, at: int) -> None:
             if opened.doubtful and columns == opened.inner:
                 opened.doubtful = False
             break
-    # 3. A statement ends where a line is no deeper than its first.
-    if not stack or stack[-1].bracket == b"{":
-        reading.line = -1 if columns <= reading.base or reading.shut else reading.line
+
+
+def _is_value(data: bytes, at: int) -> bool:
+    """Whether the line above the one at `at` ends with a value, so that nothing asks for more."""
+    start = line_start(data, at)
+    above = data[line_start(data, start - 1) : start].rstrip() if start else b""
+    return _VALUE.search(above) is not None and b"//" not in above
 
 
 def _open(reading: Reading, at: int) -> None:
@@ -136,7 +161,9 @@ def _open(reading: Reading, at: int) -> None:
         reading.line, reading.base = at, reading.columns
     reading.shut = False
     bracket = reading.data[at : at + 1]
-    opened = Opened(at, bracket, reading.columns, min(reading.columns, reading.base), reading.line)
+    opened = Opened(
+        at, bracket, reading.columns, min(reading.columns, reading.base), reading.line, reading.base
+    )
     reading.stack.append(opened)
     reading.all.append(opened)
     if bracket == b"{":
@@ -147,11 +174,12 @@ def _close(reading: Reading, at: int) -> None:
     """What closes a bracket: of the nearest that fits; a brace at a line's beginning of one as deep as that line."""
     data, stack = reading.data, reading.stack
     fresh, opener = reading.fresh, _OPENERS[data[at : at + 1]]
+    level: list[int] = []
     if fresh:
         _begin_line(reading, at)
     fitting = [n for n, opened in enumerate(stack) if opened.bracket == opener]
     if opener == b"{":
-        level = [n for n in fitting if fresh and stack[n].width == reading.columns]
+        level = [n for n in fitting if fresh and reading.columns in (stack[n].columns, stack[n].width)]
         sure = [n for n in fitting if not stack[n].doubtful]
         found = (level or sure or fitting or [-1])[-1]
     else:
@@ -160,13 +188,30 @@ def _close(reading: Reading, at: int) -> None:
         inside = not braces or found > braces[-1]
         if not inside and not (fresh and stack[found].width >= reading.columns and found >= 0):
             found = -1
-    if found < 0:
+    left = (
+        opener == b"{" and fitting and not level and _is_left(data, at, reading.columns, stack[found].columns)
+    )
+    if found < 0 or left:
+        reading.strays.append(at)
         return
     while len(stack) > found + 1:
         _drop(reading, at)
     opened = stack.pop()
     opened.closed = opened.stop = at
-    reading.line, reading.shut = opened.line, opener == b"{"
+    reading.line, reading.base, reading.shut = opened.line, opened.base, opener == b"{"
+
+
+def _is_left(data: bytes, at: int, columns: int, outer: int) -> bool:
+    """Whether the brace at `at`, deeper than the line that opened what it could close, has lost its mate.
+
+    It has where a later line closes that: the next one that is no deeper than the one that opened it, at `outer`.
+    """
+    while columns > outer and (found := _LINE.search(data, at)):
+        at = found.start(1)
+        depth = width(data[line_start(data, at) : at])
+        if depth <= outer:
+            return depth == outer and data.startswith(b"}", at)
+    return False
 
 
 def _drop(reading: Reading, at: int) -> None:

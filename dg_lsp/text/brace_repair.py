@@ -99,10 +99,11 @@ def _closings(lack: Lack, brackets: Sequence[int]) -> list[bytes]:
 def _joined(lack: Lack, brackets: Sequence[int], end: bytes) -> Iterator[bytes]:
     """What closes `brackets` where behind some of them a part of the statement is missing."""
     own = [at for at in brackets if at >= lack.state.line]
-    for pattern, text in lack.language.words.tails:
-        if pattern.search(lack.before):
-            for count in range(len(own) + 1):
-                yield lack.closing(brackets[:count], b"") + text + lack.closing(brackets[count:], end)
+    listed, tails = lack.list_of, lack.language.words.tails
+    items = [listed[1]] if listed and listed[1] and listed[1].split()[0] not in lack.before else []
+    for text in (*items, *(text for pattern, text in tails if pattern.search(lack.before))):
+        for count in range(len(own) + 1):
+            yield lack.closing(brackets[:count], b"") + text + lack.closing(brackets[count:], end)
 
 
 def _headers(lack: Lack) -> Iterator[bytes]:

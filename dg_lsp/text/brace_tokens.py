@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from dg_lsp.text.language import Language, Quotes
-from dg_lsp.text.lines import line_start
+from dg_lsp.text.lines import line_end, line_start
 from dg_lsp.text.tokens import Token
 
 # A token that is more than plain text: its kind and its half-open span. `end` is a semicolon.
@@ -107,6 +107,7 @@ def _string(quotes: Quotes) -> bytes:
     if quotes.hole:
         return opening
     escape = rb"|\\(?:\r\n|.|\Z)" if quotes.escapes else b""
+    escape += b"|" + shut + shut if quotes.doubled else b""
     if quotes.character:
         code = rb"|\\(?:u\{\w*\}|[^\r\n][0-9a-fA-F]{0,8})" if quotes.escapes else b""
         return (
@@ -153,7 +154,8 @@ def _quoted(language: Language, data: bytes, match: re.Match[bytes], stop: int) 
         shut = end + len(quotes.close) if closed else -1
     if shut >= 0:
         return "string", start, shut
-    return "open_string", start, stop if quotes.lines or end == stop else start + len(quotes.open)
+    whole = end == stop or bool(quotes.hole and line_end(data, start) >= stop)
+    return "open_string", start, stop if quotes.lines or whole else start + len(quotes.open)
 
 
 def _may_quote(language: Language, data: bytes, at: int) -> bool:
@@ -164,7 +166,12 @@ def _may_quote(language: Language, data: bytes, at: int) -> bool:
 
 def _close(language: Language, data: bytes, quotes: Quotes, at: int, stop: int) -> tuple[int, int]:
     """The end of a string with holes, -1 where nothing closes it; and where code begins that is open at `stop`."""
-    wanted = re.compile(rb"\\.|" + re.escape(quotes.close) + b"|" + re.escape(quotes.hole), re.DOTALL)
+    if not quotes.lines:
+        stop = min(stop, line_end(data, at))
+    shut, hole = re.escape(quotes.close), re.escape(quotes.hole)
+    itself = rb"\\.|" if quotes.escapes else b""
+    itself += shut + shut + b"|" + hole + hole + b"|" if quotes.doubled else b""
+    wanted = re.compile(itself + shut + b"|" + hole, re.DOTALL)
     while found := wanted.search(data, at, stop):
         at = found.end()
         if found[0] == quotes.close:

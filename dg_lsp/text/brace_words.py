@@ -20,10 +20,12 @@ class Words:
     items: what a line at column 0 that begins an item of the file looks like. above: what a line that belongs to the
     item below it begins with. directive: what begins a line of its own at any depth, such as a preprocessor's.
 
-    ends: what a statement ends with, the commonest first. mask: a header that stands for any. lines: what may stand
-    on a blank line. The others are forms: operands: what may lack at the cursor; tails: what behind some of the
-    brackets that are open there; headers: what a header lacks before those are closed; behind: what a block with such
-    a header lacks behind its brace.
+    ends: what a statement ends with, the commonest first. mask: a header that stands for any. member: what may stand
+    for any member or statement. lines: what may stand on a blank line.
+
+    The others are forms: operands: what may lack at the cursor; tails: what behind some of the brackets that are open
+    there; lists: what an item lacks where a brace with such a header holds items; headers: what a header lacks before
+    its brackets are closed; behind: what a block with such a header lacks behind its brace.
     """
 
     functions: frozenset[bytes]
@@ -39,9 +41,11 @@ class Words:
     mask: bytes
     operands: tuple[Form, ...]
     tails: tuple[Form, ...]
+    lists: tuple[Form, ...]
     headers: tuple[Form, ...]
     behind: tuple[Form, ...]
     lines: tuple[bytes, ...]
+    member: bytes
 
 
 def read_words(facts: Mapping[str, Any]) -> Words:
@@ -60,9 +64,11 @@ def read_words(facts: Mapping[str, Any]) -> Words:
         mask=facts.get("mask", "if (_g_) {").encode(),
         operands=_forms(facts, "operands"),
         tails=_forms(facts, "tails"),
+        lists=_forms(facts, "lists"),
         headers=_forms(facts, "headers"),
         behind=_forms(facts, "behind"),
         lines=tuple(text.encode() for text in facts.get("lines", ())),
+        member=facts.get("member", "_g_;").encode(),
     )
 
 

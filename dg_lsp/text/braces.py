@@ -6,6 +6,7 @@ Knows tokens, brackets and the lines at column 0; knows no grammar, no tree and 
 import re
 from functools import lru_cache
 
+from dg_lsp.text.brace_focus import LONG, focus
 from dg_lsp.text.brace_reading import Reading, read
 from dg_lsp.text.brace_tokens import hole_at, quotes_at, tokens
 from dg_lsp.text.brace_window import block, window
@@ -26,6 +27,8 @@ def state_at(language: Language, data: bytes, offset: int, start: int) -> State:
     The code inside a template counts the template among its brackets. The last answers are kept, for one pick asks
     the same several times.
     """
+    if offset - start > LONG:
+        data = data[:start] + focus(language, data[start:], offset - start)
     reading = read(language, data, start, offset)
     opened = [o for o in reading.stack if not o.doubtful]
     at, brackets = tuple(o.at for o in opened), b"".join(o.bracket for o in opened)

@@ -19,6 +19,7 @@ from dg_lsp.text.lines import leading, line_end, line_start
 from dg_lsp.text.messages import Kind
 from dg_lsp.text.recall import remembered, undone
 from dg_lsp.text.slots import LISTS, STRINGS, Slot, hole_at, slot_at
+from dg_lsp.text.tokens import Span
 from dg_lsp.text.view import View, by_lines, view_at, whole_view
 
 __all__ = ["Gap", "NoGap", "find_gap", "find_gaps", "find_named"]
@@ -170,7 +171,7 @@ def _innermost(view: View, kind: Kind) -> Body | None:
 def _slot_gap(document: Document, view: View, slot: Slot) -> Gap:
     """The gap of a slot; what a repair has put round the placeholder becomes its lead and tail."""
     first, last = view.inserted
-    start, end = view.back(slot.start), view.back(slot.end)
+    start, end = (view.back(at) for at in _text_of(view, slot))
     lead = view.data[first : slot.start].decode() if first < slot.start <= last else ""
     tail = ""
     if first <= slot.end < last and slot.kind != "statement":
@@ -179,6 +180,15 @@ def _slot_gap(document: Document, view: View, slot: Slot) -> Gap:
         tail = closing[0].decode()
     gap = _line_gap(document, view, start, slot.kind)
     return replace(gap, start=start, end=max(start, end), lead=lead, tail=tail)
+
+
+def _text_of(view: View, slot: Slot) -> Span:
+    """The span of a slot without the white space inside its brackets, which is a list's layout, but with the cursor."""
+    text = view.data[slot.start : slot.end]
+    if slot.kind not in LISTS or not text.strip():
+        return slot.start, slot.end
+    start, end = slot.end - len(text.lstrip()), slot.start + len(text.rstrip())
+    return min(start, max(view.cursor, slot.start)), max(end, min(view.cursor, slot.end))
 
 
 def _open_gap(document: Document, view: View, offset: int, kind: Kind) -> Gap | None:

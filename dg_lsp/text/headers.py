@@ -45,21 +45,28 @@ def headers_at(part: Part, cut: int) -> tuple[Lines, list[Lines]] | None:
     # 3.
     docstrings: list[Lines] = []
     begun = {node.start_byte for node in nodes}
-    for body in bodies_of(part.language, part.root, part.data, (place, place + 1)):
+    bodies = bodies_of(part.language, part.root, part.data, (place, place + 1))
+    for body in bodies:
         head = body.header
-        lines = part.lines(head.start if head.start in begun else head.define, head.opens)
+        start = head.start if head.start in begun else head.define
+        # Of an `if` with two bodies the first one is no part of what stands before the other.
+        start = max(
+            (b.closes for b in bodies if start <= b.header.define and b.stop <= head.opens), default=start
+        )
+        lines = part.lines(start, head.opens)
         if head.opens <= cut and place < body.stop:
             headers |= lines
             docstrings += _twice(_docstring(part, body, cut)) if head.owner == "function" else []
         elif head.opens <= cut and head.define in begun:
             headers |= lines | _folded(part, body)
-    return headers, docstrings
+    return {at: line for at, line in headers.items() if at < cut + part.start}, docstrings
 
 
 def headers_by_lines(data: bytes, start: int, cut: int) -> Lines:
     """The lines above the line start `cut`, down from `start`, that are less deep than all between them and the cut."""
     found: Lines = {}
-    deep = indentation(data, len(data) - len(data[cut:].lstrip()))
+    rest = data[cut:].lstrip()
+    deep = indentation(data, len(data) - len(rest)) + _closes(rest)
     at = cut
     for line in reversed(data[start:cut].splitlines(keepends=True)):
         at -= len(line)
@@ -67,9 +74,13 @@ def headers_by_lines(data: bytes, start: int, cut: int) -> Lines:
         shallow = width(line[: len(line) - len(bare)])
         if bare and shallow < deep:
             found[at] = line
-            # What begins with a closing bracket has its opening one as deep as itself.
-            deep = shallow + (bare[:1] in (b")", b"]", b"}"))
+            deep = shallow + _closes(bare)
     return found
+
+
+def _closes(line: bytes) -> bool:
+    """Whether `line` begins with a closing bracket: then what it closes begins with a line that is as deep."""
+    return line[:1] in (b")", b"]", b"}")
 
 
 def _nodes_at(root: Node, place: int) -> list[Node]:

@@ -110,7 +110,9 @@ def _in_bracket(view: View, data: bytes, state: State, offset: int) -> Kind | No
             return kind
     # A broken tree may know nothing of it.
     before = data[line_start(data, at) : at]
-    if state.brackets[-1:] == b"(" and _CALLED.search(before) and not _WORDS.search(before):
+    last = re.search(rb"[\w$]+[ \t]*$", before)
+    header = last is not None and last[0].strip() in view.language.words.blocks
+    if state.brackets[-1:] == b"(" and _CALLED.search(before) and not _WORDS.search(before) and not header:
         return "arguments"
     if state.brackets[-1:] != b"{" or _KEY.search(data, line_start(data, offset), offset):
         return "expression"

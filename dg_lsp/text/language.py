@@ -40,6 +40,7 @@ class Quotes:
 
     escapes: a backslash takes the next character along. lines: it may go on over line ends. character: it is a string
     only where it ends after one character. hole: what begins code inside of it, up to the brace that closes that.
+    doubled: what closes it, or begins a hole, stands for itself when it stands twice.
     """
 
     open: bytes
@@ -48,6 +49,7 @@ class Quotes:
     lines: bool = False
     character: bool = False
     hole: bytes = b""
+    doubled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +222,7 @@ def _inherited(facts: dict[str, Any], table: str) -> dict[str, Any]:
 
 
 def _quotes(facts: dict[str, Any]) -> Quotes:
-    flags = {name: facts.get(name, False) for name in ("escapes", "lines", "character")}
+    flags = {name: facts.get(name, False) for name in ("escapes", "lines", "character", "doubled")}
     return Quotes(
         facts["open"].encode(), facts["close"].encode(), **flags, hole=facts.get("hole", "").encode()
     )

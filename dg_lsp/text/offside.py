@@ -5,6 +5,7 @@ Knows strings, brackets, comments and indentation; knows no grammar, no tree and
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from dg_lsp.text.lines import indentation, line_end, line_start
 from dg_lsp.text.tokens import LogicalLine, State, Token
@@ -89,8 +90,12 @@ def _begins_statement(data: bytes, token: Token, line: int) -> bool:
     return token.kind == "word" and indentation(data, token.start) < indentation(data, line)
 
 
+@lru_cache(maxsize=8)
 def state_at(data: bytes, offset: int, start: int) -> State:
-    """What is open at `offset`, read from `start`, a place that begins a logical line."""
+    """What is open at `offset`, read from `start`, a place that begins a logical line.
+
+    The last answers are kept, for one gap asks the same several times.
+    """
     stack: list[int] = []
     line, fresh = start, True
     last: Token | None = None

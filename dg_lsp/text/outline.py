@@ -17,7 +17,9 @@ from dg_lsp.text.part import Lines, Part, part_of
 
 # Imports stand at the beginning of a file; more of it is not parsed for them.
 HEAD = 20_000
-# A top-level item that is longer is read by its lines.
+# Of a longer text only the top-level item round the cut is parsed, as its lines tell where it begins.
+WHOLE = 40_000
+# An item that is longer is read by its lines.
 ITEM = 60_000
 # How deep in a tree an import may stand: a header file's guard and what it declares to be C count.
 DEPTH = 4
@@ -37,12 +39,12 @@ def outline(language: Language, above: bytes, at: int, budget: int) -> Outline:
 
     `above` is the text up to a little behind `at`, so that nothing typed further down changes the answer.
 
-    1. Parse the top-level item round the cut.  2. Let the cut wait for the next statement, where there is one.
+    1. Parse the text round the cut.  2. Let the cut wait for the next statement, where there is one.
     3. Keep the headers of what is open at the cut, all or none.  4. Keep imports in at most half of the budget, the
     last ones, which tell of the project itself.  5. Keep what fits of the docstrings of the functions that are open.
     """
     # 1.
-    start = window(language, above, at)[0]
+    start = window(language, above, at)[0] if len(above) > WHOLE else 0
     item = part_of(language, above, (start, len(above)), at) if len(above) - start <= ITEM else None
     # 2. A statement stands by itself as soon as the headers round it are there.
     cut = _next_statement(item, at) if item else at
@@ -51,10 +53,11 @@ def outline(language: Language, above: bytes, at: int, budget: int) -> Outline:
     headers, docstrings = found or (headers_by_lines(above, start, cut), [])
     kept = _fitting([headers], budget)
     # 4.
-    imports = _imports(language, above[: line_start(above, min(start or cut, HEAD))])
+    head = above[: line_start(above, min(start or cut, HEAD))]
+    imports = _imports(item, cut) if item and not start else _imports_of(language, head)
     kept |= _fitting(imports[::-1], min(budget - _size(kept), budget // 2))
     # 5. The innermost function is the one that is written.
-    kept |= _fitting(docstrings[::-1], budget - _size(kept))
+    kept |= _fitting(docstrings[::-1] if headers.keys() <= kept.keys() else (), budget - _size(kept))
     return Outline(b"".join(kept[n] for n in sorted(kept)), cut)
 
 
@@ -70,14 +73,19 @@ def _next_statement(item: Part, at: int) -> int:
 
 
 @lru_cache(maxsize=8)
-def _imports(language: Language, head: bytes) -> tuple[Lines, ...]:
+def _imports_of(language: Language, head: bytes) -> tuple[Lines, ...]:
     """The lines of each import in the beginning of a file."""
-    part = part_of(language, head, (0, len(head)), 0)
-    cursor = tree_sitter.QueryCursor(language.query)
+    return _imports(part_of(language, head, (0, len(head)), 0), len(head))
+
+
+def _imports(part: Part, cut: int) -> tuple[Lines, ...]:
+    """The lines of each import of `part`, the beginning of a file, that stands before `cut`."""
+    cursor = tree_sitter.QueryCursor(part.language.query)
     cursor.set_max_start_depth(DEPTH)
     nodes = sorted(cursor.captures(part.root).get("import", ()), key=lambda n: n.start_byte)
     # One that is indented stands in something that is not kept.
-    return tuple(part.lines(n.start_byte, n.end_byte) for n in nodes if not leading(head, n.start_byte))
+    found = (part.lines(n.start_byte, n.end_byte) for n in nodes if not leading(part.data, n.start_byte))
+    return tuple(lines for lines in found if max(lines) < cut)
 
 
 def _fitting(groups: Iterable[Lines], budget: int) -> Lines:

@@ -29,13 +29,17 @@ class Part:
     root: Node
 
     def lines(self, start: int, end: int) -> Lines:
-        """The whole lines of the part's span [start, end), at least one; white space at its end does not count."""
+        """The whole lines of the part's span [start, end), at least one, without white space at its end.
+
+        A backslash at the end of the last line takes the next one along.
+        """
         found: Lines = {}
         at = line_start(self.data, start)
         end = max(start + len(self.data[start:end].rstrip()), start + 1)
-        while at < end:
+        while at < min(end, len(self.data)):
             stop = next_line(self.data, at)
-            found[at + self.start] = self.data[at:stop]
+            found[at + self.start] = line = self.data[at:stop]
+            end = max(end, stop + 1) if line.rstrip(b"\r\n").endswith(b"\\") else end
             at = stop
         return found
 
@@ -53,7 +57,7 @@ def part_of(language: Language, data: bytes, span: Span, floor: int) -> Part:
     # 2.
     if tree.root_node.has_error:
         tree = language.reparse(tree, data, (len(data), len(data)), closers(_unclosed(tree.root_node)))
-    # 3. Only tokens tell of strings, but reading them costs more than parsing.
+    # 3.
     if tree.root_node.has_error:
         tree = language.parse(_ended(language, data, floor - start))
     return Part(language, start, data, tree.root_node)
@@ -83,6 +87,7 @@ def _unclosed(root: Node) -> bytes:
 
 def _ended(language: Language, data: bytes, floor: int) -> bytes:
     """`data` without the statement or comment at its end; with its ending where it begins before `floor`."""
+    # Only tokens tell of strings, though reading them costs more than parsing.
     state = state_at(language, data, len(data), 0)
     begins = state.begins if state.comment else state.line
     if begins > floor:

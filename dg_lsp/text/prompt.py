@@ -10,9 +10,10 @@ from dg_lsp.settings import Settings
 from dg_lsp.text.document import BOM, Document
 from dg_lsp.text.gaps import Gap
 from dg_lsp.text.language import Language, load_language
-from dg_lsp.text.lines import line_start
+from dg_lsp.text.lines import line_end, line_start
 from dg_lsp.text.messages import Effort, Infill
 from dg_lsp.text.outline import outline
+from dg_lsp.text.part import next_line
 
 # Bytes at most for what is kept from above the cut: hardly ever are there more lines that matter.
 KEPT = 2_000
@@ -53,21 +54,20 @@ def shortened(language: Language, before: bytes, limit: int) -> bytes:
     hop = max(limit // 4, 1)
     budget = min(limit // 4, KEPT)
     # 2.
-    cut = _next_line(before, -((limit - budget - len(before)) // hop) * hop)
+    cut = _first_line(before, -((limit - budget - len(before)) // hop) * hop)
     # 3. Lines so long that there is no such text are cut where they happen to be.
-    stop = _next_line(before, cut + limit // 8)
+    stop = _first_line(before, cut + limit // 8)
     if cut != line_start(before, cut) or stop >= len(before):
         return before[cut:]
     found = outline(language, before[:stop], cut, budget)
     return found.kept + before[found.cut :]
 
 
-def _next_line(data: bytes, at: int) -> int:
-    """The first line start from `at` on, or where there is none the beginning of the next character."""
-    ends = [end for end in (data.find(b"\n", at - 1), data.find(b"\r", at - 1)) if end >= 0]
-    if ends:
-        end = min(ends) + 1
-        return end + 1 if data[end - 1 : end + 1] == b"\r\n" else end
+def _first_line(data: bytes, at: int) -> int:
+    """The first line start from `at` on, or where no line ends there the beginning of the next character."""
+    end = line_end(data, at - 1)
+    if end < len(data):
+        return next_line(data, end)
     while at < len(data) and data[at] & 0xC0 == 0x80:
         at += 1
     return at

@@ -4,16 +4,19 @@ Each candidate is parsed incrementally, the cheapest tree is kept. Knows trees a
 may be missing is known to `offside_repair` and `brace_repair`.
 """
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from tree_sitter import Tree
 
-from dg_lsp.text import brace_repair, offside_repair
+from dg_lsp.text import brace_focus, brace_heal, brace_repair, offside_repair
 from dg_lsp.text.language import Language
 from dg_lsp.text.lexical import state_at
 from dg_lsp.text.tokens import State
 
+# Seconds of work after which no further candidate is tried.
+PATIENCE = 0.03
 ERROR_COST, MISSING_COST, ERROR_BYTES = 20, 25, 4_000
 
 
@@ -44,33 +47,52 @@ class Repaired:
 def repair(language: Language, data: bytes, offset: int) -> Repaired:
     """The cheapest repair of `data` at `offset`.
 
-    1. Parse as it is; a clean tree needs no repair.  2. Read what is open at the cursor.
-    3. Parse each candidate.  4. Stop at the first that parses cleanly; the earlier of two equal ones wins.
+    1. Parse as it is; a clean tree needs no repair.  2. Read what is open at the cursor.  3. Where braces tell of
+    damage elsewhere, put that right first.  4. Search for what the cursor lacks.
     """
     # 1. Most calls end here.
+    if language.style == "brace":
+        data = brace_focus.focus(language, data, offset)
     tree = language.parse(data)
     best = Repaired(data, tree, offset, 0, 0, cost_of(tree))
-    # A brace that is missing anywhere shows as an error far above it.
-    offside = language.style == "indent"
-    if offside and (best.cost == 0 or out_of_reach(language, tree, data, offset)):
+    if best.cost == 0:
+        return _searched(language, replace(best, cost=1), best) if dangles(language, data, offset) else best
+    if language.style == "indent" and out_of_reach(language, tree, data, offset):
         return best
-    # 2. The lexical state survives damage that no tree does.
-    state = state_at(language, data, offset)
-    if best.cost == 0 and not dangles(language, data, offset):
-        return best
-    clean = best if best.cost == 0 else None
-    best = replace(best, cost=best.cost or 1)
-    for start, end, text in candidates(language, data, offset, state):
-        # 3. Only the neighbourhood of the cursor is parsed again.
+    # 3.
+    if language.style == "brace":
+        healed = brace_heal.heal(language, data, offset, state_at(language, data, offset))
+        if healed != data:
+            tree = language.parse(healed)
+            mended = Repaired(healed, tree, offset, 0, 0, cost_of(tree))
+            mended = _searched(language, mended, mended) if mended.cost else mended
+            if mended.cost == 0:
+                return mended
+    # 4.
+    return _searched(language, best, best)
+
+
+def _searched(language: Language, first: Repaired, otherwise: Repaired) -> Repaired:
+    """The cheapest of `first` and its repairs at its place; `otherwise` where no repair is cheaper.
+
+    1. The lexical state survives damage that no tree does.  2. Parse each candidate.  3. Stop at the first that
+    parses cleanly, or when too much time has gone; the earlier of two equal ones wins.
+    """
+    begun = time.thread_time()
+    # 1.
+    data, tree, best = first.data, first.tree, first
+    state = state_at(language, data, first.at)
+    for start, end, text in candidates(language, data, first.at, state):
+        # 2. Only the neighbourhood of the cursor is parsed again.
         new = language.reparse(tree, data, (start, end), text)
         cost = cost_of(new)
         if cost < best.cost:
             changed = data[:start] + text + data[end:]
             best = Repaired(changed, new, start, end - start, len(text), cost)
-        # 4. Cheapest first, so the first clean one is the smallest change.
-        if cost == 0:
-            return best
-    return clean or best
+        # 3. Cheapest first, so the first clean one is the smallest change. Others wait for this thread's parses.
+        if cost == 0 or time.thread_time() - begun > PATIENCE:
+            break
+    return otherwise if best is first else best
 
 
 def dangles(language: Language, data: bytes, offset: int) -> bool:

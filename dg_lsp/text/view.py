@@ -21,7 +21,7 @@ from dg_lsp.text.tokens import Span
 # A file of at most so many bytes is read whole; of a longer one first the top-level item round the cursor.
 WHOLE = 60_000
 # A longer file is never parsed whole for a gap.
-PARSED = 1_000_000
+PARSED = 200_000
 # How many blank lines and comments may lie between a body and the cursor, and what comments begin with.
 _LINES_BETWEEN = 40
 _COMMENTS = (b"#", b"//", b"/*", b"*")
