@@ -329,7 +329,7 @@ MUTANTS = (
     Mutant(
         "what is typed is replaced unasked",
         "dg_lsp/text/gaps.py",
-        "    return replace(gap, start=offset, end=offset if behind.strip() else max(gap.end, offset))",
+        "    return replace(gap, start=offset, end=offset if document.data[offset:end].strip() else end)",
         "    return gap",
         "tests/text/test_gaps.py::test_a_cursor_without_a_wish_means",
     ),

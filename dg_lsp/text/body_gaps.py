@@ -70,6 +70,8 @@ def _empty(data: bytes, body: Body, gap: Gap, cursor: int | None) -> Gap:
     here = line_start(data, cursor) if cursor is not None and cursor > line_end(data, body.opens) else None
     header = indentation(data, body.header.define)
     for start in _blank_lines(data, body.opens):
+        if start > body.closes and body.stop > body.closes:
+            break
         space = leading(data, start)
         end = start + len(space)
         if body.docstring is None and width(space) > header and here in (None, start):

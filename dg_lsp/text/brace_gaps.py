@@ -141,7 +141,7 @@ def lack_at(language: Language, data: bytes, offset: int, state: State) -> Lack:
         known |= {o.at: o for o in stack}
     braces = [o for o in known.values() if o.bracket == b"{"]
     heads = {o.at: head for o in braces if (head := head_of(language, data, o.line, o.at))}
-    columns, below = _next_line(language, data, eol)
+    columns, below = next_line(language, data, eol)
     missing = _missing(data, opened, columns, below)
     return Lack(
         language=language,
@@ -158,6 +158,19 @@ def lack_at(language: Language, data: bytes, offset: int, state: State) -> Lack:
         all=tuple(at for at, _ in opened),
         behind=_missing(data, behind, columns, below),
     )
+
+
+def next_line(language: Language, data: bytes, eol: int) -> tuple[int, int]:
+    """How deep the next line with text below `eol` is, and where its text begins; comments do not count."""
+    at, directive = eol, language.words.directive
+    while found := _LINE.search(data, at):
+        at = found.end()
+        line = data[at : line_end(data, at)]
+        if line.startswith((language.comment.encode(), b"/*", b"* ", b"*/")) or line == b"*":
+            continue
+        if not (directive and line.startswith(directive)):
+            return indentation(data, at), at
+    return -1, len(data)
 
 
 def _before_rest(lack: Lack) -> tuple[int, ...]:
@@ -216,16 +229,3 @@ def _missing(data: bytes, opened: Sequence[tuple[int, int]], columns: int, below
             break
         found.append(at)
     return tuple(found)
-
-
-def _next_line(language: Language, data: bytes, eol: int) -> tuple[int, int]:
-    """How deep the next line with text below `eol` is, and where its text begins; comments do not count."""
-    at, directive = eol, language.words.directive
-    while found := _LINE.search(data, at):
-        at = found.end()
-        line = data[at : line_end(data, at)]
-        if line.startswith((language.comment.encode(), b"/*", b"* ", b"*/")) or line == b"*":
-            continue
-        if not (directive and line.startswith(directive)):
-            return indentation(data, at), at
-    return -1, len(data)

@@ -5,6 +5,7 @@ What is put in takes the place of white space, so offsets stay what they were. K
 
 import re
 
+from dg_lsp.text.brace_gaps import lack_at
 from dg_lsp.text.brace_reading import Opened, read
 from dg_lsp.text.language import Language
 from dg_lsp.text.lines import line_end, line_start
@@ -30,7 +31,9 @@ def heal(language: Language, data: bytes, offset: int, state: State) -> bytes:
     healed = bytearray(data)
     # From the end, so that what is put in moves nothing that comes later.
     strays = [(at, None) for at in reading.strays if not own[0] <= at <= own[1]]
-    lost = [(opened.stop, opened) for opened in reading.all if _is_lost(data, opened, own)]
+    typed = lack_at(language, data, offset, state).missing
+    lost = [(o.stop, o) for o in reading.all if o.closed < 0 <= o.stop and o.at not in typed]
+    lost = [(stop, o) for stop, o in lost if not own[0] <= o.at <= own[1]]
     if not 0 < len(strays) + len(lost) + len(reading.quotes) <= MOST:
         return data
     for at, opened in sorted([*strays, *lost], key=lambda s: s[0], reverse=True):
@@ -45,14 +48,6 @@ def heal(language: Language, data: bytes, offset: int, state: State) -> bytes:
         if not own[0] <= at <= own[1] and line >= 0:
             _unquote(healed, line, at)
     return bytes(healed)
-
-
-def _is_lost(data: bytes, opened: Opened, own: tuple[int, int]) -> bool:
-    """Whether nothing closes a bracket where a line shows it, and that is not the cursor's doing."""
-    if opened.closed >= 0 or opened.stop < 0 or own[0] <= opened.at <= own[1]:
-        return False
-    below = _TEXT.search(data, own[1])
-    return below is None or opened.stop != below.start()
 
 
 def _take(language: Language, healed: bytearray, at: int) -> None:
@@ -117,4 +112,6 @@ def _unquote(healed: bytearray, line: int, at: int) -> None:
     if not _OPENS.search(before):
         begins = max((before.rfind(text) for text in (b"(", b",", b"=", b"[", b"{")), default=-1) + 1
         healed[line + begins : at] = b" " * (at - line - begins)
-    healed[at : at + 1] = b"0"
+        healed[at : at + 1] = b"0"
+    else:
+        healed[at : at + 1] = b" "

@@ -121,8 +121,11 @@ def _begin_line(reading: Reading, at: int) -> None:
         return
     # 1. Round brackets do not go on over the beginning of a statement.
     word = _WORD.match(data, at)
-    begins = word is not None and (word[0] in words.starts or _is_value(data, at))
-    while stack and stack[-1].bracket != b"{" and columns < stack[-1].width + begins:
+    starts, value = word is not None and word[0] in words.starts, word is not None and _is_value(data, at)
+    # Where nothing asks for more, a word that only begins a statement does so at any depth.
+    while stack and stack[-1].bracket != b"{":
+        if not (starts and value) and columns >= stack[-1].width + (starts or value):
+            break
         _drop(reading, at)
         reading.line = -1
     # 2. Nor does a brace over a line that is less deep than what is in it.

@@ -36,7 +36,7 @@ def block(language: Language, data: bytes, offset: int) -> Span:
     start, stop = window(language, data, offset)
     at, outermost = line_end(data, offset), lines_at(b"")
     while (found := outermost.search(data, at, stop)) and _CLOSER.match(data, found.start()):
-        at = found.end()
+        at = line_end(data, found.end())
     return start, found.start() if found else stop
 
 

@@ -220,8 +220,9 @@ def _open_gap(document: Document, view: View, offset: int, kind: Kind) -> Gap | 
 
 def _typed(document: Document, gap: Gap, offset: int) -> Gap:
     """The part of `gap` that begins at the cursor, behind which nothing but white space goes."""
-    behind = document.data[offset : gap.end]
-    return replace(gap, start=offset, end=offset if behind.strip() else max(gap.end, offset))
+    eol = line_end(document.data, offset)
+    end = max(gap.end, offset if document.data[offset:eol].strip() else eol)
+    return replace(gap, start=offset, end=offset if document.data[offset:end].strip() else end)
 
 
 def _line_gap(document: Document, view: View, offset: int, kind: Kind) -> Gap:

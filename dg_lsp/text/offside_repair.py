@@ -16,6 +16,10 @@ TRIED = 40
 _COMPOUND = re.compile(rb"(?:async|def|class|if|elif|else|for|while|with|try|except|finally|match|case)\b")
 _DEF = re.compile(rb"(?:async[ \t]+)?def\b|class\b")
 _JOINING = (b"in", b"is", b"as", b"and", b"or", b"if", b"else", b"for", b"import", b"from", b"not in")
+_DANGLING = re.compile(
+    rb"(?:[.=+\-*/%&|^<>~,@]|\b(?:and|or|not|in|is|if|else|lambda|return|import|from|as|await|yield|for|assert|raise|del))"
+    rb"[ \t]*\Z"
+)
 _FILLER = b"_g_"
 
 
@@ -30,6 +34,13 @@ def candidates(data: bytes, offset: int, state: State) -> Iterator[tuple[int, in
     first = min(state.line + len(data[state.line : offset]) - len(data[state.line : offset].lstrip()), offset)
     if not _DEF.match(data[first:eol]):
         yield first, eol, b"if _g_:" if _deeper(data, first, eol) else _FILLER
+
+
+def dangles(data: bytes, offset: int, state: State) -> bool:
+    """Whether the line ends at `offset` with something that wants an operand, which a parser then takes from below."""
+    if state.brackets or state.string or state.comment or data[offset : line_end(data, offset)].strip():
+        return False
+    return _DANGLING.search(data, state.line, offset) is not None
 
 
 def insertions(data: bytes, offset: int, state: State) -> Iterator[bytes]:
@@ -57,7 +68,17 @@ def _operands(data: bytes, offset: int, state: State) -> list[bytes]:
     words = [w[len(half[0]) :] for w in _JOINING if half and w.startswith(half[0]) and w != half[0]]
     # The last ones stand for a bracket or string that was opened on the rest of the line.
     opened = [prefix + bracket for bracket in (b"(", b"[", b"{") for prefix in (b"", _FILLER)]
-    operands = [b"", _FILLER, b" in _g_", b" else _g_", b": _g_", b" and _g_", b" + _g_", b" as _g_"]
+    operands = [
+        b"",
+        _FILLER,
+        b" in _g_",
+        b" else _g_",
+        b": _g_",
+        b" and _g_",
+        b"= _g_",
+        b" + _g_",
+        b" as _g_",
+    ]
     if _DEF.match(data[state.line : offset].lstrip()):
         operands.append(b"_g_()" if data[:offset].endswith((b" ", b"\t")) else b"()")
     return operands + [word + b" _g_" for word in words] + opened + [b'"""', b"'''", b'""']

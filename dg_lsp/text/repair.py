@@ -65,7 +65,8 @@ def repair(language: Language, data: bytes, offset: int) -> Repaired:
         if healed != data:
             tree = language.parse(healed)
             mended = Repaired(healed, tree, offset, 0, 0, cost_of(tree))
-            mended = _searched(language, mended, mended) if mended.cost else mended
+            if mended.cost or dangles(language, healed, offset):
+                mended = _searched(language, replace(mended, cost=mended.cost or 1), mended)
             if mended.cost == 0:
                 return mended
     # 4.
@@ -97,9 +98,10 @@ def _searched(language: Language, first: Repaired, otherwise: Repaired) -> Repai
 
 def dangles(language: Language, data: bytes, offset: int) -> bool:
     """Whether a clean text is only so because the statement at `offset` takes in the one on the next line."""
+    state = state_at(language, data, offset)
     if language.style == "indent":
-        return False
-    return brace_repair.dangles(language, data, offset, state_at(language, data, offset))
+        return offside_repair.dangles(data, offset, state)
+    return brace_repair.dangles(language, data, offset, state)
 
 
 def out_of_reach(language: Language, tree: Tree, data: bytes, offset: int) -> bool:

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from dg_lsp.text.lines import line_end, line_start
+from dg_lsp.text.lexical import window
+from dg_lsp.text.lines import indentation, line_end, line_start
 from dg_lsp.text.messages import Kind
+from dg_lsp.text.offside import logical_lines
 from dg_lsp.text.tokens import Span
 from dg_lsp.text.view import View
 
@@ -18,6 +20,8 @@ STRINGS: tuple[Kind, ...] = ("string", "docstring")
 _HOLDERS: tuple[Kind, ...] = ("statement", "string")
 # A placeholder behind one of these is not what stands at the cursor.
 _CLOSES = re.compile(rb"[)\]}>]")
+_BEFORE = (b"(", b"[", b"{", b",", b":")
+_TEXT = re.compile(rb"\S")
 _QUOTES = re.compile(rb"[A-Za-z@$]*(#*)(?:\"\"\"|'''|[\"'`])(?:(?<=R\")[^()\s]*\()?")
 
 
@@ -34,7 +38,11 @@ class Slot:
 
 def slot_at(view: View, kind: Kind) -> Slot | None:
     """The slot of `kind` at the view's cursor, the innermost one; of expressions the outermost in its statement."""
+    if kind == "statement" and view.cost and view.language.style == "indent":
+        return _by_lines(view)
     found = slots_at(view, kind)
+    if kind == "expression":
+        found = _in_header(view, found)
     if kind == "expression" and not _is_whole(view, found):
         # A string may hold expressions of its own.
         holders = {k: slots_at(view, k)[:1] for k in _HOLDERS}
@@ -49,10 +57,41 @@ def slot_at(view: View, kind: Kind) -> Slot | None:
     return found[0] if found else None
 
 
+def _in_header(view: View, found: list[Slot]) -> list[Slot]:
+    """Those of the slots that are part of the header at the cursor, if it is in one: a value may hold its body."""
+    low, high = _near(view)
+    headers = [b.header for b in view.bodies if b.header.owner == "block"]
+    inside = [h for h in headers if h.define <= low and high <= h.opens]
+    return [s for s in found if all(h.define <= s.start and s.end <= h.opens for h in inside[-1:])] or found
+
+
+def _by_lines(view: View) -> Slot | None:
+    """The logical line at the cursor, for what no repair mends."""
+    data, here, eol = view.data, line_start(view.data, view.cursor), line_end(view.data, view.cursor)
+    for line in logical_lines(data, *window(view.language, data, view.cursor)):
+        if not line_start(data, line.start) <= view.cursor <= line_end(data, line.end):
+            continue
+        start, end = line.start, line.end
+        # A bracket that was lost joins lines: what goes on with a statement stands deeper than it.
+        first = _TEXT.search(data, here, eol)
+        if first and line.start < here and not _deeper(data, first.start(), line.width):
+            start = first.start()
+        below = _TEXT.search(data, eol)
+        if below and below.start() < end and not _deeper(data, below.start(), line.width):
+            end = max(view.cursor, start)
+        return Slot("statement", start, end, start, end)
+    return None
+
+
+def _deeper(data: bytes, at: int, columns: int) -> bool:
+    """Whether the text at `at` begins its line deeper than `columns`, or closes a bracket."""
+    return indentation(data, at) > columns or data[at : at + 1] in (b")", b"]", b"}")
+
+
 def _is_whole(view: View, found: list[Slot]) -> bool:
-    """Whether the innermost slot is nothing but a placeholder, for which no bracket had to be closed."""
+    """Whether the innermost slot is a placeholder that alone stands in its place of a list that is closed."""
     first, last = view.inserted
-    alone = view.data[first:last].strip() == b"_g_"
+    alone = view.data[first:last].strip() == b"_g_" and view.data[:first].rstrip().endswith(_BEFORE)
     return bool(found) and alone and (found[0].start, found[0].end) == _near(view)
 
 
@@ -89,7 +128,7 @@ def _near(view: View) -> Span:
     # No node reaches over the blanks at the end of a line or list.
     data, cursor = view.data, view.cursor
     here, rest = data[line_start(data, cursor) : cursor], data[cursor : line_end(data, cursor)]
-    blank = here.strip() and rest.lstrip()[:1] in (b"", b")", b"]", b"}", b",", b";")
+    blank = here.strip() and rest.lstrip()[:1] in (b"", b")", b"]", b"}", b",", b";", b":")
     at = cursor - (len(here) - len(here.rstrip())) * bool(blank)
     return at, at
 

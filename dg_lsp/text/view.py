@@ -115,7 +115,7 @@ def _near(data: bytes, cursor: int, mended: Repaired | None = None) -> Span:
         above = line_start(data, above - 1)
     # And an empty body's node stands where the next text does.
     for _ in range(_LINES_BETWEEN):
-        text = data[stop : line_end(data, stop)].strip()
+        text = data[line_start(data, stop) : line_end(data, stop)].strip()
         if stop >= len(data) or (text and not text.startswith(_COMMENTS)):
             break
         stop = line_end(data, stop) + 1
