@@ -315,8 +315,8 @@ MUTANTS = (
     Mutant(
         "a file's tabs become spaces",
         "dg_lsp/text/edits.py",
-        "    if tabs > spaces:",
-        "    if tabs < 0:",
+        "    if tabs and not spaces:",
+        "    if False:",
         CONTAINER + "test_indentation_is_the_files_own",
     ),
     Mutant(
@@ -328,14 +328,14 @@ MUTANTS = (
     ),
     Mutant(
         "what is typed is replaced unasked",
-        "dg_lsp/text/gaps.py",
+        "dg_lsp/text/slot_gaps.py",
         "    return replace(gap, start=offset, end=offset if document.data[offset:end].strip() else end)",
         "    return gap",
         "tests/text/test_gaps.py::test_a_cursor_without_a_wish_means",
     ),
     Mutant(
         "a closer that the file lacks is not brought along",
-        "dg_lsp/text/gaps.py",
+        "dg_lsp/text/slot_gaps.py",
         '    if first <= slot.end < last and slot.kind != "statement":',
         "    if False:",
         "tests/text/test_languages.py::test_the_gap_at_the_cursor_is_the_right_one",

@@ -116,7 +116,7 @@ def _fills(corpus: Corpus, plan: Plan) -> tuple[list[Fills], list[Fills]]:
     for kind, share in KINDS:
         count = max(round(plan.fills * share), 1)
         found.append(spoiled_fills(corpus, kind, count, plan.seed))
-        true.append(true_fills(corpus, kind, max(count // 3, 1), plan.seed))
+        true.append(true_fills(corpus, kind, _true(count), plan.seed))
     return found, true
 
 
@@ -127,11 +127,16 @@ def _fill_texts(corpus: Corpus, plan: Plan, found: Sequence[Fills], true: Sequen
     yield fill_tables.true_table(f"{name}: true texts as they are", true)
     yield fill_tables.refused_told(true, plan.show)
     if corpus.broken and corpus.language.style == "brace":
-        broken = true_fills(corpus, "function_body", max(plan.fills // 3, 1), plan.seed, broken=True)
+        broken = true_fills(corpus, "function_body", _true(plan.fills // 2), plan.seed, broken=True)
         yield fill_tables.true_table(
             f"{name}: the same in files that the grammar cannot read whole", [broken]
         )
     yield judged(name, found, plan.seed)
+
+
+def _true(count: int) -> int:
+    """How many true texts stand beside `count` spoiled ones: 300 bodies beside 500."""
+    return max(count * 3 // 5, 1)
 
 
 def _plain(cell: Cell) -> dict[str, Any]:

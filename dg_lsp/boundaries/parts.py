@@ -46,7 +46,7 @@ def expression_to_end(truth: Truth, kind: Kind, rng: Random) -> Case | None:
     case = _expression(truth, inside, place, statement.end, rng)
     # An assignment that is cut on its left is a statement of another form.
     last = case and not truth.data[case.place.end : statement.end].strip(b" \t\n)]},:;")
-    return case if last else None
+    return case if case and last and truth.inner("statement", case.at) == statement else None
 
 
 def expression_in_header(truth: Truth, kind: Kind, rng: Random) -> Case | None:
@@ -125,13 +125,12 @@ def _cut_in(truth: Truth, kind: Kind, rng: Random) -> tuple[Place | None, int]:
 
 
 def _statement_end(truth: Truth, place: Place | None) -> int | None:
-    """Where the statement round `place` ends, if it holds no body."""
-    inside = [
-        s
-        for s in truth.of("statement")
-        if s.leaf and place and s.start <= place.outer[0] and place.outer[1] <= s.end
-    ]
-    return min(inside, key=lambda s: s.end - s.start).end if inside else None
+    """Where the innermost statement round `place` ends, if it holds no body."""
+    statement = truth.inner("statement", place.start) if place else None
+    if place is None or statement is None or not statement.leaf:
+        return None
+    inside = statement.start <= place.outer[0] and place.outer[1] <= statement.end
+    return statement.end if inside else None
 
 
 def _is_documented(truth: Truth, place: Place) -> bool:

@@ -122,9 +122,8 @@ def _whole(data: bytes, kind: Kind, node: Node) -> Place:
 
 def _statement(data: bytes, node: Node, bodies: list[Place]) -> Place:
     span = node.start_byte, node.end_byte
-    # Where a signature is being typed, it is the function that it may become the header of that is meant.
-    leaf = "signature" not in node.type and not any(
-        span[0] <= b.opens and b.closes <= span[1] for b in bodies
-    )
+    # What stands in markup has no end of its own, and a signature may become the header of a function.
+    strange = "signature" in node.type or (node.parent is not None and node.parent.type == "jsx_expression")
+    leaf = not strange and not any(span[0] <= b.opens and b.closes <= span[1] for b in bodies)
     place = trimmed(data, "statement", span, span)
     return Place("statement", span, place.opens, place.start, place.end, place.closes, leaf)

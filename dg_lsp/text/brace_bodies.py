@@ -12,7 +12,8 @@ from tree_sitter import Node
 
 from dg_lsp.text.body import OWNERS, Body, Header, Owner
 from dg_lsp.text.brace_headers import head_of
-from dg_lsp.text.brace_reading import Opened, read
+from dg_lsp.text.brace_opened import Opened
+from dg_lsp.text.brace_reading import read
 from dg_lsp.text.brace_tokens import marks
 from dg_lsp.text.language import Language
 from dg_lsp.text.lines import leading, line_end

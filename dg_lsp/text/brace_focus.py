@@ -4,9 +4,11 @@ So damage in other members is none of the place's business, and parsing costs li
 """
 
 import re
+from functools import lru_cache
 
 from dg_lsp.text.brace_headers import head_of
-from dg_lsp.text.brace_window import item_above, item_below, lines_at
+from dg_lsp.text.brace_tokens import marks
+from dg_lsp.text.brace_window import item_above, item_below, texts_at
 from dg_lsp.text.language import Language
 from dg_lsp.text.lines import leading, line_start
 from dg_lsp.text.tokens import Span
@@ -20,6 +22,7 @@ _TEXT = re.compile(rb"[^\s]")
 _APART = re.compile(rb"[#/*]|[\w$]+[ \t]*:|case\b")
 
 
+@lru_cache(maxsize=4)
 def focus(language: Language, data: bytes, offset: int) -> bytes:
     """`data`, one item of a file, with what stands apart from `offset` blanked; `data` itself where it is short."""
     item = 0, len(data)
@@ -38,7 +41,9 @@ def focus(language: Language, data: bytes, offset: int) -> bytes:
 def _inside(language: Language, data: bytes, item: Span, offset: int) -> tuple[int, int, bytes] | None:
     """The lines between the header of `item` and what closes it, if `offset` is on one; and their indentation."""
     start, stop = item
-    opens = _OPENS.search(data, start, min(offset, stop))
+    found = marks(language, data, start, min(offset, stop))
+    braces = (first for kind, first, _ in found if kind == "open" and data[first] in b"{")
+    opens = next((m for m in (_OPENS.match(data, at) for at in braces) if m), None)
     if opens is None or head_of(language, data, start, opens.start()) is None:
         return None
     last = line_start(data, start + len(data[start:stop].rstrip()))
@@ -49,8 +54,7 @@ def _inside(language: Language, data: bytes, item: Span, offset: int) -> tuple[i
     first, outer = _INNER.match(data, opens.end(), last), leading(data, text.start())
     if first is None or len(first[1]) <= len(outer):
         return None
-    between = (m.end() for m in lines_at(outer).finditer(data, opens.end(), last))
-    if not all(_APART.match(data, at) for at in between):
+    if not all(_APART.match(data, at) for at in texts_at(data, outer, opens.end(), last)):
         return None
     return opens.end(), last, _least(data, (opens.end(), last), outer, first[1])
 
@@ -58,7 +62,7 @@ def _inside(language: Language, data: bytes, item: Span, offset: int) -> tuple[i
 def _least(data: bytes, span: Span, outer: bytes, space: bytes) -> bytes:
     """The least white space beyond `outer` that a line of code in `span` begins with; `space` at most."""
     while len(space) > len(outer) + 1:
-        lesser = rb"(?<![^\r\n])(%b[ \t]{1,%d})(?=[^\s/*#])" % (outer, len(space) - len(outer) - 1)
+        lesser = rb"[\r\n](%b[ \t]{1,%d})(?=[^\s/*#])" % (outer, len(space) - len(outer) - 1)
         found = re.compile(lesser).search(data, *span)
         if found is None:
             break
@@ -69,13 +73,14 @@ def _least(data: bytes, span: Span, outer: bytes, space: bytes) -> bytes:
 def _blanked(language: Language, data: bytes, span: Span, space: bytes) -> bytes:
     """`data` with `span` blanked, but for a member of no meaning on one of its lines and a semicolon at its end."""
     start, stop = span
-    text, filler = data[start:stop], language.words.member
-    blank = bytearray(text.translate(_BLANKS))
-    last = len(text.rstrip())
+    filler = language.words.member
+    blank = bytearray(data[start:stop].translate(_BLANKS))
+    last = len(data[start:stop].rstrip())
     if last:
         blank[last - 1 : last] = b";"
-    found = re.search(rb"(?<![^\r\n])" + space + rb"(?=[^\s][^\r\n]{%d})" % len(filler), text)
-    if found:
-        # Without it a class would look empty.
-        blank[found.end() : found.end() + len(filler)] = filler
+    # Without it a class would look empty, and what is left open before it as if nothing followed.
+    line = re.compile(rb"[\r\n]" + space + rb"(?=[^\s][^\r\n]{%d})" % len(filler))
+    if found := line.search(data, max(start - 1, 0), stop):
+        at = found.end() - start
+        blank[at : at + len(filler)] = filler
     return data[:start] + bytes(blank) + data[stop:]

@@ -22,11 +22,12 @@ _RECEIVER = re.compile(rb"\A\(\) *")
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """Whose body it is, where its header begins, and its name, where it has one."""
+    """Whose body it is, where its header begins, its name if it has one, and its text without what brackets hold."""
 
     owner: Owner
     start: int
     name: str
+    text: bytes
 
 
 def head_of(language: Language, data: bytes, line: int, at: int) -> Head | None:
@@ -36,7 +37,7 @@ def head_of(language: Language, data: bytes, line: int, at: int) -> Head | None:
     head = _owned(language, text, found)
     if head is None and not (listed and not text):
         head = _block(language, text, found) or _called(text)
-    return Head(head[0], start, head[1]) if head else None
+    return Head(head[0], start, head[1], text) if head else None
 
 
 def _owned(language: Language, text: bytes, found: list[bytes]) -> tuple[Owner, str] | None:

@@ -5,8 +5,10 @@ What is put in takes the place of white space, so offsets stay what they were. K
 
 import re
 
-from dg_lsp.text.brace_gaps import lack_at
-from dg_lsp.text.brace_reading import Opened, read
+from dg_lsp.text.brace_headers import head_of
+from dg_lsp.text.brace_lack import lack_at
+from dg_lsp.text.brace_opened import Opened
+from dg_lsp.text.brace_reading import read
 from dg_lsp.text.language import Language
 from dg_lsp.text.lines import line_end, line_start
 from dg_lsp.text.tokens import PAIRS, State
@@ -42,7 +44,7 @@ def heal(language: Language, data: bytes, offset: int, state: State) -> bytes:
             _take(language, healed, at)
         else:
             # 2.
-            _close(healed, opened)
+            _close(language, healed, opened)
     # 3.
     for at, line in reading.quotes:
         if not own[0] <= at <= own[1] and line >= 0:
@@ -79,21 +81,20 @@ def _header_above(language: Language, data: bytes, at: int) -> int:
     return -1
 
 
-def _close(healed: bytearray, opened: Opened) -> None:
+def _close(language: Language, healed: bytearray, opened: Opened) -> None:
     """Close a bracket in front of where it ended: in front of a semicolon, or behind the last text above a line."""
-    data = bytes(healed)
+    data, at = bytes(healed), opened.stop
     closer = PAIRS[opened.bracket]
-    if data[opened.stop : opened.stop + 1] == b";" or opened.bracket != b"{":
-        at = opened.stop
-        if data[at : at + 1] != b";":
-            at = len(data[:at].rstrip())
-        _insert(healed, at, closer)
+    if opened.bracket != b"{":
+        _insert(healed, at if data[at : at + 1] == b";" else len(data[:at].rstrip()), closer)
         return
-    line = line_start(data, opened.stop)
-    if line < opened.stop:
-        healed[line : line + 1] = closer
+    value = head_of(language, data, opened.line, opened.at) is None
+    closer += language.words.ends[0] if value and data[at : at + 1] != b";" else b""
+    line = line_start(data, at)
+    if line + len(closer) <= at:
+        healed[line : line + len(closer)] = closer
     elif line > 0:
-        _insert(healed, line - 1, closer)
+        _insert(healed, line - 1, closer[:1])
 
 
 def _insert(healed: bytearray, at: int, text: bytes) -> bool:

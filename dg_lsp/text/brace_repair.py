@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 
-from dg_lsp.text.brace_gaps import Lack, lack_at
+from dg_lsp.text.brace_lack import Lack, lack_at
 from dg_lsp.text.language import Language
 from dg_lsp.text.lines import line_start
 from dg_lsp.text.tokens import State

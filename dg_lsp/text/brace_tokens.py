@@ -87,7 +87,7 @@ def _pattern(language: Language) -> re.Pattern[bytes]:
     """What finds the next mark. The kinds are the names of its groups; those of strings are numbered."""
     directive = re.escape(language.words.directive)
     parts = [
-        rb"(?P<newline>\r\n|\n|\r)",
+        rb"(?P<newline>[\r\n](?:[ \t\f]*[\r\n]+)*)",
         rb"(?P<open>[(\[{])|(?P<close>[)\]}])|(?P<end>;)|(?P<joined>\\(?:\r\n|\n|\r))",
         rb"(?P<line>" + re.escape(language.comment.encode()) + rb"[^\r\n]*)",
         *(

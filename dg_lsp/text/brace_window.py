@@ -5,6 +5,7 @@ knows no tokens, so a string over several lines can mislead it.
 """
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 
 from dg_lsp.text.language import Language
@@ -26,33 +27,44 @@ _GOES_ON = re.compile(rb"(?:else|catch|finally)\b")
 _MEMBER = re.compile(rb"[\w$@#~*&<\[\"'\x80-\xff]")
 
 
+@lru_cache(maxsize=8)
 def window(language: Language, data: bytes, offset: int) -> Span:
-    """The item round `offset` with what belongs to it above; between two items what stands between them."""
+    """The item round `offset` with what belongs to it above; between two items what stands between them.
+
+    The last answers are kept, for one pick asks the same several times.
+    """
     return item_above(language, data, offset, b""), item_below(language, data, offset, b"")
 
 
 def block(language: Language, data: bytes, offset: int) -> Span:
     """The part of `window` that ends where the next line with text stands at column 0, closing brackets apart."""
     start, stop = window(language, data, offset)
-    at, outermost = line_end(data, offset), lines_at(b"")
-    while (found := outermost.search(data, at, stop)) and _CLOSER.match(data, found.start()):
-        at = line_end(data, found.end())
-    return start, found.start() if found else stop
+    for at in texts_at(data, b"", line_end(data, offset), stop):
+        if not _CLOSER.match(data, at):
+            return start, at
+    return start, stop
+
+
+def texts_at(data: bytes, space: bytes, low: int, high: int) -> Iterator[int]:
+    """Where the text begins of the lines of data[low:high] that are indented by `space` and no more."""
+    if low == 0 and data.startswith(space) and not data[len(space) : len(space) + 1].isspace():
+        yield len(space)
+    # A pattern that begins with a character is looked for quickly.
+    for match in _lines(space).finditer(data, max(low - 1, 0), high):
+        yield match.end()
 
 
 @lru_cache(maxsize=64)
-def lines_at(space: bytes) -> re.Pattern[bytes]:
-    """What finds the text of the lines that are indented by `space` and no more."""
-    return re.compile(rb"(?<![^\r\n])" + space + rb"(?=[^\s])")
+def _lines(space: bytes) -> re.Pattern[bytes]:
+    return re.compile(rb"[\r\n]" + space + rb"(?=[^\s])")
 
 
 def item_above(language: Language, data: bytes, offset: int, space: bytes) -> int:
     """Where the item begins that `offset` is in, or where the one above it ends; items are indented by `space`."""
     here, high = line_start(data, offset), line_end(data, offset)
-    lines = lines_at(space)
     while high > 0:
         low = line_start(data, max(high - STRIDE, 0))
-        for found in reversed([m.end() for m in lines.finditer(data, low, high)]):
+        for found in reversed(list(texts_at(data, space, low, high))):
             if found < here and _ends_item(data, found):
                 return _next_line(data, found)
             if _begins_item(language, data, found, space):
@@ -63,10 +75,7 @@ def item_above(language: Language, data: bytes, offset: int, space: bytes) -> in
 
 def item_below(language: Language, data: bytes, offset: int, space: bytes) -> int:
     """Where the item ends that `offset` is in, or where the next one begins; items are indented by `space`."""
-    at = line_start(data, offset)
-    lines = lines_at(space)
-    while found := lines.search(data, at):
-        at = found.end()
+    for at in texts_at(data, space, line_start(data, offset), len(data)):
         if _ends_item(data, at):
             return _next_line(data, at)
         line = at - len(space)
@@ -75,7 +84,6 @@ def item_below(language: Language, data: bytes, offset: int, space: bytes) -> in
             above = _with_above(language, data, line, space)
             if above > offset:
                 return above
-        at = line_end(data, at)
     return len(data)
 
 

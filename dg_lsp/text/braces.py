@@ -41,7 +41,7 @@ def state_at(language: Language, data: bytes, offset: int, start: int) -> State:
             return State(brackets, at, quotes.close, False, first, line)
         inner = state_at(language, data, offset, hole)
         inside = (*at, first, hole - 1, *inner.opened)
-        brackets += b"`{" + inner.brackets
+        brackets += quotes.close[:1] + b"{" + inner.brackets
         return State(brackets, inside, inner.string, inner.comment, inner.begins, inner.line)
     if kind == "directive" and end == offset:
         inner = state_at(language, data, offset, first + len(language.words.directive))

@@ -13,9 +13,12 @@ from dg_lsp.text.container import LISTS, within
 from dg_lsp.text.document import Document
 from dg_lsp.text.gaps import Gap
 from dg_lsp.text.history import begun
-from dg_lsp.text.language import load_language
-from dg_lsp.text.messages import PARTS, Infill
+from dg_lsp.text.language import Language, load_language
+from dg_lsp.text.lexical import tokens
+from dg_lsp.text.messages import PARTS, Infill, Kind
 
+# Kinds that may go on over line ends while a bracket is open.
+_LOGICAL: tuple[Kind, ...] = ("expression", "statement")
 _LINE_END = re.compile(r"\r\n|\n|\r")
 
 
@@ -52,7 +55,8 @@ def fit(request: Infill, text: str) -> str:
     text = within(language, request, plain(request, text))
     # 2.
     if request.kind in PARTS:
-        text = text if request.kind in LISTS else _LINE_END.split(text, maxsplit=1)[0]
+        text = text[: _line_end(language, text)] if request.kind in _LOGICAL else text
+        text = _LINE_END.split(text, maxsplit=1)[0] if request.kind not in (*LISTS, *_LOGICAL) else text
     else:
         text = _without_repeated_lines(text, request.suffix)
     # 3.
@@ -72,16 +76,26 @@ def plain(request: Infill, text: str) -> str:
     return _LINE_END.sub(newline_of(request), _indented(request, text))
 
 
+def _line_end(language: Language, text: str) -> int:
+    """Where the first line of `text` ends at which no bracket and no string is open."""
+    data, depth = text.encode("utf-8"), 0
+    for token in tokens(language, data, 0, len(data)):
+        depth += (token.kind == "open") - (token.kind == "close")
+        if token.kind == "newline" and depth <= 0:
+            return len(data[: token.start].decode("utf-8"))
+    return len(text)
+
+
 def _indented(request: Infill, text: str) -> str:
-    """`text` with tabs for the steps of its indentation, where the file uses them, or spaces, where it uses these."""
+    """`text` with tabs for the steps of its indentation, where the file has only these, or spaces, where only those."""
     file = request.prefix + request.suffix
     tabs, spaces = (len(re.findall(f"^{unit}", file, re.MULTILINE)) for unit in ("\t", "  "))
     step = load_language(request.language).indent
     width = len(step.expandtabs(4))
-    if tabs > spaces:
+    if tabs and not spaces:
         pattern = re.compile(f"(?<=[\r\n])((?:\t)*)((?: {{{width}}})+)")
         return pattern.sub(lambda m: m[1] + "\t" * (len(m[2]) // width), text)
-    if spaces > tabs:
+    if spaces and not tabs:
         return re.sub(r"(?<=[\r\n])\t+", lambda m: " " * (width * len(m[0])), text)
     return text
 
@@ -132,7 +146,7 @@ def _without_repeated_rest(request: Infill, text: str, rest: str) -> str:
     if _faulty(request, short):
         return text
     # A bracket or two may well stand twice; then the grammar decides.
-    long = len(wanted) >= 4 and any(c.isalnum() for c in wanted)
+    long = (len(wanted) >= 4 and any(c.isalnum() for c in wanted)) or wanted in (";", ",")
     return short if long or _faulty(request, text) else text
 
 

@@ -4,29 +4,25 @@ Knows views, bodies and slots; knows no model and no editor.
 """
 
 import difflib
-import re
 from contextlib import suppress
 from dataclasses import replace
 
 from dg_lsp.text.body import Body
 from dg_lsp.text.body_gaps import body_gap
-from dg_lsp.text.document import BOM, Document
+from dg_lsp.text.document import Document
 from dg_lsp.text.gap import Gap, NoGap
-from dg_lsp.text.kinds import BODIES, body_at, choose_kind, is_at, is_todo
+from dg_lsp.text.kinds import BODIES, body_at, choose_kind
 from dg_lsp.text.language import load_language
-from dg_lsp.text.lexical import state_at
-from dg_lsp.text.lines import leading, line_end, line_start
+from dg_lsp.text.lines import line_end, line_start
 from dg_lsp.text.messages import Kind
 from dg_lsp.text.recall import remembered, undone
-from dg_lsp.text.slots import LISTS, STRINGS, Slot, hole_at, slot_at
-from dg_lsp.text.tokens import Span
+from dg_lsp.text.slot_gaps import line_gap, open_gap, slot_gap, typed
+from dg_lsp.text.slots import hole_at, slot_at
 from dg_lsp.text.view import View, by_lines, view_at, whole_view
 
 __all__ = ["Gap", "NoGap", "find_gap", "find_gaps", "find_named"]
 
 _OWNERS = {kind: owner for owner, kind in BODIES.items()}
-# What a repair has put behind a placeholder: of it a fill needs the brackets and what ends a header or statement.
-_CLOSERS = re.compile(rb"(?:\s*[)\]}>\"'`])*[:;]?")
 
 
 def find_gap(document: Document, offset: int, kind: Kind | None = None) -> Gap:
@@ -76,7 +72,7 @@ def _remembered(document: Document, view: View, offset: int) -> Gap | None:
         return None
     for node in remembered(view.language, document, offset, "statement")[:1]:
         start, end = node.body
-        return replace(_line_gap(document, view, start, "statement"), start=start, end=end)
+        return replace(line_gap(document, view, start, "statement"), start=start, end=end)
     return None
 
 
@@ -92,9 +88,9 @@ def _gap_in(document: Document, view: View, offset: int, kind: Kind | None) -> G
     if chosen in _OWNERS:
         return _body_gap(document, view, offset, chosen)
     if chosen == "rest_of_line":
-        return _line_gap(document, view, offset, chosen)
+        return line_gap(document, view, offset, chosen)
     if kind is None and (hole := hole_at(view)) is not None:
-        return replace(_slot_gap(document, view, hole), stub=True)
+        return replace(slot_gap(document, view, hole), stub=True)
     slot = slot_at(view, chosen)
     masked = view.repaired is not None and view.repaired.removed > 0
     if (
@@ -107,13 +103,13 @@ def _gap_in(document: Document, view: View, offset: int, kind: Kind | None) -> G
         # What gave way for the repair is no part of it.
         slot = None
     if slot is None or (kind is None and chosen == "statement"):
-        found = _open_gap(document, view, offset, chosen)
+        found = open_gap(document, view, offset, chosen)
         if found is None and kind is not None:
             raise NoGap(f"the cursor is in no {chosen.replace('_', ' ')}; put it where one stands or begins")
-        return found or _line_gap(document, view, offset, "rest_of_line")
-    gap = _slot_gap(document, view, slot)
+        return found or line_gap(document, view, offset, "rest_of_line")
+    gap = slot_gap(document, view, slot)
     # 3.
-    return gap if kind is not None else _typed(document, gap, offset)
+    return gap if kind is not None else typed(document, view, gap, offset)
 
 
 def find_gaps(document: Document, start: int, end: int) -> list[Gap]:
@@ -166,74 +162,3 @@ def _innermost(view: View, kind: Kind) -> Body | None:
         # One whose braces only the repair has put there is none.
         bodies = [b for b in bodies if not (first < b.header.opens and b.stop <= last)]
     return body_at(replace(view, bodies=tuple(bodies)))
-
-
-def _slot_gap(document: Document, view: View, slot: Slot) -> Gap:
-    """The gap of a slot; what a repair has put round the placeholder becomes its lead and tail."""
-    first, last = view.inserted
-    start, end = (view.back(at) for at in _text_of(view, slot))
-    lead = view.data[first : slot.start].decode() if first < slot.start <= last else ""
-    tail = ""
-    if first <= slot.end < last and slot.kind != "statement":
-        closing = _CLOSERS.match(view.data, slot.end, last)
-        assert closing is not None
-        tail = closing[0].decode()
-    gap = _line_gap(document, view, start, slot.kind)
-    return replace(gap, start=start, end=max(start, end), lead=lead, tail=tail)
-
-
-def _text_of(view: View, slot: Slot) -> Span:
-    """The span of a slot without the white space inside its brackets, which is a list's layout, but with the cursor."""
-    text = view.data[slot.start : slot.end]
-    if slot.kind not in LISTS or not text.strip():
-        return slot.start, slot.end
-    start, end = slot.end - len(text.lstrip()), slot.start + len(text.rstrip())
-    return min(start, max(view.cursor, slot.start)), max(end, min(view.cursor, slot.end))
-
-
-def _open_gap(document: Document, view: View, offset: int, kind: Kind) -> Gap | None:
-    """The gap of something that is only open at the cursor, for text that no repair mends."""
-    state = state_at(view.language, document.data, offset)
-    eol = line_end(document.data, offset)
-    if kind in STRINGS and state.string:
-        start = state.begins + len(state.string)
-        gap = _line_gap(document, view, offset, kind)
-        return replace(gap, start=min(start, offset), end=eol, tail=state.string.decode())
-    if kind == "comment" and state.comment:
-        return replace(_line_gap(document, view, offset, kind), end=eol)
-    if kind in LISTS and state.brackets:
-        wanted = b"[{(" if kind == "collection" else b"("
-        held = [at for at in state.opened if document.data[at] in wanted]
-        return replace(_line_gap(document, view, offset, kind), start=(held or state.opened)[-1] + 1)
-    if kind == "statement" and is_todo(document.data, state, offset):
-        # The comment stays, and what it asks for comes below it.
-        lead = document.newline + leading(document.data, offset).decode()
-        return replace(_line_gap(document, view, offset, kind), lead=lead)
-    if kind not in ("statement", "expression"):
-        return None
-    gap = _line_gap(document, view, offset, kind)
-    # A value that nothing follows on its line wants what ends its statement.
-    ends = view.language.words.ends[:1]
-    ended = kind == "expression" and gap.end == eol and state.brackets[-1:] in (b"", b"{")
-    return replace(gap, tail=b"".join(ends).decode()) if ended else gap
-
-
-def _typed(document: Document, gap: Gap, offset: int) -> Gap:
-    """The part of `gap` that begins at the cursor, behind which nothing but white space goes."""
-    eol = line_end(document.data, offset)
-    end = max(gap.end, offset if document.data[offset:eol].strip() else eol)
-    return replace(gap, start=offset, end=offset if document.data[offset:end].strip() else end)
-
-
-def _line_gap(document: Document, view: View, offset: int, kind: Kind) -> Gap:
-    """The gap from the cursor to the end of the line, or at the cursor where text follows."""
-    data = document.data
-    eol = line_end(data, offset)
-    end = offset if data[offset:eol].strip() else eol
-    functions = tuple(
-        b for b in view.bodies if b.header.owner == "function" and is_at(view.data, b, view.cursor)
-    )
-    function = max(functions, key=lambda f: f.header.define, default=None)
-    scope = (view.back(function.header.start), view.back(function.stop)) if function else (0, len(data))
-    indent = leading(data, offset).removeprefix(BOM).decode()
-    return Gap(offset, end, kind, indent, name=function.header.name if function else "", scope=scope)

@@ -94,6 +94,8 @@ def offers(view: View, body: Body) -> bool:
     data, header, cursor = view.data, body.header, view.cursor
     if not body.stub or cursor < line_start(data, header.define):
         return False
+    if body.docstring is not None and body.docstring[0] < cursor < body.docstring[1]:
+        return False
     if header.owner != "function" and (body.first is not None or cursor < header.opens):
         return False
     opening = data.find(b"(", header.define, header.opens)

@@ -79,6 +79,9 @@ def neutral_text(language: Language, kind: str, before: bytes, after: bytes) -> 
         if start <= len(before) and behind <= len(after) and not (part and part.clean):
             part = _searched(language, kind, before[start:], after[: len(after) - behind])
     part = part or _placed(language, kind, before, after)
+    if whole is not None and part.clean and (mended := whole.filled(language, part.fill)).clean:
+        # The item alone would not show what a fill does to the next one.
+        return mended
     # 3. The item may have been found wrongly, for a string can look like a def.
     if not part.clean and len(data) <= SEARCHED:
         part = _searched(language, kind, before, after)

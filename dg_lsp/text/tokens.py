@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 Span = tuple[int, int]
 # A template that holds code counts as a bracket of that code.
-PAIRS = {b"(": b")", b"[": b"]", b"{": b"}", b"`": b"`"}
+PAIRS = {b"(": b")", b"[": b"]", b"{": b"}", b"`": b"`", b'"': b'"'}
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,8 @@
 
 ; A pattern that names a parent is looked for in all of its children; one that does not costs next to nothing.
 [(function_definition) (declaration) (type_definition) (linkage_specification) (field_declaration)] @statement
-(compound_statement (statement) @statement)
+; A declaration that is only begun is a type.
+(compound_statement [(statement) (type_specifier)] @statement)
 (case_statement [(expression_statement) (compound_statement) (if_statement) (for_statement) (while_statement)
   (switch_statement) (return_statement) (break_statement)] @statement)
 (preproc_if (statement) @statement)

@@ -81,14 +81,16 @@
 (subscript_argument_list (expression) @expression)
 (enumerator value: (_) @expression)
 ; An assignment is no value; its right side is.
-(expression_statement [(call_expression) (field_expression) (subscript_expression) (identifier) (binary_expression)
+(expression_statement [(call_expression) (field_expression) (subscript_expression) (identifier)
+  (qualified_identifier) (binary_expression)
   (unary_expression) (pointer_expression) (conditional_expression) (new_expression) (co_await_expression)] @expression)
 
 ; A pattern that names a parent is looked for in all of its children; one that does not costs next to nothing.
 [(function_definition) (declaration) (type_definition) (linkage_specification) (field_declaration)
   (template_declaration) (template_instantiation) (namespace_definition) (namespace_alias_definition)
   (using_declaration) (alias_declaration) (static_assert_declaration) (concept_definition)] @statement
-(compound_statement (statement) @statement)
+; A declaration that is only begun is a type.
+(compound_statement [(statement) (type_specifier) (qualified_identifier)] @statement)
 (case_statement [(expression_statement) (compound_statement) (if_statement) (for_statement) (while_statement)
   (switch_statement) (return_statement) (break_statement)] @statement)
 (preproc_if (statement) @statement)

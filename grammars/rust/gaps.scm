@@ -66,8 +66,8 @@
 ; A pattern that names a parent is looked for in all of its children; one that does not costs next to nothing.
 [(call_expression) (await_expression) (try_expression) (binary_expression) (unary_expression) (reference_expression)
   (range_expression) (struct_expression)] @expression
-(expression_statement [(identifier) (field_expression) (macro_invocation)] @expression)
-(block [(identifier) (field_expression) (macro_invocation)] @expression .)
+(expression_statement [(identifier) (scoped_identifier) (field_expression) (index_expression) (macro_invocation)] @expression)
+(block [(identifier) (scoped_identifier) (field_expression) (index_expression) (macro_invocation)] @expression .)
 
 [(expression_statement) (let_declaration) (macro_definition) (mod_item) (foreign_mod_item) (struct_item)
   (union_item) (enum_item) (type_item) (associated_type) (function_item) (function_signature_item) (impl_item)

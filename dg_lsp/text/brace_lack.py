@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from dg_lsp.text.brace_headers import Head, head_of
-from dg_lsp.text.brace_reading import Opened, read
+from dg_lsp.text.brace_opened import Opened
+from dg_lsp.text.brace_reading import read
 from dg_lsp.text.brace_tokens import marks, quotes_at, wants_operand
 from dg_lsp.text.brace_window import window
 from dg_lsp.text.brace_words import Form
@@ -105,8 +106,8 @@ class Lack:
                 lines = at < here and not data[at + 1 : line_end(data, at)].strip()
                 text += self.newline + leading(data, head.start) if lines else b" " * bool(text)
             closer = PAIRS.get(data[at : at + 1]) or quotes_at(self.language, data, at).close
-            text += closer + (self._behind(head, at) if head else b"")
-            ended = head is not None and not _ASSIGNS.search(data, head.start, at)
+            text += closer + (self._behind(head) if head else b"")
+            ended = head is not None and not _ASSIGNS.search(head.text)
         left = [at for at in self.all if at not in brackets]
         listed = bool(left) and self._list(left[0]) is not None
         return text + (b"," if listed and end else b"" if ended or listed else end)
@@ -116,13 +117,11 @@ class Lack:
         head = self.heads.get(at)
         if head is None:
             return _LIST
-        header = self.data[head.start : at]
-        return next((form for form in self.language.words.lists if form[0].search(header)), None)
+        return next((form for form in self.language.words.lists if form[0].search(head.text)), None)
 
-    def _behind(self, head: Head, at: int) -> bytes:
-        """What a block lacks behind its brace where nothing of it stands there."""
-        header = self.data[head.start : at]
-        return next((text for pattern, text in self.language.words.behind if pattern.search(header)), b"")
+    def _behind(self, head: Head) -> bytes:
+        """What a block with such a header lacks behind its brace where nothing of it stands there."""
+        return next((text for pattern, text in self.language.words.behind if pattern.search(head.text)), b"")
 
 
 def lack_at(language: Language, data: bytes, offset: int, state: State) -> Lack:
