@@ -16,32 +16,44 @@ from dg_lsp.text.stitch import Written, go_on
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Rows that are denoised together for a request; `before` is what earlier canvases wrote of the same fill."""
+    """Rows that are denoised together for a request.
+
+    before: what earlier canvases wrote of the same fill. around: what of the fill is anchored on the canvas, before and
+    after its free slots. round: of mending; 0 where the whole fill is free.
+    """
 
     canvas: Canvas
     request: Infill
     before: str = ""
+    around: tuple[str, str] = ("", "")
+    round: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One denoised row of a canvas: its Fill; `fill.refusal` says why it cannot be shown, else is empty."""
+    """One denoised row of a canvas: its Fill; `fill.refusal` says why it cannot be shown, else is empty.
+
+    whole: its tokens are text, each of them.
+    """
 
     row: int
     fill: Fill
+    whole: bool
 
 
 def judged(model: Checkpoint, batch: Batch, step: Step, rows: Sequence[int]) -> list[Candidate]:
     """Each of `rows` as a Fill: those that can be shown first, then the surest, by the mean entropy of its slots."""
     found = []
     for row in rows:
-        raw, refusal = decode(model, _free(batch, step, row))
-        text = edits.fit(batch.request, batch.before + raw)
-        refusal = refusal or fault(batch.request, text)
+        raw, strange = decode(model, _free(batch, step, row))
+        head, tail = batch.around
+        text = edits.fit(batch.request, batch.before + head + raw + tail)
+        kept = not batch.round or (text.startswith(batch.before + head) and text.endswith(tail))
+        refusal = strange or fault(batch.request, text) or ("" if kept else "it would end before its end")
         reason: Reason = "stable" if bool(step.finished[row]) else "steps"
         score = _doubt(batch, step, row)
         fill = Fill(text, score, step.number, reason=reason, parses=not refusal, refusal=refusal)
-        found.append(Candidate(row, fill))
+        found.append(Candidate(row, fill, whole=not strange))
     return sorted(found, key=lambda c: (bool(c.fill.refusal), c.fill.score))
 
 

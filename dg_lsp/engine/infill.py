@@ -3,25 +3,29 @@
 A generator: nothing runs ahead of what is asked for, so closing it cancels within one step or chunk.
 """
 
-import time
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
 from dg_lsp.engine.cache import PrefixCache, extend_to
-from dg_lsp.engine.candidates import Batch, continued, draft, judged
+from dg_lsp.engine.candidates import Batch, Candidate, continued, draft, fault, judged
 from dg_lsp.engine.canvas import Seam, lay_out, stack
 from dg_lsp.engine.checkpoint import Checkpoint
-from dg_lsp.engine.denoise import Step, denoise
+from dg_lsp.engine.denoise import Step
 from dg_lsp.engine.frame import frame_of
 from dg_lsp.engine.length import Scored, fitting, search_length
+from dg_lsp.engine.mend import Place, mend
 from dg_lsp.engine.plan import ANCHORS, plan_for
-from dg_lsp.engine.sampler import AnchoredSampler, SeededNoise
+from dg_lsp.engine.settle import CANVAS_SEED, Clock, denoised, drafts, until_answered
 from dg_lsp.text import edits
-from dg_lsp.text.messages import Draft, Fill, Infill, Reason
+from dg_lsp.text.language import load_language
+from dg_lsp.text.messages import Draft, Fill, Infill
+from dg_lsp.text.prompt import shortened
+from dg_lsp.text.shorten import shorten
 from dg_lsp.text.stitch import Written
 
-_CANVAS_SEED = 104729  # a prime; so canvases of one fill draw different noise
+# Bytes that a token may have at most and at least, as far as is tried.
+BYTES_PER_TOKEN = (4, 3.5, 3, 2.5, 2, 1.5, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +59,7 @@ def infill(model: Checkpoint, cache: PrefixCache, request: Infill) -> Iterator[D
     5. Denoise the best lengths, a batch at a time.  6. Keep the candidates that can be shown; while there are
     too few, go on with the next lengths.  7. The Fill is the surest of the first batch; or the reason for none.
     """
-    clock = _Clock(request.deadline)
+    clock = Clock(request.deadline)
     # 1. to 4.
     part, written = yield from _write(model, cache, request, clock)
     if written.ended:
@@ -63,9 +67,9 @@ def infill(model: Checkpoint, cache: PrefixCache, request: Infill) -> Iterator[D
         return
     # 5. Each batch is deterministic by itself: its seed depends on its number only.
     found: dict[str, Fill] = {}
-    refused: list[str] = []
-    for batch, steps in _batches(model, cache, request, part):
-        last = yield from _drafts(model, batch, steps, clock)
+    refused: list[Candidate] = []
+    for number, (batch, steps) in enumerate(_batches(model, cache, request, part)):
+        last = yield from drafts(model, batch, steps, clock)
         candidates = judged(model, batch, last, range(batch.canvas.rows))
         # 6. The last Draft shows the row that is taken.
         best = candidates[0]
@@ -73,9 +77,13 @@ def infill(model: Checkpoint, cache: PrefixCache, request: Infill) -> Iterator[D
             yield draft(model, batch, last, clock.milliseconds(), best.row)
         for candidate in candidates:
             if candidate.fill.refusal:
-                refused.append(candidate.fill.refusal)
+                refused.append(candidate)
             else:
                 found.setdefault(candidate.fill.text, candidate.fill)
+        if not found:
+            place = Place(request, (part.seam, part.slots), part.before, number)
+            mended = yield from mend(model, cache, place, candidates, clock)
+            found |= {} if mended is None else {mended.text: mended}
         if len(found) >= request.alternatives or clock.is_over():
             break
     # 7. So the answer is the same whether alternatives are wanted or not.
@@ -83,7 +91,7 @@ def infill(model: Checkpoint, cache: PrefixCache, request: Infill) -> Iterator[D
 
 
 def _write(
-    model: Checkpoint, cache: PrefixCache, request: Infill, clock: "_Clock"
+    model: Checkpoint, cache: PrefixCache, request: Infill, clock: Clock
 ) -> Generator[Draft, None, tuple[_Part, Written]]:
     """The canvases that the gap goes on beyond: what they wrote, and the part of the canvas that comes next."""
     written = Written()
@@ -106,29 +114,41 @@ def _write(
             return part, written
         canvas = stack([lay_out(part.seam, part.open, part.slots)] * plan_for(request).batch)
         batch = Batch(canvas.to(model.device), request, part.before)
-        last = yield from _drafts(model, batch, denoised(model, cache, batch, 0), clock)
+        last = yield from drafts(model, batch, denoised(model, cache, batch, 0), clock)
         clock.steps += last.number
         written = continued(model, batch, last)
         if written.ended or written.text == part.before:
             return part, written
 
 
-def _answer(found: Sequence[Fill], refused: Sequence[str], request: Infill) -> Fill:
-    """The first of `found` with the texts of the others, the surest first; law 9: or the reason for none."""
+def _answer(found: Sequence[Fill], refused: Sequence[Candidate], request: Infill) -> Fill:
+    """The first of `found` with the texts of the others, the surest first; or what of the refused ones can be kept.
+
+    Law 9: or the reason for none.
+    """
     if found:
         others = sorted(found[1:], key=lambda f: f.score)[: request.alternatives - 1]
         return replace(found[0], others=tuple(f.text for f in others))
-    why = f"none of {len(refused)} candidates could be shown; the best one: {refused[0]}" if refused else ""
+    for fill in (c.fill for c in refused if c.whole):
+        short = shorten(request, fill.text)
+        if short and not fault(request, short):
+            return replace(fill, text=short, parses=True, refusal="")
+    why = (
+        f"none of {len(refused)} candidates could be shown; the best one: {refused[0].fill.refusal}"
+        if refused
+        else ""
+    )
     return Fill("", parses=False, refusal=why or "the deadline passed before a candidate was ready")
 
 
 def tokenise(model: Checkpoint, request: Infill) -> tuple[tuple[int, ...], Seam]:
     """The tokens to encode (the frame, then whole lines) and the seam of the canvas (head of the line, suffix).
 
-    A prefix longer than the checkpoint takes loses its beginning in hops of half the limit, so that the cut
-    moves rarely and the cache survives typing. A head longer than a quarter of the canvas gives its beginning
-    to the prefix.
+    A prefix longer than the checkpoint takes is shortened as the text layer does, which keeps what matters from above
+    the cut and cuts in hops, so that the cache survives typing. A head longer than a quarter of the canvas gives its
+    beginning to the prefix.
     """
+    request = _shortened(model, request)
     start = max(request.prefix.rfind("\n"), request.prefix.rfind("\r")) + 1
     lines, head = model.encode(request.prefix[:start]), model.encode(request.prefix[start:])
     keep = plan_for(request).slots // 4
@@ -139,6 +159,17 @@ def tokenise(model: Checkpoint, request: Infill) -> tuple[tuple[int, ...], Seam]
     lines = lines[-(-over // hop) * hop :]
     frame = frame_of(model.tokenizer, model.style, model.bos, request)
     return (*frame.before, *lines), Seam(head, model.encode(request.suffix) + frame.after, model.eos)
+
+
+def _shortened(model: Checkpoint, request: Infill) -> Infill:
+    """`request` with a prefix of as many bytes as its tokens allow; how many bytes a token has is tried out."""
+    before = request.prefix.encode("utf-8", "replace")
+    for share in BYTES_PER_TOKEN:
+        if len(model.encode(request.prefix)) < model.max_prefix:
+            break
+        short = shortened(load_language(request.language), before, int(share * model.max_prefix))
+        request = replace(request, prefix=short.decode("utf-8"))
+    return request
 
 
 def _ranked(model: Checkpoint, cache: PrefixCache, request: Infill, part: _Part) -> Iterator[_Part]:
@@ -153,7 +184,7 @@ def _ranked(model: Checkpoint, cache: PrefixCache, request: Infill, part: _Part)
     if len(model.encode(part.before)) + part.open <= plan.limit:
         lengths += (part.open,)
     search = replace(plan.search, lengths=lengths)
-    seed = request.seed + _CANVAS_SEED * len(part.before)
+    seed = request.seed + CANVAS_SEED * len(part.before)
     rounds = search_length(model.network, cache, (seam, slots), search, seed)
     for number, ranked in enumerate(rounds, start=1):
         yield replace(part, lengths=ranked, searched=number * search.steps)
@@ -184,58 +215,4 @@ def _batches(
         rows = [lay_out(part.seam, n, part.slots) for n in lengths[start : start + plan.batch]]
         batch = Batch(stack(rows).to(model.device), request, part.before)
         steps = denoised(model, cache, batch, turn * len(lengths) + start + 1)
-        yield batch, _until_answered(model, batch, steps)
-
-
-def denoised(model: Checkpoint, cache: PrefixCache, batch: Batch, number: int) -> Iterator[Step]:
-    """The steps of the batch `number` of a canvas."""
-    schedule = replace(model.schedule, steps=plan_for(batch.request).steps)
-    seed = batch.request.seed + 7919 * number + _CANVAS_SEED * len(batch.before)
-    noise = SeededNoise(seed, model.vocabulary, model.device)
-    sampler = AnchoredSampler(batch.canvas, schedule.entropy_bound, noise)
-    return denoise(model.network, cache, sampler, schedule)
-
-
-def _drafts(
-    model: Checkpoint, batch: Batch, steps: Iterator[Step], clock: "_Clock"
-) -> Generator[Draft, None, Step]:
-    """A Draft of the best length's row after each step, until the deadline; returns the last Step."""
-    last: Step | None = None
-    for last in steps:
-        yield draft(model, batch, last, clock.milliseconds())
-        if clock.is_over():
-            break
-    assert last is not None, "a schedule has at least one step"
-    return last
-
-
-def _until_answered(model: Checkpoint, batch: Batch, steps: Iterator[Step]) -> Iterator[Step]:
-    """`steps` up to the first at which a row has finished that can be shown: the others would only cost time."""
-    known = 0
-    for step in steps:
-        yield step
-        finished = step.finished.nonzero().flatten().tolist()
-        if len(finished) > known:
-            known = len(finished)
-            if not judged(model, batch, step, finished)[0].fill.refusal:
-                return
-
-
-class _Clock:
-    """What one request took: milliseconds, steps of searching and of canvases written full; and its deadline."""
-
-    def __init__(self, deadline: float | None) -> None:
-        self._start, self._deadline = time.perf_counter(), deadline
-        self.searched = self.steps = 0
-
-    def milliseconds(self) -> float:
-        return (time.perf_counter() - self._start) * 1000
-
-    def is_over(self) -> bool:
-        return self._deadline is not None and self.milliseconds() > self._deadline * 1000
-
-    def stamp(self, fill: Fill) -> Fill:
-        """`fill` with what the whole request took, and whether the deadline ended it."""
-        reason: Reason = "deadline" if self.is_over() and fill.reason != "stable" else fill.reason
-        steps, searched = fill.steps + self.steps, self.searched
-        return replace(fill, steps=steps, searched=searched, reason=reason, milliseconds=self.milliseconds())
+        yield batch, until_answered(model, batch, steps)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from dg_lsp.engine.length import Search
-from dg_lsp.text.messages import PARTS, Infill
+from dg_lsp.text.messages import PARTS, Effort, Infill
 
 ANCHORS = 12  # slots that a canvas keeps for the suffix, so that the fill knows where it must arrive
 
@@ -25,6 +25,9 @@ class Plan:
     limit: int = 0
 
 
+# Rounds of mending a broken fill, by effort, and the denoising steps of each: a span is short, so it needs few.
+ROUNDS: dict[Effort, int] = {"low": 1, "normal": 2, "high": 4}
+MENDING = 6
 # The search's prior: token counts at about equal steps of their share among gaps of the kind, as the embedded
 # tokenizer counts them in real files. Its calibration is still to come.
 _LINE = (1, 2, 3, 4, 6, 8, 11, 15, 20)

@@ -13,9 +13,10 @@ from dg_lsp.engine.candidates import Batch, decode, fault
 from dg_lsp.engine.canvas import FREE, LayoutError, Seam, lay_out, stack
 from dg_lsp.engine.checkpoint import Checkpoint
 from dg_lsp.engine.denoise import Step
-from dg_lsp.engine.infill import denoised, tokenise
+from dg_lsp.engine.infill import tokenise
 from dg_lsp.engine.length import fitting, search_length
 from dg_lsp.engine.plan import ANCHORS, plan_for
+from dg_lsp.engine.settle import denoised
 from dg_lsp.text import edits
 from dg_lsp.text.language import load_language
 from dg_lsp.text.messages import Fill, Infill, Reason

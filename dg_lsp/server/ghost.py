@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from dg_lsp.server.app import DgLsp
 
 
-
-
 async def ghost_text(
     ls: "DgLsp", document: Document, params: types.InlineCompletionParams
 ) -> list[types.InlineCompletionItem]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 
 from dg_lsp.text.brace_lack import Lack, lack_at
+from dg_lsp.text.brace_tags import closing_tags
 from dg_lsp.text.language import Language
 from dg_lsp.text.lines import line_start
 from dg_lsp.text.tokens import State
@@ -101,6 +102,8 @@ def _joined(lack: Lack, brackets: Sequence[int], end: bytes) -> Iterator[bytes]:
     own = [at for at in brackets if at >= lack.state.line]
     listed, tails = lack.list_of, lack.language.words.tails
     items = [listed[1]] if listed and listed[1] and listed[1].split()[0] not in lack.before else []
+    tags = closing_tags(lack.before) if lack.language.words.tags else b""
+    items += [tags] if tags else []
     for text in (*items, *(text for pattern, text in tails if pattern.search(lack.before))):
         for count in range(len(own) + 1):
             yield lack.closing(brackets[:count], b"") + text + lack.closing(brackets[count:], end)

@@ -21,7 +21,7 @@ class Words:
     item below it begins with. directive: what begins a line of its own at any depth, such as a preprocessor's.
 
     ends: what a statement ends with, the commonest first. mask: a header that stands for any. member: what may stand
-    for any member or statement. lines: what may stand on a blank line.
+    for any member or statement. lines: what may stand on a blank line. tags: there is markup in the code.
 
     The others are forms: operands: what may lack at the cursor; tails: what behind some of the brackets that are open
     there; lists: what an item lacks where a brace with such a header holds items; headers: what a header lacks before
@@ -46,6 +46,7 @@ class Words:
     behind: tuple[Form, ...]
     lines: tuple[bytes, ...]
     member: bytes
+    tags: bool
 
 
 def read_words(facts: Mapping[str, Any]) -> Words:
@@ -68,6 +69,7 @@ def read_words(facts: Mapping[str, Any]) -> Words:
         headers=_forms(facts, "headers"),
         behind=_forms(facts, "behind"),
         lines=tuple(text.encode() for text in facts.get("lines", ())),
+        tags=facts.get("tags", False),
         member=facts.get("member", "_g_;").encode(),
     )
 

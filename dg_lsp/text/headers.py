@@ -21,8 +21,7 @@ def headers_at(part: Part, cut: int) -> tuple[Lines, list[Lines]] | None:
 
     The docstrings are those of the functions, the innermost last, each twice: its first paragraph, and the whole.
 
-    1. What is no body's header, such as the beginning of a long list, shows by its first line.  2. In an ERROR lines
-    tell.  3. What stands beside a header, such as an attribute, may be left out; what it stands in may not.
+    What stands beside a header, such as an attribute, may be left out; what the header stands in may not.
     """
     cut -= part.start
     place = len(part.data) - len(part.data[cut:].lstrip())
@@ -30,19 +29,7 @@ def headers_at(part: Part, cut: int) -> tuple[Lines, list[Lines]] | None:
     # Where a comment is alone the statement behind it would tell, and that is not there.
     if not nodes or any(n.is_extra and n.start_byte >= cut for n in nodes):
         return None
-    headers: Lines = {}
-    for node, inner in zip(nodes, [*nodes[1:], None], strict=True):
-        until = min(inner.start_byte, cut) if inner else cut
-        # 1.
-        if node.start_byte < cut and not (node.is_error or _is_sequence(part.language, node)):
-            headers |= part.lines(node.start_byte, node.start_byte)
-        # 2.
-        if node.is_error and node.start_byte < until:
-            found = headers_by_lines(
-                part.data, line_start(part.data, node.start_byte), line_start(part.data, until)
-            )
-            headers |= {at + part.start: line for at, line in found.items()}
-    # 3.
+    headers = _first_lines(part, nodes, cut)
     docstrings: list[Lines] = []
     begun = {node.start_byte for node in nodes}
     bodies = bodies_of(part.language, part.root, part.data, (place, place + 1))
@@ -81,6 +68,20 @@ def headers_by_lines(data: bytes, start: int, cut: int) -> Lines:
 def _closes(line: bytes) -> bool:
     """Whether `line` begins with a closing bracket: then what it closes begins with a line that is as deep."""
     return line[:1] in (b")", b"]", b"}")
+
+
+def _first_lines(part: Part, nodes: list[Node], cut: int) -> Lines:
+    """What shows that `nodes`, each round the next one, are open; an ERROR is read by its lines."""
+    found: Lines = {}
+    for node, inner in zip(nodes, [*nodes[1:], None], strict=True):
+        until = min(inner.start_byte, cut) if inner else cut
+        if node.is_error and node.start_byte < until:
+            start, stop = (line_start(part.data, at) for at in (node.start_byte, until))
+            lines = headers_by_lines(part.data, start, stop)
+            found |= {at + part.start: line for at, line in lines.items()}
+        elif node.start_byte < cut and not (node.is_error or _is_sequence(part.language, node)):
+            found |= part.lines(node.start_byte, node.start_byte)
+    return found
 
 
 def _nodes_at(root: Node, place: int) -> list[Node]:

@@ -6,6 +6,7 @@ Languages are data: a folder each under grammars/. Knows tree-sitter; knows no d
 import importlib
 import re
 import tomllib
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -18,6 +19,7 @@ from tree_sitter import Node, Tree
 
 from dg_lsp.text.brace_words import Words, read_words
 
+Log = Callable[[str], None]
 _LONE_CR = re.compile(rb"\r(?!\n)")
 # The closed list: gaps.scm may capture nothing else, so a misspelt capture is an error and not a silence.
 OWNERS = ("function", "class", "block")
@@ -80,14 +82,19 @@ class Language:
         # A parser holds state, so each call has its own and threads cannot meet in one.
         return tree_sitter.Parser(self.grammar).parse(_rows(data))
 
-    def reparse(self, tree: Tree, data: bytes, span: tuple[int, int], text: bytes) -> Tree:
-        """The tree of `data` with `text` in the place of `span`; `tree`, that of `data`, stays as it is."""
+    def reparse(
+        self, tree: Tree, data: bytes, span: tuple[int, int], text: bytes, log: Log | None = None
+    ) -> Tree:
+        """The tree of `data` with `text` for `span`; `tree`, that of `data`, stays. `log` gets what the parser says."""
         start, end = span
         old, new = _rows(data), _rows(data[:start] + text + data[end:])
         stop = start + len(text)
         edited = tree.copy()
         edited.edit(start, end, stop, _point(old, start), _point(old, end), _point(new, stop))
-        return tree_sitter.Parser(self.grammar).parse(new, edited)
+        parser = tree_sitter.Parser(self.grammar)
+        if log is not None:
+            parser.logger = lambda _, words: log(words)
+        return parser.parse(new, edited)
 
     def placeholder(self, kind: str) -> str:
         """The neutral text of a gap's kind."""

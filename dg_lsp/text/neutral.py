@@ -11,6 +11,7 @@ from tree_sitter import Tree
 
 from dg_lsp.text.language import Language
 from dg_lsp.text.lexical import block, state_at, window
+from dg_lsp.text.lines import line_end, line_start
 from dg_lsp.text.messages import PARTS
 from dg_lsp.text.repair import cost_of, insertions, out_of_reach
 from dg_lsp.text.tokens import closers
@@ -72,6 +73,11 @@ def neutral_text(language: Language, kind: str, before: bytes, after: bytes) -> 
     whole = _placed(language, kind, before, after) if len(data) <= WHOLE else None
     if whole is not None and whole.clean:
         return whole
+    # What is open at the end of a cut text is closed behind it, and not by a filler.
+    if len(data) <= SEARCHED and (after_ended := _ended(language, before, after)) is not None:
+        ended = _searched(language, kind, before, after_ended)
+        if ended.clean:
+            return ended
     # 2. Damage elsewhere in the file must not drown the comparison.
     part = whole
     for start, stop in (window(language, data, len(before)), block(language, data, len(before))):
@@ -87,6 +93,21 @@ def neutral_text(language: Language, kind: str, before: bytes, after: bytes) -> 
         part = _searched(language, kind, before, after)
     # 4. What an engine sees of a file is cut at both ends.
     return part if part.clean else _completed(language, kind, part)
+
+
+def _ended(language: Language, before: bytes, after: bytes) -> bytes | None:
+    """`after` without the statement that its end cuts, and with the brackets closed that are open there."""
+    text = before + after
+    state = state_at(language, text, len(text))
+    if not (state.brackets or state.string or state.comment):
+        return None
+    stop = state.begins if state.comment else state.line
+    whole = stop <= line_end(text, len(before))
+    stop = len(text) if whole else stop
+    # What the gap's own line opens the fill may close.
+    here = range(line_start(before, len(before)), len(before))
+    brackets = bytes(text[at] for at in state.opened if at < stop and at not in here)
+    return text[len(before) : stop] + (state.string if whole else b"") + closers(brackets)
 
 
 def _placed(language: Language, kind: str, before: bytes, after: bytes) -> Text:

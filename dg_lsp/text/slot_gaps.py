@@ -1,4 +1,4 @@
-"""From a slot, an open bracket or a bare cursor to its Gap: what is filled of a line, and what the edit must bring along.
+"""From a slot, an open bracket or a bare cursor to its Gap: what is filled of a line, and what the edit brings along.
 
 Knows slots, lexical state and repairs; chooses no kind.
 """

@@ -128,7 +128,7 @@ def _near(view: View) -> Span:
     # No node reaches over the blanks at the end of a line or list.
     data, cursor = view.data, view.cursor
     here, rest = data[line_start(data, cursor) : cursor], data[cursor : line_end(data, cursor)]
-    blank = here.strip() and rest.lstrip()[:1] in (b"", b")", b"]", b"}", b",", b";", b":")
+    blank = here.strip() and rest.lstrip()[:1] in (b"", b")", b"]", b"}", b",", b";", b":", b"{")
     at = cursor - (len(here) - len(here.rstrip())) * bool(blank)
     return at, at
 

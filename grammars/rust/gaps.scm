@@ -54,6 +54,7 @@
 (match_expression value: (_) @expression)
 (match_pattern condition: (_) @expression)
 (match_arm value: (_expression) @expression ",")
+(match_arm value: [(identifier) (scoped_identifier) (field_expression) (index_expression) (macro_invocation)] @expression .)
 (for_expression value: (_) @expression)
 (closure_expression body: (_) @expression)
 (arguments (_expression) @expression)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from dg_lsp.engine import infill, several
+from dg_lsp.engine import settle, several
 from dg_lsp.engine.cache import PrefixCache
 from dg_lsp.engine.canvas import FREE, Canvas, LayoutError, Seam
 from dg_lsp.engine.checkpoint import Checkpoint, load_checkpoint
@@ -50,13 +50,13 @@ def test_all_anchors_of_all_texts_lie_on_the_canvas_and_stay(
     model: Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     laid: list[Canvas] = []
-    denoised = infill.denoise
+    denoised = settle.denoise
 
     def seen(network: Any, cache: Any, sampler: Any, schedule: Any) -> Any:
         laid.append(sampler.canvas)
         return denoised(network, cache, sampler, schedule)
 
-    monkeypatch.setattr(infill, "denoise", seen)
+    monkeypatch.setattr(settle, "denoise", seen)
     steps, fills = run(model, gaps_of(model))
     (canvas,) = laid
     head = TEXTS[0].split("\n")[-1]
@@ -78,7 +78,7 @@ def test_each_gap_gets_its_own_text(model: Checkpoint, monkeypatch: pytest.Monke
         done = torch.ones(canvas.rows, dtype=torch.bool)
         yield Step(1, best, best, done, torch.zeros(canvas.tokens.shape), torch.empty(0), done)
 
-    monkeypatch.setattr(infill, "denoise", truthful)
+    monkeypatch.setattr(settle, "denoise", truthful)
     _, fills = run(model, gaps_of(model))
     assert [fill.text for fill in fills] == list(TRUTHS)
     assert all(fill.parses for fill in fills)

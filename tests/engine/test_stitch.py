@@ -35,7 +35,7 @@ def test_a_long_body_comes_back_line_for_line(model: Checkpoint, monkeypatch: py
     stitched = 0
     for document, gap, body in long_bodies(model, 300, 1500, 25):
         oracle = Oracle(model, document, gap)
-        monkeypatch.setattr("dg_lsp.engine.infill.denoise", oracle)
+        monkeypatch.setattr("dg_lsp.engine.settle.denoise", oracle)
         drafts, fill = filled(model, oracle, document, gap, body)
         assert fill.text == body.strip(), (document.uri, gap.name, fill.refusal)
         *opened, last = oracle.layouts

@@ -72,5 +72,5 @@ def test_a_file_chooses_its_language_by_its_suffix() -> None:
     assert language_of("A.PY") == "python"
     with pytest.raises(UnknownLanguage, match=r"known are .*\.py"):
         language_of("a.zig")
-    with pytest.raises(UnknownLanguage, match="known are .*python"):
+    with pytest.raises(UnknownLanguage, match=r"known are .*python"):
         load_language("zig")
