@@ -73,7 +73,8 @@ def _called(text: bytes) -> tuple[Owner, str] | None:
 def _flat(language: Language, data: bytes, line: int, at: int) -> tuple[bytes, int, bool]:
     """The header's text without what is inside brackets, where it begins, and whether it is inside one.
 
-    Inside a bracket that is still open it begins behind that or the last comma; else behind the last closed brace.
+    Inside a bracket that is still open it begins behind that or the last comma; else behind the last closed brace,
+    unless nothing follows that.
     """
     parts: list[list[tuple[bytes, int]]] = [[]]
     for token in tokens(language, data, line, at):
@@ -85,8 +86,6 @@ def _flat(language: Language, data: bytes, line: int, at: int) -> tuple[bytes, i
             if len(parts) > 1:
                 parts.pop()
             parts[-1].append((text, token.start))
-            if text == b"}":
-                parts[-1].clear()
         elif len(parts) > 1 and text == b",":
             parts[-1].clear()
         elif token.kind in ("space", "newline"):
@@ -94,6 +93,9 @@ def _flat(language: Language, data: bytes, line: int, at: int) -> tuple[bytes, i
         elif token.kind != "comment":
             parts[-1].append((b'""' if "string" in token.kind else text, token.start))
     pieces = parts[-1]
+    shut = max((n for n, (text, _) in enumerate(pieces) if text == b"}"), default=-1)
+    if any(place >= 0 for _, place in pieces[shut + 1 :]):
+        pieces = pieces[shut + 1 :]
     start = next((place for _, place in pieces if place >= 0), at)
     return re.sub(rb" +", b" ", b"".join(text for text, _ in pieces)).strip(), start, len(parts) > 1
 

@@ -142,6 +142,10 @@ def _completed(language: Language, kind: str, broken: Text) -> Text:
     if len(broken.data) > SEARCHED:
         return broken
     for lead in LEADS[language.style]:
+        before = state_at(language, lead + broken.before, len(lead + broken.before), 0)
+        if (before.string or before.comment) and kind not in ("string", "docstring", "comment"):
+            # Within a string everything is clean.
+            continue
         data = lead + broken.data
         state = state_at(language, data, len(data), 0)
         trail = state.string + closers(state.brackets)
