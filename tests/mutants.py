@@ -382,6 +382,41 @@ MUTANTS = (
         "offset + between",
         "tests/server/test_documents.py::test_random_edits_equal_the_reference",
     ),
+    Mutant(
+        "the first imports are kept and not the last",
+        "dg_lsp/text/outline.py",
+        "kept |= _fitting(imports[::-1], min(",
+        "kept |= _fitting(imports, min(",
+        "tests/text/test_outline.py::test_the_last_imports_have_half_of_the_room_and_headers_the_rest",
+    ),
+    Mutant(
+        "what is kept above a cut changes while one types",
+        "dg_lsp/text/prompt.py",
+        "outline(language, before[:stop], cut, budget)",
+        "outline(language, before, cut, budget)",
+        "tests/text/test_outline.py::test_it_stays_while_one_types_below_the_cut_and_differs_for_another_function",
+    ),
+    Mutant(
+        "text in a string counts as clean",
+        "dg_lsp/text/neutral.py",
+        "        if (before.string or before.comment) and kind not in",
+        "        if False and kind not in",
+        "tests/text/test_resume.py::test_what_is_broken_before_the_gap_is_not_the_fills_fault",
+    ),
+    Mutant(
+        "the measurement of gaps counts every gap as right",
+        "dg_lsp/boundaries/cells.py",
+        "right = isinstance(gap, Gap) and is_right(",
+        "right = isinstance(gap, Gap) or is_right(",
+        "tests/test_boundaries.py::test_a_cell_counts_what_is_right",
+    ),
+    Mutant(
+        "the measurement of fills takes every file for valid",
+        "dg_lsp/boundaries/shown.py",
+        "faulty = not is_valid(case.truth.language, data)",
+        "faulty = False",
+        "tests/test_boundaries.py::test_the_checks_of_a_shown_fill_can_tell",
+    ),
 )
 
 
