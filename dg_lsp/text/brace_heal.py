@@ -1,66 +1,83 @@
-"""Heal: damage round a cursor put right well enough for a parser, by brackets and indentation, at the same length.
+"""Heal: damage round a cursor put right well enough for a parser, as far as brackets and indentation tell of it.
 
-What is put in takes the place of white space, so offsets stay what they were. Knows no tree and no forms.
+Knows which brackets belong together; knows no tree and no forms.
 """
 
 import re
+from dataclasses import dataclass
 
 from dg_lsp.text.brace_headers import head_of
 from dg_lsp.text.brace_lack import lack_at
 from dg_lsp.text.brace_opened import Opened
-from dg_lsp.text.brace_reading import read
+from dg_lsp.text.brace_reading import Reading, read
+from dg_lsp.text.brace_tokens import marks
 from dg_lsp.text.language import Language
-from dg_lsp.text.lines import line_end, line_start
-from dg_lsp.text.tokens import PAIRS, State
+from dg_lsp.text.lines import leading, line_end, line_start
+from dg_lsp.text.tokens import PAIRS, Span, State
 
 # More damage than this is another style of writing.
 MOST = 12
-_BREAK = re.compile(rb"[ \t\r\n]")
 _TEXT = re.compile(rb"[^\s]")
+_FIRST = re.compile(rb"[\w$]+")
 # A quote behind one of these begins a string.
 _OPENS = re.compile(rb"(?:[(\[{,=:+?&|<>]|\breturn)[ \t]*\Z")
-_FIRST = re.compile(rb"[\w$]+")
+_NEXT = re.compile(rb"[,)\]};]|(?=[\r\n])|\Z")
+# Where an argument or a value may begin.
+_BEGINS = (b"(", b",", b"=", b"[", b"{")
 
 
-def heal(language: Language, data: bytes, offset: int, state: State) -> bytes:
-    """`data` without the damage that is not the cursor's own statement's; `data` itself where none is found.
+@dataclass(frozen=True, slots=True)
+class Healed:
+    """`data` is the text with each text of `put` inserted at its offset of the text before, in their order."""
 
-    1. Brackets that closed nothing go, or get their mates.  2. Those that nothing closes are closed where a line
-    shows that they were.  3. Half a string goes.
+    data: bytes
+    put: tuple[tuple[int, bytes], ...]
+
+
+def heal(language: Language, data: bytes, offset: int, state: State) -> Healed:
+    """`data` without the damage that is not the cursor's own statement's.
+
+    1. What closes nothing gets back what it has lost, or goes.  2. Brackets that nothing closes are closed where a
+    line shows that they were.  3. Half a string goes.
     """
     reading = read(language, data, 0, len(data))
-    own = state.line, line_end(data, offset)
-    healed = bytearray(data)
-    # From the end, so that what is put in moves nothing that comes later.
-    strays = [(at, None) for at in reading.strays if not own[0] <= at <= own[1]]
+    # A string that holds code at the cursor is the cursor's too.
+    quoted = [at for at in (*state.opened, state.begins) if at >= 0 and data[at] not in b"([{"]
+    own = min(state.line, *quoted, offset), line_end(data, offset)
     typed = lack_at(language, data, offset, state).missing
-    lost = [(o.stop, o) for o in reading.all if o.closed < 0 <= o.stop and o.at not in typed]
-    lost = [(stop, o) for stop, o in lost if not own[0] <= o.at <= own[1]]
-    if not 0 < len(strays) + len(lost) + len(reading.quotes) <= MOST:
-        return data
-    for at, opened in sorted([*strays, *lost], key=lambda s: s[0], reverse=True):
-        if opened is None:
-            # 1.
-            _take(language, healed, at)
-        else:
-            # 2.
-            _close(language, healed, opened)
+    lost = [o for o in reading.all if o.closed < 0 <= o.stop and o.at not in typed and not _is_in(own, o.at)]
+    strays = [(at, line) for at, line in reading.strays if not _is_in(own, at)]
+    quotes = [(at, line) for at, line in reading.quotes if line >= 0 and not _is_in(own, at)]
+    if not 0 < len(strays) + len(lost) + len(quotes) <= MOST:
+        return Healed(data, ())
+    text = bytearray(data)
+    put: list[tuple[int, bytes]] = []
+    # 1.
+    for at, line in strays:
+        header = _header_above(language, data, at) if data[at : at + 1] == b"}" else -1
+        if header >= 0 and not _is_in(own, header):
+            put.append((header, b" {"))
+        elif header < 0:
+            _take(text, line, at)
+    # 2.
+    put += [_closer(language, reading, opened) for opened in lost]
     # 3.
-    for at, line in reading.quotes:
-        if not own[0] <= at <= own[1] and line >= 0:
-            _unquote(healed, line, at)
-    return bytes(healed)
+    for at, line in quotes:
+        _unquote(text, line, at)
+    return _joined(bytes(text), sorted(put, key=lambda p: p[0]))
 
 
-def _take(language: Language, healed: bytearray, at: int) -> None:
-    """What closes nothing goes; a brace whose header has lost its own gets that back."""
-    data = bytes(healed)
-    if data[at : at + 1] == b"}":
-        header = _header_above(language, data, at)
-        if header >= 0 and _insert(healed, header, b"{"):
-            return
-    # It stays a part of the body that it stands in.
-    healed[at : at + 1] = b";" if data[at : at + 1] == b"}" else b" "
+def _is_in(span: Span, at: int) -> bool:
+    return span[0] <= at <= span[1]
+
+
+def _joined(data: bytes, put: list[tuple[int, bytes]]) -> Healed:
+    """`data` with the texts put in."""
+    parts, last = [], 0
+    for at, text in put:
+        parts += [data[last:at], text]
+        last = at
+    return Healed(b"".join((*parts, data[last:])), tuple(put))
 
 
 def _header_above(language: Language, data: bytes, at: int) -> int:
@@ -72,47 +89,73 @@ def _header_above(language: Language, data: bytes, at: int) -> int:
         text = _TEXT.search(data, line, line_end(data, line))
         if text is None or text.start() - line > depth:
             continue
-        word = _FIRST.match(data, text.start())
-        words = language.words
+        word, words = _FIRST.match(data, text.start()), language.words
         opens = word is not None and word[0] in words.blocks | words.functions | words.classes
         end = line_end(data, line)
-        whole = data[line:end].rstrip().endswith((b"{", b";"))
+        end -= len(data[line:end]) - len(data[line:end].rstrip())
+        whole = data.endswith((b"{", b";"), line, end)
         return end if text.start() - line == depth and opens and not whole else -1
     return -1
 
 
-def _close(language: Language, healed: bytearray, opened: Opened) -> None:
-    """Close a bracket in front of where it ended: in front of a semicolon, or behind the last text above a line."""
-    data, at = bytes(healed), opened.stop
-    closer = PAIRS[opened.bracket]
-    if opened.bracket != b"{":
-        _insert(healed, at if data[at : at + 1] == b";" else len(data[:at].rstrip()), closer)
+def _take(text: bytearray, line: int, at: int) -> None:
+    """What closes nothing goes; the statement with it where that has lost what it opened."""
+    if text[at : at + 1] == b"}":
+        # It stays a part of the body that it stands in.
+        text[at : at + 1] = b";"
         return
-    value = head_of(language, data, opened.line, opened.at) is None
-    closer += language.words.ends[0] if value and data[at : at + 1] != b";" else b""
-    line = line_start(data, at)
-    if line + len(closer) <= at:
-        healed[line : line + len(closer)] = closer
-    elif line > 0:
-        _insert(healed, line - 1, closer[:1])
+    text[at : at + 1] = b" "
+    begun = bytes(text[line:at]) if 0 <= line < at else b""
+    if b"{" not in begun and b"\n" not in begun and len(begun) > 3:
+        text[line:at] = b"_g_" + b" " * (len(begun) - 3)
 
 
-def _insert(healed: bytearray, at: int, text: bytes) -> bool:
-    """Put `text` in at `at`, taking up as much of the white space behind it; whether there is some."""
-    found = _BREAK.search(bytes(healed[at : at + 200]))
-    if found is None or len(text) != 1:
-        return False
-    stop = at + found.start()
-    healed[at : stop + 1] = text + healed[at:stop]
-    return True
+def _closer(language: Language, reading: Reading, opened: Opened) -> tuple[int, bytes]:
+    """What closes a bracket, and where: behind the last code before the line or semicolon that shows it."""
+    data, closer = reading.data, PAIRS[opened.bracket]
+    if opened.bracket != b"{":
+        return _end_of_header(language, reading, opened), closer
+    at = _code_end(language, data, opened.at, opened.stop)
+    head = head_of(language, data, opened.line, opened.at)
+    closer += b"" if head else language.words.ends[0]
+    if line_start(data, at) <= opened.at:
+        return at, closer
+    end = b"\r\n" if data.startswith(b"\r\n", line_end(data, at)) else b"\n"
+    return line_end(data, at), end + leading(data, head.start if head else opened.at) + closer
 
 
-def _unquote(healed: bytearray, line: int, at: int) -> None:
-    """A lone quote in the statement at `line` goes; one that ends a string takes what can be the string along."""
-    before = bytes(healed[line:at])
-    if not _OPENS.search(before):
-        begins = max((before.rfind(text) for text in (b"(", b",", b"=", b"[", b"{")), default=-1) + 1
-        healed[line + begins : at] = b" " * (at - line - begins)
-        healed[at : at + 1] = b"0"
+def _end_of_header(language: Language, reading: Reading, opened: Opened) -> int:
+    """Where a round bracket is to be closed: at its statement's end, or before the brace if that is a header."""
+    data = reading.data
+    first = _FIRST.match(data, opened.line)
+    braces = (
+        o.at for o in reading.all if o.bracket == b"{" and opened.at < o.at <= line_end(data, opened.at)
+    )
+    brace = next((at for at in braces if not data[at + 1 : line_end(data, at)].strip()), -1)
+    if brace >= 0 and first and first[0] in language.words.blocks:
+        return brace - (data[brace - 1 : brace] == b" ")
+    return _code_end(language, data, opened.at, opened.stop)
+
+
+def _code_end(language: Language, data: bytes, start: int, stop: int) -> int:
+    """Where the last code of data[start:stop] ends."""
+    end, at = start, start
+    for kind, first, last in (*marks(language, data, start, stop), ("", stop, stop)):
+        if data[at:first].strip():
+            end = first - (len(data[at:first]) - len(data[at:first].rstrip()))
+        if kind not in ("newline", "comment", "joined", ""):
+            end = last
+        at = last
+    return end
+
+
+def _unquote(text: bytearray, line: int, at: int) -> None:
+    """A lone quote in the statement at `line` goes, with what can be the rest of its string; a number stands for it."""
+    before = bytes(text[line:at])
+    stop = at + 1
+    if _OPENS.search(before):
+        found = _NEXT.search(bytes(text[at : at + 1_000]))
+        stop = at + found.start() if found else stop
     else:
-        healed[at : at + 1] = b" "
+        at = line + max(before.rfind(sign) for sign in _BEGINS) + 1
+    text[at:stop] = b"0" + b" " * (stop - at - 1)

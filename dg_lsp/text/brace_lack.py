@@ -18,10 +18,13 @@ from dg_lsp.text.language import Language
 from dg_lsp.text.lines import indentation, leading, line_end, line_start
 from dg_lsp.text.tokens import PAIRS, State
 
+# What the cursor's body holds is read no further back.
+LONGEST = 4_000
 _LINE = re.compile(rb"[\r\n]+([ \t\f]*)(?=[^\s])")
 _CLOSERS = re.compile(rb"[)\]} \t]*")
-# A line that goes on with what is above it, or may stand as deep as that.
-_JOINED = re.compile(rb"[.?:&|+\-*/=<>%^,]|(?:case|default|else|catch|finally)\b|[\w$]+[ \t]*:(?![:=])")
+# A line that goes on with what is above it; and one that may stand as deep as the header of what it is in.
+_JOINED = re.compile(rb"[.?:&|+\-*/=<>%^,]")
+_OUTSET = re.compile(rb"(?:case|default|else|catch|finally)\b|[\w$]+[ \t]*:(?![:=])")
 _ASSIGNS = re.compile(rb"[^=!<>]=(?![=>])")
 _LIST: Form = (re.compile(b""), b"")
 _FIRST = re.compile(rb"\}? *([\w$]+)")
@@ -62,6 +65,12 @@ class Lack:
     def before_rest(self) -> tuple[int, ...]:
         """The brackets that the rest of the line shows to be closed before it."""
         return _before_rest(self)
+
+    @property
+    def inside(self) -> bytes:
+        """The text up to the cursor of the body that it is in, the last of it where that is long."""
+        body = next((at for at in self.all if at in self.heads), -1)
+        return self.data[max(body + 1, self.offset - LONGEST) : self.offset]
 
     @property
     def newline(self) -> bytes:
@@ -147,16 +156,22 @@ def lack_at(language: Language, data: bytes, offset: int, state: State) -> Lack:
         data=data,
         offset=offset,
         state=state,
-        before=data[state.line : offset].lstrip() if state.line < offset else b"",
+        before=data[state.line : state.begins if state.comment else offset].lstrip(),
         rest=rest,
         eol=eol,
         columns=columns,
-        joined=_JOINED.match(data, below) is not None or data[below : below + 1] in (b")", b"]", b"}"),
+        joined=_goes_on(data, below, b"{") or data[below : below + 1] in (b")", b"]", b"}"),
         heads=heads,
         missing=missing,
         all=tuple(at for at, _ in opened),
         behind=_missing(data, behind, columns, below),
     )
+
+
+def _goes_on(data: bytes, below: int, bracket: bytes) -> bool:
+    """Whether the line at `below` may stand in a `bracket` although it is no deeper than the line that opened it."""
+    outset = bracket == b"{" and _OUTSET.match(data, below)
+    return _JOINED.match(data, below) is not None or bool(outset)
 
 
 def next_line(language: Language, data: bytes, eol: int) -> tuple[int, int]:
@@ -186,9 +201,9 @@ def _before_rest(lack: Lack) -> tuple[int, ...]:
             depth -= 1
         elif kind == "close":
             closers.append(lack.data[first:end])
-    if not closers and not depth:
-        return ()
     own = tuple(takewhile(lambda at: at not in lack.heads, lack.all))
+    if not closers and not depth:
+        return own if lack.rest.startswith(b";") else ()
     # Behind a header's brackets its body begins, on whichever line.
     if not depth and not lack.is_header:
         own = tuple(at for at in own if at in lack.missing)
@@ -208,8 +223,12 @@ def _code(language: Language, data: bytes, start: int, stop: int) -> bytes:
 
 
 def _depth(opened: Opened) -> int:
-    """How deep the line is that closes a bracket: as the line that opens it, or a brace's header."""
-    return opened.width if opened.bracket == b"{" else opened.columns
+    """How deep the line is that closes a bracket: as the line that opens it, or a brace's header.
+
+    A line as deep as that tells nothing where the first one in it was no deeper either.
+    """
+    depth = opened.width if opened.bracket == b"{" else opened.columns
+    return depth - (opened.inner == depth)
 
 
 def _missing(data: bytes, opened: Sequence[tuple[int, int]], columns: int, below: int) -> tuple[int, ...]:
@@ -219,12 +238,11 @@ def _missing(data: bytes, opened: Sequence[tuple[int, int]], columns: int, below
     """
     run = _CLOSERS.match(data, below)
     closers = [bytes([c]) for c in run[0] if c in b")]}"] if run else []
-    joined = _JOINED.match(data, below) is not None
     found: list[int] = []
     for at, width in opened:
         if width == columns and closers and closers[0] == PAIRS.get(data[at : at + 1]):
             break
-        if width < columns or (width == columns and joined):
+        if width < columns or (width == columns and _goes_on(data, below, data[at : at + 1])):
             break
         found.append(at)
     return tuple(found)

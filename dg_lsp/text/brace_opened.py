@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from dg_lsp.text.lines import line_start, width
 
 _LINE = re.compile(rb"[\r\n][ \t]*([^\s])")
-_VALUE = re.compile(rb"[\w$\x80-\xff)\]}\"'`]\Z")
+_VALUE = re.compile(rb"(?:[\w$\x80-\xff)\]}\"'`]|\+\+|--)\Z")
 
 
 @dataclass(slots=True, eq=False)

@@ -28,7 +28,7 @@ class Reading:
     """What has been read of data[start:...]: the brackets still open, all there were, and the statement at the end.
 
     line: where that statement begins, -1 between two. last: the last token that is no plain text. end: what is read.
-    strays: what closes nothing. quotes: those that nothing on their line closes.
+    strays: what closes nothing. quotes: those that nothing on their line closes; both with their statement.
     """
 
     language: Language
@@ -36,7 +36,7 @@ class Reading:
     end: int
     stack: list[Opened] = field(default_factory=list)
     all: list[Opened] = field(default_factory=list)
-    strays: list[int] = field(default_factory=list)
+    strays: list[tuple[int, int]] = field(default_factory=list)
     quotes: list[tuple[int, int]] = field(default_factory=list)
     line: int = -1
     last: Mark | None = None
@@ -112,7 +112,8 @@ def _begin_line(reading: Reading, at: int) -> None:
     starts, value = word is not None and word[0] in words.starts, word is not None and follows_value(data, at)
     # Where nothing asks for more, a word that only begins a statement does so at any depth.
     while stack and stack[-1].bracket != b"{":
-        if not (starts and value) and columns >= stack[-1].width + (starts or value):
+        bare = not data[stack[-1].at + 1 : at].strip()
+        if not (starts and value) and columns >= stack[-1].width + (starts or value or bare):
             break
         _drop(reading, at)
         reading.line = -1
@@ -150,7 +151,7 @@ def _close(reading: Reading, at: int) -> None:
         _begin_line(reading, at)
     found = _fitting(reading, at, fresh=fresh)
     if found < 0:
-        reading.strays.append(at)
+        reading.strays.append((at, reading.line))
         return
     while len(reading.stack) > found + 1:
         _drop(reading, at)
@@ -174,7 +175,9 @@ def _fitting(reading: Reading, at: int, *, fresh: bool) -> int:
         braces = [n for n, opened in enumerate(stack) if opened.bracket == b"{"]
         inside = not braces or fitting[-1] > braces[-1]
         return fitting[-1] if inside or (fresh and stack[fitting[-1]].width >= columns) else -1
-    level = [n for n in fitting if fresh and columns in (stack[n].columns, stack[n].width)]
+    # Only the innermost may be closed as deep as its own line; a header's brace is closed as deep as the header.
+    near = [n for n in fitting[-1:] if columns == stack[n].columns]
+    level = (near or [n for n in fitting if columns == stack[n].width]) if fresh else []
     sure = [n for n in fitting if not stack[n].doubtful]
     found = (level or sure or fitting)[-1]
     return -1 if not level and is_left(data, at, columns, stack[found].columns) else found

@@ -5,7 +5,7 @@ Knows what is open at the cursor and the forms of language.toml; knows no tree.
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, islice
+from itertools import chain, islice, takewhile
 
 from dg_lsp.text.brace_lack import Lack, lack_at
 from dg_lsp.text.brace_tags import closing_tags
@@ -70,7 +70,8 @@ def _at_end(lack: Lack) -> Iterator[bytes]:
     if state.comment:
         begins = lack.data[state.begins : state.begins + 2]
         shut = comment[0][1].encode() if comment and begins == comment[0][0].encode() else b""
-        yield from (shut + lack.newline + end for end in _closings(lack, lack.behind))
+        for end in _closings(lack, lack.behind):
+            yield shut + lack.newline * (not end.startswith(lack.newline)) + end
     elif lack.rest:
         yield from _closings(lack, lack.behind)
 
@@ -99,10 +100,10 @@ def _closings(lack: Lack, brackets: Sequence[int]) -> list[bytes]:
 
 def _joined(lack: Lack, brackets: Sequence[int], end: bytes) -> Iterator[bytes]:
     """What closes `brackets` where behind some of them a part of the statement is missing."""
-    own = [at for at in brackets if at >= lack.state.line]
+    own = list(takewhile(lambda at: at not in lack.heads, brackets))
     listed, tails = lack.list_of, lack.language.words.tails
     items = [listed[1]] if listed and listed[1] and listed[1].split()[0] not in lack.before else []
-    tags = closing_tags(lack.before) if lack.language.words.tags else b""
+    tags = closing_tags(lack.inside) if lack.language.words.tags else b""
     items += [tags] if tags else []
     for text in (*items, *(text for pattern, text in tails if pattern.search(lack.before))):
         for count in range(len(own) + 1):

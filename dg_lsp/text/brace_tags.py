@@ -5,7 +5,8 @@ Knows how tags look; knows no language and no tree.
 
 import re
 
-_TAG = re.compile(rb"=>|(?<![\w$)\]])<(?P<shut>/?)(?P<name>[A-Za-z][\w$.:-]*|(?=>))|(?P<end>/?>)")
+_TAG = re.compile(rb"=>|<(?P<shut>/?)(?P<name>[A-Za-z][\w$.:-]*|(?=>))|(?P<end>/?>)")
+_WORD = re.compile(rb"[\w$)\]]")
 
 
 def closing_tags(text: bytes) -> bytes:
@@ -13,18 +14,19 @@ def closing_tags(text: bytes) -> bytes:
     opened: list[bytes] = []
     inside = False
     for match in _TAG.finditer(text):
+        name = match["name"]
         if match["end"] is not None:
             if inside and match["end"] == b"/>" and opened:
                 opened.pop()
             inside = False
-        elif match["name"] is not None and match["shut"]:
-            if match["name"] in opened:
-                del opened[len(opened) - 1 - opened[::-1].index(match["name"]) :]
+        elif name is not None and match["shut"]:
+            if name in opened:
+                del opened[len(opened) - 1 - opened[::-1].index(name) :]
+        elif name is not None and (opened or not _WORD.match(text, match.start() - 1)):
+            # Outside of elements a sign right behind a name compares, or begins the parameters of a type.
+            opened.append(name)
             inside = True
-        elif match["name"] is not None:
-            opened.append(match["name"])
-            inside = True
-    if inside and opened and not text.rstrip().endswith(b"/"):
+    if inside and opened:
         return b" />" + _shut(opened[:-1])
     return _shut(opened)
 

@@ -23,7 +23,7 @@ _ENDS = re.compile(
 _ENDED = re.compile(rb"[;}{,)][ \t]*\Z")
 _COMMENT = re.compile(rb"//|/\*| ?\*")
 # What a member may begin with; what an item of the file looks like is said by the language.
-_GOES_ON = re.compile(rb"(?:else|catch|finally)\b")
+_GOES_ON = re.compile(rb"(?:else|catch|finally|where|throws|extends|implements)\b")
 _MEMBER = re.compile(rb"[\w$@#~*&<\[\"'\x80-\xff]")
 
 

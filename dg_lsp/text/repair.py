@@ -13,7 +13,7 @@ from tree_sitter import Tree
 from dg_lsp.text import brace_focus, brace_heal, brace_repair, offside_repair
 from dg_lsp.text.language import Language
 from dg_lsp.text.lexical import state_at
-from dg_lsp.text.tokens import State
+from dg_lsp.text.tokens import Span, State
 
 # Seconds of work after which no further candidate is tried.
 PATIENCE = 0.03
@@ -22,7 +22,10 @@ ERROR_COST, MISSING_COST, ERROR_BYTES = 20, 25, 4_000
 
 @dataclass(frozen=True, slots=True)
 class Repaired:
-    """`data` is the text with `inserted` bytes in the place of `removed` ones at `at`; `cost` 0 is clean."""
+    """`data` is the text with `inserted` bytes in the place of `removed` ones at `at`; `cost` 0 is clean.
+
+    put: before that, so many bytes were inserted at these offsets of the text, to heal damage elsewhere.
+    """
 
     data: bytes
     tree: Tree
@@ -30,18 +33,25 @@ class Repaired:
     removed: int
     inserted: int
     cost: int
+    put: tuple[Span, ...] = ()
 
     def forth(self, offset: int) -> int:
         """An offset of the text before the repair as one after it; inside what gave way it is its beginning."""
+        offset += sum(length for place, length in self.put if place < offset)
         if offset <= self.at + self.removed and (self.removed or offset <= self.at):
             return min(offset, self.at)
         return offset - self.removed + self.inserted
 
     def back(self, offset: int) -> int:
         """An offset of the repaired text as one of the text before; inside the repair it is what gave way for it."""
-        if offset <= self.at:
-            return offset
-        return max(offset - self.inserted, self.at) + self.removed
+        if offset > self.at:
+            offset = max(offset - self.inserted, self.at) + self.removed
+        shift = 0
+        for place, length in self.put:
+            if offset <= place + shift:
+                break
+            shift += min(length, offset - place - shift)
+        return offset - shift
 
 
 def repair(language: Language, data: bytes, offset: int) -> Repaired:
@@ -62,10 +72,12 @@ def repair(language: Language, data: bytes, offset: int) -> Repaired:
     # 3.
     if language.style == "brace":
         healed = brace_heal.heal(language, data, offset, state_at(language, data, offset))
-        if healed != data:
-            tree = language.parse(healed)
-            mended = Repaired(healed, tree, offset, 0, 0, cost_of(tree))
-            if mended.cost or dangles(language, healed, offset):
+        if healed.data != data:
+            tree = language.parse(healed.data)
+            put = tuple((place, len(text)) for place, text in healed.put)
+            at = offset + sum(length for place, length in put if place < offset)
+            mended = Repaired(healed.data, tree, at, 0, 0, cost_of(tree), put)
+            if mended.cost or dangles(language, healed.data, at):
                 mended = _searched(language, replace(mended, cost=mended.cost or 1), mended)
             if mended.cost == 0:
                 return mended
@@ -89,7 +101,7 @@ def _searched(language: Language, first: Repaired, otherwise: Repaired) -> Repai
         cost = cost_of(new)
         if cost < best.cost:
             changed = data[:start] + text + data[end:]
-            best = Repaired(changed, new, start, end - start, len(text), cost)
+            best = Repaired(changed, new, start, end - start, len(text), cost, first.put)
         # 3. Cheapest first, so the first clean one is the smallest change. Others wait for this thread's parses.
         if cost == 0 or time.thread_time() - begun > PATIENCE:
             break
