@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
+from dg_lsp.text.brace_below import depth_of, goes_on, next_line, unclosed
 from dg_lsp.text.brace_headers import Head, head_of
-from dg_lsp.text.brace_opened import Opened
 from dg_lsp.text.brace_reading import read
 from dg_lsp.text.brace_tokens import marks, quotes_at, wants_operand
 from dg_lsp.text.brace_window import window
@@ -20,15 +20,10 @@ from dg_lsp.text.tokens import PAIRS, State
 
 # What the cursor's body holds is read no further back.
 LONGEST = 4_000
-_LINE = re.compile(rb"[\r\n]+([ \t\f]*)(?=[^\s])")
-_CLOSERS = re.compile(rb"[)\]} \t]*")
-# A line that goes on with what is above it; and one that may stand as deep as the header of what it is in.
-_JOINED = re.compile(rb"[.?:&|+\-*/=<>%^,]")
-_OUTSET = re.compile(rb"(?:case|default|else|catch|finally)\b|[\w$]+[ \t]*:(?![:=])")
 _ASSIGNS = re.compile(rb"[^=!<>]=(?![=>])")
 _LIST: Form = (re.compile(b""), b"")
 _FIRST = re.compile(rb"\}? *([\w$]+)")
-_ENDED = re.compile(rb"[;{},]\Z|\S:\Z")
+_ENDED = re.compile(rb"[;{}]\Z|\S:\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +82,13 @@ class Lack:
         """Whether the line below begins another statement, though the one at the cursor has no end."""
         inner = self.heads.get(self.all[0]) if self.all else None
         quoted = bool(self.state.string) or self.state.comment
-        held = inner is not None and inner.owner != "class" and not quoted and not self.rest
+        held = (
+            inner is not None
+            and inner.owner != "class"
+            and not quoted
+            and not self.rest
+            and self.list_of is None
+        )
         begun = self.before.strip() and not _ENDED.search(self.before.rstrip())
         below = self.columns >= 0 and not self.deeper and not self.joined
         # Where a line end can end a statement, only one that wants more has none.
@@ -139,18 +140,18 @@ def lack_at(language: Language, data: bytes, offset: int, state: State) -> Lack:
     reading = read(language, data, start, offset)
     known = {o.at: o for o in reading.stack}
     opened = [
-        (at, _depth(known[at]) if at in known else indentation(data, at)) for at in reversed(state.opened)
+        (at, depth_of(known[at]) if at in known else indentation(data, at)) for at in reversed(state.opened)
     ]
     rest = data[offset:eol].strip() if state.string or state.comment else _code(language, data, offset, eol)
     behind = opened
     if rest:
         stack = [o for o in read(language, data, start, eol).stack if not o.doubtful]
-        behind = [(o.at, _depth(o)) for o in reversed(stack)]
+        behind = [(o.at, depth_of(o)) for o in reversed(stack)]
         known |= {o.at: o for o in stack}
     braces = [o for o in known.values() if o.bracket == b"{"]
     heads = {o.at: head for o in braces if (head := head_of(language, data, o.line, o.at))}
     columns, below = next_line(language, data, eol)
-    missing = _missing(data, opened, columns, below)
+    missing = unclosed(data, opened, columns, below)
     return Lack(
         language=language,
         data=data,
@@ -160,31 +161,12 @@ def lack_at(language: Language, data: bytes, offset: int, state: State) -> Lack:
         rest=rest,
         eol=eol,
         columns=columns,
-        joined=_goes_on(data, below, b"{") or data[below : below + 1] in (b")", b"]", b"}"),
+        joined=goes_on(data, below, b"{") or data[below : below + 1] in (b")", b"]", b"}"),
         heads=heads,
         missing=missing,
         all=tuple(at for at, _ in opened),
-        behind=_missing(data, behind, columns, below),
+        behind=unclosed(data, behind, columns, below),
     )
-
-
-def _goes_on(data: bytes, below: int, bracket: bytes) -> bool:
-    """Whether the line at `below` may stand in a `bracket` although it is no deeper than the line that opened it."""
-    outset = bracket == b"{" and _OUTSET.match(data, below)
-    return _JOINED.match(data, below) is not None or bool(outset)
-
-
-def next_line(language: Language, data: bytes, eol: int) -> tuple[int, int]:
-    """How deep the next line with text below `eol` is, and where its text begins; comments do not count."""
-    at, directive = eol, language.words.directive
-    while found := _LINE.search(data, at):
-        at = found.end()
-        line = data[at : line_end(data, at)]
-        if line.startswith((language.comment.encode(), b"/*", b"* ", b"*/")) or line == b"*":
-            continue
-        if not (directive and line.startswith(directive)):
-            return indentation(data, at), at
-    return -1, len(data)
 
 
 def _before_rest(lack: Lack) -> tuple[int, ...]:
@@ -220,29 +202,3 @@ def _code(language: Language, data: bytes, start: int, stop: int) -> bytes:
         first for kind, first, end in marks(language, data, start, stop) if kind == "comment" and end == stop
     ]
     return data[start : ends[0] if ends else stop].strip()
-
-
-def _depth(opened: Opened) -> int:
-    """How deep the line is that closes a bracket: as the line that opens it, or a brace's header.
-
-    A line as deep as that tells nothing where the first one in it was no deeper either.
-    """
-    depth = opened.width if opened.bracket == b"{" else opened.columns
-    return depth - (opened.inner == depth)
-
-
-def _missing(data: bytes, opened: Sequence[tuple[int, int]], columns: int, below: int) -> tuple[int, ...]:
-    """Those of the `opened` brackets that the next line with text shows to be closed before it.
-
-    It is at `below`, indented by `columns`. Where it closes brackets itself, those as deep as it are not missing.
-    """
-    run = _CLOSERS.match(data, below)
-    closers = [bytes([c]) for c in run[0] if c in b")]}"] if run else []
-    found: list[int] = []
-    for at, width in opened:
-        if width == columns and closers and closers[0] == PAIRS.get(data[at : at + 1]):
-            break
-        if width < columns or (width == columns and _goes_on(data, below, data[at : at + 1])):
-            break
-        found.append(at)
-    return tuple(found)

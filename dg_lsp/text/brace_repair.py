@@ -58,7 +58,10 @@ def _at_cursor(lack: Lack) -> Iterator[bytes]:
         return
     ends = list(_ends(lack))
     if lack.state.string:
-        yield from (lack.state.string + end for end in ends)
+        # A backslash at the end would take the quote along.
+        slashes = len(lack.data[: lack.offset]) - len(lack.data[: lack.offset].rstrip(b"\\"))
+        quotes = b"\\" * (slashes % 2) + lack.state.string
+        yield from (quotes + end for end in ends)
         return
     for operand in _operands(lack):
         yield from (operand + end for end in ends)
@@ -131,7 +134,7 @@ def _operands(lack: Lack) -> Iterable[bytes]:
     space = b" " if word and word[0] in words.operators and _TOUCHED.search(before) else b""
     if value:
         return dict.fromkeys((b"", *forms, _FILLER, b"(" + _FILLER + b")"))
-    return dict.fromkeys((space + _FILLER, *forms, b""))
+    return dict.fromkeys((space + _FILLER, *forms, b"", _FILLER))
 
 
 def _masks(lack: Lack) -> Iterator[tuple[int, int, bytes]]:

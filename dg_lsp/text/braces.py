@@ -27,8 +27,17 @@ def state_at(language: Language, data: bytes, offset: int, start: int) -> State:
     The code inside a template counts the template among its brackets. The last answers are kept, for one pick asks
     the same several times.
     """
-    if offset - start > LONG:
-        data = data[:start] + focus(language, data[start:], offset - start)
+    if offset - start <= LONG:
+        return _read(language, data, offset, start)
+    # Of a long item only what is round the place is read.
+    stop = max(window(language, data, offset)[1], offset)
+    found = _read(language, focus(language, data[start:stop], offset - start), offset - start, 0)
+    opened = tuple(at + start for at in found.opened)
+    begins = found.begins + start if found.begins >= 0 else -1
+    return State(found.brackets, opened, found.string, found.comment, begins, found.line + start)
+
+
+def _read(language: Language, data: bytes, offset: int, start: int) -> State:
     reading = read(language, data, start, offset)
     opened = [o for o in reading.stack if not o.doubtful]
     at, brackets = tuple(o.at for o in opened), b"".join(o.bracket for o in opened)
@@ -39,12 +48,12 @@ def state_at(language: Language, data: bytes, offset: int, start: int) -> State:
         hole = hole_at(language, data, first, offset) if quotes.hole else -1
         if hole < 0:
             return State(brackets, at, quotes.close, False, first, line)
-        inner = state_at(language, data, offset, hole)
+        inner = _read(language, data, offset, hole)
         inside = (*at, first, hole - 1, *inner.opened)
         brackets += quotes.close[:1] + b"{" + inner.brackets
         return State(brackets, inside, inner.string, inner.comment, inner.begins, inner.line)
     if kind == "directive" and end == offset:
-        inner = state_at(language, data, offset, first + len(language.words.directive))
+        inner = _read(language, data, offset, first + len(language.words.directive))
         brackets, at = brackets + inner.brackets, (*at, *inner.opened)
         return State(brackets, at, inner.string, inner.comment, inner.begins, inner.line)
     if kind == "comment" and end == offset and not _closed(language, data[first:end]):

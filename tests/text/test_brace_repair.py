@@ -35,6 +35,7 @@ REPAIRS = {
     "half an operator": ("c", "void f() {\n  if (a =¦) {\n  }\n}\n", "a =«_g_») {"),
     "the other half of a choice": ("java", "class A {\n  int f() {\n    return a ? b¦\n  }\n}\n", "b« : _g_;»\n"),
     "a string": ("rust", 'fn f() {\n    g("a¦\n    h();\n}\n', 'g("a«");»\n'),
+    "a string behind a backslash": ("go", 'func f() {\n\tg("a\\¦\n\th()\n}\n', 'g("a\\«\\")»\n'),
     "a template with code": ("javascript", "f(`a${b¦\n", "b«}`)»\n"),
     "a directive's string": ("c", '#include "a¦\n\nint b;\n', '"a«"»\n'),
     "the function's brace": ("go", "func f() {\n\tg()¦\n\nfunc h() {\n}\n", "g()«\n}»\n"),
@@ -84,6 +85,8 @@ DANGLING = {
         "class A {\n  void f() {\n    a¦\n    b = c;\n  }\n}\n",
         True,
     ),
+    "a list that takes in the next line": ("go", "func f() {\n\ta,¦\n\tb := c()\n}\n", True),
+    "a member of a list": ("javascript", "f({\n  a,¦\n  b,\n})\n", False),
     "a value that goes on below": ("javascript", "function f() {\n  a =¦\n    b\n}\n", False),
     "a line that ends a statement": ("go", "func f() {\n\ta()¦\n\tb()\n}\n", False),
     "the last of a block": ("rust", "fn f() {\n    a¦\n}\n", False),
@@ -126,7 +129,7 @@ HEALED = {
     "half a string at the end": ("go", 'func f() {\n\ta( b")\n\tc(¦)\n}\n', "func f() {\n\ta(0  )\n\tc(¦)\n}\n"),
     "half a string at its beginning": ("go", 'func f() {\n\ta("b)\n\tc(¦)\n}\n', "func f() {\n\ta(0 )\n\tc(¦)\n}\n"),
     "what the cursor lacks is left": ("go", "func f() {\n\ta(¦\n}\n", "func f() {\n\ta(¦\n}\n"),
-    "and so is its own header": ("go", "func f() {\n\tif a¦\n\t\tb()\n\t}\n}\n", "func f() {\n\tif a¦\n\t\tb()\n\t}\n}\n"),
+    "and its own header": ("go", "func f() {\n\tif a¦\n\t\tb()\n\t}\n}\n", "func f() {\n\tif a¦\n\t\tb()\n\t}\n}\n"),
 }  # fmt: skip
 
 

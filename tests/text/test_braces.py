@@ -168,6 +168,15 @@ def test_focus_leaves_a_class_with_something_in_it() -> None:
     assert b"int _g_;" in kept
 
 
+def test_focus_keeps_the_whole_header_of_a_member() -> None:
+    members = "    fn f{0}<A>(a: A)\n    where\n        A: B,\n    {{\n        g(a, {0});\n    }}\n\n"
+    text = "mod a {\n" + "".join(members.format(n) for n in range(100)) + "}\n"
+    kept = focus(load_language("rust"), text.encode(), text.index("g(a, 50"))
+    assert b"fn f50<A>" in kept
+    assert b"fn f49<A>" not in kept
+    assert not load_language("rust").parse(kept).root_node.has_error
+
+
 def test_focus_leaves_what_is_short_or_not_indented() -> None:
     java, javascript = load_language("java"), load_language("javascript")
     short = long_class(3).encode()
