@@ -56,8 +56,9 @@ def infill(model: Checkpoint, cache: PrefixCache, request: Infill) -> Iterator[D
     2. Encode what the cache does not hold yet.  3. Search the gap's length.
     4. Where the gap goes on beyond the canvas: write such a canvas full, keep its whole lines as if they were the
     file's, and begin again behind them.
-    5. Denoise the best lengths, a batch at a time.  6. Keep the candidates that can be shown; while there are
-    too few, go on with the next lengths.  7. The Fill is the surest of the first batch; or the reason for none.
+    5. Denoise the best lengths, a batch at a time.  6. Keep the candidates that can be shown; where none can, mend the
+    surest that is broken; while there are too few, go on with the next lengths.  7. The Fill is the surest of the
+    first batch; else the longest beginning of a broken one that is whole statements; or the reason for none.
     """
     clock = Clock(request.deadline)
     # 1. to 4.
@@ -80,6 +81,7 @@ def infill(model: Checkpoint, cache: PrefixCache, request: Infill) -> Iterator[D
                 refused.append(candidate)
             else:
                 found.setdefault(candidate.fill.text, candidate.fill)
+        # A span costs fewer steps than another length.
         if not found:
             place = Place(request, (part.seam, part.slots), part.before, number)
             mended = yield from mend(model, cache, place, candidates, clock)

@@ -71,13 +71,14 @@ def _least(data: bytes, span: Span, outer: bytes, space: bytes) -> bytes:
 
 
 def _blanked(language: Language, data: bytes, span: Span, space: bytes) -> bytes:
-    """`data` with `span` blanked, but for a member of no meaning on one of its lines and a semicolon at its end."""
+    """`data` with `span` blanked, but for a member of no meaning on one of its lines and a comment at its end."""
     start, stop = span
     filler = language.words.member
     blank = bytearray(data[start:stop].translate(_BLANKS))
     last = len(data[start:stop].rstrip())
-    if last:
-        blank[last - 1 : last] = b";"
+    mark = language.comment.encode()
+    if last >= len(mark) and not re.search(rb"[\r\n]", data[start + last - len(mark) : start + last]):
+        blank[last - len(mark) : last] = mark
     # Without it a class would look empty, and what is left open before it as if nothing followed.
     line = re.compile(rb"[\r\n]" + space + rb"(?=[^\s][^\r\n]{%d})" % len(filler))
     if found := line.search(data, max(start - 1, 0), stop):

@@ -14,6 +14,7 @@ from dg_lsp.text.neutral import neutral_text
 from dg_lsp.text.syntax import Fault, faults
 from dg_lsp.text.tokens import Span
 
+NEAR = 2_000  # bytes behind the fill that the parser is watched on
 _PLACE = re.compile(r"process version:\d+, .*\brow:(\d+), col:(\d+)")
 _SPACE = re.compile(rb"\s*")
 
@@ -80,10 +81,13 @@ def resume_point(language: Language, kind: str, parts: tuple[bytes, bytes, bytes
     """
     before, fill, after = parts
     neutral = neutral_text(language, kind, before, after)
+    # A parser that logs is slow, and how it goes on far behind the fill is not asked for.
+    behind = neutral.after[:NEAR]
     log: list[str] = []
-    language.reparse(neutral.tree, neutral.data, (len(neutral.before), neutral.end), fill, log.append)
+    span = (len(neutral.before), len(neutral.data))
+    language.reparse(neutral.tree, neutral.data, span, fill + behind, log.append)
     # Rows are counted as tree-sitter does in what Language gives it to read.
-    rows = re.finditer(rb"\r\n|\n|\r", neutral.before + fill + neutral.after)
+    rows = re.finditer(rb"\r\n|\n|\r", neutral.before + fill + behind)
     starts = [0, *(found.end() for found in rows)]
     at, failed = 0, [0]
     for words in log:
@@ -92,9 +96,11 @@ def resume_point(language: Language, kind: str, parts: tuple[bytes, bytes, bytes
         elif words.startswith("detect_error"):
             failed.append(at)
         elif words.startswith("resume version"):
+            point = max(failed) - len(neutral.before)
             # What is broken before the fill is not the fill's fault.
-            if max(failed) >= len(neutral.before):
-                return min(max(failed) - len(neutral.before), len(fill))
+            if point >= 0:
+                cut = behind != neutral.after and point >= len(fill + behind.rstrip())
+                return None if cut else min(point, len(fill))
             failed = [0]
     return None
 

@@ -161,11 +161,16 @@ def test_focus_keeps_the_member_and_every_offset() -> None:
     assert not load_language("java").parse(kept).root_node.has_error
 
 
-def test_focus_leaves_a_class_with_something_in_it() -> None:
+@pytest.mark.parametrize("language", ["java", "csharp"])
+def test_focus_leaves_a_class_with_something_in_it(language: str) -> None:
     data = long_class(200).encode()
     between = data.index(b"    void f117")
-    kept = focus(load_language("java"), data, between - 1)
+    loaded = load_language(language)
+    kept = focus(loaded, data, between - 1)
     assert b"int _g_;" in kept
+    assert not loaded.parse(kept).root_node.has_error
+    # The class must end where it did.
+    assert len(kept[: kept.rindex(b"}")].rstrip()) == len(data[: data.rindex(b"}")].rstrip())
 
 
 def test_focus_keeps_the_whole_header_of_a_member() -> None:

@@ -114,6 +114,18 @@ def test_line_ends_do_not_move_the_point(newline: str) -> None:
     assert fill.encode()[: found.point].decode().endswith("b = (a")
 
 
+def test_a_long_file_behind_the_fill_is_not_read_to_its_end() -> None:
+    before, after = PYTHON
+    long = after + "G = [\n" + "    1,\n" * 1000 + "]\n"
+    for fill in ("a = (1 1)\n    return a", "a = 1\n    if a:\n        b = [2\n    return a"):
+        near, far = find_break(request(before, after), fill), find_break(request(before, long), fill)
+        assert near is not None and far is not None
+        assert near.point == far.point
+    # That the text is cut there is no fault of the fill.
+    parts = tuple(text.encode() for text in (before, "a = 1\n    return a", long))
+    assert resume_point(load_language("python"), "function_body", parts) is None  # type: ignore[arg-type]
+
+
 def test_what_only_the_interpreter_objects_to_has_its_place() -> None:
     fill = "a = 1\n    b = 2\n        c = 3\n    return c"
     found = find_break(request(*PYTHON), fill)
