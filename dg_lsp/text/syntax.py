@@ -184,7 +184,7 @@ def _around(language: Language, text: Text, kind: str) -> Body | None:
 
 
 def _refused(language: Language, neutral: Text, filled: Text) -> tuple[Fault, ...]:
-    """What `ast` says of the enclosing function or top-level item, where it takes the neutral one.
+    """What `ast` says of the enclosing function or top-level item, where it takes a neutral one.
 
     `ast` and not `compile`: whether a name may be nonlocal cannot be told from a part of the file.
     """
@@ -194,7 +194,9 @@ def _refused(language: Language, neutral: Text, filled: Text) -> tuple[Fault, ..
     start = line_start(neutral.data, start)
     tail = len(neutral.data) - behind
     before, stop = neutral.before[start:], len(neutral.after) - tail
-    if _python(before + neutral.fill + neutral.after[:stop]) is not None:
+    # Among named arguments only another named one may stand, or none.
+    fillers = (neutral.fill, b"_g_=_g_", b"")
+    if all(_python(before + filler + neutral.after[:stop]) is not None for filler in fillers):
         return ()
     error = _python(before + filled.fill + filled.after[:stop])
     if error is None:

@@ -174,3 +174,9 @@ def test_a_gap_in_the_middle_of_a_body_has_the_rest_behind_it() -> None:
     rest = "\n        return x\n"
     assert body("x = 1", after=rest) == ()
     assert body("x = (1", after=rest) != ()
+
+
+def test_among_named_arguments_a_bare_one_is_a_fault() -> None:
+    before, after = "f(\n    a=1,\n    ", ",\n    b=2,\n)\n"
+    assert faults("python", "expression", before, "c", after)
+    assert not faults("python", "expression", before, "c=3", after)
