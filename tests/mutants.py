@@ -417,6 +417,34 @@ MUTANTS = (
         "faulty = False",
         "tests/test_boundaries.py::test_the_checks_of_a_shown_fill_can_tell",
     ),
+    Mutant(
+        "a token of a finished canvas is lost when it is mended",
+        "dg_lsp/engine/mend.py",
+        "(*freed.tail, *seam.suffix)",
+        "(*freed.tail[1:], *seam.suffix)",
+        "tests/engine/test_mend.py::test_few_tokens_of_many_are_freed_and_the_others_lie_on_the_canvas",
+    ),
+    Mutant(
+        "each round of mending draws the same noise",
+        "dg_lsp/engine/settle.py",
+        " + _ROUND_SEED * batch.round",
+        "",
+        "tests/engine/test_mend.py::test_each_round_draws_other_noise",
+    ),
+    Mutant(
+        "a mended fill may lose its end",
+        "dg_lsp/engine/candidates.py",
+        "kept = not batch.round or",
+        "kept = True or",
+        "tests/engine/test_mend.py::test_what_would_cut_off_its_own_end_is_refused",
+    ),
+    Mutant(
+        "the first reading that fails is where a fill is broken",
+        "dg_lsp/text/resume.py",
+        "point = max(failed) - len(neutral.before)",
+        "point = failed[1] - len(neutral.before)",
+        "tests/text/test_resume.py::test_a_reading_that_fails_while_another_goes_on_is_not_the_place",
+    ),
 )
 
 
