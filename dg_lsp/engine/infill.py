@@ -150,9 +150,10 @@ def tokenise(model: Checkpoint, request: Infill) -> tuple[tuple[int, ...], Seam]
     the cut and cuts in hops, so that the cache survives typing. A head longer than a quarter of the canvas gives its
     beginning to the prefix.
     """
-    request = _shortened(model, request)
-    start = max(request.prefix.rfind("\n"), request.prefix.rfind("\r")) + 1
-    lines, head = model.encode(request.prefix[:start]), model.encode(request.prefix[start:])
+    lines, head = _lines_and_head(model, request.prefix)
+    if len(lines) + len(head) >= model.max_prefix:
+        request = _shortened(model, request)
+        lines, head = _lines_and_head(model, request.prefix)
     keep = plan_for(request).slots // 4
     if len(head) > keep:
         lines, head = lines + head[:-keep], head[-keep:]
@@ -161,6 +162,12 @@ def tokenise(model: Checkpoint, request: Infill) -> tuple[tuple[int, ...], Seam]
     lines = lines[-(-over // hop) * hop :]
     frame = frame_of(model.tokenizer, model.style, model.bos, request)
     return (*frame.before, *lines), Seam(head, model.encode(request.suffix) + frame.after, model.eos)
+
+
+def _lines_and_head(model: Checkpoint, prefix: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The tokens of the whole lines of `prefix`, and those of the line that it ends in."""
+    start = max(prefix.rfind("\n"), prefix.rfind("\r")) + 1
+    return model.encode(prefix[:start]), model.encode(prefix[start:])
 
 
 def _shortened(model: Checkpoint, request: Infill) -> Infill:

@@ -89,7 +89,7 @@ def _line_end(language: Language, text: str) -> int:
 def _indented(request: Infill, text: str) -> str:
     """`text` with tabs for the steps of its indentation, where the file has only these, or spaces, where only those."""
     file = request.prefix + request.suffix
-    tabs, spaces = (len(re.findall(f"^{unit}", file, re.MULTILINE)) for unit in ("\t", "  "))
+    tabs, spaces = (re.search(f"^{unit}", file, re.MULTILINE) for unit in ("\t", "  "))
     step = load_language(request.language).indent
     width = len(step.expandtabs(4))
     if tabs and not spaces:

@@ -89,7 +89,7 @@ def _gap_in(document: Document, view: View, offset: int, kind: Kind | None) -> G
         return _body_gap(document, view, offset, chosen)
     if chosen == "rest_of_line":
         return line_gap(document, view, offset, chosen)
-    if kind is None and (hole := hole_at(view)) is not None:
+    if kind is None and chosen == "statement" and (hole := hole_at(view)) is not None:
         return replace(slot_gap(document, view, hole), stub=True)
     slot = slot_at(view, chosen)
     masked = view.repaired is not None and view.repaired.removed > 0

@@ -40,7 +40,7 @@ def bodies_of(language: Language, root: Node, data: bytes, span: Span | None) ->
             found = marks or _marks(language, root, outer, parts)
             kinds = _kinds(data, found)
             body = [
-                Statement(n.start_byte, _code_end(n), kinds.get((n.start_byte, n.end_byte), "code"))
+                Statement(n.start_byte, code_end(n), kinds.get((n.start_byte, n.end_byte), "code"))
                 for n in parts
             ]
             meant = any(n.start_byte == outer.start_byte for n in found.get("stub.skip", ()))
@@ -122,9 +122,9 @@ def _qualified(node: Node) -> str:
     return ".".join(reversed(names))
 
 
-def _code_end(node: Node) -> int:
+def code_end(node: Node) -> int:
     """Where the last text of `node` ends that is no comment."""
-    while inner := [c for c in node.children if c.type != "comment" and c.end_byte > c.start_byte]:
+    while inner := [c for c in node.children if not c.type.endswith("comment") and c.end_byte > c.start_byte]:
         node = inner[-1]
     return node.end_byte
 

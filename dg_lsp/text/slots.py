@@ -12,6 +12,7 @@ from dg_lsp.text.lexical import window
 from dg_lsp.text.lines import indentation, line_end, line_start
 from dg_lsp.text.messages import Kind
 from dg_lsp.text.offside import logical_lines
+from dg_lsp.text.offside_bodies import code_end
 from dg_lsp.text.tokens import Span
 from dg_lsp.text.view import View
 
@@ -141,7 +142,7 @@ def _holds(slot: Slot, kind: Kind, low: int, high: int) -> bool:
 
 def _trimmed(data: bytes, kind: Kind, node: Node) -> Slot:
     """The slot of a captured node: without brackets, quotes or what begins and ends a comment."""
-    outer = node.start_byte, _code_end(node) if kind == "statement" else node.end_byte
+    outer = node.start_byte, code_end(node) if kind == "statement" else node.end_byte
     start, end = outer
     if kind in LISTS:
         start, end = _inside(node)
@@ -188,10 +189,3 @@ def _bare(data: bytes, start: int, end: int) -> Span:
     ends = re.compile(rb"(?:[ \t]*\*+/|[\r\n]+)$").search(data, start, end)
     start = begins.end() if begins else start
     return start, max(ends.start() if ends else end, start)
-
-
-def _code_end(node: Node) -> int:
-    """Where the last text of `node` ends that is no comment."""
-    while inner := [c for c in node.children if not c.type.endswith("comment") and c.end_byte > c.start_byte]:
-        node = inner[-1]
-    return node.end_byte
