@@ -3,10 +3,14 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from dg_lsp.text.messages import Kind
 from dg_lsp.text.tokens import Span
 
 Owner = Literal["function", "class", "block"]
 OWNERS: tuple[Owner, ...] = ("function", "class", "block")
+# The kind of gap that the body of an owner is, and the other way round.
+KIND_OF: dict[Owner, Kind] = {"function": "function_body", "class": "class_body", "block": "block"}
+OWNER_OF: dict[Kind, Owner] = {kind: owner for owner, kind in KIND_OF.items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,9 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 
-from dg_lsp.text.body import Body
+from dg_lsp.text.body import KIND_OF, Body
 from dg_lsp.text.document import Document
 from dg_lsp.text.gap import Gap
-from dg_lsp.text.kinds import BODIES
 from dg_lsp.text.language import load_language
 from dg_lsp.text.lines import indentation, leading, line_end, line_start, width
 from dg_lsp.text.view import View
@@ -47,7 +46,7 @@ def _gap(document: Document, data: bytes, body: Body, cursor: int | None) -> Gap
     newline = document.newline
     base = leading(data, body.header.define).decode()
     indent = body.indent.decode() if body.indent is not None else base + _unit(document, body.header.define)
-    kind = BODIES[body.header.owner]
+    kind = KIND_OF[body.header.owner]
     gap = Gap(body.opens, body.end, kind, indent, newline + indent, name=body.header.name, stub=body.stub)
     # What closes it on the same line goes to a line of its own.
     shut = body.stop > body.closes and body.closes <= line_end(data, body.end)

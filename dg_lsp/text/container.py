@@ -8,12 +8,9 @@ from tree_sitter import Node
 from dg_lsp.text.language import Language
 from dg_lsp.text.lexical import state_at, tokens
 from dg_lsp.text.lines import width
-from dg_lsp.text.messages import Infill, Kind
+from dg_lsp.text.messages import BODIES, LISTS, STRINGS, Infill
 from dg_lsp.text.neutral import Text, neutral_text
 from dg_lsp.text.offside import logical_lines
-
-BODIES: tuple[Kind, ...] = ("function_body", "class_body", "block")
-LISTS: tuple[Kind, ...] = ("arguments", "parameters", "collection")
 
 
 def within(language: Language, request: Infill, text: str) -> str:
@@ -23,7 +20,7 @@ def within(language: Language, request: Infill, text: str) -> str:
     does not tell, by counting brackets (98 to 100 % and 55 to 98 % of whole and of damaged fills, measured).
     """
     data = text.encode("utf-8", "replace")
-    if request.kind in ("string", "docstring"):
+    if request.kind in STRINGS:
         return data[: _end_of_string(language, request, data)].decode("utf-8", "ignore")
     if request.kind in BODIES and language.style == "indent":
         return deep(text, request.indent)

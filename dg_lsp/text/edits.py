@@ -9,13 +9,13 @@ from dataclasses import dataclass
 
 from dg_lsp.text import syntax
 from dg_lsp.text.changes import Changes
-from dg_lsp.text.container import LISTS, within
+from dg_lsp.text.container import within
 from dg_lsp.text.document import Document
 from dg_lsp.text.gaps import Gap
 from dg_lsp.text.history import begun
 from dg_lsp.text.language import Language, load_language
 from dg_lsp.text.lexical import tokens
-from dg_lsp.text.messages import PARTS, Infill, Kind
+from dg_lsp.text.messages import LISTS, PARTS, Infill, Kind
 
 # Kinds that may go on over line ends while a bracket is open.
 _LOGICAL: tuple[Kind, ...] = ("expression", "statement")

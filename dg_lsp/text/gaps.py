@@ -7,11 +7,11 @@ import difflib
 from contextlib import suppress
 from dataclasses import replace
 
-from dg_lsp.text.body import Body
+from dg_lsp.text.body import OWNER_OF, Body
 from dg_lsp.text.body_gaps import body_gap
 from dg_lsp.text.document import Document
 from dg_lsp.text.gap import Gap, NoGap
-from dg_lsp.text.kinds import BODIES, body_at, choose_kind
+from dg_lsp.text.kinds import body_at, choose_kind
 from dg_lsp.text.language import load_language
 from dg_lsp.text.lines import line_end, line_start
 from dg_lsp.text.messages import Kind
@@ -21,8 +21,6 @@ from dg_lsp.text.slots import hole_at, slot_at
 from dg_lsp.text.view import View, by_lines, view_at, whole_view
 
 __all__ = ["Gap", "NoGap", "find_gap", "find_gaps", "find_named"]
-
-_OWNERS = {kind: owner for owner, kind in BODIES.items()}
 
 
 def find_gap(document: Document, offset: int, kind: Kind | None = None) -> Gap:
@@ -85,7 +83,7 @@ def _gap_in(document: Document, view: View, offset: int, kind: Kind | None) -> G
     # 1.
     chosen = kind or choose_kind(document, view, offset)
     # 2.
-    if chosen in _OWNERS:
+    if chosen in OWNER_OF:
         return _body_gap(document, view, offset, chosen)
     if chosen == "rest_of_line":
         return line_gap(document, view, offset, chosen)
@@ -157,7 +155,7 @@ def _body_gap(document: Document, view: View, offset: int, kind: Kind) -> Gap:
 
 def _innermost(view: View, kind: Kind) -> Body | None:
     first, last = view.inserted
-    bodies = [b for b in view.bodies if b.header.owner == _OWNERS[kind]]
+    bodies = [b for b in view.bodies if b.header.owner == OWNER_OF[kind]]
     if view.language.style == "brace":
         # One whose braces only the repair has put there is none.
         bodies = [b for b in bodies if not (first < b.header.opens and b.stop <= last)]

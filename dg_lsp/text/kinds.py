@@ -5,7 +5,7 @@ Knows views and lexical state; knows no spans of gaps.
 
 import re
 
-from dg_lsp.text.body import Body
+from dg_lsp.text.body import KIND_OF, Body
 from dg_lsp.text.document import Document
 from dg_lsp.text.lexical import state_at
 from dg_lsp.text.lines import indentation, leading, line_end, line_start, width
@@ -14,7 +14,6 @@ from dg_lsp.text.slots import hole_at, slots_at
 from dg_lsp.text.tokens import State
 from dg_lsp.text.view import View
 
-BODIES: dict[str, Kind] = {"function": "function_body", "class": "class_body", "block": "block"}
 _VALUE = re.compile(
     rb"(?:^|[^=!<>:+\-*/%&|^])(?:=|:=|[+\-*/%&|^]=|=>|->)(?![=>])|<-"
     rb"|\b(?:return|if|elif|while|for|match|switch|throw|raise|yield|await|assert|in|of|case|when)\b"
@@ -40,7 +39,7 @@ def choose_kind(document: Document, view: View, offset: int) -> Kind:
     # 1. It comes first, for a stub may hold strings and brackets itself.
     body = body_at(view)
     if body is not None and offers(view, body):
-        return BODIES[body.header.owner]
+        return KIND_OF[body.header.owner]
     if hole_at(view) is not None:
         return "statement"
     # 2.

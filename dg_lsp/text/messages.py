@@ -22,9 +22,14 @@ Kind = Literal[
     "rest_of_line",
 ]
 KINDS: tuple[Kind, ...] = get_args(Kind)
+# Kinds that are what a header holds, what stands between brackets, and what stands between quotes.
+BODIES: tuple[Kind, ...] = ("function_body", "class_body", "block")
+LISTS: tuple[Kind, ...] = ("arguments", "parameters", "collection")
+STRINGS: tuple[Kind, ...] = ("string", "docstring")
 # Kinds whose fill is a part of a line; the others are lines of their own.
 PARTS: tuple[Kind, ...] = (
-    *("arguments", "parameters", "collection", "expression", "statement"),
+    *LISTS,
+    *("expression", "statement"),
     *("string", "comment", "rest_of_line"),
 )
 Reason = Literal["stable", "steps", "deadline"]

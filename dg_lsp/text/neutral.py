@@ -12,7 +12,7 @@ from tree_sitter import Tree
 from dg_lsp.text.language import Language
 from dg_lsp.text.lexical import block, state_at, window
 from dg_lsp.text.lines import line_end, line_start
-from dg_lsp.text.messages import PARTS
+from dg_lsp.text.messages import PARTS, STRINGS
 from dg_lsp.text.repair import cost_of, insertions, out_of_reach
 from dg_lsp.text.tokens import closers
 
@@ -143,7 +143,7 @@ def _completed(language: Language, kind: str, broken: Text) -> Text:
         return broken
     for lead in LEADS[language.style]:
         before = state_at(language, lead + broken.before, len(lead + broken.before), 0)
-        if (before.string or before.comment) and kind not in ("string", "docstring", "comment"):
+        if (before.string or before.comment) and kind not in (*STRINGS, "comment"):
             # Within a string everything is clean.
             continue
         data = lead + broken.data

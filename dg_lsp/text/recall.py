@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from tree_sitter import Node, Tree
 
+from dg_lsp.text.body import OWNER_OF
 from dg_lsp.text.changes import Change, Changes
 from dg_lsp.text.document import Document
 from dg_lsp.text.history import Past, Reading
@@ -21,7 +22,6 @@ from dg_lsp.text.tokens import Span, closers
 
 # Where more places than this were changed above the cursor, it is not looked into each of them.
 MOST_TYPED = 16
-OWNERS = {"function_body": "function", "class_body": "class", "block": "block"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +142,8 @@ def _read(language: Language, reading: Reading, other: Reading | None, changes: 
 def _nodes(language: Language, root: Node, kind: Kind, at: int) -> Iterator[tuple[Node, Node]]:
     """Each node of `kind` that holds the offset `at`, and its body; one without a header is its own body."""
     near = (max(at - 1, 0), at + 1)
-    if kind in OWNERS:
-        owner = OWNERS[kind]
+    if kind in OWNER_OF:
+        owner = OWNER_OF[kind]
         for record in language.records(root, near)[owner]:
             outer = record[f"{owner}.outer"]
             if f"{owner}.body" in record and outer.start_byte <= at <= outer.end_byte:
@@ -222,7 +222,7 @@ def _has_begun(language: Language, document: Document, span: Span, kind: Kind) -
     # The line of the cursor may hold a header, or break one above it.
     ends = sorted({line_start(document.data, offset), offset})
     texts = [(c, document.data[c.now : min(c.stop, end)]) for c in typed for end in ends if end > c.now]
-    owners = (OWNERS[kind],) if kind in ("function_body", "class_body") else tuple(OWNERS.values())
+    owners = (OWNER_OF[kind],) if kind in ("function_body", "class_body") else tuple(OWNER_OF.values())
     return any(_begins(language, base.reading, change, text, owners) for change, text in texts)
 
 

@@ -5,10 +5,8 @@ from collections.abc import Iterator
 
 from dg_lsp.text import syntax
 from dg_lsp.text.language import Language, load_language
-from dg_lsp.text.messages import Infill
+from dg_lsp.text.messages import BODIES, Infill
 
-# Of the other kinds a part is no use.
-KINDS = frozenset(("function_body", "class_body", "block"))
 _LINE_END = re.compile(r"\r\n|\n|\r")
 # A line that begins so goes on with the one before it.
 _GOES_ON = re.compile(r"[.?:,)\]}+*/%&|^=<>-]|(?:else|elif|except|finally|catch)\b")
@@ -19,7 +17,8 @@ def shorten(request: Infill, fill: str) -> str:
 
     A statement ends with its line. One that the next line goes on with is not whole, though it may parse.
     """
-    if request.kind not in KINDS:
+    if request.kind not in BODIES:
+        # Of the other kinds a part is no use.
         return ""
     for text in _beginnings(load_language(request.language), fill):
         if not syntax.faults(request.language, request.kind, request.prefix, text, request.suffix):

@@ -11,8 +11,8 @@ from dg_lsp.text.gap import Gap
 from dg_lsp.text.kinds import is_at, is_todo
 from dg_lsp.text.lexical import state_at
 from dg_lsp.text.lines import leading, line_end
-from dg_lsp.text.messages import Kind
-from dg_lsp.text.slots import LISTS, STRINGS, Slot
+from dg_lsp.text.messages import LISTS, STRINGS, Kind
+from dg_lsp.text.slots import Slot
 from dg_lsp.text.tokens import Span
 from dg_lsp.text.view import View
 

@@ -10,14 +10,12 @@ from tree_sitter import Node
 
 from dg_lsp.text.lexical import window
 from dg_lsp.text.lines import indentation, line_end, line_start
-from dg_lsp.text.messages import Kind
+from dg_lsp.text.messages import LISTS, STRINGS, Kind
 from dg_lsp.text.offside import logical_lines
 from dg_lsp.text.offside_bodies import code_end
 from dg_lsp.text.tokens import Span
 from dg_lsp.text.view import View
 
-LISTS: tuple[Kind, ...] = ("arguments", "parameters", "collection")
-STRINGS: tuple[Kind, ...] = ("string", "docstring")
 _HOLDERS: tuple[Kind, ...] = ("statement", "string")
 # A placeholder behind one of these is not what stands at the cursor.
 _CLOSES = re.compile(rb"[)\]}>]")

@@ -13,10 +13,11 @@ from tree_sitter import Node
 
 from dg_lsp.text.bodies import bodies_of, item_at
 from dg_lsp.text.body import Body
-from dg_lsp.text.container import BODIES, LISTS, container_of
+from dg_lsp.text.container import container_of
 from dg_lsp.text.language import Language, load_language
 from dg_lsp.text.lexical import window
 from dg_lsp.text.lines import line_end, line_start
+from dg_lsp.text.messages import BODIES, LISTS
 from dg_lsp.text.neutral import Text, neutral_text
 
 if TYPE_CHECKING:  # edits calls this module, so it cannot be imported back
