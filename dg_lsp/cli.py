@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import dg_lsp
 from dg_lsp.options import UsageError, add_settings
-from dg_lsp.text.messages import KINDS
+from dg_lsp.text.messages import WANTED
 
 if TYPE_CHECKING:
     from dg_lsp.host.base import Outcome
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from dg_lsp.text.messages import Draft
 
 _TARGET = (
-    "where the gap is: FILE:LINE or FILE:LINE:COLUMN, counted from 1 and in characters; without a column, the end "
-    "of the line. FILE::name means the body of a function, as in shop.py::Cart.total"
+    "where the gap is: FILE:LINE or FILE:LINE:COLUMN, counted from 1 and in characters; without a column, the end of "
+    "the line. FILE::name means a function, as in shop.py::Cart.total"
 )
 _EXIT = "Exit codes: 0 filled, 1 nothing offered (the reason is told), 2 usage or bad input, 130 interrupted."
 # These bring their own options; their modules are imported only when they run.
@@ -99,9 +99,9 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("target", metavar="TARGET", help=_TARGET)
         command.add_argument(
             "--kind",
-            choices=KINDS,
+            choices=WANTED,
             metavar="KIND",
-            help=f"{', '.join(KINDS)} (default: what the place asks for, an unwritten body first)",
+            help=f"{', '.join(WANTED)} (default: what the place asks for; holes: all of a function's)",
         )
     _add(commands, _demo, "fill an unwritten function of a small file and show how it settles", "")
     for name, (_, sentence) in _OWN_OPTIONS.items():
@@ -196,7 +196,8 @@ def _screen(document: "Document", gap: "Gap") -> Any:
     from dg_lsp.screen import Screen
 
     before = document.data[: gap.start].decode("utf-8") + gap.lead
-    return Screen(sys.stdout, (before, gap.tail + document.data[gap.end :].decode("utf-8")))
+    tail = (gap, *gap.further)[-1].tail
+    return Screen(sys.stdout, (before, tail + document.data[gap.span[1] :].decode("utf-8")))
 
 
 def _diff(document: "Document", outcome: "Outcome", path: str) -> str:
@@ -215,14 +216,14 @@ def _as_json(path: str, outcome: "Outcome", diff: str) -> str:
 
 def _report(outcome: "Outcome") -> int:
     """The status line to stderr, and the exit code."""
-    fill = outcome.fill
+    fill, left = outcome.fill, outcome.edit and outcome.why
+    seconds = fill.milliseconds / 1000
     if outcome.edit is None:
-        took = f"{fill.milliseconds / 1000:.2f} s"
-        print(f"dg-lsp: nothing offered after {took}: {outcome.why}", file=sys.stderr)
+        print(f"dg-lsp: nothing offered after {seconds:.2f} s: {outcome.why}", file=sys.stderr)
         return 1
     ends = {"stable": "it had settled", "steps": "the steps were used up", "deadline": "the deadline passed"}
     work = f"{fill.steps} steps after {fill.searched} of length search; stopped because {ends[fill.reason]}"
-    print(f"dg-lsp: filled in {fill.milliseconds / 1000:.2f} s, {work}", file=sys.stderr)
+    print(f"dg-lsp: filled in {seconds:.2f} s, {work}{left and '; '}{left}", file=sys.stderr)
     return 0
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from dg_lsp.options import UsageError
 from dg_lsp.text.document import Document, read_document
 from dg_lsp.text.gaps import Gap, find_gap, find_named
-from dg_lsp.text.messages import Kind
+from dg_lsp.text.messages import Wanted
 
 # The path may hold colons (a drive letter), so the numbers are taken from the end.
 _PLACE = re.compile(r"(?P<path>.+?):(?P<line>[0-9]{1,9})(?::(?P<column>[0-9]{1,9}))?", re.DOTALL)
@@ -49,7 +49,7 @@ def parse_target(text: str) -> Target:
     return Target(Path(place["path"]), line, None if column is None else int(column))
 
 
-def locate(target: Target, kind: Kind | None = None) -> tuple[Document, Gap]:
+def locate(target: Target, kind: Wanted | None = None) -> tuple[Document, Gap]:
     """Read the file of `target` and find its gap; without a column the end of the line is meant.
 
     Raises:
@@ -58,9 +58,10 @@ def locate(target: Target, kind: Kind | None = None) -> tuple[Document, Gap]:
     """
     document = read_document(target.path)
     if target.name:
-        if kind not in (None, "function_body"):
+        if kind not in (None, "function_body", "holes"):
             raise UsageError(f"a function's name means its body; for --kind {kind} give FILE:LINE:COLUMN")
-        return document, find_named(document, target.name)
+        gap = find_named(document, target.name)
+        return document, find_gap(document, gap.start, kind) if kind == "holes" else gap
     if target.line > len(document.line_starts):
         raise UsageError(
             f"{target.path} ends at line {len(document.line_starts)}, so there is no line {target.line}"

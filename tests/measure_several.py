@@ -16,10 +16,12 @@ from dataclasses import replace
 
 import torch
 
+from dg_lsp.engine import several
 from dg_lsp.engine.cache import PrefixCache
 from dg_lsp.engine.checkpoint import Checkpoint, load_checkpoint
 from dg_lsp.engine.infill import infill
-from dg_lsp.engine.several import Gaps, infill_several
+from dg_lsp.engine.settle import Clock
+from dg_lsp.engine.several import Gaps
 from dg_lsp.located import find_heldout
 from dg_lsp.text.document import Document
 from dg_lsp.text.messages import Draft, Fill, Infill
@@ -57,8 +59,9 @@ def request_for(before: str, after: str) -> Infill:
 def together(model: Checkpoint, texts: Sequence[str], truths: Sequence[str]) -> tuple[str, ...]:
     """The fills of one canvas."""
     lengths = tuple(len(model.encode(truth)) for truth in truths)
-    gaps = Gaps(request_for(texts[0], texts[-1]), tuple(texts[1:-1]), lengths)
-    steps = infill_several(model, PrefixCache(model.network.config.text_config), gaps)
+    request = replace(request_for(texts[0], texts[-1]), between=tuple(texts[1:-1]))
+    cache = PrefixCache(model.network.config.text_config)
+    steps = several.together(model, cache, Gaps(request, lengths), Clock(None))
     while True:
         try:
             next(steps)

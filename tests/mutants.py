@@ -445,6 +445,20 @@ MUTANTS = (
         "point = failed[1] - len(neutral.before)",
         "tests/text/test_resume.py::test_a_reading_that_fails_while_another_goes_on_is_not_the_place",
     ),
+    Mutant(
+        "several fills are put in from the first on, at offsets that are no longer true",
+        "dg_lsp/host/base.py",
+        "in reversed(list(zip(gaps, (fill.text, *fill.further), strict=True))):",
+        "in list(zip(gaps, (fill.text, *fill.further), strict=True)):",
+        "tests/host/test_base.py::test_several_gaps_become_one_edit_and_those_without_a_fill_stay",
+    ),
+    Mutant(
+        "a gap that got nothing on the shared canvas is left so",
+        "dg_lsp/engine/several.py",
+        "if not fill.refusal or clock.is_over():",
+        "if fill.refusal or clock.is_over():",
+        "tests/engine/test_several.py::test_a_gap_that_got_nothing_is_filled_alone_among_the_fills_of_the_others",
+    ),
 )
 
 

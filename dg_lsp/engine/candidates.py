@@ -50,11 +50,15 @@ def judged(model: Checkpoint, batch: Batch, step: Step, rows: Sequence[int]) -> 
         text = edits.fit(batch.request, batch.before + head + raw + tail)
         kept = not batch.round or (text.startswith(batch.before + head) and text.endswith(tail))
         refusal = strange or fault(batch.request, text) or ("" if kept else "it would end before its end")
-        reason: Reason = "stable" if bool(step.finished[row]) else "steps"
-        score = _doubt(batch, step, row)
-        fill = Fill(text, score, step.number, reason=reason, parses=not refusal, refusal=refusal)
+        fill = fill_of(step, row, text, refusal, _doubt(batch, step, row))
         found.append(Candidate(row, fill, whole=not strange))
     return sorted(found, key=lambda c: (bool(c.fill.refusal), c.fill.score))
+
+
+def fill_of(step: Step, row: int, text: str, refusal: str, score: float) -> Fill:
+    """What a row wrote, as a Fill."""
+    reason: Reason = "stable" if bool(step.finished[row]) else "steps"
+    return Fill(text, score, step.number, reason=reason, parses=not refusal, refusal=refusal)
 
 
 def continued(model: Checkpoint, batch: Batch, step: Step) -> Written:

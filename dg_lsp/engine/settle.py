@@ -34,6 +34,10 @@ class Clock:
         """Whether the deadline has passed."""
         return self._deadline is not None and self.milliseconds() > self._deadline * 1000
 
+    def left(self) -> float | None:
+        """Seconds to the deadline, more than none; None where there is none."""
+        return None if self._deadline is None else max(self._deadline - self.milliseconds() / 1000, 0.001)
+
     def stamp(self, fill: Fill) -> Fill:
         """`fill` with what the whole request took, and whether the deadline ended it."""
         reason: Reason = "deadline" if self.is_over() and fill.reason != "stable" else fill.reason

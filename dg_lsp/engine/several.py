@@ -1,52 +1,88 @@
 """Several gaps on one canvas: anchors, free, anchors, free, anchors; each gap is written with the others in view.
 
-Knows what `infill` knows; its gaps are lines or parts of lines that stand close together.
+Knows `infill`, which fills those alone that got nothing so; its gaps are lines or parts of lines.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import torch
 
 from dg_lsp.engine.cache import PrefixCache, extend_to
-from dg_lsp.engine.candidates import Batch, decode, fault
+from dg_lsp.engine.candidates import Batch, decode, fault, fill_of
 from dg_lsp.engine.canvas import FREE, LayoutError, Seam, lay_out, stack
 from dg_lsp.engine.checkpoint import Checkpoint
 from dg_lsp.engine.denoise import Step
-from dg_lsp.engine.infill import tokenise
+from dg_lsp.engine.infill import infill, tokenise
 from dg_lsp.engine.length import fitting, search_length
 from dg_lsp.engine.plan import ANCHORS, plan_for
-from dg_lsp.engine.settle import denoised
+from dg_lsp.engine.settle import Clock, denoised, drafts
 from dg_lsp.text import edits
 from dg_lsp.text.language import load_language
-from dg_lsp.text.messages import Fill, Infill, Reason
+from dg_lsp.text.messages import Draft, Fill, Infill
 
 
 @dataclass(frozen=True, slots=True)
 class Gaps:
-    """Several gaps of a file: `request` is for the first one, and its suffix what stands behind the last one.
+    """The gaps of `request`, which has what stands `between` them.
 
-    between: what stands between a gap and the next, one text fewer than gaps. lengths: of the gaps in tokens where they
-    are known, the oracle of measurements.
+    lengths: of the gaps in tokens where they are known, the oracle of measurements.
     """
 
     request: Infill
-    between: tuple[str, ...]
     lengths: tuple[int, ...] = ()
 
-    def alone(self, number: int) -> Infill:
-        """The request for one of the gaps, placeholders in the others."""
-        filler = load_language(self.request.language).placeholder(self.request.kind)
-        texts = [self.request.prefix, *self.between, self.request.suffix]
-        return replace(
-            self.request, prefix=filler.join(texts[: number + 1]), suffix=filler.join(texts[number + 1 :])
-        )
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return len(self.request.between) + 1
+
+    def alone(self, number: int, texts: Sequence[str] = ()) -> Infill:
+        """The request for one of the gaps; the others hold their `texts`, and placeholders where there are none."""
+        request = self.request
+        filler = load_language(request.language).placeholder(request.kind)
+        held = [text or filler for text in texts] or [filler] * self.count
+        before = [text + around for text, around in zip(held[:number], request.between, strict=False)]
+        behind = [around + text for around, text in zip(request.between, held[1:], strict=True)][number:]
+        prefix, suffix = request.prefix + "".join(before), "".join(behind) + request.suffix
+        return replace(request, prefix=prefix, suffix=suffix, between=())
 
 
-def infill_several(
-    model: Checkpoint, cache: PrefixCache, gaps: Gaps
-) -> Generator[Step | None, None, tuple[Fill, ...]]:
-    """Fill all of `gaps`; yield None while encoding and searching go on, then each Step; return a Fill for each gap.
+def infill_several(model: Checkpoint, cache: PrefixCache, request: Infill) -> Iterator[Draft | Fill]:
+    """Fill the gaps of `request`, which has texts `between` them; yield Drafts, then one Fill with the `further` texts.
+
+    1. All of them on one canvas, if they fit one.  2. Each that got nothing so is filled alone, among the others as
+    they are by then: `infill` can mend.  3. The Fill is for all: its score is the worst, its steps are summed.
+    """
+    clock, gaps = Clock(request.deadline), Gaps(request)
+    # 1.
+    try:
+        fills = list((yield from together(model, cache, gaps, clock)))
+    except LayoutError as error:
+        fills = [Fill("", parses=False, refusal=str(error))] * gaps.count
+    # 2.
+    for number, fill in enumerate(fills):
+        if not fill.refusal or clock.is_over():
+            continue
+        alone = gaps.alone(number, ["" if f.refusal else f.text for f in fills])
+        for event in infill(model, cache, replace(alone, deadline=clock.left())):
+            if isinstance(event, Fill):
+                fills[number] = event
+            else:
+                # Its canvas stands elsewhere than the one that is shown.
+                yield Draft(0, (), clock.milliseconds())
+    # 3.
+    refusal = next((f.refusal for f in fills if f.refusal), "")
+    first, *further = ("" if f.refusal else f.text for f in fills)
+    worst = max(fills, key=lambda f: f.score)
+    done = replace(worst, text=first, further=tuple(further), refusal=refusal, parses=not refusal)
+    yield clock.stamp(replace(done, steps=sum(f.steps for f in fills), others=()))
+
+
+def together(
+    model: Checkpoint, cache: PrefixCache, gaps: Gaps, clock: Clock
+) -> Generator[Draft, None, tuple[Fill, ...]]:
+    """Fill all of `gaps` on one canvas; yield Drafts; return a Fill for each gap.
 
     1. Encode the prefix.  2. Search the lengths one after another: the gaps found stand free on the canvas, what comes
     behind the text that follows is left open.  3. Denoise all gaps at once.  4. Of the rows take the one with the most
@@ -58,10 +94,10 @@ def infill_several(
     request, plan = gaps.request, plan_for(gaps.request)
     # 1.
     prefix, seam = tokenise(model, request)
-    for _ in extend_to(model.network, cache, prefix):
-        yield None
+    for _ in extend_to(model.network, cache, prefix, exact=request.deadline is None):
+        yield Draft(0, (), clock.milliseconds())
     # 2.
-    between = [model.encode(text) for text in gaps.between]
+    between = [model.encode(text) for text in request.between]
     slots = _slots(model, seam, between, gaps)
     head, found = list(seam.head), list[tuple[int, int]]()
     for number in range(len(between) + 1):
@@ -73,17 +109,16 @@ def infill_several(
             search = replace(plan.search, lengths=fitting(plan.search.lengths, room))
             for ranked in search_length(model.network, cache, (behind, slots), search, request.seed + number):
                 length = ranked[0].length
-                yield None
+                clock.searched += search.steps
+                yield Draft(0, (), clock.milliseconds())
         found.append((len(head), len(head) + length))
         head += [*([FREE] * length), *([] if last else between[number])]
     # 3.
     begin, end = found[-1]
     row = lay_out(Seam(tuple(head[:begin]), seam.suffix, seam.filler), end - begin, slots)
     canvas = stack([row] * plan.batch).to(model.device)
-    step: Step | None = None
-    for step in denoised(model, cache, Batch(canvas, request), 0):
-        yield step
-    assert step is not None
+    batch = Batch(canvas, request)
+    step = yield from drafts(model, batch, denoised(model, cache, batch, 0), clock)
     # 4.
     rows = [_fills(model, gaps, step, number, found) for number in range(canvas.rows)]
     return min(rows, key=lambda fills: (sum(bool(f.refusal) for f in fills), sum(f.score for f in fills)))
@@ -112,8 +147,6 @@ def _fills(
         request = gaps.alone(number)
         raw, refusal = decode(model, step.best[row, begin:end].tolist())
         text = edits.fit(request, raw)
-        refusal = refusal or fault(request, text)
-        reason: Reason = "stable" if bool(step.finished[row]) else "steps"
-        score = float(torch.mean(step.entropy[row, begin:end]))
-        fills.append(Fill(text, score, step.number, reason=reason, parses=not refusal, refusal=refusal))
+        doubt = float(torch.mean(step.entropy[row, begin:end]))
+        fills.append(fill_of(step, row, text, refusal or fault(request, text), doubt))
     return tuple(fills)

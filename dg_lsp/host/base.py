@@ -75,6 +75,8 @@ async def fill_gap(
 
 def settle(document: Document, gap: Gap, fill: Fill) -> Outcome:
     """Steps 3 and 4 of `fill_gap`: the edit that `fill` makes of the document, or the reason for none."""
+    if gap.further:
+        return _settle_several(document, gap, fill)
     # 3. The edit carries the gap's own lead and tail.
     if not fill.text.strip():
         return Outcome(gap, fill, None, fill.refusal or "the model left the gap empty")
@@ -86,3 +88,23 @@ def settle(document: Document, gap: Gap, fill: Fill) -> Outcome:
     others = {text: edits.make_edit(document, gap, text) for text in fill.others}
     good = [e for e in others.values() if e != edit and not syntax.faults_of_edit(document, gap, e)]
     return Outcome(gap, fill, edit, others=tuple(dict.fromkeys(good)))
+
+
+def _settle_several(document: Document, gap: Gap, fill: Fill) -> Outcome:
+    """One edit for all of the gaps that have a fill which can be shown; the others stay as they are."""
+    gaps = (gap, *gap.further)
+    filled, edits_made, whys = document, list[Edit](), list[str]()
+    # From the last to the first, so that the offsets of those before stay true.
+    for one, text in reversed(list(zip(gaps, (fill.text, *fill.further), strict=True))):
+        outcome = settle(filled, replace(one, further=()), replace(fill, text=text, others=(), further=()))
+        whys.append(outcome.why)
+        if outcome.edit:
+            edits_made.append(outcome.edit)
+            filled = edits.apply_edit(filled, outcome.edit)
+    if not edits_made:
+        return Outcome(gap, fill, None, whys[-1])
+    start, end = edits_made[-1].start, edits_made[0].end
+    text = filled.data[start : end + len(filled.data) - len(document.data)].decode("utf-8")
+    left = len(gaps) - len(edits_made)
+    why = f"{left} of {len(gaps)} gaps got no fill; {next(w for w in whys if w)}" if left else ""
+    return Outcome(gap, fill, Edit(start, end, text), why)

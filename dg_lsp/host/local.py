@@ -96,6 +96,7 @@ def _load(settings: Settings, progress: Callable[[str], None]) -> tuple[Run, str
     from dg_lsp.engine.cache import PrefixCaches  # noqa: PLC0415
     from dg_lsp.engine.checkpoint import CheckpointError, find_directory, load_checkpoint  # noqa: PLC0415
     from dg_lsp.engine.infill import infill  # noqa: PLC0415
+    from dg_lsp.engine.several import infill_several  # noqa: PLC0415
 
     torch.set_num_threads(settings.threads or max((os.cpu_count() or 2) // 2, 1))
     try:
@@ -109,7 +110,8 @@ def _load(settings: Settings, progress: Callable[[str], None]) -> tuple[Run, str
 
     def run(request: Infill) -> Iterator[Draft | Fill]:
         try:
-            yield from infill(model, caches.of(request.session), request)
+            fill = infill_several if request.between else infill
+            yield from fill(model, caches.of(request.session), request)
         finally:
             caches.trim()
 

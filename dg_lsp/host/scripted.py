@@ -79,4 +79,5 @@ def open_scripted(name: str) -> ScriptedEngine:
 
 def _scripted(request: Infill) -> Fill:
     texts = _BODIES if request.kind not in PARTS else _LINES
-    return Fill(texts[0], steps=1, reason="stable", others=texts[1 : request.alternatives])
+    others, further = texts[1 : request.alternatives], texts[:1] * len(request.between)
+    return Fill(texts[0], steps=1, reason="stable", others=others, further=further)

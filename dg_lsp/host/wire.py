@@ -11,7 +11,7 @@ from typing import Any, TypeVar, get_args
 
 from dg_lsp.text.messages import Draft, Effort, Fill, Infill, Kind, Run, State, Status
 
-WIRE = 1  # the version of this page; it is part of the socket's name
+WIRE = 2  # the version of this page; it is part of the socket's name
 BEAT = 1.0  # seconds after which a silent engine sends a line
 
 Plain = TypeVar("Plain", Infill, Status)
@@ -50,7 +50,8 @@ def unpack_draft(values: Mapping[str, Any]) -> Draft:
 
 def unpack_fill(values: Mapping[str, Any]) -> Fill:
     """A Fill as an engine of the same wire version packed it."""
-    return Fill(**{**values, "others": tuple(values["others"])})
+    texts = {name: tuple(values[name]) for name in ("others", "further")}
+    return Fill(**{**values, **texts})
 
 
 def _plain(kind: type[Plain], values: Any) -> Plain:
@@ -64,7 +65,9 @@ def _plain(kind: type[Plain], values: Any) -> Plain:
         if not _suits(name, known[name], value):
             raise WireError(f"the field {name!r} of {kind.__name__} has a wrong value")
     try:
-        return kind(**values)
+        # JSON has no tuples.
+        given: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in values.items()}
+        return kind(**given)
     except TypeError as error:
         raise WireError(f"{kind.__name__} lacks a field: {error}") from error
 
@@ -74,6 +77,8 @@ def _suits(name: str, kind: Any, value: Any) -> bool:
         return value in _CHOICES[name]
     if kind in _TYPES:
         return isinstance(value, _TYPES[kind]) and not isinstance(value, bool)
+    if name == "between":
+        return isinstance(value, list | tuple) and all(isinstance(text, str) for text in value)
     # The others may be left open.
     wanted: tuple[type, ...] = (str,) if name == "like" else (int, float)
     return value is None or (isinstance(value, wanted) and not isinstance(value, bool))

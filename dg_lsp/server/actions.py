@@ -18,7 +18,7 @@ from dg_lsp.server.progress import Progress, drafts_to
 from dg_lsp.settings import Settings, SettingsError, override
 from dg_lsp.text.document import Document, DocumentError, read_document
 from dg_lsp.text.gaps import Gap, NoGap, find_gap, find_gaps, find_named
-from dg_lsp.text.messages import KINDS, Draft, Status
+from dg_lsp.text.messages import BODIES, WANTED, Draft, Status
 
 if TYPE_CHECKING:
     from dg_lsp.server.app import DgLsp
@@ -28,22 +28,32 @@ ACTION = f"{types.CodeActionKind.RefactorRewrite.value}.fill"
 FILL = "dg-lsp.fill"
 
 
-def action(ls: "DgLsp", document: Document, gap: Gap, where: tuple[int | None, bool]) -> types.CodeAction:
-    """The code action for `gap`; `where` is the cursor, if it was one, and whether there are several actions."""
-    cursor, several = where
-    span = convert.range_of(document, (gap.start, gap.end), ls.documents.encoding)
+def at_cursor(document: Document, cursor: int) -> list[Gap]:
+    """What can be filled of the function round `cursor`: its holes, if it has any, and its body. Raises NoGap."""
+    body = find_gap(document, cursor, "function_body")
+    try:
+        return [find_gap(document, cursor, "holes"), body]
+    except NoGap:
+        return [body]
+
+
+def action(
+    ls: "DgLsp", document: Document, gap: Gap, cursor: int | None, *, named: bool = False
+) -> types.CodeAction:
+    """The code action for `gap`, asked for at a `cursor`; its title has the function's name if it is to be `named`."""
+    span = convert.range_of(document, gap.span, ls.documents.encoding)
     data: dict[str, Any] = {
         "uri": document.uri,
         "version": document.version,
         "range": {"start": convert.plain(span.start), "end": convert.plain(span.end)},
-        "kind": gap.kind,
+        "kind": gap.kind if gap.kind in BODIES else "holes",
         "stub": gap.stub,
         "name": gap.name,
     }
     if cursor is not None:
         position = types.Position(*document.position(cursor, ls.documents.encoding))
         data["position"] = convert.plain(position)
-    title = f"{TITLE}: {gap.name}" if several else TITLE
+    title = f"{title_of(gap)}: {gap.name}" if named else title_of(gap)
     listed = types.CodeAction(title, kind=ACTION)
     listed.is_preferred = gap.stub or None
     can = ls.client_capabilities.text_document
@@ -58,6 +68,14 @@ def action(ls: "DgLsp", document: Document, gap: Gap, where: tuple[int | None, b
     return listed
 
 
+def title_of(gap: Gap) -> str:
+    """What filling `gap` is called."""
+    if gap.kind in BODIES:
+        return TITLE
+    count = 1 + len(gap.further)
+    return f"Fill the {count} holes in this function" if count > 1 else "Fill the hole in this function"
+
+
 async def gap_of(ls: "DgLsp", document: Document, target: Mapping[str, Any]) -> Gap:
     """The gap that `target` means: by its cursor, its range, or a function's name.
 
@@ -65,8 +83,8 @@ async def gap_of(ls: "DgLsp", document: Document, target: Mapping[str, Any]) -> 
         NoGap: there is none, or `target` does not say where.
     """
     encoding, kind = ls.documents.encoding, target.get("kind")
-    if kind not in (None, *KINDS):
-        raise NoGap(f"the kind is one of {', '.join(KINDS)}, not {str(kind)[:40]!r}")
+    if kind not in (None, *WANTED):
+        raise NoGap(f"the kind is one of {', '.join(WANTED)}, not {str(kind)[:40]!r}")
     try:
         if "position" in target:
             at = convert.offset_of(document, _position(target["position"]), encoding)
@@ -77,18 +95,19 @@ async def gap_of(ls: "DgLsp", document: Document, target: Mapping[str, Any]) -> 
             gaps = await asyncio.to_thread(find_gaps, document, start, end)
             exact = [g for g in gaps if (g.start, g.end) == (start, end)]
             return exact[0] if exact else await asyncio.to_thread(find_gap, document, start, kind)
-        return await asyncio.to_thread(find_named, document, str(target["name"]))
+        gap = await asyncio.to_thread(find_named, document, str(target["name"]))
+        return await asyncio.to_thread(find_gap, document, gap.start, kind) if kind == "holes" else gap
     except (KeyError, TypeError, ValueError) as error:
         if isinstance(error, NoGap | DocumentError):
             raise
         raise NoGap("say where to fill: position, range or name; see docs/bots.md") from error
 
 
-async def fill_body(ls: "DgLsp", document: Document, gap: Gap, target: Mapping[str, Any]) -> Outcome:
+async def fill_gap(ls: "DgLsp", document: Document, gap: Gap, target: Mapping[str, Any]) -> Outcome:
     """Fill `gap`, telling how far it is. Raises EngineError, NoGap where a setting of `target` is wrong."""
     settings = _settings(ls, target)
     task = asyncio.current_task()
-    async with Progress(ls, TITLE, task, target.get("workDoneToken")) as progress:
+    async with Progress(ls, title_of(gap), task, target.get("workDoneToken")) as progress:
         show = drafts_to(ls, document, gap)
 
         def report(draft: Draft) -> None:
@@ -124,7 +143,7 @@ async def fill_command(ls: "DgLsp", target: Mapping[str, Any]) -> dict[str, Any]
         raise NoGap(f"the document is at version {document.version}, not {wanted}; ask again")
     # 2. and 3.
     gap = await gap_of(ls, document, target)
-    outcome = await ls.session.current(uri, fill_body(ls, document, gap, target))
+    outcome = await ls.session.current(uri, fill_gap(ls, document, gap, target))
     result: dict[str, Any] = {
         "applied": False,
         "edit": None,
@@ -140,10 +159,11 @@ async def fill_command(ls: "DgLsp", target: Mapping[str, Any]) -> dict[str, Any]
     workspace = ls.client_capabilities.workspace
     if target.get("apply", True) and workspace and workspace.apply_edit:
         answer = await asyncio.wait_for(
-            ls.workspace_apply_edit_async(types.ApplyWorkspaceEditParams(edit, label=TITLE)), 30
+            ls.workspace_apply_edit_async(types.ApplyWorkspaceEditParams(edit, label=title_of(gap))), 30
         )
         result["applied"] = answer.applied
-        result["why"] = "" if answer.applied else answer.failure_reason or "the client did not apply the edit"
+        if not answer.applied:
+            result["why"] = answer.failure_reason or "the client did not apply the edit"
     return result
 
 

@@ -18,7 +18,7 @@ from dg_lsp.server.protocol import RequestError, Server
 from dg_lsp.server.session import Open, Session, Superseded, short_name
 from dg_lsp.settings import Settings
 from dg_lsp.text.document import Document, DocumentError
-from dg_lsp.text.gaps import NoGap, find_gap, find_gaps
+from dg_lsp.text.gaps import NoGap, find_gaps
 from dg_lsp.text.language import UnknownLanguage, knows
 from dg_lsp.text.messages import Status
 
@@ -153,7 +153,7 @@ async def inline_completion(ls: DgLsp, params: types.InlineCompletionParams) -> 
 
 
 async def code_action(ls: DgLsp, params: types.CodeActionParams) -> list[types.CodeAction]:
-    """Offer "Fill this function body" at a cursor, or for each function of a selection; finding it costs no model."""
+    """Offer to fill the function at a cursor, its body or its holes, or each body of a selection; costs no model."""
     if not convert.wants(params.context.only, actions.ACTION):
         return []
     uri, encoding = params.text_document.uri, ls.documents.encoding
@@ -162,15 +162,14 @@ async def code_action(ls: DgLsp, params: types.CodeActionParams) -> list[types.C
         start = convert.offset_of(document, params.range.start, encoding)
         end = convert.offset_of(document, params.range.end, encoding)
         if start == end:
-            gaps = [await asyncio.to_thread(find_gap, document, start, "function_body")]
+            gaps = await asyncio.to_thread(actions.at_cursor, document, start)
         else:
             gaps = await asyncio.to_thread(find_gaps, document, start, end)
     except (NoGap, UnknownLanguage, DocumentError) as error:
         ls.refuse(uri, str(error))
         return []
-    return [
-        actions.action(ls, document, gap, (start if start == end else None, len(gaps) > 1)) for gap in gaps
-    ]
+    cursor = start if start == end else None
+    return [actions.action(ls, document, gap, cursor, named=cursor is None and len(gaps) > 1) for gap in gaps]
 
 
 async def resolve(ls: DgLsp, action: types.CodeAction) -> types.CodeAction:
@@ -183,18 +182,17 @@ async def resolve(ls: DgLsp, action: types.CodeAction) -> types.CodeAction:
             ls.refuse(uri, "the document has changed since the code action was listed")
             return action
         gap = await actions.gap_of(ls, document, data)
-        outcome = await ls.session.current(uri, actions.fill_body(ls, document, gap, {}))
+        outcome = await ls.session.current(uri, actions.fill_gap(ls, document, gap, {}))
         if outcome.edit:
             edit = convert.workspace_edit(
                 document, outcome.edit, ls.documents.encoding, ls.client_capabilities
             )
             action.edit = edit
-        else:
+        if outcome.why:
             # Somebody waits for this, and an action that silently does nothing looks broken.
             ls.refuse(uri, outcome.why)
-            ls.window_show_message(
-                types.ShowMessageParams(types.MessageType.Info, f"dg-lsp: nothing offered: {outcome.why}")
-            )
+            told = outcome.why if outcome.edit else f"nothing offered: {outcome.why}"
+            ls.window_show_message(types.ShowMessageParams(types.MessageType.Info, f"dg-lsp: {told}"))
     except Superseded:
         ls.refuse(uri, "the document changed meanwhile")
     except (NoGap, UnknownLanguage, DocumentError) as error:

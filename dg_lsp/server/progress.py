@@ -90,7 +90,7 @@ def drafts_to(ls: Server, document: Document, gap: Gap) -> Callable[[Draft], Non
     """What sends Drafts to a client that asked for them; else nothing happens."""
     if not convert.asked_for(ls.client_capabilities, "drafts"):
         return lambda _: None
-    span = convert.range_of(document, (gap.start, gap.end), ls.documents.encoding)
+    span = convert.range_of(document, gap.span, ls.documents.encoding)
     plain = {"start": convert.plain(span.start), "end": convert.plain(span.end)}
     where = {"uri": document.uri, "version": document.version, "range": plain}
     request = ls.protocol.msg_id

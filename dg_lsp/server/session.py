@@ -122,7 +122,8 @@ class Session:
             raise EngineError("the engine stopped without an answer")
         if outcome.edit:
             edits = (outcome.edit, *outcome.others)
-            self._offers.append(Offer(document, gap.start, gap.end, tuple(e.text for e in edits)))
+            start, end = outcome.edit.start, outcome.edit.end
+            self._offers.append(Offer(document, start, end, tuple(e.text for e in edits)))
         return outcome
 
     def ghost_settings(self, *, automatic: bool) -> Settings:

@@ -16,7 +16,8 @@ class Gap:
 
     indent: the white space that the lines of the fill begin with. lead, tail: text that the edit puts before
     and after the fill, so that the fill need not. name: the function's, with its owners. scope: the span of
-    the enclosing function, or of the file. stub: what stands in the gap says that it is not written yet.
+    the enclosing function, or of the file. stub: what stands in the gap says that it is not written yet. further:
+    the gaps behind this one that are filled together with it, in the order of the text.
     """
 
     start: int
@@ -28,3 +29,9 @@ class Gap:
     name: str = ""
     scope: Span = (0, 0)
     stub: bool = False
+    further: tuple["Gap", ...] = ()
+
+    @property
+    def span(self) -> Span:
+        """From where it begins to where the last of its `further` gaps ends."""
+        return self.start, self.further[-1].end if self.further else self.end

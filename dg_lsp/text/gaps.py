@@ -14,17 +14,17 @@ from dg_lsp.text.gap import Gap, NoGap
 from dg_lsp.text.kinds import body_at, choose_kind
 from dg_lsp.text.language import load_language
 from dg_lsp.text.lines import line_end, line_start
-from dg_lsp.text.messages import Kind
+from dg_lsp.text.messages import Kind, Wanted
 from dg_lsp.text.recall import remembered, undone
 from dg_lsp.text.slot_gaps import line_gap, open_gap, slot_gap, typed
-from dg_lsp.text.slots import hole_at, slot_at
+from dg_lsp.text.slots import hole_at, holes_in, slot_at
 from dg_lsp.text.view import View, by_lines, view_at, whole_view
 
 __all__ = ["Gap", "NoGap", "find_gap", "find_gaps", "find_named"]
 
 
-def find_gap(document: Document, offset: int, kind: Kind | None = None) -> Gap:
-    """The gap at the byte `offset`; without a kind, the one that a cursor there means.
+def find_gap(document: Document, offset: int, kind: Wanted | None = None) -> Gap:
+    """The gap at the byte `offset`; without a kind, the one that a cursor there means. "holes" are several gaps in one.
 
     1. Make the text round the cursor readable.  2. Where it is broken, older texts of the document may tell what else
     has been broken since: what is easiest to read counts.  3. Find the gap there.
@@ -33,6 +33,8 @@ def find_gap(document: Document, offset: int, kind: Kind | None = None) -> Gap:
         NoGap: what is asked for is not at the cursor.
         UnknownLanguage: the document's language has no grammar.
     """
+    if kind == "holes":
+        return _holes(document, offset)
     # 1. A broken tree is never asked what is at the cursor.
     language = load_language(document.language)
     view = view_at(document, language, offset)
@@ -116,6 +118,21 @@ def find_gaps(document: Document, start: int, end: int) -> list[Gap]:
     functions = [b for b in view.bodies if b.header.owner == "function"]
     found = [f for f in functions if f.header.start < max(end, start + 1) and f.end >= start]
     return [body_gap(document, view, f) for f in found]
+
+
+def _holes(document: Document, offset: int) -> Gap:
+    """The placeholders between written lines of the function round the byte `offset`: the first, with the `further`."""
+    view = view_at(document, load_language(document.language), offset)
+    body = _innermost(view, "function_body")
+    if body is None:
+        raise NoGap("the cursor is in no function; put it on a function's first line or in its body")
+    first, last = view.inserted
+    # What a repair has put there is nobody's placeholder.
+    holes = [s for s in holes_in(view, (body.opens, body.end)) if s.end <= first or last <= s.start]
+    if not holes:
+        raise NoGap(f"{body.header.name} has no holes: no placeholder stands between written lines")
+    gap, *further = (replace(slot_gap(document, view, hole), stub=True) for hole in holes)
+    return replace(gap, further=tuple(further))
 
 
 def find_named(document: Document, qualname: str) -> Gap:

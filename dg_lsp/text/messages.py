@@ -22,6 +22,9 @@ Kind = Literal[
     "rest_of_line",
 ]
 KINDS: tuple[Kind, ...] = get_args(Kind)
+# What can be asked for at a cursor: a kind, or all holes of the function there.
+Wanted = Kind | Literal["holes"]
+WANTED: tuple[Wanted, ...] = (*KINDS, "holes")
 # Kinds that are what a header holds, what stands between brackets, and what stands between quotes.
 BODIES: tuple[Kind, ...] = ("function_body", "class_body", "block")
 LISTS: tuple[Kind, ...] = ("arguments", "parameters", "collection")
@@ -45,6 +48,7 @@ class Infill:
     `alternatives` is how many different fills are wanted. `like`, when given, is a text whose number of tokens
     the engine takes as the gap's length: the oracle of measurements. `deadline` is in seconds from the moment
     that the engine takes the request up; None is no limit (the deterministic mode of bots).
+    `between` is for several gaps of one kind: what stands between each and the next; `suffix` is behind the last.
     """
 
     prefix: str
@@ -58,6 +62,7 @@ class Infill:
     session: str = ""
     like: str | None = None
     alternatives: int = 1
+    between: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +94,8 @@ class Fill:
 
     `score` is lower for better (nats); `steps` counts denoising steps of the shown candidate, `searched` those
     of the length search. `parses` is False where every candidate added a syntax error. `others` are further
-    texts for the same gap, where alternatives were asked for, the surest first.
+    texts for the same gap, where alternatives were asked for, the surest first. `further` are the texts of the gaps
+    behind the first, where there are several; one that got none has an empty text.
     """
 
     text: str
@@ -102,6 +108,7 @@ class Fill:
     milliseconds: float = 0.0
     refusal: str = ""
     others: tuple[str, ...] = ()
+    further: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

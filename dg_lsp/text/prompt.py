@@ -4,6 +4,7 @@ The prefix is cut in big hops, so that its beginning, and with it what is cached
 stands above the cut the lines that matter are kept.
 """
 
+from itertools import pairwise
 from typing import cast
 
 from dg_lsp.settings import Settings
@@ -22,14 +23,16 @@ KEPT = 2_000
 def build(document: Document, gap: Gap, settings: Settings) -> Infill:
     """The request for `gap`, with at most `prefix_bytes` before it and `suffix_bytes` after it, in whole lines.
 
-    The gap's lead ends the prefix and its tail begins the suffix; both come on top of the limits.
+    The gap's lead ends the prefix and its tail begins the suffix; both come on top of the limits. What stands between
+    several gaps goes along whole.
     """
+    gaps = (gap, *gap.further)
     before = document.data[: gap.start].removeprefix(BOM)
-    after = document.data[gap.end :]
+    after = document.data[gap.span[1] :]
     language = load_language(document.language)
     return Infill(
         prefix=shortened(language, before, settings.prefix_bytes).decode("utf-8") + gap.lead,
-        suffix=gap.tail + after[: _cut_after(after, settings.suffix_bytes)].decode("utf-8"),
+        suffix=gaps[-1].tail + after[: _cut_after(after, settings.suffix_bytes)].decode("utf-8"),
         language=document.language,
         kind=gap.kind,
         indent=gap.indent,
@@ -37,6 +40,10 @@ def build(document: Document, gap: Gap, settings: Settings) -> Infill:
         effort=cast(Effort, settings.effort),
         deadline=settings.deadline or None,
         session=document.uri,
+        between=tuple(
+            one.tail + document.data[one.end : two.start].decode("utf-8") + two.lead
+            for one, two in pairwise(gaps)
+        ),
     )
 
 

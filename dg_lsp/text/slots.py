@@ -97,16 +97,22 @@ def _is_whole(view: View, found: list[Slot]) -> bool:
 def hole_at(view: View) -> Slot | None:
     """The statement at the view's cursor that says "not written yet" between others that are written."""
     data, cursor = view.data, view.cursor
-    line = line_start(data, cursor), line_end(data, cursor)
-    nodes = view.language.captures(view.tree.root_node, (line[0], line[1] + 1)).get("stub", [])
-    for node in nodes:
-        block = node.parent
-        others = (
-            [n for n in block.named_children if n != node and not n.type.endswith("comment")] if block else []
-        )
-        if others and line[0] <= node.start_byte and node.end_byte <= line[1]:
-            return _trimmed(data, "statement", node)
-    return None
+    return next(iter(holes_in(view, (line_start(data, cursor), line_end(data, cursor)))), None)
+
+
+def holes_in(view: View, span: Span) -> list[Slot]:
+    """The statements within `span` of the view's data that say "not written yet" between others that are written."""
+    start, end = span
+    nodes = view.language.captures(view.tree.root_node, (start, end + 1)).get("stub", [])
+    inside = [n for n in nodes if start <= n.start_byte and n.end_byte <= end and _has_written(n)]
+    return [_trimmed(view.data, "statement", node) for node in sorted(inside, key=lambda n: n.start_byte)]
+
+
+def _has_written(stub: Node) -> bool:
+    """Whether code stands beside `stub` in its block."""
+    block = stub.parent
+    beside = block.named_children if block else []
+    return any(node != stub and not node.type.endswith("comment") for node in beside)
 
 
 def slots_at(view: View, kind: Kind) -> list[Slot]:

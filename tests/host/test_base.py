@@ -116,3 +116,41 @@ def test_no_byte_outside_the_gap_changes_whatever_is_filled() -> None:
         assert new.endswith(doc.data[gap.end :])
         assert len(new) >= gap.start + len(doc.data) - gap.end
     assert shown > 40
+
+
+HOLES = b"def f(x):\r\n\ty = x\r\n\t...\r\n\tz = y\r\n\t...\r\n\tprint(z)\r\n\t...\r\n\treturn z\r\n"
+
+
+@pytest.mark.parametrize(
+    ("texts", "filled", "why"),
+    [
+        (("y += 1", "z += 1", "z += 2"), ("y += 1", "z += 1", "z += 2"), ""),
+        (
+            ("y += 1", "z += (", "z += 2"),
+            ("y += 1", "...", "z += 2"),
+            "1 of 3 gaps got no fill; the fill would add",
+        ),
+        (
+            ("", "z += 1", ""),
+            ("...", "z += 1", "..."),
+            "2 of 3 gaps got no fill; the model left the gap empty",
+        ),
+    ],
+)
+def test_several_gaps_become_one_edit_and_those_without_a_fill_stay(
+    texts: tuple[str, ...], filled: tuple[str, ...], why: str
+) -> None:
+    doc = document(HOLES)
+    found = outcome(ScriptedEngine(Fill(texts[0], further=texts[1:])), doc, find_gap(doc, 12, "holes"))
+    parts = HOLES.split(b"...")
+    assert found.edit is not None
+    whole = b"".join(a + b.encode() for a, b in zip(parts, (*filled, ""), strict=True))
+    assert apply_edit(doc, found.edit).data == whole
+    assert found.why.startswith(why) and bool(found.why) == bool(why)
+
+
+def test_several_gaps_without_any_fill_are_no_edit() -> None:
+    doc = document(HOLES)
+    fill = Fill("", refusal="no luck", further=("(", ""))
+    found = outcome(ScriptedEngine(fill), doc, find_gap(doc, 12, "holes"))
+    assert (found.edit, found.why) == (None, "no luck")

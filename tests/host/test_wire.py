@@ -18,14 +18,16 @@ def there_and_back(name: str, value: object) -> object:
 
 
 def test_a_request_arrives_as_it_was_sent() -> None:
-    request = Infill(ODD, "x", "python", "function_body", "\t", 7, "high", 1.5, "file:///a", ODD, 3)
+    request = Infill(
+        ODD, "x", "python", "function_body", "\t", 7, "high", 1.5, "file:///a", ODD, 3, (ODD, "")
+    )
     assert wire.unpack_infill(there_and_back("infill", wire.pack(request))) == request
 
 
 def test_a_draft_and_a_fill_arrive_as_they_were_sent() -> None:
     draft = Draft(3, (Run(ODD, True, False, 0.25), Run("", False, True, 1.0)), 12.5)
     assert wire.unpack_draft(there_and_back("draft", wire.pack(draft))) == draft  # type: ignore[arg-type]
-    fill = Fill(ODD, 0.5, 3, 2, "stable", False, 1, 9.0, "why", ("a", ODD))
+    fill = Fill(ODD, 0.5, 3, 2, "stable", False, 1, 9.0, "why", ("a", ODD), ("", ODD))
     assert wire.unpack_fill(there_and_back("fill", wire.pack(fill))) == fill  # type: ignore[arg-type]
 
 
@@ -47,6 +49,8 @@ def test_a_status_arrives_as_it_was_sent() -> None:
         {"prefix": "", "suffix": "", "language": "python", "kind": "function_body", "deadline": "soon"},
         {"prefix": "", "suffix": "", "language": "python", "kind": "function_body", "effort": "most"},
         {"prefix": "", "suffix": "", "language": "python", "kind": "function_body", "extra": 1},
+        {"prefix": "", "suffix": "", "language": "python", "kind": "statement", "between": "ab"},
+        {"prefix": "", "suffix": "", "language": "python", "kind": "statement", "between": ["a", 1]},
     ],
 )
 def test_what_does_not_follow_the_page_is_refused(values: object) -> None:

@@ -271,6 +271,18 @@ def test_actions_are_for_functions_and_for_who_wants_them(start: Start) -> None:
     assert written["title"] == "Fill this function body" and "isPreferred" not in written
 
 
+def test_a_function_with_holes_offers_them_first_and_fills_them_at_once(start: Start) -> None:
+    wire = start(capabilities=RESOLVES)
+    wire.send(changed(2, "def f(x):\n    y = 1\n    ...\n    print(y)\n    ...\n    return y\n"))
+    holes, body = actions(wire, 1, 6)
+    assert (holes["title"], body["title"]) == ("Fill the 2 holes in this function", "Fill this function body")
+    assert holes["isPreferred"] and "isPreferred" not in body
+    solved = wire.ask("r", "codeAction/resolve", holes)["result"]
+    (change,) = solved["edit"]["changes"][URI]
+    assert change["newText"] == "None\n    print(y)\n    None"
+    assert change["range"] == {"start": {"line": 2, "character": 4}, "end": {"line": 4, "character": 7}}
+
+
 def test_a_selection_offers_each_function_in_it(start: Start) -> None:
     wire = start(capabilities=RESOLVES)
     wire.send(changed(2, "def f():\n    pass\n\n\nclass A:\n    def g(self):\n        pass\n"))

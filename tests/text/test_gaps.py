@@ -1,5 +1,7 @@
 """Where gaps begin and end. In the samples `|` is the cursor and `<`...`>` what the gap holds."""
 
+import re
+
 import pytest
 
 from dg_lsp.text.document import Document
@@ -243,3 +245,68 @@ def test_a_wrong_name_lists_close_ones() -> None:
         find_named(document(SHAPES), "outer.iner")
     with pytest.raises(NoGap, match="has no functions"):
         find_named(document("x = 1\n"), "f")
+
+
+HOLES = {
+    "python": """
+async def f(x):
+    y = x
+    «...»
+    if y:
+        «...»
+        g(|)
+    «pass»  # later
+    return y
+""",
+    "rust": """
+fn f(x: i32) -> i32 {
+    let y = x;
+    «todo!();»
+    if y > 1 {
+        «todo!();»
+        g(|);
+    }
+    y
+}
+""",
+    "java": """
+class A {
+  int f() {
+    int y = 1;
+    «throw new UnsupportedOperationException();»
+    |g(y);
+    return y;
+  }
+}
+""",
+    "go": """
+package p
+
+func f() int {
+\ty := 1
+\t«panic("not implemented")»
+\tg(|y)
+\treturn y
+}
+""",
+}
+
+
+@pytest.mark.parametrize("language", HOLES)
+def test_the_holes_of_a_function_are_found_together(language: str) -> None:
+    marked = HOLES[language]
+    text = re.sub("[«»|]", "", marked)
+    cursor = len(re.sub("[«»]", "", marked).partition("|")[0].encode())
+    gap = find_gap(Document("file:///m", language, 1, text.encode()), cursor, "holes")
+    found = [text.encode()[g.start : g.end].decode() for g in (gap, *gap.further)]
+    assert found == re.findall("«(.*)»", marked)
+    assert gap.span == (gap.start, (gap, *gap.further)[-1].end)
+    assert all(g.kind == "statement" and g.stub for g in (gap, *gap.further))
+
+
+def test_a_body_that_is_a_stub_is_no_hole() -> None:
+    found = document("def f():\n    def g():\n        pass\n    return g\n")
+    with pytest.raises(NoGap, match="f has no holes"):
+        find_gap(found, 3, "holes")
+    with pytest.raises(NoGap, match="in no function"):
+        find_gap(document("x = 1\n...\ny = 2\n"), 3, "holes")

@@ -74,3 +74,12 @@ def test_one_long_line_is_cut_at_a_character() -> None:
         build(found, find_gap(found, 605, "rest_of_line"), Settings(prefix_bytes=0, suffix_bytes=0)).prefix
         == ""
     )
+
+
+def test_what_stands_between_several_gaps_goes_along_whole() -> None:
+    data = b"def f(x):\r\n    y = x\r\n    ...\r\n    print(y)\r\n    ...\r\n    return y\r\n"
+    document = Document("file:///m.py", "python", 1, data)
+    request = build(document, find_gap(document, 20, "holes"), Settings(prefix_bytes=0, suffix_bytes=30))
+    assert request.kind == "statement"
+    assert request.between == ("\r\n    print(y)\r\n    ",)
+    assert (request.prefix, request.suffix) == ("", "\r\n    return y\r\n")
