@@ -21,6 +21,7 @@ from dg_lsp.text.brace_words import Words, read_words
 
 Log = Callable[[str], None]
 _LONE_CR = re.compile(rb"\r(?!\n)")
+_INHERITS = re.compile(r"; inherits: (.+)")
 # The closed list: gaps.scm may capture nothing else, so a misspelt capture is an error and not a silence.
 OWNERS = ("function", "class", "block")
 CAPTURES = (
@@ -142,7 +143,7 @@ def load_language(name: str) -> Language:
         )
     facts = _facts(folder)
     grammar = tree_sitter.Language(getattr(importlib.import_module(facts["wheel"]), facts["function"])())
-    query = tree_sitter.Query(grammar, _query(facts))
+    query = tree_sitter.Query(grammar, _query(facts["name"]))
     stray = [c for c in capture_names(query) if c not in CAPTURES and not c.startswith("_")]
     if stray:
         raise ValueError(
@@ -216,10 +217,12 @@ def _facts(folder: Traversable | Path) -> dict[str, Any]:
     return tomllib.loads((folder / "language.toml").read_text(encoding="utf-8"))
 
 
-def _query(facts: dict[str, Any]) -> str:
-    """The text of a language's gaps.scm, behind that of the language that it extends."""
-    names = (facts.get("extends"), facts["name"])
-    return "\n".join((_folders()[n] / "gaps.scm").read_text(encoding="utf-8") for n in names if n)
+def _query(folder: str) -> str:
+    """The text of a folder's gaps.scm, behind those of the folders that its first line says it inherits."""
+    text = (_grammars() / folder / "gaps.scm").read_text(encoding="utf-8")
+    line = _INHERITS.match(text)
+    below = line[1].replace(",", " ").split() if line else ()
+    return "\n".join((*map(_query, below), text))
 
 
 def _inherited(facts: dict[str, Any], table: str) -> dict[str, Any]:

@@ -1,111 +1,11 @@
-; Where gaps are in JavaScript, with JSX. docs/adding-a-language.md tells what every capture means.
-; A capture that begins with an underscore only serves a predicate. No pattern puts a quantifier beside an
-; anchor, because tree-sitter then matches nodes that are not neighbours.
+; inherits: ecma, jsx
+; Where gaps are in JavaScript only. docs/adding-a-language.md tells what every capture means.
 
-; Functions. One without a name of its own is called by what it is assigned to; where two patterns match the
-; same function, the one that knows its name counts.
-(function_declaration name: (_) @function.name body: (statement_block) @function.body) @function.outer
-(generator_function_declaration name: (_) @function.name body: (statement_block) @function.body) @function.outer
-(method_definition name: (_) @function.name body: (statement_block) @function.body) @function.outer
-(function_expression body: (statement_block) @function.body) @function.outer
-(function_expression name: (_) @function.name body: (statement_block) @function.body) @function.outer
-(generator_function body: (statement_block) @function.body) @function.outer
-(generator_function name: (_) @function.name body: (statement_block) @function.body) @function.outer
-(arrow_function body: (statement_block) @function.body) @function.outer
-(variable_declarator name: (identifier) @function.name value: [
-  (arrow_function body: (statement_block) @function.body)
-  (function_expression !name body: (statement_block) @function.body)
-  (generator_function !name body: (statement_block) @function.body)] @function.outer)
-(assignment_expression left: [(identifier) @function.name (member_expression property: (_) @function.name)] right: [
-  (arrow_function body: (statement_block) @function.body)
-  (function_expression !name body: (statement_block) @function.body)
-  (generator_function !name body: (statement_block) @function.body)] @function.outer)
-(pair key: (property_identifier) @function.name value: [
-  (arrow_function body: (statement_block) @function.body)
-  (function_expression !name body: (statement_block) @function.body)
-  (generator_function !name body: (statement_block) @function.body)] @function.outer)
 (field_definition property: (_) @function.name value: [
   (arrow_function body: (statement_block) @function.body)
   (function_expression !name body: (statement_block) @function.body)
   (generator_function !name body: (statement_block) @function.body)] @function.outer)
 
-(class_declaration name: (_) @class.name body: (class_body) @class.body) @class.outer
-(class name: (_) @class.name body: (class_body) @class.body) @class.outer
-(class !name body: (class_body) @class.body) @class.outer
-
-(if_statement consequence: (statement_block) @block.body) @block.outer
-(else_clause (statement_block) @block.body) @block.outer
-(for_statement body: (statement_block) @block.body) @block.outer
-(for_in_statement body: (statement_block) @block.body) @block.outer
-(while_statement body: (statement_block) @block.body) @block.outer
-(do_statement body: (statement_block) @block.body) @block.outer
-(try_statement body: (statement_block) @block.body) @block.outer
-(catch_clause body: (statement_block) @block.body) @block.outer
-(finally_clause body: (statement_block) @block.body) @block.outer
-(labeled_statement body: (statement_block) @block.body) @block.outer
-(with_statement body: (statement_block) @block.body) @block.outer
-(class_static_block body: (statement_block) @block.body) @block.outer
-(switch_statement body: (switch_body) @block.body) @block.outer
-(statement_block (statement_block) @block.body @block.outer)
-(switch_case (statement_block) @block.body) @block.outer
-(switch_default (statement_block) @block.body) @block.outer
-
-(call_expression arguments: (arguments) @arguments)
-(new_expression arguments: (arguments) @arguments)
-(formal_parameters) @parameters
-[(array) (object)] @collection
-
-(variable_declarator value: (_) @expression)
 (field_definition value: (_) @expression)
-(assignment_expression right: (_) @expression)
-(augmented_assignment_expression right: (_) @expression)
-(assignment_pattern right: (_) @expression)
-(object_assignment_pattern right: (_) @expression)
-(arrow_function body: (expression) @expression)
-(return_statement [(expression) (sequence_expression)] @expression)
-(throw_statement [(expression) (sequence_expression)] @expression)
-(yield_expression (expression) @expression)
-(parenthesized_expression [(expression) (sequence_expression)] @expression)
-(for_statement condition: [(expression) (sequence_expression)] @expression)
-(for_statement increment: (_) @expression)
-(for_in_statement right: (_) @expression)
-(switch_case value: (_) @expression)
-(ternary_expression [condition: (_) consequence: (_) alternative: (_)] @expression)
-(arguments (expression) @expression)
-(spread_element (expression) @expression)
-(array (expression) @expression)
-(pair value: (_) @expression)
-(subscript_expression index: (_) @expression)
-(template_substitution (expression) @expression)
-(jsx_expression (expression) @expression)
-(export_statement value: (expression) @expression)
-; An assignment is no value; its right side is.
-(expression_statement [(call_expression) (new_expression) (await_expression) (yield_expression) (member_expression)
-  (subscript_expression) (identifier) (binary_expression) (unary_expression) (ternary_expression)] @expression)
 
-(program (statement) @statement)
-(statement_block (statement) @statement)
-(switch_case (statement) @statement)
-(switch_default (statement) @statement)
-(class_body [(method_definition) (field_definition) (class_static_block)] @statement)
-; What stands between braces in an element is bounded by them, as a statement is by those of its block.
-(jsx_expression (expression) @statement)
-
-[(string) (template_string)] @string
-(comment) @comment
-((comment) @docstring (#match? @docstring "^/[*][*][^/]"))
-((comment) @todo (#match? @todo "(TODO|FIXME|XXX)"))
-
-(program (import_statement) @import)
-(program (export_statement source: (_)) @import)
-((program [(lexical_declaration (variable_declarator value: (call_expression function: (identifier) @_called)))
-  (variable_declaration (variable_declarator value: (call_expression function: (identifier) @_called)))] @import)
-  (#eq? @_called "require"))
-
-((statement_block (throw_statement [
-  (new_expression arguments: (arguments [(string) (template_string)] @_message))
-  (call_expression arguments: (arguments [(string) (template_string)] @_message))
-  (string) @_message]) @stub)
-  (#match? @_message "([Nn]ot( yet)? implemented|NOT IMPLEMENTED|[Uu]nimplemented|[Ii]mplement me|TODO)"))
-((statement_block (throw_statement (new_expression constructor: (identifier) @_error)) @stub)
-  (#match? @_error "^(NotImplemented|Unimplemented)"))
+(class_body (field_definition) @statement)

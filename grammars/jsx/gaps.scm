@@ -1,0 +1,6 @@
+; Where gaps are in the elements of JSX and TSX. docs/adding-a-language.md tells what every capture means.
+
+(jsx_expression (expression) @expression)
+
+; What stands between braces is bounded by them, as a statement is by those of its block.
+(jsx_expression (expression) @statement)
