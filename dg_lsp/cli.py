@@ -4,6 +4,7 @@ Exit codes: 0 filled, 1 nothing offered (the reason is printed), 2 usage or bad 
 """
 
 import argparse
+import functools
 import importlib
 import io
 import json
@@ -186,9 +187,7 @@ def _settle(
     from dg_lsp.filling import fill_alone
     from dg_lsp.options import settings_of
 
-    def tell(doing: str) -> None:
-        print(f"dg-lsp: {doing}", file=sys.stderr, flush=True)
-
+    tell = functools.partial(print, "dg-lsp:", file=sys.stderr, flush=True)
     return fill_alone(document, gap, settings_of(arguments), show, tell)
 
 
@@ -216,14 +215,15 @@ def _as_json(path: str, outcome: "Outcome", diff: str) -> str:
 
 def _report(outcome: "Outcome") -> int:
     """The status line to stderr, and the exit code."""
-    fill, left = outcome.fill, outcome.edit and outcome.why
-    seconds = fill.milliseconds / 1000
+    fill, seconds = outcome.fill, outcome.fill.milliseconds / 1000
     if outcome.edit is None:
         print(f"dg-lsp: nothing offered after {seconds:.2f} s: {outcome.why}", file=sys.stderr)
         return 1
     ends = {"stable": "it had settled", "steps": "the steps were used up", "deadline": "the deadline passed"}
     work = f"{fill.steps} steps after {fill.searched} of length search; stopped because {ends[fill.reason]}"
-    print(f"dg-lsp: filled in {seconds:.2f} s, {work}{left and '; '}{left}", file=sys.stderr)
+    cut = "what did not parse at its end was cut off" if fill.shortened else ""
+    told = (f"dg-lsp: filled in {seconds:.2f} s, {work}", outcome.why, cut)
+    print(*filter(None, told), sep="; ", file=sys.stderr)
     return 0
 
 

@@ -446,6 +446,13 @@ MUTANTS = (
         "tests/text/test_resume.py::test_a_reading_that_fails_while_another_goes_on_is_not_the_place",
     ),
     Mutant(
+        "in a text that stays broken only the number of its errors counts",
+        "dg_lsp/text/syntax.py",
+        "return room if room.clean else neutral",
+        "return neutral",
+        "tests/text/test_syntax.py::test_a_fill_of_a_text_that_stays_broken_must_be_right_by_itself",
+    ),
+    Mutant(
         "several fills are put in from the first on, at offsets that are no longer true",
         "dg_lsp/host/base.py",
         "in reversed(list(zip(gaps, (fill.text, *fill.further), strict=True))):",

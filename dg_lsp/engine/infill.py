@@ -134,7 +134,7 @@ def _answer(found: Sequence[Fill], refused: Sequence[Candidate], request: Infill
     for fill in (c.fill for c in refused if c.whole):
         short = shorten(request, fill.text)
         if short and not fault(request, short):
-            return replace(fill, text=short, parses=True, refusal="")
+            return replace(fill, text=short, parses=True, refusal="", shortened=True)
     why = (
         f"none of {len(refused)} candidates could be shown; the best one: {refused[0].fill.refusal}"
         if refused

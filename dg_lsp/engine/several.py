@@ -76,7 +76,8 @@ def infill_several(model: Checkpoint, cache: PrefixCache, request: Infill) -> It
     first, *further = ("" if f.refusal else f.text for f in fills)
     worst = max(fills, key=lambda f: f.score)
     done = replace(worst, text=first, further=tuple(further), refusal=refusal, parses=not refusal)
-    yield clock.stamp(replace(done, steps=sum(f.steps for f in fills), others=()))
+    cut = any(f.shortened for f in fills)
+    yield clock.stamp(replace(done, steps=sum(f.steps for f in fills), others=(), shortened=cut))
 
 
 def together(

@@ -95,7 +95,8 @@ class Fill:
     `score` is lower for better (nats); `steps` counts denoising steps of the shown candidate, `searched` those
     of the length search. `parses` is False where every candidate added a syntax error. `others` are further
     texts for the same gap, where alternatives were asked for, the surest first. `further` are the texts of the gaps
-    behind the first, where there are several; one that got none has an empty text.
+    behind the first, where there are several; one that got none has an empty text. `shortened`: the candidate was
+    broken, and this is its longest beginning of whole statements that is not.
     """
 
     text: str
@@ -109,6 +110,7 @@ class Fill:
     refusal: str = ""
     others: tuple[str, ...] = ()
     further: tuple[str, ...] = ()
+    shortened: bool = False
 
 
 @dataclass(frozen=True, slots=True)

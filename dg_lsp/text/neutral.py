@@ -95,6 +95,12 @@ def neutral_text(language: Language, kind: str, before: bytes, after: bytes) -> 
     return part if part.clean else _completed(language, kind, part)
 
 
+@lru_cache(maxsize=4)
+def alone(language: Language, kind: str, header: bytes, line: bytes) -> Text:
+    """A neutral filler in a body of nothing else: behind its `header` and what its `line` has before the gap."""
+    return _completed(language, kind, _placed(language, kind, header.rstrip() + b"\n" + line, b"\n"))
+
+
 def _ended(language: Language, before: bytes, after: bytes) -> bytes | None:
     """`after` without the statement that its end cuts, and with the brackets closed that are open there."""
     text = before + after

@@ -18,7 +18,7 @@ from dg_lsp.text.language import Language, load_language
 from dg_lsp.text.lexical import window
 from dg_lsp.text.lines import line_end, line_start
 from dg_lsp.text.messages import BODIES, LISTS
-from dg_lsp.text.neutral import Text, neutral_text
+from dg_lsp.text.neutral import Text, alone, neutral_text
 
 if TYPE_CHECKING:  # edits calls this module, so it cannot be imported back
     from dg_lsp.text.document import Document
@@ -81,7 +81,7 @@ def _faults(language: Language, kind: str, parts: tuple[bytes, bytes, bytes]) ->
     if _depth(fill) > DEEPEST:
         return (_fault(fill, 0, len(fill), "too deep nesting"),)
     # 1. The neutral text may be a part of the whole, or have more at its ends: what makes it parse.
-    neutral = neutral_text(language, kind, before, after)
+    neutral = _undisturbed(language, neutral_text(language, kind, before, after), kind)
     filled = neutral.filled(language, fill)
     # 2. and 3. A text with new errors need not end anywhere.
     found = _new_errors(neutral, filled)
@@ -90,7 +90,20 @@ def _faults(language: Language, kind: str, parts: tuple[bytes, bytes, bytes]) ->
     elif not found and kind in (*BODIES, *LISTS):
         found = _left(language, neutral, filled)
     # Where both have something to say, the interpreter's own words and place are the better ones.
-    return (_refused(language, neutral, filled) if language.name == "python" else ()) + found
+    return _refused(language, neutral, filled) + found
+
+
+def _undisturbed(language: Language, neutral: Text, kind: str) -> Text:
+    """The gap in a body of its own, where the text round it stays broken and that can be read; else `neutral`."""
+    if neutral.clean or kind not in (*BODIES, "statement"):
+        return neutral
+    body = _around(language, neutral, kind if kind in BODIES else "function_body")
+    if body is None:
+        return neutral
+    header = neutral.data[line_start(neutral.data, body.header.define) : body.header.opens]
+    line = neutral.before[line_start(neutral.before, len(neutral.before)) :]
+    room = alone(language, kind, header, line)
+    return room if room.clean else neutral
 
 
 def _new_errors(neutral: Text, filled: Text) -> tuple[Fault, ...]:
@@ -185,10 +198,12 @@ def _around(language: Language, text: Text, kind: str) -> Body | None:
 
 
 def _refused(language: Language, neutral: Text, filled: Text) -> tuple[Fault, ...]:
-    """What `ast` says of the enclosing function or top-level item, where it takes a neutral one.
+    """What `ast` says of the enclosing Python function or top-level item, where it takes a neutral one.
 
     `ast` and not `compile`: whether a name may be nonlocal cannot be told from a part of the file.
     """
+    if language.name != "python":
+        return ()
     function = _around(language, neutral, "function_body")
     start = function.header.define if function else window(language, neutral.data, len(neutral.before))[0]
     behind = line_end(neutral.data, max(function.end, neutral.end) if function else len(neutral.data))

@@ -296,11 +296,11 @@ def test_what_cannot_be_mended_is_shortened_and_else_refused(
     monkeypatch.setattr("dg_lsp.engine.settle.denoise", broken_first(model, Writer(model, ""), text))
     fill = run(model, request(like=text))
     assert fill.text == TRUTH[: TRUTH.index("\n    return")]
-    assert fill.repairs == 0 and fill.parses and not fill.refusal
+    assert fill.repairs == 0 and fill.parses and fill.shortened and not fill.refusal
     text = TRUTH.replace("size = w * h", "size = (w h")
     monkeypatch.setattr("dg_lsp.engine.settle.denoise", broken_first(model, Writer(model, ""), text))
     fill = run(model, request(like=text))
-    assert fill.text == "" and "syntax error" in fill.refusal
+    assert fill.text == "" and not fill.shortened and "syntax error" in fill.refusal
 
 
 def test_closing_while_it_is_mended_stops_at_once(model: Checkpoint, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -180,3 +180,30 @@ def test_among_named_arguments_a_bare_one_is_a_fault() -> None:
     before, after = "f(\n    a=1,\n    ", ",\n    b=2,\n)\n"
     assert faults("python", "expression", before, "c", after)
     assert not faults("python", "expression", before, "c=3", after)
+
+
+STAYS_BROKEN = {
+    "python": (
+        "def f(x):\n    if x\n        pass\n    ",
+        "\n\n\ndef g():\n    return 2\n",
+        "a = 1\n    b = a{}\n    return b",
+    ),
+    "javascript": (
+        "function f(x) {\n  if x {\n    g(\n  ",
+        "\n}\n\nfunction g() {}\n",
+        "const a = 1;\n  const b = a{};",
+    ),
+    "java": (
+        "class A {\n  int f(int x) {\n    if x g(;\n    ",
+        "\n  }\n\n  int g() { return 2; }\n}\n",
+        "int a = 1;\n    int b = a{};",
+    ),
+}
+
+
+@pytest.mark.parametrize("language", STAYS_BROKEN)
+def test_a_fill_of_a_text_that_stays_broken_must_be_right_by_itself(language: str) -> None:
+    before, after, fill = STAYS_BROKEN[language]
+    assert not faults(language, "function_body", before, fill.format(""), after)
+    assert faults(language, "function_body", before, fill.format(" a"), after)
+    assert faults(language, "statement", before, fill.format(" a"), after)
