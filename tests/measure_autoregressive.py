@@ -1,11 +1,13 @@
 """An autoregressive model of the same shape and data, to measure the diffusion model against.
 
     python tests/measure_autoregressive.py train OUT --minutes 60      (OUT as `dg-lsp train` has prepared it)
+    python tests/measure_autoregressive.py train OUT --minutes 30 --from OUT/snapshots/006000
     python tests/measure_autoregressive.py score OUT --cases 300
 
 It is the encoder half alone, trained on the canvases of the same recipe as prefix, suffix, middle (Bavarian et al.
 2022): bos, what stands before the gap, a mark, what stands after it, a mark, the gap, eos. It writes the gap greedily,
-one token after another, and finds the length by itself.
+one token after another, and finds the length by itself. With --from it begins with the encoder of a checkpoint, which
+has learned to foresee text but not to look at what stands behind, and its rate falls from the first step on.
 """
 
 import argparse
@@ -27,6 +29,7 @@ from transformers.cache_utils import DynamicCache
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from dg_lsp import evaluation
+from dg_lsp.engine.checkpoint import load_checkpoint
 from dg_lsp.engine.corpus import Corpus
 from dg_lsp.engine.decoder import capped_logits
 from dg_lsp.engine.layouts import Batch, Bucket, Cutter, draw
@@ -69,11 +72,14 @@ def loss_of(network: Any, tokens: Tensor) -> Tensor:
     return F.cross_entropy(logits.flatten(0, 1), tokens[:, 1:].flatten(), ignore_index=PAD)
 
 
-def train(out: Path, minutes: float) -> None:
+def train(out: Path, minutes: float, start: Path | None) -> None:
     """The recipe's optimiser and schedule; the clock counts steps only."""
     tokenizer = Tokenizer.from_file(str(out / "tokenizer.json"))
     cutter = Cutter.of(Corpus.load(out / "corpus.npz"), tokenizer, BOS, EOS)
-    network = fresh_network(embedded_config(tokenizer.get_vocab_size()), 0, attention="eager").train()
+    network = fresh_network(embedded_config(tokenizer.get_vocab_size()), 0, attention="eager")
+    if start is not None:
+        network.load_state_dict(load_checkpoint(str(start), "cpu").network.state_dict(), strict=False)
+    network.train()
     used = [
         (n, w) for n, w in network.named_parameters() if "vision" not in n and "self_conditioning" not in n
     ]
@@ -85,8 +91,8 @@ def train(out: Path, minutes: float) -> None:
         begin = time.monotonic()
         value = loss(network, tokens)
         value.backward()
-        left = 1 - seconds / (60 * minutes)
-        optimiser.step(min(1.0, (step + 1) / 100) * min(1.0, left / 0.25))
+        left, falls = 1 - seconds / (60 * minutes), 0.25 if start is None else 1.0
+        optimiser.step(min(1.0, (step + 1) / 100) * min(1.0, left / falls))
         seconds += min(time.monotonic() - begin, 10.0)
         step, recent = step + 1, 0.95 * recent + 0.05 * float(value)
         if step % 20 == 0:
@@ -138,11 +144,12 @@ if __name__ == "__main__":
     parser.add_argument("what", choices=["train", "score"])
     parser.add_argument("out", type=Path)
     parser.add_argument("--minutes", type=float, default=60.0)
+    parser.add_argument("--from", dest="start", type=Path)
     parser.add_argument("--cases", type=int, default=300)
     parser.add_argument("--threads", type=int, default=1)
     given = parser.parse_args()
     torch.set_num_threads(given.threads)
     if given.what == "train":
-        train(given.out, given.minutes)
+        train(given.out, given.minutes, given.start)
     else:
         score(given.out, given.cases)
