@@ -53,10 +53,15 @@ def _owned(language: Language, text: bytes, found: list[bytes]) -> tuple[Owner, 
 
 
 def _block(language: Language, text: bytes, found: list[bytes]) -> tuple[Owner, str] | None:
-    """A block that a word says, or an arrow or nothing before it."""
+    """A block that a word says, or an arrow, nothing or a lone word such as `static` before it."""
     blocks = language.words.blocks
     inner = blocks.intersection(found) and not _VALUE.search(text)
-    bare = not text or (_CASE.match(text) and not text.endswith(b")")) or text.endswith((b"=>", b"->"))
+    bare = (
+        not text
+        or text in language.words.alone
+        or (_CASE.match(text) and not text.endswith(b")"))
+        or text.endswith((b"=>", b"->"))
+    )
     return ("block", "") if bare or inner or (found and found[0] in blocks) else None
 
 

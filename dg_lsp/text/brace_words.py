@@ -14,7 +14,8 @@ Form = tuple[re.Pattern[bytes], bytes]
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """functions, classes, blocks: words of the headers of such bodies. lambdas: what the header of a function without
+    """functions, classes, blocks: words of the headers of such bodies. alone: words that are the whole header of a
+    block. lambdas: what the header of a function without
     a name looks like at its end. operators: words that want an operand. starts: words that only begin a statement.
 
     items: what a line at column 0 that begins an item of the file looks like. above: what a line that belongs to the
@@ -31,6 +32,7 @@ class Words:
     functions: frozenset[bytes]
     classes: frozenset[bytes]
     blocks: frozenset[bytes]
+    alone: frozenset[bytes]
     lambdas: re.Pattern[bytes]
     operators: frozenset[bytes]
     starts: frozenset[bytes]
@@ -55,6 +57,7 @@ def read_words(facts: Mapping[str, Any]) -> Words:
         functions=_words(facts, "functions"),
         classes=_words(facts, "classes"),
         blocks=_words(facts, "blocks"),
+        alone=_words(facts, "alone"),
         lambdas=_pattern(facts.get("lambdas", r"(?!)")),
         operators=_words(facts, "operators"),
         starts=_words(facts, "starts"),

@@ -117,16 +117,17 @@ def _in_bracket(view: View, data: bytes, state: State, offset: int) -> Kind | No
         return "arguments"
     if state.brackets[-1:] != b"{" or _KEY.search(data, line_start(data, offset), offset):
         return "expression"
-    return _in_braces(view, at)
+    return _in_braces(view, at, data[at:offset])
 
 
-def _in_braces(view: View, at: int) -> Kind | None:
-    """What a brace at `at` of the document asks for: a body or a list has lines, all else a value."""
+def _in_braces(view: View, at: int, inside: bytes) -> Kind | None:
+    """What a brace at `at` of the document asks for, with `inside` up to the cursor: lines, a list, or a value."""
     body = next((b for b in view.bodies if view.back(b.header.opens) == at + 1), None)
     if body is not None:
         return None if body.first is not None else "statement"
-    listed = any(view.back(slot.start) == at + 1 for slot in slots_at(view, "collection"))
-    return None if listed or view.cost else "expression"
+    if any(view.back(slot.start) == at + 1 for slot in slots_at(view, "collection")):
+        return None if b"\n" in inside or b"\r" in inside else "collection"
+    return None if view.cost else "expression"
 
 
 def _is_docstring(data: bytes, state: State) -> bool:

@@ -85,9 +85,10 @@ def typed(document: Document, view: View, gap: Gap, offset: int) -> Gap:
     end = max(gap.end, offset if document.data[offset:eol].strip() else eol)
     first, last = view.inserted
     at = view.data.find(b"_g_", first, last)
-    if gap.tail and at >= 0 and (closing := _CLOSERS.match(view.data, at + 3, last)):
+    behind = at + 3 if at >= 0 else first
+    if (at >= 0 or first == view.cursor < last) and (closing := _CLOSERS.match(view.data, behind, last)):
         # What is open within the slot wants to be closed as well.
-        gap = replace(gap, tail=_needed(view, at + 3, closing[0]).decode())
+        gap = replace(gap, tail=_needed(view, behind, closing[0]).decode())
     return replace(gap, start=offset, end=offset if document.data[offset:end].strip() else end)
 
 
