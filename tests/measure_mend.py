@@ -101,7 +101,7 @@ class Canvases:
         for step in denoise(self.model.network, self.cache, sampler, schedule):
             last = step
         assert last is not None
-        return judged(self.model, batch, last, range(batch.canvas.rows))[0].fill
+        return judged(self.model, self.cache, batch, last)[0].fill
 
 
 def damaged(model: Checkpoint, truth: str, chance: random.Random) -> Iterator[tuple[str, str]]:

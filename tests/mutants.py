@@ -453,6 +453,20 @@ MUTANTS = (
         "tests/text/test_syntax.py::test_a_fill_of_a_text_that_stays_broken_must_be_right_by_itself",
     ),
     Mutant(
+        "the encoder is not asked which of the candidates it finds likeliest",
+        "dg_lsp/engine/candidates.py",
+        "return sorted(rated, key=lambda c: (bool(c.fill.refusal), c.fill.score))",
+        "return sorted(rated, key=lambda c: bool(c.fill.refusal))",
+        "tests/engine/test_candidates.py::test_the_one_that_the_encoder_finds_likeliest_comes_first_among_those_that_can_be_shown",
+    ),
+    Mutant(
+        "what the encoder reads of a candidate ends with it",
+        "dg_lsp/engine/candidates.py",
+        "texts = [text + suffix[:behind] for text, suffix in rows]",
+        "texts = [text for text, _ in rows]",
+        "tests/engine/test_candidates.py::test_all_are_read_equally_far_into_the_suffix",
+    ),
+    Mutant(
         "several fills are put in from the first on, at offsets that are no longer true",
         "dg_lsp/host/base.py",
         "in reversed(list(zip(gaps, (fill.text, *fill.further), strict=True))):",

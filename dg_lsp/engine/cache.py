@@ -81,6 +81,14 @@ class PrefixLayer(CacheLayerMixin):
         view.keys, view.values = (t.expand(rows, -1, -1, -1) for t in (self.keys, self.values))
         return view
 
+    def read_on(self, rows: int, length: int) -> "PrefixLayer":
+        """A layer of the first `length` tokens that `rows` texts may go on from: what is appended is kept nowhere."""
+        view = _ReadOn(self.window)
+        view.length, view.is_initialized = length, True
+        first = self._first_visible(length)
+        view.keys, view.values = (store[:, :, first:length].expand(rows, -1, -1, -1) for store in self._store)
+        return view
+
     def _first_visible(self, length: int) -> int:
         return 0 if self.window is None else max(length - self.window + 1, 0)
 
@@ -91,6 +99,13 @@ class PrefixLayer(CacheLayerMixin):
             for i, old in enumerate(self._store):
                 self._store[i] = old.new_empty(*old.shape[:2], room, old.shape[3])
                 self._store[i][:, :, : self.length] = old[:, :, : self.length]
+
+
+class _ReadOn(PrefixLayer):
+    """A layer that attends to its tokens and to the new ones, which go nowhere."""
+
+    def update(self, key_states: Tensor, value_states: Tensor, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:
+        return torch.cat([self.keys, key_states], 2), torch.cat([self.values, value_states], 2)
 
 
 class PrefixCache(Cache):
@@ -126,6 +141,10 @@ class PrefixCache(Cache):
     def seen_by(self, rows: int) -> Cache:
         """The handle that a batch of `rows` canvases reads: the storage is shared, not copied."""
         return Cache(layers=[layer.seen_by(rows) for layer in self.layers])
+
+    def read_on(self, rows: int, length: int) -> Cache:
+        """A handle with which the encoder reads `rows` texts behind the first `length` tokens, and forgets them."""
+        return Cache(layers=[layer.read_on(rows, length) for layer in self.layers])
 
 
 class PrefixCaches:

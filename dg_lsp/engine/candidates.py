@@ -4,14 +4,18 @@ Knows tokens and the text checks; no loop.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from dg_lsp.engine.cache import PrefixCache
 from dg_lsp.engine.canvas import Canvas
 from dg_lsp.engine.checkpoint import Checkpoint
 from dg_lsp.engine.denoise import Step
+from dg_lsp.engine.judge import surprises
 from dg_lsp.text import edits, syntax
 from dg_lsp.text.messages import Draft, Fill, Infill, Reason, Run
 from dg_lsp.text.stitch import Written, go_on
+
+READ_ON = 24  # tokens of the suffix that a finished fill is judged by, too
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +45,17 @@ class Candidate:
     whole: bool
 
 
-def judged(model: Checkpoint, batch: Batch, step: Step, rows: Sequence[int]) -> list[Candidate]:
-    """Each of `rows` as a Fill: those that can be shown first, then the surest, by the mean entropy of its slots."""
+def judged(model: Checkpoint, cache: PrefixCache, batch: Batch, step: Step) -> list[Candidate]:
+    """Each row as a Fill: those that can be shown first, then the one that the encoder finds likeliest."""
+    rows = range(batch.canvas.rows)
+    scores = unlikeliness(model, cache, batch, step)
+    found = candidates(model, batch, step, rows)
+    rated = [replace(c, fill=replace(c.fill, score=score)) for c, score in zip(found, scores, strict=True)]
+    return sorted(rated, key=lambda c: (bool(c.fill.refusal), c.fill.score))
+
+
+def candidates(model: Checkpoint, batch: Batch, step: Step, rows: Sequence[int]) -> list[Candidate]:
+    """Each of `rows` as a Fill, with what is wrong with it; unrated."""
     found = []
     for row in rows:
         raw, strange = decode(model, _free(batch, step, row))
@@ -50,15 +63,27 @@ def judged(model: Checkpoint, batch: Batch, step: Step, rows: Sequence[int]) -> 
         text = edits.fit(batch.request, batch.before + head + raw + tail)
         kept = not batch.round or (text.startswith(batch.before + head) and text.endswith(tail))
         refusal = strange or fault(batch.request, text) or ("" if kept else "it would end before its end")
-        fill = fill_of(step, row, text, refusal, _doubt(batch, step, row))
+        fill = fill_of(step, row, text, refusal)
         found.append(Candidate(row, fill, whole=not strange))
-    return sorted(found, key=lambda c: (bool(c.fill.refusal), c.fill.score))
+    return found
 
 
-def fill_of(step: Step, row: int, text: str, refusal: str, score: float) -> Fill:
+def unlikeliness(model: Checkpoint, cache: PrefixCache, batch: Batch, step: Step) -> list[float]:
+    """Of each row -log p in nats of all from its first free slot on, as far into the suffix as every row holds it."""
+    free = [(~anchored).nonzero().flatten().tolist() for anchored in batch.canvas.anchored]
+    ends = [slots[-1] + 1 for slots in free]
+    rows = [(row[:end], row[end:]) for row, end in zip(step.best.tolist(), ends, strict=True)]
+    behind = min(READ_ON, *(len(suffix) for _, suffix in rows))
+    # Nothing follows the end of a file.
+    behind = next((n for n, token in enumerate(rows[0][1][:behind], 1) if token == model.eos), behind)
+    texts = [text + suffix[:behind] for text, suffix in rows]
+    return surprises(model.network, cache, texts, [slots[0] for slots in free])
+
+
+def fill_of(step: Step, row: int, text: str, refusal: str) -> Fill:
     """What a row wrote, as a Fill."""
     reason: Reason = "stable" if bool(step.finished[row]) else "steps"
-    return Fill(text, score, step.number, reason=reason, parses=not refusal, refusal=refusal)
+    return Fill(text, 0.0, step.number, reason=reason, parses=not refusal, refusal=refusal)
 
 
 def continued(model: Checkpoint, batch: Batch, step: Step) -> Written:

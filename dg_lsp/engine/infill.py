@@ -71,7 +71,7 @@ def infill(model: Checkpoint, cache: PrefixCache, request: Infill) -> Iterator[D
     refused: list[Candidate] = []
     for number, (batch, steps) in enumerate(_batches(model, cache, request, part)):
         last = yield from drafts(model, batch, steps, clock)
-        candidates = judged(model, batch, last, range(batch.canvas.rows))
+        candidates = judged(model, cache, batch, last)
         # 6. The last Draft shows the row that is taken.
         best = candidates[0]
         if best.row and not found and not best.fill.refusal:
@@ -221,7 +221,8 @@ def _batches(
     lengths = [c.length for c in part.lengths if c.length != part.open][: plan.finalists]
     # More draws of the same lengths come only after all of them, and only where alternatives are wanted.
     for turn, start in product(range(request.alternatives), range(0, len(lengths), plan.batch)):
-        rows = [lay_out(part.seam, n, part.slots) for n in lengths[start : start + plan.batch]]
+        tried = lengths[start : start + plan.batch]
+        rows = [lay_out(part.seam, n, part.slots) for n in tried for _ in range(plan.draws)]
         batch = Batch(stack(rows).to(model.device), request, part.before)
         steps = denoised(model, cache, batch, turn * len(lengths) + start + 1)
         yield batch, until_answered(model, batch, steps)

@@ -72,7 +72,7 @@ def mend(
         settling = until_answered(model, batch, denoised(model, cache, batch, place.number))
         last = yield from drafts(model, batch, settling, clock)
         steps += last.number
-        again = judged(model, batch, last, range(batch.canvas.rows))
+        again = judged(model, cache, batch, last)
         if not again[0].fill.refusal:
             if again[0].row:
                 yield draft(model, batch, last, clock.milliseconds(), again[0].row)

@@ -14,7 +14,8 @@ class Plan:
 
     slots: canvas length wanted. steps: denoising steps at most. finalists: lengths that are denoised to the
     end, in batches of `batch`, until one gives a fill that parses. search: how the lengths are ranked. limit: tokens
-    of a fill from which on no further canvas is begun; 0 is one canvas.
+    of a fill from which on no further canvas is begun; 0 is one canvas. draws: rows of each length in a batch; the
+    encoder chooses among them.
     """
 
     slots: int
@@ -23,6 +24,7 @@ class Plan:
     finalists: int
     search: Search
     limit: int = 0
+    draws: int = 1
 
 
 # Rounds of mending a broken fill, by effort, and the denoising steps of each: a span is short, so it needs few.
@@ -34,8 +36,8 @@ _LINE = (1, 2, 3, 4, 6, 8, 11, 15, 20)
 _BODY = (4, 8, 13, 18, 24, 30, 38, 48, 60, 75, 95)
 _PLANS = {
     ("rest_of_line", "low"): Plan(64, 8, 1, 2, Search(_LINE[1::2], draws=1, steps=1, refined=2)),
-    ("rest_of_line", "normal"): Plan(64, 12, 2, 3, Search(_LINE, draws=1, steps=1, refined=3)),
-    ("rest_of_line", "high"): Plan(64, 24, 4, 12, Search(_LINE, draws=4, steps=2, refined=12)),
+    ("rest_of_line", "normal"): Plan(64, 12, 2, 3, Search(_LINE, draws=1, steps=1, refined=3), draws=2),
+    ("rest_of_line", "high"): Plan(64, 24, 4, 12, Search(_LINE, draws=4, steps=2, refined=12), draws=2),
     ("function_body", "low"): Plan(128, 16, 1, 2, Search(_BODY[::2], draws=1, steps=1, refined=2), 256),
     ("function_body", "normal"): Plan(128, 32, 2, 4, Search(_BODY, draws=1, steps=1, refined=6), 1024),
     ("function_body", "high"): Plan(128, 48, 4, 16, Search(_BODY, draws=4, steps=2, refined=16), 2048),

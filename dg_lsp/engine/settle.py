@@ -8,7 +8,7 @@ from collections.abc import Generator, Iterator
 from dataclasses import replace
 
 from dg_lsp.engine.cache import PrefixCache
-from dg_lsp.engine.candidates import Batch, draft, judged
+from dg_lsp.engine.candidates import Batch, candidates, draft
 from dg_lsp.engine.checkpoint import Checkpoint
 from dg_lsp.engine.denoise import Step, denoise
 from dg_lsp.engine.plan import MENDING, plan_for
@@ -55,14 +55,15 @@ def denoised(model: Checkpoint, cache: PrefixCache, batch: Batch, number: int) -
 
 
 def until_answered(model: Checkpoint, batch: Batch, steps: Iterator[Step]) -> Iterator[Step]:
-    """`steps` up to the first at which a row has finished that can be shown: the others would only cost time."""
-    known = 0
+    """`steps` up to the first at which half of the rows have finished and can be shown: a choice, and no long wait."""
+    known, enough = 0, (batch.canvas.rows + 1) // 2
     for step in steps:
         yield step
         finished = step.finished.nonzero().flatten().tolist()
         if len(finished) > known:
             known = len(finished)
-            if not judged(model, batch, step, finished)[0].fill.refusal:
+            shown = [c for c in candidates(model, batch, step, finished) if not c.fill.refusal]
+            if len(shown) >= enough:
                 return
 
 

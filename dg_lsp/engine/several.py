@@ -6,10 +6,8 @@ Knows `infill`, which fills those alone that got nothing so; its gaps are lines 
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-import torch
-
 from dg_lsp.engine.cache import PrefixCache, extend_to
-from dg_lsp.engine.candidates import Batch, decode, fault, fill_of
+from dg_lsp.engine.candidates import Batch, decode, fault, fill_of, unlikeliness
 from dg_lsp.engine.canvas import FREE, LayoutError, Seam, lay_out, stack
 from dg_lsp.engine.checkpoint import Checkpoint
 from dg_lsp.engine.denoise import Step
@@ -87,7 +85,7 @@ def together(
 
     1. Encode the prefix.  2. Search the lengths one after another: the gaps found stand free on the canvas, what comes
     behind the text that follows is left open.  3. Denoise all gaps at once.  4. Of the rows take the one with the most
-    gaps that can be shown, and of those the surest.
+    gaps that can be shown, and of those the likeliest.
 
     Raises:
         LayoutError: the gaps and what stands between them do not fit the longest canvas.
@@ -121,8 +119,9 @@ def together(
     batch = Batch(canvas, request)
     step = yield from drafts(model, batch, denoised(model, cache, batch, 0), clock)
     # 4.
-    rows = [_fills(model, gaps, step, number, found) for number in range(canvas.rows)]
-    return min(rows, key=lambda fills: (sum(bool(f.refusal) for f in fills), sum(f.score for f in fills)))
+    scores = unlikeliness(model, cache, batch, step)
+    rows = [_fills(model, gaps, (step, row, score), found) for row, score in enumerate(scores)]
+    return min(rows, key=lambda fills: (sum(bool(f.refusal) for f in fills), fills[0].score))
 
 
 def _slots(model: Checkpoint, seam: Seam, between: Sequence[Sequence[int]], gaps: Gaps) -> int:
@@ -140,14 +139,14 @@ def _slots(model: Checkpoint, seam: Seam, between: Sequence[Sequence[int]], gaps
 
 
 def _fills(
-    model: Checkpoint, gaps: Gaps, step: Step, row: int, found: Sequence[tuple[int, int]]
+    model: Checkpoint, gaps: Gaps, rated: tuple[Step, int, float], found: Sequence[tuple[int, int]]
 ) -> tuple[Fill, ...]:
-    """One row's Fills; `found` are the columns of its gaps."""
-    fills = []
+    """The Fills of a row of a step, which has that score; `found` are the columns of its gaps."""
+    (step, row, score), fills = rated, []
     for number, (begin, end) in enumerate(found):
         request = gaps.alone(number)
         raw, refusal = decode(model, step.best[row, begin:end].tolist())
         text = edits.fit(request, raw)
-        doubt = float(torch.mean(step.entropy[row, begin:end]))
-        fills.append(fill_of(step, row, text, refusal or fault(request, text), doubt))
+        fill = fill_of(step, row, text, refusal or fault(request, text))
+        fills.append(replace(fill, score=score))
     return tuple(fills)

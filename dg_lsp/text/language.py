@@ -138,9 +138,8 @@ def load_language(name: str) -> Language:
     """
     folder = _folders().get(name)
     if folder is None:
-        raise UnknownLanguage(
-            f"no grammar for the language {name!r}; known are {', '.join(known_languages())}"
-        )
+        known = ", ".join(known_languages())
+        raise UnknownLanguage(f"no grammar for the language {name!r}; known are {known}")
     facts = _facts(folder)
     grammar = tree_sitter.Language(getattr(importlib.import_module(facts["wheel"]), facts["function"])())
     query = tree_sitter.Query(grammar, _query(facts["name"]))
@@ -220,9 +219,8 @@ def _facts(folder: Traversable | Path) -> dict[str, Any]:
 def _query(folder: str) -> str:
     """The text of a folder's gaps.scm, behind those of the folders that its first line says it inherits."""
     text = (_grammars() / folder / "gaps.scm").read_text(encoding="utf-8")
-    line = _INHERITS.match(text)
-    below = line[1].replace(",", " ").split() if line else ()
-    return "\n".join((*map(_query, below), text))
+    below = _INHERITS.match(text)
+    return "\n".join((*map(_query, below[1].split(", ") if below else ()), text))
 
 
 def _inherited(facts: dict[str, Any], table: str) -> dict[str, Any]:

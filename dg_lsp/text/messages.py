@@ -92,11 +92,12 @@ class Draft:
 class Fill:
     """The end of an infill. An empty `text` has its reason in `refusal`, a sentence for the user.
 
-    `score` is lower for better (nats); `steps` counts denoising steps of the shown candidate, `searched` those
-    of the length search. `parses` is False where every candidate added a syntax error. `others` are further
-    texts for the same gap, where alternatives were asked for, the surest first. `further` are the texts of the gaps
-    behind the first, where there are several; one that got none has an empty text. `shortened`: the candidate was
-    broken, and this is its longest beginning of whole statements that is not.
+    `score` is how unlikely the network finds the text, read from left to right into the suffix, in nats; `steps` counts
+    denoising steps of the shown candidate, `searched` those of the length search. `parses` is False where every
+    candidate added a syntax error. `others` are further texts for the same gap, where alternatives were asked for, the
+    likeliest first. `further` are the texts of the gaps behind the first, where there are several; one that got none
+    has an empty text. `shortened`: the candidate was broken, and this is its longest beginning of whole statements
+    that is not.
     """
 
     text: str

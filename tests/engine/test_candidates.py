@@ -1,0 +1,90 @@
+"""Which of several finished rows is taken, and what of them the encoder reads; on a random checkpoint of bytes."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+import torch
+
+from dg_lsp.engine import candidates
+from dg_lsp.engine.cache import PrefixCache, extend_to
+from dg_lsp.engine.candidates import READ_ON, Batch, judged, unlikeliness
+from dg_lsp.engine.canvas import Seam, lay_out, stack
+from dg_lsp.engine.checkpoint import Checkpoint, load_checkpoint
+from dg_lsp.engine.denoise import Step
+from dg_lsp.text.messages import Infill
+from tests.engine.tiny import save_checkpoint
+
+HEAD, SUFFIX = "    return ", "\n\n\ndef half(x):\n    return x / 2\n"
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Checkpoint:
+    path = tmp_path_factory.mktemp("bytes")
+    save_checkpoint(path)
+    return load_checkpoint(str(path), "cpu")
+
+
+@pytest.fixture
+def cache(model: Checkpoint) -> PrefixCache:
+    cache = PrefixCache(model.network.config.text_config)
+    for _ in extend_to(model.network, cache, (model.bos, *model.encode("def area(r):\n"))):
+        pass
+    return cache
+
+
+def settled(model: Checkpoint, *fills: str, suffix: str = SUFFIX) -> tuple[Batch, Step]:
+    """Rows that hold `fills`, each of its own length, all finished."""
+    seam = Seam(model.encode(HEAD), model.encode(suffix), model.eos)
+    canvas = stack([lay_out(seam, len(model.encode(fill)), 64) for fill in fills])
+    best = canvas.tokens.clone()
+    best.view(-1)[canvas.free_slots()] = torch.tensor([t for fill in fills for t in model.encode(fill)])
+    zeros = torch.zeros(canvas.tokens.shape)
+    done = torch.ones(canvas.rows, dtype=torch.bool)
+    request = Infill("def area(r):\n" + HEAD, suffix, "python", "rest_of_line")
+    return Batch(canvas, request), Step(4, best, best, canvas.anchored, zeros, torch.empty(0), done)
+
+
+def test_the_one_that_the_encoder_finds_likeliest_comes_first_among_those_that_can_be_shown(
+    model: Checkpoint, cache: PrefixCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batch, step = settled(model, "r", "(r", "r * r", "2 * r")
+    monkeypatch.setattr(candidates, "surprises", lambda *_: [9.0, 1.0, 5.0, 7.0])
+    found = judged(model, cache, batch, step)
+    assert [(c.row, c.fill.text, c.fill.score) for c in found] == [
+        (2, "r * r", 5.0),
+        (3, "2 * r", 7.0),
+        (0, "r", 9.0),
+        (1, "(r", 1.0),
+    ]
+    assert [bool(c.fill.refusal) for c in found] == [False, False, False, True]
+
+
+def test_all_are_read_equally_far_into_the_suffix(
+    model: Checkpoint, cache: PrefixCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[Sequence[Sequence[int]], Sequence[int]]] = []
+
+    def noted(network: Any, cache: Any, texts: Any, starts: Any) -> list[float]:
+        asked.append((texts, starts))
+        return [0.0] * len(texts)
+
+    monkeypatch.setattr(candidates, "surprises", noted)
+    for suffix, behind in ((SUFFIX, READ_ON), ("\nx\n", 4)):
+        unlikeliness(model, cache, *settled(model, "r", "r * r", suffix=suffix))
+        texts, starts = asked.pop()
+        ends = [*model.encode(suffix), model.eos][:behind]
+        assert [list(text) for text in texts] == [
+            [*model.encode(HEAD + fill), *ends] for fill in ("r", "r * r")
+        ]
+        assert list(starts) == [len(HEAD)] * 2
+
+
+def test_the_score_is_what_the_encoder_makes_of_fill_and_suffix(
+    model: Checkpoint, cache: PrefixCache
+) -> None:
+    held = cache.tokens
+    one = unlikeliness(model, cache, *settled(model, "r * r"))
+    both = unlikeliness(model, cache, *settled(model, "r * r", "r"))
+    assert one[0] == pytest.approx(both[0], rel=1e-4) and both[0] > both[1] > 0
+    assert cache.tokens == held
