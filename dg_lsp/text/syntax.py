@@ -3,9 +3,7 @@
 Knows the grammar and, for Python, `ast`; never changes a text and never raises on a strange one.
 """
 
-import ast
 import re
-import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,6 +12,7 @@ from tree_sitter import Node
 from dg_lsp.text.bodies import bodies_of, item_at
 from dg_lsp.text.body import Body
 from dg_lsp.text.container import container_of
+from dg_lsp.text.interpreter import complaint
 from dg_lsp.text.language import Language, load_language
 from dg_lsp.text.lexical import window
 from dg_lsp.text.lines import line_end, line_start
@@ -212,9 +211,9 @@ def _refused(language: Language, neutral: Text, filled: Text) -> tuple[Fault, ..
     before, stop = neutral.before[start:], len(neutral.after) - tail
     # Among named arguments only another named one may stand, or none.
     fillers = (neutral.fill, b"_g_=_g_", b"")
-    if all(_python(before + filler + neutral.after[:stop]) is not None for filler in fillers):
+    if all(complaint(before + filler + neutral.after[:stop]) is not None for filler in fillers):
         return ()
-    error = _python(before + filled.fill + filled.after[:stop])
+    error = complaint(before + filled.fill + filled.after[:stop])
     if error is None:
         return ()
     message, line, column = error
@@ -223,23 +222,6 @@ def _refused(language: Language, neutral: Text, filled: Text) -> tuple[Fault, ..
     at = starts[line] + column if 0 <= line < len(starts) else len(text)
     at = min(max(at - len(before), 0), len(filled.fill))
     return (_fault(filled.fill, at, line_end(filled.fill, at), message),)
-
-
-def _python(text: bytes) -> tuple[str, int, int] | None:
-    """None where `text` is Python, else the complaint and its place: line and byte column, from 0."""
-    # An indented function needs something above it that it may be indented under.
-    lead = b"if 1:\n" if text[:1] in (b" ", b"\t", b"\f") else b""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            ast.parse((lead + text).decode("utf-8", "replace"))
-    except SyntaxError as error:
-        message = re.sub(r" \((?:<unknown>|detected at).*\)$", "", error.msg or "a syntax error")
-        column = len((error.text or "")[: max((error.offset or 1) - 1, 0)].encode("utf-8", "replace"))
-        return message, (error.lineno or 1) - 1 - bool(lead), column
-    except (ValueError, MemoryError, RecursionError):
-        return "text that cannot be parsed", 0, 0
-    return None
 
 
 def _depth(fill: bytes) -> int:
