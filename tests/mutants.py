@@ -467,6 +467,13 @@ MUTANTS = (
         "tests/engine/test_candidates.py::test_all_are_read_equally_far_into_the_suffix",
     ),
     Mutant(
+        "what is missing in a hidden rule of the grammar is not seen",
+        "dg_lsp/text/syntax.py",
+        "if node.is_error or node.is_missing or (node.has_error and not below):",
+        "if node.is_error or node.is_missing:",
+        "tests/text/test_syntax.py::test_what_a_hidden_rule_of_the_grammar_misses_is_a_fault",
+    ),
+    Mutant(
         "several fills are put in from the first on, at offsets that are no longer true",
         "dg_lsp/host/base.py",
         "in reversed(list(zip(gaps, (fill.text, *fill.further), strict=True))):",

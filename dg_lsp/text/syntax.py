@@ -131,13 +131,14 @@ def _key(text: Text, node: Node) -> tuple[str, bool, int, int]:
 
 
 def _errors(root: Node) -> list[Node]:
+    """ERROR and MISSING nodes; where what is missing cannot be seen, the innermost node that lacks it."""
     found, stack = [], [root]
     while stack:
         node = stack.pop()
-        if node.is_error or node.is_missing:
+        below = [child for child in node.children if child.has_error or child.is_missing]
+        if node.is_error or node.is_missing or (node.has_error and not below):
             found.append(node)
-        if node.has_error:
-            stack.extend(node.children)
+        stack.extend(below)
     return found
 
 
@@ -147,6 +148,8 @@ def _name(node: Node, filled: Text) -> str:
     if node.start_byte >= filled.end:
         return "an end that does not fit what follows"
     text = (node.text or b"").split(b"\n")[0].strip().decode("utf-8", "replace")
+    if not node.is_error:
+        return f"something missing in `{text[:20]}`"
     return f"unexpected `{text[:20]}{'…' if len(text) > 20 else ''}`" if text else "an unexpected end"
 
 

@@ -76,7 +76,9 @@ def test_it_fills_real_gaps_and_says_why_where_it_does_not(model: Checkpoint) ->
                 first = fill.text.strip().splitlines()[0]
                 # What was mended is anchored but for the span that was freed last.
                 text = shown(drafts[-1], anchors=bool(fill.repairs))
-                assert first in text if fill.repairs else text.startswith(first), "the last Draft is the Fill's"
+                assert first in text if fill.repairs else text.startswith(first), (
+                    "the last Draft is the Fill's"
+                )
     assert filled >= 3, "a model that fills nothing proves nothing"
 
 

@@ -207,3 +207,11 @@ def test_a_fill_of_a_text_that_stays_broken_must_be_right_by_itself(language: st
     assert not faults(language, "function_body", before, fill.format(""), after)
     assert faults(language, "function_body", before, fill.format(" a"), after)
     assert faults(language, "statement", before, fill.format(" a"), after)
+
+
+@pytest.mark.parametrize("fill", ["this. = value;", "g(a ==  ? 1 : 2);", "items.(Add);"])
+def test_what_a_hidden_rule_of_the_grammar_misses_is_a_fault(fill: str) -> None:
+    before, after = "class A {\n    void F(int a) {\n        ", "\n    }\n}\n"
+    assert not faults("csharp", "function_body", before, "this.b = value;", after)
+    (fault,) = faults("csharp", "function_body", before, fill, after)
+    assert fault.message.startswith("something missing in")
