@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import torch
 
-from dg_lsp import race, race_rivals, race_text
+from dg_lsp import race, race_fills, race_rivals, race_text
 from dg_lsp.cli import main
-from dg_lsp.engine.cache import CHUNK
+from dg_lsp.engine.cache import CHUNK, extend_to
 from dg_lsp.engine.checkpoint import load_checkpoint
 from dg_lsp.engine.shape import fresh_network
 from dg_lsp.holes import make_cases
@@ -199,14 +199,22 @@ def test_summaries_count_only_what_was_offered() -> None:
     assert (nothing["steps"], nothing["tokens_per_step"]) == (None, None)
 
 
-def test_a_hole_is_filled_in_every_variant_with_its_prefix_encoded(tmp_path: Path) -> None:
+def test_a_hole_is_filled_in_every_variant_with_its_prefix_encoded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     save_checkpoint(tmp_path)
     model = load_checkpoint(str(tmp_path), "cpu")
     document = Document("sums.py", "python", 0, SOURCE.encode())
     cases = make_cases([document], "rest_of_line", 1, 0)
     encoded: list[int] = []
-    norm = model.network.model.encoder.language_model.norm
-    norm.register_forward_pre_hook(lambda _, args: encoded.append(args[0].shape[1]))
+
+    def noted(*arguments: Any, **more: Any) -> Iterator[int]:
+        for length in extend_to(*arguments, **more):
+            encoded.append(length)
+            yield length
+
+    monkeypatch.setattr("dg_lsp.engine.infill.extend_to", noted)
+    monkeypatch.setattr(race_fills, "extend_to", noted)
     filled = fill_cases(model, cases, Settings(), lambda _: None)
     assert [(f.effort, f.length) for f in filled] == list(VARIANTS)
     assert all(f.passes >= f.steps and f.passes > 0 and f.seconds > 0 for f in filled)
