@@ -195,7 +195,7 @@ def _screen(document: "Document", gap: "Gap") -> Any:
     from dg_lsp.screen import Screen
 
     before = document.data[: gap.start].decode("utf-8") + gap.lead
-    tail = (gap, *gap.further)[-1].tail
+    tail = gap.parts[-1].tail
     return Screen(sys.stdout, (before, tail + document.data[gap.span[1] :].decode("utf-8")))
 
 

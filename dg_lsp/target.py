@@ -60,8 +60,7 @@ def locate(target: Target, kind: Wanted | None = None) -> tuple[Document, Gap]:
     if target.name:
         if kind not in (None, "function_body", "holes"):
             raise UsageError(f"a function's name means its body; for --kind {kind} give FILE:LINE:COLUMN")
-        gap = find_named(document, target.name)
-        return document, find_gap(document, gap.start, kind) if kind == "holes" else gap
+        return document, find_named(document, target.name, kind)
     if target.line > len(document.line_starts):
         raise UsageError(
             f"{target.path} ends at line {len(document.line_starts)}, so there is no line {target.line}"

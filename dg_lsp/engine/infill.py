@@ -57,7 +57,7 @@ def infill(model: Checkpoint, cache: PrefixCache, request: Infill) -> Iterator[D
     4. Where the gap goes on beyond the canvas: write such a canvas full, keep its whole lines as if they were the
     file's, and begin again behind them.
     5. Denoise the best lengths, a batch at a time.  6. Keep the candidates that can be shown; where none can, mend the
-    surest that is broken; while there are too few, go on with the next lengths.  7. The Fill is the surest of the
+    likeliest that is broken; while there are too few, go on with the next lengths.  7. The Fill is the likeliest of the
     first batch; else the longest beginning of a broken one that is whole statements; or the reason for none.
     """
     clock = Clock(request.deadline)
@@ -124,7 +124,7 @@ def _write(
 
 
 def _answer(found: Sequence[Fill], refused: Sequence[Candidate], request: Infill) -> Fill:
-    """The first of `found` with the texts of the others, the surest first; or what of the refused ones can be kept.
+    """The first of `found` with the texts of the others, the likeliest first; or what of the refused ones can be kept.
 
     Law 9: or the reason for none.
     """

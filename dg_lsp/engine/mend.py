@@ -50,7 +50,7 @@ class Freed:
 def mend(
     model: Checkpoint, cache: PrefixCache, place: Place, candidates: Sequence[Candidate], clock: Clock
 ) -> Generator[Draft, None, Fill | None]:
-    """Denoise the broken places of the surest of `candidates` again; yield Drafts; return a Fill that can be shown.
+    """Denoise the broken places of the likeliest of `candidates` again; yield Drafts; return a Fill that can be shown.
 
     1. Take the first that is broken.  2. Free the span round its break, as long as it is, longer and shorter; anchor
     all else of it.  3. Denoise, judge.  4. Go on from what parses better; where nothing does, free more.
@@ -130,7 +130,7 @@ def _rows(freed: Freed, layout: tuple[Seam, int]) -> list[Canvas]:
 def _better(
     request: Infill, again: Sequence[Candidate], damage: Break, freed: Freed
 ) -> tuple[str, Break] | None:
-    """The surest text of which more parses than before: fewer faults, and none up to where the span ended."""
+    """The likeliest text of which more parses than before: fewer faults, and none up to where the span ended."""
     for candidate in again:
         text = candidate.fill.text
         left = find_break(request, text) if candidate.whole else None

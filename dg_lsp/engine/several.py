@@ -120,8 +120,9 @@ def together(
     step = yield from drafts(model, batch, denoised(model, cache, batch, 0), clock)
     # 4.
     scores = unlikeliness(model, cache, batch, step)
-    rows = [_fills(model, gaps, (step, row, score), found) for row, score in enumerate(scores)]
-    return min(rows, key=lambda fills: (sum(bool(f.refusal) for f in fills), fills[0].score))
+    rows = [_fills(model, gaps, (step, row), found) for row in range(len(scores))]
+    best = min(range(len(rows)), key=lambda row: (sum(bool(f.refusal) for f in rows[row]), scores[row]))
+    return tuple(replace(fill, score=scores[best]) for fill in rows[best])
 
 
 def _slots(model: Checkpoint, seam: Seam, between: Sequence[Sequence[int]], gaps: Gaps) -> int:
@@ -139,14 +140,13 @@ def _slots(model: Checkpoint, seam: Seam, between: Sequence[Sequence[int]], gaps
 
 
 def _fills(
-    model: Checkpoint, gaps: Gaps, rated: tuple[Step, int, float], found: Sequence[tuple[int, int]]
-) -> tuple[Fill, ...]:
-    """The Fills of a row of a step, which has that score; `found` are the columns of its gaps."""
-    (step, row, score), fills = rated, []
+    model: Checkpoint, gaps: Gaps, at: tuple[Step, int], found: Sequence[tuple[int, int]]
+) -> list[Fill]:
+    """The Fills of a row of a step; `found` are the columns of its gaps."""
+    (step, row), fills = at, []
     for number, (begin, end) in enumerate(found):
         request = gaps.alone(number)
         raw, refusal = decode(model, step.best[row, begin:end].tolist())
         text = edits.fit(request, raw)
-        fill = fill_of(step, row, text, refusal or fault(request, text))
-        fills.append(replace(fill, score=score))
-    return tuple(fills)
+        fills.append(fill_of(step, row, text, refusal or fault(request, text)))
+    return fills

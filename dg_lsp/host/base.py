@@ -92,10 +92,9 @@ def settle(document: Document, gap: Gap, fill: Fill) -> Outcome:
 
 def _settle_several(document: Document, gap: Gap, fill: Fill) -> Outcome:
     """One edit for all of the gaps that have a fill which can be shown; the others stay as they are."""
-    gaps = (gap, *gap.further)
     filled, edits_made, whys = document, list[Edit](), list[str]()
     # From the last to the first, so that the offsets of those before stay true.
-    for one, text in reversed(list(zip(gaps, (fill.text, *fill.further), strict=True))):
+    for one, text in reversed(list(zip(gap.parts, (fill.text, *fill.further), strict=True))):
         outcome = settle(filled, replace(one, further=()), replace(fill, text=text, others=(), further=()))
         whys.append(outcome.why)
         if outcome.edit:
@@ -105,6 +104,6 @@ def _settle_several(document: Document, gap: Gap, fill: Fill) -> Outcome:
         return Outcome(gap, fill, None, whys[-1])
     start, end = edits_made[-1].start, edits_made[0].end
     text = filled.data[start : end + len(filled.data) - len(document.data)].decode("utf-8")
-    left = len(gaps) - len(edits_made)
-    why = f"{left} of {len(gaps)} gaps got no fill; {next(w for w in whys if w)}" if left else ""
+    left = len(gap.parts) - len(edits_made)
+    why = f"{left} of {len(gap.parts)} gaps got no fill; {next(w for w in whys if w)}" if left else ""
     return Outcome(gap, fill, Edit(start, end, text), why)

@@ -28,15 +28,6 @@ ACTION = f"{types.CodeActionKind.RefactorRewrite.value}.fill"
 FILL = "dg-lsp.fill"
 
 
-def at_cursor(document: Document, cursor: int) -> list[Gap]:
-    """What can be filled of the function round `cursor`: its holes, if it has any, and its body. Raises NoGap."""
-    body = find_gap(document, cursor, "function_body")
-    try:
-        return [find_gap(document, cursor, "holes"), body]
-    except NoGap:
-        return [body]
-
-
 def action(
     ls: "DgLsp", document: Document, gap: Gap, cursor: int | None, *, named: bool = False
 ) -> types.CodeAction:
@@ -72,7 +63,7 @@ def title_of(gap: Gap) -> str:
     """What filling `gap` is called."""
     if gap.kind in BODIES:
         return TITLE
-    count = 1 + len(gap.further)
+    count = len(gap.parts)
     return f"Fill the {count} holes in this function" if count > 1 else "Fill the hole in this function"
 
 
@@ -95,8 +86,7 @@ async def gap_of(ls: "DgLsp", document: Document, target: Mapping[str, Any]) -> 
             gaps = await asyncio.to_thread(find_gaps, document, start, end)
             exact = [g for g in gaps if (g.start, g.end) == (start, end)]
             return exact[0] if exact else await asyncio.to_thread(find_gap, document, start, kind)
-        gap = await asyncio.to_thread(find_named, document, str(target["name"]))
-        return await asyncio.to_thread(find_gap, document, gap.start, kind) if kind == "holes" else gap
+        return await asyncio.to_thread(find_named, document, str(target["name"]), kind)
     except (KeyError, TypeError, ValueError) as error:
         if isinstance(error, NoGap | DocumentError):
             raise

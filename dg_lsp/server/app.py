@@ -18,7 +18,7 @@ from dg_lsp.server.protocol import RequestError, Server
 from dg_lsp.server.session import Open, Session, Superseded, short_name
 from dg_lsp.settings import Settings
 from dg_lsp.text.document import Document, DocumentError
-from dg_lsp.text.gaps import NoGap, find_gaps
+from dg_lsp.text.gaps import NoGap, find_function, find_gaps
 from dg_lsp.text.language import UnknownLanguage, knows
 from dg_lsp.text.messages import Status
 
@@ -162,7 +162,7 @@ async def code_action(ls: DgLsp, params: types.CodeActionParams) -> list[types.C
         start = convert.offset_of(document, params.range.start, encoding)
         end = convert.offset_of(document, params.range.end, encoding)
         if start == end:
-            gaps = await asyncio.to_thread(actions.at_cursor, document, start)
+            gaps = await asyncio.to_thread(find_function, document, start)
         else:
             gaps = await asyncio.to_thread(find_gaps, document, start, end)
     except (NoGap, UnknownLanguage, DocumentError) as error:

@@ -32,6 +32,11 @@ class Gap:
     further: tuple["Gap", ...] = ()
 
     @property
+    def parts(self) -> tuple["Gap", ...]:
+        """This gap and its `further` ones."""
+        return self, *self.further
+
+    @property
     def span(self) -> Span:
         """From where it begins to where the last of its `further` gaps ends."""
-        return self.start, self.further[-1].end if self.further else self.end
+        return self.start, self.parts[-1].end

@@ -20,7 +20,7 @@ from dg_lsp.text.slot_gaps import line_gap, open_gap, slot_gap, typed
 from dg_lsp.text.slots import hole_at, holes_in, slot_at
 from dg_lsp.text.view import View, by_lines, view_at, whole_view
 
-__all__ = ["Gap", "NoGap", "find_gap", "find_gaps", "find_named"]
+__all__ = ["Gap", "NoGap", "find_function", "find_gap", "find_gaps", "find_named"]
 
 
 def find_gap(document: Document, offset: int, kind: Wanted | None = None) -> Gap:
@@ -33,11 +33,27 @@ def find_gap(document: Document, offset: int, kind: Wanted | None = None) -> Gap
         NoGap: what is asked for is not at the cursor.
         UnknownLanguage: the document's language has no grammar.
     """
-    if kind == "holes":
-        return _holes(document, offset)
     # 1. A broken tree is never asked what is at the cursor.
-    language = load_language(document.language)
-    view = view_at(document, language, offset)
+    view = view_at(document, load_language(document.language), offset)
+    return _holes(document, view) if kind == "holes" else _found(document, view, offset, kind)
+
+
+def find_function(document: Document, offset: int) -> list[Gap]:
+    """What can be filled of the function round the byte `offset`: its holes, if it has any, and its body.
+
+    Raises:
+        NoGap: the cursor is in no function.
+        UnknownLanguage: the document's language has no grammar.
+    """
+    view = view_at(document, load_language(document.language), offset)
+    body = _found(document, view, offset, "function_body")
+    with suppress(NoGap):
+        return [_holes(document, view), body]
+    return [body]
+
+
+def _found(document: Document, view: View, offset: int, kind: Kind | None) -> Gap:
+    """Steps 2 and 3 of `find_gap`."""
     # 2.
     if view.repaired is not None and (gap := _recalled(document, view, offset, kind)):
         return gap
@@ -120,9 +136,8 @@ def find_gaps(document: Document, start: int, end: int) -> list[Gap]:
     return [body_gap(document, view, f) for f in found]
 
 
-def _holes(document: Document, offset: int) -> Gap:
-    """The placeholders between written lines of the function round the byte `offset`: the first, with the `further`."""
-    view = view_at(document, load_language(document.language), offset)
+def _holes(document: Document, view: View) -> Gap:
+    """The placeholders between written lines of the function round the cursor: the first, with the `further`."""
     body = _innermost(view, "function_body")
     if body is None:
         raise NoGap("the cursor is in no function; put it on a function's first line or in its body")
@@ -135,18 +150,19 @@ def _holes(document: Document, offset: int) -> Gap:
     return replace(gap, further=tuple(further))
 
 
-def find_named(document: Document, qualname: str) -> Gap:
-    """The body of the function `qualname`, such as `area`, `Shape.area` or `outer.inner`.
+def find_named(document: Document, qualname: str, kind: Wanted | None = None) -> Gap:
+    """The body of the function `qualname`, such as `area`, `Shape.area` or `outer.inner`, or its "holes".
 
     Among several of one name a stub comes first, then the last one, which is the one that Python keeps.
 
     Raises:
-        NoGap: there is none; the message lists names that are close.
+        NoGap: there is none, and the message lists names that are close; or it has no holes.
     """
     gaps = find_gaps(document, 0, len(document.data))
     named = [g for g in gaps if g.name == qualname]
     if named:
-        return max(named, key=lambda g: (g.stub, g.start))
+        body = max(named, key=lambda g: (g.stub, g.start))
+        return find_gap(document, body.start, "holes") if kind == "holes" else body
     known = sorted({g.name for g in gaps})
     last = qualname.rpartition(".")[2]
     near = [n for n in known if n.rpartition(".")[2] == last] + difflib.get_close_matches(qualname, known, 5)

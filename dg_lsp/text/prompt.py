@@ -26,13 +26,12 @@ def build(document: Document, gap: Gap, settings: Settings) -> Infill:
     The gap's lead ends the prefix and its tail begins the suffix; both come on top of the limits. What stands between
     several gaps goes along whole.
     """
-    gaps = (gap, *gap.further)
     before = document.data[: gap.start].removeprefix(BOM)
     after = document.data[gap.span[1] :]
     language = load_language(document.language)
     return Infill(
         prefix=shortened(language, before, settings.prefix_bytes).decode("utf-8") + gap.lead,
-        suffix=gaps[-1].tail + after[: _cut_after(after, settings.suffix_bytes)].decode("utf-8"),
+        suffix=gap.parts[-1].tail + after[: _cut_after(after, settings.suffix_bytes)].decode("utf-8"),
         language=document.language,
         kind=gap.kind,
         indent=gap.indent,
@@ -42,7 +41,7 @@ def build(document: Document, gap: Gap, settings: Settings) -> Infill:
         session=document.uri,
         between=tuple(
             one.tail + document.data[one.end : two.start].decode("utf-8") + two.lead
-            for one, two in pairwise(gaps)
+            for one, two in pairwise(gap.parts)
         ),
     )
 
