@@ -440,9 +440,9 @@ MUTANTS = (
     ),
     Mutant(
         "the first reading that fails is where a fill is broken",
-        "dg_lsp/text/resume.py",
-        "point = max(failed) - len(neutral.before)",
-        "point = failed[1] - len(neutral.before)",
+        "dg_lsp/text/parse_log.py",
+        "yield max(failed) - len(text.before)",
+        "yield failed[1] - len(text.before)",
         "tests/text/test_resume.py::test_a_reading_that_fails_while_another_goes_on_is_not_the_place",
     ),
     Mutant(
@@ -468,16 +468,30 @@ MUTANTS = (
     ),
     Mutant(
         "what is missing in a hidden rule of the grammar is not seen",
-        "dg_lsp/text/syntax.py",
+        "dg_lsp/text/fault.py",
         "if node.is_error or node.is_missing or (node.has_error and not below):",
         "if node.is_error or node.is_missing:",
         "tests/text/test_syntax.py::test_what_a_hidden_rule_of_the_grammar_misses_is_a_fault",
     ),
     Mutant(
+        "a line that has only begun may be ended in any way",
+        "dg_lsp/text/fault.py",
+        "[] if blamed else _errors(neutral.tree.root_node)",
+        "_errors(neutral.tree.root_node)",
+        "tests/text/test_syntax.py::test_a_line_that_has_only_begun_must_be_ended_right",
+    ),
+    Mutant(
+        "a fill is blamed for what was broken on its line before",
+        "dg_lsp/text/fault.py",
+        "return not any(-len(typed) <= at",
+        "return not any(False and -len(typed) <= at",
+        "tests/text/test_syntax.py::test_what_is_broken_on_a_line_before_its_gap_is_no_fault_of_the_fill",
+    ),
+    Mutant(
         "several fills are put in from the first on, at offsets that are no longer true",
         "dg_lsp/host/base.py",
-        "in reversed(list(zip(gaps, (fill.text, *fill.further), strict=True))):",
-        "in list(zip(gaps, (fill.text, *fill.further), strict=True)):",
+        "in reversed(list(zip(gap.parts, (fill.text, *fill.further), strict=True))):",
+        "in list(zip(gap.parts, (fill.text, *fill.further), strict=True)):",
         "tests/host/test_base.py::test_several_gaps_become_one_edit_and_those_without_a_fill_stay",
     ),
     Mutant(

@@ -74,7 +74,7 @@ def neutral_text(language: Language, kind: str, before: bytes, after: bytes) -> 
     if whole is not None and whole.clean:
         return whole
     # What is open at the end of a cut text is closed behind it, and not by a filler.
-    if len(data) <= SEARCHED and (after_ended := _ended(language, before, after)) is not None:
+    if len(data) <= SEARCHED and (after_ended := _ended(language, kind, before, after)) is not None:
         ended = _searched(language, kind, before, after_ended)
         if ended.clean:
             return ended
@@ -101,7 +101,7 @@ def alone(language: Language, kind: str, header: bytes, line: bytes) -> Text:
     return _completed(language, kind, _placed(language, kind, header.rstrip() + b"\n" + line, b"\n"))
 
 
-def _ended(language: Language, before: bytes, after: bytes) -> bytes | None:
+def _ended(language: Language, kind: str, before: bytes, after: bytes) -> bytes | None:
     """`after` without the statement that its end cuts, and with the brackets closed that are open there."""
     text = before + after
     state = state_at(language, text, len(text))
@@ -113,7 +113,8 @@ def _ended(language: Language, before: bytes, after: bytes) -> bytes | None:
     # What the gap's own line opens the fill may close.
     here = range(line_start(before, len(before)), len(before))
     brackets = bytes(text[at] for at in state.opened if at < stop and at not in here)
-    return text[len(before) : stop] + (state.string if whole else b"") + closers(brackets)
+    string = state.string if whole and (kind in STRINGS or state.begins not in here) else b""
+    return text[len(before) : stop] + string + closers(brackets)
 
 
 def _placed(language: Language, kind: str, before: bytes, after: bytes) -> Text:

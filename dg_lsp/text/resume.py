@@ -11,11 +11,11 @@ from dg_lsp.text.lexical import tokens
 from dg_lsp.text.lines import line_end, line_start
 from dg_lsp.text.messages import Infill
 from dg_lsp.text.neutral import neutral_text
+from dg_lsp.text.parse_log import given_up
 from dg_lsp.text.syntax import Fault, faults
 from dg_lsp.text.tokens import Span
 
 NEAR = 2_000  # bytes behind the fill that the parser is watched on
-_PLACE = re.compile(r"process version:\d+, .*\brow:(\d+), col:(\d+)")
 _SPACE = re.compile(rb"\s*")
 
 
@@ -76,33 +76,16 @@ def find_break(request: Infill, fill: str) -> Break | None:
 def resume_point(language: Language, kind: str, parts: tuple[bytes, bytes, bytes]) -> int | None:
     """Where in the fill of `parts` = (before, fill, after) the parser first gave up all readings; None if nowhere.
 
-    The text before that place is the beginning of something that parses. The first `detect_error` is not the place:
-    where a grammar is ambiguous, one reading fails and another goes on.
+    The text before that place is the beginning of something that parses.
     """
     before, fill, after = parts
     neutral = neutral_text(language, kind, before, after)
     # A parser that logs is slow, and how it goes on far behind the fill is not asked for.
     behind = neutral.after[:NEAR]
-    log: list[str] = []
-    span = (len(neutral.before), len(neutral.data))
-    language.reparse(neutral.tree, neutral.data, span, fill + behind, log.append)
-    # Rows are counted as tree-sitter does in what Language gives it to read.
-    rows = re.finditer(rb"\r\n|\n|\r", neutral.before + fill + behind)
-    starts = [0, *(found.end() for found in rows)]
-    at, failed = 0, [0]
-    for words in log:
-        if place := _PLACE.match(words):
-            at = starts[int(place[1])] + int(place[2])
-        elif words.startswith("detect_error"):
-            failed.append(at)
-        elif words.startswith("resume version"):
-            point = max(failed) - len(neutral.before)
-            # What is broken before the fill is not the fill's fault.
-            if point >= 0:
-                cut = behind != neutral.after and point >= len(fill + behind.rstrip())
-                return None if cut else min(point, len(fill))
-            failed = [0]
-    return None
+    # What is broken before the fill is not the fill's fault.
+    point = next((p for p in given_up(language, neutral, fill + behind) if p >= 0), None)
+    cut = behind != neutral.after and point is not None and point >= len(fill + behind.rstrip())
+    return None if point is None or cut else min(point, len(fill))
 
 
 def _unclosed(language: Language, fill: bytes) -> list[int]:

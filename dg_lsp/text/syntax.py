@@ -4,14 +4,12 @@ Knows the grammar and, for Python, `ast`; never changes a text and never raises 
 """
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
-from tree_sitter import Node
 
 from dg_lsp.text.bodies import bodies_of, item_at
 from dg_lsp.text.body import Body
 from dg_lsp.text.container import container_of
+from dg_lsp.text.fault import Fault, added, fault_at
 from dg_lsp.text.interpreter import complaint
 from dg_lsp.text.language import Language, load_language
 from dg_lsp.text.lexical import window
@@ -27,15 +25,6 @@ if TYPE_CHECKING:  # edits calls this module, so it cannot be imported back
 
 # What nests deeper than this makes a parser's own stack the limit; no real body comes near it.
 DEEPEST = 90
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """A syntax error that a fill adds: a half-open byte span inside the fill, and a sentence for the user."""
-
-    start: int
-    end: int
-    message: str
 
 
 def faults(language: str, kind: str, before: str, fill: str, after: str) -> tuple[Fault, ...]:
@@ -76,14 +65,14 @@ def _faults(language: Language, kind: str, parts: tuple[bytes, bytes, bytes]) ->
     before, fill, after = parts
     if b"\0" in fill:
         at = fill.index(b"\0")
-        return (_fault(fill, at, at + 1, "a null byte"),)
+        return (fault_at(fill, at, at + 1, "a null byte"),)
     if _depth(fill) > DEEPEST:
-        return (_fault(fill, 0, len(fill), "too deep nesting"),)
+        return (fault_at(fill, 0, len(fill), "too deep nesting"),)
     # 1. The neutral text may be a part of the whole, or have more at its ends: what makes it parse.
     neutral = _undisturbed(language, neutral_text(language, kind, before, after), kind)
     filled = neutral.filled(language, fill)
     # 2. and 3. A text with new errors need not end anywhere.
-    found = _new_errors(neutral, filled)
+    found = added(language, kind, neutral, filled)
     if not found and kind in BODIES and language.style == "indent":
         found = _escape(language, neutral, filled, kind)
     elif not found and kind in (*BODIES, *LISTS):
@@ -105,54 +94,6 @@ def _undisturbed(language: Language, neutral: Text, kind: str) -> Text:
     return room if room.clean else neutral
 
 
-def _new_errors(neutral: Text, filled: Text) -> tuple[Fault, ...]:
-    """ERROR and MISSING nodes of `filled` that touch or follow the fill and that `neutral` has not."""
-    old, all_new = _errors(neutral.tree.root_node), _errors(filled.tree.root_node)
-    # In a text that stays broken the ends of errors move with every byte; then only their number tells.
-    if old and len(all_new) <= len(old):
-        return ()
-    known = {_key(neutral, node) for node in old}
-    start = len(filled.before)
-    new = [n for n in all_new if n.end_byte >= start and _key(filled, n) not in known]
-    found = []
-    for node in sorted(new, key=lambda n: (n.start_byte, n.end_byte)):
-        first = min(max(node.start_byte - start, 0), len(filled.fill))
-        last = min(max(node.end_byte - start, first), len(filled.fill))
-        found.append(_fault(filled.fill, first, last, _name(node, filled)))
-    return tuple(found)
-
-
-def _key(text: Text, node: Node) -> tuple[str, bool, int, int]:
-    """What makes an error of two texts the same: its ends, behind the fill counted from the text's end."""
-    start, end = (
-        at if at < len(text.before) else at - len(text.data) - 1 for at in (node.start_byte, node.end_byte)
-    )
-    return node.type, node.is_missing, start, end
-
-
-def _errors(root: Node) -> list[Node]:
-    """ERROR and MISSING nodes; where what is missing cannot be seen, the innermost node that lacks it."""
-    found, stack = [], [root]
-    while stack:
-        node = stack.pop()
-        below = [child for child in node.children if child.has_error or child.is_missing]
-        if node.is_error or node.is_missing or (node.has_error and not below):
-            found.append(node)
-        stack.extend(below)
-    return found
-
-
-def _name(node: Node, filled: Text) -> str:
-    if node.is_missing:
-        return f"a missing `{node.type}`"
-    if node.start_byte >= filled.end:
-        return "an end that does not fit what follows"
-    text = (node.text or b"").split(b"\n")[0].strip().decode("utf-8", "replace")
-    if not node.is_error:
-        return f"something missing in `{text[:20]}`"
-    return f"unexpected `{text[:20]}{'…' if len(text) > 20 else ''}`" if text else "an unexpected end"
-
-
 def _left(language: Language, neutral: Text, filled: Text) -> tuple[Fault, ...]:
     """A fault where the brackets that hold the gap do not close where they did."""
     old, new = container_of(language, neutral), container_of(language, filled)
@@ -160,7 +101,7 @@ def _left(language: Language, neutral: Text, filled: Text) -> tuple[Fault, ...]:
         return ()
     length = len(filled.fill)
     at = length if new is None else min(max(new[1] - len(filled.before), 0), length)
-    return (_fault(filled.fill, at, length, "an end that does not fit the brackets round the gap"),)
+    return (fault_at(filled.fill, at, length, "an end that does not fit the brackets round the gap"),)
 
 
 def _escape(language: Language, neutral: Text, filled: Text, kind: str) -> tuple[Fault, ...]:
@@ -172,16 +113,16 @@ def _escape(language: Language, neutral: Text, filled: Text, kind: str) -> tuple
     same = [f for f in _bodies(language, filled, kind) if f.header.define == function.header.define]
     if not same:
         what = kind.removesuffix("_body")
-        return (_fault(filled.fill, 0, length, f"its {what} no longer being one"),)
+        return (fault_at(filled.fill, 0, length, f"its {what} no longer being one"),)
     end = same[0].end
     wanted = len(filled.before) + len(filled.fill.rstrip())
     if end < wanted:
         at = end - len(filled.before)
         at += len(filled.fill[max(at, 0) :]) - len(filled.fill[max(at, 0) :].lstrip()) if at >= 0 else -at
-        return (_fault(filled.fill, at, length, f"text outside of the {kind.removesuffix('_body')}"),)
+        return (fault_at(filled.fill, at, length, f"text outside of the {kind.removesuffix('_body')}"),)
     # A gap that ends in the middle of a body has the rest of it behind; that is nothing new.
     if end > line_end(filled.data, filled.end) and function.end <= line_end(neutral.data, neutral.end):
-        return (_fault(filled.fill, length, length, "an end that takes in what follows"),)
+        return (fault_at(filled.fill, length, length, "an end that takes in what follows"),)
     return ()
 
 
@@ -224,7 +165,7 @@ def _refused(language: Language, neutral: Text, filled: Text) -> tuple[Fault, ..
     starts = [0, *(m.end() for m in re.finditer(rb"\r\n|\n|\r", text))]
     at = starts[line] + column if 0 <= line < len(starts) else len(text)
     at = min(max(at - len(before), 0), len(filled.fill))
-    return (_fault(filled.fill, at, line_end(filled.fill, at), message),)
+    return (fault_at(filled.fill, at, line_end(filled.fill, at), message),)
 
 
 def _depth(fill: bytes) -> int:
@@ -234,11 +175,6 @@ def _depth(fill: bytes) -> int:
         depth += (byte in b"([{") - (byte in b")]}")
         deepest = max(deepest, depth)
     return deepest
-
-
-def _fault(fill: bytes, start: int, end: int, what: str) -> Fault:
-    line = len(re.findall(rb"\r\n|\n|\r", fill[:start])) + 1
-    return Fault(start, end, f"{what} at line {line} of the fill")
 
 
 def _bytes(text: str) -> bytes:

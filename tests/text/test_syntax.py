@@ -124,6 +124,35 @@ def test_an_edit_is_checked_in_the_whole_document() -> None:
     assert (found[0].start, found[0].end) == (7, 8)
 
 
+# Language, before, a fill that is right, fills that are not, after: no filler but the right words completes these.
+BEGUN = {
+    "an import": (
+        "tsx",
+        "import {A} fro",
+        "m './x';",
+        (" './x';", "m './x';)"),
+        "\nimport {B} from './y';\n",
+    ),
+    "a module": ("rust", "mod a;\npub mo", "d b;", ("d b;]", "d;"), "\npub mod c;\n"),
+    "a type": ("typescript", "export typ", "e T = 1;", ("e T = 1;]", "e T ="), "\nexport const a = 1;\n"),
+    "a template string": ("javascript", "a = `b", "c`;", ("c", "c;"), "\n"),
+    "a destructuring": ("javascript", "const { a } = ", "b;", (".b;",), "\nc();\n"),
+}
+
+
+@pytest.mark.parametrize("name", BEGUN)
+def test_a_line_that_has_only_begun_must_be_ended_right(name: str) -> None:
+    language, before, right, wrong, after = BEGUN[name]
+    assert faults(language, "rest_of_line", before, right, after) == ()
+    for fill in wrong:
+        assert faults(language, "rest_of_line", before, fill, after), fill
+
+
+def test_what_is_broken_on_a_line_before_its_gap_is_no_fault_of_the_fill() -> None:
+    assert faults("typescript", "rest_of_line", "const a = (b] + ", "c;", "\nd();\n") == ()
+    assert faults("typescript", "rest_of_line", "import {A} form './", "x';", "\nd();\n") == ()
+
+
 def test_true_bodies_raise_no_alarm_and_a_lost_bracket_does() -> None:
     rng, alarms, lost, found = random.Random(5), 0, 0, 0
     for document, gap, fill, _ in stubbed(60, seed=21):

@@ -1,0 +1,107 @@
+"""Fault: a syntax error that a fill adds; and which errors of a text with a fill are new.
+
+Knows trees of two texts, with the fill and with a neutral one; knows no bodies and no interpreter.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tree_sitter import Node
+
+from dg_lsp.text.language import Language
+from dg_lsp.text.lines import line_start
+from dg_lsp.text.neutral import Text
+from dg_lsp.text.parse_log import given_up
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A syntax error that a fill adds: a half-open byte span inside the fill, and a sentence for the user."""
+
+    start: int
+    end: int
+    message: str
+
+
+def fault_at(fill: bytes, start: int, end: int, what: str) -> Fault:
+    """The fault that fill[start:end] is `what`."""
+    line = len(re.findall(rb"\r\n|\n|\r", fill[:start])) + 1
+    return Fault(start, end, f"{what} at line {line} of the fill")
+
+
+def added(language: Language, kind: str, neutral: Text, filled: Text) -> tuple[Fault, ...]:
+    """The errors of `filled`, which has a fill in a gap of `kind`, that are not those of the `neutral` text."""
+    blamed = kind == "rest_of_line" and _is_sound_but_for_its_line(language, neutral)
+    return _new_errors(neutral, filled, [] if blamed else _errors(neutral.tree.root_node))
+
+
+def _is_sound_but_for_its_line(language: Language, neutral: Text) -> bool:
+    """Whether nothing is broken but the gap's line, which has only begun and can still be gone on with.
+
+    1. What only the right words complete, such as an import, has no neutral filler.  2. The word that the cursor
+    touches may be half of one; before it the parser must not have given up.
+    """
+    # 1.
+    start = line_start(neutral.before, len(neutral.before))
+    typed = neutral.before[start:]
+    if neutral.clean or not typed.strip():
+        return False
+    bare = language.reparse(neutral.tree, neutral.data, (start, neutral.end), b"")
+    if bare.root_node.has_error:
+        return False
+    # 2.
+    last = re.search(rb"\s*(?:\w+|[^\w\s)\]},;])?\s*\Z", typed)
+    assert last is not None, "it matches nothing, too"
+    return not any(-len(typed) <= at < last.start() - len(typed) for at in given_up(language, neutral, b""))
+
+
+def _new_errors(neutral: Text, filled: Text, old: Sequence[Node]) -> tuple[Fault, ...]:
+    """ERROR and MISSING nodes of `filled` that are not those `old` ones of `neutral`.
+
+    Where there are any of those, only what touches or follows the fill counts.
+    """
+    all_new = _errors(filled.tree.root_node)
+    # In a text that stays broken the ends of errors move with every byte; then only their number tells.
+    if old and len(all_new) <= len(old):
+        return ()
+    known = {_key(neutral, node) for node in old}
+    start = len(filled.before)
+    new = [n for n in all_new if not old or (n.end_byte >= start and _key(filled, n) not in known)]
+    found = []
+    for node in sorted(new, key=lambda n: (n.start_byte, n.end_byte)):
+        first = min(max(node.start_byte - start, 0), len(filled.fill))
+        last = min(max(node.end_byte - start, first), len(filled.fill))
+        found.append(fault_at(filled.fill, first, last, _name(node, filled)))
+    return tuple(found)
+
+
+def _key(text: Text, node: Node) -> tuple[str, bool, int, int]:
+    """What makes an error of two texts the same: its ends, behind the fill counted from the text's end."""
+    start, end = (
+        at if at < len(text.before) else at - len(text.data) - 1 for at in (node.start_byte, node.end_byte)
+    )
+    return node.type, node.is_missing, start, end
+
+
+def _errors(root: Node) -> list[Node]:
+    """ERROR and MISSING nodes; where what is missing cannot be seen, the innermost node that lacks it."""
+    found, stack = [], [root]
+    while stack:
+        node = stack.pop()
+        below = [child for child in node.children if child.has_error or child.is_missing]
+        if node.is_error or node.is_missing or (node.has_error and not below):
+            found.append(node)
+        stack.extend(below)
+    return found
+
+
+def _name(node: Node, filled: Text) -> str:
+    if node.is_missing:
+        return f"a missing `{node.type}`"
+    if node.start_byte >= filled.end:
+        return "an end that does not fit what follows"
+    text = (node.text or b"").split(b"\n")[0].strip().decode("utf-8", "replace")
+    if not node.is_error:
+        return f"something missing in `{text[:20]}`"
+    return f"unexpected `{text[:20]}{'…' if len(text) > 20 else ''}`" if text else "an unexpected end"
