@@ -149,7 +149,7 @@ def test_a_line_that_has_only_begun_must_be_ended_right(name: str) -> None:
 
 
 def test_what_is_broken_on_a_line_before_its_gap_is_no_fault_of_the_fill() -> None:
-    assert faults("typescript", "rest_of_line", "const a = (b] + ", "c;", "\nd();\n") == ()
+    assert faults("typescript", "rest_of_line", "const a = b) + ", "c;", "\nd();\n") == ()
     assert faults("typescript", "rest_of_line", "import {A} form './", "x';", "\nd();\n") == ()
 
 
