@@ -488,6 +488,27 @@ MUTANTS = (
         "tests/text/test_syntax.py::test_what_is_broken_on_a_line_before_its_gap_is_no_fault_of_the_fill",
     ),
     Mutant(
+        "offsets behind what was cut out of a long class are not moved",
+        "dg_lsp/text/repair.py",
+        "sum(max(length, place - offset) for place, length in put if place < offset)",
+        "sum(length for place, length in put if place < offset and length > 0)",
+        "tests/text/test_offside.py::test_a_gap_in_a_long_broken_class_is_where_it_is_when_all_of_it_is_read",
+    ),
+    Mutant(
+        "a long class ends where what is left of it ends",
+        "dg_lsp/text/offside_focus.py",
+        "cuts = ((first.start(), first.start() - begin), (end, end - name))",
+        "cuts = ((first.start(), first.start() - begin),)",
+        "tests/text/test_offside.py::test_of_a_long_class_only_the_members_round_the_place_are_left",
+    ),
+    Mutant(
+        "an indented decorator belongs to the member above it",
+        "dg_lsp/text/offside_focus.py",
+        "found += [] if decorated else [member.start()]",
+        "found += [member.start()] if member[2] is None else []",
+        "tests/text/test_offside.py::test_of_a_long_class_only_the_members_round_the_place_are_left",
+    ),
+    Mutant(
         "several fills are put in from the first on, at offsets that are no longer true",
         "dg_lsp/host/base.py",
         "in reversed(list(zip(gap.parts, (fill.text, *fill.further), strict=True))):",

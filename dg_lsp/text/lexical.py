@@ -5,7 +5,7 @@ Knows which module reads which style; knows no tree and no document.
 
 from collections.abc import Iterator
 
-from dg_lsp.text import braces, offside
+from dg_lsp.text import brace_focus, braces, offside, offside_focus
 from dg_lsp.text.language import Language
 from dg_lsp.text.tokens import Span, State, Token
 
@@ -23,6 +23,16 @@ def state_at(language: Language, data: bytes, offset: int, start: int | None = N
     if language.style == "indent":
         return offside.state_at(data, offset, start)
     return braces.state_at(language, data, offset, start)
+
+
+def focus(language: Language, data: bytes, offset: int) -> tuple[bytes, tuple[Span, ...]]:
+    """`data`, one top-level item; where it is long, without what stands apart from `offset`.
+
+    That is cut, and the second value has pairs of an offset in `data` and a number of bytes below 0; or it is blanked.
+    """
+    if language.style == "indent":
+        return offside_focus.focus(data, offset)
+    return brace_focus.focus(language, data, offset), ()
 
 
 def window(language: Language, data: bytes, offset: int) -> Span:

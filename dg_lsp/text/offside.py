@@ -23,13 +23,21 @@ _TOKEN = re.compile(
     rb"|(?P<other>.)",
     re.DOTALL,
 )
+# Lines that close all they open: where nothing is open before them, nothing is behind them.
+_PLAIN = rb"[^\"'#()\[\]{}\\\r\n]++"
+_SHORT = rb"(?!\"\"\"|''')(?:\"[^\"\\\r\n]*+\"|'[^'\\\r\n]*+')"
+_INNER = rb"[(\[{](?:" + _PLAIN + rb"|" + _SHORT + rb")*+[)\]}]"
+_OUTER = rb"[(\[{](?:" + _PLAIN + rb"|" + _SHORT + rb"|" + _INNER + rb")*+[)\]}]"
+_CLOSED = re.compile(
+    rb"(?:(?:" + _PLAIN + rb"|" + _SHORT + rb"|" + _OUTER + rb")*+(?:#[^\r\n]*+)?(?:\r\n|\n|\r))*+"
+)
 # No line inside brackets begins with one of these, so where one does a bracket has lost its mate.
 _HARD = frozenset(
     (b"def", b"class", b"return", b"import", b"while", b"with", b"try", b"raise", b"del", b"global")
 )
 _ANCHOR = re.compile(rb"(?<![^\r\n])(?:async[ \t]+def[ \t]+\w|def[ \t]+\w|class[ \t]+\w+[ \t]*[:(\[]|@\w)")
 _HEAD = re.compile(rb"(?<![^\r\n])[ \t]*(?:async[ \t]+def|def|class)[ \t]+\w+[ \t]*[:(\[]")
-_OUTERMOST = re.compile(rb"[\r\n](?=[^\s#)\]}\"'])")
+OUTERMOST = re.compile(rb"[\r\n](?=[^\s#)\]}\"'])")
 
 
 def tokens(data: bytes, start: int, stop: int) -> Iterator[Token]:
@@ -97,21 +105,27 @@ def state_at(data: bytes, offset: int, start: int) -> State:
     The last answers are kept, for one gap asks the same several times.
     """
     stack: list[int] = []
-    line, fresh = start, True
+    line, here, fresh = start, max(line_start(data, offset), start), True
     last: Token | None = None
-    for last in tokens(data, start, offset):
-        if last.kind == "newline":
-            fresh, line = True, line if stack else last.end
-            continue
-        if last.kind in ("space", "joined", "comment"):
-            continue
-        if fresh and stack and _begins_statement(data, last, line):
-            stack, line = [], line_start(data, last.start)
-        fresh = False
-        if last.kind == "open":
-            stack.append(last.start)
-        elif last.kind == "close":
-            stack = stack[:-1]
+    while closed := _CLOSED.match(data, line, here):
+        line = closed.end()
+        for last in tokens(data, line, offset):
+            if last.kind == "newline":
+                fresh, line = True, line if stack else last.end
+                if not stack and line < here:
+                    break
+                continue
+            if last.kind in ("space", "joined", "comment"):
+                continue
+            if fresh and stack and _begins_statement(data, last, line):
+                stack, line = [], line_start(data, last.start)
+            fresh = False
+            if last.kind == "open":
+                stack.append(last.start)
+            elif last.kind == "close":
+                stack = stack[:-1]
+        else:
+            break
     brackets = b"".join(data[at : at + 1] for at in stack)
     if last is not None and last.kind == "open_string":
         opened = data[last.start : last.end].lstrip(b"rRbBuUfFtT")
@@ -130,8 +144,12 @@ def unclosed(data: bytes, offset: int, start: int) -> bytes:
     return state.string if _HEAD.search(data, offset, end if end >= 0 else len(data)) else b""
 
 
+@lru_cache(maxsize=8)
 def window(data: bytes, offset: int) -> tuple[int, int]:
-    """The top-level item round `offset`: from the last def, class or decorator at column 0 to the next."""
+    """The top-level item round `offset`: from the last def, class or decorator at column 0 to the next.
+
+    The last answers are kept, as those of `state_at`.
+    """
     here = line_start(data, offset)
     eol = line_end(data, offset)
     start = 0
@@ -151,5 +169,5 @@ def window(data: bytes, offset: int) -> tuple[int, int]:
 def block(data: bytes, offset: int) -> tuple[int, int]:
     """The part of `window` that ends where the next line with text stands at column 0, closing brackets apart."""
     start, stop = window(data, offset)
-    found = _OUTERMOST.search(data, line_end(data, offset), stop)
+    found = OUTERMOST.search(data, line_end(data, offset), stop)
     return start, found.end() if found else stop

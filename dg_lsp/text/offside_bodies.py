@@ -124,9 +124,13 @@ def _qualified(node: Node) -> str:
 
 def code_end(node: Node) -> int:
     """Where the last text of `node` ends that is no comment."""
-    while inner := [c for c in node.children if not c.type.endswith("comment") and c.end_byte > c.start_byte]:
-        node = inner[-1]
+    while inner := next(filter(_is_code, map(node.child, reversed(range(node.child_count)))), None):
+        node = inner
     return node.end_byte
+
+
+def _is_code(node: Node | None) -> bool:
+    return node is not None and not node.type.endswith("comment") and node.end_byte > node.start_byte
 
 
 def _with_comment(data: bytes, at: int) -> int:

@@ -5,14 +5,14 @@ may be missing is known to `offside_repair` and `brace_repair`.
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from tree_sitter import Tree
 
-from dg_lsp.text import brace_focus, brace_heal, brace_repair, offside_repair
+from dg_lsp.text import brace_heal, brace_repair, offside_repair
 from dg_lsp.text.language import Language
-from dg_lsp.text.lexical import state_at
+from dg_lsp.text.lexical import focus, state_at
 from dg_lsp.text.tokens import Span, State
 
 # Seconds of work after which no further candidate is tried.
@@ -24,7 +24,8 @@ ERROR_COST, MISSING_COST, ERROR_BYTES = 20, 25, 4_000
 class Repaired:
     """`data` is the text with `inserted` bytes in the place of `removed` ones at `at`; `cost` 0 is clean.
 
-    put: before that, so many bytes were inserted at these offsets of the text, to heal damage elsewhere.
+    put: before that, so many bytes were inserted at these offsets of the text, to heal damage elsewhere; or taken away
+    there, where the number is below 0.
     """
 
     data: bytes
@@ -37,7 +38,7 @@ class Repaired:
 
     def forth(self, offset: int) -> int:
         """An offset of the text before the repair as one after it; inside what gave way it is its beginning."""
-        offset += sum(length for place, length in self.put if place < offset)
+        offset = moved(offset, self.put)
         if offset <= self.at + self.removed and (self.removed or offset <= self.at):
             return min(offset, self.at)
         return offset - self.removed + self.inserted
@@ -54,6 +55,11 @@ class Repaired:
         return offset - shift
 
 
+def moved(offset: int, put: Iterable[Span]) -> int:
+    """`offset` of a text as one of the text that has so many bytes more (or fewer) at the places `put`."""
+    return offset + sum(max(length, place - offset) for place, length in put if place < offset)
+
+
 def repair(language: Language, data: bytes, offset: int) -> Repaired:
     """The cheapest repair of `data` at `offset`.
 
@@ -61,10 +67,10 @@ def repair(language: Language, data: bytes, offset: int) -> Repaired:
     damage elsewhere, put that right first.  4. Search for what the cursor lacks.
     """
     # 1. Most calls end here.
-    if language.style == "brace":
-        data = brace_focus.focus(language, data, offset)
+    data, cuts = focus(language, data, offset)
+    offset = moved(offset, cuts)
     tree = language.parse(data)
-    best = Repaired(data, tree, offset, 0, 0, cost_of(tree))
+    best = Repaired(data, tree, offset, 0, 0, cost_of(tree), cuts)
     if best.cost == 0:
         return _searched(language, replace(best, cost=1), best) if dangles(language, data, offset) else best
     if language.style == "indent" and out_of_reach(language, tree, data, offset):
@@ -75,7 +81,7 @@ def repair(language: Language, data: bytes, offset: int) -> Repaired:
         if healed.data != data:
             tree = language.parse(healed.data)
             put = tuple((place, len(text)) for place, text in healed.put)
-            at = offset + sum(length for place, length in put if place < offset)
+            at = moved(offset, put)
             mended = Repaired(healed.data, tree, at, 0, 0, cost_of(tree), put)
             if mended.cost or dangles(language, healed.data, at):
                 mended = _searched(language, replace(mended, cost=mended.cost or 1), mended)

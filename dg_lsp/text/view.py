@@ -12,10 +12,10 @@ from dg_lsp.text.bodies import bodies_by_lines, bodies_of
 from dg_lsp.text.body import Body
 from dg_lsp.text.document import Document
 from dg_lsp.text.language import Language
-from dg_lsp.text.lexical import window
+from dg_lsp.text.lexical import focus, window
 from dg_lsp.text.lines import line_end, line_start
 from dg_lsp.text.recall import tree_of
-from dg_lsp.text.repair import Repaired, dangles, repair
+from dg_lsp.text.repair import Repaired, dangles, moved, repair
 from dg_lsp.text.tokens import Span
 
 # A file of at most so many bytes is read whole; of a longer one first the top-level item round the cursor.
@@ -76,10 +76,12 @@ def by_lines(document: Document, view: View, offset: int) -> View:
     start, stop = window(language, data, offset)
     # A string that was never closed would hide every body below it.
     text = offside.unclosed(data, offset, start) if language.style == "indent" else b""
-    closed = data[:offset] + text + data[offset:]
-    repaired = Repaired(closed, view.tree, offset, 0, len(text), view.cost)
-    bodies = bodies_by_lines(language, closed, (start, stop + len(text)))
-    return View(language, closed, view.tree, bodies, offset, 0, repaired, view.cost)
+    read, cuts = focus(language, data[start:stop], offset - start)
+    at = moved(offset - start, cuts)
+    closed = read[:at] + text + read[at:]
+    repaired = Repaired(closed, view.tree, at, 0, len(text), view.cost, cuts)
+    bodies = bodies_by_lines(language, closed, (0, len(closed)))
+    return View(language, closed, view.tree, bodies, at, start, repaired, view.cost)
 
 
 def whole_view(document: Document, language: Language) -> View:
