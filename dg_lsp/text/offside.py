@@ -28,9 +28,10 @@ _PLAIN = rb"[^\"'#()\[\]{}\\\r\n]++"
 _SHORT = rb"(?!\"\"\"|''')(?:\"[^\"\\\r\n]*+\"|'[^'\\\r\n]*+')"
 _INNER = rb"[(\[{](?:" + _PLAIN + rb"|" + _SHORT + rb")*+[)\]}]"
 _OUTER = rb"[(\[{](?:" + _PLAIN + rb"|" + _SHORT + rb"|" + _INNER + rb")*+[)\]}]"
-_CLOSED = re.compile(
-    rb"(?:(?:" + _PLAIN + rb"|" + _SHORT + rb"|" + _OUTER + rb")*+(?:#[^\r\n]*+)?(?:\r\n|\n|\r))*+"
-)
+_LINE = rb"(?:" + _PLAIN + rb"|" + _SHORT + rb"|" + _OUTER + rb")*+(?:#[^\r\n]*+)?(?:\r\n|\n|\r)"
+_CLOSED = re.compile(rb"(?:" + _LINE + rb")*+")
+# Inside brackets such a line must not look as if a statement began there.
+_ITEMS = re.compile(rb"(?:[ \t\f]*+(?![A-Za-z_\x80-\xff@])" + _LINE + rb")*+")
 # No line inside brackets begins with one of these, so where one does a bracket has lost its mate.
 _HARD = frozenset(
     (b"def", b"class", b"return", b"import", b"while", b"with", b"try", b"raise", b"del", b"global")
@@ -105,16 +106,17 @@ def state_at(data: bytes, offset: int, start: int) -> State:
     The last answers are kept, for one gap asks the same several times.
     """
     stack: list[int] = []
-    line, here, fresh = start, max(line_start(data, offset), start), True
+    at = line = start
+    here, fresh = max(line_start(data, offset), start), True
     last: Token | None = None
-    while closed := _CLOSED.match(data, line, here):
-        line = closed.end()
-        for last in tokens(data, line, offset):
+    while closed := (_ITEMS if stack else _CLOSED).match(data, at, here):
+        at = closed.end()
+        line = line if stack else at
+        for last in tokens(data, at, offset):
             if last.kind == "newline":
-                fresh, line = True, line if stack else last.end
-                if not stack and line < here:
-                    break
-                continue
+                fresh, at = True, last.end
+                line = line if stack else at
+                break
             if last.kind in ("space", "joined", "comment"):
                 continue
             if fresh and stack and _begins_statement(data, last, line):

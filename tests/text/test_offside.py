@@ -20,6 +20,9 @@ METHOD = '''    @cached(size=(1,
         """
         if a == "x(" and b['"']:
             return [a, {0},
+                    "(", (
+                    2),  # )
+                    -1,
                     b]  # (
         text = 'a' "b" + f"{{a}}" \\
             + \'\'\'(\'\'\'
@@ -51,6 +54,7 @@ def test_lines_that_close_what_they_open_are_skipped_with_no_other_result(
     read = offside.state_at.__wrapped__
     quick = [read(data, offset, 0) for data, offset in found]
     monkeypatch.setattr(offside, "_CLOSED", re.compile(b""))
+    monkeypatch.setattr(offside, "_ITEMS", re.compile(b""))
     assert quick == [read(data, offset, 0) for data, offset in found]
     assert sum(bool(state.brackets or state.string) for state in quick) > 50
 
