@@ -5,6 +5,7 @@ Knows bytes and line ends; knows no grammar and no editor.
 
 import re
 from dataclasses import dataclass, field
+from itertools import accumulate
 from pathlib import Path
 from typing import Literal
 
@@ -38,8 +39,11 @@ class Document:
     line_starts: tuple[int, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        starts = (0, *(m.end() for m in _LINE_END.finditer(self.data)))
-        object.__setattr__(self, "line_starts", starts)
+        # Of bytes, unlike of text, only LF, CRLF and CR end lines.
+        starts = list(accumulate(map(len, self.data.splitlines(keepends=True)), initial=0))
+        if len(starts) > 1 and self.data[-1] not in b"\r\n":
+            starts.pop()
+        object.__setattr__(self, "line_starts", tuple(starts))
 
     @property
     def text(self) -> str:
