@@ -65,9 +65,17 @@ def open_gap(document: Document, view: View, offset: int, kind: Kind) -> Gap | N
         return None
     gap = line_gap(document, view, offset, kind)
     # A value that nothing follows on its line wants what ends its statement.
-    ends = view.language.words.ends[:1]
     ended = kind == "expression" and gap.end == eol and state.brackets[-1:] in (b"", b"{")
-    return replace(gap, tail=b"".join(ends).decode()) if ended else gap
+    ends = view.language.words.ends[:1] if ended and not _is_body_value(view) else ()
+    return replace(gap, tail=b"".join(ends).decode())
+
+
+def _is_body_value(view: View) -> bool:
+    """Whether a value at the cursor may be what its block is worth (Rust): a brace follows and takes it as it is."""
+    at = view.cursor
+    if not view.data[at:].lstrip().startswith(b"}"):
+        return False
+    return not view.language.reparse(view.tree, view.data, (at, at), b"_g_").root_node.has_error
 
 
 def _needed(view: View, at: int, closing: bytes) -> bytes:

@@ -310,3 +310,19 @@ def test_a_body_that_is_a_stub_is_no_hole() -> None:
         find_gap(found, 3, "holes")
     with pytest.raises(NoGap, match="in no function"):
         find_gap(document("x = 1\n...\ny = 2\n"), 3, "holes")
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "tail"),
+    [
+        ("rust", "fn f() -> u8 {\n    let x = 1;\n    |\n}\n", ""),
+        ("rust", "fn f() -> u8 {\n    let x = |\n}\n", ";"),
+        ("rust", "fn f() -> u8 {\n    |\n    x\n}\n", ";"),
+        ("c", "int f() {\n    int x = 1;\n    |\n}\n", ";"),
+    ],
+)
+def test_a_value_ends_as_a_statement_where_its_block_is_not_worth_it(
+    language: str, text: str, tail: str
+) -> None:
+    data, cursor = text.replace("|", "").encode(), text.index("|")
+    assert find_gap(Document("file:///m", language, 1, data), cursor, "expression").tail == tail
