@@ -27,6 +27,7 @@ from dg_lsp.text.document import Document
 
 KINDS = ("rest_of_line", "expression", "statement")
 RATES = (1.5e-3, 1e-3)  # of Muon and AdamW; what a checkpoint knows already must not be lost
+INFILL = 0.9  # how gaps look it has learned; what stands in them here it has not
 LORA_RATES = (3e-4, 3e-4)
 _LARGE, _RANK = 200_000_000, 16
 _SKIPPED = {"node_modules", "__pycache__", "build", "dist", "venv", "site-packages"}
@@ -80,6 +81,7 @@ def recipe_of(arguments: argparse.Namespace, base: Path) -> Recipe:
         rates=LORA_RATES if rank else RATES,
         warm=20,
         rank=rank,
+        infill=INFILL,
         onward=False,
     )
 

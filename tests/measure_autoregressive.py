@@ -4,10 +4,12 @@
     python tests/measure_autoregressive.py train OUT --minutes 30 --from OUT/snapshots/006000
     python tests/measure_autoregressive.py score OUT --cases 300
 
-It is the encoder half alone, trained on the canvases of the same recipe as prefix, suffix, middle (Bavarian et al.
-2022): bos, what stands before the gap, a mark, what stands after it, a mark, the gap, eos. It writes the gap greedily,
-one token after another, and finds the length by itself. With --from it begins with the encoder of a checkpoint, which
-has learned to foresee text but not to look at what stands behind, and its rate falls from the first step on.
+It is the encoder half alone, trained on the canvases of the same recipe as suffix, prefix, middle (Bavarian et al.
+2022): bos, a mark, what stands after the gap, a mark, what stands before it, the gap, eos. So the gap goes on where the
+text before it ends, which even a network does that has seen little; the other order (prefix, suffix, middle) has to be
+learned first. It writes the gap greedily, one token after another, and finds the length by itself. With --from it
+begins with the encoder of a checkpoint, which has learned to foresee text but not to look at what stands behind, and
+its rate falls from the first step on.
 """
 
 import argparse
@@ -46,7 +48,7 @@ KINDS = ("rest_of_line", "expression", "statement")
 
 def sequence(before: list[int], after: list[int], gap: list[int] | None = None) -> list[int]:
     """The tokens that the model reads; with the `gap`, those that it is taught."""
-    asked = [BOS, *before[-BEFORE:], MARK, *after[:AFTER], MARK]
+    asked = [BOS, MARK, *after[:AFTER], MARK, *before[-BEFORE:]]
     return asked if gap is None else [*asked, *gap, EOS]
 
 

@@ -18,7 +18,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -27,10 +26,12 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from dg_lsp import evaluation
 from dg_lsp.engine.cache import PrefixCache, extend_to
+from dg_lsp.engine.candidates import READ_ON
 from dg_lsp.engine.canvas import Canvas, Seam, anchors_after, lay_out, stack
 from dg_lsp.engine.checkpoint import Checkpoint, load_checkpoint
 from dg_lsp.engine.denoise import Schedule, Step, denoise
 from dg_lsp.engine.infill import tokenise
+from dg_lsp.engine.judge import surprises
 from dg_lsp.engine.length import WATCHED, Search, leave_one_out
 from dg_lsp.engine.sampler import AnchoredSampler, Noise, SeededNoise
 from dg_lsp.holes import Case
@@ -38,7 +39,15 @@ from dg_lsp.settings import Settings
 from dg_lsp.text import edits, prompt
 
 KINDS = ("rest_of_line", "expression", "statement", "function_body")
-SIGNALS = ("entropy", "max probability", "agreement", "leave-one-out", "entropy + leave-one-out")
+SIGNALS = (
+    "entropy",
+    "max probability",
+    "agreement",
+    "leave-one-out",
+    "entropy + leave-one-out",
+    "encoder, draft and suffix",
+    "encoder, suffix",
+)
 LINE = tuple(range(1, 25))
 BODY = (2, 4, 8, 13, 18, 24, 30, 38, 48, 60, 75, 95)
 DRAWS, STEPS, PREFIX = 2, 12, 512
@@ -76,11 +85,11 @@ class WatchedNoise:
 
 
 def search(
-    network: Any, cache: PrefixCache, layout: tuple[Seam, int], wanted: Search, seed: int
+    model: Checkpoint, cache: PrefixCache, layout: tuple[Seam, int], wanted: Search, seed: int
 ) -> dict[str, list[int]]:
     """The length of `wanted` that each of SIGNALS prefers after each step, on `layout` = (seam, slots)."""
     seam, slots = layout
-    lengths, draws = wanted.lengths, wanted.draws
+    lengths, draws, network = wanted.lengths, wanted.draws, model.network
     device = network.model.decoder.embed_tokens.weight.device
     canvas = stack([lay_out(seam, n, slots) for n in lengths for _ in range(draws)]).to(device)
     vocabulary = network.config.text_config.vocab_size
@@ -88,9 +97,9 @@ def search(
     sampler = AnchoredSampler(canvas, Schedule().entropy_bound, noise)
     chosen: dict[str, list[int]] = {name: [] for name in SIGNALS}
     for step in denoise(network, cache, sampler, Schedule(steps=wanted.steps), watch):
-        for name, rows in zip(
-            SIGNALS, _signals(canvas, step, watch, (noise.highest, vocabulary)), strict=True
-        ):
+        signals = [*_signals(canvas, step, watch, (noise.highest, vocabulary))]
+        signals += _encoded(model, cache, canvas, step)
+        for name, rows in zip(SIGNALS, signals, strict=True):
             scores = rows.cpu().double().view(len(lengths), draws).mean(1)
             chosen[name].append(lengths[int(scores.argmin())])
     # Rows that have all finished stay as they are.
@@ -107,6 +116,20 @@ def _signals(canvas: Canvas, step: Step, watch: Tensor, more: tuple[Tensor, int]
     yield _mean(step.surprise, watch, canvas)
     yield alone
     yield entropy + alone
+
+
+def _encoded(model: Checkpoint, cache: PrefixCache, canvas: Canvas, step: Step) -> list[Tensor]:
+    """-log p of each row by the encoder, [rows]: from the gap on and from the suffix on, each as far as READ_ON."""
+    rows, firsts, ends = step.best.tolist(), [], []
+    for anchored in canvas.anchored:
+        free = (~anchored).nonzero().flatten().tolist()
+        firsts, ends = [*firsts, free[0]], [*ends, free[-1] + 1]
+    behind = min(READ_ON, *(len(row) - end for row, end in zip(rows, ends, strict=True)))
+    behind = min(
+        behind, *(([*row[end:], model.eos]).index(model.eos) + 1 for row, end in zip(rows, ends, strict=True))
+    )
+    texts = [row[: end + behind] for row, end in zip(rows, ends, strict=True)]
+    return [torch.tensor(surprises(model.network, cache, texts, starts)) for starts in (firsts, ends)]
 
 
 def _mean(values: Tensor, slots: Tensor, canvas: Canvas) -> Tensor:
@@ -151,7 +174,7 @@ def measure(model: Checkpoint, case: Case, usual: int, look: int, seed: int) -> 
     cache = PrefixCache(model.network.config.text_config)
     for _ in extend_to(model.network, cache, prefix):
         pass
-    chosen = search(model.network, cache, (seam, slots), Search(lengths, DRAWS, look), seed)
+    chosen = search(model, cache, (seam, slots), Search(lengths, DRAWS, look), seed)
     chosen["prior"] = [nearest(lengths, usual)] * look
     wanted = sorted(
         {truth} | {n for found in chosen.values() for step, n in enumerate(found, 1) if step in FILLED}

@@ -15,7 +15,6 @@ import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +25,12 @@ from tokenizers import Tokenizer
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from dg_lsp import evaluation, located
-from dg_lsp.engine import optimise, trainer
+from dg_lsp.engine import optimise
 from dg_lsp.engine.bits import bits_per_byte
 from dg_lsp.engine.checkpoint import load_checkpoint
 from dg_lsp.engine.corpus import Corpus, Source, tokenise
 from dg_lsp.engine.heldout import File
-from dg_lsp.engine.layouts import Bucket, draw
+from dg_lsp.engine.layouts import Bucket
 from dg_lsp.engine.tokenizer import train_tokenizer
 from dg_lsp.engine.trainer import RATES, Recipe, Trainer
 from dg_lsp.settings import Settings
@@ -86,11 +85,9 @@ def train(run: Path, steps: int, told: dict[str, Any]) -> tuple[Trainer, float]:
     """A network trained as `told`, and the median milliseconds of a step."""
     if told.get("vocabulary"):
         run = retokenise(run, told["vocabulary"])
-    named = {name: told[name] for name in ("width", "layers", "rates") if name in told}
+    named = {name: told[name] for name in ("width", "layers", "rates", "infill") if name in told}
     if not told.get("muon", True):
         optimise._is_hidden = lambda _name, _master: False
-    if "infill" in told:
-        trainer.draw = partial(draw, infill=told["infill"])
     made = Trainer(run, Recipe(steps=steps, buckets=(BUCKET,), compiled=True, **named))
     if not told.get("conditioned", True):
         part = made.network.model.decoder.self_conditioning

@@ -36,7 +36,7 @@ _LINE = (1, 2, 3, 4, 6, 8, 11, 15, 20)
 _BODY = (4, 8, 13, 18, 24, 30, 38, 48, 60, 75, 95)
 _PLANS = {
     ("rest_of_line", "low"): Plan(64, 8, 1, 2, Search(_LINE[1::2], draws=1, steps=1, refined=2)),
-    ("rest_of_line", "normal"): Plan(64, 12, 2, 3, Search(_LINE, draws=1, steps=1, refined=3), draws=2),
+    ("rest_of_line", "normal"): Plan(64, 12, 3, 6, Search(_LINE, draws=1, steps=1, refined=3), draws=2),
     ("rest_of_line", "high"): Plan(64, 24, 4, 12, Search(_LINE, draws=4, steps=2, refined=12), draws=2),
     ("function_body", "low"): Plan(128, 16, 1, 2, Search(_BODY[::2], draws=1, steps=1, refined=2), 256),
     ("function_body", "normal"): Plan(128, 32, 2, 4, Search(_BODY, draws=1, steps=1, refined=6), 1024),

@@ -22,7 +22,7 @@ from torch import Tensor
 from dg_lsp.engine.corpus import Corpus
 from dg_lsp.engine.curve import picture, read_log
 from dg_lsp.engine.export import export, export_like
-from dg_lsp.engine.layouts import BUCKETS, Batch, Bucket, Cutter, draw
+from dg_lsp.engine.layouts import BUCKETS, INFILLS, Batch, Bucket, Cutter, draw
 from dg_lsp.engine.lora import add_adapter, merge_adapter
 from dg_lsp.engine.manifest import read_about
 from dg_lsp.engine.objective import corrupt, draw_times, losses
@@ -50,8 +50,9 @@ class Recipe:
     """What one run is told. It takes `steps` steps or, without them, `seconds` of stepping.
 
     rates: of Muon and of AdamW, at their peak. width, layers: of a fresh network. rank: of a LoRA adapter, which
-    alone is trained then; 0 trains all weights. onward: begin with the weights that a checkpoint had before its rate
-    fell, where it keeps them, so that the loss does not jump when the rate rises again.
+    alone is trained then; 0 trains all weights. infill: the share of canvases with a gap. onward: begin with the
+    weights that a checkpoint had before its rate fell, where it keeps them, so that the loss does not jump when the
+    rate rises again.
     """
 
     steps: int | None = None
@@ -64,6 +65,7 @@ class Recipe:
     rates: tuple[float, float] = RATES
     warm: int | None = None
     rank: int = 0
+    infill: float = INFILLS
     onward: bool = True
 
 
@@ -121,7 +123,7 @@ class Trainer:
         """
         buckets = self.recipe.buckets
         bucket = self.chance.choices(buckets, [b.share for b in buckets])[0]
-        batch = draw(self.cutter, bucket, self.chance)
+        batch = draw(self.cutter, bucket, self.chance, self.recipe.infill)
         times = draw_times(batch, self.noise)
         vocabulary = int(self.network.config.text_config.vocab_size)
         noisy = corrupt(batch, times, vocabulary, self.noise)
