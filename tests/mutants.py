@@ -509,6 +509,20 @@ MUTANTS = (
         "tests/text/test_offside.py::test_of_a_long_class_only_the_members_round_the_place_are_left",
     ),
     Mutant(
+        "a header that a fill writes gets no body",
+        "dg_lsp/text/ending.py",
+        "shut = below + language.indent + body",
+        "pass",
+        "tests/text/test_edits.py::test_a_line_that_leaves_something_open_is_ended",
+    ),
+    Mutant(
+        "a block that stands below a header is not seen",
+        "dg_lsp/text/edits.py",
+        "if first is None or not _faulty(request, text):",
+        "if first is None:",
+        "tests/text/test_edits.py::test_a_line_that_leaves_something_open_is_ended",
+    ),
+    Mutant(
         "several fills are put in from the first on, at offsets that are no longer true",
         "dg_lsp/host/base.py",
         "in reversed(list(zip(gap.parts, (fill.text, *fill.further), strict=True))):",

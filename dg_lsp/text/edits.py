@@ -6,11 +6,13 @@ Knows gaps and syntax; never touches a byte outside the gap. Knows no model and 
 import difflib
 import re
 from dataclasses import dataclass
+from itertools import chain
 
 from dg_lsp.text import syntax
 from dg_lsp.text.changes import Changes
 from dg_lsp.text.container import within
 from dg_lsp.text.document import Document
+from dg_lsp.text.ending import endings
 from dg_lsp.text.gaps import Gap
 from dg_lsp.text.history import begun
 from dg_lsp.text.language import Language, load_language
@@ -48,7 +50,8 @@ def fit(request: Infill, text: str) -> str:
 
     1. What cannot be text is replaced, line ends and indentation become the file's, a body begins with text.
     2. It ends where the gap's container does; what is a part of a line ends with the line, unless brackets are open.
-    3. What repeats the suffix goes.  4. So does white space at the end, unless the line goes on behind it.
+    3. What repeats the suffix goes.  4. So does white space at the end, unless the line goes on behind it.  5. A line
+    that leaves open what nothing below it closes is ended, if that mends it.
     """
     language = load_language(request.language)
     # 1. In the middle of a line the fill's own line ends nothing.
@@ -64,7 +67,18 @@ def fit(request: Infill, text: str) -> str:
     if rest.strip():
         return _without_repeated_rest(request, text, rest)
     # 4.
-    return text.rstrip()
+    text = text.rstrip()
+    # 5.
+    return _ended(request, text) if request.kind == "rest_of_line" and text else text
+
+
+def _ended(request: Infill, text: str) -> str:
+    """`text`, or with an ending where it is faulty without and not with it."""
+    ended = (text + plain(request, ending) for ending in endings(request, text))
+    first = next(ended, None)
+    if first is None or not _faulty(request, text):
+        return text
+    return next((t for t in chain((first,), ended) if not _faulty(request, t)), text)
 
 
 def plain(request: Infill, text: str) -> str:

@@ -48,14 +48,14 @@ def settled(model: Checkpoint, *fills: str, suffix: str = SUFFIX) -> tuple[Batch
 def test_the_one_that_the_encoder_finds_likeliest_comes_first_among_those_that_can_be_shown(
     model: Checkpoint, cache: PrefixCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    batch, step = settled(model, "r", "(r", "r * r", "2 * r")
+    batch, step = settled(model, "r", "r)", "r * r", "2 * r")
     monkeypatch.setattr(candidates, "surprises", lambda *_: [9.0, 1.0, 5.0, 7.0])
     found = judged(model, cache, batch, step)
     assert [(c.row, c.fill.text, c.fill.score) for c in found] == [
         (2, "r * r", 5.0),
         (3, "2 * r", 7.0),
         (0, "r", 9.0),
-        (1, "(r", 1.0),
+        (1, "r)", 1.0),
     ]
     assert [bool(c.fill.refusal) for c in found] == [False, False, False, True]
 

@@ -11,6 +11,7 @@ from dg_lsp.text.document import Document
 from dg_lsp.text.edits import Edit, apply_edit, fit, make_edit, unified_diff
 from dg_lsp.text.gaps import Gap, find_gap, find_gaps
 from dg_lsp.text.messages import Infill, Kind
+from dg_lsp.text.syntax import faults_of_edit
 from tests.text.measure_syntax import stubbed
 
 
@@ -151,3 +152,32 @@ def test_a_diff_names_both_sides_and_a_missing_line_end() -> None:
 def test_an_edit_gives_the_next_version() -> None:
     after = apply_edit(document("abc"), Edit(1, 2, "é"))
     assert (after.text, after.version, after.uri) == ("aéc", 1, "file:///m.py")
+
+
+# Language, text with the cursor, the rest of the line as a model writes it, as it is shown.
+OPEN = {
+    "a function": ("python", "def f|\n\nx = 1\n", "(a):", "(a):\n    pass"),
+    "a loop in a function, tabs, CRLF": ("python", "def f():\r\n\tfor x |\r\n", "in y:", "in y:\r\n\t\tpass"),
+    "a block that is there": ("python", "for x |\n    y\n", "in z:", "in z:"),
+    "a call": ("python", "x = f|\ny = 1\n", "(1, [2", "(1, [2])"),
+    "a class": ("java", "class A {\n    void f|\n    int y;\n}\n", "() {", "() {\n    }"),
+    "a callback": ("javascript", "g(|\nlet y = 1;\n", "(a) => {", "(a) => {\n})"),
+    "a declaration that is ended": ("c", "struct |\nint y;\n", "a {", "a {\n};"),
+    "a list of imports": ("go", "package a\n\nimport |\n\nvar x = 1\n", "(", "()"),
+    "a type": ("typescript", "interface A |\nlet y = 1;\n", "extends B {", "extends B {\n}"),
+    "nothing at all": ("javascript", "const a = {|\nlet y = 1;\n", "\n  b: 1,", ""),
+    "what no ending mends": ("python", "x = f|\ny = 1\n", "(1))", "(1))"),
+}
+
+
+@pytest.mark.parametrize("name", OPEN)
+def test_a_line_that_leaves_something_open_is_ended(name: str) -> None:
+    language, text, written, wanted = OPEN[name]
+    found = Document("file:///m", language, 1, text.replace("|", "").encode())
+    gap = find_gap(found, len(text[: text.index("|")].encode()), "rest_of_line")
+    edit = make_edit(found, gap, written)
+    assert edit.text == gap.lead + wanted + gap.tail
+    # Fitting what is fitted changes nothing.
+    assert make_edit(found, gap, edit.text.removeprefix(gap.lead)) == edit
+    if wanted not in ("", written):
+        assert not faults_of_edit(found, gap, edit)
