@@ -511,8 +511,8 @@ MUTANTS = (
     Mutant(
         "a header that a fill writes gets no body",
         "dg_lsp/text/ending.py",
-        "shut = below + language.indent + body",
-        "pass",
+        "+ below + language.indent + body",
+        "+ below",
         "tests/text/test_edits.py::test_a_line_that_leaves_something_open_is_ended",
     ),
     Mutant(

@@ -28,7 +28,7 @@ def endings(request: Infill, text: str) -> Iterator[str]:
     shut = closers(bytes(data[at] for at in state.opened if at >= here)).decode()
     if shut and text.endswith("{"):
         shut = below + shut
-    if body and text.endswith(":") and not shut:
-        shut = below + language.indent + body
+    if body and not shut:
+        shut = ("" if text.endswith(":") else ":") + below + language.indent + body
     if shut:
         yield from (shut + end.decode() for end in dict.fromkeys((b"", *language.words.ends)))

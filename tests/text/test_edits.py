@@ -158,6 +158,7 @@ def test_an_edit_gives_the_next_version() -> None:
 OPEN = {
     "a function": ("python", "def f|\n\nx = 1\n", "(a):", "(a):\n    pass"),
     "a loop in a function, tabs, CRLF": ("python", "def f():\r\n\tfor x |\r\n", "in y:", "in y:\r\n\t\tpass"),
+    "a header without its colon": ("python", "class A:\n    def f|\n", "(self)", "(self):\n        pass"),
     "a block that is there": ("python", "for x |\n    y\n", "in z:", "in z:"),
     "a call": ("python", "x = f|\ny = 1\n", "(1, [2", "(1, [2])"),
     "a class": ("java", "class A {\n    void f|\n    int y;\n}\n", "() {", "() {\n    }"),
