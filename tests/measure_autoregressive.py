@@ -38,6 +38,7 @@ from dg_lsp.engine.layouts import Batch, Bucket, Cutter, draw
 from dg_lsp.engine.optimise import Optimiser
 from dg_lsp.engine.shape import BOS, EOS, PAD, embedded_config, fresh_network
 from dg_lsp.engine.trainer import RATES
+from dg_lsp.text.edits import make_edit
 
 MARK = 3  # a token that no text has
 BEFORE, AFTER = 192, 52
@@ -132,7 +133,9 @@ def score(out: Path, cases: int) -> None:
             begin = time.perf_counter()
             found = tokenizer.decode(write(network, sequence(before, after)))
             seconds.append(time.perf_counter() - begin)
-            exact.append(found.strip() == case.truth.strip())
+            # Its text is fitted to the file as the engine's is.
+            edit = make_edit(case.document, case.gap, found)
+            exact.append(edit.text.strip() == case.truth.strip())
         shown = (
             f"exact {statistics.fmean(exact):.3f}, p50 {statistics.median(seconds):.3f} s, n = {len(exact)}"
         )
