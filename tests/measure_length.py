@@ -85,11 +85,11 @@ class WatchedNoise:
 
 
 def search(
-    model: Checkpoint, cache: PrefixCache, layout: tuple[Seam, int], wanted: Search, seed: int
+    network: Any, cache: PrefixCache, layout: tuple[Seam, int], wanted: Search, seed: int
 ) -> dict[str, list[int]]:
     """The length of `wanted` that each of SIGNALS prefers after each step, on `layout` = (seam, slots)."""
     seam, slots = layout
-    lengths, draws, network = wanted.lengths, wanted.draws, model.network
+    lengths, draws = wanted.lengths, wanted.draws
     device = network.model.decoder.embed_tokens.weight.device
     canvas = stack([lay_out(seam, n, slots) for n in lengths for _ in range(draws)]).to(device)
     vocabulary = network.config.text_config.vocab_size
@@ -98,7 +98,7 @@ def search(
     chosen: dict[str, list[int]] = {name: [] for name in SIGNALS}
     for step in denoise(network, cache, sampler, Schedule(steps=wanted.steps), watch):
         signals = [*_signals(canvas, step, watch, (noise.highest, vocabulary))]
-        signals += _encoded(model, cache, canvas, step)
+        signals += _encoded(network, cache, (canvas, seam.filler), step)
         for name, rows in zip(SIGNALS, signals, strict=True):
             scores = rows.cpu().double().view(len(lengths), draws).mean(1)
             chosen[name].append(lengths[int(scores.argmin())])
@@ -118,18 +118,17 @@ def _signals(canvas: Canvas, step: Step, watch: Tensor, more: tuple[Tensor, int]
     yield entropy + alone
 
 
-def _encoded(model: Checkpoint, cache: PrefixCache, canvas: Canvas, step: Step) -> list[Tensor]:
+def _encoded(network: Any, cache: PrefixCache, layout: tuple[Canvas, int], step: Step) -> list[Tensor]:
     """-log p of each row by the encoder, [rows]: from the gap on and from the suffix on, each as far as READ_ON."""
-    rows, firsts, ends = step.best.tolist(), [], []
+    (canvas, eos), rows = layout, step.best.tolist()
+    firsts, ends = list[int](), list[int]()
     for anchored in canvas.anchored:
         free = (~anchored).nonzero().flatten().tolist()
         firsts, ends = [*firsts, free[0]], [*ends, free[-1] + 1]
     behind = min(READ_ON, *(len(row) - end for row, end in zip(rows, ends, strict=True)))
-    behind = min(
-        behind, *(([*row[end:], model.eos]).index(model.eos) + 1 for row, end in zip(rows, ends, strict=True))
-    )
+    behind = min(behind, *(([*row[end:], eos]).index(eos) + 1 for row, end in zip(rows, ends, strict=True)))
     texts = [row[: end + behind] for row, end in zip(rows, ends, strict=True)]
-    return [torch.tensor(surprises(model.network, cache, texts, starts)) for starts in (firsts, ends)]
+    return [torch.tensor(surprises(network, cache, texts, starts)) for starts in (firsts, ends)]
 
 
 def _mean(values: Tensor, slots: Tensor, canvas: Canvas) -> Tensor:
@@ -174,7 +173,7 @@ def measure(model: Checkpoint, case: Case, usual: int, look: int, seed: int) -> 
     cache = PrefixCache(model.network.config.text_config)
     for _ in extend_to(model.network, cache, prefix):
         pass
-    chosen = search(model, cache, (seam, slots), Search(lengths, DRAWS, look), seed)
+    chosen = search(model.network, cache, (seam, slots), Search(lengths, DRAWS, look), seed)
     chosen["prior"] = [nearest(lengths, usual)] * look
     wanted = sorted(
         {truth} | {n for found in chosen.values() for step, n in enumerate(found, 1) if step in FILLED}

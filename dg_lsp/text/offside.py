@@ -23,15 +23,23 @@ _TOKEN = re.compile(
     rb"|(?P<other>.)",
     re.DOTALL,
 )
-# Lines that close all they open: where nothing is open before them, nothing is behind them.
-_PLAIN = rb"[^\"'#()\[\]{}\\\r\n]++"
-_SHORT = rb"(?!\"\"\"|''')(?:\"[^\"\\\r\n]*+\"|'[^'\\\r\n]*+')"
-_INNER = rb"[(\[{](?:" + _PLAIN + rb"|" + _SHORT + rb")*+[)\]}]"
-_OUTER = rb"[(\[{](?:" + _PLAIN + rb"|" + _SHORT + rb"|" + _INNER + rb")*+[)\]}]"
-_LINE = rb"(?:" + _PLAIN + rb"|" + _SHORT + rb"|" + _OUTER + rb")*+(?:#[^\r\n]*+)?(?:\r\n|\n|\r)"
-_CLOSED = re.compile(rb"(?:" + _LINE + rb")*+")
+
+
+def _run_of(parts: bytes) -> bytes:
+    """A pattern of plain text and any number of `parts` in it; what begins each is told by one byte, so it is quick."""
+    plain = rb"[^\"'#()\[\]{}\\\r\n]*"
+    return plain + rb"(?:(?:" + parts + rb")" + plain + rb")*"
+
+
+# Lines that close all they open: where nothing is open before them, nothing is behind them. No possessive quantifiers:
+# before Python 3.11.5 they match wrongly.
+_SHORT = rb"(?!\"\"\"|''')(?:\"[^\"\\\r\n]*\"|'[^'\\\r\n]*')"
+_INNER = rb"[(\[{]" + _run_of(_SHORT) + rb"[)\]}]"
+_OUTER = rb"[(\[{]" + _run_of(_SHORT + rb"|" + _INNER) + rb"[)\]}]"
+_LINE = _run_of(_SHORT + rb"|" + _OUTER) + rb"(?:#[^\r\n]*)?(?:\r\n|\n|\r)"
+_CLOSED = re.compile(rb"(?:" + _LINE + rb")*")
 # Inside brackets such a line must not look as if a statement began there.
-_ITEMS = re.compile(rb"(?:[ \t\f]*+(?![A-Za-z_\x80-\xff@])" + _LINE + rb")*+")
+_ITEMS = re.compile(rb"(?:[ \t\f]*(?![A-Za-z_\x80-\xff@ \t\f])" + _LINE + rb")*")
 # No line inside brackets begins with one of these, so where one does a bracket has lost its mate.
 _HARD = frozenset(
     (b"def", b"class", b"return", b"import", b"while", b"with", b"try", b"raise", b"del", b"global")
