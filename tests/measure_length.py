@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from dg_lsp import evaluation
 from dg_lsp.engine.cache import PrefixCache, extend_to
-from dg_lsp.engine.candidates import READ_ON
+from dg_lsp.engine.candidates import read_on
 from dg_lsp.engine.canvas import Canvas, Seam, anchors_after, lay_out, stack
 from dg_lsp.engine.checkpoint import Checkpoint, load_checkpoint
 from dg_lsp.engine.denoise import Schedule, Step, denoise
@@ -99,7 +99,8 @@ def search(
     chosen: dict[str, list[int]] = {name: [] for name in SIGNALS}
     for step in denoise(network, cache, sampler, Schedule(steps=wanted.steps), watch):
         signals = [*_signals(canvas, step, watch, (noise.highest, vocabulary))]
-        signals += _encoded(network, cache, (canvas, seam.filler), step)
+        texts, *starts = read_on(canvas, step, seam.filler)
+        signals += [torch.tensor(surprises(network, cache, texts, at)) for at in starts]
         for name, rows in zip(SIGNALS, signals, strict=True):
             scores = rows.cpu().double().view(len(lengths), draws).mean(1)
             chosen[name].append(lengths[int(scores.argmin())])
@@ -117,19 +118,6 @@ def _signals(canvas: Canvas, step: Step, watch: Tensor, more: tuple[Tensor, int]
     yield _mean(step.surprise, watch, canvas)
     yield alone
     yield entropy + alone
-
-
-def _encoded(network: Any, cache: PrefixCache, layout: tuple[Canvas, int], step: Step) -> list[Tensor]:
-    """-log p of each row by the encoder, [rows]: from the gap on and from the suffix on, each as far as READ_ON."""
-    (canvas, eos), rows = layout, step.best.tolist()
-    firsts, ends = list[int](), list[int]()
-    for anchored in canvas.anchored:
-        free = (~anchored).nonzero().flatten().tolist()
-        firsts, ends = [*firsts, free[0]], [*ends, free[-1] + 1]
-    behind = min(READ_ON, *(len(row) - end for row, end in zip(rows, ends, strict=True)))
-    behind = min(behind, *(([*row[end:], eos]).index(eos) + 1 for row, end in zip(rows, ends, strict=True)))
-    texts = [row[: end + behind] for row, end in zip(rows, ends, strict=True)]
-    return [torch.tensor(surprises(network, cache, texts, starts)) for starts in (firsts, ends)]
 
 
 def _mean(values: Tensor, slots: Tensor, canvas: Canvas) -> Tensor:

@@ -4,7 +4,7 @@
 
 Each of VARIANTS is trained from scratch on the corpus of RUN with the same seed and as many steps, one thread, and
 then measured in bits a byte on holes in the held-out modules (not those of the shipped list). Milliseconds a step are
-the median, so a pause does not count; beside them those of a denoising step, as `measure_shapes.py` takes them.
+the median, so a pause does not count; those of a denoising step come from `measure_shapes.py`.
 """
 
 import argparse
@@ -29,6 +29,7 @@ from dg_lsp.engine import optimise
 from dg_lsp.engine.bits import bits_per_byte
 from dg_lsp.engine.checkpoint import load_checkpoint
 from dg_lsp.engine.corpus import Corpus, Source, tokenise
+from dg_lsp.engine.export import export
 from dg_lsp.engine.heldout import File
 from dg_lsp.engine.layouts import Bucket
 from dg_lsp.engine.tokenizer import train_tokenizer
@@ -38,7 +39,7 @@ from dg_lsp.text import prompt
 
 BUCKET = Bucket(2, 512, 16, 64, 1.0)  # half a batch of the recipe's commonest
 KINDS = ("rest_of_line", "expression", "statement")
-# What each differs in from the first. `steps` is a factor.
+# What each differs in from the first.
 VARIANTS: dict[str, dict[str, Any]] = {
     "base": {},
     "infill .25": {"infill": 0.25},
@@ -106,11 +107,7 @@ def train(run: Path, steps: int, told: dict[str, Any]) -> tuple[Trainer, float]:
 def measure(made: Trainer, holes: int) -> dict[str, float]:
     """Bits a byte on the same holes for every variant."""
     with tempfile.TemporaryDirectory() as folder:
-        made.base = None
-        made.out, out = Path(folder), made.out
-        (Path(folder) / "tokenizer.json").write_bytes((out / "tokenizer.json").read_bytes())
-        (Path(folder) / "log.jsonl").touch()
-        made.export(Path(folder) / "export")
+        export(made.network, made.out / "tokenizer.json", Path(folder) / "export", {})
         model = load_checkpoint(str(Path(folder) / "export"), "cpu")
         cases = evaluation.choose(located.find_heldout().documents, KINDS, holes, 7)
         asked = [replace(prompt.build(c.document, c.gap, Settings()), like=c.truth) for c in cases]

@@ -518,8 +518,8 @@ MUTANTS = (
     Mutant(
         "a block that stands below a header is not seen",
         "dg_lsp/text/edits.py",
-        "if first is None or not _faulty(request, text):",
-        "if first is None:",
+        "if not ended or not _faulty(request, text):",
+        "if not ended:",
         "tests/text/test_edits.py::test_a_line_that_leaves_something_open_is_ended",
     ),
     Mutant(

@@ -70,14 +70,22 @@ def candidates(model: Checkpoint, batch: Batch, step: Step, rows: Sequence[int])
 
 def unlikeliness(model: Checkpoint, cache: PrefixCache, batch: Batch, step: Step) -> list[float]:
     """Of each row -log p in nats of all from its first free slot on, as far into the suffix as every row holds it."""
-    free = [(~anchored).nonzero().flatten().tolist() for anchored in batch.canvas.anchored]
-    ends = [slots[-1] + 1 for slots in free]
+    texts, firsts, _ = read_on(batch.canvas, step, model.eos)
+    return surprises(model.network, cache, texts, firsts)
+
+
+def read_on(canvas: Canvas, step: Step, eos: int) -> tuple[list[list[int]], list[int], list[int]]:
+    """Each row of `step` as far into the suffix as every row holds it, READ_ON tokens at most, and not behind `eos`.
+
+    Returns the rows, and where in each the first free slot is and where what follows the last one begins.
+    """
+    free = [(~anchored).nonzero().flatten().tolist() for anchored in canvas.anchored]
+    firsts, ends = [slots[0] for slots in free], [slots[-1] + 1 for slots in free]
     rows = [(row[:end], row[end:]) for row, end in zip(step.best.tolist(), ends, strict=True)]
     behind = min(READ_ON, *(len(suffix) for _, suffix in rows))
     # Nothing follows the end of a file.
-    behind = next((n for n, token in enumerate(rows[0][1][:behind], 1) if token == model.eos), behind)
-    texts = [text + suffix[:behind] for text, suffix in rows]
-    return surprises(model.network, cache, texts, [slots[0] for slots in free])
+    behind = next((n for n, token in enumerate(rows[0][1][:behind], 1) if token == eos), behind)
+    return [text + suffix[:behind] for text, suffix in rows], firsts, ends
 
 
 def fill_of(step: Step, row: int, text: str, refusal: str) -> Fill:

@@ -6,7 +6,6 @@ Knows gaps and syntax; never touches a byte outside the gap. Knows no model and 
 import difflib
 import re
 from dataclasses import dataclass
-from itertools import chain
 
 from dg_lsp.text import syntax
 from dg_lsp.text.changes import Changes
@@ -74,11 +73,10 @@ def fit(request: Infill, text: str) -> str:
 
 def _ended(request: Infill, text: str) -> str:
     """`text`, or with an ending where it is faulty without and not with it."""
-    ended = (text + plain(request, ending) for ending in endings(request, text))
-    first = next(ended, None)
-    if first is None or not _faulty(request, text):
+    ended = [text + plain(request, ending) for ending in endings(request, text)]
+    if not ended or not _faulty(request, text):
         return text
-    return next((t for t in chain((first,), ended) if not _faulty(request, t)), text)
+    return next((t for t in ended if not _faulty(request, t)), text)
 
 
 def plain(request: Infill, text: str) -> str:

@@ -6,6 +6,7 @@ Knows trees of two texts, with the fill and with a neutral one; knows no bodies 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from tree_sitter import Node
 
@@ -36,11 +37,14 @@ def added(language: Language, kind: str, neutral: Text, filled: Text) -> tuple[F
     return _new_errors(neutral, filled, [] if blamed else _errors(neutral.tree.root_node))
 
 
+@lru_cache(maxsize=4)
 def _is_sound_but_for_its_line(language: Language, neutral: Text) -> bool:
     """Whether nothing is broken but the gap's line, which has only begun and can still be gone on with.
 
     1. What only the right words complete, such as an import, has no neutral filler.  2. The word that the cursor
     touches may be half of one; before it the parser must not have given up.
+
+    The last few answers are kept, since all candidates of one request are compared with the same text.
     """
     # 1.
     start = line_start(neutral.before, len(neutral.before))

@@ -4,6 +4,7 @@ Knows the grammar and, for Python, `ast`; never changes a text and never raises 
 """
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from dg_lsp.text.bodies import bodies_of, item_at
@@ -27,13 +28,15 @@ if TYPE_CHECKING:  # edits calls this module, so it cannot be imported back
 DEEPEST = 90
 
 
+@lru_cache(maxsize=16)
 def faults(language: str, kind: str, before: str, fill: str, after: str) -> tuple[Fault, ...]:
     """The syntax errors of before + fill + after that a neutral filler of the gap's kind does not have.
 
     1. Parse both.  2. Errors that are new and touch the fill or come after it are faults.
     3. A body must end where its gap ends.  4. For Python, what the grammar lets pass `ast` may refuse.
 
-    Never raises on a strange text: what is nested too deep to be checked is a fault.
+    Never raises on a strange text: what is nested too deep to be checked is a fault. The last answers are kept, since
+    a text is fitted, judged and perhaps mended, and each asks.
     """
     parts = (_bytes(before), _bytes(fill), _bytes(after))
     return _faults(load_language(language), kind, parts)

@@ -12,7 +12,7 @@ from dg_lsp.engine.canvas import Seam
 from dg_lsp.engine.checkpoint import Checkpoint, load_checkpoint
 from dg_lsp.engine.infill import infill, tokenise
 from dg_lsp.engine.length import Scored, Search
-from dg_lsp.engine.plan import ANCHORS
+from dg_lsp.engine.plan import ANCHORS, ROUNDS
 from dg_lsp.text.messages import Draft, Fill, Infill
 from dg_lsp.text.stitch import Written
 from tests.engine.tiny import save_checkpoint
@@ -67,8 +67,13 @@ def test_a_head_longer_than_the_canvas_leaves_room_for_the_gap(model: Checkpoint
     assert tokens[-1] == model.encode("1, " * 400)[-17]
 
 
-def test_the_answer_is_drafts_and_then_one_fill(model: Checkpoint) -> None:
-    events = run(model, request())
+@pytest.mark.parametrize("seed", [0, 23])
+def test_the_answer_is_drafts_and_then_one_fill(
+    model: Checkpoint, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # What is mended has anchors of its own, and which text of a random network needs it depends on the machine.
+    monkeypatch.setattr("dg_lsp.engine.mend.ROUNDS", dict.fromkeys(ROUNDS, 0))
+    events = run(model, request(seed=seed))
     assert isinstance(events[-1], Fill)
     assert all(isinstance(e, Draft) for e in events[:-1])
     shown = [e for e in events if isinstance(e, Draft) and e.runs]
