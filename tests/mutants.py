@@ -474,6 +474,20 @@ MUTANTS = (
         "tests/text/test_syntax.py::test_what_a_hidden_rule_of_the_grammar_misses_is_a_fault",
     ),
     Mutant(
+        "a line that goes on below may be ended in any way",
+        "dg_lsp/text/fault.py",
+        "    yield line, _below(data, line, neutral.end)\n",
+        "",
+        "tests/text/test_syntax.py::test_a_line_that_has_only_begun_must_be_ended_right",
+    ),
+    Mutant(
+        "a function is taken for a statement of several lines",
+        "dg_lsp/text/fault.py",
+        "if indentation(data, start) < columns and not _ENDED.search(data, start, line):",
+        "if indentation(data, start) < columns:",
+        "tests/text/test_syntax.py::test_what_is_broken_below_a_line_is_no_fault_of_the_fill",
+    ),
+    Mutant(
         "a line that has only begun may be ended in any way",
         "dg_lsp/text/fault.py",
         "[] if blamed else _errors(neutral.tree.root_node)",

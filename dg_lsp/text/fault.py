@@ -4,16 +4,22 @@ Knows trees of two texts, with the fill and with a neutral one; knows no bodies 
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from tree_sitter import Node
 
 from dg_lsp.text.language import Language
-from dg_lsp.text.lines import line_start
+from dg_lsp.text.lines import indentation, line_start
 from dg_lsp.text.neutral import Text
 from dg_lsp.text.parse_log import given_up
+
+# A line with text and its first character; those that go on with what is above; the end of a header or a statement.
+_LINE = re.compile(rb"(?<=[\r\n])[ \t\f]*([^\s])")
+_JOINED = b")]}>.?:|&,="
+_BLANK = re.compile(rb"[ \t\f]*[\r\n]")
+_ENDED = re.compile(rb"[{}:;][ \t]*(?:[\r\n]|//|/\*|#)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,23 +47,48 @@ def added(language: Language, kind: str, neutral: Text, filled: Text) -> tuple[F
 def _is_sound_but_for_its_line(language: Language, neutral: Text) -> bool:
     """Whether nothing is broken but the gap's line, which has only begun and can still be gone on with.
 
-    1. What only the right words complete, such as an import, has no neutral filler.  2. The word that the cursor
-    touches may be half of one; before it the parser must not have given up.
+    1. What only the right words complete, such as an import, has no neutral filler, and neither have the lines that
+    belong to it.  2. The word that the cursor touches may be half of one; before it the parser must not have given up.
 
     The last few answers are kept, since all candidates of one request are compared with the same text.
     """
     # 1.
-    start = line_start(neutral.before, len(neutral.before))
-    typed = neutral.before[start:]
-    if neutral.clean or not typed.strip():
+    if neutral.clean:
         return False
-    bare = language.reparse(neutral.tree, neutral.data, (start, neutral.end), b"")
-    if bare.root_node.has_error:
+    start = next((span[0] for span in _spans(neutral) if _parses_without(language, neutral, span)), None)
+    if start is None:
         return False
     # 2.
+    typed = neutral.before[start:]
     last = re.search(rb"\s*(?:\w+|[^\w\s)\]},;])?\s*\Z", typed)
     assert last is not None, "it matches nothing, too"
     return not any(-len(typed) <= at < last.start() - len(typed) for at in given_up(language, neutral, b""))
+
+
+def _parses_without(language: Language, neutral: Text, span: tuple[int, int]) -> bool:
+    return not language.reparse(neutral.tree, neutral.data, span, b"").root_node.has_error
+
+
+def _spans(neutral: Text) -> Iterator[tuple[int, int]]:
+    """The gap's line; with the lines below that belong to it; with the line above that it goes on, too."""
+    data, line = neutral.data, line_start(neutral.before, len(neutral.before))
+    yield line, neutral.end
+    yield line, _below(data, line, neutral.end)
+    start, columns = line, indentation(data, line)
+    while start and (_BLANK.match(data, start) or indentation(data, start) >= columns):
+        start = line_start(data, start - 1)
+    if indentation(data, start) < columns and not _ENDED.search(data, start, line):
+        yield start, _below(data, start, neutral.end)
+
+
+def _below(data: bytes, start: int, end: int) -> int:
+    """Where the lines from `end` on end that are deeper than the one at `start`, or as deep and go on with it."""
+    columns = indentation(data, start)
+    for line in _LINE.finditer(data, end):
+        deeper = indentation(data, line.start()) - columns
+        if deeper < 0 or (deeper == 0 and line[1] not in _JOINED):
+            return line.start()
+    return len(data)
 
 
 def _new_errors(neutral: Text, filled: Text, old: Sequence[Node]) -> tuple[Fault, ...]:

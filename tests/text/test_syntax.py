@@ -137,6 +137,27 @@ BEGUN = {
     "a type": ("typescript", "export typ", "e T = 1;", ("e T = 1;]", "e T ="), "\nexport const a = 1;\n"),
     "a template string": ("javascript", "a = `b", "c`;", ("c", "c;"), "\n"),
     "a destructuring": ("javascript", "const { a } = ", "b;", (".b;",), "\nc();\n"),
+    "an import of several lines": (
+        "typescript",
+        "import typ",
+        "e {",
+        ("e {;", "e ("),
+        "\n  A,\n  B,\n} from './x'\n",
+    ),
+    "type parameters": (
+        "typescript",
+        "function f",
+        "<",
+        ("else", "<<"),
+        "\n  A,\n>(a: A): A {\n  return a\n}\n",
+    ),
+    "what a line above begins": (
+        "typescript",
+        "type A<T> =\n  T extends B",
+        "<infer D> ? D : never",
+        ("<infer D, )> ? D : never",),
+        "\n\ntype C = 1\n",
+    ),
 }
 
 
@@ -151,6 +172,12 @@ def test_a_line_that_has_only_begun_must_be_ended_right(name: str) -> None:
 def test_what_is_broken_on_a_line_before_its_gap_is_no_fault_of_the_fill() -> None:
     assert faults("typescript", "rest_of_line", "const a = b) + ", "c;", "\nd();\n") == ()
     assert faults("typescript", "rest_of_line", "import {A} form './", "x';", "\nd();\n") == ()
+
+
+def test_what_is_broken_below_a_line_is_no_fault_of_the_fill() -> None:
+    header = "class A {\n  void f(int a,\n      int b) {\n    "
+    for below in ("g(b, ?);", "if (a {\n      g();\n    }"):
+        assert faults("java", "rest_of_line", header + "int c ", "= 0;", f"\n    {below}\n  }}\n}}\n") == ()
 
 
 def test_true_bodies_raise_no_alarm_and_a_lost_bracket_does() -> None:
