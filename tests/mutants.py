@@ -474,6 +474,27 @@ MUTANTS = (
         "tests/text/test_syntax.py::test_what_a_hidden_rule_of_the_grammar_misses_is_a_fault",
     ),
     Mutant(
+        "a statement asked for on a blank line replaces what holds it",
+        "dg_lsp/text/slots.py",
+        "return [s for s in found if all(at <= s.start for at in opens)]",
+        "return found",
+        "tests/text/test_gaps.py::test_a_statement_asked_for_on_a_blank_line_replaces_nothing",
+    ),
+    Mutant(
+        "a statement ends with its first line",
+        "dg_lsp/text/edits.py",
+        "next((t for t in starts if not _faulty(request, t)), starts[0]) if len(starts) > 1 else starts[0]",
+        "starts[0]",
+        "tests/text/test_edits.py::test_a_statement_ends_where_it_is_whole",
+    ),
+    Mutant(
+        "what a header without braces holds is compared with nothing",
+        "dg_lsp/text/neutral.py",
+        "return empty if empty.clean else best",
+        "return best",
+        "tests/text/test_edits.py::test_what_a_header_without_braces_holds_adds_no_error",
+    ),
+    Mutant(
         "a line that goes on below may be ended in any way",
         "dg_lsp/text/fault.py",
         "    yield line, _below(data, line, neutral.end)\n",

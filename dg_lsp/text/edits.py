@@ -5,7 +5,9 @@ Knows gaps and syntax; never touches a byte outside the gap. Knows no model and 
 
 import difflib
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from dg_lsp.text import syntax
 from dg_lsp.text.changes import Changes
@@ -18,8 +20,10 @@ from dg_lsp.text.language import Language, load_language
 from dg_lsp.text.lexical import tokens
 from dg_lsp.text.messages import LISTS, PARTS, Infill, Kind
 
-# Kinds that may go on over line ends while a bracket is open.
+# Kinds that may go on over line ends while a bracket is open, or while what stands there is not whole.
 _LOGICAL: tuple[Kind, ...] = ("expression", "statement")
+# Of so many at most, such as a header without braces has.
+_LINES = 12
 _LINE_END = re.compile(r"\r\n|\n|\r")
 
 
@@ -48,7 +52,8 @@ def fit(request: Infill, text: str) -> str:
     """`text` as it may stand between the prefix and the suffix of `request`.
 
     1. What cannot be text is replaced, line ends and indentation become the file's, a body begins with text.
-    2. It ends where the gap's container does; what is a part of a line ends with the line, unless brackets are open.
+    2. It ends where the gap's container does; what is a part of a line ends with the line; an expression or a statement
+    where it is whole and no bracket is open.
     3. What repeats the suffix goes.  4. So does white space at the end, unless the line goes on behind it.  5. A line
     that leaves open what nothing below it closes is ended, if that mends it.
     """
@@ -57,7 +62,7 @@ def fit(request: Infill, text: str) -> str:
     text = within(language, request, plain(request, text))
     # 2.
     if request.kind in PARTS:
-        text = text[: _line_end(language, text)] if request.kind in _LOGICAL else text
+        text = _first_whole(request, text) if request.kind in _LOGICAL else text
         text = _LINE_END.split(text, maxsplit=1)[0] if request.kind not in (*LISTS, *_LOGICAL) else text
     else:
         text = _without_repeated_lines(text, request.suffix)
@@ -88,14 +93,20 @@ def plain(request: Infill, text: str) -> str:
     return _LINE_END.sub(newline_of(request), _indented(request, text))
 
 
-def _line_end(language: Language, text: str) -> int:
-    """Where the first line of `text` ends at which no bracket and no string is open."""
+def _first_whole(request: Infill, text: str) -> str:
+    """The first lines of `text` that add no error, as few as can be; where none are, those up to the first end."""
+    starts = [text[:end] for end in islice(_line_ends(load_language(request.language), text), _LINES)]
+    return next((t for t in starts if not _faulty(request, t)), starts[0]) if len(starts) > 1 else starts[0]
+
+
+def _line_ends(language: Language, text: str) -> Iterator[int]:
+    """Where the lines of `text` end at which no bracket and no string is open; last its own end."""
     data, depth = text.encode("utf-8"), 0
     for token in tokens(language, data, 0, len(data)):
         depth += (token.kind == "open") - (token.kind == "close")
         if token.kind == "newline" and depth <= 0:
-            return len(data[: token.start].decode("utf-8"))
-    return len(text)
+            yield len(data[: token.start].decode("utf-8"))
+    yield len(text)
 
 
 def _indented(request: Infill, text: str) -> str:

@@ -40,6 +40,8 @@ def slot_at(view: View, kind: Kind) -> Slot | None:
     if kind == "statement" and view.cost and view.language.style == "indent":
         return _by_lines(view)
     found = slots_at(view, kind)
+    if kind == "statement":
+        found = _not_round(view, found)
     if kind == "expression":
         found = _in_header(view, found)
     if kind == "expression" and not _is_whole(view, found):
@@ -54,6 +56,15 @@ def slot_at(view: View, kind: Kind) -> Slot | None:
         outer = [s for s in found if all(h.start <= s.start for h in holders["statement"])]
         return next(iter((inside or outer)[-1:]), None)
     return found[0] if found else None
+
+
+def _not_round(view: View, found: list[Slot]) -> list[Slot]:
+    """Those of the statements that hold no body round a blank line: in such a body a new one belongs."""
+    data, cursor = view.data, view.cursor
+    if data[line_start(data, cursor) : line_end(data, cursor)].strip():
+        return found
+    opens = [b.header.opens for b in view.bodies if b.header.opens <= cursor <= b.closes]
+    return [s for s in found if all(at <= s.start for at in opens)]
 
 
 def _in_header(view: View, found: list[Slot]) -> list[Slot]:

@@ -11,7 +11,7 @@ from dg_lsp.text.document import Document
 from dg_lsp.text.edits import Edit, apply_edit, fit, make_edit, unified_diff
 from dg_lsp.text.gaps import Gap, find_gap, find_gaps
 from dg_lsp.text.messages import Infill, Kind
-from dg_lsp.text.syntax import faults_of_edit
+from dg_lsp.text.syntax import faults, faults_of_edit
 from tests.text.measure_syntax import stubbed
 
 
@@ -152,6 +152,48 @@ def test_a_diff_names_both_sides_and_a_missing_line_end() -> None:
 def test_an_edit_gives_the_next_version() -> None:
     after = apply_edit(document("abc"), Edit(1, 2, "é"))
     assert (after.text, after.version, after.uri) == ("aéc", 1, "file:///m.py")
+
+
+# Language, text with the cursor, what a model writes, how much of it is a statement.
+STATEMENTS = {
+    "a line": ("javascript", "f();\n|\n", "g();\nh();", "g();"),
+    "a header without braces": (
+        "csharp",
+        "class A {\n  void f() {\n    |\n  }\n}\n",
+        "if (a)\n      g();\n    h();",
+        "if (a)\n      g();",
+    ),
+    "what a header without braces holds": (
+        "java",
+        "class A {\n  void f() {\n    if (a)\n      |\n  }\n}\n",
+        "if (b)\n        g();\n      h();",
+        "if (b)\n        g();",
+    ),
+    "an arrow": ("javascript", "f();\n|\n", "const g = (a) =>\n  h(a)\nh()", "const g = (a) =>\n  h(a)"),
+    "a list without brackets": (
+        "javascript",
+        "f();\n|\n",
+        "const a = b,\n  c = d;\ne;",
+        "const a = b,\n  c = d;",
+    ),
+    "type parameters": ("typescript", "f()\n|\n", "type A<\n  B,\n> = C<B>\nf()", "type A<\n  B,\n> = C<B>"),
+    "what is whole nowhere": ("javascript", "f();\n|\n", "const a = )\n)\n", "const a = )"),
+}
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_a_statement_ends_where_it_is_whole(name: str) -> None:
+    language, text, written, wanted = STATEMENTS[name]
+    found = Document("file:///m", language, 1, text.replace("|", "").encode())
+    gap = find_gap(found, text.index("|"), "statement")
+    assert make_edit(found, gap, written).text == gap.lead + wanted + gap.tail
+
+
+def test_what_a_header_without_braces_holds_adds_no_error() -> None:
+    before = "class A {\n  void f() {\n    if (a)\n      "
+    for language in ("csharp", "java", "cpp"):
+        assert faults(language, "statement", before, "g(b);", "\n  }\n}\n") == ()
+        assert faults(language, "statement", before, "g(b;", "\n  }\n}\n")
 
 
 # Language, text with the cursor, the rest of the line as a model writes it, as it is shown.

@@ -326,3 +326,14 @@ def test_a_value_ends_as_a_statement_where_its_block_is_not_worth_it(
 ) -> None:
     data, cursor = text.replace("|", "").encode(), text.index("|")
     assert find_gap(Document("file:///m", language, 1, data), cursor, "expression").tail == tail
+
+
+@pytest.mark.parametrize("language", ["javascript", "java", "rust", "c", "csharp"])
+@pytest.mark.parametrize("around", [("a();\n  ", "\n  b();"), ("a();\n  ", ""), ("", "")])
+def test_a_statement_asked_for_on_a_blank_line_replaces_nothing(
+    language: str, around: tuple[str, str]
+) -> None:
+    before = "class A { void f() {\n  " + around[0]
+    found = Document("file:///m", language, 0, (before + around[1] + "\n}\n}\n").encode())
+    gap = find_gap(found, len(before), "statement")
+    assert (gap.kind, gap.start, gap.end) == ("statement", len(before), len(before))
