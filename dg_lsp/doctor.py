@@ -108,8 +108,8 @@ def check_device(settings: Settings) -> Finding:
     if torch.cuda.is_available():
         free, total = torch.cuda.mem_get_info()
         found = f"{torch.cuda.get_device_name()}, {free / 2**30:.1f} of {total / 2**30:.1f} GiB free"
-        wanted, count = settings.device.rpartition(":")[2], torch.cuda.device_count()
-        if settings.device.startswith("cuda:") and (not wanted.isdigit() or int(wanted) >= count):
+        wanted, count = settings.place.rpartition(":")[2], torch.cuda.device_count()
+        if settings.place.startswith("cuda:") and (not wanted.isdigit() or int(wanted) >= count):
             mend = f"use cuda:0 to cuda:{count - 1}, or auto"
             return Finding("device", "fail", f"there is no {settings.device}", mend)
         chosen = "CPU as asked for; there is also " if settings.device == "cpu" else ""

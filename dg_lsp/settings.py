@@ -35,7 +35,7 @@ class Settings:
         default="auto",
         metadata={
             "help": "where the model runs: auto, cpu, cuda, cuda:1; cuda+cpu:20 or cpu+disk:8 keeps so many "
-            "layers on the first place and fetches the others when they are used"
+            "layers on the first place and fetches the others when they are used; cuda+graphs records CUDA graphs"
         },
     )
     threads: int = field(
@@ -89,6 +89,11 @@ class Settings:
         default="info",
         metadata={"help": "what goes to stderr: debug, info, warning or error; never source text"},
     )
+
+    @property
+    def place(self) -> str:
+        """The device without how its passes are run."""
+        return self.device.removesuffix("+graphs")
 
 
 def help_of(name: str) -> str:

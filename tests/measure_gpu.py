@@ -39,12 +39,14 @@ from dg_lsp.engine.cache import CHUNK, PrefixCache, extend_to
 from dg_lsp.engine.canvas import Canvas, Seam, lay_out, stack
 from dg_lsp.engine.denoise import Schedule, denoise
 from dg_lsp.engine.length import Search, search_length
+from dg_lsp.engine.replay import enable
 from dg_lsp.engine.sampler import AnchoredSampler, SeededNoise
 from dg_lsp.engine.shape import fresh_network
 from dg_lsp.engine.weights import probe
 from dg_lsp.race_laps import Course, Lap, Rival, run_course
 from dg_lsp.race_rivals import find_rivals
 from tests.engine.test_released import released_config
+from tests.engine.test_replay import again
 from tests.engine.tiny import tiny_config
 
 STEPS = 12  # of which the first two are not counted
@@ -133,6 +135,7 @@ def measure_step(bench: Bench) -> Iterator[Record]:
                 "rows": rows,
                 "floor ms": 1000 * floor_bytes(bench, cache, canvas * rows) / bench.bandwidth,
                 "ours ms": guarded(partial(our_step, bench, cache, canvas, gaps)),
+                "replayed ms": guarded(partial(replayed_step, bench, cache, canvas, gaps)),
                 "eager ms": guarded(partial(their_step, bench, forward, cache, shape)),
             }
 
@@ -251,6 +254,18 @@ def our_step(bench: Bench, cache: PrefixCache, canvas: int, gaps: Sequence[int])
     """Milliseconds of one of our steps, the median."""
     steps = our_steps(bench, cache, canvas, gaps)
     return 1000 * statistics.median(timed(bench.device, lambda: next(steps), STEPS)[2:])
+
+
+def replayed_step(bench: Bench, cache: PrefixCache, canvas: int, gaps: Sequence[int]) -> float:
+    """The same with the decoder's passes replayed; on the CPU they are only computed again in the same places."""
+    replays = enable(bench.network, None if bench.device.type == "cuda" else again)
+    try:
+        found = our_step(bench, cache, canvas, gaps)
+    finally:
+        bench.network.replays = None
+    if replays.broken:
+        raise RuntimeError(replays.broken)
+    return found
 
 
 @torch.no_grad()

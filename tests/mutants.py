@@ -474,6 +474,27 @@ MUTANTS = (
         "tests/text/test_syntax.py::test_what_a_hidden_rule_of_the_grammar_misses_is_a_fault",
     ),
     Mutant(
+        "a replayed pass sees what is left of longer prefixes",
+        "dg_lsp/engine/replay.py",
+        "hidden = torch.arange(seen + length, device=device) >= self.start",
+        "hidden = torch.arange(seen + length, device=device) >= seen",
+        "tests/engine/test_replay.py::test_replayed_steps_are_those_of_plain_passes",
+    ),
+    Mutant(
+        "a replayed pass goes on behind another fill's prefix",
+        "dg_lsp/engine/replay.py",
+        "if self._owner is owner:",
+        "if self._owner is not None:",
+        "tests/engine/test_replay.py::test_two_fills_may_take_turns",
+    ),
+    Mutant(
+        "a recording is made for every prefix",
+        "dg_lsp/engine/replay.py",
+        "shape = (1 << (rows - 1).bit_length(), length, bucket)",
+        "shape = (rows, length, id(behind))",
+        "tests/engine/test_replay.py::test_after_the_first_fill_of_a_shape_nothing_is_recorded_again",
+    ),
+    Mutant(
         "a statement asked for on a blank line replaces what holds it",
         "dg_lsp/text/slots.py",
         "return [s for s in found if all(at <= s.start for at in opens)]",

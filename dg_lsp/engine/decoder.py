@@ -34,6 +34,17 @@ def behind(start: int, length: int, device: torch.device) -> View:
     return View(torch.arange(start, start + length, device=device)[None])
 
 
+def hidden_states(network: Any, cache: Any, canvas: Tensor, soft: Tensor | None) -> Tensor:
+    """What the decoder makes of `canvas` [rows, length] behind `cache`, which shows as many rows.
+
+    soft: the self-conditioning signal [rows, length, hidden], None at the first step.
+    """
+    embedded = network.model.decoder.embed_tokens(canvas)
+    signal = torch.zeros_like(embedded) if soft is None else soft
+    view = behind(cache.get_seq_length(), embedded.shape[1], embedded.device)
+    return decode(network, cache, embedded, signal, view)
+
+
 def decode(network: Any, cache: Any, embedded: Tensor, soft: Tensor, view: View) -> Tensor:
     """Hidden states of canvases behind the prefix in `cache`.
 

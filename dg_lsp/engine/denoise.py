@@ -13,7 +13,8 @@ from transformers.cache_utils import Cache
 
 from dg_lsp.engine.cache import PrefixCache
 from dg_lsp.engine.canvas import Canvas
-from dg_lsp.engine.decoder import behind, capped_logits, decode
+from dg_lsp.engine.decoder import capped_logits, hidden_states
+from dg_lsp.engine.replay import passes
 from dg_lsp.engine.sampler import AnchoredSampler, Noise, entropies
 
 TILE = 1 << 24  # logits that are in memory at once: 64 MB in fp32
@@ -81,7 +82,7 @@ def denoise(
        d. rows that had finished keep what they had; a row finishes when stable and confident.
     """
     canvas, free = sampler.canvas, sampler.free
-    state = _State(network, canvas, schedule.stability)
+    state, read = _State(network, canvas, schedule.stability), passes(network, cache)
     watched = free.new_empty(0) if watch is None else watch
     surprise = torch.zeros(len(watched), device=free.device)
     # 1. Anchors are in place from the start.
@@ -90,7 +91,7 @@ def denoise(
         # a. Finished rows have left the batch.
         rows = (~state.finished).nonzero().flatten()
         soft = None if state.soft is None else state.soft[rows]
-        hidden = hidden_states(network, cache.seen_by(len(rows)), current[rows], soft).flatten(0, 1)
+        hidden = read(current[rows], soft).flatten(0, 1)
         # b. The vocabulary is computed for free slots only, and for anchors whose surprise is wanted.
         numbers, places = _among(free, rows, canvas)
         state.read(network, hidden[places], numbers, schedule.temperature(number), sampler.noise)
@@ -120,15 +121,6 @@ def step_logits(network: Any, cache: Cache, canvas: Tensor, slots: Tensor, soft:
     computed for the wanted slots only: up to rounding equal to the whole forward there.
     """
     return capped_logits(network, hidden_states(network, cache, canvas, soft).flatten(0, 1)[slots])
-
-
-def hidden_states(network: Any, cache: Cache, canvas: Tensor, soft: Tensor | None) -> Tensor:
-    """What the decoder makes of `canvas` [rows, length] behind `cache`, which shows as many rows."""
-    embedded = network.model.decoder.embed_tokens(canvas)
-    signal = torch.zeros_like(embedded) if soft is None else soft
-    return decode(
-        network, cache, embedded, signal, behind(cache.get_seq_length(), embedded.shape[1], embedded.device)
-    )
 
 
 class _State:

@@ -13,7 +13,10 @@ from safetensors import SafetensorError
 from transformers import DiffusionGemmaForBlockDiffusion
 from transformers.utils import logging
 
+from dg_lsp.engine.replay import enable
+
 AGAIN = "fetch the checkpoint again, or name another with --checkpoint"
+GRAPHS = "+graphs"  # behind a CUDA device
 _SPREAD = {"balanced", "sequential"}  # accelerate's device maps over several GPUs and the CPU
 _SPLIT = re.compile(r"(cpu|cuda(?::\d+)?)\+(cpu|disk):(\d+)")
 _UNSPLIT = ("embed_tokens", "norm", "rotary_emb")
@@ -79,15 +82,19 @@ def split(path: Path, device: str) -> dict[str, str]:
 
 
 def load_network(path: Path, device: str) -> Any:
-    """The network in `path` on `device`, without its vision tower.
+    """The network in `path` on `device`, without its vision tower; `cuda+graphs` replays its decoder's passes.
 
     Raises:
-        CheckpointError: weights are missing, surplus, of the wrong shape or cut short, or the memory does not do.
+        CheckpointError: weights are missing, surplus, of the wrong shape or cut short, the memory does not do, or there
+            is no such device.
     """
     if not list(path.glob("*.safetensors")):
         raise CheckpointError(f"{path} has no *.safetensors file, and no other format is read; {AGAIN}")
     logging.disable_progress_bar()  # its bar would fall into the middle of ours
+    device, graphs = device.removesuffix(GRAPHS), device.endswith(GRAPHS)
     placed = split(path, device) if "+" in device else device_map(device)
+    if graphs and not (isinstance(placed, dict) and placed.get("", "").startswith("cuda")):
+        raise CheckpointError(f"graphs are recorded on one CUDA device, not on {device}; leave {GRAPHS} away")
     try:
         network, info = DiffusionGemmaForBlockDiffusion.from_pretrained(
             str(path),
@@ -110,6 +117,8 @@ def load_network(path: Path, device: str) -> Any:
         raise CheckpointError(f"the weights of {path} do not fit its config ({listed}); {AGAIN}")
     # The tower is of no use for text, and its weights take memory.
     network.model.encoder.vision_tower = network.model.encoder.embed_vision = None
+    if graphs:
+        enable(network)
     return network.eval()
 
 

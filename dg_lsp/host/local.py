@@ -101,7 +101,7 @@ def _load(settings: Settings, progress: Callable[[str], None]) -> tuple[Run, str
     torch.set_num_threads(settings.threads or max((os.cpu_count() or 2) // 2, 1))
     try:
         # A network that does not fit would take the whole machine down before it says so.
-        room.check(find_directory(settings.checkpoint, progress), settings.device)
+        room.check(find_directory(settings.checkpoint, progress), settings.place)
         model = load_checkpoint(settings.checkpoint, settings.device, progress)
     except CheckpointError as error:
         raise EngineError(str(error)) from error

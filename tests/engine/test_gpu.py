@@ -55,3 +55,13 @@ def test_a_request_is_answered(tmp_path: Path) -> None:
     cache = PrefixCache(model.network.config.text_config)
     *_, fill = infill(model, cache, Infill("x = ", "\n", "python", "rest_of_line"))
     assert isinstance(fill, Fill)
+
+
+def test_passes_are_replayed_as_cuda_graphs() -> None:
+    model = load_checkpoint("embedded", "cuda+graphs")
+    for text in ("x = 1\n", "y = 2\n" * 20):
+        cache = PrefixCache(model.network.config.text_config)
+        *_, fill = infill(model, cache, Infill(text + "z = ", "\n", "python", "rest_of_line"))
+        assert isinstance(fill, Fill)
+    # What is recorded was compared with a plain pass.
+    assert not model.network.replays.broken and model.network.replays.recorded

@@ -62,6 +62,14 @@ def test_the_layers_stay_on_the_disk_and_the_ties_hold(saved: Path) -> None:
     assert encoder.embed_tokens.weight is table
 
 
+@pytest.mark.parametrize("device", ["cpu+graphs", "cpu+disk:1+graphs", "balanced+graphs", "auto+graphs"])
+def test_graphs_without_a_gpu_are_refused(saved: Path, device: str) -> None:
+    if device == "auto+graphs" and torch.cuda.is_available():
+        pytest.skip("auto is a GPU here")
+    with pytest.raises(CheckpointError, match=r"leave \+graphs away"):
+        load_network(saved, device)
+
+
 @pytest.mark.parametrize("device", ["cpu+disk", "cpu+tape:3", "disk+cpu:1", "cpu+disk:-1"])
 def test_a_split_that_is_not_understood_is_refused_with_the_mend(saved: Path, device: str) -> None:
     with pytest.raises(CheckpointError, match=r"cuda\+cpu:20"):
