@@ -60,9 +60,12 @@ def candidates(model: Checkpoint, batch: Batch, step: Step, rows: Sequence[int])
     for row in rows:
         raw, strange = decode(model, _free(batch, step, row))
         head, tail = batch.around
-        text = edits.fit(batch.request, batch.before + head + raw + tail)
-        kept = not batch.round or (text.startswith(batch.before + head) and text.endswith(tail))
-        refusal = strange or fault(batch.request, text) or ("" if kept else "it would end before its end")
+        written = batch.before + head + raw + tail
+        text = edits.fit(batch.request, written)
+        # What is fitted may have been ended, too.
+        kept = text.startswith(batch.before + head) and (text.endswith(tail) or text.startswith(written))
+        lost = "it would end before its end" if batch.round and not kept else ""
+        refusal = strange or fault(batch.request, text) or lost
         fill = fill_of(step, row, text, refusal)
         found.append(Candidate(row, fill, whole=not strange))
     return found

@@ -1,6 +1,7 @@
 """Which of several finished rows is taken, and what of them the encoder reads; on a random checkpoint of bytes."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -58,6 +59,17 @@ def test_the_one_that_the_encoder_finds_likeliest_comes_first_among_those_that_c
         (1, "r)", 1.0),
     ]
     assert [bool(c.fill.refusal) for c in found] == [False, False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("raw", "tail", "text"), [("[", "r", "foo([r])"), ("r)\n", "r", ""), ("r", ")", "foo(r)")]
+)
+def test_what_is_mended_keeps_its_end_and_may_be_ended(
+    model: Checkpoint, raw: str, tail: str, text: str
+) -> None:
+    batch, step = settled(model, raw)
+    (found,) = candidates.candidates(model, replace(batch, around=("foo(", tail), round=1), step, [0])
+    assert ("" if found.fill.refusal else found.fill.text) == text
 
 
 def test_all_are_read_equally_far_into_the_suffix(
