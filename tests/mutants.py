@@ -434,8 +434,8 @@ MUTANTS = (
     Mutant(
         "a mended fill may lose its end",
         "dg_lsp/engine/candidates.py",
-        "kept = not batch.round or",
-        "kept = True or",
+        'lost = "it would end before its end" if batch.round and not kept else ""',
+        'lost = ""',
         "tests/engine/test_mend.py::test_what_would_cut_off_its_own_end_is_refused",
     ),
     Mutant(
@@ -462,8 +462,8 @@ MUTANTS = (
     Mutant(
         "what the encoder reads of a candidate ends with it",
         "dg_lsp/engine/candidates.py",
-        "texts = [text + suffix[:behind] for text, suffix in rows]",
-        "texts = [text for text, _ in rows]",
+        "return [text + suffix[:behind] for text, suffix in rows], firsts, ends",
+        "return [text for text, _ in rows], firsts, ends",
         "tests/engine/test_candidates.py::test_all_are_read_equally_far_into_the_suffix",
     ),
     Mutant(
