@@ -44,10 +44,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--minutes",
         type=float,
         default=90.0,
-        help="training time; the rate decays over its last quarter (default: 90)",
+        help="training time (default: 90)",
     )
     parser.add_argument(
         "--steps", type=int, help="stop after so many steps; they then set the decay, not the minutes"
+    )
+    parser.add_argument(
+        "--decay",
+        type=_share,
+        default=Recipe().decay,
+        metavar="SHARE",
+        help="the last part of the run, in which the rate falls to nothing; 1 only anneals a checkpoint "
+        "(default: %(default)s)",
     )
     parser.add_argument(
         "--packages",
@@ -137,9 +145,16 @@ def run(arguments: argparse.Namespace) -> int:
         width=arguments.hidden,
         layers=arguments.layers,
         compiled=arguments.compile,
+        decay=arguments.decay,
     )
     _step(Trainer(out, recipe, base), arguments)
     return 0
+
+
+def _share(text: str) -> float:
+    if not 0 < (share := float(text)) <= 1:
+        raise argparse.ArgumentTypeError(f"{text} is no share of a run; give a number above 0, 1 at most")
+    return share
 
 
 def _adapt(arguments: argparse.Namespace, base: Path | None) -> int:

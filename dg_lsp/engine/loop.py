@@ -14,7 +14,7 @@ from dg_lsp.engine.corpus import Corpus
 from dg_lsp.engine.layouts import Bucket, Cutter, draw
 from dg_lsp.engine.objective import corrupt, losses
 from dg_lsp.engine.shape import BOS, EOS
-from dg_lsp.engine.trainer import DECAY, Trainer
+from dg_lsp.engine.trainer import Trainer
 
 _SAVE_SECONDS, _MEASURE_SECONDS = 300, 600
 
@@ -27,11 +27,11 @@ def train(trainer: Trainer, told: Sequence[int]) -> None:
     log = trainer.out / "log.jsonl"
     saved = measured = time.monotonic()
     sums: dict[str, float] = {}
-    seconds, falling = 0.0, trainer.done() > 1 - DECAY
+    seconds, falling = 0.0, trainer.done() > 1 - trainer.recipe.decay
     count = trainer.count
     stop, taken = 0.0, 0
     while trainer.done() < 1 and not stop:
-        if not falling and trainer.done() > 1 - DECAY:
+        if not falling and trainer.done() > 1 - trainer.recipe.decay:
             falling = True
             if trainer.place.is_main_process:
                 trainer.keep()

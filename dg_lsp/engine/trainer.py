@@ -31,7 +31,6 @@ from dg_lsp.engine.shape import BOS, EOS, embedded_config, fresh_network, stored
 
 UNDECAYED = "undecayed.weights"  # safetensors; named so that no loader takes it for a part of the checkpoint
 RATES = (3.5e-3, 2e-3)  # of Muon, of AdamW, at their peak
-DECAY = 0.25  # the part of a run in which the rate falls
 _WARM_STEPS, _REWARM_STEPS = 100, 200
 _LONGEST = 10.0  # seconds of a step that the clock counts; a longer one was compiling, or was paused
 
@@ -50,9 +49,9 @@ class Recipe:
     """What one run is told. It takes `steps` steps or, without them, `seconds` of stepping.
 
     rates: of Muon and of AdamW, at their peak. width, layers: of a fresh network. rank: of a LoRA adapter, which
-    alone is trained then; 0 trains all weights. infill: the share of canvases with a gap. onward: begin with the
-    weights that a checkpoint had before its rate fell, where it keeps them, so that the loss does not jump when the
-    rate rises again.
+    alone is trained then; 0 trains all weights. infill: the share of canvases with a gap. decay: the last part of the
+    run, in which the rate falls. onward: begin with the weights that a checkpoint had before its rate fell, where it
+    keeps them, so that the loss does not jump when the rate rises again.
     """
 
     steps: int | None = None
@@ -66,6 +65,7 @@ class Recipe:
     warm: int | None = None
     rank: int = 0
     infill: float = INFILLS
+    decay: float = 0.25
     onward: bool = True
 
 
@@ -106,9 +106,9 @@ class Trainer:
         self.loss = torch.compile(_loss, dynamic=False) if recipe.compiled else _loss
 
     def share(self) -> float:
-        """The share of the peak rate at this moment: warm up, hold, fall to nothing over the last quarter."""
+        """The share of the peak rate at this moment: warm up, hold, fall to nothing at the end."""
         risen = (self.count.step - self.first.step + 1) / self.warm
-        return min(1.0, risen) * min(1.0, max(0.0, (1 - self.done()) / DECAY))
+        return min(1.0, risen) * min(1.0, max(0.0, (1 - self.done()) / self.recipe.decay))
 
     def done(self) -> float:
         """How much of this run is done; 1 and more is all."""

@@ -19,6 +19,7 @@ _FILLER = b"_g_"
 _TOUCHED = re.compile(rb"[\w$\x80-\xff]\Z")
 _VALUE = re.compile(rb"[\w$\x80-\xff)\]}\"'`]\Z")
 _LAST_WORD = re.compile(rb"[\w$]+\Z")
+_SECOND_WORD = re.compile(rb"[\w$)\]] +([a-z]{2,})\Z")
 
 
 def candidates(
@@ -133,7 +134,15 @@ def _operands(lack: Lack) -> Iterable[bytes]:
         return dict.fromkeys((b"", *words.lines, _FILLER))
     space = b" " if word and word[0] in words.operators and _TOUCHED.search(before) else b""
     if value:
-        return dict.fromkeys((b"", *forms, _FILLER, b"(" + _FILLER + b")"))
+        # The second of two words may be half of one that stands between operands.
+        half = _SECOND_WORD.search(before)
+        rests = (
+            word.removeprefix(half[1])
+            for word in sorted(words.operators)
+            if half and word.startswith(half[1])
+        )
+        infix = (rest + b" " + _FILLER for rest in rests if rest)
+        return dict.fromkeys((b"", *forms, _FILLER, b"(" + _FILLER + b")", *infix))
     return dict.fromkeys((space + _FILLER, *forms, b"", _FILLER))
 
 
