@@ -383,6 +383,11 @@ def test_the_rate_warms_up_holds_and_falls_to_nothing(installed: Path, tmp_path:
         rates.append(run.share())
     assert rates == pytest.approx([1.0, 1.0, 0.5, 0.0])
     assert run.done() == 1
+    annealed = Trainer(tmp_path, small(decay=1.0))
+    annealed.count.step = 500
+    for minutes, share in ((2.5, 0.75), (5, 0.5), (10, 0)):
+        annealed.count.seconds = 60 * minutes
+        assert annealed.share() == pytest.approx(share)
 
 
 def test_the_command_makes_a_checkpoint_that_loads(installed: Path, tmp_path: Path) -> None:

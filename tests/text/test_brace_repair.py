@@ -33,6 +33,11 @@ REPAIRS = {
     "in front of the brace on its line": ("java", "class A {\n  int f() { return ¦ }\n}\n", "return «_g_;» }"),
     "a value behind its operator": ("go", "func f() {\n\tx := a +¦\n}\n", "a +«_g_»\n"),
     "half an operator": ("c", "void f() {\n  if (a =¦) {\n  }\n}\n", "a =«_g_») {"),
+    "the other half of an operator": (
+        "java",
+        "class A {\n  void f() {\n    if (a inst¦) {\n    }\n  }\n}\n",
+        "inst«anceof _g_») {\n",
+    ),
     "the other half of a choice": ("java", "class A {\n  int f() {\n    return a ? b¦\n  }\n}\n", "b« : _g_;»\n"),
     "a string": ("rust", 'fn f() {\n    g("a¦\n    h();\n}\n', 'g("a«");»\n'),
     "a string behind a backslash": ("go", 'func f() {\n\tg("a\\¦\n\th()\n}\n', 'g("a\\«\\")»\n'),
