@@ -18,7 +18,7 @@
 (required_parameter value: (_) @expression)
 (optional_parameter value: (_) @expression)
 (enum_assignment value: (_) @expression)
-(expression_statement [(as_expression) (satisfies_expression) (non_null_expression)] @expression)
+(expression_statement [(as_expression) (instantiation_expression) (satisfies_expression) (non_null_expression)] @expression)
 
 (class_body [(public_field_definition) (method_signature) (abstract_method_signature) (index_signature)] @statement)
 
