@@ -474,6 +474,20 @@ MUTANTS = (
         "tests/text/test_syntax.py::test_what_a_hidden_rule_of_the_grammar_misses_is_a_fault",
     ),
     Mutant(
+        "a half-written line of Python goes on with the next one",
+        "dg_lsp/text/offside_repair.py",
+        'joints = (b"", b",", b" +") if shut else ()',
+        'joints = (b"", b",", b" +")',
+        "tests/text/test_gaps.py::test_a_statement_does_not_take_in_the_next_line",
+    ),
+    Mutant(
+        "three dots want an operand",
+        "dg_lsp/text/offside_repair.py",
+        "(?<!\\.\\.)\\.|[=+",
+        "\\.|[=+",
+        "tests/text/test_gaps.py::test_dots_are_a_whole_body",
+    ),
+    Mutant(
         "a replayed pass sees what is left of longer prefixes",
         "dg_lsp/engine/replay.py",
         "hidden = torch.arange(seen + length, device=device) >= self.start",

@@ -17,7 +17,7 @@ _COMPOUND = re.compile(rb"(?:async|def|class|if|elif|else|for|while|with|try|exc
 _DEF = re.compile(rb"(?:async[ \t]+)?def\b|class\b")
 _JOINING = (b"in", b"is", b"as", b"and", b"or", b"if", b"else", b"for", b"import", b"from", b"not in")
 _DANGLING = re.compile(
-    rb"(?:[.=+\-*/%&|^<>~,@]|\b(?:and|or|not|in|is|if|else|lambda|return|import|from|as|await|yield|for|assert|raise|del))"
+    rb"(?:(?<!\.\.)\.|[=+\-*/%&|^<>~,@]|\b(?:and|or|not|in|is|if|else|lambda|return|import|from|as|await|yield|for|assert|raise|del))"
     rb"[ \t]*\Z"
 )
 _FILLER = b"_g_"
@@ -25,7 +25,8 @@ _FILLER = b"_g_"
 
 def candidates(data: bytes, offset: int, state: State) -> Iterator[tuple[int, int, bytes]]:
     """Replacements (start, end, text) at the cursor, where `state` is open, cheapest first."""
-    for text in islice(insertions(data, offset, state), TRIED):
+    # What a parser takes for sound although it dangles is not mended by nothing.
+    for text in islice(filter(None, insertions(data, offset, state)), TRIED):
         yield offset, offset, text
     eol = line_end(data, offset)
     if state.brackets:
@@ -53,7 +54,8 @@ def insertions(data: bytes, offset: int, state: State) -> Iterator[bytes]:
     header = bool(_COMPOUND.match(data[state.line : offset].lstrip() or rest.lstrip()))
     colons = ([b":", b": pass"] if _deeper(data, state.line, eol) else [b": pass", b":"]) if header else []
     # A list may go on below, after some of its brackets, with an item or an operand.
-    further = [shut[:count] + joint for count in range(len(shut) + 1) for joint in (b"", b",", b" +")]
+    joints = (b"", b",", b" +") if shut else ()
+    further = [shut[:count] + joint for count in range(len(shut) + 1) for joint in joints]
     ends = (b"", close, *(close + colon for colon in colons), *further)
     operands = _operands(data, offset, state)
     if state.string:

@@ -337,3 +337,16 @@ def test_a_statement_asked_for_on_a_blank_line_replaces_nothing(
     found = Document("file:///m", language, 0, (before + around[1] + "\n}\n}\n").encode())
     gap = find_gap(found, len(before), "statement")
     assert (gap.kind, gap.start, gap.end) == ("statement", len(before), len(before))
+
+
+@pytest.mark.parametrize("typed", ["val =", "val = ", "val = a +", "return not", "return", "val = a."])
+def test_a_statement_does_not_take_in_the_next_line(typed: str) -> None:
+    before = "def f():\n    a = 1\n    "
+    found = Document("file:///m.py", "python", 0, f"{before}{typed}\n    g(a)\n".encode())
+    gap = find_gap(found, len(before + typed), "statement")
+    assert found.data[gap.start : gap.end] == typed.encode()
+
+
+def test_dots_are_a_whole_body() -> None:
+    found = Document("file:///m.py", "python", 0, b"def f():\n    ...\n\n\nx = 1\n")
+    assert find_gap(found, 16).kind == "function_body"
