@@ -474,6 +474,13 @@ MUTANTS = (
         "tests/text/test_syntax.py::test_what_a_hidden_rule_of_the_grammar_misses_is_a_fault",
     ),
     Mutant(
+        "a body may turn into an object",
+        "dg_lsp/text/syntax.py",
+        "found = _unmade(language, neutral, filled, kind)",
+        "found = ()",
+        "tests/text/test_syntax.py::test_a_body_that_reads_like_an_object_is_a_fault",
+    ),
+    Mutant(
         "a half-written line of Python goes on with the next one",
         "dg_lsp/text/offside_repair.py",
         'joints = (b"", b",", b" +") if shut else ()',

@@ -76,6 +76,8 @@ def _faults(language: Language, kind: str, parts: tuple[bytes, bytes, bytes]) ->
     filled = neutral.filled(language, fill)
     # 2. and 3. A text with new errors need not end anywhere.
     found = added(language, kind, neutral, filled)
+    if not found and kind in BODIES:
+        found = _unmade(language, neutral, filled, kind)
     if not found and kind in BODIES and language.style == "indent":
         found = _escape(language, neutral, filled, kind)
     elif not found and kind in (*BODIES, *LISTS):
@@ -107,17 +109,28 @@ def _left(language: Language, neutral: Text, filled: Text) -> tuple[Fault, ...]:
     return (fault_at(filled.fill, at, length, "an end that does not fit the brackets round the gap"),)
 
 
+def _unmade(language: Language, neutral: Text, filled: Text, kind: str) -> tuple[Fault, ...]:
+    """A fault where the body that holds the gap is none any more: `() => {'a': 1}` reads like an object."""
+    body = _around(language, neutral, kind)
+    if body is None or _same(language, body, filled, kind):
+        return ()
+    what = kind.removesuffix("_body")
+    return (fault_at(filled.fill, 0, len(filled.fill), f"its {what} no longer being one"),)
+
+
+def _same(language: Language, body: Body, filled: Text, kind: str) -> Body | None:
+    """The `body` of the neutral text in the `filled` one."""
+    found = (b for b in _bodies(language, filled, kind) if b.header.define == body.header.define)
+    return next(found, None)
+
+
 def _escape(language: Language, neutral: Text, filled: Text, kind: str) -> tuple[Fault, ...]:
     """A fault where the body that holds the gap does not end where the fill ends, though it should."""
     function = _around(language, neutral, kind)
-    if function is None:
+    same = function and _same(language, function, filled, kind)
+    if function is None or same is None:
         return ()
-    length = len(filled.fill)
-    same = [f for f in _bodies(language, filled, kind) if f.header.define == function.header.define]
-    if not same:
-        what = kind.removesuffix("_body")
-        return (fault_at(filled.fill, 0, length, f"its {what} no longer being one"),)
-    end = same[0].end
+    length, end = len(filled.fill), same.end
     wanted = len(filled.before) + len(filled.fill.rstrip())
     if end < wanted:
         at = end - len(filled.before)
@@ -139,7 +152,7 @@ def _bodies(language: Language, text: Text, kind: str) -> list[Body]:
 def _around(language: Language, text: Text, kind: str) -> Body | None:
     """The innermost body of `kind` that holds the fill."""
     at = len(text.before)
-    holds = [f for f in _bodies(language, text, kind) if f.header.opens <= at <= f.end]
+    holds = [f for f in _bodies(language, text, kind) if f.header.opens <= at <= max(f.end, f.closes)]
     return max(holds, key=lambda f: f.header.define, default=None)
 
 

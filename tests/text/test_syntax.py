@@ -271,3 +271,13 @@ def test_what_a_hidden_rule_of_the_grammar_misses_is_a_fault(fill: str) -> None:
     assert not faults("csharp", "function_body", before, "this.b = value;", after)
     (fault,) = faults("csharp", "function_body", before, fill, after)
     assert fault.message.startswith("something missing in")
+
+
+@pytest.mark.parametrize(
+    ("before", "kind"), [("const f = (a) => {\n  ", "function_body"), ("if (a) {\n  ", "block")]
+)
+def test_a_body_that_reads_like_an_object_is_a_fault(before: str, kind: str) -> None:
+    for language in ("javascript", "typescript", "tsx"):
+        assert faults(language, kind, before, "g(a, { 'b': 1 });", "\n}\n") == ()
+        found = faults(language, kind, before, "'b': 1,", "\n}\n")
+        assert found and "no longer being one" in found[0].message
