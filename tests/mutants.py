@@ -474,6 +474,13 @@ MUTANTS = (
         "tests/text/test_syntax.py::test_what_a_hidden_rule_of_the_grammar_misses_is_a_fault",
     ),
     Mutant(
+        "what only the grammar takes is shown",
+        "dg_lsp/text/syntax.py",
+        "found = _misread(language, filled)",
+        "found = ()",
+        "tests/text/test_syntax.py::test_what_only_the_grammar_takes_is_a_fault",
+    ),
+    Mutant(
         "a body may turn into an object",
         "dg_lsp/text/syntax.py",
         "found = _unmade(language, neutral, filled, kind)",

@@ -25,6 +25,7 @@ _LOGICAL: tuple[Kind, ...] = ("expression", "statement")
 # Of so many at most, such as a header without braces has.
 _LINES = 12
 _LINE_END = re.compile(r"\r\n|\n|\r")
+_LAST_END = re.compile(r"[ \t\f]*[\r\n]\s*\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,8 @@ def fit(request: Infill, text: str) -> str:
     # 3.
     rest = _LINE_END.split(request.suffix, maxsplit=1)[0]
     if rest.strip():
+        # One line needs no end in front of what follows it; of several the last one may.
+        text = text if _LINE_END.search(text.rstrip()) else _LAST_END.sub("", text)
         return _without_repeated_rest(request, text, rest)
     # 4.
     text = text.rstrip()

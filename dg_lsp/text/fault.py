@@ -136,7 +136,19 @@ def _name(node: Node, filled: Text) -> str:
         return f"a missing `{node.type}`"
     if node.start_byte >= filled.end:
         return "an end that does not fit what follows"
-    text = (node.text or b"").split(b"\n")[0].strip().decode("utf-8", "replace")
-    if not node.is_error:
-        return f"something missing in `{text[:20]}`"
-    return f"unexpected `{text[:20]}{'…' if len(text) > 20 else ''}`" if text else "an unexpected end"
+    return (
+        unexpected(node.text or b"")
+        if node.is_error
+        else f"something missing in `{_begun(node.text or b'')}`"
+    )
+
+
+def unexpected(text: bytes) -> str:
+    """What is said of `text` where it cannot stand."""
+    begun = _begun(text)
+    return f"unexpected `{begun}`" if begun else "an unexpected end"
+
+
+def _begun(text: bytes) -> str:
+    line = text.split(b"\n")[0].strip().decode("utf-8", "replace")
+    return f"{line[:20]}…" if len(line) > 20 else line

@@ -29,7 +29,7 @@ CAPTURES = (
     *("block.outer", "block.colon", "block.body"),
     *("arguments", "parameters", "collection", "expression", "statement"),
     *("string", "docstring", "comment", "todo"),
-    *("stub", "stub.skip", "import"),
+    *("stub", "stub.skip", "import", "refuse"),
 )
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from dg_lsp.text.bodies import bodies_of, item_at
 from dg_lsp.text.body import Body
 from dg_lsp.text.container import container_of
-from dg_lsp.text.fault import Fault, added, fault_at
+from dg_lsp.text.fault import Fault, added, fault_at, unexpected
 from dg_lsp.text.interpreter import complaint
 from dg_lsp.text.language import Language, load_language
 from dg_lsp.text.lexical import window
@@ -33,7 +33,7 @@ def faults(language: str, kind: str, before: str, fill: str, after: str) -> tupl
     """The syntax errors of before + fill + after that a neutral filler of the gap's kind does not have.
 
     1. Parse both.  2. Errors that are new and touch the fill or come after it are faults.
-    3. A body must end where its gap ends.  4. For Python, what the grammar lets pass `ast` may refuse.
+    3. A body must end where its gap ends, and what the grammar lets pass must be sense.  4. So says `ast` for Python.
 
     Never raises on a strange text: what is nested too deep to be checked is a fault. The last answers are kept, since
     a text is fitted, judged and perhaps mended, and each asks.
@@ -76,6 +76,8 @@ def _faults(language: Language, kind: str, parts: tuple[bytes, bytes, bytes]) ->
     filled = neutral.filled(language, fill)
     # 2. and 3. A text with new errors need not end anywhere.
     found = added(language, kind, neutral, filled)
+    if not found and not filled.tree.root_node.has_error:
+        found = _misread(language, filled)
     if not found and kind in BODIES:
         found = _unmade(language, neutral, filled, kind)
     if not found and kind in BODIES and language.style == "indent":
@@ -107,6 +109,15 @@ def _left(language: Language, neutral: Text, filled: Text) -> tuple[Fault, ...]:
     length = len(filled.fill)
     at = length if new is None else min(max(new[1] - len(filled.before), 0), length)
     return (fault_at(filled.fill, at, length, "an end that does not fit the brackets round the gap"),)
+
+
+def _misread(language: Language, filled: Text) -> tuple[Fault, ...]:
+    """What of the fill the grammar takes and the language does not, such as a keyword in the place of a name."""
+    start, span = len(filled.before), (len(filled.before), max(filled.end, len(filled.before) + 1))
+    nodes = language.captures(filled.tree.root_node, span).get("refuse", ())
+    inside = [n for n in nodes if n.start_byte < filled.end and n.end_byte > start]
+    places = [(max(n.start_byte - start, 0), min(n.end_byte, filled.end) - start) for n in inside]
+    return tuple(fault_at(filled.fill, a, b, unexpected(filled.fill[a:b])) for a, b in places)
 
 
 def _unmade(language: Language, neutral: Text, filled: Text, kind: str) -> tuple[Fault, ...]:

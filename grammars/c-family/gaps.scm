@@ -76,3 +76,7 @@
     (binary_expression (string_literal) @_message)]))) @stub)
   (#any-of? @_called "assert" "abort" "panic" "fatal" "error")
   (#match? @_message "([Nn]ot( yet)? implemented|NOT IMPLEMENTED|[Uu]nimplemented|[Ii]mplement me|TODO)"))
+
+; The grammar takes these for names.
+([(identifier) (type_identifier) (field_identifier)] @refuse
+  (#any-of? @refuse "break" "case" "continue" "do" "else" "for" "goto" "return" "switch" "while"))

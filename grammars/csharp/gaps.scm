@@ -126,3 +126,8 @@
 ((throw_statement (object_creation_expression
   arguments: (argument_list . (argument (string_literal) @_message)))) @stub
   (#match? @_message "([Nn]ot( yet)? implemented|NOT IMPLEMENTED|[Uu]nimplemented|[Ii]mplement me|TODO)"))
+
+; The grammar takes these for names.
+((identifier) @refuse
+  (#any-of? @refuse "break" "case" "catch" "class" "continue" "do" "else" "finally" "for" "foreach" "goto" "if" "return"
+    "switch" "throw" "try" "while"))

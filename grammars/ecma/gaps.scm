@@ -101,3 +101,8 @@
   (#match? @_message "([Nn]ot( yet)? implemented|NOT IMPLEMENTED|[Uu]nimplemented|[Ii]mplement me|TODO)"))
 ((statement_block (throw_statement (new_expression constructor: (identifier) @_error)) @stub)
   (#match? @_error "^(NotImplemented|Unimplemented)"))
+
+; The grammar takes these for names.
+((identifier) @refuse
+  (#any-of? @refuse "break" "case" "catch" "const" "continue" "delete" "do" "else" "finally" "for" "if" "in" "instanceof"
+    "new" "return" "switch" "throw" "try" "typeof" "var" "void" "while"))

@@ -74,3 +74,8 @@
   [(interpreted_string_literal) (raw_string_literal)] @_message))) @stub)
   (#eq? @_called "panic")
   (#match? @_message "([Nn]ot( yet)? implemented|NOT IMPLEMENTED|[Uu]nimplemented|[Ii]mplement me|TODO)"))
+
+; The grammar takes these for names.
+([(identifier) (type_identifier) (field_identifier)] @refuse
+  (#any-of? @refuse "break" "case" "const" "continue" "defer" "else" "for" "func" "go" "goto" "if" "import" "package" "range"
+    "return" "select" "switch" "type" "var"))

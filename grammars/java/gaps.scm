@@ -95,3 +95,12 @@
 ((constructor_declaration (modifiers) @_modifiers parameters: (formal_parameters) @_parameters) @stub.skip
   (#match? @_modifiers "private")
   (#match? @_parameters "^[(] *[)]$"))
+
+; The grammar takes these for names, and any expression for a statement.
+([(identifier) (type_identifier)] @refuse
+  (#any-of? @refuse "break" "case" "catch" "class" "continue" "do" "else" "finally" "for" "if" "import" "instanceof" "new"
+    "package" "return" "switch" "throw" "try" "while"))
+(block (expression_statement [(array_access) (binary_expression) (cast_expression) (character_literal)
+  (decimal_integer_literal) (false) (field_access) (identifier) (instanceof_expression) (lambda_expression)
+  (method_reference) (null_literal) (parenthesized_expression) (string_literal) (ternary_expression) (this) (true)
+  (unary_expression)] @refuse))

@@ -27,3 +27,6 @@
   (required_parameter [(accessibility_modifier) (override_modifier) "readonly"])
   (optional_parameter [(accessibility_modifier) (override_modifier) "readonly"])])) @stub.skip
   (#eq? @_name "constructor"))
+
+((type_identifier) @refuse
+  (#any-of? @refuse "break" "case" "catch" "continue" "do" "else" "finally" "for" "if" "return" "switch" "throw" "try" "while"))

@@ -70,6 +70,11 @@ def test_a_line_is_fitted(name: str) -> None:
     assert edited(text, fill, "rest_of_line") == wanted
 
 
+def test_an_argument_in_front_of_what_follows_brings_no_line_end() -> None:
+    assert edited("x = foo(|)\n", "a, b\n", "arguments") == "x = foo(a, b)\n"
+    assert edited("x = foo(|)\n", "\n    a,\n    b,\n", "arguments") == "x = foo(\n    a,\n    b,\n)\n"
+
+
 def test_lines_that_the_suffix_repeats_are_dropped() -> None:
     request = Infill("def f():\n    ", "\n    y = 2\n    return y\n", "python", "function_body", "    ")
     assert fit(request, "x = 1\n    y = 2\n    return y") == "x = 1"

@@ -281,3 +281,22 @@ def test_a_body_that_reads_like_an_object_is_a_fault(before: str, kind: str) -> 
         assert faults(language, kind, before, "g(a, { 'b': 1 });", "\n}\n") == ()
         found = faults(language, kind, before, "'b': 1,", "\n}\n")
         assert found and "no longer being one" in found[0].message
+
+
+# Language, before, a fill that its grammar takes and it does not, a like one that both take, after.
+MISREAD = {
+    "a keyword for a value": ("javascript", "f(", "else", "elsewhere", ");\n"),
+    "a keyword for a type": ("typescript", "let a: B<", "if", "IF", ">;\n"),
+    "a keyword for a field": ("go", "package a\n\nvar b = c.", "range", "ranged", "\n"),
+    "a keyword returned": ("c", "int f() { return ", "return;", "returned;", " }\n"),
+    "a keyword that is half typed": ("csharp", "class A { int b = el", "se;", "sie;", " }\n"),
+    "a value for a statement": ("java", "class A { void f() { ", "a + b;", "a = b;", " } }\n"),
+}
+
+
+@pytest.mark.parametrize("name", MISREAD)
+def test_what_only_the_grammar_takes_is_a_fault(name: str) -> None:
+    language, before, wrong, right, after = MISREAD[name]
+    assert faults(language, "rest_of_line", before, right, after) == ()
+    found = faults(language, "rest_of_line", before, wrong, after)
+    assert found and "unexpected" in found[0].message
