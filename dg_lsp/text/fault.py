@@ -75,6 +75,9 @@ def _spans(neutral: Text) -> Iterator[tuple[int, int]]:
     yield line, neutral.end
     yield line, _below(data, line, neutral.end)
     start, columns = line, indentation(data, line)
+    if not neutral.before[line:].strip() and (next_line := _LINE.search(data, neutral.end)):
+        # A line of white space may be less deep than what is to stand there.
+        columns = max(columns, indentation(data, next_line.start()))
     while start and (_BLANK.match(data, start) or indentation(data, start) >= columns):
         start = line_start(data, start - 1)
     if indentation(data, start) < columns and not _ENDED.search(data, start, line):

@@ -151,6 +151,13 @@ BEGUN = {
         ("else", "<<"),
         "\n  A,\n>(a: A): A {\n  return a\n}\n",
     ),
+    "a tag whose line is indented less than it will be": (
+        "tsx",
+        "const f = (a) => {\n    const b = a;\n    return (\n ",
+        "       <div>",
+        ("{", "<div"),
+        "\n            {b}\n        </div>\n    );\n};\n",
+    ),
     "what a line above begins": (
         "typescript",
         "type A<T> =\n  T extends B",
