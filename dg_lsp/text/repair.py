@@ -16,7 +16,7 @@ from dg_lsp.text.lexical import focus, state_at
 from dg_lsp.text.tokens import Span, State
 
 # Seconds of work after which no further candidate is tried.
-PATIENCE = 0.02
+PATIENCE = 0.016
 ERROR_COST, MISSING_COST, ERROR_BYTES = 20, 25, 4_000
 
 
