@@ -538,13 +538,6 @@ MUTANTS = (
         "tests/text/test_edits.py::test_a_statement_ends_where_it_is_whole",
     ),
     Mutant(
-        "what a header without braces holds is compared with nothing",
-        "dg_lsp/text/neutral.py",
-        "return empty if empty.clean else best",
-        "return best",
-        "tests/text/test_edits.py::test_what_a_header_without_braces_holds_adds_no_error",
-    ),
-    Mutant(
         "a line that goes on below may be ended in any way",
         "dg_lsp/text/fault.py",
         "    yield line, _below(data, line, neutral.end)\n",

@@ -125,10 +125,6 @@ def _placed(language: Language, kind: str, before: bytes, after: bytes) -> Text:
 def _searched(language: Language, kind: str, before: bytes, after: bytes) -> Text:
     """The text with the filler that parses best; a body has one filler, a line may want brackets closed."""
     best = _placed(language, kind, before, after)
-    if kind == "statement" and not best.clean:
-        # What a header without braces holds cannot be left out.
-        empty = best.filled(language, b";")
-        return empty if empty.clean else best
     if kind not in PARTS or best.clean:
         return best
     data = before + after

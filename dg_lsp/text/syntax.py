@@ -61,6 +61,12 @@ def faults_of_edit(document: "Document", gap: "Gap", edit: "Edit") -> tuple[Faul
     fill = inner.removesuffix(gap.tail) if gap.tail else inner
     before = document.data[: edit.start] + _bytes(gap.lead)
     after = _bytes(gap.tail) + document.data[edit.end :]
+    if (
+        before.decode("utf-8", "ignore").encode() != before
+        or after.decode("utf-8", "ignore").encode() != after
+    ):
+        # The grammar's binding does not survive that.
+        return (fault_at(_bytes(fill), 0, 0, "half a character"),)
     return _faults(load_language(document.language), gap.kind, (before, _bytes(fill), after))
 
 
