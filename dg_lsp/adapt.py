@@ -82,6 +82,7 @@ def recipe_of(arguments: argparse.Namespace, base: Path) -> Recipe:
         warm=20,
         rank=rank,
         infill=INFILL,
+        decay=arguments.decay,
         onward=False,
     )
 

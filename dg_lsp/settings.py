@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 EFFORTS = ("low", "normal", "high")
+GRAPHS = "+graphs"  # behind a CUDA device: its passes are recorded
 LOG_LEVELS = ("debug", "info", "warning", "error")
 _NOT_NEGATIVE = (
     "threads", "deadline", "prefix_bytes", "suffix_bytes", "alternatives", "ghost_deadline", "debounce", "idle_minutes",
@@ -93,7 +94,7 @@ class Settings:
     @property
     def place(self) -> str:
         """The device without how its passes are run."""
-        return self.device.removesuffix("+graphs")
+        return self.device.removesuffix(GRAPHS)
 
 
 def help_of(name: str) -> str:

@@ -484,7 +484,7 @@ MUTANTS = (
     Mutant(
         "a body may turn into an object",
         "dg_lsp/text/syntax.py",
-        "found = _unmade(language, neutral, filled, kind)",
+        "found = _misplaced(language, neutral, filled, kind)",
         "found = ()",
         "tests/text/test_syntax.py::test_a_body_that_reads_like_an_object_is_a_fault",
     ),

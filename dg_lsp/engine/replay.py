@@ -42,15 +42,19 @@ def enable(network: Any, record: Record | None = None, buckets: tuple[int, ...] 
 class Replays:
     """The recordings of a network, by rows, canvas length and bucket.
 
-    recorded: how many there are; it stands still once all shapes in use were met. broken: why nothing is replayed any
-    more; else empty.
+    broken: why nothing is replayed any more; else empty.
     """
 
     def __init__(self, network: Any, record: Record, buckets: tuple[int, ...]) -> None:
-        self.recorded, self.broken = 0, ""
+        self.broken = ""
         self._network, self._record, self._buckets = network, record, buckets
         self._frozen: dict[int, _Frozen] = {}
         self._recordings: dict[tuple[int, int, int], _Recording] = {}
+
+    @property
+    def recorded(self) -> int:
+        """How many there are; it stands still once all shapes in use were met."""
+        return len(self._recordings)
 
     def behind(self, cache: PrefixCache) -> Pass:
         """The pass behind the prefix in `cache`; not replayed where that is longer than every bucket."""
@@ -90,7 +94,6 @@ class Replays:
             self._give_up("a replay gave something else than a plain pass")
             return wanted
         self._recordings[shape] = made
-        self.recorded += 1
         return found
 
     def _give_up(self, why: str) -> None:

@@ -14,9 +14,9 @@ from transformers import DiffusionGemmaForBlockDiffusion
 from transformers.utils import logging
 
 from dg_lsp.engine.replay import enable
+from dg_lsp.settings import GRAPHS
 
 AGAIN = "fetch the checkpoint again, or name another with --checkpoint"
-GRAPHS = "+graphs"  # behind a CUDA device
 _SPREAD = {"balanced", "sequential"}  # accelerate's device maps over several GPUs and the CPU
 _SPLIT = re.compile(r"(cpu|cuda(?::\d+)?)\+(cpu|disk):(\d+)")
 _UNSPLIT = ("embed_tokens", "norm", "rotary_emb")

@@ -11,7 +11,7 @@ from dg_lsp.text.brace_lack import Lack, lack_at
 from dg_lsp.text.brace_tags import closing_tags
 from dg_lsp.text.language import Language
 from dg_lsp.text.lines import line_start
-from dg_lsp.text.tokens import State
+from dg_lsp.text.tokens import State, rests
 
 # A tree that so many changes do not mend is damaged elsewhere too, and lines serve better.
 TRIED = 40
@@ -136,12 +136,7 @@ def _operands(lack: Lack) -> Iterable[bytes]:
     if value:
         # The second of two words may be half of one that stands between operands.
         half = _SECOND_WORD.search(before)
-        rests = (
-            word.removeprefix(half[1])
-            for word in sorted(words.operators)
-            if half and word.startswith(half[1])
-        )
-        infix = (rest + b" " + _FILLER for rest in rests if rest)
+        infix = [rest + b" " + _FILLER for rest in rests(half[1], sorted(words.operators))] if half else []
         return dict.fromkeys((b"", *forms, _FILLER, b"(" + _FILLER + b")", *infix))
     return dict.fromkeys((space + _FILLER, *forms, b"", _FILLER))
 

@@ -9,7 +9,7 @@ from itertools import islice
 
 from dg_lsp.text.lines import line_end, line_start, width
 from dg_lsp.text.offside import tokens
-from dg_lsp.text.tokens import State, closers
+from dg_lsp.text.tokens import State, closers, rests
 
 # A tree that so many insertions do not mend is damaged elsewhere too, and indentation serves better.
 TRIED = 40
@@ -67,7 +67,7 @@ def _operands(data: bytes, offset: int, state: State) -> list[bytes]:
     """What may stand between a half-written line and what closes it."""
     # A word that is being typed may be the beginning of a keyword.
     half = re.search(rb"[a-z]+$", data[state.line : offset])
-    words = [w[len(half[0]) :] for w in _JOINING if half and w.startswith(half[0]) and w != half[0]]
+    words = rests(half[0], _JOINING) if half else []
     # The last ones stand for a bracket or string that was opened on the rest of the line.
     opened = [prefix + bracket for bracket in (b"(", b"[", b"{") for prefix in (b"", _FILLER)]
     operands = [

@@ -61,11 +61,8 @@ def faults_of_edit(document: "Document", gap: "Gap", edit: "Edit") -> tuple[Faul
     fill = inner.removesuffix(gap.tail) if gap.tail else inner
     before = document.data[: edit.start] + _bytes(gap.lead)
     after = _bytes(gap.tail) + document.data[edit.end :]
-    if (
-        before.decode("utf-8", "ignore").encode() != before
-        or after.decode("utf-8", "ignore").encode() != after
-    ):
-        # The grammar's binding does not survive that.
+    # The grammar's binding does not survive a character that is cut in two.
+    if any(0x80 <= byte < 0xC0 for at in (edit.start, edit.end) for byte in document.data[at : at + 1]):
         return (fault_at(_bytes(fill), 0, 0, "half a character"),)
     return _faults(load_language(document.language), gap.kind, (before, _bytes(fill), after))
 
@@ -85,10 +82,8 @@ def _faults(language: Language, kind: str, parts: tuple[bytes, bytes, bytes]) ->
     if not found and not filled.tree.root_node.has_error:
         found = _misread(language, filled)
     if not found and kind in BODIES:
-        found = _unmade(language, neutral, filled, kind)
-    if not found and kind in BODIES and language.style == "indent":
-        found = _escape(language, neutral, filled, kind)
-    elif not found and kind in (*BODIES, *LISTS):
+        found = _misplaced(language, neutral, filled, kind)
+    if not found and (kind in LISTS or (kind in BODIES and language.style != "indent")):
         found = _left(language, neutral, filled)
     # Where both have something to say, the interpreter's own words and place are the better ones.
     return _refused(language, neutral, filled) + found
@@ -126,35 +121,29 @@ def _misread(language: Language, filled: Text) -> tuple[Fault, ...]:
     return tuple(fault_at(filled.fill, a, b, unexpected(filled.fill[a:b])) for a, b in places)
 
 
-def _unmade(language: Language, neutral: Text, filled: Text, kind: str) -> tuple[Fault, ...]:
-    """A fault where the body that holds the gap is none any more: `() => {'a': 1}` reads like an object."""
+def _misplaced(language: Language, neutral: Text, filled: Text, kind: str) -> tuple[Fault, ...]:
+    """A fault where the body that holds the gap is none any more: `() => {'a': 1}` reads like an object.
+
+    Where indentation holds bodies together also where it does not end where the fill ends, though it should.
+    """
     body = _around(language, neutral, kind)
-    if body is None or _same(language, body, filled, kind):
+    if body is None:
         return ()
-    what = kind.removesuffix("_body")
-    return (fault_at(filled.fill, 0, len(filled.fill), f"its {what} no longer being one"),)
-
-
-def _same(language: Language, body: Body, filled: Text, kind: str) -> Body | None:
-    """The `body` of the neutral text in the `filled` one."""
+    what, length = kind.removesuffix("_body"), len(filled.fill)
     found = (b for b in _bodies(language, filled, kind) if b.header.define == body.header.define)
-    return next(found, None)
-
-
-def _escape(language: Language, neutral: Text, filled: Text, kind: str) -> tuple[Fault, ...]:
-    """A fault where the body that holds the gap does not end where the fill ends, though it should."""
-    function = _around(language, neutral, kind)
-    same = function and _same(language, function, filled, kind)
-    if function is None or same is None:
+    same = next(found, None)
+    if same is None:
+        return (fault_at(filled.fill, 0, length, f"its {what} no longer being one"),)
+    if language.style != "indent":
         return ()
-    length, end = len(filled.fill), same.end
+    end = same.end
     wanted = len(filled.before) + len(filled.fill.rstrip())
     if end < wanted:
         at = end - len(filled.before)
         at += len(filled.fill[max(at, 0) :]) - len(filled.fill[max(at, 0) :].lstrip()) if at >= 0 else -at
-        return (fault_at(filled.fill, at, length, f"text outside of the {kind.removesuffix('_body')}"),)
+        return (fault_at(filled.fill, at, length, f"text outside of the {what}"),)
     # A gap that ends in the middle of a body has the rest of it behind; that is nothing new.
-    if end > line_end(filled.data, filled.end) and function.end <= line_end(neutral.data, neutral.end):
+    if end > line_end(filled.data, filled.end) and body.end <= line_end(neutral.data, neutral.end):
         return (fault_at(filled.fill, length, length, "an end that takes in what follows"),)
     return ()
 

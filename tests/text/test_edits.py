@@ -19,10 +19,15 @@ def document(text: str) -> Document:
     return Document("file:///m.py", "python", 0, text.encode())
 
 
+def opened(language: str, text: str, kind: Kind | None) -> tuple[Document, Gap]:
+    """`text` without the cursor, which is at its first `|`, and the gap there."""
+    found = Document("file:///m", language, 0, text.replace("|", "", 1).encode())
+    return found, find_gap(found, len(text[: text.index("|")].encode()), kind)
+
+
 def edited(text: str, fill: str, kind: Kind | None = None) -> str:
     """`text`, cursor at `|`, after `fill` was put into its gap."""
-    found = document(text.replace("|", "", 1))
-    gap = find_gap(found, len(text[: text.index("|")].encode()), kind)
+    found, gap = opened("python", text, kind)
     return apply_edit(found, make_edit(found, gap, fill)).text
 
 
@@ -189,8 +194,7 @@ STATEMENTS = {
 @pytest.mark.parametrize("name", STATEMENTS)
 def test_a_statement_ends_where_it_is_whole(name: str) -> None:
     language, text, written, wanted = STATEMENTS[name]
-    found = Document("file:///m", language, 1, text.replace("|", "").encode())
-    gap = find_gap(found, text.index("|"), "statement")
+    found, gap = opened(language, text, "statement")
     assert make_edit(found, gap, written).text == gap.lead + wanted + gap.tail
 
 
@@ -221,8 +225,7 @@ OPEN = {
 @pytest.mark.parametrize("name", OPEN)
 def test_a_line_that_leaves_something_open_is_ended(name: str) -> None:
     language, text, written, wanted = OPEN[name]
-    found = Document("file:///m", language, 1, text.replace("|", "").encode())
-    gap = find_gap(found, len(text[: text.index("|")].encode()), "rest_of_line")
+    found, gap = opened(language, text, "rest_of_line")
     edit = make_edit(found, gap, written)
     assert edit.text == gap.lead + wanted + gap.tail
     # Fitting what is fitted changes nothing.
