@@ -75,7 +75,7 @@ class WatchedNoise:
 
     def __init__(self, noise: Noise, canvas: Canvas) -> None:
         self._noise = noise
-        self.highest = torch.zeros(len(canvas.free_slots()), device=canvas.tokens.device)
+        self.highest = torch.zeros(len(canvas.free_slots), device=canvas.tokens.device)
 
     def tokens(self, canvas: Canvas) -> Tensor:
         return self._noise.tokens(canvas)
@@ -111,10 +111,10 @@ def search(
 def _signals(canvas: Canvas, step: Step, watch: Tensor, more: tuple[Tensor, int]) -> Iterator[Tensor]:
     """Each of SIGNALS for each row, [rows]; lower is better."""
     highest, vocabulary = more
-    entropy = _mean(step.entropy.flatten()[canvas.free_slots()], canvas.free_slots(), canvas)
+    entropy = _mean(step.entropy.flatten()[canvas.free_slots], canvas.free_slots, canvas)
     alone = _mean(leave_one_out(step.surprise, vocabulary), watch, canvas)
     yield entropy
-    yield -_mean(highest, canvas.free_slots(), canvas)
+    yield -_mean(highest, canvas.free_slots, canvas)
     yield _mean(step.surprise, watch, canvas)
     yield alone
     yield entropy + alone

@@ -274,9 +274,17 @@ MUTANTS = (
     Mutant(
         "finished rows stay in the batch",
         "dg_lsp/engine/denoise.py",
-        "rows = (~state.finished).nonzero().flatten()",
-        "rows = torch.arange(canvas.rows)",
+        "left = [row for row, finished in enumerate(state.finished.tolist()) if not finished]",
+        "left = [] if bool(state.finished.all()) else left",
         "tests/engine/test_denoise.py::test_rows_that_have_finished_cost_nothing_more_and_change_nothing",
+    ),
+    Mutant(
+        "the loop waits for the device within a step",
+        "dg_lsp/engine/denoise.py",
+        "rows = torch.tensor(left, device=free.device)",
+        "rows = (~state.finished).nonzero().flatten()",
+        "tests/engine/test_denoise.py::"
+        "test_a_step_never_waits_for_the_device_but_to_see_which_rows_have_finished",
     ),
     Mutant(
         "an uneven prefix passes for an exact one",

@@ -140,7 +140,7 @@ def test_a_clock_takes_the_first_step_and_the_whole() -> None:
 
 def test_the_canvas_is_free_slots_and_then_what_follows_the_gap() -> None:
     canvas = lay(TEXT, 50, COURSE)
-    assert canvas.free_slots().tolist() == list(range(7))
+    assert canvas.free_slots.tolist() == list(range(7))
     assert tuple(canvas.tokens[0, 7:].tolist()) == TEXT[57:74]
     with pytest.raises(AssertionError, match="too short"):
         lay(TEXT, len(TEXT) - 20, COURSE)

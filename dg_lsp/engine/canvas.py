@@ -5,6 +5,7 @@ Knows nothing of networks or sampling. A slot number counts over all rows: slot 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -16,7 +17,7 @@ class LayoutError(ValueError):
     """What is to be laid out does not fit the canvas; the message gives the numbers."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Canvas:
     """Rows of slots. A value: nothing here is ever changed in place.
 
@@ -41,6 +42,7 @@ class Canvas:
     def length(self) -> int:
         return int(self.tokens.shape[1])
 
+    @cached_property
     def free_slots(self) -> Tensor:
         """Slot numbers of the free slots of all rows, ascending: int64 [F]."""
         return (~self.anchored).flatten().nonzero().squeeze(1)

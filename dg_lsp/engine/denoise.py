@@ -85,18 +85,19 @@ def denoise(
     state, read = _State(network, canvas, schedule.stability), passes(network, cache)
     watched = free.new_empty(0) if watch is None else watch
     surprise = torch.zeros(len(watched), device=free.device)
+    left, free_in, watched_in = list(range(canvas.rows)), _by_row(free, canvas), _by_row(watched, canvas)
     # 1. Anchors are in place from the start.
     current = sampler.initialize_canvas(canvas.rows, canvas.tokens.device)
     for number in range(1, schedule.steps + 1):
         # a. Finished rows have left the batch.
-        rows = (~state.finished).nonzero().flatten()
+        rows = torch.tensor(left, device=free.device)
         soft = None if state.soft is None else state.soft[rows]
         hidden = read(current[rows], soft).flatten(0, 1)
         # b. The vocabulary is computed for free slots only, and for anchors whose surprise is wanted.
-        numbers, places = _among(free, rows, canvas)
+        numbers, places = _among(free_in, left, canvas)
         state.read(network, hidden[places], numbers, schedule.temperature(number), sampler.noise)
         if len(watched):
-            numbers, places = _among(watched, rows, canvas)
+            numbers, places = _among(watched_in, left, canvas)
             raw, tokens = capped_logits(network, hidden[places]), canvas.tokens.view(-1)[watched[numbers]]
             surprise = surprise.index_copy(0, numbers, _surprise(raw, tokens))
         # c. The sampler cannot touch an anchor.
@@ -110,7 +111,9 @@ def denoise(
             accepted=sampler.accepted_token_mask | canvas.anchored,
             surprise=surprise,
         )
-        if bool(state.finished.all()):
+        # The only look at what the device has computed, and who takes Drafts has waited for it already.
+        left = [row for row, finished in enumerate(state.finished.tolist()) if not finished]
+        if not left:
             return
 
 
@@ -127,7 +130,7 @@ class _State:
     """What one step leaves to the next: best tokens, self-conditioning, which rows have finished."""
 
     def __init__(self, network: Any, canvas: Canvas, stability: int) -> None:
-        self.canvas, self.free = canvas, canvas.free_slots()
+        self.canvas, self.free = canvas, canvas.free_slots
         self.row_of = self.free // canvas.length
         self.per_row = (~canvas.anchored).sum(-1)
         self.finished = torch.zeros(canvas.rows, dtype=torch.bool, device=canvas.tokens.device)
@@ -180,13 +183,25 @@ class _State:
         return Step(number, tokens, tokens, nothing, entropy, nothing, self.finished)
 
 
-def _among(slots: Tensor, rows: Tensor, canvas: Canvas) -> tuple[Tensor, Tensor]:
-    """Which of `slots` lie in `rows`, as indices, and where they lie when only these rows are left."""
-    place = torch.full((canvas.rows,), -1, device=slots.device)
-    place[rows] = torch.arange(len(rows), device=slots.device)
-    place = place[slots // canvas.length]
-    numbers = (place >= 0).nonzero().flatten()
-    return numbers, place[numbers] * canvas.length + slots[numbers] % canvas.length
+def _by_row(slots: Tensor, canvas: Canvas) -> list[list[tuple[int, int]]]:
+    """For each row which of `slots` lie in it: their numbers among `slots`, and their columns."""
+    found: list[list[tuple[int, int]]] = [[] for _ in range(canvas.rows)]
+    for number, slot in enumerate(slots.tolist()):
+        found[slot // canvas.length].append((number, slot % canvas.length))
+    return found
+
+
+def _among(by_row: list[list[tuple[int, int]]], left: list[int], canvas: Canvas) -> tuple[Tensor, Tensor]:
+    """Which slots lie in the rows `left`, as numbers, and where they lie when only these rows are there."""
+    pairs = [
+        (number, place * canvas.length + column)
+        for place, row in enumerate(left)
+        for number, column in by_row[row]
+    ]
+    numbers, places = (
+        torch.tensor(pairs, dtype=torch.int64, device=canvas.tokens.device).view(-1, 2).unbind(1)
+    )
+    return numbers, places
 
 
 def _surprise(raw: Tensor, tokens: Tensor) -> Tensor:

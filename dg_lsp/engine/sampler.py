@@ -39,7 +39,7 @@ class SeededNoise:
         self._vocabulary = vocabulary
 
     def tokens(self, canvas: Canvas) -> Tensor:
-        slots = canvas.free_slots()
+        slots = canvas.free_slots
         drawn = torch.randint(self._vocabulary, slots.shape, generator=self._generator, device=slots.device)
         tokens = canvas.tokens.clone()
         tokens.view(-1)[slots] = drawn
@@ -76,7 +76,7 @@ class AnchoredSampler(EntropyBoundSampler):
     def __init__(self, canvas: Canvas, entropy_bound: float, noise: Noise) -> None:
         super().__init__(EntropyBoundSamplerConfig(entropy_bound), canvas.length, 0, 0)
         self.canvas, self.noise = canvas, noise
-        self.free = canvas.free_slots()
+        self.free = canvas.free_slots
 
     def initialize_canvas(self, batch_size: int, device: torch.device) -> Tensor:
         """The canvas with fresh noise in its free slots: int64 [rows, length]."""

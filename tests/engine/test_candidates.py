@@ -39,7 +39,7 @@ def settled(model: Checkpoint, *fills: str, suffix: str = SUFFIX) -> tuple[Batch
     seam = Seam(model.encode(HEAD), model.encode(suffix), model.eos)
     canvas = stack([lay_out(seam, len(model.encode(fill)), 64) for fill in fills])
     best = canvas.tokens.clone()
-    best.view(-1)[canvas.free_slots()] = torch.tensor([t for fill in fills for t in model.encode(fill)])
+    best.view(-1)[canvas.free_slots] = torch.tensor([t for fill in fills for t in model.encode(fill)])
     zeros = torch.zeros(canvas.tokens.shape)
     done = torch.ones(canvas.rows, dtype=torch.bool)
     request = Infill("def area(r):\n" + HEAD, suffix, "python", "rest_of_line")

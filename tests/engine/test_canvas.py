@@ -20,7 +20,7 @@ SEAM = Seam(head=(7, 8), suffix=tuple(range(20, 30)), filler=1)
 def test_head_gap_and_suffix_follow_each_other() -> None:
     canvas = lay_out(SEAM, 3, 10)
     assert canvas.tokens[0].tolist() == [7, 8, 0, 0, 0, 20, 21, 22, 23, 24]
-    assert canvas.free_slots().tolist() == [2, 3, 4]
+    assert canvas.free_slots.tolist() == [2, 3, 4]
 
 
 def test_the_suffix_is_laid_token_for_token_without_a_hole() -> None:
@@ -48,7 +48,7 @@ def test_a_gap_that_fills_the_canvas_is_open_behind() -> None:
 def test_a_seam_may_hold_slots_of_other_gaps() -> None:
     seam = Seam((3, FREE, FREE, 4), (5, 6, FREE, 7), FREE)
     canvas = lay_out(seam, 1, 10)
-    assert canvas.free_slots().tolist() == [1, 2, 4, 7, 9]
+    assert canvas.free_slots.tolist() == [1, 2, 4, 7, 9]
     assert canvas.tokens[canvas.anchored].tolist() == [3, 4, 5, 6, 7]
     assert anchors_from(canvas, [5], 12).tolist() == [5, 6, 8]
     assert anchors_from(canvas, [5], 2).tolist() == [5, 6]
@@ -56,11 +56,11 @@ def test_a_seam_may_hold_slots_of_other_gaps() -> None:
 
 def test_slots_of_a_batch_count_over_all_rows() -> None:
     canvas = stack([lay_out(SEAM, 1, 8), lay_out(SEAM, 2, 8)])
-    assert canvas.free_slots().tolist() == [2, 10, 11]
+    assert canvas.free_slots.tolist() == [2, 10, 11]
     assert anchors_after(canvas, 3).tolist() == [3, 4, 5, 12, 13, 14]
 
 
 def test_an_open_canvas_has_no_anchor() -> None:
     canvas = open_canvas(5)
-    assert canvas.free_slots().tolist() == [0, 1, 2, 3, 4]
+    assert canvas.free_slots.tolist() == [0, 1, 2, 3, 4]
     assert torch.equal(anchors_after(canvas, 3), torch.empty(0, dtype=torch.int64))

@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 from transformers.models.diffusion_gemma.generation_diffusion_gemma import (
     LinearTemperatureScheduleLogitsProcessor,
 )
 
-from dg_lsp.engine.canvas import Canvas, anchors_after
+from dg_lsp.engine.canvas import Canvas, anchors_after, stack
 from dg_lsp.engine.denoise import Schedule, denoise, step_logits
 from dg_lsp.engine.sampler import AnchoredSampler, SeededNoise
 from tests.engine.tiny import CANVAS, VOCABULARY, encoded, tiny_network
@@ -115,6 +116,43 @@ def test_rows_that_have_finished_cost_nothing_more_and_change_nothing(counting_n
         held = before.finished
         assert torch.equal(before.best[held], after.best[held])
         assert torch.equal(before.entropy[held], after.entropy[held])
+
+
+class Looks(TorchDispatchMode):
+    """Counts the operators whose result's shape or type the host must know: each waits for the device."""
+
+    waits = ("_local_scalar_dense", "nonzero", "masked_select", "equal", "is_nonzero", "unique")
+    count = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name = func.overloadpacket.__name__
+        by_mask = name.startswith("index") and any(
+            index is not None and index.dtype == torch.bool
+            for index in (args[1] if len(args) > 1 and isinstance(args[1], list) else [])
+        )
+        self.count += name in self.waits or by_mask
+        return func(*args, **(kwargs or {}))
+
+
+def test_a_step_never_waits_for_the_device_but_to_see_which_rows_have_finished(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    network, canvas = tiny_network(0), stack([half_canvas()] * 2)
+    width, draw = network.config.text_config.hidden_size, torch.Generator().manual_seed(0)
+    # The network's own experts are not the loop's.
+    monkeypatch.setattr(
+        "dg_lsp.engine.denoise.passes",
+        lambda *_: lambda rows, _: torch.randn(*rows.shape, width, generator=draw),
+    )
+    steps = run(network, 1, canvas, anchors_after(canvas, 4))
+    next(steps)
+    # `tolist` of the finished rows is one wait a step, and on the CPU no operator.
+    with Looks() as looks:
+        for _ in range(3):
+            next(steps)
+        assert looks.count == 0
+        assert bool(canvas.anchored.any()), "and a wait is seen"
+    assert looks.count == 1
 
 
 def test_tiles_of_the_vocabulary_give_what_one_piece_gives(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,6 @@
 """The engine on a CUDA device: the same laws. Skipped, with the reason, where there is none."""
 
+import warnings
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,24 @@ def test_an_anchor_never_changes() -> None:
     for step in denoise(network, cache, sampler, Schedule(steps=20)):
         assert torch.equal(step.best[anchored], canvas.tokens[anchored])
         assert torch.equal(step.canvas[anchored], canvas.tokens[anchored])
+
+
+def test_a_step_waits_for_the_device_once() -> None:
+    network, cache = on("cuda")
+    anchored = (torch.arange(CANVAS)[None] % 3 > 0).cuda()
+    canvas = Canvas(torch.arange(CANVAS, device="cuda")[None], anchored)
+    sampler = AnchoredSampler(canvas, 0.1, SeededNoise(0, VOCABULARY, torch.device("cuda")))
+    steps = denoise(network, cache, sampler, Schedule(steps=20, confidence=-1.0))
+    next(steps)
+    torch.cuda.set_sync_debug_mode("warn")
+    try:
+        with warnings.catch_warnings(record=True) as waits:
+            warnings.simplefilter("always")
+            for _ in range(4):
+                next(steps)
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    assert len([w for w in waits if "synchroniz" in str(w.message)]) == 4, [str(w.message) for w in waits]
 
 
 def test_a_request_is_answered(tmp_path: Path) -> None:

@@ -136,7 +136,7 @@ def test_no_anchor_changes_whatever_is_written(model: Checkpoint, monkeypatch: p
 
     def babble(network: Any, cache: Any, sampler: Any, schedule: Any) -> Iterator[Step]:
         canvas = sampler.canvas
-        best, slots = canvas.tokens.clone(), canvas.free_slots()
+        best, slots = canvas.tokens.clone(), canvas.free_slots
         best.view(-1)[slots] = torch.tensor(chance.choices(words, k=len(slots)))
         done = torch.ones(canvas.rows, dtype=torch.bool)
         yield Step(1, best, best, canvas.anchored, torch.rand(best.shape), torch.empty(0), done)

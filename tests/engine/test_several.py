@@ -85,7 +85,7 @@ def test_each_gap_gets_its_own_text(model: Checkpoint, monkeypatch: pytest.Monke
 
     def truthful(network: Any, cache: Any, sampler: Any, schedule: Any) -> Iterator[Step]:
         canvas, best = sampler.canvas, sampler.canvas.tokens.clone()
-        best.view(-1)[canvas.free_slots()] = truths.repeat(canvas.rows)
+        best.view(-1)[canvas.free_slots] = truths.repeat(canvas.rows)
         done = torch.ones(canvas.rows, dtype=torch.bool)
         yield Step(1, best, best, ~canvas.anchored, torch.zeros(canvas.tokens.shape), torch.empty(0), done)
 

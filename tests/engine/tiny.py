@@ -113,7 +113,7 @@ class GenerateNoise:
     """Draws from the global generator exactly as `generate` does: for the whole canvas, in its order."""
 
     def __init__(self, canvas: Canvas, vocabulary: int = VOCABULARY) -> None:
-        self._shape, self._free, self._vocabulary = canvas.tokens.shape, canvas.free_slots(), vocabulary
+        self._shape, self._free, self._vocabulary = canvas.tokens.shape, canvas.free_slots, vocabulary
 
     def tokens(self, canvas: Canvas) -> Tensor:
         return torch.randint(0, self._vocabulary, tuple(self._shape))
