@@ -1,9 +1,11 @@
 """Stitching by hand: bodies of 300 to 1,500 tokens of the standard library, filled canvas by canvas.
 
     python tests/measure_stitch.py --fills 200
+    python tests/measure_stitch.py --fills 200 --chat
     python tests/measure_stitch.py --fills 200 --network
 
-The first with a denoiser that knows the truth: it shows what layouts and seams alone do to a text. The second with the
+The first with a denoiser that knows the truth: it shows what layouts and seams alone do to a text. In the second the
+model is one to which one talks: its prompt holds what stands further down. The third with the
 checkpoint itself, its own length search included: what it writes is its own, so lines are counted, not compared.
 """
 
@@ -26,7 +28,7 @@ from dg_lsp.text.edits import apply_edit
 from dg_lsp.text.gaps import Gap
 from dg_lsp.text.messages import Draft, Fill
 from dg_lsp.text.stitch import go_on
-from tests.engine.oracle import Oracle, long_bodies
+from tests.engine.oracle import Oracle, long_bodies, talking
 
 
 def fill(model: Checkpoint, document: Document, gap: Gap, settings: Settings, like: str | None) -> Fill:
@@ -58,6 +60,7 @@ def main() -> None:
     )
     parser.add_argument("--fills", type=int, default=20)
     parser.add_argument("--network", action="store_true", help="the checkpoint writes, not the truth")
+    parser.add_argument("--chat", action="store_true", help="with what stands further down in the prompt")
     parser.add_argument("--checkpoint", default="embedded")
     parser.add_argument("--effort", default="high")
     parser.add_argument("--threads", type=int, default=1)
@@ -65,6 +68,8 @@ def main() -> None:
     torch.set_num_threads(options.threads)
     model = load_checkpoint(options.checkpoint, "cpu")
     settings = Settings(effort=options.effort, prefix_bytes=2000, suffix_bytes=1000)
+    if options.chat:
+        model, settings = talking(model), replace(settings, suffix_bytes=6000)
     count: Counter[str] = Counter()
     start = time.perf_counter()
     for document, gap, body in long_bodies(model, 300, 1500, options.fills):

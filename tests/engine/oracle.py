@@ -1,20 +1,24 @@
 """A denoiser that knows the truth: it shows what layouts and seams do to a text, whatever a network may know.
 
-Also the long bodies that it is asked for.
+Also the long bodies that it is asked for, and a model to which one talks.
 """
 
 import sysconfig
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
+from tokenizers import Tokenizer
 from torch import Tensor
 
 from dg_lsp.engine.cache import PrefixCache
 from dg_lsp.engine.checkpoint import Checkpoint
 from dg_lsp.engine.denoise import Schedule, Step
+from dg_lsp.engine.frame import SPECIAL
 from dg_lsp.engine.sampler import AnchoredSampler
+from dg_lsp.engine.shape import embedded_config, fresh_network
 from dg_lsp.text.document import Document, DocumentError, read_document
 from dg_lsp.text.gaps import Gap, find_gaps
 
@@ -46,11 +50,22 @@ class Oracle:
         yield Step(1, best, best, torch.ones_like(canvas.anchored), zeros, Tensor(), finished)
 
     def _following(self, tokens: list[int], count: int) -> list[int]:
-        before = self.model.tokenizer.decode(tokens)[-300:]
+        # What one says to a model that talks ends in a fence; the file begins behind it.
+        before = self.model.tokenizer.decode(tokens).rsplit("```python\n", 1)[-1][-300:]
         at = self.text.find(before, max(self.start - 300, 0)) + len(before)
         assert at >= len(before), "what stands written is not the file's text"
         ids = self.model.encode(self.text[at : at + 8 * count])[:count]
         return [*ids, *[self.model.eos] * (count - len(ids))]
+
+
+def talking(model: Checkpoint) -> Checkpoint:
+    """`model` as one to which one talks, so that the far suffix stands in its prompt; its network knows nothing."""
+    tokenizer = Tokenizer.from_str(model.tokenizer.to_str())
+    tokenizer.add_special_tokens([token for token in SPECIAL if tokenizer.token_to_id(token) is None])
+    tokenizer.encode_special_tokens = model.tokenizer.encode_special_tokens
+    network = fresh_network(embedded_config(tokenizer.get_vocab_size()), 0).eval()
+    special = frozenset(n for n, token in tokenizer.get_added_tokens_decoder().items() if token.special)
+    return replace(model, network=network, tokenizer=tokenizer, style="chat", special=special)
 
 
 def long_bodies(model: Checkpoint, least: int, most: int, count: int) -> Iterator[tuple[Document, Gap, str]]:

@@ -6,13 +6,14 @@ import pytest
 
 from dg_lsp.engine.cache import PrefixCache
 from dg_lsp.engine.checkpoint import Checkpoint, load_checkpoint
+from dg_lsp.engine.frame import far_suffix
 from dg_lsp.engine.infill import infill
 from dg_lsp.settings import Settings
 from dg_lsp.text import prompt
 from dg_lsp.text.document import Document
 from dg_lsp.text.gaps import Gap
 from dg_lsp.text.messages import Draft, Fill
-from tests.engine.oracle import Oracle, long_bodies
+from tests.engine.oracle import Oracle, long_bodies, talking
 
 SETTINGS = Settings(effort="high", prefix_bytes=2000, suffix_bytes=1000)
 
@@ -31,9 +32,14 @@ def filled(
     return [d for d in drafts if isinstance(d, Draft)], fill
 
 
-def test_a_long_body_comes_back_line_for_line(model: Checkpoint, monkeypatch: pytest.MonkeyPatch) -> None:
-    stitched = 0
-    for document, gap, body in long_bodies(model, 300, 1500, 25):
+@pytest.mark.parametrize(("talks", "bodies"), [(False, 25), (True, 12)], ids=["file", "chat, far suffix"])
+def test_a_long_body_comes_back_line_for_line(
+    model: Checkpoint, talks: bool, bodies: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stitched = far = 0
+    if talks:
+        model = talking(model)
+    for document, gap, body in long_bodies(model, 300, 1500, bodies):
         oracle = Oracle(model, document, gap)
         monkeypatch.setattr("dg_lsp.engine.settle.denoise", oracle)
         drafts, fill = filled(model, oracle, document, gap, body)
@@ -43,4 +49,5 @@ def test_a_long_body_comes_back_line_for_line(model: Checkpoint, monkeypatch: py
         stitched += len(opened)
         shown = "".join(run.text for run in drafts[-1].runs)
         assert body.strip() in shown or len(drafts[-1].runs) > 2
-    assert stitched >= 50
+        far += bool(far_suffix(document.data[gap.end :].decode("utf-8")[:1000]).strip())
+    assert stitched >= 2 * bodies and far > bodies // 4
