@@ -6,14 +6,7 @@ tokenise, train, export. `--from CHECKPOINT --repo PATH` goes on from a checkpoi
 
 import argparse
 import os
-import signal
-import socket
-import subprocess
-import sys
 import sysconfig
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import torch
@@ -21,12 +14,14 @@ from tokenizers import Tokenizer
 
 from dg_lsp import adapt
 from dg_lsp.engine import corpus as corpora
+from dg_lsp.engine.average import average
 from dg_lsp.engine.checkpoint import CheckpointError, find_directory
 from dg_lsp.engine.loop import train
 from dg_lsp.engine.trainer import Recipe, Trainer
 from dg_lsp.options import UsageError
 from dg_lsp.score import as_text, make_report
 from dg_lsp.settings import Settings
+from dg_lsp.workers import side_by_side, until_told
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,12 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", type=Path, required=True, metavar="DIR", help="corpus, state, log and export go here"
     )
-    parser.add_argument(
-        "--minutes",
-        type=float,
-        default=90.0,
-        help="training time (default: 90)",
-    )
+    parser.add_argument("--minutes", type=float, default=90.0, help="training time (default: 90)")
     parser.add_argument(
         "--steps", type=int, help="stop after so many steps; they then set the decay, not the minutes"
     )
@@ -114,6 +104,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--export", type=Path, metavar="TO", help="only write the state in --out as a checkpoint to TO"
     )
+    parser.add_argument(
+        "--average",
+        nargs="+",
+        type=_weighted,
+        metavar="DIR=SHARE",
+        help="only write the mean of these checkpoints to --out; they must go back to one ancestor",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -127,6 +124,9 @@ def run(arguments: argparse.Namespace) -> int:
     out.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(arguments.threads)
     try:
+        if arguments.average:
+            average(dict(arguments.average), out)
+            return 0
         base = find_directory(arguments.base) if arguments.base else None
     except CheckpointError as error:
         raise UsageError(str(error)) from error
@@ -137,7 +137,7 @@ def run(arguments: argparse.Namespace) -> int:
         known = Tokenizer.from_file(str(base / "tokenizer.json")) if base else None
         corpora.prepare(out, arguments.packages or [Path(sysconfig.get_path("purelib"))], known)
     if not arguments.export and (count := _processes(arguments)) > 1:
-        return _side_by_side(count)
+        return side_by_side(count)
     recipe = Recipe(
         steps=arguments.steps,
         seconds=60 * arguments.minutes,
@@ -155,6 +155,17 @@ def _share(text: str) -> float:
     if not 0 < (share := float(text)) <= 1:
         raise argparse.ArgumentTypeError(f"{text} is no share of a run; give a number above 0, 1 at most")
     return share
+
+
+def _weighted(text: str) -> tuple[Path, float]:
+    path, _, share = text.rpartition("=")
+    try:
+        found = Path(path), float(share)
+    except ValueError:
+        found = Path(), 0.0
+    if not path or not found[1] > 0:
+        raise argparse.ArgumentTypeError(f"{text} is no checkpoint's directory and share, such as DIR=0.5")
+    return found
 
 
 def _adapt(arguments: argparse.Namespace, base: Path | None) -> int:
@@ -183,7 +194,7 @@ def _step(trainer: Trainer, arguments: argparse.Namespace) -> None:
     if arguments.resume or arguments.export:
         trainer.restore()
     if not arguments.export:
-        with _until_told() as told:
+        with until_told() as told:
             train(trainer, told)
     if trainer.place.is_main_process:
         trainer.export(arguments.export or trainer.out / "export")
@@ -194,51 +205,3 @@ def _processes(arguments: argparse.Namespace) -> int:
     if "WORLD_SIZE" in os.environ:
         return 1
     return int(arguments.processes) or (1 if torch.cuda.is_available() else os.cpu_count() or 1)
-
-
-def _side_by_side(count: int) -> int:
-    """This very command `count` times, one of accelerate's processes each, until all have ended.
-
-    A signal goes to all of them; where one fails the others are ended.
-    """
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    shared = {
-        "WORLD_SIZE": str(count),
-        "LOCAL_WORLD_SIZE": str(count),
-        "MASTER_ADDR": "127.0.0.1",
-        "MASTER_PORT": str(port),
-        "ACCELERATE_USE_CPU": "true",
-        "GLOO_SOCKET_IFNAME": "lo",
-        "OMP_WAIT_POLICY": "PASSIVE",
-    }
-    command = [sys.executable, "-m", "dg_lsp", *sys.argv[1:]]
-    workers = [
-        subprocess.Popen(command, env={**os.environ, **shared, "RANK": str(n), "LOCAL_RANK": str(n)})
-        for n in range(count)
-    ]
-    with _until_told() as told:
-        passed_on = False
-        while any(worker.poll() is None for worker in workers):
-            failed = any(worker.returncode for worker in workers)
-            if (told or failed) and not passed_on:
-                passed_on = True
-                for worker in workers:
-                    worker.send_signal(signal.SIGTERM if told else signal.SIGKILL)
-            time.sleep(0.2)
-    return max(abs(worker.returncode) for worker in workers)
-
-
-@contextmanager
-def _until_told() -> Iterator[list[int]]:
-    """A list that holds the signal once SIGTERM or SIGINT came."""
-    told: list[int] = []
-    before = {
-        s: signal.signal(s, lambda number, _: told.append(number)) for s in (signal.SIGTERM, signal.SIGINT)
-    }
-    try:
-        yield told
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
