@@ -46,9 +46,8 @@ SIGNALS = (
     "agreement",
     "leave-one-out",
     "entropy + leave-one-out",
-    "encoder, draft and suffix",
-    "encoder, suffix",
 )
+ENCODER = ("encoder, draft and suffix", "encoder, suffix")  # twice as long as all others together
 LINE = tuple(range(1, 25))
 BODY = (2, 4, 8, 13, 18, 24, 30, 38, 48, 60, 75, 95)
 DRAWS, STEPS, PREFIX = 2, 12, 512
@@ -86,22 +85,24 @@ class WatchedNoise:
 
 
 def search(
-    network: Any, cache: PrefixCache, layout: tuple[Seam, int], wanted: Search, seed: int
+    network: Any, cache: PrefixCache, layout: tuple[Seam, int], asked: tuple[Search, Sequence[str]], seed: int
 ) -> dict[str, list[int]]:
-    """The length of `wanted` that each of SIGNALS prefers after each step, on `layout` = (seam, slots)."""
+    """The length that each signal prefers after each step, on `layout` = (seam, slots); `asked` = (search, signals)."""
     seam, slots = layout
+    wanted, names = asked
     lengths, draws = wanted.lengths, wanted.draws
     device = network.model.decoder.embed_tokens.weight.device
     canvas = stack([lay_out(seam, n, slots) for n in lengths for _ in range(draws)]).to(device)
     vocabulary = network.config.text_config.vocab_size
     watch, noise = anchors_after(canvas, WATCHED), WatchedNoise(SeededNoise(seed, vocabulary, device), canvas)
     sampler = AnchoredSampler(canvas, Schedule().entropy_bound, noise)
-    chosen: dict[str, list[int]] = {name: [] for name in SIGNALS}
+    chosen: dict[str, list[int]] = {name: [] for name in names}
     for step in denoise(network, cache, sampler, Schedule(steps=wanted.steps), watch):
         signals = [*_signals(canvas, step, watch, (noise.highest, vocabulary))]
-        texts, *starts = read_on(canvas, step, seam.filler)
-        signals += [torch.tensor(surprises(network, cache, texts, at)) for at in starts]
-        for name, rows in zip(SIGNALS, signals, strict=True):
+        if len(names) > len(signals):
+            texts, *starts = read_on(canvas, step, seam.filler)
+            signals += [torch.tensor(surprises(network, cache, texts, at)) for at in starts]
+        for name, rows in zip(names, signals, strict=True):
             scores = rows.cpu().double().view(len(lengths), draws).mean(1)
             chosen[name].append(lengths[int(scores.argmin())])
     # Rows that have all finished stay as they are.
@@ -150,8 +151,11 @@ def _grid(kind: str) -> tuple[int, ...]:
     return BODY if kind == "function_body" else LINE
 
 
-def measure(model: Checkpoint, case: Case, usual: int, look: int, seed: int) -> Measured | None:
-    """One hole, searched for `look` steps; None if its true length is not among the lengths tried."""
+def measure(
+    model: Checkpoint, case: Case, usual: int, look: tuple[int, Sequence[str]], seed: int
+) -> Measured | None:
+    """One hole, searched for `look` = (steps, signals); None if its true length is not among the lengths tried."""
+    ahead, names = look
     request = prompt.build(case.document, case.gap, Settings())
     prefix, seam = tokenise(replace(model, max_prefix=PREFIX), request)
     slots = next(n for n in model.canvas_lengths if n >= (128 if case.kind == "function_body" else 64))
@@ -162,8 +166,8 @@ def measure(model: Checkpoint, case: Case, usual: int, look: int, seed: int) -> 
     cache = PrefixCache(model.network.config.text_config)
     for _ in extend_to(model.network, cache, prefix):
         pass
-    chosen = search(model.network, cache, (seam, slots), Search(lengths, DRAWS, look), seed)
-    chosen["prior"] = [nearest(lengths, usual)] * look
+    chosen = search(model.network, cache, (seam, slots), (Search(lengths, DRAWS, ahead), names), seed)
+    chosen["prior"] = [nearest(lengths, usual)] * ahead
     wanted = sorted(
         {truth} | {n for found in chosen.values() for step, n in enumerate(found, 1) if step in FILLED}
     )
@@ -192,7 +196,7 @@ def as_table(found: Sequence[Measured], cases: int) -> str:
         f"| signal | {' | '.join(head)} |",
         f"|---{'|---' * len(head)}|",
     ]
-    for name in ("prior", *SIGNALS):
+    for name in ("prior", *(name for name in found[0].chosen if name != "prior")):
         cells = [_near(found, name, step) for step in steps]
         cells += [_share(m.exact[m.chosen[name][step - 1]] for m in found) for step in filled]
         lines.append(f"| {name} | {' | '.join(cells)} |")
@@ -224,18 +228,20 @@ def main() -> None:
     parser.add_argument("--kinds", default=",".join(KINDS))
     parser.add_argument("--checkpoint", default="embedded")
     parser.add_argument("--look", type=int, default=4, help="steps of the search")
+    parser.add_argument("--encoder", action="store_true", help="also what the encoder makes of each draft")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write every hole to FILE")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     model = load_checkpoint(options.checkpoint, "cpu")
     everything: list[Measured] = []
+    look = options.look, (*SIGNALS, *(ENCODER if options.encoder else ()))
     for kind in options.kinds.split(","):
         cases, _ = evaluation.read(evaluation.shipped(), [kind], options.cases)
         truths = [len(model.encode(case.truth)) for case in cases]
         found, begin = list[Measured](), time.perf_counter()
         for number, case in enumerate(cases):
-            measured = measure(model, case, usual_length(kind, truths, number), options.look, number)
+            measured = measure(model, case, usual_length(kind, truths, number), look, number)
             found += [measured] if measured else []
             if (number + 1) % 10 == 0 or number + 1 == len(cases):
                 seconds = time.perf_counter() - begin

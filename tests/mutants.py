@@ -287,6 +287,13 @@ MUTANTS = (
         "test_a_step_never_waits_for_the_device_but_to_see_which_rows_have_finished",
     ),
     Mutant(
+        "all lengths are as frequent",
+        "dg_lsp/engine/length.py",
+        "{n: score + rarity(n, search.usual) for n, score",
+        "{n: score for n, score",
+        "tests/engine/test_length.py::test_a_length_that_is_rare_for_its_kind_scores_worse_by_so_much",
+    ),
+    Mutant(
         "an uneven prefix passes for an exact one",
         "dg_lsp/engine/cache.py",
         "common = min(common, cache.even)",

@@ -3,6 +3,7 @@
 Knows canvases and steps; knows no text. There is no delete token, so a length must be right to the token.
 """
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,12 +22,16 @@ _FAR = 24  # anchors behind those that tell what text in its right place surpris
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """How a length is searched: the first lengths, noise draws of each, denoising steps a round looks ahead."""
+    """How a length is searched: the first lengths, noise draws of each, denoising steps a round looks ahead.
+
+    usual: mean and standard deviation of the logarithm of such gaps' lengths; None where no length is likelier.
+    """
 
     lengths: tuple[int, ...]
     draws: int = 2
     steps: int = 2
     refined: int = 8
+    usual: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +54,8 @@ def search_length(
     The score is the mean entropy of the free slots plus the leave-one-out surprise of the first anchors behind
     the gap under the raw logits: a network that tells noise from text takes misplaced anchors for noise. An open
     layout has no such anchors; in their stead it takes the surprise of anchors further behind in the other rows,
-    those that are right wherever the gap ends. All are means over draws. The leave-one-out correction is that of
-    arXiv:2605.22765 at a kept share of one half.
+    those that are right wherever the gap ends. All are means over draws; to that comes how rare a length is. The
+    leave-one-out correction is that of arXiv:2605.22765 at a kept share of one half.
     """
     # 1. The grid is the prior: it is dense where gaps of this kind are common.
     scores = _score(network, cache, layout, search, seed)
@@ -98,8 +103,16 @@ def _score(
     rows = torch.stack(doubts) + torch.where(
         placed, _row_mean(surprise[: len(near)], near // size, canvas.rows), usual
     )
-    per_length = rows.view(len(search.lengths), search.draws).mean(1)
-    return dict(zip(search.lengths, per_length.tolist(), strict=True))
+    per_length = rows.view(len(search.lengths), search.draws).mean(1).tolist()
+    return {n: score + rarity(n, search.usual) for n, score in zip(search.lengths, per_length, strict=True)}
+
+
+def rarity(length: int, usual: tuple[float, float] | None) -> float:
+    """-log of the chance of `length` in nats, up to a constant, where lengths are log-normal; 0 without `usual`."""
+    if usual is None:
+        return 0.0
+    mean, deviation = usual
+    return math.log(length) + ((math.log(length) - mean) / deviation) ** 2 / 2
 
 
 def _row_mean(values: Tensor, rows: Tensor, count: int) -> Tensor:

@@ -2,21 +2,25 @@
 
 from typing import Any
 
+import pytest
 import torch
 
 from dg_lsp.engine.canvas import Seam
-from dg_lsp.engine.length import Search, fitting, leave_one_out, search_length
+from dg_lsp.engine.length import Search, fitting, leave_one_out, rarity, search_length
 from tests.engine.tiny import CANVAS, VOCABULARY, encoded
 
 
-def test_the_anchors_tell_the_gaps_length(counting_network: Any) -> None:
+@pytest.mark.parametrize("usual", [None, (1.5, 0.7), (2.3, 0.6)])
+def test_the_anchors_tell_the_gaps_length_whatever_is_usual(
+    counting_network: Any, usual: tuple[float, float] | None
+) -> None:
     right = 0
     for case in range(20):
         gap = 1 + case % 8
         start = 3 * case
         prompt = [(start + i) % VOCABULARY for i in range(8)]
         suffix = tuple((start + 8 + gap + i) % VOCABULARY for i in range(CANVAS))
-        search = Search((1, 2, 4, 6, 8), draws=2, steps=2, refined=4)
+        search = Search((1, 2, 4, 6, 8), draws=2, steps=2, refined=4, usual=usual)
         cache = encoded(counting_network, prompt)
         *_, ranked = search_length(counting_network, cache, (Seam((), suffix, 0), CANVAS), search, case)
         right += ranked[0].length == gap
@@ -31,6 +35,19 @@ def test_the_second_round_looks_between_the_lengths_of_the_first(counting_networ
     )
     assert [len(r) for r in rounds] == [3, 6]
     assert {1, 4, 10} < {c.length for c in rounds[1]}
+
+
+def test_a_length_that_is_rare_for_its_kind_scores_worse_by_so_much(counting_network: Any) -> None:
+    cache, seam = encoded(counting_network, [1, 2, 3]), Seam((), tuple(range(9, 9 + CANVAS)), 0)
+    found = []
+    for usual in (None, (1.0, 0.5)):
+        search = Search((1, 4, 10), draws=1, refined=0, usual=usual)
+        *_, ranked = search_length(counting_network, cache, (seam, CANVAS), search, 0)
+        found.append({c.length: c.score for c in ranked})
+    chances = torch.distributions.LogNormal(1.0, 0.5)
+    apart = [found[1][n] - found[0][n] + float(chances.log_prob(torch.tensor(float(n)))) for n in (1, 4, 10)]
+    assert apart == pytest.approx([apart[0]] * 3, abs=1e-4)
+    assert rarity(3, (1.0, 0.5)) < rarity(1, (1.0, 0.5)) < rarity(10, (1.0, 0.5))
 
 
 def test_leave_one_out_divides_the_odds_by_the_vocabulary_plus_one() -> None:

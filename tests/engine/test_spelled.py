@@ -70,7 +70,7 @@ def test_the_anchors_tell_the_length_where_entropy_does_not(taught: Taught) -> N
     found: Counter[tuple[str, int]] = Counter()
     for seed, hole in enumerate(holes(taught.text, HOLES, LENGTHS)):
         cache = encoded(taught.network, hole.prefix)
-        chosen = search(taught.network, cache, (hole.seam, CANVAS), SEARCH, seed)
+        chosen = search(taught.network, cache, (hole.seam, CANVAS), (SEARCH, SIGNALS), seed)
         for name, lengths in chosen.items():
             found.update((name, step) for step, length in enumerate(lengths, 1) if length == len(hole.truth))
     for name in SIGNALS:
