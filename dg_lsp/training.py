@@ -108,7 +108,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--average",
         nargs="+",
         type=_weighted,
-        metavar="DIR=SHARE",
+        metavar="CHECKPOINT=SHARE",
         help="only write the mean of these checkpoints to --out; they must go back to one ancestor",
     )
 
@@ -125,7 +125,7 @@ def run(arguments: argparse.Namespace) -> int:
     torch.set_num_threads(arguments.threads)
     try:
         if arguments.average:
-            average(dict(arguments.average), out)
+            average({find_directory(name): share for name, share in arguments.average}, out)
             return 0
         base = find_directory(arguments.base) if arguments.base else None
     except CheckpointError as error:
@@ -157,14 +157,14 @@ def _share(text: str) -> float:
     return share
 
 
-def _weighted(text: str) -> tuple[Path, float]:
-    path, _, share = text.rpartition("=")
+def _weighted(text: str) -> tuple[str, float]:
+    name, _, share = text.rpartition("=")
     try:
-        found = Path(path), float(share)
+        found = name, float(share)
     except ValueError:
-        found = Path(), 0.0
-    if not path or not found[1] > 0:
-        raise argparse.ArgumentTypeError(f"{text} is no checkpoint's directory and share, such as DIR=0.5")
+        found = name, 0.0
+    if not name or not found[1] > 0:
+        raise argparse.ArgumentTypeError(f"{text} is no checkpoint and share, such as DIR=0.5")
     return found
 
 

@@ -56,6 +56,14 @@ def test_a_share_that_is_none_is_an_error_that_says_how(
     assert "such as DIR=0.5" in capsys.readouterr().err
 
 
+def test_a_checkpoint_that_is_not_there_is_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = main(["train", "--out", str(tmp_path / "mean"), "--average", "embedded=0.5", f"{tmp_path}/none=1"])
+    assert code != 0
+    assert "no checkpoint" in capsys.readouterr().err
+
+
 def test_the_command_writes_the_mean(tmp_path: Path) -> None:
     one, two = (saved(tmp_path / str(seed), seed) for seed in (1, 2))
     assert main(["train", "--out", str(tmp_path / "mean"), "--average", f"{one}=0.5", f"{two}=0.5"]) == 0
