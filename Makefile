@@ -5,7 +5,7 @@ BIN := .venv/bin
 .PHONY: demo test oldest editors fix mutants clean
 
 demo: .venv/ready
-	$(BIN)/python examples/fill_stubs.py dg_lsp/demo
+	$(BIN)/python examples/fill_stubs.py dg_lsp/cli/demo
 
 test: .venv/ready
 	$(BIN)/ruff check .

@@ -1,6 +1,6 @@
 """dg-lsp: fill gaps in code with a diffusion language model.
 
-Nothing happens at import; the subcommands of `dg_lsp.cli` import what they need.
+Nothing happens at import; the subcommands of `dg_lsp.cli.main` import what they need.
 """
 
 __version__ = "0.1.0"

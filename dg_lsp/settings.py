@@ -18,6 +18,10 @@ _NOT_NEGATIVE = (
 )  # fmt: skip
 
 
+class UsageError(ValueError):
+    """What a command asks for cannot be done; the message says the mend."""
+
+
 class SettingsError(ValueError):
     """A setting has a value that cannot be used; the message names the setting and what it takes."""
 

@@ -10,11 +10,12 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from dg_lsp.settings import Settings
-from dg_lsp.text import edits, prompt, syntax
-from dg_lsp.text.document import Document
-from dg_lsp.text.edits import Edit
-from dg_lsp.text.gaps import Gap
+from dg_lsp.text.documents.document import Document
+from dg_lsp.text.fills import check, fit
+from dg_lsp.text.fills.edit import Edit, apply_edit
+from dg_lsp.text.gaps.find import Gap
 from dg_lsp.text.messages import Draft, Fill, Infill
+from dg_lsp.text.prompts import prompt
 
 
 class EngineError(Exception):
@@ -80,13 +81,13 @@ def settle(document: Document, gap: Gap, fill: Fill) -> Outcome:
     # 3. The edit carries the gap's own lead and tail.
     if not fill.text.strip():
         return Outcome(gap, fill, None, fill.refusal or "the model left the gap empty")
-    edit = edits.make_edit(document, gap, fill.text)
+    edit = fit.make_edit(document, gap, fill.text)
     # 4. The engine checked the part of the file that it saw; this is the whole file.
-    faults = syntax.faults_of_edit(document, gap, edit)
+    faults = check.faults_of_edit(document, gap, edit)
     if faults:
         return Outcome(gap, fill, None, f"the fill would add a syntax error: {faults[0].message}")
-    others = {text: edits.make_edit(document, gap, text) for text in fill.others}
-    good = [e for e in others.values() if e != edit and not syntax.faults_of_edit(document, gap, e)]
+    others = {text: fit.make_edit(document, gap, text) for text in fill.others}
+    good = [e for e in others.values() if e != edit and not check.faults_of_edit(document, gap, e)]
     return Outcome(gap, fill, edit, others=tuple(dict.fromkeys(good)))
 
 
@@ -99,7 +100,7 @@ def _settle_several(document: Document, gap: Gap, fill: Fill) -> Outcome:
         whys.append(outcome.why)
         if outcome.edit:
             edits_made.append(outcome.edit)
-            filled = edits.apply_edit(filled, outcome.edit)
+            filled = apply_edit(filled, outcome.edit)
     if not edits_made:
         return Outcome(gap, fill, None, whys[-1])
     start, end = edits_made[-1].start, edits_made[0].end

@@ -94,9 +94,9 @@ def _load(settings: Settings, progress: Callable[[str], None]) -> tuple[Run, str
 
     progress("importing transformers")
     from dg_lsp.engine.cache import PrefixCaches  # noqa: PLC0415
-    from dg_lsp.engine.checkpoint import CheckpointError, find_directory, load_checkpoint  # noqa: PLC0415
-    from dg_lsp.engine.infill import infill  # noqa: PLC0415
-    from dg_lsp.engine.several import infill_several  # noqa: PLC0415
+    from dg_lsp.engine.fill.infill import infill  # noqa: PLC0415
+    from dg_lsp.engine.fill.several import infill_several  # noqa: PLC0415
+    from dg_lsp.engine.load.checkpoint import CheckpointError, find_directory, load_checkpoint  # noqa: PLC0415
 
     torch.set_num_threads(settings.threads or max((os.cpu_count() or 2) // 2, 1))
     try:

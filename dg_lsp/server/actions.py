@@ -16,8 +16,8 @@ from dg_lsp.host.base import Outcome
 from dg_lsp.server import convert
 from dg_lsp.server.progress import Progress, drafts_to
 from dg_lsp.settings import Settings, SettingsError, override
-from dg_lsp.text.document import Document, DocumentError, read_document
-from dg_lsp.text.gaps import Gap, NoGap, find_gap, find_gaps, find_named
+from dg_lsp.text.documents.document import Document, DocumentError, read_document
+from dg_lsp.text.gaps.find import Gap, NoGap, find_gap, find_gaps, find_named
 from dg_lsp.text.messages import BODIES, WANTED, Draft, Status
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ from dg_lsp.server import actions, convert, ghost
 from dg_lsp.server.protocol import RequestError, Server
 from dg_lsp.server.session import Open, Session, Superseded, short_name
 from dg_lsp.settings import Settings
-from dg_lsp.text.document import Document, DocumentError
-from dg_lsp.text.gaps import NoGap, find_function, find_gaps
-from dg_lsp.text.language import UnknownLanguage, knows
+from dg_lsp.text.documents.document import Document, DocumentError
+from dg_lsp.text.gaps.find import NoGap, find_function, find_gaps
+from dg_lsp.text.languages.language import UnknownLanguage, knows
 from dg_lsp.text.messages import Status
 
 SECTION = "dg-lsp"

@@ -8,8 +8,8 @@ from typing import Any
 
 from lsprotocol import types
 
-from dg_lsp.text.document import Document, Encoding
-from dg_lsp.text.edits import Edit
+from dg_lsp.text.documents.document import Document, Encoding
+from dg_lsp.text.fills.edit import Edit
 from dg_lsp.text.messages import Draft
 
 

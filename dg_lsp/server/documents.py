@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from dg_lsp.text.changes import MOST, Changes
-from dg_lsp.text.document import Document, Encoding
-from dg_lsp.text.history import History, begun
+from dg_lsp.text.documents.changes import MOST, Changes
+from dg_lsp.text.documents.document import Document, Encoding
+from dg_lsp.text.documents.history import History, begun
 
 Position = tuple[int, int]
 # A range and the text that replaces it; no range means the whole document.

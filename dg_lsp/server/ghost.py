@@ -7,9 +7,9 @@ from lsprotocol import types
 
 from dg_lsp.server import convert
 from dg_lsp.server.progress import drafts_to
-from dg_lsp.text.document import Document
-from dg_lsp.text.edits import Edit, apply_edit
-from dg_lsp.text.gaps import NoGap, find_gap
+from dg_lsp.text.documents.document import Document
+from dg_lsp.text.fills.edit import Edit, apply_edit
+from dg_lsp.text.gaps.find import NoGap, find_gap
 
 if TYPE_CHECKING:
     from dg_lsp.server.app import DgLsp

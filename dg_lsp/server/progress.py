@@ -14,8 +14,8 @@ from lsprotocol import types
 
 from dg_lsp.server import convert
 from dg_lsp.server.protocol import Server
-from dg_lsp.text.document import Document
-from dg_lsp.text.gaps import Gap
+from dg_lsp.text.documents.document import Document
+from dg_lsp.text.gaps.find import Gap
 from dg_lsp.text.messages import Draft
 
 _AFTER = 0.3  # seconds of work after which the progress begins

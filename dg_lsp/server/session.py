@@ -16,11 +16,11 @@ from urllib.parse import unquote, urlsplit
 
 from dg_lsp.host.base import Engine, EngineError, Outcome, fill_gap
 from dg_lsp.settings import Settings, SettingsError, override
-from dg_lsp.text.document import Document
-from dg_lsp.text.edits import Edit
-from dg_lsp.text.gaps import Gap
+from dg_lsp.text.documents.document import Document
+from dg_lsp.text.fills.edit import Edit
+from dg_lsp.text.fills.offers import Offer, still_good, used_up
+from dg_lsp.text.gaps.find import Gap
 from dg_lsp.text.messages import Draft, Status
-from dg_lsp.text.offers import Offer, still_good, used_up
 
 Result = TypeVar("Result")
 Open = Callable[[Settings, Callable[[Status], None]], Engine]

@@ -14,13 +14,13 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from dg_lsp.engine.cache import PrefixCache
-from dg_lsp.engine.checkpoint import Checkpoint
 from dg_lsp.engine.denoise import Schedule, Step
-from dg_lsp.engine.frame import SPECIAL
+from dg_lsp.engine.load.checkpoint import Checkpoint
+from dg_lsp.engine.load.frame import SPECIAL
 from dg_lsp.engine.sampler import AnchoredSampler
-from dg_lsp.engine.shape import embedded_config, fresh_network
-from dg_lsp.text.document import Document, DocumentError, read_document
-from dg_lsp.text.gaps import Gap, find_gaps
+from dg_lsp.text.documents.document import Document, DocumentError, read_document
+from dg_lsp.text.gaps.find import Gap, find_gaps
+from dg_lsp.training.shape import embedded_config, fresh_network
 
 
 class Oracle:

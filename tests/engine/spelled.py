@@ -17,8 +17,8 @@ from transformers.cache_utils import DynamicCache
 
 from dg_lsp.engine.canvas import Seam
 from dg_lsp.engine.decoder import behind, capped_logits, decode
-from dg_lsp.engine.optimise import Optimiser
-from dg_lsp.engine.shape import PAD, embedded_config, fresh_network
+from dg_lsp.training.optimise import Optimiser
+from dg_lsp.training.shape import PAD, embedded_config, fresh_network
 
 PREFIX, CANVAS = 24, 40
 STEPS, ROWS, HIDDEN, LAYERS = 300, 32, 64, 4

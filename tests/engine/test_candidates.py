@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 import torch
 
-from dg_lsp.engine import candidates
 from dg_lsp.engine.cache import PrefixCache, extend_to
-from dg_lsp.engine.candidates import READ_ON, Batch, judged, unlikeliness
 from dg_lsp.engine.canvas import Seam, lay_out, stack
-from dg_lsp.engine.checkpoint import Checkpoint, load_checkpoint
 from dg_lsp.engine.denoise import Step
+from dg_lsp.engine.fill import candidates
+from dg_lsp.engine.fill.candidates import READ_ON, Batch, judged, unlikeliness
+from dg_lsp.engine.load.checkpoint import Checkpoint, load_checkpoint
 from dg_lsp.text.messages import Infill
 from tests.engine.tiny import save_checkpoint
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from dg_lsp.engine.checkpoint import CheckpointError, load_checkpoint
+from dg_lsp.engine.load.checkpoint import CheckpointError, load_checkpoint
 from tests.engine.tiny import save_checkpoint, write_manifest
 
 

@@ -8,14 +8,15 @@ from typing import Any
 import pytest
 import torch
 
+from dg_lsp.bench.files import find_heldout
+from dg_lsp.bench.holes import make_cases
 from dg_lsp.engine.cache import PrefixCache
-from dg_lsp.engine.checkpoint import Checkpoint, load_checkpoint
-from dg_lsp.engine.infill import infill
-from dg_lsp.holes import make_cases
-from dg_lsp.located import find_heldout
+from dg_lsp.engine.fill.infill import infill
+from dg_lsp.engine.load.checkpoint import Checkpoint, load_checkpoint
 from dg_lsp.settings import Settings
-from dg_lsp.text import prompt, syntax
+from dg_lsp.text.fills import check
 from dg_lsp.text.messages import Draft, Fill, Infill
+from dg_lsp.text.prompts import prompt
 
 FILES = Path(str(resources.files("dg_lsp.engine") / "embedded"))
 
@@ -72,7 +73,7 @@ def test_it_fills_real_gaps_and_says_why_where_it_does_not(model: Checkpoint) ->
             if fill.text:
                 filled += 1
                 parts = (request.language, request.kind, request.prefix, fill.text, request.suffix)
-                assert syntax.faults(*parts) == ()
+                assert check.faults(*parts) == ()
                 first = fill.text.strip().splitlines()[0]
                 # What was mended is anchored but for the span that was freed last.
                 text = shown(drafts[-1], anchors=bool(fill.repairs))

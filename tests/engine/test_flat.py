@@ -1,14 +1,14 @@
 """An engine in long use in small: documents change between fills, caches come and go, every Fill is a fresh engine's.
 
-`tests/measure_flat.py` counts many more and watches the memory.
+`benchmarks/flat.py` counts many more and watches the memory.
 """
 
 from itertools import islice
 
+from benchmarks.flat import ask_between_edits, some_documents
 from dg_lsp.engine.cache import PrefixCaches
-from dg_lsp.engine.checkpoint import load_checkpoint
+from dg_lsp.engine.load.checkpoint import load_checkpoint
 from dg_lsp.settings import Settings
-from tests.measure_flat import ask_between_edits, some_documents
 
 LIMIT = 4 << 20  # bytes, less than the prefixes of all documents take
 

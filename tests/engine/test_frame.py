@@ -7,9 +7,9 @@ import pytest
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from dg_lsp.engine.cache import PrefixCache
-from dg_lsp.engine.checkpoint import CheckpointError, load_checkpoint
-from dg_lsp.engine.frame import SPECIAL, far_suffix, frame_of, style_of
-from dg_lsp.engine.infill import infill, tokenise
+from dg_lsp.engine.fill.infill import infill, tokenise
+from dg_lsp.engine.load.checkpoint import CheckpointError, load_checkpoint
+from dg_lsp.engine.load.frame import SPECIAL, far_suffix, frame_of, style_of
 from dg_lsp.text.messages import Fill, Infill
 from tests.engine.tiny import save_checkpoint, write_manifest
 

@@ -8,9 +8,9 @@ import torch
 
 from dg_lsp.engine.cache import PrefixCache
 from dg_lsp.engine.canvas import Canvas
-from dg_lsp.engine.checkpoint import load_checkpoint
 from dg_lsp.engine.denoise import Schedule, denoise, step_logits
-from dg_lsp.engine.infill import infill
+from dg_lsp.engine.fill.infill import infill
+from dg_lsp.engine.load.checkpoint import load_checkpoint
 from dg_lsp.engine.sampler import AnchoredSampler, SeededNoise
 from dg_lsp.text.messages import Fill, Infill
 from tests.engine.tiny import CANVAS, VOCABULARY, save_checkpoint, tiny_network

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from dg_lsp.engine.cache import PrefixCache
-from dg_lsp.engine.candidates import decode
 from dg_lsp.engine.canvas import Seam
-from dg_lsp.engine.checkpoint import Checkpoint, load_checkpoint
-from dg_lsp.engine.infill import infill, tokenise
-from dg_lsp.engine.length import Scored, Search
-from dg_lsp.engine.plan import ANCHORS, ROUNDS
+from dg_lsp.engine.fill.candidates import decode
+from dg_lsp.engine.fill.infill import infill, tokenise
+from dg_lsp.engine.fill.length import Scored, Search
+from dg_lsp.engine.fill.plan import ANCHORS, ROUNDS
+from dg_lsp.engine.load.checkpoint import Checkpoint, load_checkpoint
+from dg_lsp.text.fills.stitch import Written
 from dg_lsp.text.messages import Draft, Fill, Infill
-from dg_lsp.text.stitch import Written
 from tests.engine.tiny import save_checkpoint
 
 PREFIX = "def area(r):\n    return "
@@ -72,7 +72,7 @@ def test_the_answer_is_drafts_and_then_one_fill(
     model: Checkpoint, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # What is mended has anchors of its own, and which text of a random network needs it depends on the machine.
-    monkeypatch.setattr("dg_lsp.engine.mend.ROUNDS", dict.fromkeys(ROUNDS, 0))
+    monkeypatch.setattr("dg_lsp.engine.fill.mend.ROUNDS", dict.fromkeys(ROUNDS, 0))
     events = run(model, request(seed=seed))
     assert isinstance(events[-1], Fill)
     assert all(isinstance(e, Draft) for e in events[:-1])
@@ -180,9 +180,11 @@ def test_that_the_gap_goes_on_is_an_answer_until_the_fill_is_long_enough(
         asked.append(search.lengths)
         yield tuple(Scored(n, -float(n)) for n in sorted(search.lengths, reverse=True))
 
-    monkeypatch.setattr("dg_lsp.engine.infill.search_length", searched)
+    monkeypatch.setattr("dg_lsp.engine.fill.infill.search_length", searched)
     more = "x = 1\n    " * 12
-    monkeypatch.setattr("dg_lsp.engine.infill.continued", lambda _, batch, __: Written(batch.before + more))
+    monkeypatch.setattr(
+        "dg_lsp.engine.fill.infill.continued", lambda _, batch, __: Written(batch.before + more)
+    )
     run(model, request(kind="function_body", prefix="def f():\n    ", effort="low"))
     whole = [max(lengths) > 128 - ANCHORS for lengths in asked]
     # Of at most 256 tokens a canvas of 124 free slots is offered while no more than 132 stand written.
@@ -196,6 +198,6 @@ def test_a_line_never_goes_on_beyond_its_canvas(model: Checkpoint, monkeypatch: 
         asked.append(search.lengths)
         yield tuple(Scored(n, float(n)) for n in search.lengths)
 
-    monkeypatch.setattr("dg_lsp.engine.infill.search_length", searched)
+    monkeypatch.setattr("dg_lsp.engine.fill.infill.search_length", searched)
     run(model, request())
     assert max(asked[0]) <= 20

@@ -1,7 +1,7 @@
 """Laws 1 to 4 over a grid of cases: three precisions, one to three canvases, one and four rows, with and without
 anchors, networks that stop by themselves and such that run out of steps, prompts within and beyond the window.
 
-The tests run some of each; `tests/measure_laws.py --cases` counts as many as one likes.
+The tests run some of each; `benchmarks/laws.py --cases` counts as many as one likes.
 """
 
 import random

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from dg_lsp.engine.canvas import Seam
-from dg_lsp.engine.length import Search, fitting, leave_one_out, rarity, search_length
+from dg_lsp.engine.fill.length import Search, fitting, leave_one_out, rarity, search_length
 from tests.engine.tiny import CANVAS, VOCABULARY, encoded
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from dg_lsp.engine import manifest
-from dg_lsp.engine.manifest import verify
-from dg_lsp.engine.weights import CheckpointError
+from dg_lsp.engine.load import manifest
+from dg_lsp.engine.load.manifest import verify
+from dg_lsp.engine.load.weights import CheckpointError
 from tests.engine.tiny import write_manifest
 
 

@@ -9,8 +9,8 @@ import torch
 from dg_lsp.engine.cache import CHUNK, PrefixCache, extend_to
 from dg_lsp.engine.canvas import Canvas
 from dg_lsp.engine.denoise import Schedule, Step, denoise, step_logits
+from dg_lsp.engine.load.weights import CheckpointError, load_network, probe, split
 from dg_lsp.engine.sampler import AnchoredSampler, SeededNoise
-from dg_lsp.engine.weights import CheckpointError, load_network, probe, split
 from tests.engine.tiny import CANVAS, save_checkpoint
 
 KEPT = 2

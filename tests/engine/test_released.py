@@ -8,10 +8,10 @@ import torch
 from transformers import DiffusionGemmaConfig, DiffusionGemmaForBlockDiffusion
 
 from dg_lsp.engine.cache import CHUNK, PrefixCache
-from dg_lsp.engine.checkpoint import load_checkpoint
-from dg_lsp.engine.infill import infill
-from dg_lsp.engine.shape import VISION
+from dg_lsp.engine.fill.infill import infill
+from dg_lsp.engine.load.checkpoint import load_checkpoint
 from dg_lsp.text.messages import Draft, Fill
+from dg_lsp.training.shape import VISION
 from tests.engine.test_frame import REQUEST, tokenizer
 from tests.engine.tiny import save_checkpoint, write_manifest
 

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 import torch
 
-from dg_lsp.engine import settle, several
 from dg_lsp.engine.cache import PrefixCache
 from dg_lsp.engine.canvas import FREE, Canvas, LayoutError, Seam
-from dg_lsp.engine.checkpoint import Checkpoint, load_checkpoint
 from dg_lsp.engine.denoise import Step
-from dg_lsp.engine.length import Scored
-from dg_lsp.engine.settle import Clock
-from dg_lsp.engine.several import Gaps, infill_several, together
+from dg_lsp.engine.fill import settle, several
+from dg_lsp.engine.fill.length import Scored
+from dg_lsp.engine.fill.settle import Clock
+from dg_lsp.engine.fill.several import Gaps, infill_several, together
+from dg_lsp.engine.load.checkpoint import Checkpoint, load_checkpoint
 from dg_lsp.text.messages import Draft, Fill, Infill
 
 TEXTS = (

@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 import torch
 
+from benchmarks.length import SIGNALS, search
 from dg_lsp.engine.canvas import lay_out
 from dg_lsp.engine.denoise import Schedule, Step, denoise
-from dg_lsp.engine.length import Search, search_length
+from dg_lsp.engine.fill.length import Search, search_length
 from dg_lsp.engine.sampler import AnchoredSampler, SeededNoise
 from tests.engine.spelled import CANVAS, PREFIX, Hole, Spelled, holes, spell, spelled_text, train
 from tests.engine.tiny import encoded
-from tests.measure_length import SIGNALS, search
 
 # Training takes most of a minute on a core of its own, and several on one that is shared.
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]

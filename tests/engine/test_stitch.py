@@ -5,14 +5,14 @@ from dataclasses import replace
 import pytest
 
 from dg_lsp.engine.cache import PrefixCache
-from dg_lsp.engine.checkpoint import Checkpoint, load_checkpoint
-from dg_lsp.engine.frame import far_suffix
-from dg_lsp.engine.infill import infill
+from dg_lsp.engine.fill.infill import infill
+from dg_lsp.engine.load.checkpoint import Checkpoint, load_checkpoint
+from dg_lsp.engine.load.frame import far_suffix
 from dg_lsp.settings import Settings
-from dg_lsp.text import prompt
-from dg_lsp.text.document import Document
-from dg_lsp.text.gaps import Gap
+from dg_lsp.text.documents.document import Document
+from dg_lsp.text.gaps.find import Gap
 from dg_lsp.text.messages import Draft, Fill
+from dg_lsp.text.prompts import prompt
 from tests.engine.oracle import Oracle, long_bodies, talking
 
 SETTINGS = Settings(effort="high", prefix_bytes=2000, suffix_bytes=1000)
@@ -41,7 +41,7 @@ def test_a_long_body_comes_back_line_for_line(
         model = talking(model)
     for document, gap, body in long_bodies(model, 300, 1500, bodies):
         oracle = Oracle(model, document, gap)
-        monkeypatch.setattr("dg_lsp.engine.settle.denoise", oracle)
+        monkeypatch.setattr("dg_lsp.engine.fill.settle.denoise", oracle)
         drafts, fill = filled(model, oracle, document, gap, body)
         assert fill.text == body.strip(), (document.uri, gap.name, fill.refusal)
         *opened, last = oracle.layouts

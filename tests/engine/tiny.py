@@ -16,8 +16,8 @@ from transformers.models.diffusion_gemma.generation_diffusion_gemma import (
 
 from dg_lsp.engine.cache import PrefixCache
 from dg_lsp.engine.canvas import Canvas
-from dg_lsp.engine.frame import style_of
-from dg_lsp.engine.shape import VISION
+from dg_lsp.engine.load.frame import style_of
+from dg_lsp.training.shape import VISION
 
 VOCABULARY, CANVAS, WINDOW = 64, 16, 16
 

@@ -11,7 +11,7 @@ from lsprotocol import types as lsp
 from pygls.workspace import Workspace
 
 from dg_lsp.server.documents import Buffer, Change, Documents, Position, UnknownDocument
-from dg_lsp.text.document import Encoding
+from dg_lsp.text.documents.document import Encoding
 
 ENCODINGS: tuple[Encoding, ...] = get_args(Encoding)
 URI = "file:///c%3A/m.py"

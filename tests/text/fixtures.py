@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from dg_lsp.text.document import Document
-from dg_lsp.text.gap import Gap
+from dg_lsp.text.documents.document import Document
+from dg_lsp.text.gaps.gap import Gap
 
 GRAMMARS = Path(__file__).resolve().parents[2] / "grammars"
 FLAGS = ("asked", "crlf", "bom", "no line end", "broken")

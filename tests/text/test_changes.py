@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from dg_lsp.text.changes import Change, Changes, trimmed
+from dg_lsp.text.documents.changes import Change, Changes, trimmed
 
 
 class Marked:

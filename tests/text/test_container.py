@@ -2,11 +2,11 @@
 
 import pytest
 
-from dg_lsp.text.container import surplus, within
-from dg_lsp.text.edits import fit
-from dg_lsp.text.language import load_language
+from dg_lsp.text.fills.check import faults, is_stub
+from dg_lsp.text.fills.container import surplus, within
+from dg_lsp.text.fills.fit import fit
+from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import Infill, Kind
-from dg_lsp.text.syntax import faults, is_stub
 
 
 def request(language: str, text: str, kind: Kind, indent: str = "") -> Infill:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dg_lsp.text.document import Document, DocumentError, read_document
+from dg_lsp.text.documents.document import Document, DocumentError, read_document
 
 MIXED = "a = 1\r\né = '😀x'\rb\n\u2028\x0c c\n"
 

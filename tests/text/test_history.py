@@ -2,9 +2,9 @@
 
 import random
 
-from dg_lsp.text.changes import MOST, Changes
-from dg_lsp.text.history import History, begun
-from dg_lsp.text.language import load_language
+from dg_lsp.text.documents.changes import MOST, Changes
+from dg_lsp.text.documents.history import History, begun
+from dg_lsp.text.languages.language import load_language
 
 PYTHON = load_language("python")
 

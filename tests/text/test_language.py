@@ -4,10 +4,9 @@ import ast
 
 import pytest
 
-from dg_lsp.boundaries.sources import find_corpus
-from dg_lsp.text import language
-from dg_lsp.text.bodies import bodies_of
-from dg_lsp.text.language import (
+from benchmarks.gaps.sources import find_corpus
+from dg_lsp.text.languages import language
+from dg_lsp.text.languages.language import (
     CAPTURES,
     UnknownLanguage,
     capture_names,
@@ -16,6 +15,7 @@ from dg_lsp.text.language import (
     load_language,
 )
 from dg_lsp.text.messages import KINDS
+from dg_lsp.text.syntax.bodies import bodies_of
 
 
 @pytest.mark.parametrize("name", known_languages())

@@ -14,10 +14,10 @@ from typing import cast, get_args
 import pytest
 from tree_sitter import Node
 
-from dg_lsp.needs import NEEDS
-from dg_lsp.text.gap import NoGap
-from dg_lsp.text.gaps import find_gap
-from dg_lsp.text.language import (
+from dg_lsp.cli.needs import NEEDS
+from dg_lsp.text.gaps.find import find_gap
+from dg_lsp.text.gaps.gap import NoGap
+from dg_lsp.text.languages.language import (
     CAPTURES,
     Language,
     capture_names,
@@ -124,7 +124,7 @@ def test_its_wheel_is_an_ordinary_dependency_pinned_to_a_minor_version(name: str
         f"pyproject.toml needs {package} with both ends of its range"
     )
     rows = [f"{row[0]}>={row[1]},<{row[2]}" for row in NEEDS if row[0] == package]
-    assert rows == wanted, "dg_lsp/needs.py and pyproject.toml must say the same"
+    assert rows == wanted, "dg_lsp/cli/needs.py and pyproject.toml must say the same"
     pins = (GRAMMARS.parent / ".ci" / "constraints.txt").read_text(encoding="utf-8").splitlines()
     assert any(pin.startswith(f"{package}==") for pin in pins), f".ci/constraints.txt does not pin {package}"
 

@@ -1,8 +1,8 @@
 """Whether a fill is still good after some typing."""
 
-from dg_lsp.text.document import Document
-from dg_lsp.text.edits import apply_edit
-from dg_lsp.text.offers import Offer, still_good, used_up
+from dg_lsp.text.documents.document import Document
+from dg_lsp.text.fills.edit import apply_edit
+from dg_lsp.text.fills.offers import Offer, still_good, used_up
 
 OLD = Document("file:///a.py", "python", 1, b"x = \ny = 1\n")
 OFFER = Offer(OLD, 4, 4, ("None", "No", "1"))

@@ -5,11 +5,11 @@ import random
 
 import pytest
 
-from dg_lsp.text import syntax
-from dg_lsp.text.language import load_language
-from dg_lsp.text.lines import line_start
-from dg_lsp.text.outline import ITEM, WHOLE, outline
-from dg_lsp.text.prompt import shortened
+from dg_lsp.text.documents.lines import line_start
+from dg_lsp.text.fills import check
+from dg_lsp.text.languages.language import load_language
+from dg_lsp.text.prompts.outline import ITEM, WHOLE, outline
+from dg_lsp.text.prompts.prompt import shortened
 
 PYTHON = b'''\
 """What the module says."""
@@ -282,12 +282,12 @@ def test_it_stays_while_one_types_below_the_cut_and_differs_for_another_function
 def test_a_fill_that_leaves_a_function_is_found_though_its_header_is_above_the_cut() -> None:
     before = b"import os\n\n\ndef f(x):\n    for a in x:\n" + b"        y += 1\n" * 100 + b"        "
     text = shortened(load_language("python"), before, 600).decode()
-    check = [
-        syntax.faults("python", "function_body", text, fill, "\n\n\nz = 1\n")
+    found = [
+        check.faults("python", "function_body", text, fill, "\n\n\nz = 1\n")
         for fill in ("y = 2\n    return y", "y = 2\n   return y")
     ]
     assert text.startswith("import os\ndef f(x):\n    for a in x:\n        y += 1\n")
-    assert not check[0] and check[1]
+    assert not found[0] and found[1]
 
 
 @pytest.mark.parametrize("language", ["python", "typescript", "java", "rust", "c"])

@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 from dg_lsp.settings import Settings
-from dg_lsp.text.document import Document
-from dg_lsp.text.gaps import find_gap
-from dg_lsp.text.prompt import build
+from dg_lsp.text.documents.document import Document
+from dg_lsp.text.gaps.find import find_gap
+from dg_lsp.text.prompts.prompt import build
 
 SMALL = Settings(prefix_bytes=200, suffix_bytes=100)
 TEXT = "".join(f"value_{n} = {n}\n" for n in range(200))

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from dg_lsp.text.document import Document
-from dg_lsp.text.edits import Edit, apply_edit
-from dg_lsp.text.history import begun
-from dg_lsp.text.language import load_language
+from dg_lsp.text.documents.document import Document
+from dg_lsp.text.documents.history import begun
+from dg_lsp.text.fills.edit import Edit, apply_edit
+from dg_lsp.text.gaps.recall import Remembered, remembered, tree_of, undone
+from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import Kind
-from dg_lsp.text.recall import Remembered, remembered, tree_of, undone
 
 # What is replaced by what: each stands once, at the moment that it is replaced.
 Damage = tuple[tuple[str, str], ...]
@@ -329,5 +329,5 @@ def test_a_node_that_was_broken_in_the_older_text_is_not_remembered() -> None:
 def test_nothing_is_remembered_of_a_text_too_long_to_be_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
     document = damaged("python", PYTHON, (('Say it."""', 'Say it.""'), ("side(1, 2)", "side(1, √")))
     assert recalled(document, "√", "function_body")
-    monkeypatch.setattr("dg_lsp.text.recall.WHOLE", 10)
+    monkeypatch.setattr("dg_lsp.text.gaps.recall.WHOLE", 10)
     assert recalled(document, "√", "function_body") == ()

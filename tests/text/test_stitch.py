@@ -2,8 +2,8 @@
 
 import pytest
 
+from dg_lsp.text.fills.stitch import Written, go_on
 from dg_lsp.text.messages import Infill
-from dg_lsp.text.stitch import Written, go_on
 
 REQUEST = Infill("def f(a):\n    ", "\n\n\ndef g():\n    pass\n", "python", "function_body", indent="    ")
 

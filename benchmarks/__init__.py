@@ -1,0 +1,1 @@
+"""Experiments and races; not in the wheel."""

@@ -1,0 +1,85 @@
+"""By hand: the time from the last key to ghost text on the screen, in Neovim and in VS Code.
+
+    python -m benchmarks.ghost [--rounds 50] [--pause 400] [--checkpoint scripted]
+
+The key opens a new line (`o`, Enter), and the ghost text stands on it, so that no earlier answer can have brought it.
+The pause before it tells a key by itself from one amid fast typing, in which the server waits for the next key.
+Neovim's figures are less the 200 ms that it always waits for a further key. In VS Code a provider inside the editor
+takes turns with the server: what it costs is the editor's own, and the difference is ours.
+"""
+
+import argparse
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+from tests.editors.nvim import Editor
+from tests.editors.sandbox import Sandbox, open_sandbox
+from tests.editors.vscode import drive
+
+BEFORE = "def add(first, second):\n    total = 1\n"
+WARM_UP = 5  # rounds that start engines and fill caches
+DEBOUNCE = 200.0  # ms, fixed in Neovim's runtime/lua/vim/lsp/inline_completion.lua
+SERVED, TRIVIAL = "served.py", "trivial.py"
+
+
+def measure_neovim(sandbox: Sandbox, rounds: int, pause: int) -> list[float]:
+    """Open a line in each round, time it till the user interface is told to draw the ghost text, accept."""
+    taken: list[float] = []
+    (sandbox.project / "measured.py").write_text(BEFORE)
+    with Editor(sandbox) as editor:
+        editor.open("measured.py")
+        editor.keys("2G")
+        for _ in range(rounds):
+            time.sleep(pause / 1000)
+            editor.mark()
+            began = time.perf_counter()
+            editor.keys("o")
+            editor.wait_drawn("None")
+            taken.append((time.perf_counter() - began) * 1000 - DEBOUNCE)
+            editor.keys("<Tab>")
+            editor.wait(lambda: editor.rpc.current.line == "    None", "the ghost text was not accepted")
+            editor.keys("<Esc>")
+    return taken
+
+
+def measure_vscode(sandbox: Sandbox, rounds: int, pause: int) -> dict[str, list[float]]:
+    """The same in VS Code, by turns in a file that the server serves and in one that the yardstick serves."""
+    for name in (SERVED, TRIVIAL):
+        (sandbox.project / name).write_text(BEFORE)
+    settings = {"dgLspTest.files": f"**/{SERVED}", "dgLspTest.trivialFiles": f"**/{TRIVIAL}"}
+    files = [SERVED, TRIVIAL]
+    result = drive(sandbox, "measure", files=files, rounds=rounds, pause=pause, settings=settings)
+    return dict(result["milliseconds"])
+
+
+def report(name: str, taken: list[float]) -> float:
+    """Print one line of figures and give back the median."""
+    counted = sorted(taken[WARM_UP:])
+    median, worst = statistics.median(counted), statistics.quantiles(counted, n=20)[-1]
+    print(f"{name:<34} n={len(counted):<4} p50 {median:6.1f} ms   p95 {worst:6.1f} ms")
+    return median
+
+
+def main() -> None:
+    """Measure both editors and print the figures."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rounds", type=int, default=50)
+    parser.add_argument("--pause", type=int, default=400, help="milliseconds before the key")
+    parser.add_argument("--checkpoint", default="scripted", help="a scripted one, such as scripted:10:20")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        with open_sandbox(Path(folder) / "neovim", options.checkpoint) as sandbox:
+            report("Neovim less its 200 ms", measure_neovim(sandbox, options.rounds, options.pause))
+        with open_sandbox(Path(folder) / "vscode", options.checkpoint) as sandbox:
+            taken = measure_vscode(sandbox, options.rounds, options.pause)
+        served = report("VS Code, dg-lsp", taken[SERVED])
+        trivial = report("VS Code, a provider inside it", taken[TRIVIAL])
+        print(f"our share in VS Code: {served - trivial:.1f} ms of the median")
+
+
+if __name__ == "__main__":
+    main()

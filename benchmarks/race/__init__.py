@@ -1,0 +1,1 @@
+"""The engine beside other implementations of the same model."""

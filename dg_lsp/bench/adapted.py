@@ -1,0 +1,114 @@
+"""`dg-lsp train --from CHECKPOINT --repo PATH`: fit a checkpoint to one repository, and show what that was good for.
+
+A fifth of the files is held out. Holes in them are filled before and after, told their lengths. Nothing leaves this
+machine.
+"""
+
+import argparse
+import asyncio
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from tokenizers import Tokenizer
+
+from dg_lsp.bench import measure as bench
+from dg_lsp.bench.holes import Case
+from dg_lsp.bench.lists import choose
+from dg_lsp.bench.score import Score
+from dg_lsp.settings import Settings, UsageError
+from dg_lsp.text.documents.document import Document
+from dg_lsp.training.corpus import Source, is_code, tokenise
+from dg_lsp.training.heldout import File, hash_line
+from dg_lsp.training.trainer import Recipe
+
+KINDS = ("rest_of_line", "expression", "statement")
+RATES = (1.5e-3, 1e-3)  # of Muon and AdamW; what a checkpoint knows already must not be lost
+INFILL = 0.9  # how gaps look it has learned; what stands in them here it has not
+LORA_RATES = (3e-4, 3e-4)
+_LARGE, _RANK = 200_000_000, 16
+_SKIPPED = {"node_modules", "__pycache__", "build", "dist", "venv", "site-packages"}
+
+
+def gather(repo: Path) -> tuple[list[File], list[File]]:
+    """The files of `repo` to learn from and those held out, about a fifth, the same on every machine.
+
+    In a git repository those that git tracks; else all but hidden folders and such as hold no code of one's own.
+
+    Raises:
+        UsageError: there are fewer than two files of hand-written Python.
+    """
+    files = []
+    for path in _paths(repo):
+        try:
+            text = path.read_bytes().decode("utf-8")
+        except (OSError, UnicodeDecodeError):
+            continue
+        if is_code(text):
+            files.append(File("repository", path.relative_to(repo).as_posix(), text))
+    files.sort(key=lambda file: hash_line(file.path))
+    held = max(len(files) // 5, 1)
+    if len(files) < 2:
+        raise UsageError(
+            f"{repo} holds {len(files)} Python files that can be learned from; at least 2 are needed"
+        )
+    return files[held:], files[:held]
+
+
+def prepare(repo: Path, base: Path, out: Path) -> list[Document]:
+    """Write the corpora and the tokenizer of `base` to `out`; return the held-out files. Raises UsageError."""
+    tokenizer = Tokenizer.from_file(str(base / "tokenizer.json"))
+    learned, held = gather(repo)
+    for files, name in ((learned, "corpus.npz"), (held, "heldout.npz")):
+        size = sum(len(file.text) for file in files)
+        tokenise(files, [Source("repository", "", "", len(files), size, size)], tokenizer).save(out / name)
+    shutil.copyfile(base / "tokenizer.json", out / "tokenizer.json")
+    return [Document(file.path, "python", 0, file.text.encode("utf-8")) for file in held]
+
+
+def recipe_of(arguments: argparse.Namespace, base: Path) -> Recipe:
+    """All weights of a small checkpoint at low rates; a LoRA adapter of a large one."""
+    weights = sum(file.stat().st_size for file in base.glob("*.safetensors")) // 2
+    rank = arguments.lora if arguments.lora is not None else _RANK if weights > _LARGE else 0
+    return Recipe(
+        steps=arguments.steps,
+        seconds=60 * arguments.minutes,
+        seed=arguments.seed,
+        compiled=arguments.compile,
+        rates=LORA_RATES if rank else RATES,
+        warm=20,
+        rank=rank,
+        infill=INFILL,
+        decay=arguments.decay,
+        onward=False,
+    )
+
+
+def scores(checkpoint: str, cases: Sequence[Case], label: str) -> list[Score]:
+    """Each case filled by `checkpoint`, told the length; the kind says when: before, or then."""
+    settings = Settings(checkpoint=checkpoint, threads=1)
+    found = asyncio.run(bench.measure(cases, ["given"], settings))
+    return [replace(score, kind=f"{score.kind} {label}") for score in found]
+
+
+def cases_of(held: Sequence[Document], count: int) -> list[Case]:
+    """At most `count` holes of each kind in the held-out files."""
+    return choose(held, KINDS, count, 0)
+
+
+def _paths(repo: Path) -> list[Path]:
+    git = shutil.which("git")
+    if git:
+        asked = [git, "-C", str(repo), "ls-files", "-z", "--", "*.py"]
+        listed = subprocess.run(asked, capture_output=True, check=False)
+        if listed.returncode == 0 and listed.stdout:
+            return [
+                repo / name.decode("utf-8", "surrogateescape") for name in listed.stdout.split(b"\0") if name
+            ]
+    return [path for path in sorted(repo.rglob("*.py")) if _is_own(path.relative_to(repo).parts)]
+
+
+def _is_own(parts: tuple[str, ...]) -> bool:
+    return not any(part in _SKIPPED or part.startswith(".") for part in parts)

@@ -1,0 +1,102 @@
+"""Two ways to fill a gap without a model, which any model must beat: copying and counting.
+
+Knows the text layer only. Both see the whole file but the gap.
+"""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+
+from dg_lsp.text.documents.document import Document
+from dg_lsp.text.gaps.find import Gap, find_gaps
+from dg_lsp.text.messages import PARTS
+
+Baseline = Callable[[Document, Gap], str]
+_TOKEN = re.compile(r"\n[ \t]*|\w+|[^\w\s]|[^\S\n]+")
+_ORDER = 4  # an n-gram of this many tokens
+_LIMITS = {"rest_of_line": (40, 1), "function_body": (160, 10)}  # tokens and lines that a fill has at most
+
+
+def copy_near(document: Document, gap: Gap) -> str:
+    """The nearest like text above.
+
+    For a body, the nearest body of the same indentation; for the rest of a line, the rest of the line that
+    shares the longest beginning with this one, the nearest of those.
+    """
+    if gap.kind not in PARTS:
+        bodies = [
+            g
+            for g in find_gaps(document, 0, gap.start)
+            if g.end < gap.start and g.indent == gap.indent and not g.stub
+        ]
+        return document.data[bodies[-1].start : bodies[-1].end].decode("utf-8") if bodies else ""
+    *above, head = _before(document, gap).split("\n")
+    head = head.lstrip()
+    candidates = [line.strip() for line in above if line.strip()]
+    if not candidates:
+        return ""
+    shared = [_shared(line, head) for line in candidates]
+    best = max(range(len(candidates)), key=lambda n: (shared[n], n))
+    return candidates[best][shared[best] :]
+
+
+def count_tokens(document: Document, gap: Gap) -> str:
+    """What a 4-gram model of the file's own tokens goes on with, until the line or the body ends.
+
+    Always the commonest token after the longest known context: "stupid back-off" (Brants et al. 2007) without
+    its scores.
+    """
+    before, after = _before(document, gap) + gap.lead, document.data[gap.end :].decode("utf-8")
+    head = _TOKEN.findall(before.replace("\r\n", "\n"))
+    # The end of the file ends a line, too.
+    table = _count([head, [*_TOKEN.findall(after.replace("\r\n", "\n")), "\n"]])
+    tokens, lines = _LIMITS["rest_of_line" if gap.kind in PARTS else "function_body"]
+    context = head[-(_ORDER - 1) :]
+    fill: list[str] = []
+    while len(fill) < tokens:
+        following = _next(table, context)
+        if following.startswith("\n") and sum(t.startswith("\n") for t in fill) + 1 >= lines:
+            break
+        fill.append(following)
+        context = [*context, following][-(_ORDER - 1) :]
+    return _until_dedent("".join(fill), gap.indent)
+
+
+def _before(document: Document, gap: Gap) -> str:
+    return document.data[: gap.start].decode("utf-8").replace("\r\n", "\n")
+
+
+def _shared(one: str, other: str) -> int:
+    """Characters that both begin with."""
+    return next(
+        (n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
+    )
+
+
+def _count(texts: Sequence[Sequence[str]]) -> dict[tuple[str, ...], Counter[str]]:
+    """How often each token follows each context of 0 to 3 tokens; no context reaches over the gap."""
+    table: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
+    for text in texts:
+        for size in range(_ORDER):
+            for n in range(size, len(text)):
+                table[tuple(text[n - size : n])][text[n]] += 1
+    return table
+
+
+def _next(table: dict[tuple[str, ...], Counter[str]], context: Sequence[str]) -> str:
+    for size in range(min(len(context), _ORDER - 1), -1, -1):
+        known = table.get(tuple(context[len(context) - size :]))
+        if known:
+            return known.most_common(1)[0][0]
+    return "\n"
+
+
+def _until_dedent(text: str, indent: str) -> str:
+    """The lines of `text` up to the first one that is indented less than the body."""
+    first, *rest = text.split("\n")
+    kept = [first]
+    for line in rest:
+        if line.strip() and not line.startswith(indent):
+            break
+        kept.append(line)
+    return "\n".join(kept).rstrip()

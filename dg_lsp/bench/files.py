@@ -1,0 +1,83 @@
+"""Files to make holes in: those held out from the embedded checkpoint's training, those a list names, one's own.
+
+Knows files and where packages lie; knows no holes.
+"""
+
+import hashlib
+import importlib.util
+import json
+import sysconfig
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from importlib import resources
+from pathlib import Path
+
+from dg_lsp.text.documents.document import Document, DocumentError, read_document
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """The held-out files found on this machine, and why others were left out."""
+
+    documents: tuple[Document, ...]
+    skipped: tuple[str, ...]
+
+
+def find_heldout() -> Located:
+    """The files that the embedded checkpoint was not trained on, those whose sha256 is as listed."""
+    listing = json.loads((resources.files("dg_lsp") / "engine/embedded/heldout.json").read_text("utf-8"))
+    documents, skipped = [], []
+    for entry in listing["files"]:
+        try:
+            documents.append(read_listed(entry["path"], entry["sha256"]))
+        except (DocumentError, ValueError) as error:
+            skipped.append(f"{entry['path']}: {error}")
+    return Located(tuple(documents), tuple(skipped))
+
+
+def read_listed(name: str, digest: str) -> Document:
+    """The file that a list calls `name`, a path or what `place_of` takes, when its sha256 is still `digest`.
+
+    Raises:
+        ValueError: it is not here, or differs. DocumentError: it cannot be read.
+    """
+    installed = name.startswith(("stdlib:", "package:"))
+    path = place_of(name) if installed else Path(name)
+    if path is None or not path.is_file():
+        raise ValueError("not installed")
+    if hashlib.sha256(path.read_bytes()).hexdigest() != digest:
+        raise ValueError("another version")
+    document = read_document(path)
+    return replace(document, uri=name) if installed else document
+
+
+def place_of(name: str) -> Path | None:
+    """The path of `stdlib:textwrap.py` or `package:jinja2/loaders.py` here; None where there is none.
+
+    Raises:
+        ValueError: `name` begins with neither `stdlib:` nor `package:`.
+    """
+    where, _, inside = name.partition(":")
+    if where == "stdlib":
+        return Path(sysconfig.get_path("stdlib")) / inside
+    if where != "package":
+        raise ValueError(f"{name!r} must begin with stdlib: or package:")
+    top, _, rest = inside.partition("/")
+    spec = importlib.util.find_spec(top.removesuffix(".py"))
+    if spec is None:
+        return None
+    if not rest:
+        return Path(spec.origin) if spec.origin else None
+    folders = list(spec.submodule_search_locations or ())
+    return Path(folders[0]) / rest if folders else None
+
+
+def read_files(paths: Sequence[str]) -> Located:
+    """Files of one's own choice; those that cannot be read are skipped, with the reason."""
+    documents, skipped = [], []
+    for path in paths:
+        try:
+            documents.append(read_document(Path(path)))
+        except (DocumentError, ValueError) as error:
+            skipped.append(str(error))
+    return Located(tuple(documents), tuple(skipped))

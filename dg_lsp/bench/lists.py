@@ -1,0 +1,83 @@
+"""Lists of holes that stay the same from run to run: the shipped one, and those of one's own.
+
+A list names each file with its hash and each hole with its bytes, so that a number can be measured again, or is
+refused where the files differ. Knows files and holes; no engine.
+"""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from importlib import resources
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from dg_lsp.bench.files import read_listed
+from dg_lsp.bench.holes import Case, case_at, make_cases
+from dg_lsp.settings import UsageError
+from dg_lsp.text.documents.document import Document, DocumentError
+
+SHIPPED = "engine/embedded/evaluation.json"
+
+
+def shipped() -> Path:
+    """The list that all published numbers of the embedded checkpoint are for; its files were never trained on."""
+    return Path(str(resources.files("dg_lsp") / SHIPPED))
+
+
+def choose(documents: Sequence[Document], kinds: Sequence[str], count: int, seed: int) -> list[Case]:
+    """At most `count` holes of each of `kinds` in `documents`."""
+    return [case for kind in kinds for case in make_cases(documents, kind, count, seed)]
+
+
+def write(path: Path, cases: Sequence[Case]) -> None:
+    """Write the list of `cases` to `path`, one line a file and a hole."""
+    whole = {_name(case.document): _whole(case) for case in cases}
+    names = sorted(whole)
+    files = [{"path": name, "sha256": hashlib.sha256(whole[name]).hexdigest()} for name in names]
+    spans = [(c.kind, names.index(_name(c.document)), *_span(c)) for c in cases]
+    parts = [",\n".join(json.dumps(item) for item in part) for part in (files, spans)]
+    path.write_text(f'{{"files": [\n{parts[0]}\n],\n"holes": [\n{parts[1]}\n]}}\n', encoding="utf-8")
+
+
+def read(path: Path, kinds: Sequence[str], count: int) -> tuple[list[Case], list[str]]:
+    """The first `count` holes of each of `kinds` in files that are here unchanged; and why others are left out.
+
+    Raises:
+        UsageError: `path` is no such list.
+    """
+    try:
+        told = json.loads(path.read_text("utf-8"))
+        files = [(str(file["path"]), str(file["sha256"])) for file in told["files"]]
+        holes = [(str(kind), int(number), int(start), int(end)) for kind, number, start, end in told["holes"]]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UsageError(
+            f"{path} is no list of holes ({type(error).__name__}); --write-holes makes one"
+        ) from error
+    documents: dict[int, Document] = {}
+    skipped = []
+    for number, (name, digest) in enumerate(files):
+        try:
+            documents[number] = read_listed(name, digest)
+        except (DocumentError, ValueError) as error:
+            skipped.append(f"{name}: {error}")
+    found: list[Case] = []
+    for kind in kinds:
+        like = [hole for hole in holes if hole[0] == kind and hole[1] in documents]
+        found += [case_at(documents[number], kind, start, end) for _, number, start, end in like[:count]]
+    return found, skipped
+
+
+def _name(document: Document) -> str:
+    """What finds the document's file again: a path, or a place such as `package:jinja2/loaders.py`."""
+    return unquote(urlsplit(document.uri).path) if document.uri.startswith("file:") else document.uri
+
+
+def _whole(case: Case) -> bytes:
+    """The bytes of the file that the hole was made in."""
+    start, _ = _span(case)
+    data = case.document.data
+    return data if case.gap.end > case.gap.start else data[:start] + case.truth.encode("utf-8") + data[start:]
+
+
+def _span(case: Case) -> tuple[int, int]:
+    return case.gap.start, case.gap.start + len(case.truth.encode("utf-8"))

@@ -1,0 +1,235 @@
+"""`dg-lsp doctor`: check one thing after the other and say what mends it. Never ends in a traceback.
+
+Each check is a function of the settings that returns a Finding; what it raises becomes one.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal
+
+from dg_lsp.cli.needs import NEEDS, bounds, package
+from dg_lsp.settings import Settings
+
+State = Literal["ok", "warn", "fail"]
+_PYTHON = (3, 11)
+_LITTLE = 2 << 30  # bytes of free memory below which loading the embedded checkpoint may fail
+_REINSTALL = "reinstall it: python -m pip install --force-reinstall dg-lsp"
+_SAMPLE = (
+    b'def add(first, second):\n    """Return the sum of two numbers."""\n    raise NotImplementedError\n'
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What one check found, in words; `mend` is empty where all is well."""
+
+    check: str
+    state: State
+    found: str
+    mend: str = ""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `dg-lsp doctor`."""
+    from dg_lsp.cli.options import add_settings
+
+    parser.epilog = "Exit codes: 0 nothing failed (warnings are allowed), 1 a check failed."
+    parser.add_argument("--json", action="store_true", help="print the findings as one JSON object")
+    parser.add_argument(
+        "--no-fill", action="store_true", help="leave out the last checks, which load the model"
+    )
+    add_settings(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print a line for each check; 1 if one failed."""
+    from dg_lsp.cli.options import settings_of
+
+    checks = [check_python, check_packages, check_device, check_memory, check_grammars, check_checkpoint]
+    checks += [] if arguments.no_fill else [check_fill, check_engine]
+    findings: list[Finding] = []
+
+    def note(finding: Finding) -> None:
+        findings.append(finding)
+        if not arguments.json:
+            print(_line(finding), flush=True)
+
+    try:
+        settings = settings_of(arguments)
+    except ValueError as error:
+        note(Finding("settings", "fail", str(error), "mend the option or the variable"))
+        checks = []
+    for check in checks:
+        note(examine(check, settings))
+    ok = all(finding.state != "fail" for finding in findings)
+    if arguments.json:
+        print(json.dumps({"ok": ok, "checks": [asdict(finding) for finding in findings]}, indent=1))
+    return 0 if ok else 1
+
+
+def examine(check: Callable[[Settings], Finding], settings: Settings) -> Finding:
+    """The Finding of `check`, also where it raises."""
+    try:
+        return check(settings)
+    except Exception as error:  # whatever a broken installation brings is a finding
+        name = check.__name__.removeprefix("check_")
+        return Finding(name, "fail", _first_line(error), _REINSTALL)
+
+
+def check_python(settings: Settings) -> Finding:
+    """Whether this Python is new enough."""
+    found = f"Python {sys.version.split()[0]} at {sys.executable}"
+    if sys.version_info < _PYTHON:
+        return Finding("python", "fail", found, "install Python 3.11 or newer and dg-lsp in it")
+    return Finding("python", "ok", found)
+
+
+def check_packages(settings: Settings) -> Finding:
+    """Whether each needed package can be imported and has a version in its range."""
+    found = [(need, *package(*need)) for need in NEEDS]
+    bad = [(need, said) for need, good, said in found if not good]
+    if not bad:
+        return Finding("packages", "ok", ", ".join(said for _, _, said in found))
+    wanted = " ".join(f"'{name}{bounds(least, below)}'" for (name, least, below), _ in bad)
+    return Finding("packages", "fail", "; ".join(said for _, said in bad), f"python -m pip install {wanted}")
+
+
+def check_device(settings: Settings) -> Finding:
+    """Whether the device of the settings is there."""
+    import torch
+
+    if torch.cuda.is_available():
+        free, total = torch.cuda.mem_get_info()
+        found = f"{torch.cuda.get_device_name()}, {free / 2**30:.1f} of {total / 2**30:.1f} GiB free"
+        wanted, count = settings.place.rpartition(":")[2], torch.cuda.device_count()
+        if settings.place.startswith("cuda:") and (not wanted.isdigit() or int(wanted) >= count):
+            mend = f"use cuda:0 to cuda:{count - 1}, or auto"
+            return Finding("device", "fail", f"there is no {settings.device}", mend)
+        chosen = "CPU as asked for; there is also " if settings.device == "cpu" else ""
+        return Finding("device", "ok", chosen + found)
+    found = f"CPU, {os.cpu_count()} cores"
+    if settings.device.startswith("cuda"):
+        mend = "use --device auto, or install a driver and a torch with CUDA"
+        return Finding("device", "fail", f"torch sees no CUDA device ({found})", mend)
+    if settings.checkpoint != "embedded" and not Path(settings.checkpoint).is_dir():
+        mend = "a released checkpoint wants a GPU with 60 GB; embedded runs on a CPU"
+        return Finding("device", "warn", found, mend)
+    return Finding("device", "ok", found)
+
+
+def check_memory(settings: Settings) -> Finding:
+    """How much main memory is free."""
+    free = _free_memory()
+    found = "not told by this system" if free is None else f"{free / 2**30:.1f} GiB free"
+    if free is None or free < _LITTLE:
+        return Finding("memory", "warn", found, f"end other programs until {_LITTLE >> 30} GiB are free")
+    return Finding("memory", "ok", found)
+
+
+def check_grammars(settings: Settings) -> Finding:
+    """Whether every grammar and its query compile."""
+    from dg_lsp.text.languages.language import known_languages, load_language
+
+    names = known_languages()
+    for name in names:
+        load_language(name).parse(b"\n")
+    if not names:
+        return Finding("grammars", "fail", "there is no grammar at all", _REINSTALL)
+    return Finding("grammars", "ok", ", ".join(names))
+
+
+def check_checkpoint(settings: Settings) -> Finding:
+    """Whether the checkpoint is on this machine and is what its manifest says; nothing is fetched."""
+    from dg_lsp.engine.load.checkpoint import CheckpointError, find_directory
+    from dg_lsp.engine.load.manifest import verify
+
+    name = settings.checkpoint
+    try:
+        path = _fetched(name) if _is_hub_name(name) else find_directory(name)
+        if path is None:
+            return Finding("checkpoint", "warn", f"{name} is not here yet", f"fetch it: hf download {name}")
+        return Finding("checkpoint", "ok", f"{name}: sha256 {verify(path)[:12]}, {path}")
+    except CheckpointError as error:
+        mend = "name another with --checkpoint, or reinstall dg-lsp"
+        return Finding("checkpoint", "fail", str(error), mend)
+
+
+def check_fill(settings: Settings) -> Finding:
+    """Whether the engine starts and fills a small function."""
+    from dg_lsp.cli.filling import fill_alone
+    from dg_lsp.host.base import EngineError
+    from dg_lsp.text.documents.document import Document
+    from dg_lsp.text.gaps.find import find_named
+
+    if _is_hub_name(settings.checkpoint) and _fetched(settings.checkpoint) is None:
+        return Finding("fill", "warn", "not tried without the checkpoint", "see the checkpoint's line")
+    document = Document("sample.py", "python", 0, _SAMPLE)
+    try:
+        outcome, loaded = fill_alone(document, find_named(document, "add"), settings)
+    except EngineError as error:
+        return Finding("fill", "fail", str(error), "see the checkpoint's and the device's line")
+    times = f"loaded in {loaded:.1f} s, answered in {outcome.fill.milliseconds / 1000:.2f} s"
+    if outcome.edit is None:
+        mend = "the engine works; --effort high tries more"
+        return Finding("fill", "warn", f"{times}; nothing offered: {outcome.why}", mend)
+    return Finding("fill", "ok", f"{times}: {' '.join(outcome.fill.text.split())[:60]}")
+
+
+def check_engine(settings: Settings) -> Finding:
+    """Whether the engine that all windows share starts, and answers a request."""
+    from dg_lsp.cli.engine import round_trip
+    from dg_lsp.host.base import EngineError
+    from dg_lsp.text.documents.document import Document
+
+    if _is_hub_name(settings.checkpoint) and _fetched(settings.checkpoint) is None:
+        return Finding("engine", "warn", "not tried without the checkpoint", "see the checkpoint's line")
+    try:
+        document = Document("sample.py", "python", 0, _SAMPLE)
+        status, seconds = asyncio.run(round_trip(document, "add", settings))
+    except EngineError as error:
+        return Finding("engine", "fail", str(error), "dg-lsp engine stop, then dg-lsp engine start")
+    found = f"{status.state} on {status.device}, {status.memory / 2**20:.0f} MiB, process {status.process}"
+    return Finding("engine", "ok", f"{found}; round trip in {seconds:.2f} s")
+
+
+def _is_hub_name(name: str) -> bool:
+    return re.fullmatch(r"[\w.-]+/[\w.-]+", name) is not None and not Path(name).expanduser().exists()
+
+
+def _fetched(name: str) -> Path | None:
+    """Where the hub's own cache holds the checkpoint; None where it does not."""
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import LocalEntryNotFoundError
+
+    try:
+        return Path(
+            snapshot_download(name, allow_patterns=["*.json", "*.safetensors"], local_files_only=True)
+        )
+    except LocalEntryNotFoundError:
+        return None
+
+
+def _free_memory() -> int | None:
+    """Free main memory in bytes: what the kernel thinks available, else None."""
+    meminfo = Path("/proc/meminfo")
+    if not meminfo.exists():
+        return None
+    known = dict(line.split(":", 1) for line in meminfo.read_text().splitlines())
+    return int(known["MemAvailable"].split()[0]) << 10
+
+
+def _first_line(error: Exception) -> str:
+    told = str(error).strip().splitlines()
+    return told[0] if told else type(error).__name__
+
+
+def _line(finding: Finding) -> str:
+    mend = f"\n      mend: {finding.mend}" if finding.mend else ""
+    return f"{finding.state:<4}  {finding.check}: {finding.found}{mend}"

@@ -1,0 +1,151 @@
+"""`dg-lsp engine`: start, stop, show or be the resident engine. A subcommand; knows the host layer."""
+
+import argparse
+import asyncio
+import json
+import logging
+import sys
+import time
+from dataclasses import asdict
+from typing import Any
+
+from dg_lsp.cli.options import SERVING, add_settings, settings_of
+from dg_lsp.host.base import EngineError, fill_gap
+from dg_lsp.settings import Settings
+from dg_lsp.text.documents.document import Document
+from dg_lsp.text.gaps.find import find_named
+from dg_lsp.text.messages import Status
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `dg-lsp engine`."""
+    parser.epilog = "Exit codes: 0 done, 1 no engine is running (or it failed), 2 it cannot be started."
+    parser.add_argument(
+        "action",
+        choices=("start", "stop", "status", "run"),
+        help="start: unless it runs already, and wait until it is loaded; stop: end it; status: how it fares; "
+        "run: be the engine, in the foreground",
+    )
+    parser.add_argument("--all", action="store_true", help="stop and status: the engines of every checkpoint")
+    parser.add_argument("--json", action="store_true", help="status and start: one JSON object a line")
+    add_settings(parser, SERVING)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Do what is asked; return the exit code."""
+    settings = settings_of(arguments)
+    if arguments.action == "run":
+        from dg_lsp.host.process import run_engine
+
+        logging.basicConfig(
+            stream=sys.stderr,
+            level=settings.log_level.upper(),
+            format="%(asctime)s %(levelname)s %(message)s",
+        )
+        # What other libraries have to say at this level may quote what they were given.
+        logging.getLogger("httpx2").setLevel(logging.WARNING)
+        return run_engine(settings)
+    if arguments.action == "start":
+        return _show([asyncio.run(_start(settings))], arguments)
+    if arguments.action == "stop":
+        return asyncio.run(_stop(settings, everyone=arguments.all))
+    return _show(asyncio.run(_status(settings, everyone=arguments.all)), arguments)
+
+
+async def _start(settings: Settings) -> Status:
+    from dg_lsp.host.resident import ResidentEngine
+
+    engine = ResidentEngine(settings)
+    try:
+        return await _loaded(engine)
+    finally:
+        await engine.close()
+
+
+async def _loaded(engine: Any) -> Status:
+    """Start the engine and wait until it has loaded, telling how far it is."""
+    status: Status = await engine.start()
+    shown = -1
+    while status.state in ("starting", "loading"):
+        if (percent := int(status.done * 100)) != shown:
+            print(f"dg-lsp: {status.state} {percent} %", file=sys.stderr)
+        shown = percent
+        await asyncio.sleep(0.2)
+        status = await engine.status() or Status("failed", mend="the engine died while it loaded")
+    return status
+
+
+async def round_trip(document: Document, name: str, settings: Settings) -> tuple[Status, float]:
+    """Have the resident engine fill the function `name`; how it fares then, and the seconds of the request.
+
+    Raises:
+        EngineError: the engine cannot be started or loaded.
+    """
+    from dg_lsp.host.resident import ResidentEngine
+
+    engine = ResidentEngine(settings)
+    try:
+        await _loaded(engine)
+        start = time.perf_counter()
+        async for _ in fill_gap(engine, document, find_named(document, name), settings):
+            pass
+        seconds = time.perf_counter() - start
+        status = await engine.status()
+        if status is None:
+            raise EngineError("the engine ended by itself; its log is in the runtime directory")
+        return status, seconds
+    finally:
+        await engine.close()
+
+
+async def _stop(settings: Settings, *, everyone: bool) -> int:
+    from dg_lsp.host.resident import ResidentEngine, stop_at
+    from dg_lsp.host.runtime import sockets
+
+    if everyone:
+        stopped = [await stop_at(path) for path in sockets()]
+    else:
+        engine = ResidentEngine(settings)
+        stopped = [await engine.stop()]
+        await engine.close()
+    print(f"dg-lsp: {sum(stopped)} stopped" if any(stopped) else "dg-lsp: no engine is running")
+    return 0 if any(stopped) else 1
+
+
+async def _status(settings: Settings, *, everyone: bool) -> list[Status]:
+    from dg_lsp.host.client import running
+    from dg_lsp.host.resident import ResidentEngine
+
+    if everyone:
+        return await asyncio.to_thread(running)
+    engine = ResidentEngine(settings)
+    try:
+        status = await engine.status()
+        return [status] if status else []
+    finally:
+        await engine.close()
+
+
+def _show(found: list[Status], arguments: argparse.Namespace) -> int:
+    for status in found:
+        print(json.dumps(asdict(status)) if arguments.json else _words(status))
+    if not found:
+        print(
+            "dg-lsp: no engine is running; the first request starts it, or dg-lsp engine start",
+            file=sys.stderr,
+        )
+    return 0 if found and all(s.state != "failed" for s in found) else 1
+
+
+def _words(status: Status) -> str:
+    state = f"{status.state} {status.done:.0%}" if status.state == "loading" else status.state
+    lines = [
+        f"engine      {state}" + (f": {status.mend}" if status.mend else ""),
+        f"checkpoint  {status.checkpoint} ({status.digest[:10]})",
+        f"device      {status.device or 'not known yet'}, {status.memory / 2**20:.0f} MiB held",
+        f"last fill   {status.milliseconds:.0f} ms, {status.steps} steps; {status.fills} so far",
+        f"queue       {status.queue}",
+        f"process     {status.process}, up {status.seconds:.0f} s, dg-lsp {status.package}, wire {status.wire}, "
+        f"Python {status.python}, torch {status.torch or 'not there'}",
+    ]
+    return "\n".join(lines)

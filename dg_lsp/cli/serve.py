@@ -1,0 +1,37 @@
+"""`dg-lsp --stdio`: the language server on stdin and stdout. A subcommand; joins the server to its engine."""
+
+import argparse
+import gc
+import logging
+import sys
+
+from dg_lsp.cli.options import SERVING, add_settings, settings_of
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of the server."""
+    parser.epilog = (
+        "Editors start it as dg-lsp --stdio; without a command it is the same. The engine is a process of its own "
+        "that all windows share: dg-lsp engine status. Exit codes: 0 after shutdown and exit, else 1."
+    )
+    parser.add_argument("--stdio", action="store_true", help="talk over stdin and stdout (always so)")
+    add_settings(parser, SERVING)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Serve one client until it says exit or is gone."""
+    settings = settings_of(arguments)
+    log = logging.getLogger("dg_lsp")
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    log.addHandler(handler)
+    log.setLevel(settings.log_level.upper())
+    from dg_lsp.host.resident import ResidentEngine
+    from dg_lsp.server.app import make_server
+
+    if sys.stdin.isatty():
+        log.warning("a language server waits for its editor here; end it with Ctrl+D, or see dg-lsp --help")
+    server = make_server(settings, ResidentEngine)
+    # What is there now stays; a collector that looks through all of it would hold up a reply.
+    gc.freeze()
+    return server.start()

@@ -1,0 +1,98 @@
+"""A place named on the command line, as a Document and its Gap; and a changed file written back.
+
+Knows files and the text layer; knows no engine and prints nothing.
+"""
+
+import os
+import re
+import shutil
+import tempfile
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from dg_lsp.settings import UsageError
+from dg_lsp.text.documents.document import Document, read_document
+from dg_lsp.text.gaps.find import Gap, find_gap, find_named
+from dg_lsp.text.messages import Wanted
+
+# The path may hold colons (a drive letter), so the numbers are taken from the end.
+_PLACE = re.compile(r"(?P<path>.+?):(?P<line>[0-9]{1,9})(?::(?P<column>[0-9]{1,9}))?", re.DOTALL)
+_FORMS = "name the gap as FILE:LINE, FILE:LINE:COLUMN or FILE::function"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A place in a file: a function's qualified `name`, or a `line` and perhaps a `column`, from 1."""
+
+    path: Path
+    line: int = 0
+    column: int | None = None
+    name: str = ""
+
+
+def parse_target(text: str) -> Target:
+    """Read `FILE:LINE`, `FILE:LINE:COLUMN` or `FILE::name`.
+
+    Raises:
+        UsageError: it is none of these.
+    """
+    path, mark, name = text.rpartition("::")
+    if mark and path and name:
+        return Target(Path(path), name=name)
+    place = _PLACE.fullmatch(text)
+    if place is None:
+        raise UsageError(f"{text!r} does not say where the gap is; {_FORMS}")
+    line, column = int(place["line"]), place["column"]
+    if line == 0 or (column is not None and int(column) == 0):
+        raise UsageError(f"{text!r}: lines and columns count from 1")
+    return Target(Path(place["path"]), line, None if column is None else int(column))
+
+
+def locate(target: Target, kind: Wanted | None = None) -> tuple[Document, Gap]:
+    """Read the file of `target` and find its gap; without a column the end of the line is meant.
+
+    Raises:
+        DocumentError, UnknownLanguage: the file cannot be read. NoGap: nothing can be filled there.
+        UsageError: the line is not in the file, or the kind does not go with a name.
+    """
+    document = read_document(target.path)
+    if target.name:
+        if kind not in (None, "function_body", "holes"):
+            raise UsageError(f"a function's name means its body; for --kind {kind} give FILE:LINE:COLUMN")
+        return document, find_named(document, target.name, kind)
+    if target.line > len(document.line_starts):
+        raise UsageError(
+            f"{target.path} ends at line {len(document.line_starts)}, so there is no line {target.line}"
+        )
+    # A column past the end of a line is its end.
+    column = 1_000_000_000 if target.column is None else target.column - 1
+    return document, find_gap(document, document.offset(target.line - 1, column, "utf-32"), kind)
+
+
+def replace_file(path: Path, old: bytes, new: bytes) -> None:
+    """Put `new` in the place of `old`: readers see one or the other. Keeps the mode; follows links.
+
+    Raises:
+        UsageError: the file does not hold `old` any more, or cannot be written.
+    """
+    path = path.resolve()
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+        try:
+            with os.fdopen(handle, "wb") as stream:
+                stream.write(new)
+                stream.flush()
+                os.fsync(stream.fileno())
+            shutil.copymode(path, name)
+            if path.read_bytes() != old:
+                raise UsageError(f"{path} has changed meanwhile, so it was left alone; run the command again")
+            Path(name).replace(path)
+        except BaseException:
+            with suppress(OSError):
+                Path(name).unlink()
+            raise
+    except OSError as error:
+        raise UsageError(
+            f"{path} cannot be written: {error.strerror or error}; check its permissions"
+        ) from error

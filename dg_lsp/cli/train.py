@@ -1,0 +1,206 @@
+"""`dg-lsp train`: the recipe of the embedded checkpoint, and its adaptation to a repository; one dial, the minutes.
+
+`dg-lsp train --minutes 90 --out DIR` makes a checkpoint like the embedded one from the Python installed here: gather,
+tokenise, train, export. `--from CHECKPOINT --repo PATH` goes on from a checkpoint with the files of one repository.
+"""
+
+import argparse
+import os
+import sysconfig
+from pathlib import Path
+
+import torch
+from tokenizers import Tokenizer
+
+from dg_lsp.bench import adapted as adapt
+from dg_lsp.bench.score import as_text, make_report
+from dg_lsp.engine.load.checkpoint import CheckpointError, find_directory
+from dg_lsp.settings import Settings, UsageError
+from dg_lsp.training import corpus as corpora
+from dg_lsp.training.average import average
+from dg_lsp.training.loop import train
+from dg_lsp.training.trainer import Recipe, Trainer
+from dg_lsp.training.workers import side_by_side, until_told
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `dg-lsp train`."""
+    parser.description = (
+        "Train a small checkpoint from scratch on the Python code installed here: gather the corpus, train the "
+        "tokenizer, train the network, export. With --from and --repo: adapt a checkpoint to a repository of yours, "
+        "and show how well it fills held-out files of it before and after. SIGTERM ends it early and cleanly, with "
+        "an export. Nothing leaves this machine."
+    )
+    parser.add_argument(
+        "--out", type=Path, required=True, metavar="DIR", help="corpus, state, log and export go here"
+    )
+    parser.add_argument("--minutes", type=float, default=90.0, help="training time (default: 90)")
+    parser.add_argument(
+        "--steps", type=int, help="stop after so many steps; they then set the decay, not the minutes"
+    )
+    parser.add_argument(
+        "--decay",
+        type=_share,
+        default=Recipe().decay,
+        metavar="SHARE",
+        help="the last part of the run, in which the rate falls to nothing; 1 only anneals a checkpoint "
+        "(default: %(default)s)",
+    )
+    parser.add_argument(
+        "--packages",
+        type=Path,
+        action="append",
+        metavar="DIR",
+        help="a site-packages folder to learn from, repeatable; default: this Python's",
+    )
+    parser.add_argument(
+        "--from",
+        dest="base",
+        metavar="CHECKPOINT",
+        help="begin with the weights and the tokenizer of this checkpoint, and warm up slowly; default: from scratch",
+    )
+    parser.add_argument(
+        "--repo",
+        type=Path,
+        metavar="PATH",
+        help="with --from: learn from the Python files below this folder, a fifth of them held out",
+    )
+    parser.add_argument(
+        "--cases", type=int, default=100, help="with --repo: holes of each kind to measure on (default: 100)"
+    )
+    parser.add_argument(
+        "--lora",
+        type=int,
+        metavar="RANK",
+        help="train a LoRA adapter of this rank instead of all weights; default: of rank 16 where there are more than "
+        "200 million weights; needs the extra dg-lsp[lora]",
+    )
+    parser.add_argument("--resume", action="store_true", help="go on from the state in --out")
+    parser.add_argument("--seed", type=int, default=0, help="of weights, data and noise")
+    parser.add_argument("--threads", type=int, default=1, help="torch threads of each process (default: 1)")
+    parser.add_argument(
+        "--processes",
+        type=int,
+        default=0,
+        metavar="N",
+        help="processes that share the work; default: one on a GPU, else as many as there are cores",
+    )
+    parser.add_argument(
+        "--hidden", type=int, default=256, help="width of a fresh network; 256 is the embedded one's"
+    )
+    parser.add_argument(
+        "--layers",
+        type=int,
+        default=4,
+        help="layers of a fresh network, an even number; 4 is the embedded one's",
+    )
+    parser.add_argument(
+        "--no-compile",
+        dest="compile",
+        action="store_false",
+        help="no torch.compile: starts at once, runs slower",
+    )
+    parser.add_argument(
+        "--export", type=Path, metavar="TO", help="only write the state in --out as a checkpoint to TO"
+    )
+    parser.add_argument(
+        "--average",
+        nargs="+",
+        type=_weighted,
+        metavar="CHECKPOINT=SHARE",
+        help="only write the mean of these checkpoints to --out; they must go back to one ancestor",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Train as `arguments` say; 0 when an export was written.
+
+    Raises:
+        UsageError: the options do not go together, the checkpoint to begin with is not there, or the repository holds
+            too few files.
+    """
+    out: Path = arguments.out
+    out.mkdir(parents=True, exist_ok=True)
+    torch.set_num_threads(arguments.threads)
+    try:
+        if arguments.average:
+            average({find_directory(name): share for name, share in arguments.average}, out)
+            return 0
+        base = find_directory(arguments.base) if arguments.base else None
+    except CheckpointError as error:
+        raise UsageError(str(error)) from error
+    if arguments.repo:
+        return _adapt(arguments, base)
+    if not (out / "tokenizer.json").exists():
+        print("gathering the corpus", flush=True)
+        known = Tokenizer.from_file(str(base / "tokenizer.json")) if base else None
+        corpora.prepare(out, arguments.packages or [Path(sysconfig.get_path("purelib"))], known)
+    if not arguments.export and (count := _processes(arguments)) > 1:
+        return side_by_side(count)
+    recipe = Recipe(
+        steps=arguments.steps,
+        seconds=60 * arguments.minutes,
+        seed=arguments.seed,
+        width=arguments.hidden,
+        layers=arguments.layers,
+        compiled=arguments.compile,
+        decay=arguments.decay,
+    )
+    _step(Trainer(out, recipe, base), arguments)
+    return 0
+
+
+def _share(text: str) -> float:
+    if not 0 < (share := float(text)) <= 1:
+        raise argparse.ArgumentTypeError(f"{text} is no share of a run; give a number above 0, 1 at most")
+    return share
+
+
+def _weighted(text: str) -> tuple[str, float]:
+    name, _, share = text.rpartition("=")
+    try:
+        found = name, float(share)
+    except ValueError:
+        found = name, 0.0
+    if not name or not found[1] > 0:
+        raise argparse.ArgumentTypeError(f"{text} is no checkpoint and share, such as DIR=0.5")
+    return found
+
+
+def _adapt(arguments: argparse.Namespace, base: Path | None) -> int:
+    """1. The repository's files, a fifth held out.  2. Fill holes in those.  3. Train.  4. Fill them again."""
+    if base is None:
+        raise UsageError("--repo adapts a checkpoint; say which with --from, such as --from embedded")
+    # 1.
+    held = adapt.prepare(arguments.repo, base, arguments.out)
+    cases = adapt.cases_of(held, arguments.cases)
+    if not cases:
+        raise UsageError("the held-out files hold nothing to measure on; name a larger --repo")
+    # 2.
+    found = adapt.scores(str(base), cases, "before")
+    # 3.
+    _step(Trainer(arguments.out, adapt.recipe_of(arguments, base), base), arguments)
+    # 4.
+    to = str(arguments.export or arguments.out / "export")
+    found += adapt.scores(to, cases, "then")
+    print(as_text(make_report(found, Settings(checkpoint=to)) | {"files_skipped": []}))
+    print(f"The adapted checkpoint: {to}. Use it with --checkpoint {to}.")
+    return 0
+
+
+def _step(trainer: Trainer, arguments: argparse.Namespace) -> None:
+    """Train and export; with --export only write what the state holds."""
+    if arguments.resume or arguments.export:
+        trainer.restore()
+    if not arguments.export:
+        with until_told() as told:
+            train(trainer, told)
+    if trainer.place.is_main_process:
+        trainer.export(arguments.export or trainer.out / "export")
+
+
+def _processes(arguments: argparse.Namespace) -> int:
+    """How many processes this one has to start; 1 where it is one of them, or where there is a GPU."""
+    if "WORLD_SIZE" in os.environ:
+        return 1
+    return int(arguments.processes) or (1 if torch.cuda.is_available() else os.cpu_count() or 1)

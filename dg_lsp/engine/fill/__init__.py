@@ -1,0 +1,1 @@
+"""Filling: from an Infill to a Fill."""

@@ -1,0 +1,179 @@
+"""A checkpoint: from a directory, a hub name or the embedded one to a network, a tokenizer and what belongs to them.
+
+safetensors only; nothing of a checkpoint is ever executed. Knows no text beyond the tokenizer and no canvas.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import torch
+from tokenizers import Tokenizer
+
+from dg_lsp.engine.denoise import Schedule
+from dg_lsp.engine.load.frame import style_of
+from dg_lsp.engine.load.manifest import read_about, read_json, verify
+from dg_lsp.engine.load.weights import AGAIN, CheckpointError, load_network, probe
+
+__all__ = ["Checkpoint", "CheckpointError", "find_directory", "load_checkpoint"]
+
+_HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
+_WANTED = ["*.json", "*.safetensors"]
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A loaded model.
+
+    style: of the prompt, raw or chat. canvas_lengths: slots a canvas may have, ascending. max_prefix: tokens of
+    prefix that are sent. special: ids that never belong to a file's text. digest: sha256 of the manifest or of the
+    config, hex.
+    """
+
+    name: str
+    network: Any
+    tokenizer: Tokenizer
+    schedule: Schedule
+    style: str
+    canvas_lengths: tuple[int, ...]
+    bos: int
+    eos: int
+    max_prefix: int
+    special: frozenset[int]
+    digest: str
+
+    @property
+    def device(self) -> torch.device:
+        """Where the canvas goes."""
+        return torch.device(self.network.model.decoder.embed_tokens.weight.device)
+
+    @property
+    def vocabulary(self) -> int:
+        """Size of the vocabulary, the range of the noise."""
+        return int(self.network.config.text_config.vocab_size)
+
+    def encode(self, text: str) -> tuple[int, ...]:
+        """Text to token ids, nothing added."""
+        return tuple(self.tokenizer.encode(text, add_special_tokens=False).ids)
+
+
+def load_checkpoint(
+    name: str, device: str = "auto", progress: Callable[[str], None] = lambda _: None
+) -> Checkpoint:
+    """Load the checkpoint called `name` onto `device`.
+
+    1. Find its directory.  2. Check the files against the manifest.  3. Load the weights and refuse any that
+    are missing, unexpected or of the wrong shape.  4. Drop the vision tower.  5. Probe that logits are finite.
+
+    Raises:
+        CheckpointError: any of these fails, or the memory does not suffice.
+    """
+    # 1. A hub name is the only case that may use the network.
+    path = find_directory(name, progress)
+    # 2. A flipped byte would load silently otherwise.
+    progress(f"checking {path.name}")
+    digest = verify(path)
+    config = read_json(path / "config.json")
+    if config.get("model_type") != "diffusion_gemma":
+        raise CheckpointError(
+            f"{path} holds a {config.get('model_type')!r} model, not diffusion_gemma; {AGAIN}"
+        )
+    tokenizer = _load_tokenizer(path)
+    # 3. to 5.
+    progress(f"loading {path.name}")
+    network = load_network(path, device)
+    text = network.config.text_config
+    if tokenizer.get_vocab_size() > text.vocab_size:
+        raise CheckpointError(f"the tokenizer of {path} has more tokens than the network; {AGAIN}")
+    probe(network, path)
+    eos = text.eos_token_id
+    extra = read_about(path)
+    return Checkpoint(
+        name=name,
+        network=network,
+        tokenizer=tokenizer,
+        schedule=_schedule(network.generation_config),
+        style=_style(extra, tokenizer, path),
+        canvas_lengths=tuple(sorted(extra.get("canvas_lengths", [network.config.canvas_length]))),
+        bos=int(text.bos_token_id),
+        eos=int(eos[0] if isinstance(eos, list) else eos),
+        max_prefix=int(extra.get("max_prefix_tokens", min(8192, text.max_position_embeddings // 2))),
+        special=frozenset(i for i, t in tokenizer.get_added_tokens_decoder().items() if t.special),
+        digest=digest,
+    )
+
+
+def find_directory(name: str, progress: Callable[[str], None] = lambda _: None) -> Path:
+    """The directory of a checkpoint; a hub name is fetched into the hub's own cache.
+
+    Raises:
+        CheckpointError: there is no such directory, or the hub does not give it.
+    """
+    if name == "embedded":
+        with resources.as_file(resources.files("dg_lsp.engine") / "embedded") as path:
+            if not (path / "config.json").exists():
+                raise CheckpointError("this installation lacks the embedded checkpoint; reinstall dg-lsp")
+            return path
+    path = Path(name).expanduser()
+    if path.is_dir():
+        if not (path / "config.json").exists():
+            raise CheckpointError(f"{path} has no config.json, so it is no checkpoint; name its directory")
+        return path
+    if path.exists() or not _HUB_NAME.fullmatch(name):
+        raise CheckpointError(
+            f"no checkpoint {name!r}: it is neither a directory, nor a hub name (owner/name), nor 'embedded'"
+        )
+    return _fetch(name, progress)
+
+
+def _fetch(name: str, progress: Callable[[str], None]) -> Path:
+    from huggingface_hub import snapshot_download  # noqa: PLC0415  (slow to import, and rarely wanted)
+    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError  # noqa: PLC0415
+
+    progress(f"fetching {name}")
+    try:
+        return Path(snapshot_download(name, allow_patterns=_WANTED))
+    except (HfHubHTTPError, LocalEntryNotFoundError, OSError, ValueError) as error:
+        raise CheckpointError(
+            f"the hub does not give {name!r} ({type(error).__name__}): check the name, the connection and your access"
+        ) from error
+
+
+def _load_tokenizer(path: Path) -> Tokenizer:
+    file = path / "tokenizer.json"
+    if not file.exists():
+        raise CheckpointError(f"{file} is missing; {AGAIN}")
+    try:
+        tokenizer = Tokenizer.from_file(str(file))
+    except Exception as error:  # the tokenizers library raises bare Exception
+        raise CheckpointError(f"{file} is no tokenizer ({error}); {AGAIN}") from error
+    # A file that mentions a special token holds its letters, not the token.
+    tokenizer.encode_special_tokens = True
+    return tokenizer
+
+
+def _style(extra: dict[str, Any], tokenizer: Tokenizer, path: Path) -> str:
+    """The prompt's style: what the checkpoint says, else what its tokenizer suggests."""
+    style = extra.get("prompt", style_of(tokenizer))
+    if style not in ("raw", "chat") or (style == "chat" and style_of(tokenizer) != "chat"):
+        raise CheckpointError(
+            f"{path} asks for a prompt of the style {style!r}, which its tokenizer does not know"
+        )
+    return str(style)
+
+
+def _schedule(config: Any) -> Schedule:
+    sampler = config.sampler_config
+    stated = {
+        "steps": config.max_denoising_steps,
+        "t_min": config.t_min,
+        "t_max": config.t_max,
+        "entropy_bound": sampler["entropy_bound"] if isinstance(sampler, dict) else sampler.entropy_bound,
+        "confidence": config.confidence_threshold,
+        "stability": config.stability_threshold,
+    }
+    # What a checkpoint leaves open is as in the released one.
+    return Schedule(**{name: value for name, value in stated.items() if value is not None})

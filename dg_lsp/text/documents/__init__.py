@@ -1,0 +1,1 @@
+"""Documents: one buffer as bytes, its lines, its history."""

@@ -1,0 +1,144 @@
+"""Document: an immutable snapshot of one buffer, and the way between byte offsets and editor positions.
+
+Knows bytes and line ends; knows no grammar and no editor.
+"""
+
+import re
+from dataclasses import dataclass, field
+from itertools import accumulate
+from pathlib import Path
+from typing import Literal
+
+from dg_lsp.text.documents.history import History
+from dg_lsp.text.languages.language import UnknownLanguage, language_of
+
+Encoding = Literal["utf-8", "utf-16", "utf-32"]
+
+BOM = b"\xef\xbb\xbf"
+_LINE_END = re.compile(rb"\r\n|\n|\r")
+_UNITS = {"utf-16": ("utf-16-le", 2), "utf-32": ("utf-32-le", 4)}
+
+
+class DocumentError(ValueError):
+    """A file or a position that cannot be used; the message says which and what mends it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One buffer at one version: UTF-8 bytes as they are (byte order mark and line ends included).
+
+    `line_starts` are the byte offsets of the lines; lines end at LF, CRLF or CR and nowhere else. `history` is what is
+    remembered of older texts of the same buffer.
+    """
+
+    uri: str
+    language: str
+    version: int
+    data: bytes
+    history: History | None = field(default=None, repr=False, compare=False)
+    line_starts: tuple[int, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        # Of bytes, unlike of text, only LF, CRLF and CR end lines.
+        starts = list(accumulate(map(len, self.data.splitlines(keepends=True)), initial=0))
+        if len(starts) > 1 and self.data[-1] not in b"\r\n":
+            starts.pop()
+        object.__setattr__(self, "line_starts", tuple(starts))
+
+    @property
+    def text(self) -> str:
+        """The whole buffer as text."""
+        return self.data.decode("utf-8")
+
+    def offset(self, line: int, column: int, encoding: Encoding = "utf-8") -> int:
+        """The byte offset of a 0-based position; `column` counts units of `encoding`.
+
+        A column past the end of its line is the end of the line, and one inside a character is its beginning.
+
+        Raises:
+            DocumentError: the file has no such line, or the column is negative.
+        """
+        count = len(self.line_starts)
+        if not 0 <= line < count:
+            raise DocumentError(
+                f"line {line + 1} is outside {self.uri}, which has {count}; give a line from 1 to {count}"
+            )
+        if column < 0:
+            raise DocumentError(f"column {column + 1} is before the line; columns count from 1")
+        start = self.line_starts[line]
+        content = self.data[start : self.line_end(line)]
+        if encoding == "utf-8" or content.isascii():
+            return start + _whole(content, min(column, len(content)))
+        codec, size = _UNITS[encoding]
+        units = content.decode("utf-8").encode(codec)[: column * size]
+        return start + len(units.decode(codec, "ignore").encode("utf-8"))
+
+    def position(self, offset: int, encoding: Encoding = "utf-8") -> tuple[int, int]:
+        """The 0-based (line, column) of a byte offset; the column counts units of `encoding`.
+
+        Raises:
+            DocumentError: the offset is outside the file.
+        """
+        if not 0 <= offset <= len(self.data):
+            raise DocumentError(f"byte {offset} is outside {self.uri}, which has {len(self.data)} bytes")
+        line = self.line_at(offset)
+        start = self.line_starts[line]
+        content = self.data[start : self.line_end(line)]
+        content = content[: _whole(content, min(offset - start, len(content)))]
+        if encoding == "utf-8" or content.isascii():
+            return line, len(content)
+        codec, size = _UNITS[encoding]
+        return line, len(content.decode("utf-8").encode(codec)) // size
+
+    def line_at(self, offset: int) -> int:
+        """The number of the line that holds the byte at `offset`, counted from 0."""
+        low, high = 0, len(self.line_starts)
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if self.line_starts[middle] <= offset else (low, middle)
+        return low
+
+    def line_end(self, line: int) -> int:
+        """The offset where the text of `line` ends, before its line end."""
+        if line + 1 == len(self.line_starts):
+            return len(self.data)
+        end = self.line_starts[line + 1]
+        return end - (2 if self.data.endswith(b"\r\n", self.line_starts[line], end) else 1)
+
+    @property
+    def newline(self) -> str:
+        """The line end that the buffer's first line has; LF where there is none."""
+        first = _LINE_END.search(self.data)
+        return first[0].decode() if first else "\n"
+
+
+def read_document(path: Path) -> Document:
+    """The file at `path` as a Document of version 0, its language chosen by its name.
+
+    Raises:
+        DocumentError: the file is missing, no file, not readable, not UTF-8, or of an unknown language.
+    """
+    try:
+        language = language_of(path)
+        data = path.read_bytes()
+        data.decode("utf-8")
+    except UnknownLanguage as error:
+        raise DocumentError(str(error)) from error
+    except FileNotFoundError as error:
+        raise DocumentError(f"there is no file {path}; check the path") from error
+    except IsADirectoryError as error:
+        raise DocumentError(f"{path} is a directory; name a file in it") from error
+    except UnicodeDecodeError as error:
+        raise DocumentError(
+            f"{path} is not UTF-8 (byte {error.start}); convert it to UTF-8 and save it"
+        ) from error
+    except OSError as error:
+        raise DocumentError(f"{path} cannot be read ({error.strerror}); check its permissions") from error
+    return Document(path.absolute().as_uri(), language, 0, data)
+
+
+def _whole(content: bytes, at: int) -> int:
+    """`at`, moved back to the beginning of the character that it is inside of."""
+    while 0 < at < len(content) and content[at] & 0xC0 == 0x80:
+        at -= 1
+    return at

@@ -1,0 +1,1 @@
+"""Fills: from a model's text to an edit that is safe."""

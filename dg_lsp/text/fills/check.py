@@ -1,0 +1,199 @@
+"""Which syntax errors a fill would add: the text with the fill against the same text with a neutral filler.
+
+Knows the grammar and, for Python, `ast`; never changes a text and never raises on a strange one.
+"""
+
+import re
+from functools import lru_cache
+
+from dg_lsp.text.documents.document import Document
+from dg_lsp.text.documents.lines import line_end, line_start
+from dg_lsp.text.fills.container import container_of
+from dg_lsp.text.fills.edit import Edit
+from dg_lsp.text.fills.fault import Fault, added, fault_at, unexpected
+from dg_lsp.text.fills.interpreter import complaint
+from dg_lsp.text.gaps.gap import Gap
+from dg_lsp.text.languages.language import Language, load_language
+from dg_lsp.text.messages import BODIES, LISTS, Infill
+from dg_lsp.text.syntax.baseline import Text, alone, neutral_text
+from dg_lsp.text.syntax.bodies import bodies_of, item_at
+from dg_lsp.text.syntax.body import Body
+from dg_lsp.text.syntax.lexical import window
+
+# What nests deeper than this makes a parser's own stack the limit; no real body comes near it.
+DEEPEST = 90
+
+
+@lru_cache(maxsize=16)
+def faults(language: str, kind: str, before: str, fill: str, after: str) -> tuple[Fault, ...]:
+    """The syntax errors of before + fill + after that a neutral filler of the gap's kind does not have.
+
+    1. Parse both.  2. Errors that are new and touch the fill or come after it are faults.
+    3. A body must end where its gap ends, and what the grammar lets pass must be sense.  4. So says `ast` for Python.
+
+    Never raises on a strange text: what is nested too deep to be checked is a fault. The last answers are kept, since
+    a text is fitted, judged and perhaps mended, and each asks.
+    """
+    parts = (_bytes(before), _bytes(fill), _bytes(after))
+    return _faults(load_language(language), kind, parts)
+
+
+def is_stub(request: Infill, fill: str) -> bool:
+    """Whether `fill` leaves the body of its gap as unwritten as a stub."""
+    if request.kind not in BODIES:
+        return False
+    language = load_language(request.language)
+    neutral = neutral_text(language, request.kind, _bytes(request.prefix), _bytes(request.suffix))
+    body = _around(language, neutral.filled(language, _bytes(fill)), request.kind)
+    return body is not None and body.stub
+
+
+def faults_of_edit(document: Document, gap: Gap, edit: Edit) -> tuple[Fault, ...]:
+    """The same for a whole document: the syntax errors that `edit`, made for `gap`, would add to it.
+
+    Spans count from the beginning of the fill, behind the gap's lead.
+    """
+    inner = edit.text.removeprefix(gap.lead)
+    fill = inner.removesuffix(gap.tail) if gap.tail else inner
+    before = document.data[: edit.start] + _bytes(gap.lead)
+    after = _bytes(gap.tail) + document.data[edit.end :]
+    # The grammar's binding does not survive a character that is cut in two.
+    if any(0x80 <= byte < 0xC0 for at in (edit.start, edit.end) for byte in document.data[at : at + 1]):
+        return (fault_at(_bytes(fill), 0, 0, "half a character"),)
+    return _faults(load_language(document.language), gap.kind, (before, _bytes(fill), after))
+
+
+def _faults(language: Language, kind: str, parts: tuple[bytes, bytes, bytes]) -> tuple[Fault, ...]:
+    before, fill, after = parts
+    if b"\0" in fill:
+        at = fill.index(b"\0")
+        return (fault_at(fill, at, at + 1, "a null byte"),)
+    if _depth(fill) > DEEPEST:
+        return (fault_at(fill, 0, len(fill), "too deep nesting"),)
+    # 1. The neutral text may be a part of the whole, or have more at its ends: what makes it parse.
+    neutral = _undisturbed(language, neutral_text(language, kind, before, after), kind)
+    filled = neutral.filled(language, fill)
+    # 2. and 3. A text with new errors need not end anywhere.
+    found = added(language, kind, neutral, filled)
+    if not found and not filled.tree.root_node.has_error:
+        found = _misread(language, filled)
+    if not found and kind in BODIES:
+        found = _misplaced(language, neutral, filled, kind)
+    if not found and (kind in LISTS or (kind in BODIES and language.style != "indent")):
+        found = _left(language, neutral, filled)
+    # Where both have something to say, the interpreter's own words and place are the better ones.
+    return _refused(language, neutral, filled) + found
+
+
+def _undisturbed(language: Language, neutral: Text, kind: str) -> Text:
+    """The gap in a body of its own, where the text round it stays broken and that can be read; else `neutral`."""
+    if neutral.clean or kind not in (*BODIES, "statement"):
+        return neutral
+    body = _around(language, neutral, kind if kind in BODIES else "function_body")
+    if body is None:
+        return neutral
+    header = neutral.data[line_start(neutral.data, body.header.define) : body.header.opens]
+    line = neutral.before[line_start(neutral.before, len(neutral.before)) :]
+    room = alone(language, kind, header, line)
+    return room if room.clean else neutral
+
+
+def _left(language: Language, neutral: Text, filled: Text) -> tuple[Fault, ...]:
+    """A fault where the brackets that hold the gap do not close where they did."""
+    old, new = container_of(language, neutral), container_of(language, filled)
+    if old is None or (new is not None and len(neutral.data) - old[1] == len(filled.data) - new[1]):
+        return ()
+    length = len(filled.fill)
+    at = length if new is None else min(max(new[1] - len(filled.before), 0), length)
+    return (fault_at(filled.fill, at, length, "an end that does not fit the brackets round the gap"),)
+
+
+def _misread(language: Language, filled: Text) -> tuple[Fault, ...]:
+    """What of the fill the grammar takes and the language does not, such as a keyword in the place of a name."""
+    start, span = len(filled.before), (len(filled.before), max(filled.end, len(filled.before) + 1))
+    nodes = language.captures(filled.tree.root_node, span).get("refuse", ())
+    inside = [n for n in nodes if n.start_byte < filled.end and n.end_byte > start]
+    places = [(max(n.start_byte - start, 0), min(n.end_byte, filled.end) - start) for n in inside]
+    return tuple(fault_at(filled.fill, a, b, unexpected(filled.fill[a:b])) for a, b in places)
+
+
+def _misplaced(language: Language, neutral: Text, filled: Text, kind: str) -> tuple[Fault, ...]:
+    """A fault where the body that holds the gap is none any more: `() => {'a': 1}` reads like an object.
+
+    Where indentation holds bodies together also where it does not end where the fill ends, though it should.
+    """
+    body = _around(language, neutral, kind)
+    if body is None:
+        return ()
+    what, length = kind.removesuffix("_body"), len(filled.fill)
+    found = (b for b in _bodies(language, filled, kind) if b.header.define == body.header.define)
+    same = next(found, None)
+    if same is None:
+        return (fault_at(filled.fill, 0, length, f"its {what} no longer being one"),)
+    if language.style != "indent":
+        return ()
+    end = same.end
+    wanted = len(filled.before) + len(filled.fill.rstrip())
+    if end < wanted:
+        at = end - len(filled.before)
+        at += len(filled.fill[max(at, 0) :]) - len(filled.fill[max(at, 0) :].lstrip()) if at >= 0 else -at
+        return (fault_at(filled.fill, at, length, f"text outside of the {what}"),)
+    # A gap that ends in the middle of a body has the rest of it behind; that is nothing new.
+    if end > line_end(filled.data, filled.end) and body.end <= line_end(neutral.data, neutral.end):
+        return (fault_at(filled.fill, length, length, "an end that takes in what follows"),)
+    return ()
+
+
+def _bodies(language: Language, text: Text, kind: str) -> list[Body]:
+    """The bodies of a kind in the top-level item that the fill is in."""
+    item, owner = item_at(text.tree.root_node, len(text.before)), kind.removesuffix("_body")
+    near = (max(len(text.before) - 1, 0), text.end + 1)
+    return [b for b in bodies_of(language, item, text.data, near) if b.header.owner == owner]
+
+
+def _around(language: Language, text: Text, kind: str) -> Body | None:
+    """The innermost body of `kind` that holds the fill."""
+    at = len(text.before)
+    holds = [f for f in _bodies(language, text, kind) if f.header.opens <= at <= max(f.end, f.closes)]
+    return max(holds, key=lambda f: f.header.define, default=None)
+
+
+def _refused(language: Language, neutral: Text, filled: Text) -> tuple[Fault, ...]:
+    """What `ast` says of the enclosing Python function or top-level item, where it takes a neutral one.
+
+    `ast` and not `compile`: whether a name may be nonlocal cannot be told from a part of the file.
+    """
+    if language.name != "python":
+        return ()
+    function = _around(language, neutral, "function_body")
+    start = function.header.define if function else window(language, neutral.data, len(neutral.before))[0]
+    behind = line_end(neutral.data, max(function.end, neutral.end) if function else len(neutral.data))
+    start = line_start(neutral.data, start)
+    tail = len(neutral.data) - behind
+    before, stop = neutral.before[start:], len(neutral.after) - tail
+    # Among named arguments only another named one may stand, or none.
+    fillers = (neutral.fill, b"_g_=_g_", b"")
+    if all(complaint(before + filler + neutral.after[:stop]) is not None for filler in fillers):
+        return ()
+    error = complaint(before + filled.fill + filled.after[:stop])
+    if error is None:
+        return ()
+    message, line, column = error
+    text = before + filled.fill
+    starts = [0, *(m.end() for m in re.finditer(rb"\r\n|\n|\r", text))]
+    at = starts[line] + column if 0 <= line < len(starts) else len(text)
+    at = min(max(at - len(before), 0), len(filled.fill))
+    return (fault_at(filled.fill, at, line_end(filled.fill, at), message),)
+
+
+def _depth(fill: bytes) -> int:
+    """How deep brackets and indentation nest in `fill`, strings not looked at."""
+    depth = deepest = 0
+    for byte in fill:
+        depth += (byte in b"([{") - (byte in b")]}")
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "replace")

@@ -1,0 +1,90 @@
+"""Container: the brackets, or the indentation, that hold a gap; where a fill would leave it.
+
+Knows tokens and trees of texts with a fill in them; never changes a text.
+"""
+
+from tree_sitter import Node
+
+from dg_lsp.text.documents.lines import width
+from dg_lsp.text.languages.language import Language
+from dg_lsp.text.messages import BODIES, LISTS, STRINGS, Infill
+from dg_lsp.text.syntax.baseline import Text, neutral_text
+from dg_lsp.text.syntax.indented import logical_lines
+from dg_lsp.text.syntax.lexical import state_at, tokens
+
+
+def within(language: Language, request: Infill, text: str) -> str:
+    """`text` up to where it leaves the container of its gap; all of it where it does not.
+
+    By indentation where this holds bodies. Else by the tree of the text with the fill in it, and where that
+    does not tell, by counting brackets (98 to 100 % and 55 to 98 % of whole and of damaged fills, measured).
+    """
+    data = text.encode("utf-8", "replace")
+    if request.kind in STRINGS:
+        return data[: _end_of_string(language, request, data)].decode("utf-8", "ignore")
+    if request.kind in BODIES and language.style == "indent":
+        return deep(text, request.indent)
+    if request.kind not in (*BODIES, *LISTS) or (counted := surplus(language, data)) is None:
+        return text
+    before, after = (part.encode("utf-8", "replace") for part in (request.prefix, request.suffix))
+    filled = neutral_text(language, request.kind, before, after).filled(language, data)
+    span = container_of(language, filled)
+    closes = span[1] - len(filled.before) if span else -1
+    return data[: closes if 0 <= closes < len(data) else counted].decode("utf-8", "ignore")
+
+
+def deep(text: str, indent: str) -> str:
+    """`text` up to its first line that stands less deep than `indent`; lines inside a string do not count."""
+    data = text.encode("utf-8")
+    wanted = width(indent.encode("utf-8"))
+    end = 0
+    for line in logical_lines(data, 0, len(data)):
+        if line.start > 0 and line.width < wanted:
+            # A comment closes no block, but one that no deeper line follows is not the body's.
+            if line.comment:
+                continue
+            break
+        end = line.end
+    return data[:end].decode("utf-8")
+
+
+def surplus(language: Language, fill: bytes) -> int | None:
+    """Where `fill` closes a bracket that it has not opened; None where it does not."""
+    depth = 0
+    for token in tokens(language, fill, 0, len(fill)):
+        depth += (token.kind == "open") - (token.kind == "close")
+        if depth < 0:
+            return token.start
+    return None
+
+
+def container_of(language: Language, text: Text) -> tuple[int, int] | None:
+    """Where the innermost brackets round the fill stand in `text`, by its tree; None where it knows of none."""
+    state = state_at(language, text.before, len(text.before))
+    if not state.opened:
+        return None
+    opened = text.tree.root_node.descendant_for_byte_range(state.opened[-1], state.opened[-1] + 1)
+    holder = opened.parent if opened and opened.child_count == 0 else None
+    if opened is None or holder is None or holder.is_error:
+        return None
+    last = _closer(opened, holder)
+    return (opened.start_byte, last.start_byte) if last else None
+
+
+def _closer(opened: Node, holder: Node) -> Node | None:
+    """The bracket of `holder` that closes `opened`."""
+    behind = [c for c in holder.children if c.start_byte > opened.start_byte and not c.is_missing]
+    return next((c for c in reversed(behind) if c.type in (")", "]", "}")), None)
+
+
+def _end_of_string(language: Language, request: Infill, fill: bytes) -> int:
+    """Where `fill` closes the string that its gap is in."""
+    prefix = request.prefix.encode("utf-8", "replace")
+    quotes = state_at(language, prefix, len(prefix)).string
+    at = fill.find(quotes) if quotes else -1
+    while at >= 0:
+        slashes = at - len(fill[:at].rstrip(b"\\"))
+        if slashes % 2 == 0:
+            return at
+        at = fill.find(quotes, at + 1)
+    return len(fill)

@@ -1,0 +1,34 @@
+"""Ending: what a line still needs that a fill leaves open, such as the header of a block that nobody has written yet.
+
+Knows what is open at the end of a text; judges nothing.
+"""
+
+from collections.abc import Iterator
+
+from dg_lsp.text.documents.lines import line_start
+from dg_lsp.text.languages.language import load_language
+from dg_lsp.text.messages import Infill
+from dg_lsp.text.syntax.lexical import state_at
+from dg_lsp.text.syntax.tokens import closers
+
+
+def endings(request: Infill, text: str) -> Iterator[str]:
+    """What may be put behind `text`, the rest of the line of `request`, to end what is open there; likeliest first.
+
+    Brackets that were opened on the line are closed, a brace on a line of its own; a header gets an empty body.
+    """
+    language = load_language(request.language)
+    before = request.prefix.encode("utf-8", "replace")
+    data = before + text.encode("utf-8", "replace")
+    state = state_at(language, data, len(data))
+    if state.string or state.comment:
+        return
+    below, body = "\n" + request.indent, language.placeholder("block")
+    here = line_start(before, len(before))
+    shut = closers(bytes(data[at] for at in state.opened if at >= here)).decode()
+    if shut and text.endswith("{"):
+        shut = below + shut
+    if body and not shut:
+        shut = ("" if text.endswith(":") else ":") + below + language.indent + body
+    if shut:
+        yield from (shut + end.decode() for end in dict.fromkeys((b"", *language.words.ends)))

@@ -1,0 +1,157 @@
+"""Fault: a syntax error that a fill adds; and which errors of a text with a fill are new.
+
+Knows trees of two texts, with the fill and with a neutral one; knows no bodies and no interpreter.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from tree_sitter import Node
+
+from dg_lsp.text.documents.lines import indentation, line_start
+from dg_lsp.text.fills.parse_log import given_up
+from dg_lsp.text.languages.language import Language
+from dg_lsp.text.syntax.baseline import Text
+
+# A line with text and its first character; those that go on with what is above; the end of a header or a statement.
+_LINE = re.compile(rb"(?<=[\r\n])[ \t\f]*([^\s])")
+_JOINED = b")]}>.?:|&,="
+_BLANK = re.compile(rb"[ \t\f]*[\r\n]")
+_ENDED = re.compile(rb"[{}:;][ \t]*(?:[\r\n]|//|/\*|#)")
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A syntax error that a fill adds: a half-open byte span inside the fill, and a sentence for the user."""
+
+    start: int
+    end: int
+    message: str
+
+
+def fault_at(fill: bytes, start: int, end: int, what: str) -> Fault:
+    """The fault that fill[start:end] is `what`."""
+    line = len(re.findall(rb"\r\n|\n|\r", fill[:start])) + 1
+    return Fault(start, end, f"{what} at line {line} of the fill")
+
+
+def added(language: Language, kind: str, neutral: Text, filled: Text) -> tuple[Fault, ...]:
+    """The errors of `filled`, which has a fill in a gap of `kind`, that are not those of the `neutral` text."""
+    blamed = kind == "rest_of_line" and _is_sound_but_for_its_line(language, neutral)
+    return _new_errors(neutral, filled, [] if blamed else _errors(neutral.tree.root_node))
+
+
+@lru_cache(maxsize=4)
+def _is_sound_but_for_its_line(language: Language, neutral: Text) -> bool:
+    """Whether nothing is broken but the gap's line, which has only begun and can still be gone on with.
+
+    1. What only the right words complete, such as an import, has no neutral filler, and neither have the lines that
+    belong to it.  2. The word that the cursor touches may be half of one; before it the parser must not have given up.
+
+    The last few answers are kept, since all candidates of one request are compared with the same text.
+    """
+    # 1.
+    if neutral.clean:
+        return False
+    start = next((span[0] for span in _spans(neutral) if _parses_without(language, neutral, span)), None)
+    if start is None:
+        return False
+    # 2.
+    typed = neutral.before[start:]
+    last = re.search(rb"\s*(?:\w+|[^\w\s)\]},;])?\s*\Z", typed)
+    assert last is not None, "it matches nothing, too"
+    return not any(-len(typed) <= at < last.start() - len(typed) for at in given_up(language, neutral, b""))
+
+
+def _parses_without(language: Language, neutral: Text, span: tuple[int, int]) -> bool:
+    return not language.reparse(neutral.tree, neutral.data, span, b"").root_node.has_error
+
+
+def _spans(neutral: Text) -> Iterator[tuple[int, int]]:
+    """The gap's line; with the lines below that belong to it; with the line above that it goes on, too."""
+    data, line = neutral.data, line_start(neutral.before, len(neutral.before))
+    yield line, neutral.end
+    yield line, _below(data, line, neutral.end)
+    start, columns = line, indentation(data, line)
+    if not neutral.before[line:].strip() and (next_line := _LINE.search(data, neutral.end)):
+        # A line of white space may be less deep than what is to stand there.
+        columns = max(columns, indentation(data, next_line.start()))
+    while start and (_BLANK.match(data, start) or indentation(data, start) >= columns):
+        start = line_start(data, start - 1)
+    if indentation(data, start) < columns and not _ENDED.search(data, start, line):
+        yield start, _below(data, start, neutral.end)
+
+
+def _below(data: bytes, start: int, end: int) -> int:
+    """Where the lines from `end` on end that are deeper than the one at `start`, or as deep and go on with it."""
+    columns = indentation(data, start)
+    for line in _LINE.finditer(data, end):
+        deeper = indentation(data, line.start()) - columns
+        if deeper < 0 or (deeper == 0 and line[1] not in _JOINED):
+            return line.start()
+    return len(data)
+
+
+def _new_errors(neutral: Text, filled: Text, old: Sequence[Node]) -> tuple[Fault, ...]:
+    """ERROR and MISSING nodes of `filled` that are not those `old` ones of `neutral`.
+
+    Where there are any of those, only what touches or follows the fill counts.
+    """
+    all_new = _errors(filled.tree.root_node)
+    # In a text that stays broken the ends of errors move with every byte; then only their number tells.
+    if old and len(all_new) <= len(old):
+        return ()
+    known = {_key(neutral, node) for node in old}
+    start = len(filled.before)
+    new = [n for n in all_new if not old or (n.end_byte >= start and _key(filled, n) not in known)]
+    found = []
+    for node in sorted(new, key=lambda n: (n.start_byte, n.end_byte)):
+        first = min(max(node.start_byte - start, 0), len(filled.fill))
+        last = min(max(node.end_byte - start, first), len(filled.fill))
+        found.append(fault_at(filled.fill, first, last, _name(node, filled)))
+    return tuple(found)
+
+
+def _key(text: Text, node: Node) -> tuple[str, bool, int, int]:
+    """What makes an error of two texts the same: its ends, behind the fill counted from the text's end."""
+    start, end = (
+        at if at < len(text.before) else at - len(text.data) - 1 for at in (node.start_byte, node.end_byte)
+    )
+    return node.type, node.is_missing, start, end
+
+
+def _errors(root: Node) -> list[Node]:
+    """ERROR and MISSING nodes; where what is missing cannot be seen, the innermost node that lacks it."""
+    found, stack = [], [root]
+    while stack:
+        node = stack.pop()
+        below = [child for child in node.children if child.has_error or child.is_missing]
+        if node.is_error or node.is_missing or (node.has_error and not below):
+            found.append(node)
+        stack.extend(below)
+    return found
+
+
+def _name(node: Node, filled: Text) -> str:
+    if node.is_missing:
+        return f"a missing `{node.type}`"
+    if node.start_byte >= filled.end:
+        return "an end that does not fit what follows"
+    return (
+        unexpected(node.text or b"")
+        if node.is_error
+        else f"something missing in `{_begun(node.text or b'')}`"
+    )
+
+
+def unexpected(text: bytes) -> str:
+    """What is said of `text` where it cannot stand."""
+    begun = _begun(text)
+    return f"unexpected `{begun}`" if begun else "an unexpected end"
+
+
+def _begun(text: bytes) -> str:
+    line = text.split(b"\n")[0].strip().decode("utf-8", "replace")
+    return f"{line[:20]}…" if len(line) > 20 else line

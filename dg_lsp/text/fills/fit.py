@@ -1,0 +1,150 @@
+"""A fill as an Edit of its document: fitted to line ends, indentation and what stands behind the gap.
+
+Knows gaps and syntax; never touches a byte outside the gap. Knows no model and no editor.
+"""
+
+import re
+from collections.abc import Iterator
+from itertools import islice
+
+from dg_lsp.text.documents.document import Document
+from dg_lsp.text.fills import check
+from dg_lsp.text.fills.container import within
+from dg_lsp.text.fills.edit import Edit
+from dg_lsp.text.fills.ending import endings
+from dg_lsp.text.gaps.find import Gap
+from dg_lsp.text.languages.language import Language, load_language
+from dg_lsp.text.messages import LISTS, PARTS, Infill, Kind
+from dg_lsp.text.syntax.lexical import tokens
+
+# Kinds that may go on over line ends while a bracket is open, or while what stands there is not whole.
+_LOGICAL: tuple[Kind, ...] = ("expression", "statement")
+# Of so many at most, such as a header without braces has.
+_LINES = 12
+_LINE_END = re.compile(r"\r\n|\n|\r")
+_LAST_END = re.compile(r"[ \t\f]*[\r\n]\s*\Z")
+
+
+def make_edit(document: Document, gap: Gap, text: str) -> Edit:
+    """The edit that puts `text` into `gap`: the gap's lead, the fitted text, the gap's tail."""
+    request = Infill(
+        prefix=document.data[: gap.start].decode("utf-8") + gap.lead,
+        suffix=gap.tail + document.data[gap.end :].decode("utf-8"),
+        language=document.language,
+        kind=gap.kind,
+        indent=gap.indent,
+    )
+    return Edit(gap.start, gap.end, gap.lead + fit(request, text) + gap.tail)
+
+
+def fit(request: Infill, text: str) -> str:
+    """`text` as it may stand between the prefix and the suffix of `request`.
+
+    1. What cannot be text is replaced, line ends and indentation become the file's, a body begins with text.
+    2. It ends where the gap's container does; what is a part of a line ends with the line; an expression or a statement
+    where it is whole and no bracket is open.
+    3. What repeats the suffix goes.  4. So does white space at the end, unless the line goes on behind it.  5. A line
+    that leaves open what nothing below it closes is ended, if that mends it.
+    """
+    language = load_language(request.language)
+    # 1. In the middle of a line the fill's own line ends nothing.
+    text = within(language, request, plain(request, text))
+    # 2.
+    if request.kind in PARTS:
+        text = _first_whole(request, text) if request.kind in _LOGICAL else text
+        text = _LINE_END.split(text, maxsplit=1)[0] if request.kind not in (*LISTS, *_LOGICAL) else text
+    else:
+        text = _without_repeated_lines(text, request.suffix)
+    # 3.
+    rest = _LINE_END.split(request.suffix, maxsplit=1)[0]
+    if rest.strip():
+        # One line needs no end in front of what follows it; of several the last one may.
+        text = text if _LINE_END.search(text.rstrip()) else _LAST_END.sub("", text)
+        return _without_repeated_rest(request, text, rest)
+    # 4.
+    text = text.rstrip()
+    # 5.
+    return _ended(request, text) if request.kind == "rest_of_line" and text else text
+
+
+def _ended(request: Infill, text: str) -> str:
+    """`text`, or with an ending where it is faulty without and not with it."""
+    ended = [text + plain(request, ending) for ending in endings(request, text)]
+    if not ended or not _faulty(request, text):
+        return text
+    return next((t for t in ended if not _faulty(request, t)), text)
+
+
+def plain(request: Infill, text: str) -> str:
+    """`text` with the line ends of the file; a body begins with text. Nothing is cut off at its end."""
+    # A lone surrogate has no bytes.
+    text = text.encode("utf-8", "replace").decode("utf-8")
+    if request.kind not in PARTS:
+        text = re.sub(r"^(?:[ \t\f]*(?:\r\n|\n|\r))*[ \t\f]*", "", text)
+    return _LINE_END.sub(newline_of(request), _indented(request, text))
+
+
+def _first_whole(request: Infill, text: str) -> str:
+    """The first lines of `text` that add no error, as few as can be; where none are, those up to the first end."""
+    starts = [text[:end] for end in islice(_line_ends(load_language(request.language), text), _LINES)]
+    return next((t for t in starts if not _faulty(request, t)), starts[0]) if len(starts) > 1 else starts[0]
+
+
+def _line_ends(language: Language, text: str) -> Iterator[int]:
+    """Where the lines of `text` end at which no bracket and no string is open; last its own end."""
+    data, depth = text.encode("utf-8"), 0
+    for token in tokens(language, data, 0, len(data)):
+        depth += (token.kind == "open") - (token.kind == "close")
+        if token.kind == "newline" and depth <= 0:
+            yield len(data[: token.start].decode("utf-8"))
+    yield len(text)
+
+
+def _indented(request: Infill, text: str) -> str:
+    """`text` with tabs for the steps of its indentation, where the file has only these, or spaces, where only those."""
+    file = request.prefix + request.suffix
+    tabs, spaces = (re.search(f"^{unit}", file, re.MULTILINE) for unit in ("\t", "  "))
+    step = load_language(request.language).indent
+    width = len(step.expandtabs(4))
+    if tabs and not spaces:
+        pattern = re.compile(f"(?<=[\r\n])((?:\t)*)((?: {{{width}}})+)")
+        return pattern.sub(lambda m: m[1] + "\t" * (len(m[2]) // width), text)
+    if spaces and not tabs:
+        return re.sub(r"(?<=[\r\n])\t+", lambda m: " " * (width * len(m[0])), text)
+    return text
+
+
+def newline_of(request: Infill) -> str:
+    """The line end of the file: that of its first line."""
+    first = _LINE_END.search(request.prefix) or _LINE_END.search(request.suffix)
+    return first[0] if first else "\n"
+
+
+def _without_repeated_lines(text: str, suffix: str) -> str:
+    """`text` without last lines that are also the suffix's first ones."""
+    lines = text.splitlines(keepends=True)
+    following = [line.rstrip() for line in suffix.split("\n")[1:41]]
+    while following and not following[0]:
+        del following[0]
+    for count in range(min(len(lines) - 1, len(following)), 0, -1):
+        tail = [line.rstrip() for line in lines[-count:]]
+        if tail == following[:count] and any(len(line.strip()) > 1 for line in tail):
+            return "".join(lines[:-count]).rstrip()
+    return text
+
+
+def _without_repeated_rest(request: Infill, text: str, rest: str) -> str:
+    """`text` without the full rest of the line at its end, where that is a repetition and no coincidence."""
+    bare, wanted = text.rstrip(), rest.strip()
+    if not bare.endswith(wanted):
+        return text
+    short = bare[: len(bare) - len(wanted)]
+    if _faulty(request, short):
+        return text
+    # A bracket or two may well stand twice; then the grammar decides.
+    long = (len(wanted) >= 4 and any(c.isalnum() for c in wanted)) or wanted in (";", ",")
+    return short if long or _faulty(request, text) else text
+
+
+def _faulty(request: Infill, text: str) -> bool:
+    return bool(check.faults(request.language, request.kind, request.prefix, text, request.suffix))

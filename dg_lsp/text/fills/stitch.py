@@ -1,0 +1,79 @@
+"""Stitching: what stays of a canvas when the gap goes on beyond it. Knows lines and syntax; no tokens, no canvases."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dg_lsp.text.fills import check, fit
+from dg_lsp.text.fills.container import within
+from dg_lsp.text.languages.language import load_language
+from dg_lsp.text.messages import Infill
+from dg_lsp.text.syntax.lexical import state_at
+from dg_lsp.text.syntax.tokens import closers
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The beginning of a fill: `text`, and whether the gap's container `ended` in it, so that nothing follows."""
+
+    text: str = ""
+    ended: bool = False
+
+
+def go_on(request: Infill, before: str, more: str) -> Written:
+    """What stays of `before` + `more`: `before` is what stood so far, `more` what one canvas wrote behind it.
+
+    1. Where the container closes the fill is complete.  2. Whole lines stay, as far as the file can still come right.
+    3. The line that the canvas cut stays up to its last whole word, unless lines before it went.
+
+    The text is that of `before` where `more` adds nothing of use.
+    """
+    # 1. Brackets and strings may have been opened in what stood before.
+    whole = fit.plain(request, before + more)
+    kept = within(load_language(request.language), request, whole)
+    if whole[len(kept) :].strip():
+        return Written(kept, ended=True)
+    # 2.
+    newline = fit.newline_of(request)
+    first, last = _line_start(before, newline), _line_start(whole, newline)
+    end = last
+    while end > first and not _can_come_right(request, whole[:end]):
+        end = _line_start(whole[: end - len(newline)], newline)
+    # 3. A word that is cut would have to be finished token for token.
+    cut = re.sub(r"\s*\w*$", "", whole[last:]) if end == last else ""
+    text = whole[:end] + cut
+    return Written(text if len(text) > len(before) else before)
+
+
+def _can_come_right(request: Infill, lines: str) -> bool:
+    """Whether something may follow `lines` that makes the gap's container parse as well as before."""
+    for ending in _endings(request, lines):
+        fill = lines + ending
+        if not check.faults(request.language, request.kind, request.prefix, fill, request.suffix):
+            return True
+    return False
+
+
+def _endings(request: Infill, lines: str) -> Iterator[str]:
+    """The shortest texts that may end what `lines` have begun: the likeliest first."""
+    language = load_language(request.language)
+    placeholder = language.placeholder(request.kind)
+    # The next statement stands as deep as the gap, or deeper where the last line opens a block.
+    yield request.indent + placeholder
+    # The fill's first line begins in the prefix.
+    head = re.split(r"[\r\n]", request.prefix)[-1]
+    lead = re.match(r"[ \t]*", re.split(r"[\r\n]", (head + lines).rstrip())[-1])
+    yield (lead[0] if lead else "") + language.indent + placeholder
+    # A bracket or a string may be open.
+    data = (request.prefix + lines).encode("utf-8", "replace")
+    state = state_at(language, data, len(data))
+    if state.string or state.brackets:
+        yield (state.string + closers(state.brackets)).decode()
+    # A try needs its end, the outermost one at most.
+    for opened in re.finditer(r"^([ \t]*)try\b", head + lines, re.MULTILINE):
+        yield f"{opened[1]}finally: {placeholder}"
+
+
+def _line_start(text: str, newline: str) -> int:
+    """Where the last line of `text` begins."""
+    return text.rfind(newline) + len(newline) if newline in text else 0

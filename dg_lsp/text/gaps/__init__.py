@@ -1,0 +1,1 @@
+"""Gaps: where a fill begins and ends."""

@@ -1,0 +1,131 @@
+"""From a Body to its Gap: which text of it gives way, what stays, and what the edit must bring along.
+
+Knows bodies and indentation; knows no cursor's wishes and no trees.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+
+from dg_lsp.text.documents.document import Document
+from dg_lsp.text.documents.lines import indentation, leading, line_end, line_start, width
+from dg_lsp.text.gaps.context import View
+from dg_lsp.text.gaps.gap import Gap
+from dg_lsp.text.languages.language import load_language
+from dg_lsp.text.syntax.body import KIND_OF, Body
+
+# How far round a body its file's step of indentation is looked for, in bytes.
+NEAR = 100_000
+_STEP = rb"[ \t]*(?:\r\n|\n|\r)\1([ \t]+)[^\s]"
+_OPENED = {
+    "indent": re.compile(rb"(?:^|(?<=[\r\n]))([ \t]*)[^\r\n#]*:" + _STEP),
+    "brace": re.compile(rb"(?:^|(?<=[\r\n]))([ \t]*)[^\r\n]*\{" + _STEP),
+}
+
+
+def body_gap(document: Document, view: View, body: Body, cursor: int | None = None) -> Gap:
+    """The gap of a `body` of the view, in the document; a `cursor` of the view says on which blank line to write."""
+    first, last = view.inserted
+    made = body.first is not None and first <= body.first and body.end <= last and body.opens <= first
+    if made and not (view.repaired and view.repaired.removed):
+        # What a repair has put there is no text of the body's, which is empty in the text without it.
+        data = view.data[:first] + view.data[last:]
+        closes = body.opens if first <= body.closes < last else body.closes - (last - first)
+        empty = replace(body, first=None, end=body.opens, indent=None, stub=True, closes=closes)
+        empty = replace(empty, stop=closes + body.stop - body.closes if closes > body.opens else closes)
+        gap = _gap(document, data, empty, min(first, len(data)))
+        return _closed(
+            document, view, body, replace(gap, start=gap.start + view.base, end=gap.end + view.base)
+        )
+    return _mapped(document, view, body, _gap(document, view.data, body, cursor))
+
+
+def _gap(document: Document, data: bytes, body: Body, cursor: int | None) -> Gap:
+    """The gap of a body in the offsets of `data`."""
+    newline = document.newline
+    base = leading(data, body.header.define).decode()
+    indent = body.indent.decode() if body.indent is not None else base + _unit(document, body.header.define)
+    kind = KIND_OF[body.header.owner]
+    gap = Gap(body.opens, body.end, kind, indent, newline + indent, name=body.header.name, stub=body.stub)
+    # What closes it on the same line goes to a line of its own.
+    shut = body.stop > body.closes and body.closes <= line_end(data, body.end)
+    gap = replace(gap, tail=newline + base if shut else "")
+    if body.inline:
+        # A docstring on the header's line moves to its own, or the body below it could not stand.
+        start, end = body.docstring or (0, 0)
+        kept = newline + indent + data[start:end].decode() if body.docstring else ""
+        stop = body.closes if shut else body.end
+        return replace(gap, start=body.header.opens, end=stop, lead=kept + gap.lead)
+    if body.first is not None:
+        if body.first <= line_end(data, body.opens):
+            return gap
+        return replace(gap, start=body.first, lead="")
+    return _empty(data, body, gap, cursor)
+
+
+def _empty(data: bytes, body: Body, gap: Gap, cursor: int | None) -> Gap:
+    """The gap of a body without text: a blank line that is there for it, or the end of what is above."""
+    here = line_start(data, cursor) if cursor is not None and cursor > line_end(data, body.opens) else None
+    header = indentation(data, body.header.define)
+    for start in _blank_lines(data, body.opens):
+        if start > body.closes and body.stop > body.closes:
+            break
+        space = leading(data, start)
+        end = start + len(space)
+        if body.docstring is None and width(space) > header and here in (None, start):
+            return replace(gap, start=end, end=end, indent=space.decode(), lead="")
+        if space.decode() == gap.indent and here in (None, start):
+            return replace(gap, start=end, end=end, lead="")
+        if start == here:
+            return replace(gap, start=start, end=end, lead=gap.indent)
+    space_end = re.compile(rb"[ \t\f]*").match(data, body.opens)
+    assert space_end is not None
+    return replace(gap, start=body.opens, end=space_end.end())
+
+
+def _blank_lines(data: bytes, offset: int) -> Iterable[int]:
+    """The starts of the blank lines that follow the line of `offset`."""
+    step = re.compile(rb"\r\n|\n|\r")
+    found = step.match(data, line_end(data, offset))
+    while found:
+        start = found.end()
+        if data[start : line_end(data, start)].strip():
+            return
+        yield start
+        found = step.match(data, line_end(data, start))
+
+
+def _mapped(document: Document, view: View, body: Body, gap: Gap) -> Gap:
+    """`gap` in the offsets of the document; what a repair put before its start becomes part of its lead."""
+    first, last = view.inserted
+    start, end = view.back(gap.start), view.back(gap.end)
+    lead = gap.lead
+    if first < gap.start <= last:
+        lead = view.data[first : gap.start].decode() + lead
+    elif lead and view.language.style == "indent" and not view.data.endswith(b":", 0, body.header.opens):
+        lead = ":" + lead
+    return _closed(document, view, body, replace(gap, start=start, end=max(start, end), lead=lead))
+
+
+def _closed(document: Document, view: View, body: Body, gap: Gap) -> Gap:
+    """`gap` with its scope, and with what closes the body where the file lacks it: the edit brings it along."""
+    first, last = view.inserted
+    scope = (view.back(body.header.start), max(view.back(body.stop), gap.end))
+    if not (body.stop > body.closes and first <= body.closes < last):
+        return replace(gap, scope=scope)
+    base = leading(view.data, body.header.define).decode()
+    # Where the braces of what is round it are gone too, they all come along.
+    stop = last if view.language.style == "brace" else body.stop
+    tail = document.newline + base + view.data[body.closes : stop].decode()
+    return replace(gap, tail=tail, scope=scope)
+
+
+def _unit(document: Document, at: int) -> str:
+    """One step of the file's indentation: the commonest one near `at` after a line that opens a body."""
+    language = load_language(document.language)
+    steps = Counter(
+        match[2].decode()
+        for match in _OPENED[language.style].finditer(document.data, max(at - NEAR, 0), at + NEAR)
+    )
+    return steps.most_common(1)[0][0] if steps else language.indent

@@ -1,0 +1,124 @@
+"""View: the part of a document round a cursor in a form that can be read, however broken the file is.
+
+Knows trees, repairs and lines; knows no gaps and no kinds.
+"""
+
+from dataclasses import dataclass
+
+from tree_sitter import Tree
+
+from dg_lsp.text.documents.document import Document
+from dg_lsp.text.documents.lines import line_end, line_start
+from dg_lsp.text.gaps.recall import tree_of
+from dg_lsp.text.languages.language import Language
+from dg_lsp.text.syntax import indented as offside
+from dg_lsp.text.syntax.bodies import bodies_by_lines, bodies_of
+from dg_lsp.text.syntax.body import Body
+from dg_lsp.text.syntax.lexical import focus, window
+from dg_lsp.text.syntax.repair import Repaired, dangles, moved, repair
+from dg_lsp.text.syntax.tokens import Span
+
+# A file of at most so many bytes is read whole; of a longer one first the top-level item round the cursor.
+WHOLE = 60_000
+# A longer file is never parsed whole for a gap.
+PARSED = 200_000
+# How many blank lines and comments may lie between a body and the cursor, and what comments begin with.
+_LINES_BETWEEN = 40
+_COMMENTS = (b"#", b"//", b"/*", b"*")
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """data[base:] of a document with at most one repair, its tree, and the bodies in it.
+
+    `cursor` and the bodies count in bytes of `data`. cost: how broken it still is; 0 is not at all.
+    """
+
+    language: Language
+    data: bytes
+    tree: Tree
+    bodies: tuple[Body, ...]
+    cursor: int
+    base: int = 0
+    repaired: Repaired | None = None
+    cost: int = 0
+
+    def back(self, offset: int) -> int:
+        """An offset of the view as one of the document."""
+        return self.base + (self.repaired.back(offset) if self.repaired else offset)
+
+    @property
+    def inserted(self) -> Span:
+        """The span that the repair has put in; empty without one."""
+        made = self.repaired
+        return (made.at, made.at + made.inserted) if made else (self.cursor, self.cursor)
+
+
+def view_at(document: Document, language: Language, offset: int) -> View:
+    """The first clean one of: the file as it is, the top-level item round the cursor, this repaired; else the last."""
+    data = document.data
+    if len(data) <= WHOLE and (whole := _clean(language, document, offset)):
+        return whole
+    # Damage elsewhere in the file is none of the cursor's business.
+    start, stop = window(language, data, offset)
+    mended = repair(language, data[start:stop], offset - start)
+    if mended.cost and WHOLE < len(data) <= PARSED and (whole := _clean(language, document, offset)):
+        # A string can look like the head of an item.
+        return whole
+    cursor, root = mended.forth(offset - start), mended.tree.root_node
+    bodies = bodies_of(language, root, mended.data, _near(mended.data, cursor, mended))
+    return View(language, mended.data, mended.tree, bodies, cursor, start, mended, mended.cost)
+
+
+def by_lines(document: Document, view: View, offset: int) -> View:
+    """The same place read by lines alone, for bodies in what no repair mends."""
+    data, language = document.data, view.language
+    start, stop = window(language, data, offset)
+    # A string that was never closed would hide every body below it.
+    text = offside.unclosed(data, offset, start) if language.style == "indent" else b""
+    read, cuts = focus(language, data[start:stop], offset - start)
+    at = moved(offset - start, cuts)
+    closed = read[:at] + text + read[at:]
+    repaired = Repaired(closed, view.tree, at, 0, len(text), view.cost, cuts)
+    bodies = bodies_by_lines(language, closed, (0, len(closed)))
+    return View(language, closed, view.tree, bodies, at, start, repaired, view.cost)
+
+
+def whole_view(document: Document, language: Language) -> View:
+    """All of the file, by its tree or, where that is broken, by its lines."""
+    data = document.data
+    tree = tree_of(language, document)
+    if tree.root_node.has_error and language.style == "indent":
+        bodies = bodies_by_lines(language, data, (0, len(data)))
+    else:
+        bodies = bodies_of(language, tree.root_node, data)
+    return View(language, data, tree, bodies, -1)
+
+
+def _clean(language: Language, document: Document, offset: int) -> View | None:
+    """The whole file, where it has no error."""
+    data, tree = document.data, tree_of(language, document)
+    if tree.root_node.has_error or dangles(language, data, offset):
+        return None
+    # A query over all of a long file would cost more than its parse.
+    return View(language, data, tree, bodies_of(language, tree.root_node, data, _near(data, offset)), offset)
+
+
+def _near(data: bytes, cursor: int, mended: Repaired | None = None) -> Span:
+    """What a body must meet that the cursor could be in: the cursor, the repair, and the text above and below."""
+    start, stop = (mended.at, mended.at + mended.inserted) if mended and mended.inserted else (cursor, cursor)
+    start, stop = min(start, cursor), max(stop, cursor)
+    # Blank lines and comments below a body are none of its tree's.
+    above = line_start(data, start)
+    for _ in range(_LINES_BETWEEN):
+        text = data[above:start].strip()
+        if above == 0 or (text and not text.startswith(_COMMENTS)):
+            break
+        above = line_start(data, above - 1)
+    # And an empty body's node stands where the next text does.
+    for _ in range(_LINES_BETWEEN):
+        text = data[line_start(data, stop) : line_end(data, stop)].strip()
+        if stop >= len(data) or (text and not text.startswith(_COMMENTS)):
+            break
+        stop = line_end(data, stop) + 1
+    return above, line_end(data, stop) + 1

@@ -1,0 +1,195 @@
+"""The gap at a cursor, in a range, or by a function's name: where a fill begins and ends, however broken the file is.
+
+Knows views, bodies and slots; knows no model and no editor.
+"""
+
+import difflib
+from contextlib import suppress
+from dataclasses import replace
+
+from dg_lsp.text.documents.document import Document
+from dg_lsp.text.documents.lines import line_end, line_start
+from dg_lsp.text.gaps.body_gaps import body_gap
+from dg_lsp.text.gaps.context import View, by_lines, view_at, whole_view
+from dg_lsp.text.gaps.gap import Gap, NoGap
+from dg_lsp.text.gaps.kinds import body_at, choose_kind
+from dg_lsp.text.gaps.recall import remembered, undone
+from dg_lsp.text.gaps.region_gaps import line_gap, open_gap, slot_gap, typed
+from dg_lsp.text.gaps.regions import hole_at, holes_in, slot_at
+from dg_lsp.text.languages.language import load_language
+from dg_lsp.text.messages import Kind, Wanted
+from dg_lsp.text.syntax.body import OWNER_OF, Body
+
+__all__ = ["Gap", "NoGap", "find_function", "find_gap", "find_gaps", "find_named"]
+
+
+def find_gap(document: Document, offset: int, kind: Wanted | None = None) -> Gap:
+    """The gap at the byte `offset`; without a kind, the one that a cursor there means. "holes" are several gaps in one.
+
+    1. Make the text round the cursor readable.  2. Where it is broken, older texts of the document may tell what else
+    has been broken since: what is easiest to read counts.  3. Find the gap there.
+
+    Raises:
+        NoGap: what is asked for is not at the cursor.
+        UnknownLanguage: the document's language has no grammar.
+    """
+    # 1. A broken tree is never asked what is at the cursor.
+    view = view_at(document, load_language(document.language), offset)
+    return _holes(document, view) if kind == "holes" else _found(document, view, offset, kind)
+
+
+def find_function(document: Document, offset: int) -> list[Gap]:
+    """What can be filled of the function round the byte `offset`: its holes, if it has any, and its body.
+
+    Raises:
+        NoGap: the cursor is in no function.
+        UnknownLanguage: the document's language has no grammar.
+    """
+    view = view_at(document, load_language(document.language), offset)
+    body = _found(document, view, offset, "function_body")
+    with suppress(NoGap):
+        return [_holes(document, view), body]
+    return [body]
+
+
+def _found(document: Document, view: View, offset: int, kind: Kind | None) -> Gap:
+    """Steps 2 and 3 of `find_gap`."""
+    # 2.
+    if view.repaired is not None and (gap := _recalled(document, view, offset, kind)):
+        return gap
+    # 3.
+    return _gap_in(document, view, offset, kind)
+
+
+def _recalled(document: Document, view: View, offset: int, kind: Kind | None) -> Gap | None:
+    """The gap as older texts of the document tell it, where they are no harder to read than `view`."""
+    if kind == "statement" and (gap := _remembered(document, view, offset)):
+        return gap
+    readable = []
+    for older in undone(document, offset):
+        text = Document(document.uri, document.language, document.version, older.data)
+        found = view_at(text, view.language, older.cursor)
+        readable += [(found, older, text)] if found.cost <= view.cost else []
+    for found, older, text in sorted(readable, key=lambda r: r[0].cost):
+        with suppress(NoGap):
+            gap = _gap_in(text, found, older.cursor, kind)
+            span, scope = older.back(gap.start, gap.end), older.back(*gap.scope)
+            if span is not None:
+                return replace(gap, start=span[0], end=span[1], scope=scope or (0, len(document.data)))
+    return None
+
+
+def _remembered(document: Document, view: View, offset: int) -> Gap | None:
+    """The statement that the cursor was in before a part of it was taken away."""
+    base = document.history.base if document.history else None
+    line = line_start(document.data, offset), line_end(document.data, offset)
+    here = [c for c in base.changes.spans if c.now <= line[1] and c.stop >= line[0]] if base else []
+    if not here or any(c.now < c.stop for c in here):
+        return None
+    for node in remembered(view.language, document, offset, "statement")[:1]:
+        start, end = node.body
+        return replace(line_gap(document, view, start, "statement"), start=start, end=end)
+    return None
+
+
+def _gap_in(document: Document, view: View, offset: int, kind: Kind | None) -> Gap:
+    """The gap in what can be read of the document.
+
+    1. Choose the kind.  2. A body is found by its header, a part of a line by the tree.  3. What nobody asked for
+    by name leaves what is typed as it stands.
+    """
+    # 1.
+    chosen = kind or choose_kind(document, view, offset)
+    # 2.
+    if chosen in OWNER_OF:
+        return _body_gap(document, view, offset, chosen)
+    if chosen == "rest_of_line":
+        return line_gap(document, view, offset, chosen)
+    if kind is None and chosen == "statement" and (hole := hole_at(view)) is not None:
+        return replace(slot_gap(document, view, hole), stub=True)
+    slot = slot_at(view, chosen)
+    masked = view.repaired is not None and view.repaired.removed > 0
+    if (
+        masked
+        and chosen != "statement"
+        and slot
+        and slot.end <= view.inserted[1]
+        and slot.end > view.inserted[0]
+    ):
+        # What gave way for the repair is no part of it.
+        slot = None
+    if slot is None or (kind is None and chosen == "statement"):
+        found = open_gap(document, view, offset, chosen)
+        if found is None and kind is not None:
+            raise NoGap(f"the cursor is in no {chosen.replace('_', ' ')}; put it where one stands or begins")
+        return found or line_gap(document, view, offset, "rest_of_line")
+    gap = slot_gap(document, view, slot)
+    # 3.
+    return gap if kind is not None else typed(document, view, gap, offset)
+
+
+def find_gaps(document: Document, start: int, end: int) -> list[Gap]:
+    """The bodies of all functions that overlap [start, end), in the order of the text."""
+    view = whole_view(document, load_language(document.language))
+    functions = [b for b in view.bodies if b.header.owner == "function"]
+    found = [f for f in functions if f.header.start < max(end, start + 1) and f.end >= start]
+    return [body_gap(document, view, f) for f in found]
+
+
+def _holes(document: Document, view: View) -> Gap:
+    """The placeholders between written lines of the function round the cursor: the first, with the `further`."""
+    body = _innermost(view, "function_body")
+    if body is None:
+        raise NoGap("the cursor is in no function; put it on a function's first line or in its body")
+    first, last = view.inserted
+    # What a repair has put there is nobody's placeholder.
+    holes = [s for s in holes_in(view, (body.opens, body.end)) if s.end <= first or last <= s.start]
+    if not holes:
+        raise NoGap(f"{body.header.name} has no holes: no placeholder stands between written lines")
+    gap, *further = (replace(slot_gap(document, view, hole), stub=True) for hole in holes)
+    return replace(gap, further=tuple(further))
+
+
+def find_named(document: Document, qualname: str, kind: Wanted | None = None) -> Gap:
+    """The body of the function `qualname`, such as `area`, `Shape.area` or `outer.inner`, or its "holes".
+
+    Among several of one name a stub comes first, then the last one, which is the one that Python keeps.
+
+    Raises:
+        NoGap: there is none, and the message lists names that are close; or it has no holes.
+    """
+    gaps = find_gaps(document, 0, len(document.data))
+    named = [g for g in gaps if g.name == qualname]
+    if named:
+        body = max(named, key=lambda g: (g.stub, g.start))
+        return find_gap(document, body.start, "holes") if kind == "holes" else body
+    known = sorted({g.name for g in gaps})
+    last = qualname.rpartition(".")[2]
+    near = [n for n in known if n.rpartition(".")[2] == last] + difflib.get_close_matches(qualname, known, 5)
+    near = list(dict.fromkeys(near))[:5] or known[:5]
+    hint = f"close to it are {', '.join(near)}" if near else "the file has no functions"
+    raise NoGap(f"there is no function {qualname} in {document.uri}; {hint}")
+
+
+def _body_gap(document: Document, view: View, offset: int, kind: Kind) -> Gap:
+    """The gap of the innermost body of `kind` round the cursor."""
+    if view.cost and view.language.style == "indent":
+        # Indentation tells bodies apart where no tree does.
+        view = by_lines(document, view, offset)
+    body = _innermost(view, kind)
+    if body is None and view.cost and view.language.style == "brace":
+        view = by_lines(document, view, offset)
+        body = _innermost(view, kind)
+    if body is None:
+        what = kind.removesuffix("_body")
+        raise NoGap(f"the cursor is in no {what}; put it on a {what}'s first line or in its body")
+    return body_gap(document, view, body, view.cursor)
+
+
+def _innermost(view: View, kind: Kind) -> Body | None:
+    first, last = view.inserted
+    bodies = [b for b in view.bodies if b.header.owner == OWNER_OF[kind]]
+    if view.language.style == "brace":
+        # One whose braces only the repair has put there is none.
+        bodies = [b for b in bodies if not (first < b.header.opens and b.stop <= last)]
+    return body_at(replace(view, bodies=tuple(bodies)))

@@ -1,0 +1,135 @@
+"""Which kind of gap is meant where nobody says it: from what is open at the cursor and what stands on its line.
+
+Knows views and lexical state; knows no spans of gaps.
+"""
+
+import re
+
+from dg_lsp.text.documents.document import Document
+from dg_lsp.text.documents.lines import indentation, leading, line_end, line_start, width
+from dg_lsp.text.gaps.context import View
+from dg_lsp.text.gaps.regions import hole_at, slots_at
+from dg_lsp.text.messages import Kind
+from dg_lsp.text.syntax.body import KIND_OF, Body
+from dg_lsp.text.syntax.lexical import state_at
+from dg_lsp.text.syntax.tokens import State
+
+_VALUE = re.compile(
+    rb"(?:^|[^=!<>:+\-*/%&|^])(?:=|:=|[+\-*/%&|^]=|=>|->)(?![=>])|<-"
+    rb"|\b(?:return|if|elif|while|for|match|switch|throw|raise|yield|await|assert|in|of|case|when)\b"
+)
+# A key whose value is to come.
+_KEY = re.compile(rb"[\w\"'\])]\??[ \t]*:[ \t]*\Z")
+_TODO = re.compile(rb"\b(?:TODO|FIXME|XXX)\b")
+_CALLED = re.compile(rb"[\w\x80-\xff)\]>!?][ \t]*$")
+# These take a bracket without being called.
+_WORDS = re.compile(
+    rb"\b(?:if|elif|while|for|switch|match|return|in|and|or|not|yield|await|assert|raise|throw|catch|with|case)[ \t]*$"
+)
+
+
+def choose_kind(document: Document, view: View, offset: int) -> Kind:
+    """The kind of gap that a cursor without a wish means.
+
+    1. A body or a statement that is not written yet.  2. What is open: a string, a comment, a list of arguments,
+    another bracket.  3. A blank line wants a statement; a line that wants a value an expression.  4. Else the rest
+    of the line.
+    """
+    data = document.data
+    # 1. It comes first, for a stub may hold strings and brackets itself.
+    body = body_at(view)
+    if body is not None and offers(view, body):
+        return KIND_OF[body.header.owner]
+    if hole_at(view) is not None:
+        return "statement"
+    # 2.
+    state = state_at(view.language, data, offset)
+    if state.string:
+        return "docstring" if _is_docstring(data, state) else "string"
+    if state.comment:
+        return "statement" if is_todo(data, state, offset) else "comment"
+    if state.brackets and (kind := _in_bracket(view, data, state, offset)):
+        return kind
+    # 3. and 4.
+    return _on_line(data, offset)
+
+
+def _on_line(data: bytes, offset: int) -> Kind:
+    """What a place on a line asks for that is in nothing open."""
+    before, behind = data[line_start(data, offset) : offset], data[offset : line_end(data, offset)]
+    if not before.strip():
+        return "rest_of_line" if behind.strip() else "statement"
+    return "expression" if _VALUE.search(before) else "rest_of_line"
+
+
+def is_todo(data: bytes, state: State, offset: int) -> bool:
+    """Whether the comment that is open at `offset` ends there and says what is to be done below it."""
+    ends = not data[offset : line_end(data, offset)].strip()
+    return state.comment and ends and _TODO.search(data, state.begins, offset) is not None
+
+
+def body_at(view: View) -> Body | None:
+    """The innermost body that the view's cursor is in, or on the header of."""
+    inside = [b for b in view.bodies if is_at(view.data, b, view.cursor)]
+    return max(inside, key=lambda b: (b.header.define, -b.end), default=None)
+
+
+def is_at(data: bytes, body: Body, cursor: int) -> bool:
+    """Whether `cursor` is on a line of `body` or its header, or on blank lines below that are still part of it."""
+    if cursor < line_start(data, body.header.start):
+        return False
+    if body.closes != body.end or body.stop > body.closes:
+        # Behind the brace that closes it only the very end still counts.
+        return cursor <= body.stop
+    if cursor <= line_end(data, body.end):
+        return True
+    if data[body.end : line_end(data, cursor)].strip():
+        return False
+    return body.first is None or width(leading(data, cursor)) > indentation(data, body.header.define)
+
+
+def offers(view: View, body: Body) -> bool:
+    """Whether a cursor without a wish means `body`: it is a stub, and its header is not being typed."""
+    data, header, cursor = view.data, body.header, view.cursor
+    if not body.stub or cursor < line_start(data, header.define):
+        return False
+    if body.docstring is not None and body.docstring[0] < cursor < body.docstring[1]:
+        return False
+    if header.owner != "function" and (body.first is not None or cursor < header.opens):
+        return False
+    opening = data.find(b"(", header.define, header.opens)
+    typing = header.define < cursor < header.opens and cursor > opening
+    return not typing and (body.first is None or cursor <= line_end(data, body.end))
+
+
+def _in_bracket(view: View, data: bytes, state: State, offset: int) -> Kind | None:
+    """What the innermost open bracket asks for; None where its lines are like any others."""
+    at = state.opened[-1]
+    lists: tuple[Kind, ...] = ("arguments", "parameters")
+    for kind in lists:
+        if any(view.back(slot.start) == at + 1 for slot in slots_at(view, kind)):
+            return kind
+    # A broken tree may know nothing of it.
+    before = data[line_start(data, at) : at]
+    last = re.search(rb"[\w$]+[ \t]*$", before)
+    header = last is not None and last[0].strip() in view.language.words.blocks
+    if state.brackets[-1:] == b"(" and _CALLED.search(before) and not _WORDS.search(before) and not header:
+        return "arguments"
+    if state.brackets[-1:] != b"{" or _KEY.search(data, line_start(data, offset), offset):
+        return "expression"
+    return _in_braces(view, at, data[at:offset])
+
+
+def _in_braces(view: View, at: int, inside: bytes) -> Kind | None:
+    """What a brace at `at` of the document asks for, with `inside` up to the cursor: lines, a list, or a value."""
+    body = next((b for b in view.bodies if view.back(b.header.opens) == at + 1), None)
+    if body is not None:
+        return None if body.first is not None else "statement"
+    if any(view.back(slot.start) == at + 1 for slot in slots_at(view, "collection")):
+        return None if b"\n" in inside or b"\r" in inside else "collection"
+    return None if view.cost else "expression"
+
+
+def _is_docstring(data: bytes, state: State) -> bool:
+    """Whether the open string is the first thing of its line, with quotes that may hold several lines."""
+    return len(state.string) > 1 and not data[line_start(data, state.begins) : state.begins].strip()

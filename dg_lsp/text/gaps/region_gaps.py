@@ -1,0 +1,114 @@
+"""From a slot, an open bracket or a bare cursor to its Gap: what is filled of a line, and what the edit brings along.
+
+Knows slots, lexical state and repairs; chooses no kind.
+"""
+
+import re
+from dataclasses import replace
+
+from dg_lsp.text.documents.document import BOM, Document
+from dg_lsp.text.documents.lines import leading, line_end
+from dg_lsp.text.gaps.context import View
+from dg_lsp.text.gaps.gap import Gap
+from dg_lsp.text.gaps.kinds import is_at, is_todo
+from dg_lsp.text.gaps.regions import Slot
+from dg_lsp.text.messages import LISTS, STRINGS, Kind
+from dg_lsp.text.syntax.lexical import state_at
+from dg_lsp.text.syntax.tokens import Span
+
+# What a repair has put behind a placeholder: of it a fill needs the brackets and what ends a header or statement.
+_CLOSERS = re.compile(rb"(?:\s*[)\]}>\"'`])*[:;]?")
+
+
+def slot_gap(document: Document, view: View, slot: Slot) -> Gap:
+    """The gap of a slot; what a repair has put round the placeholder becomes its lead and tail."""
+    first, last = view.inserted
+    start, end = (view.back(at) for at in _text_of(view, slot))
+    lead = view.data[first : slot.start].decode() if first < slot.start <= last else ""
+    tail = ""
+    if first <= slot.end < last and slot.kind != "statement":
+        closing = _CLOSERS.match(view.data, slot.end, last)
+        assert closing is not None
+        tail = closing[0].decode()
+    gap = line_gap(document, view, start, slot.kind)
+    return replace(gap, start=start, end=max(start, end), lead=lead, tail=tail)
+
+
+def _text_of(view: View, slot: Slot) -> Span:
+    """The span of a slot without the white space inside its brackets, which is a list's layout, but with the cursor."""
+    text = view.data[slot.start : slot.end]
+    if slot.kind not in LISTS or not text.strip():
+        return slot.start, slot.end
+    start, end = slot.end - len(text.lstrip()), slot.start + len(text.rstrip())
+    return min(start, max(view.cursor, slot.start)), max(end, min(view.cursor, slot.end))
+
+
+def open_gap(document: Document, view: View, offset: int, kind: Kind) -> Gap | None:
+    """The gap of something that is only open at the cursor, for text that no repair mends."""
+    state = state_at(view.language, document.data, offset)
+    eol = line_end(document.data, offset)
+    if kind in STRINGS and state.string:
+        start = state.begins + len(state.string)
+        gap = line_gap(document, view, offset, kind)
+        return replace(gap, start=min(start, offset), end=eol, tail=state.string.decode())
+    if kind == "comment" and state.comment:
+        return replace(line_gap(document, view, offset, kind), end=eol)
+    if kind in LISTS and state.brackets:
+        wanted = b"[{(" if kind == "collection" else b"("
+        held = [at for at in state.opened if document.data[at] in wanted]
+        return replace(line_gap(document, view, offset, kind), start=(held or state.opened)[-1] + 1)
+    if kind == "statement" and is_todo(document.data, state, offset):
+        # The comment stays, and what it asks for comes below it.
+        lead = document.newline + leading(document.data, offset).decode()
+        return replace(line_gap(document, view, offset, kind), lead=lead)
+    if kind not in ("statement", "expression"):
+        return None
+    gap = line_gap(document, view, offset, kind)
+    # A value that nothing follows on its line wants what ends its statement.
+    ended = kind == "expression" and gap.end == eol and state.brackets[-1:] in (b"", b"{")
+    ends = view.language.words.ends[:1] if ended and not _is_body_value(view) else ()
+    return replace(gap, tail=b"".join(ends).decode())
+
+
+def _is_body_value(view: View) -> bool:
+    """Whether a value at the cursor may be what its block is worth (Rust): a brace follows and takes it as it is."""
+    at = view.cursor
+    if not view.data[at:].lstrip().startswith(b"}"):
+        return False
+    return not view.language.reparse(view.tree, view.data, (at, at), b"_g_").root_node.has_error
+
+
+def _needed(view: View, at: int, closing: bytes) -> bytes:
+    """`closing`, which stands at `at` of the view, without a semicolon that the brace behind it does not want."""
+    end = at + len(closing)
+    if not closing.endswith(b";") or not view.data[end:].lstrip().startswith(b"}"):
+        return closing
+    tree = view.language.reparse(view.tree, view.data, (end - 1, end), b"")
+    return closing if tree.root_node.has_error else closing[:-1]
+
+
+def typed(document: Document, view: View, gap: Gap, offset: int) -> Gap:
+    """The part of `gap` that begins at the cursor, behind which nothing but white space goes."""
+    eol = line_end(document.data, offset)
+    end = max(gap.end, offset if document.data[offset:eol].strip() else eol)
+    first, last = view.inserted
+    at = view.data.find(b"_g_", first, last)
+    behind = at + 3 if at >= 0 else first
+    if (at >= 0 or first == view.cursor < last) and (closing := _CLOSERS.match(view.data, behind, last)):
+        # What is open within the slot wants to be closed as well.
+        gap = replace(gap, tail=_needed(view, behind, closing[0]).decode())
+    return replace(gap, start=offset, end=offset if document.data[offset:end].strip() else end)
+
+
+def line_gap(document: Document, view: View, offset: int, kind: Kind) -> Gap:
+    """The gap from the cursor to the end of the line, or at the cursor where text follows."""
+    data = document.data
+    eol = line_end(data, offset)
+    end = offset if data[offset:eol].strip() else eol
+    functions = tuple(
+        b for b in view.bodies if b.header.owner == "function" and is_at(view.data, b, view.cursor)
+    )
+    function = max(functions, key=lambda f: f.header.define, default=None)
+    scope = (view.back(function.header.start), view.back(function.stop)) if function else (0, len(data))
+    indent = leading(data, offset).removeprefix(BOM).decode()
+    return Gap(offset, end, kind, indent, name=function.header.name if function else "", scope=scope)

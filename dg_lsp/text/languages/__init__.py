@@ -1,0 +1,1 @@
+"""Languages: data from grammars/ as objects."""

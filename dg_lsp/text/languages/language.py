@@ -1,0 +1,250 @@
+"""Language: a name to a parser, a compiled query and the few facts of language.toml.
+
+Languages are data: a folder each under grammars/. Knows tree-sitter; knows no document.
+"""
+
+import importlib
+import re
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path, PurePath
+from typing import Any
+
+import tree_sitter
+from tree_sitter import Node, Tree
+
+from dg_lsp.text.languages.words import Words, read_words
+
+Log = Callable[[str], None]
+_LONE_CR = re.compile(rb"\r(?!\n)")
+_INHERITS = re.compile(r"; inherits: (.+)")
+# The closed list: gaps.scm may capture nothing else, so a misspelt capture is an error and not a silence.
+OWNERS = ("function", "class", "block")
+CAPTURES = (
+    *(f"{owner}.{part}" for owner in OWNERS[:2] for part in ("outer", "name", "colon", "body")),
+    *("block.outer", "block.colon", "block.body"),
+    *("arguments", "parameters", "collection", "expression", "statement"),
+    *("string", "docstring", "comment", "todo"),
+    *("stub", "stub.skip", "import", "refuse"),
+)
+
+
+class UnknownLanguage(ValueError):
+    """No grammar is there for a name or a file; the message lists the known ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quotes:
+    """How a kind of string begins and ends.
+
+    escapes: a backslash takes the next character along. lines: it may go on over line ends. character: it is a string
+    only where it ends after one character. hole: what begins code inside of it, up to the brace that closes that.
+    doubled: what closes it, or begins a hole, stands for itself when it stands twice.
+    """
+
+    open: bytes
+    close: bytes
+    escapes: bool = False
+    lines: bool = False
+    character: bool = False
+    hole: bytes = b""
+    doubled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """One language: its grammar, its compiled gaps.scm, and what language.toml says.
+
+    ids: what editors call it. style: `indent` or `brace`, what holds a body together. indent: one step of indentation
+    where a file shows none. comment: what begins one that ends with its line. placeholders: the neutral text of each
+    kind of gap. regex: a slash may begin a regular expression. words: what broken text is read and mended with.
+    """
+
+    name: str
+    ids: tuple[str, ...]
+    suffixes: tuple[str, ...]
+    style: str
+    indent: str
+    comment: str
+    block_comments: tuple[tuple[str, str], ...]
+    strings: tuple[Quotes, ...]
+    regex: bool
+    placeholders: tuple[tuple[str, str], ...]
+    words: Words
+    grammar: tree_sitter.Language
+    query: tree_sitter.Query
+
+    def parse(self, data: bytes) -> Tree:
+        """The tree of `data`."""
+        # A parser holds state, so each call has its own and threads cannot meet in one.
+        return tree_sitter.Parser(self.grammar).parse(_rows(data))
+
+    def reparse(
+        self, tree: Tree, data: bytes, span: tuple[int, int], text: bytes, log: Log | None = None
+    ) -> Tree:
+        """The tree of `data` with `text` for `span`; `tree`, that of `data`, stays. `log` gets what the parser says."""
+        start, end = span
+        old, new = _rows(data), _rows(data[:start] + text + data[end:])
+        stop = start + len(text)
+        edited = tree.copy()
+        edited.edit(start, end, stop, _point(old, start), _point(old, end), _point(new, stop))
+        parser = tree_sitter.Parser(self.grammar)
+        if log is not None:
+            parser.logger = lambda _, words: log(words)
+        return parser.parse(new, edited)
+
+    def placeholder(self, kind: str) -> str:
+        """The neutral text of a gap's kind."""
+        return dict(self.placeholders)[kind]
+
+    def captures(self, node: Node, span: tuple[int, int] | None = None) -> dict[str, list[Node]]:
+        """Every capture below `node`, each list in the order of the text; with a `span` of bytes those that meet it."""
+        found = self._cursor(span).captures(node)
+        # The binding gives them in an order that changes from process to process.
+        return {
+            name: sorted(nodes, key=lambda n: (n.start_byte, -n.end_byte)) for name, nodes in found.items()
+        }
+
+    def records(self, node: Node, span: tuple[int, int] | None = None) -> dict[str, list[dict[str, Node]]]:
+        """By owner (function, class, block) one record of captures for each of its bodies below `node`, in order."""
+        found: dict[str, dict[int, dict[str, Node]]] = {owner: {} for owner in OWNERS}
+        for _, match in self._cursor(span).matches(node):
+            owner = next((o for o in OWNERS if f"{o}.outer" in match), None)
+            if owner is not None:
+                record = {name: nodes[0] for name, nodes in match.items()}
+                # Two patterns may match one body; the one that tells more of it counts, its owner's name above all.
+                known = found[owner].get(record[f"{owner}.body"].id, {})
+                found[owner][record[f"{owner}.body"].id] = max(known, record, key=len)
+        return {owner: sorted(records.values(), key=_place) for owner, records in found.items()}
+
+    def _cursor(self, span: tuple[int, int] | None) -> tree_sitter.QueryCursor:
+        cursor = tree_sitter.QueryCursor(self.query)
+        if span is not None:
+            cursor.set_byte_range(*span)
+        return cursor
+
+
+@cache
+def load_language(name: str) -> Language:
+    """The language called `name`, by its own name or an editor's, from its folder under grammars/.
+
+    Raises:
+        UnknownLanguage: there is no such folder.
+        ValueError: its query captures something outside CAPTURES (QueryError where it does not compile).
+    """
+    folder = _folders().get(name)
+    if folder is None:
+        known = ", ".join(known_languages())
+        raise UnknownLanguage(f"no grammar for the language {name!r}; known are {known}")
+    facts = _facts(folder)
+    grammar = tree_sitter.Language(getattr(importlib.import_module(facts["wheel"]), facts["function"])())
+    query = tree_sitter.Query(grammar, _query(facts["name"]))
+    stray = [c for c in capture_names(query) if c not in CAPTURES and not c.startswith("_")]
+    if stray:
+        raise ValueError(
+            f"grammars/{facts['name']}/gaps.scm captures {', '.join(stray)}; known are {', '.join(CAPTURES)}"
+        )
+    return Language(
+        name=facts["name"],
+        ids=tuple(facts["ids"]),
+        suffixes=tuple(facts["suffixes"]),
+        style=facts["style"],
+        indent=facts["indent"],
+        comment=facts["comment"],
+        block_comments=tuple((a, b) for a, b in facts.get("block_comments", ())),
+        strings=tuple(_quotes(quotes) for quotes in facts["strings"]),
+        regex=facts.get("regex", False),
+        placeholders=tuple(facts["placeholders"].items()),
+        words=read_words(_inherited(facts, "repair")),
+        grammar=grammar,
+        query=query,
+    )
+
+
+def language_of(path: PurePath | str) -> str:
+    """The name of the language that files like `path` are written in.
+
+    Raises:
+        UnknownLanguage: no language claims the file's suffix.
+    """
+    suffix = PurePath(path).suffix.lower()
+    claims = {s: name for name in known_languages() for s in _facts(_folders()[name])["suffixes"]}
+    if suffix not in claims:
+        raise UnknownLanguage(
+            f"no language is known for {PurePath(path).name}; known are {', '.join(sorted(claims))}"
+        )
+    return str(claims[suffix])
+
+
+@cache
+def known_languages() -> tuple[str, ...]:
+    """The names of all languages that have a folder."""
+    return tuple(sorted(f.name for f in _grammars().iterdir() if f.joinpath("language.toml").is_file()))
+
+
+def knows(language: str) -> bool:
+    """Whether `language`, by its own name or an editor's, has a folder."""
+    return language in _folders()
+
+
+def capture_names(query: tree_sitter.Query) -> tuple[str, ...]:
+    """The names of all captures of `query`."""
+    return tuple(query.capture_name(i) for i in range(query.capture_count))
+
+
+def _grammars() -> Traversable | Path:
+    """The folder of languages: inside the installed package, or beside it in a checkout."""
+    installed = files("dg_lsp") / "grammars"
+    return installed if installed.is_dir() else Path(__file__).resolve().parents[3] / "grammars"
+
+
+@cache
+def _folders() -> dict[str, Traversable | Path]:
+    """Each language's folder, by its own name and by what editors call it."""
+    folders: dict[str, Traversable | Path] = {}
+    for name in known_languages():
+        folder = _grammars() / name
+        folders |= dict.fromkeys((*_facts(folder)["ids"], name), folder)
+    return folders
+
+
+def _facts(folder: Traversable | Path) -> dict[str, Any]:
+    return tomllib.loads((folder / "language.toml").read_text(encoding="utf-8"))
+
+
+def _query(folder: str) -> str:
+    """The text of a folder's gaps.scm, behind those of the folders that its first line says it inherits."""
+    text = (_grammars() / folder / "gaps.scm").read_text(encoding="utf-8")
+    below = _INHERITS.match(text)
+    return "\n".join((*map(_query, below[1].split(", ") if below else ()), text))
+
+
+def _inherited(facts: dict[str, Any], table: str) -> dict[str, Any]:
+    """A table of language.toml, behind that of the language that it extends."""
+    below = _facts(_folders()[facts["extends"]]) if "extends" in facts else {}
+    return below.get(table, {}) | facts.get(table, {})
+
+
+def _quotes(facts: dict[str, Any]) -> Quotes:
+    flags = {name: facts.get(name, False) for name in ("escapes", "lines", "character", "doubled")}
+    return Quotes(
+        facts["open"].encode(), facts["close"].encode(), **flags, hole=facts.get("hole", "").encode()
+    )
+
+
+def _place(record: dict[str, Node]) -> tuple[int, int]:
+    outer = next(node for name, node in record.items() if name.endswith(".outer"))
+    return outer.start_byte, -outer.end_byte
+
+
+def _rows(data: bytes) -> bytes:
+    """`data` with LF for each CR that stands alone, because tree-sitter knows rows only by LF."""
+    return _LONE_CR.sub(b"\n", data) if b"\r" in data else data
+
+
+def _point(data: bytes, offset: int) -> tuple[int, int]:
+    return data.count(b"\n", 0, offset), offset - data.rfind(b"\n", 0, offset) - 1

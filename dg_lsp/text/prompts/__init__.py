@@ -1,0 +1,1 @@
+"""Prompts: what of a file is sent to the engine."""

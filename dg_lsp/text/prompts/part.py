@@ -1,0 +1,96 @@
+"""Part: a part of a text that may end anywhere, and its tree as if all that is open there were closed.
+
+Knows parsers, brackets and lines; knows no headers and no budget.
+"""
+
+from dataclasses import dataclass
+
+from tree_sitter import Node
+
+from dg_lsp.text.documents.lines import line_end, line_start
+from dg_lsp.text.languages.language import Language
+from dg_lsp.text.syntax.lexical import state_at
+from dg_lsp.text.syntax.tokens import Span, closers
+
+_OPENING = {"(": b"(", "[": b"[", "{": b"{", "${": b"{"}
+_CLOSING = (")", "]", "}")
+
+# Whole lines by the offsets at which they begin in the whole text.
+Lines = dict[int, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a text that begins at its byte `start` with an item of the top level; `root` is the tree of `data`."""
+
+    language: Language
+    start: int
+    data: bytes
+    root: Node
+
+    def lines(self, start: int, end: int) -> Lines:
+        """The whole lines of the part's span [start, end), at least one, without white space at its end.
+
+        A backslash at the end of the last line takes the next one along.
+        """
+        found: Lines = {}
+        at = line_start(self.data, start)
+        end = max(start + len(self.data[start:end].rstrip()), start + 1)
+        while at < min(end, len(self.data)):
+            stop = next_line(self.data, at)
+            found[at + self.start] = line = self.data[at:stop]
+            end = max(end, stop + 1) if line.rstrip(b"\r\n").endswith(b"\\") else end
+            at = stop
+        return found
+
+
+def part_of(language: Language, data: bytes, span: Span, floor: int) -> Part:
+    """The `span` of `data` and its tree.
+
+    1. Parse.  2. Close the brackets that the tree shows open.  3. Where that does not do, leave the statement at the
+    end out, if it begins behind `floor`.
+    """
+    start, stop = span
+    data = data[start:stop]
+    # 1.
+    tree = language.parse(data)
+    # 2.
+    if tree.root_node.has_error:
+        tree = language.reparse(tree, data, (len(data), len(data)), closers(_unclosed(tree.root_node)))
+    # 3.
+    if tree.root_node.has_error:
+        tree = language.parse(_ended(language, data, floor - start))
+    return Part(language, start, data, tree.root_node)
+
+
+def next_line(data: bytes, offset: int) -> int:
+    """The offset where the line after that of `offset` begins, or where the text ends."""
+    end = line_end(data, offset)
+    return min(end + (2 if data[end : end + 2] == b"\r\n" else 1), len(data))
+
+
+def _unclosed(root: Node) -> bytes:
+    """The brackets without their mates in a tree; where it has no error there are none."""
+    brackets, stack = b"", [root]
+    while stack:
+        node = stack.pop()
+        if node.is_missing:
+            continue
+        if node.has_error:
+            stack.extend(reversed(node.children))
+        elif node.type in _OPENING:
+            brackets += _OPENING[node.type]
+        elif node.type in _CLOSING:
+            brackets = brackets[:-1]
+    return brackets
+
+
+def _ended(language: Language, data: bytes, floor: int) -> bytes:
+    """`data` without the statement or comment at its end; with its ending where it begins before `floor`."""
+    # Only tokens tell of strings, though reading them costs more than parsing.
+    state = state_at(language, data, len(data), 0)
+    begins = state.begins if state.comment else state.line
+    if begins > floor:
+        return data[:begins] + closers(bytes(data[at] for at in state.opened if at < begins))
+    ends = (b for a, b in language.block_comments if state.comment and data.startswith(a.encode(), begins))
+    return data + next(ends, "").encode() + state.string + closers(state.brackets)

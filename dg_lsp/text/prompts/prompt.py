@@ -1,0 +1,95 @@
+"""A document and a gap as an Infill: how much of the file goes along.
+
+The prefix is cut in big hops, so that its beginning, and with it what is cached of it, changes rarely; of what
+stands above the cut the lines that matter are kept.
+"""
+
+from itertools import pairwise
+from typing import cast
+
+from dg_lsp.settings import Settings
+from dg_lsp.text.documents.document import BOM, Document
+from dg_lsp.text.documents.lines import line_end, line_start
+from dg_lsp.text.gaps.find import Gap
+from dg_lsp.text.languages.language import Language, load_language
+from dg_lsp.text.messages import Effort, Infill
+from dg_lsp.text.prompts.outline import outline
+from dg_lsp.text.prompts.part import next_line
+
+# Bytes at most for what is kept from above the cut: hardly ever are there more lines that matter.
+KEPT = 2_000
+
+
+def build(document: Document, gap: Gap, settings: Settings) -> Infill:
+    """The request for `gap`, with at most `prefix_bytes` before it and `suffix_bytes` after it, in whole lines.
+
+    The gap's lead ends the prefix and its tail begins the suffix; both come on top of the limits. What stands between
+    several gaps goes along whole.
+    """
+    before = document.data[: gap.start].removeprefix(BOM)
+    after = document.data[gap.span[1] :]
+    language = load_language(document.language)
+    return Infill(
+        prefix=shortened(language, before, settings.prefix_bytes).decode("utf-8") + gap.lead,
+        suffix=gap.parts[-1].tail + after[: _cut_after(after, settings.suffix_bytes)].decode("utf-8"),
+        language=document.language,
+        kind=gap.kind,
+        indent=gap.indent,
+        seed=settings.seed,
+        effort=cast(Effort, settings.effort),
+        deadline=settings.deadline or None,
+        session=document.uri,
+        between=tuple(
+            one.tail + document.data[one.end : two.start].decode("utf-8") + two.lead
+            for one, two in pairwise(gap.parts)
+        ),
+    )
+
+
+def shortened(language: Language, before: bytes, limit: int) -> bytes:
+    """`before` in at most `limit` bytes: lines that are kept from above a cut, and the text from the cut on.
+
+    1. Leave room for the lines that are kept.  2. Cut at a line start, which moves by a quarter of the limit at a time.
+    3. Choose the lines by the text that ends a little behind the cut, so that they stay while one types below.
+    """
+    if len(before) <= limit:
+        return before
+    if limit == 0:
+        return b""
+    # 1.
+    hop = max(limit // 4, 1)
+    budget = min(limit // 4, KEPT)
+    # 2.
+    cut = _first_line(before, -((limit - budget - len(before)) // hop) * hop)
+    # 3. Lines so long that there is no such text are cut where they happen to be.
+    stop = _first_line(before, cut + limit // 8)
+    if cut != line_start(before, cut) or stop >= len(before):
+        return before[cut:]
+    found = outline(language, before[:stop], cut, budget)
+    return found.kept + before[found.cut :]
+
+
+def _first_line(data: bytes, at: int) -> int:
+    """The first line start from `at` on, or where no line ends there the beginning of the next character."""
+    end = line_end(data, at - 1)
+    if end < len(data):
+        return next_line(data, end)
+    while at < len(data) and data[at] & 0xC0 == 0x80:
+        at += 1
+    return at
+
+
+def _cut_after(data: bytes, limit: int) -> int:
+    """Where the suffix ends: after the last line end within the limit."""
+    if len(data) <= limit:
+        return len(data)
+    end = max(data.rfind(b"\n", 0, limit), data.rfind(b"\r", 0, limit)) + 1
+    if data[end - 1 : end + 1] == b"\r\n":
+        # The limit fell between the two halves of a line end, and the whole of it does not fit.
+        end = max(data.rfind(b"\n", 0, end - 1), data.rfind(b"\r", 0, end - 1)) + 1
+    if end:
+        return end
+    at = limit
+    while at and data[at] & 0xC0 == 0x80:
+        at -= 1
+    return at

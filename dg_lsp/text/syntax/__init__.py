@@ -1,0 +1,1 @@
+"""Syntax: tokens, brackets, bodies and repairs of text that need not parse."""

@@ -1,0 +1,198 @@
+"""Bodies where braces hold them together, from a tree or, where it is broken, from brackets and lines.
+
+Knows braces; knows no gaps, cursors or edits.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import chain
+
+from tree_sitter import Node
+
+from dg_lsp.text.documents.lines import leading, line_end
+from dg_lsp.text.languages.language import Language
+from dg_lsp.text.syntax.body import OWNERS, Body, Header, Owner
+from dg_lsp.text.syntax.braced_headers import head_of
+from dg_lsp.text.syntax.braced_opened import Opened
+from dg_lsp.text.syntax.braced_reading import read
+from dg_lsp.text.syntax.braced_tokens import marks
+from dg_lsp.text.syntax.tokens import Span
+
+_SPACE = re.compile(rb"[ \t\f]*")
+_BLANK = re.compile(rb"\s*")
+# What may stand before the head of an owner and still belongs to it, such as `export` or `template <class T>`.
+_BEFORE = re.compile(rb"(?:\w+\s+|<[^{}();=]*>\s*)*\Z")
+# A line that shows no indentation of a body's own, for it may stand anywhere: a label or a closing bracket.
+_ANYWHERE = re.compile(rb"(?:case|default)\b|[\w$]+[ \t]*:(?![:=])|[)\]}]")
+
+
+def bodies_of(language: Language, root: Node, data: bytes, span: Span | None) -> Iterator[Body]:
+    """Every body below `root`, the tree of `data`; with a `span` those that meet it.
+
+    1. Where several patterns match one body, the record with a name counts.  2. A body is between its braces.
+    3. It is a stub where nothing of it counts, or only what says that it is not written yet.
+    """
+    found = language.captures(root, span)
+    stubs = [(n.start_byte, n.end_byte) for n in found.get("stub", ())]
+    meant = {n.start_byte for n in found.get("stub.skip", ())}
+    names: list[tuple[int, str]] = []
+    # 1.
+    for owner, outer, body, name in _records(language, root, span):
+        while names and names[-1][0] < outer.end_byte:
+            names.pop()
+        names.append((outer.end_byte, name))
+        # 2.
+        inside = _inside(body)
+        if inside is None:
+            continue
+        start = _start(language, data, outer)
+        qualified = ".".join(name for _, name in names if name)
+        header = Header(owner, start, outer.start_byte, inside[0], qualified)
+        # 3.
+        skipped = bool({start, outer.start_byte} & meant)
+        stub = _is_stub(language, data, inside[:2], stubs) and not skipped
+        yield replace(describe(language, data, header, inside), stub=stub, meant=skipped)
+
+
+def bodies_by_lines(language: Language, data: bytes, span: Span) -> Iterator[Body]:
+    """Every body of the text `span`, by braces where they match and by indentation where one is missing."""
+    reading = read(language, data, *span)
+    owners: list[tuple[int, str]] = []
+    for opened in reading.all:
+        if opened.bracket != b"{":
+            continue
+        closes, stop = _ends(data, opened, span[1])
+        owners = [(until, name) for until, name in owners if until > opened.at]
+        head = head_of(language, data, opened.line, opened.at)
+        if head is None:
+            continue
+        owners.append((stop, head.name))
+        qualified = ".".join(name for _, name in owners if name)
+        header = Header(head.owner, head.start, head.start, opened.at + 1, qualified)
+        inside = opened.at + 1, closes, stop
+        stub = _is_stub(language, data, inside[:2], ())
+        yield replace(describe(language, data, header, inside), stub=stub)
+
+
+def describe(language: Language, data: bytes, header: Header, inside: tuple[int, int, int]) -> Body:
+    """The Body behind `header`, whose text is between the first two of `inside`; the third is behind its brace."""
+    opens, closes, stop = inside
+    begins = _BLANK.match(data, opens, closes)
+    first = begins.end() if begins and begins.end() < closes else None
+    end = closes - _trailing(data, closes) if first is not None else opens
+    inline = first is not None and first <= line_end(data, opens)
+    closes = closes if stop > closes else end
+    return Body(
+        header=header,
+        opens=opens,
+        docstring=None,
+        first=first,
+        end=end,
+        closes=closes,
+        stop=max(stop, closes),
+        inline=inline,
+        indent=None if inline or first is None else _indent(language, data, first, end),
+        stub=False,
+        meant=False,
+    )
+
+
+def _records(language: Language, root: Node, span: Span | None) -> list[tuple[Owner, Node, Node, str]]:
+    """Owner, outer node, body and name of each body, the outer ones first."""
+    found: dict[Span, tuple[Owner, Node, Node, str]] = {}
+    records = language.records(root, span)
+    for owner in OWNERS:
+        for record in records[owner]:
+            outer, body, name = (record.get(f"{owner}.{part}") for part in ("outer", "body", "name"))
+            if outer is None or body is None:
+                continue
+            key = body.start_byte, body.end_byte
+            if key not in found or (name is not None and not found[key][3]):
+                found[key] = owner, outer, body, _name(name)
+    return sorted(found.values(), key=lambda r: (r[1].start_byte, -r[1].end_byte, r[2].start_byte))
+
+
+def _inside(body: Node) -> tuple[int, int, int] | None:
+    """Behind the opening brace, before the closing one, and behind that; a brace that is missing has no width."""
+    opening = next((c for c in body.children if c.type == "{" and not c.is_missing), None)
+    if opening is None:
+        return None
+    closing = body.children[-1]
+    if closing.type != "}" or closing.start_byte < opening.end_byte:
+        return opening.end_byte, body.end_byte, body.end_byte
+    return opening.end_byte, closing.start_byte, closing.end_byte
+
+
+def _name(node: Node | None) -> str:
+    """The name that a node says, with dots between its parts."""
+    text = node.text.decode("utf-8", "replace") if node is not None and node.text else ""
+    return re.sub(r"\s*(?:::|\.)\s*", ".", text.strip("\"'"))
+
+
+def _start(language: Language, data: bytes, outer: Node) -> int:
+    """Where `outer` begins with what stands before its head: decorators, attributes, `export`."""
+    start, node = outer.start_byte, outer
+    while node.parent is not None and node.parent.end_byte == outer.end_byte:
+        node = node.parent
+        if node.start_byte < start and not _BEFORE.match(data, node.start_byte, start):
+            break
+        start = node.start_byte
+    before = outer.prev_sibling
+    while before is not None and not data[before.end_byte : start].strip():
+        # A neighbour that ends like this is an item itself, with attributes of its own.
+        whole = data.endswith((b"}", b";"), before.start_byte, before.end_byte)
+        if whole or not language.words.above.match(data, before.start_byte):
+            break
+        start, before = before.start_byte, before.prev_sibling
+    return start
+
+
+def _ends(data: bytes, opened: Opened, stop: int) -> Span:
+    """Where a body's text ends and what is behind its brace; without one it goes as far as lines say."""
+    if opened.closed >= 0:
+        return opened.closed, opened.closed + 1
+    until = opened.stop if opened.stop >= 0 else stop
+    end = max(until - _trailing(data, until), opened.at + 1)
+    return end, end
+
+
+def _trailing(data: bytes, stop: int) -> int:
+    """How much white space stands before `stop`."""
+    low = max(stop - 80, 0)
+    piece = data[low:stop]
+    while not piece.strip() and low > 0:
+        low = max(low - 80, 0)
+        piece = data[low:stop]
+    return len(piece) - len(piece.rstrip())
+
+
+def _indent(language: Language, data: bytes, first: int, end: int) -> bytes | None:
+    """The white space of the first line of a body that shows its indentation."""
+    at, directive = first, language.words.directive
+    while at < end:
+        odd = _ANYWHERE.match(data, at) or (directive and data.startswith(directive, at))
+        if not odd:
+            return leading(data, at)
+        found = _BLANK.match(data, line_end(data, at), end)
+        at = found.end() if found else end
+    return leading(data, first)
+
+
+def _is_stub(language: Language, data: bytes, inside: Span, stubs: Iterable[Span]) -> bool:
+    """Whether a body holds nothing but comments and at most one statement that says that it is not written yet."""
+    start, stop = inside
+    within = [s for s in stubs if start <= s[0] and s[1] <= stop]
+    low, high = max(within, key=lambda s: s[1] - s[0], default=(stop, stop))
+    return all(low <= first and end <= high for first, end in _code(language, data, start, stop))
+
+
+def _code(language: Language, data: bytes, start: int, stop: int) -> Iterator[Span]:
+    """The pieces of a text that are neither white space nor comments nor semicolons."""
+    for kind, first, end in chain(marks(language, data, start, stop), [("", stop, stop)]):
+        if piece := data[start:first].strip():
+            begins = data.index(piece, start)
+            yield begins, begins + len(piece)
+        if kind not in ("comment", "newline", "end", "joined", ""):
+            yield first, end
+        start = end

@@ -1,0 +1,190 @@
+"""Tokens where braces hold bodies together, for text that no parser can read yet.
+
+Knows strings, brackets and comments from language.toml; knows no grammar, no tree and no lines.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+
+from dg_lsp.text.documents.lines import line_end, line_start
+from dg_lsp.text.languages.language import Language, Quotes
+from dg_lsp.text.syntax.tokens import Token
+
+# A token that is more than plain text: its kind and its half-open span. `end` is a semicolon.
+Mark = tuple[str, int, int]
+
+_KINDS = {"end": "other", "directive": "other", "joined": "space"}
+_PLAIN = re.compile(
+    rb"(?P<space>(?:[ \t\f]|\xef\xbb\xbf)+)|(?P<word>[A-Za-z_$\x80-\xff][\w$\x80-\xff]*)|(?P<other>\d[\w.]*|.)",
+    re.DOTALL,
+)
+_SIMPLE = frozenset(("newline", "open", "close", "end", "joined", "block"))
+_REGEX = re.compile(rb"/(?![*/>])(?:[^/\\\[\r\n]|\\[^\r\n]|\[(?:[^\]\\\r\n]|\\[^\r\n])*\])+/[A-Za-z]*")
+_WORD = re.compile(rb"[\w$\x80-\xff]+\Z")
+
+
+def tokens(language: Language, data: bytes, start: int, stop: int) -> Iterator[Token]:
+    """The tokens of data[start:stop], white space included, from a place that is in no string."""
+    at = start
+    for kind, first, end in marks(language, data, start, stop):
+        yield from _plain(data, at, first)
+        yield Token(_KINDS.get(kind, kind), first, end)
+        at = end
+    yield from _plain(data, at, stop)
+
+
+def marks(language: Language, data: bytes, start: int, stop: int) -> Iterator[Mark]:
+    """The tokens of data[start:stop] that are no plain text: strings, comments, brackets, semicolons, line ends.
+
+    A string that nothing closes reaches to `stop`. One that ends with its line, though, is only its quotes where
+    the line ends before `stop`: what follows them is read as code, since the brackets in there mostly are.
+    """
+    pattern, at = _pattern(language), start
+    while at < stop:
+        for match in pattern.finditer(data, at, stop):
+            kind = match.lastgroup or ""
+            if kind in _SIMPLE:
+                yield ("comment" if kind == "block" else kind), match.start(), match.end()
+                continue
+            mark, end = _special(language, data, match, stop)
+            if mark is not None:
+                yield mark
+            if end != match.end():
+                at = end
+                break
+        else:
+            return
+
+
+def hole_at(language: Language, data: bytes, start: int, stop: int) -> int:
+    """Where the code begins that is open at `stop` inside the string that begins at `start`; -1 in its text."""
+    quotes = quotes_at(language, data, start)
+    return _close(language, data, quotes, start + len(quotes.open), stop)[1]
+
+
+def quotes_at(language: Language, data: bytes, start: int) -> Quotes:
+    """The quotes that begin at `start`."""
+    return next(quotes for quotes in language.strings if data.startswith(quotes.open, start))
+
+
+def wants_operand(language: Language, data: bytes, at: int) -> bool:
+    """Whether what stands before `at` on its line is no value, so that no operator can follow."""
+    before = data[line_start(data, at) : at].rstrip(b" \t\f")
+    word = _WORD.search(before)
+    if word is not None:
+        return word[0] in language.words.operators
+    return not before.endswith((b")", b"]", b"}", b'"', b"'", b"`", b"<"))
+
+
+def _plain(data: bytes, start: int, stop: int) -> Iterator[Token]:
+    for match in _PLAIN.finditer(data, start, stop):
+        yield Token(match.lastgroup or "other", match.start(), match.end())
+
+
+@lru_cache(maxsize=32)
+def _pattern(language: Language) -> re.Pattern[bytes]:
+    """What finds the next mark. The kinds are the names of its groups; those of strings are numbered."""
+    directive = re.escape(language.words.directive)
+    parts = [
+        rb"(?P<newline>[\r\n](?:[ \t\f]*[\r\n]+)*)",
+        rb"(?P<open>[(\[{])|(?P<close>[)\]}])|(?P<end>;)|(?P<joined>\\(?:\r\n|\n|\r))",
+        rb"(?P<line>" + re.escape(language.comment.encode()) + rb"[^\r\n]*)",
+        *(
+            b"(?P<block>" + re.escape(a.encode()) + b".*?(?:" + re.escape(b.encode()) + rb"|\Z))"
+            for a, b in language.block_comments[:1]
+        ),
+        *(b"(?P<s%d>%b)" % (number, _string(quotes)) for number, quotes in enumerate(language.strings)),
+        *([rb"(?P<slash>/)"] if language.regex else ()),
+        *([rb"(?P<directive>%b(?:[^\r\n\\]|\\(?:\r\n|.))*)" % directive] if directive else ()),
+    ]
+    return re.compile(b"|".join(parts), re.DOTALL)
+
+
+def _string(quotes: Quotes) -> bytes:
+    """The pattern of a string up to what closes it; of one with holes only of what opens it."""
+    opening, shut = re.escape(quotes.open), re.escape(quotes.close)
+    if quotes.hole:
+        return opening
+    escape = rb"|\\(?:\r\n|.|\Z)" if quotes.escapes else b""
+    escape += b"|" + shut + shut if quotes.doubled else b""
+    if quotes.character:
+        code = rb"|\\(?:u\{\w*\}|[^\r\n][0-9a-fA-F]{0,8})" if quotes.escapes else b""
+        return (
+            opening + rb"(?:[^'\\\r\n\x80-\xff]|[\xc2-\xf4][\x80-\xbf]{1,3}" + code + rb")(?=" + shut + b")"
+        )
+    # A closing quote of one character is left out of the set; a longer one is looked for.
+    single = len(quotes.close) == 1
+    left = shut * single + rb"\\" * quotes.escapes + rb"\r\n" * (not quotes.lines)
+    one = (
+        (b"[^%b]" % left if left else b".")
+        if single
+        else b"(?!%b)" % shut + (b"[^%b]" % left if left else b".")
+    )
+    return opening + b"(?:" + one + escape + b")*"
+
+
+def _special(language: Language, data: bytes, match: re.Match[bytes], stop: int) -> tuple[Mark | None, int]:
+    """The mark of a match that means what it looks like only here, None where it does not, and where to go on."""
+    kind, start, end = match.lastgroup, match.start(), match.end()
+    if kind == "line":
+        # In the text between tags an address is no comment.
+        address = language.regex and data[start - 1 : start] == b":"
+        return (None, start + 2) if address else (("comment", start, end), end)
+    if kind == "slash":
+        found = _REGEX.match(data, start, stop) if wants_operand(language, data, start) else None
+        return (("string", start, found.end()), found.end()) if found else (None, end)
+    if kind == "directive":
+        alone = not data[line_start(data, start) : start].strip()
+        return (("directive", start, end), end) if alone else (None, start + 1)
+    mark = _quoted(language, data, match, stop)
+    return mark, mark[2] if mark else start + 1
+
+
+def _quoted(language: Language, data: bytes, match: re.Match[bytes], stop: int) -> Mark | None:
+    """The string that a match begins; None where its quote is none."""
+    quotes = language.strings[int((match.lastgroup or "s0")[1:])]
+    start, end = match.span()
+    if language.regex and quotes.open == b"'" and not _may_quote(language, data, start):
+        return None
+    if quotes.hole:
+        shut, _ = _close(language, data, quotes, end, stop)
+    else:
+        closed = data.startswith(quotes.close, end) and end + len(quotes.close) <= stop
+        shut = end + len(quotes.close) if closed else -1
+    if shut >= 0:
+        return "string", start, shut
+    whole = end == stop or bool(quotes.hole and line_end(data, start) >= stop)
+    return "open_string", start, stop if quotes.lines or whole else start + len(quotes.open)
+
+
+def _may_quote(language: Language, data: bytes, at: int) -> bool:
+    """Whether an apostrophe is a quote and not one in the text between tags, as in `don't`."""
+    word = _WORD.search(data, max(at - 20, 0), at)
+    return word is None or word[0] in language.words.operators
+
+
+def _close(language: Language, data: bytes, quotes: Quotes, at: int, stop: int) -> tuple[int, int]:
+    """The end of a string with holes, -1 where nothing closes it; and where code begins that is open at `stop`."""
+    if not quotes.lines:
+        stop = min(stop, line_end(data, at))
+    shut, hole = re.escape(quotes.close), re.escape(quotes.hole)
+    itself = rb"\\.|" if quotes.escapes else b""
+    itself += shut + shut + b"|" + hole + hole + b"|" if quotes.doubled else b""
+    wanted = re.compile(itself + shut + b"|" + hole, re.DOTALL)
+    while found := wanted.search(data, at, stop):
+        at = found.end()
+        if found[0] == quotes.close:
+            return at, -1
+        if found[0] == quotes.hole:
+            begins, depth = at, 1
+            for kind, first, end in marks(language, data, begins, stop):
+                at = end
+                depth += (
+                    (data[first:end] == b"{") - (data[first:end] == b"}") if kind in ("open", "close") else 0
+                )
+                if depth == 0:
+                    break
+            else:
+                return -1, begins
+    return -1, -1

@@ -1,0 +1,210 @@
+"""Bodies where indentation holds them together (Python), from a tree or, where it is broken, from lines.
+
+Knows the offside rule; knows no gaps, cursors or edits.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+from tree_sitter import Node
+
+from dg_lsp.text.documents.lines import indentation, leading, line_end, line_start, width
+from dg_lsp.text.languages.language import Language
+from dg_lsp.text.syntax.body import OWNERS, Body, Header, Owner, Statement
+from dg_lsp.text.syntax.indented import logical_lines, tokens
+from dg_lsp.text.syntax.tokens import LogicalLine, Span
+
+_DEF = re.compile(rb"(?:async[ \t]+)?def[ \t]+([\w\x80-\xff]+)")
+_CLASS = re.compile(rb"class[ \t]+([\w\x80-\xff]+)")
+_BLOCK = re.compile(rb"(?:async[ \t]+)?(?:if|elif|else|for|while|with|try|except|finally|match|case)\b")
+STUB = re.compile(rb"(?:pass|\.\.\.|raise[ \t]+NotImplemented(?:Error)?(?:[ \t]*\(.*\))?)[ \t]*;?", re.DOTALL)
+_DOC = re.compile(rb"[rRuU]?[\"'].*[\"']", re.DOTALL)
+_MEANT = re.compile(rb"@[^\r\n]*\b(?:abstract(?:|class|static)method|abstractproperty|overload)\b")
+_NAMED = ("function_definition", "class_definition")
+
+
+def bodies_of(language: Language, root: Node, data: bytes, span: Span | None) -> Iterator[Body]:
+    """Every body below `root`, the tree of `data`; with a `span` those that meet it."""
+    marks = language.captures(root) if span is None else None
+    records = language.records(root, span)
+    for owner in OWNERS:
+        for record in records[owner]:
+            outer, block = record[f"{owner}.outer"], record[f"{owner}.body"]
+            decorated = outer.parent is not None and outer.parent.type == "decorated_definition"
+            start = outer.parent.start_byte if decorated and outer.parent else outer.start_byte
+            header = Header(
+                owner, start, outer.start_byte, record[f"{owner}.colon"].end_byte, _qualified(outer)
+            )
+            parts = [n for n in block.named_children if n.type != "comment" and n.end_byte > n.start_byte]
+            found = marks or _marks(language, root, outer, parts)
+            kinds = _kinds(data, found)
+            body = [
+                Statement(n.start_byte, code_end(n), kinds.get((n.start_byte, n.end_byte), "code"))
+                for n in parts
+            ]
+            meant = any(n.start_byte == outer.start_byte for n in found.get("stub.skip", ()))
+            yield describe(data, header, body, meant=meant)
+
+
+def _marks(language: Language, root: Node, outer: Node, parts: Sequence[Node]) -> dict[str, list[Node]]:
+    """The captures of a body's first statement, or of all that a body which may be a stub has."""
+    if not parts:
+        return language.captures(root, (outer.start_byte, outer.start_byte + 1))
+    start = outer.start_byte if len(parts) <= 2 else parts[0].start_byte
+    return language.captures(root, (start, parts[: 2 if len(parts) <= 2 else 1][-1].end_byte))
+
+
+def _kinds(data: bytes, found: dict[str, list[Node]]) -> dict[Span, Literal["docstring", "stub"]]:
+    kinds: dict[Span, Literal["docstring", "stub"]] = {
+        (n.start_byte, n.end_byte): "stub" for n in found.get("stub", ())
+    }
+    for node in found.get("docstring", ()):
+        if _DOC.fullmatch(data, node.start_byte, node.end_byte):
+            kinds[node.start_byte, node.end_byte] = "docstring"
+    return kinds
+
+
+def bodies_by_lines(language: Language, data: bytes, span: Span) -> Iterator[Body]:
+    """Every body of the text `span` by indentation alone.
+
+    1. Read logical lines.  2. A header opens a body; a line of code that is not deeper closes it.
+    3. What stands in between, at the indentation of its first line, is its body.
+    """
+    # 1. Comments neither open nor close anything.
+    lines = [line for line in logical_lines(data, *span) if not line.comment]
+    owners: list[tuple[int, str]] = []
+    for number, line in enumerate(lines):
+        while owners and owners[-1][0] >= line.width:
+            owners.pop()
+        # 2. The body is the run of deeper lines.
+        named = _DEF.match(data, line.start) or _CLASS.match(data, line.start)
+        owner: Owner = "function" if named and named.re is _DEF else "class" if named else "block"
+        colon = _colon(data, line)
+        if named is not None:
+            owners.append((line.width, named[1].decode("utf-8", "replace")))
+        elif not _BLOCK.match(data, line.start) or data[colon - 1 : colon] != b":":
+            continue
+        above = _decorators(lines, number, data) if named else line.start
+        # 3. A line without its colon is no header; repair inserts one where it can.
+        body = _statements(data, colon, line, _body_lines(lines, number))
+        meant = bool(_MEANT.search(data, above, line.start)) or _in_protocol(data, lines, number)
+        header = Header(owner, above, line.start, colon, ".".join(name for _, name in owners))
+        yield describe(data, header, body, meant=meant)
+
+
+def describe(data: bytes, header: Header, body: Sequence[Statement], *, meant: bool) -> Body:
+    """The Body that `header` and its statements make; comments that belong to it count."""
+    docstring = body[0] if body and body[0].kind == "docstring" and header.owner != "block" else None
+    rest = body[1:] if docstring else body
+    inline = bool(body) and not re.search(rb"[\r\n]", data[header.opens : body[0].start])
+    opens = docstring.end if docstring else header.opens
+    if not (rest and rest[0].start < line_end(data, opens)):
+        opens = _with_comment(data, opens)
+    end = _with_comments(data, body[-1].end if body else opens, width(leading(data, header.define)))
+    first = next((m.start() for m in [re.compile(rb"\S").search(data, opens, end)] if m), None)
+    # A comment may stand at another depth than the code; it counts only where it is alone.
+    shown = body[0].start if body else first
+    indent = leading(data, shown) if shown is not None and not inline else None
+    stub = not rest or (len(rest) == 1 and rest[0].kind == "stub")
+    span = (docstring.start, docstring.end) if docstring else None
+    return Body(header, opens, span, first, end, end, end, inline, indent, stub and not meant, meant)
+
+
+def _qualified(node: Node) -> str:
+    names = []
+    at: Node | None = node
+    while at is not None:
+        name = at.child_by_field_name("name") if at.type in _NAMED else None
+        if name is not None and name.text is not None:
+            names.append(name.text.decode("utf-8", "replace"))
+        at = at.parent
+    return ".".join(reversed(names))
+
+
+def code_end(node: Node) -> int:
+    """Where the last text of `node` ends that is no comment."""
+    while inner := next(filter(_is_code, map(node.child, reversed(range(node.child_count)))), None):
+        node = inner
+    return node.end_byte
+
+
+def _is_code(node: Node | None) -> bool:
+    return node is not None and not node.type.endswith("comment") and node.end_byte > node.start_byte
+
+
+def _with_comment(data: bytes, at: int) -> int:
+    """`at`, moved behind a comment (or semicolon) that ends its line."""
+    found = re.compile(rb"[ \t\f]*;?[ \t\f]*(?:#[^\r\n]*)?").match(data, at, line_end(data, at))
+    assert found is not None
+    return at + len(found[0].rstrip(b" \t\f"))
+
+
+def _with_comments(data: bytes, at: int, header: int) -> int:
+    """`at`, moved behind the comments that follow on its line or, deeper than `header` columns, below it."""
+    at = _with_comment(data, at)
+    below = re.compile(rb"[ \t\f\r\n]*(#[^\r\n]*)")
+    while (found := below.match(data, at)) and indentation(data, found.start(1)) > header:
+        if line_start(data, found.start(1)) <= at:
+            break
+        at = at + len(found[0].rstrip())
+    return at
+
+
+def _colon(data: bytes, line: LogicalLine) -> int:
+    """The end of the colon that ends the header beginning at `line`, or of the line where there is none."""
+    depth, end = 0, line.start
+    for token in tokens(data, line.start, line.end):
+        depth += (token.kind == "open") - (token.kind == "close")
+        if token.kind == "other" and depth <= 0 and data[token.start : token.end] == b":":
+            return token.end
+        end = token.end if token.kind not in ("space", "comment") else end
+    return end
+
+
+def _decorators(lines: list[LogicalLine], number: int, data: bytes) -> int:
+    while (
+        number
+        and lines[number - 1].width == lines[number].width
+        and data.startswith(b"@", lines[number - 1].start)
+    ):
+        number -= 1
+    return lines[number].start
+
+
+def _in_protocol(data: bytes, lines: list[LogicalLine], number: int) -> bool:
+    owner = next((line for line in reversed(lines[:number]) if line.width < lines[number].width), None)
+    return owner is not None and bool(
+        re.match(rb"class\b[^\r\n]*\bProtocol\b", data[owner.start : owner.end])
+    )
+
+
+def _body_lines(lines: list[LogicalLine], number: int) -> list[LogicalLine]:
+    stop = number + 1
+    while stop < len(lines) and lines[stop].width > lines[number].width:
+        stop += 1
+    return lines[number + 1 : stop]
+
+
+def _statements(data: bytes, colon: int, line: LogicalLine, inside: list[LogicalLine]) -> list[Statement]:
+    """The statements of a body as far as lines tell them: each logical line is one."""
+    spans = [(b.start, b.end) for b in inside]
+    same = re.compile(rb"[ \t\f]*([^\s#])").match(data, colon, line.end)
+    spans[:0] = [(same.start(1), line.end)] if same else []
+    body: list[Statement] = []
+    for start, last in spans:
+        end = _code_stop(data, start, last)
+        kind: Literal["docstring", "stub", "code"] = "code"
+        if not body and _DOC.fullmatch(data, start, end) and len(list(tokens(data, start, end))) == 1:
+            kind = "docstring"
+        elif STUB.fullmatch(data, start, end):
+            kind = "stub"
+        body.append(Statement(start, end, kind))
+    return body
+
+
+def _code_stop(data: bytes, start: int, end: int) -> int:
+    """Where the last token of data[start:end] ends that is neither comment nor white space."""
+    blank = ("space", "comment", "newline", "joined")
+    code = [t.end for t in tokens(data, start, end) if t.kind not in blank]
+    return code[-1] if code else end

@@ -1,0 +1,83 @@
+"""Bits per byte of what stood in a gap, as the denoiser sees it at some times, and as the encoder foresees it.
+
+Knows a checkpoint and a request; draws noise and measures, samples nothing.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import torch
+import torch.nn.functional as F
+
+from dg_lsp.engine.cache import PrefixCache, extend_to
+from dg_lsp.engine.canvas import LayoutError, lay_out
+from dg_lsp.engine.decoder import capped_logits
+from dg_lsp.engine.denoise import step_logits
+from dg_lsp.engine.fill.infill import tokenise
+from dg_lsp.engine.load.checkpoint import Checkpoint
+from dg_lsp.text.messages import Infill
+
+TIMES = (0.25, 0.5, 0.75, 1.0)
+DRAWS = 8
+
+
+@torch.inference_mode()
+def bits_of_gap(
+    model: Checkpoint, request: Infill, times: Sequence[float] = TIMES, draws: int = DRAWS
+) -> dict[str, float]:
+    """Bits of the text `request.like` in the gap, by time; under "ahead" those of the encoder from left to right.
+
+    The canvas is the engine's, with the true length. At time t each free slot is kept with probability 1 - t, else
+    replaced by any token; the cross-entropy is summed over all free slots, kept ones too, as in the training loss,
+    without self-conditioning, and averaged over `draws`. The encoder sees the prefix and no suffix.
+
+    Raises:
+        LayoutError: the text is too long for any canvas of the checkpoint.
+    """
+    assert request.like
+    truth = torch.tensor(model.encode(request.like))
+    prefix, seam = tokenise(model, request)
+    slots = next((n for n in model.canvas_lengths if n >= len(seam.head) + len(truth) + 1), None)
+    if slots is None:
+        raise LayoutError(f"{len(truth)} tokens do not fit a canvas of {model.canvas_lengths[-1]} slots")
+    canvas = lay_out(seam, len(truth), slots)
+    row = canvas.tokens[0].clone()
+    row[~canvas.anchored[0]] = truth
+    cache = PrefixCache(model.network.config.text_config)
+    for _ in extend_to(model.network, cache, prefix):
+        pass
+    # The same noise for every checkpoint.
+    noise = torch.Generator().manual_seed(request.seed)
+    free = (~canvas.anchored).repeat(draws, 1)
+    places = free.flatten().nonzero().squeeze(1).to(model.device)
+    wanted = truth.repeat(draws).to(model.device)
+    found = {}
+    for time in times:
+        rows = row.repeat(draws, 1)
+        hit = (torch.rand(rows.shape, generator=noise) < time) & free
+        rows = torch.where(hit, torch.randint(model.vocabulary, rows.shape, generator=noise), rows)
+        logits = step_logits(model.network, cache.seen_by(draws), rows.to(model.device), places, None)
+        found[str(time)] = float(F.cross_entropy(logits, wanted, reduction="sum")) / draws / math.log(2)
+    whole = torch.tensor([[*prefix, *seam.head, *truth.tolist()]], device=model.device)
+    states = model.network.model.encoder.language_model(input_ids=whole).last_hidden_state
+    logits = capped_logits(model.network, states[0, -len(truth) - 1 : -1])
+    found["ahead"] = float(F.cross_entropy(logits, truth.to(model.device), reduction="sum")) / math.log(2)
+    return found
+
+
+def bits_per_byte(
+    model: Checkpoint, requests: Sequence[Infill], times: Sequence[float] = TIMES, draws: int = DRAWS
+) -> dict[str, float]:
+    """The bits of all gaps that fit a canvas over their bytes, by time."""
+    bits: dict[str, float] = {}
+    count = 0
+    for number, request in enumerate(requests):
+        try:
+            found = bits_of_gap(model, replace(request, seed=number), times, draws)
+        except LayoutError:
+            continue
+        count += len((request.like or "").encode("utf-8"))
+        for name, value in found.items():
+            bits[name] = bits.get(name, 0.0) + value
+    return {name: value / max(count, 1) for name, value in bits.items()}

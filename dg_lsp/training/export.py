@@ -1,0 +1,110 @@
+"""Write a trained network as a checkpoint directory that `load_checkpoint` reads.
+
+Knows the files of a checkpoint and its manifest; knows no training.
+"""
+
+import hashlib
+import json
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from transformers.models.diffusion_gemma.generation_diffusion_gemma import (
+    DiffusionGemmaGenerationConfig,
+    EntropyBoundSamplerConfig,
+)
+
+from dg_lsp.engine.load.manifest import ABOUT, MANIFEST, read_about
+from dg_lsp.training.shape import BOS, CANVASES, EOS, PAD
+
+_NOT_COPIED = {ABOUT, MANIFEST, "curve.json", "sources.json", "heldout.json", "evaluation.json"}
+_EMBEDDED = {
+    "prompt": "raw",
+    "canvas_lengths": list(CANVASES),
+    "bos": BOS,
+    "eos": EOS,
+    "max_prefix_tokens": 1024,
+}
+
+
+def export(network: Any, tokenizer: Path, to: Path, about: Mapping[str, Any]) -> None:
+    """Write `network`, which has the embedded shape, and the file `tokenizer` to the directory `to`.
+
+    about: what dg_lsp.json says besides.
+    """
+    network.generation_config = _generation()
+
+    def add(made: Path) -> None:
+        _spell_as_before(made / "config.json")
+        shutil.copyfile(tokenizer, made / "tokenizer.json")
+        _write(made / ABOUT, _EMBEDDED | dict(about))
+
+    _export(network, to, add)
+
+
+def export_like(network: Any, base: Path, to: Path, about: Mapping[str, Any]) -> None:
+    """Write the weights of `network` to the directory `to`, with all other files of the checkpoint in `base`."""
+
+    def add(made: Path) -> None:
+        for file in base.glob("*.json"):
+            if file.name not in _NOT_COPIED and not file.name.endswith(".index.json"):
+                shutil.copyfile(file, made / file.name)
+        _write(made / ABOUT, read_about(base) | dict(about))
+
+    _export(network, to, add)
+
+
+def _export(network: Any, to: Path, add: Callable[[Path], None]) -> None:
+    """1. Write all files beside `to`.  2. The manifest over them.  3. Move them, the manifest last.
+
+    A reader that comes between finds hashes that do not match, and never weights cut short.
+    """
+    to.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=to.parent) as folder:
+        # 1.
+        made = Path(folder)
+        network.save_pretrained(made)
+        add(made)
+        # 2.
+        files = {}
+        for file in sorted(made.iterdir()):
+            with file.open("rb") as stream:
+                digest = hashlib.file_digest(stream, "sha256").hexdigest()
+            files[file.name] = {"sha256": digest, "bytes": file.stat().st_size}
+        _write(made / MANIFEST, {"files": files})
+        # 3.
+        for name in (*files, MANIFEST):
+            (made / name).chmod(0o644)
+            (made / name).replace(to / name)
+
+
+def _generation() -> DiffusionGemmaGenerationConfig:
+    """The released checkpoint's schedule, with the ids of the embedded tokenizer."""
+    return DiffusionGemmaGenerationConfig(
+        max_denoising_steps=48,
+        sampler_config=EntropyBoundSamplerConfig(entropy_bound=0.1),
+        t_max=0.8,
+        t_min=0.4,
+        stability_threshold=1,
+        confidence_threshold=0.005,
+        max_new_tokens=256,
+        eos_token_id=EOS,
+        pad_token_id=PAD,
+        bos_token_id=BOS,
+    )
+
+
+def _spell_as_before(file: Path) -> None:
+    """Rewrite a config so that the oldest supported release reads it, too: no override of single layers."""
+    config = json.loads(file.read_text())
+    text = config["text_config"]
+    text.pop("per_layer_config", None)
+    text["global_head_dim"] = text["head_dim"]
+    text["num_global_key_value_heads"] = text["num_key_value_heads"]
+    _write(file, config)
+
+
+def _write(file: Path, value: Mapping[str, Any]) -> None:
+    file.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")

@@ -1,0 +1,231 @@
+"""Training canvases cut out of a corpus, laid out as the engine lays them out when it fills a gap.
+
+Several canvases stand behind different lines of one document, so that its encoding serves them all. Knows tokens
+and lines; no networks, no noise. `spans.py` says which characters become gaps.
+"""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import torch
+from tokenizers import Tokenizer
+from torch import Tensor
+
+from dg_lsp.training.corpus import Corpus
+from dg_lsp.training.shape import PAD
+from dg_lsp.training.spans import Pieces, indent_of, part_of_line, rest_of_line, whole_lines
+from dg_lsp.training.tokenizer import pieces
+
+# The share of canvases with gaps and anchors. In the others every slot may be noise, as published: only there does a
+# network learn to doubt what stands on a canvas, and the length search lives on that doubt.
+INFILLS = 0.5
+_KEPT = 8  # slots at least that stay for the suffix, so that a gap has an end to arrive at
+_LINES = 12
+_KINDS = {"rest": 0.3, "part": 0.15, "lines": 0.3, "several": 0.25}
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """`rows` documents of `length` tokens, each with `canvases` canvases of `slots` slots.
+
+    share: how often it is drawn.
+    """
+
+    rows: int
+    length: int
+    canvases: int
+    slots: int
+    share: float
+
+
+# About 8,000 tokens each, those of the first pass of self-conditioning included; a quarter of them the encoder's. The
+# short canvas is the one that a keystroke waits for.
+BUCKETS = (
+    Bucket(4, 512, 16, 64, 0.58),
+    Bucket(4, 512, 8, 128, 0.30),
+    Bucket(2, 1024, 32, 64, 0.12),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """B documents with K canvases each.
+
+    tokens: int64 [B, P], bos first, pad behind the end of a short file. canvas: int64 [B, K, C], clean.
+    free: bool [B, K, C], what noise may fall on. starts: int64 [B, K]; canvas k sees tokens[:starts[k]] and stands
+    right behind them.
+    """
+
+    tokens: Tensor
+    canvas: Tensor
+    free: Tensor
+    starts: Tensor
+
+    def to(self, device: torch.device) -> "Batch":
+        """The same batch on `device`."""
+        return Batch(*(part.to(device) for part in (self.tokens, self.canvas, self.free, self.starts)))
+
+
+@dataclass(frozen=True, slots=True)
+class Cutter:
+    """Cuts canvases. colons: bool [L], the line before ends with a colon, so a block begins here."""
+
+    corpus: Corpus
+    tokenizer: Tokenizer
+    colons: np.ndarray
+    bos: int
+    eos: int
+
+    @classmethod
+    def of(cls, corpus: Corpus, tokenizer: Tokenizer, bos: int, eos: int) -> "Cutter":
+        """Find where blocks begin."""
+        ending = [i for t, i in tokenizer.get_vocab().items() if t.endswith(":")]
+        last = corpus.tokens[np.maximum(corpus.lines[1:] - 2, 0)]
+        ends = np.isin(last, ending) & ~corpus.prose
+        colons = np.concatenate([[False], ends[:-1]]) & (np.arange(len(ends)) > corpus.first)
+        return cls(corpus, tokenizer, colons, bos, eos)
+
+    @property
+    def pieces(self) -> Pieces:
+        """The spans of a text that the tokenizer's tokens do not cross."""
+        return partial(pieces, self.tokenizer)
+
+
+def draw(cutter: Cutter, bucket: Bucket, chance: random.Random, infill: float = INFILLS) -> Batch:
+    """A batch in the shape of `bucket`; each canvas is an infill with probability `infill`, else a continuation."""
+    documents, canvases, frees, starts = [], [], [], []
+    for _ in range(bucket.rows):
+        begin, end = _window(cutter.corpus, bucket, chance)
+        at, last = (int(cutter.corpus.lines[n]) for n in (begin, cutter.corpus.last[begin]))
+        tokens = cutter.corpus.tokens[at : min(at + bucket.length - 1, last)].tolist()
+        documents.append([cutter.bos, *tokens, *[PAD] * (bucket.length - 1 - len(tokens))])
+        for _ in range(bucket.canvases):
+            line, (slots, free) = _canvas(cutter, bucket, chance, (begin, end, infill))
+            canvases.append(slots)
+            frees.append(free)
+            starts.append(int(cutter.corpus.lines[line]) - at + 1)
+    shape = (bucket.rows, bucket.canvases)
+    return Batch(
+        torch.tensor(documents),
+        torch.tensor(canvases).view(*shape, bucket.slots),
+        torch.tensor(frees).view(*shape, bucket.slots),
+        torch.tensor(starts).view(shape),
+    )
+
+
+_Canvas = tuple[list[int], list[bool]]
+
+
+def _window(corpus: Corpus, bucket: Bucket, chance: random.Random) -> tuple[int, int]:
+    """The lines [begin, end) at which canvases of one document may begin; its tokens begin at line `begin`.
+
+    A third begin with their file, a tenth end with it: the middle of a file alone would teach neither.
+    """
+    begin, end, _ = chance.choices(corpus.sources.tolist(), corpus.sources[:, 2].tolist())[0]
+    line = chance.randrange(begin, end)
+    first, last = int(corpus.first[line]), int(corpus.last[line])
+    # The last line from which on the file fills a document; a shorter file is taken whole.
+    room = corpus.lines[last] - (bucket.length - 1)
+    latest = max(int(np.searchsorted(corpus.lines, room, side="right")) - 1, first)
+    dice = chance.random()
+    line = first if dice < 0.33 else latest if dice > 0.9 else min(line, latest)
+    stop = int(np.searchsorted(corpus.lines, corpus.lines[line] + bucket.length - 1, side="right"))
+    return line, min(stop, last)
+
+
+def _canvas(
+    cutter: Cutter, bucket: Bucket, chance: random.Random, where: tuple[int, int, float]
+) -> tuple[int, _Canvas]:
+    """A canvas of the document whose canvases begin at the lines `where`[:2], and the line it begins at."""
+    begin, end, infill = where
+    # A document may hold no place for an infill, such as a licence's text.
+    for _ in range(50 if chance.random() < infill else 0):
+        line = chance.randrange(begin, end)
+        kind = chance.choices(list(_KINDS), list(_KINDS.values()))[0]
+        if kind == "lines" and chance.random() < 0.7:
+            near = np.flatnonzero(cutter.colons[line : min(line + 50, end)])
+            line += int(near[0]) if len(near) else 0
+        # Prose is a small part: nobody expects a network of this size to write it.
+        if cutter.corpus.prose[line] and chance.random() < 0.9:
+            continue
+        if (found := _infill(cutter, line, kind, bucket.slots, chance)) is not None:
+            return line, found
+    line = chance.randrange(begin, end)
+    # Whole lines and no anchors; the end of the file is to be predicted, too.
+    return line, (_following(cutter, line, bucket.slots), [True] * bucket.slots)
+
+
+def _infill(cutter: Cutter, line: int, kind: str, count: int, chance: random.Random) -> _Canvas | None:
+    """Head anchors from a line start, gaps, suffix anchors; None where the line does not suit.
+
+    1. The lines that the gaps touch, as text.  2. The spans of the gaps.
+    3. Tokenise the parts separately, since a seam does not respect tokens.  4. Fill up with what follows.
+    """
+    corpus = cutter.corpus
+    # 1.
+    stop = line + 1
+    if kind == "lines":
+        stop = _block_end(cutter, line, chance)
+    elif kind == "several":
+        stop = min(line + chance.randint(2, 6), int(corpus.last[line]))
+    text = _text(cutter, line, stop)
+    # 2.
+    if kind == "lines":
+        spans = [whole_lines(text, cutter.pieces, chance)]
+    elif kind == "several":
+        begins = [0, *(i + 1 for i, c in enumerate(text[:-1]) if c == "\n")]
+        chosen = sorted(chance.sample(begins, min(len(begins), chance.randint(2, 3))))
+        how = (rest_of_line, part_of_line)
+        spans = [chance.choice(how)(text, begin, cutter.pieces, chance) for begin in chosen]
+        spans = [(a, b) for a, b in spans if text[a:b].strip()]
+    else:
+        made = rest_of_line if kind == "rest" else part_of_line
+        spans = [made(text, 0, cutter.pieces, chance)]
+    if not spans or any(not text[a:b].strip() for a, b in spans):
+        return None
+    # 3.
+    slots, free = list[int](), list[bool]()
+    at = 0
+    for begin, end in [*spans, (len(text), len(text))]:
+        for part, is_gap in ((text[at:begin], False), (text[begin:end], True)):
+            ids = cutter.tokenizer.encode(part, add_special_tokens=False).ids
+            slots, free = slots + ids, free + [is_gap] * len(ids)
+        at = end
+    while free and not free[-1] and len(slots) > count:
+        slots, free = slots[:-1], free[:-1]
+    if free.index(True) > count // 4 or len(free) - free[::-1].index(True) > count - _KEPT:
+        return None
+    # 4.
+    slots += _following(cutter, stop, count - len(slots), int(corpus.last[line]))
+    return slots, free + [False] * (count - len(free))
+
+
+def _block_end(cutter: Cutter, line: int, chance: random.Random) -> int:
+    """The line after the gap: where the indentation falls below that of `line`, or after a random number of lines."""
+    stop = min(line + _LINES, int(cutter.corpus.last[line]))
+    if chance.random() < 0.25:
+        return min(line + chance.randint(1, _LINES), stop)
+    indent, end = indent_of(_text(cutter, line, line + 1)), line + 1
+    for number in range(line + 1, stop):
+        text = _text(cutter, number, number + 1)
+        if text.strip():
+            if indent_of(text) < indent:
+                break
+            end = number + 1
+    return end
+
+
+def _text(cutter: Cutter, line: int, stop: int) -> str:
+    ids = cutter.corpus.tokens[cutter.corpus.lines[line] : cutter.corpus.lines[stop]]
+    return str(cutter.tokenizer.decode(ids.tolist(), skip_special_tokens=False))
+
+
+def _following(cutter: Cutter, line: int, count: int, last: int | None = None) -> list[int]:
+    """`count` tokens from the start of `line` on; after the end of the file, eos."""
+    stop = int(cutter.corpus.lines[cutter.corpus.last[line] if last is None else last])
+    start = int(cutter.corpus.lines[line])
+    found: Sequence[int] = cutter.corpus.tokens[start : min(start + count, stop)].tolist()
+    return [*found, *[cutter.eos] * (count - len(found))]

@@ -1,0 +1,92 @@
+"""A run of the recipe, step by step: what is logged, saved and measured on the way. Knows a Trainer and files."""
+
+import json
+import random
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from dg_lsp.training.bits import TIMES
+from dg_lsp.training.corpus import Corpus
+from dg_lsp.training.layouts import Bucket, Cutter, draw
+from dg_lsp.training.objective import corrupt, losses
+from dg_lsp.training.shape import BOS, EOS
+from dg_lsp.training.trainer import Trainer
+
+_SAVE_SECONDS, _MEASURE_SECONDS = 300, 600
+
+
+def train(trainer: Trainer, told: Sequence[int]) -> None:
+    """Step until the run is done or `told` holds a signal; log each 10 steps, save and measure now and then.
+
+    Of several processes the first one does the writing.
+    """
+    log = trainer.out / "log.jsonl"
+    saved = measured = time.monotonic()
+    sums: dict[str, float] = {}
+    seconds, falling = 0.0, trainer.done() > 1 - trainer.recipe.decay
+    count = trainer.count
+    stop, taken = 0.0, 0
+    while trainer.done() < 1 and not stop:
+        if not falling and trainer.done() > 1 - trainer.recipe.decay:
+            falling = True
+            if trainer.place.is_main_process:
+                trainer.keep()
+        begin = time.monotonic()
+        shown = trainer.advance(told=bool(told))
+        stop = shown.pop("stop")
+        seconds += time.monotonic() - begin
+        for name, value in shown.items():
+            sums[name] = sums.get(name, 0.0) + value
+        taken += 1
+        if not trainer.place.is_main_process:
+            continue
+        if count.step % 10 == 0:
+            means = {name: value / taken for name, value in sums.items()}
+            trainer.recent = {name: round(means[name], 4) for name in ("diffusion", "ahead")}
+            line = {"step": count.step, "tokens": count.tokens, "seconds": round(count.seconds, 1)}
+            line |= {k: round(v, 5) for k, v in means.items()} | {
+                "seconds_per_step": round(seconds / taken, 3)
+            }
+            _append(log, line)
+            sums, seconds, taken = {}, 0.0, 0
+        now = time.monotonic()
+        if now - measured > _MEASURE_SECONDS:
+            _append(log, {"step": count.step, "heldout": measure(trainer)})
+            if not trainer.recipe.rank:
+                trainer.export(trainer.out / "snapshots" / f"{count.step:06}")
+            measured = time.monotonic()
+        if now - saved > _SAVE_SECONDS:
+            trainer.save()
+            saved = time.monotonic()
+    if trainer.place.is_main_process:
+        trainer.save()
+        _append(log, {"step": count.step, "heldout": measure(trainer)})
+
+
+@torch.no_grad()
+def measure(trainer: Trainer, rows: int = 24) -> dict[str, dict[str, float]]:
+    """Both losses on the same held-out canvases at fixed times, of continuations and of infills; {} without any."""
+    if not (trainer.out / "heldout.npz").exists():
+        return {}
+    held_out = Cutter.of(Corpus.load(trainer.out / "heldout.npz"), trainer.tokenizer, BOS, EOS)
+    found: dict[str, dict[str, float]] = {}
+    device = trainer.place.device
+    vocabulary = int(trainer.network.config.text_config.vocab_size)
+    for kind, share in (("continuation", 0.0), ("infill", 1.0)):
+        batch = draw(held_out, Bucket(rows, 512, 8, 64, 1.0), random.Random(0), share)
+        found[kind] = {}
+        for t in TIMES:
+            noise = torch.Generator().manual_seed(1)
+            noisy = corrupt(batch, torch.full(batch.starts.shape, t), vocabulary, noise)
+            diffusion, ahead = losses(trainer.network, batch.to(device), noisy.to(device))
+            found[kind] |= {str(t): round(float(diffusion), 4), "ahead": round(float(ahead), 4)}
+    return found
+
+
+def _append(log: Path, line: dict[str, Any]) -> None:
+    with log.open("a", encoding="utf-8") as stream:
+        stream.write(json.dumps(line) + "\n")

@@ -1,0 +1,164 @@
+"""The doctor's findings: right on a healthy machine, and never a traceback on a sick one."""
+
+import importlib.metadata
+import json
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import dg_lsp
+from dg_lsp.cli import doctor, needs
+from dg_lsp.cli.main import main
+from dg_lsp.host.base import EngineError
+from dg_lsp.host.local import LocalEngine
+from dg_lsp.settings import Settings
+from dg_lsp.text.messages import Fill
+from tests.scripts import install
+
+SETTINGS = Settings()
+
+
+def test_the_needs_are_those_of_the_package():
+    text = (Path(dg_lsp.__file__).parents[1] / "pyproject.toml").read_text()
+    wanted = tomllib.loads(text)["project"]["dependencies"]
+    assert sorted(f"{n}>={low}{f',<{high}' if high else ''}" for n, low, high in doctor.NEEDS) == sorted(
+        wanted
+    )
+
+
+def test_this_python_and_its_packages_are_fine():
+    assert doctor.check_python(SETTINGS).state == "ok"
+    finding = doctor.check_packages(SETTINGS)
+    assert finding.state == "ok" and "torch 2." in finding.found
+
+
+def test_an_old_python_is_a_failure(monkeypatch):
+    monkeypatch.setattr(doctor.sys, "version_info", (3, 10, 9))
+    finding = doctor.check_python(SETTINGS)
+    assert finding.state == "fail" and "3.11" in finding.mend
+
+
+@pytest.mark.parametrize(
+    ("version", "state"),
+    [("5.16.9", "fail"), ("5.17.0", "ok"), ("5.99", "ok"), ("6", "fail"), ("6.0.0", "fail")],
+)
+def test_a_version_outside_of_its_range_is_a_failure(monkeypatch, version, state):
+    real = importlib.metadata.version
+    monkeypatch.setattr(importlib.metadata, "version", lambda n: version if n == "transformers" else real(n))
+    finding = doctor.check_packages(SETTINGS)
+    assert finding.state == state
+    assert (state == "ok") == (finding.mend == "")
+    if state == "fail":
+        assert f"transformers {version}" in finding.found
+        assert finding.mend == "python -m pip install 'transformers>=5.17,<6'"
+
+
+def test_a_package_that_breaks_at_import_is_a_failure(monkeypatch):
+    real = needs.importlib.import_module
+
+    def broken(name):
+        if name == "torch":
+            raise OSError("libcudart.so: cannot open shared object file")
+        return real(name)
+
+    monkeypatch.setattr(needs.importlib, "import_module", broken)
+    finding = doctor.check_packages(SETTINGS)
+    assert finding.state == "fail" and "libcudart" in finding.found and "'torch>=2.11'" in finding.mend
+
+
+def test_a_device_that_is_not_there_is_a_failure(monkeypatch):
+    import torch  # noqa: PLC0415
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert doctor.check_device(Settings(device="cuda")).state == "fail"
+    assert doctor.check_device(Settings(device="auto")).state == "ok"
+    assert doctor.check_device(Settings(checkpoint="owner/name")).state == "warn"
+
+
+@pytest.mark.parametrize(("free", "state"), [(8 << 30, "ok"), (1 << 20, "warn"), (None, "warn")])
+def test_little_memory_is_a_warning(monkeypatch, free, state):
+    monkeypatch.setattr(doctor, "_free_memory", lambda: free)
+    assert doctor.check_memory(SETTINGS).state == state
+
+
+def test_the_grammars_compile():
+    finding = doctor.check_grammars(SETTINGS)
+    assert finding.state == "ok" and "python" in finding.found
+
+
+def test_a_missing_or_damaged_checkpoint_is_a_failure(tmp_path):
+    for name in (str(tmp_path / "none"), str(tmp_path)):
+        finding = doctor.check_checkpoint(Settings(checkpoint=name))
+        assert finding.state == "fail" and finding.mend
+    (tmp_path / "config.json").write_text("{}")
+    assert doctor.check_checkpoint(Settings(checkpoint=str(tmp_path))).state == "ok"
+    wrong = {"files": {"config.json": {"bytes": 2, "sha256": "0" * 64}}}
+    (tmp_path / "manifest.json").write_text(json.dumps(wrong))
+    finding = doctor.check_checkpoint(Settings(checkpoint=str(tmp_path)))
+    assert finding.state == "fail" and "damaged" in finding.found
+
+
+def test_a_checkpoint_of_the_hub_is_not_fetched(monkeypatch, tmp_path):
+    monkeypatch.setattr(doctor, "_fetched", lambda name: None)
+    settings = Settings(checkpoint="owner/name")
+    assert doctor.check_checkpoint(settings).state == "warn"
+    assert doctor.check_fill(settings).state == "warn"
+
+
+@pytest.mark.parametrize(
+    ("answer", "state"),
+    [("return first + second", "ok"), (Fill("", refusal="nothing came"), "warn"), ("return (", "warn")],
+)
+def test_the_round_trip_is_judged_by_what_is_offered(monkeypatch, answer, state):
+    install(monkeypatch, answer)
+    finding = doctor.check_fill(SETTINGS)
+    assert finding.state == state and (finding.mend == "") == (state == "ok")
+
+
+def test_an_engine_that_cannot_start_is_a_failure(monkeypatch):
+    def fail(settings, progress=None):
+        raise EngineError("the weights are damaged")
+
+    monkeypatch.setattr(LocalEngine, "open", staticmethod(fail))
+    assert doctor.check_fill(SETTINGS).found == "the weights are damaged"
+
+
+def test_whatever_a_check_raises_is_a_finding():
+    def check_moon(settings):
+        raise RuntimeError("first line\nsecond line")
+
+    finding = doctor.examine(check_moon, SETTINGS)
+    assert (finding.check, finding.state, finding.found) == ("moon", "fail", "first line")
+    assert finding.mend
+
+
+def test_one_failure_makes_the_exit_code_one_and_each_line_tells_its_mend(monkeypatch, capsys):
+    monkeypatch.setattr(
+        doctor, "check_checkpoint", lambda s: doctor.Finding("checkpoint", "fail", "gone", "get it")
+    )
+    assert main(["doctor", "--no-fill"]) == 1
+    out = capsys.readouterr().out
+    assert "fail  checkpoint: gone\n      mend: get it\n" in out
+    assert len(re.findall(r"^(ok|warn|fail) ", out, re.MULTILINE)) == 6
+
+
+def test_json_holds_every_finding(monkeypatch, capsys, runtime):
+    monkeypatch.setattr(
+        doctor, "check_checkpoint", lambda s: doctor.Finding("checkpoint", "warn", "far", "wait")
+    )
+    install(monkeypatch, "return first + second")
+    assert main(["doctor", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["ok"] and [check["check"] for check in told["checks"]][-3:] == [
+        "checkpoint",
+        "fill",
+        "engine",
+    ]
+
+
+def test_a_bad_setting_is_a_finding_too(monkeypatch, capsys):
+    monkeypatch.setenv("DG_LSP_SEED", "many")
+    assert main(["doctor"]) == 1
+    assert "seed" in capsys.readouterr().out

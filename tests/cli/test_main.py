@@ -1,0 +1,393 @@
+"""The command line with a scripted engine: targets, exit codes, what is printed and what is written."""
+
+import asyncio
+import io
+import json
+import re
+import stat
+import subprocess
+import sys
+from importlib import resources
+from pathlib import Path
+
+import pytest
+
+from dg_lsp.cli import screen
+from dg_lsp.cli.main import main
+from dg_lsp.cli.target import Target, parse_target, replace_file
+from dg_lsp.host.base import EngineError
+from dg_lsp.host.local import LocalEngine
+from dg_lsp.settings import UsageError
+from dg_lsp.text.documents.document import Document
+from dg_lsp.text.gaps.find import find_named
+from dg_lsp.text.messages import Draft, Fill
+from tests.scripts import DRAFTS, install
+
+SOURCE = '''\
+import math
+
+
+def add(a, b):
+    """Return the sum."""
+    pass
+
+
+class Circle:
+    def area(self):
+        raise NotImplementedError
+
+
+total = add(1, 2)
+'''
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "sums.py"
+    path.write_text(SOURCE)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("text", "target"),
+    [
+        ("a.py:3", Target(Path("a.py"), 3)),
+        ("a.py:3:5", Target(Path("a.py"), 3, 5)),
+        ("a.py::Circle.area", Target(Path("a.py"), name="Circle.area")),
+        (r"C:\src\a.py:12", Target(Path(r"C:\src\a.py"), 12)),
+        (r"C:\src\a.py:12:7", Target(Path(r"C:\src\a.py"), 12, 7)),
+        (r"C:\src\a.py::f", Target(Path(r"C:\src\a.py"), name="f")),
+        ("odd::name.py::f", Target(Path("odd::name.py"), name="f")),
+        ("odd:1:2:3", Target(Path("odd:1"), 2, 3)),
+    ],
+)
+def test_a_target_is_a_path_and_a_place(text, target):
+    assert parse_target(text) == target
+
+
+@pytest.mark.parametrize(
+    "text", ["a.py", "", ":3", "::f", "a.py::", "a.py:0", "a.py:1:0", "a.py:x", "a.py:9999999999"]
+)
+def test_what_is_no_target_is_refused(text):
+    with pytest.raises(UsageError):
+        parse_target(text)
+
+
+@pytest.mark.parametrize("place", ["::add", ":4", ":6", ":6:7"])
+def test_fill_prints_a_diff_and_one_status_line(monkeypatch, capsys, file, place):
+    install(monkeypatch, "return a + b")
+    assert main(["fill", f"{file}{place}"]) == 0
+    out, err = capsys.readouterr()
+    assert [line for line in out.splitlines() if line[:1] in "+-" and line[:3] not in {"+++", "---"}] == [
+        "-    pass",
+        "+    return a + b",
+    ]
+    assert err.splitlines()[-1] == (
+        "dg-lsp: filled in 2.31 s, 14 steps after 22 of length search; stopped because it had settled"
+    )
+    assert file.read_text() == SOURCE
+
+
+def test_the_diff_can_be_applied(monkeypatch, capsys, file):
+    install(monkeypatch, "return a + b")
+    monkeypatch.chdir(file.parent)
+    main(["fill", "sums.py::add"])
+    diff = capsys.readouterr().out
+    subprocess.run(["git", "apply", "-"], input=diff.encode(), cwd=file.parent, check=True)
+    assert file.read_text() == SOURCE.replace("    pass", "    return a + b")
+
+
+def test_fill_closes_its_engine(monkeypatch, file):
+    installed = install(monkeypatch, "return a + b")
+    main(["fill", f"{file}::add"])
+    assert installed.engine.closed
+
+
+def test_the_kind_can_be_chosen(monkeypatch, file):
+    installed = install(monkeypatch, " + 1")
+    main(["fill", f"{file}:14", "--kind", "rest_of_line"])
+    assert installed.requests[0].kind == "rest_of_line"
+    assert installed.requests[0].prefix.endswith("total = add(1, 2)")
+
+
+def test_columns_count_characters_and_not_bytes(monkeypatch, tmp_path):
+    installed = install(monkeypatch, "x")
+    path = tmp_path / "a.py"
+    path.write_text("name = '字字' + other\n", encoding="utf-8")
+    main(["fill", f"{path}:1:12"])
+    assert installed.requests[0].prefix == "name = '字字'"
+
+
+def test_options_come_before_the_environment(monkeypatch, file):
+    installed = install(monkeypatch, "return a + b")
+    monkeypatch.setenv("DG_LSP_SEED", "5")
+    monkeypatch.setenv("DG_LSP_EFFORT", "low")
+    main(["fill", f"{file}::add", "--effort", "high", "--deadline", "2.5"])
+    settings = installed.settings[0]
+    assert (settings.seed, settings.effort, settings.deadline) == (5, "high", 2.5)
+
+
+def test_json_is_one_object_with_everything(monkeypatch, capsys, file):
+    install(monkeypatch, "return a + b")
+    assert main(["fill", f"{file}::add", "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["fill"]["text"] == "return a + b"
+    assert result["edit"]["text"] == "return a + b"
+    assert SOURCE.encode()[result["edit"]["start"] : result["edit"]["end"]] == b"pass"
+    assert result["diff"].startswith("--- ") and result["why"] == ""
+
+
+def test_nothing_offered_is_exit_one_with_the_reason(monkeypatch, capsys, file):
+    install(monkeypatch, Fill("", refusal="the deadline passed before a candidate was ready"))
+    assert main(["fill", f"{file}::add", "--write"]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "the deadline passed before" in err
+    assert file.read_text() == SOURCE
+
+
+def test_what_would_break_the_file_is_not_offered(monkeypatch, capsys, file):
+    install(monkeypatch, "return (a + b")
+    assert main(["fill", f"{file}::add", "--write"]) == 1
+    assert "syntax error" in capsys.readouterr().err
+    assert file.read_text() == SOURCE
+
+
+def test_write_changes_only_the_gap_and_keeps_the_mode(monkeypatch, file):
+    install(monkeypatch, "return a + b")
+    file.chmod(0o640)
+    assert main(["fill", f"{file}::add", "--write"]) == 0
+    assert file.read_text() == SOURCE.replace("    pass", "    return a + b")
+    assert stat.S_IMODE(file.stat().st_mode) == 0o640
+    assert list(file.parent.iterdir()) == [file]
+
+
+def test_write_refuses_a_file_that_changed_meanwhile(monkeypatch, capsys, file):
+    def answer(request):
+        file.write_text(SOURCE + "# typed meanwhile\n")
+        return Fill("return a + b")
+
+    install(monkeypatch, answer)
+    assert main(["fill", f"{file}::add", "--write"]) == 2
+    assert "changed meanwhile" in capsys.readouterr().err
+    assert file.read_text() == SOURCE + "# typed meanwhile\n"
+    assert list(file.parent.iterdir()) == [file]
+
+
+def test_write_follows_a_link(tmp_path, file):
+    link = tmp_path / "link.py"
+    link.symlink_to(file)
+    replace_file(link, SOURCE.encode(), b"new\n")
+    assert link.is_symlink() and file.read_bytes() == b"new\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["{file}"], "FILE:LINE"),
+        (["{file}:99"], "no line 99"),
+        (["{file}::missing"], "missing"),
+        (["{folder}/none.py:1"], "none.py"),
+        (["{folder}:1"], ""),
+        (["{folder}/notes.unknown:1"], "notes.unknown"),
+        (["{folder}/bytes.py:1"], "bytes.py"),
+        (["{file}:14", "--kind", "function_body"], "in no function"),
+        (["{file}::add", "--kind", "rest_of_line"], "FILE:LINE:COLUMN"),
+        (["{file}::add", "--seed", "many"], "seed"),
+        (["{file}::add", "--deadline", "-1"], "deadline"),
+        (["{file}::add", "--effort", "huge"], "low, normal, high"),
+        (["{file}::add", "--unknown"], "--unknown"),
+    ],
+)
+def test_bad_input_is_exit_two_and_one_line(monkeypatch, capsys, file, arguments, said):
+    install(monkeypatch, "return a + b")
+    (file.parent / "notes.unknown").write_text("x")
+    (file.parent / "bytes.py").write_bytes(b"x = '\xff'\n")
+    given = [a.replace("{file}", str(file)).replace("{folder}", str(file.parent)) for a in arguments]
+    assert main(["fill", *given]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    lines = [line for line in err.splitlines() if "loading" not in line]
+    assert len(lines) == 1 and lines[0].startswith("dg-lsp: error: ") and said in lines[0]
+
+
+def test_an_engine_that_cannot_start_is_exit_two(monkeypatch, capsys, file):
+    def fail(settings, progress=None):
+        raise EngineError("no checkpoint 'x': name another")
+
+    monkeypatch.setattr(LocalEngine, "open", staticmethod(fail))
+    assert main(["fill", f"{file}::add"]) == 2
+    assert capsys.readouterr().err == "dg-lsp: error: no checkpoint 'x': name another\n"
+
+
+def test_an_interrupt_is_exit_130_and_closes_the_engine(monkeypatch, file):
+    def answer(request):
+        raise KeyboardInterrupt
+
+    installed = install(monkeypatch, answer)
+    assert main(["fill", f"{file}::add"]) == 130
+    assert installed.engine.closed
+
+
+def test_our_own_mistakes_are_not_hidden(monkeypatch, file):
+    def answer(request):
+        raise ZeroDivisionError
+
+    install(monkeypatch, answer)
+    with pytest.raises(ZeroDivisionError):
+        main(["fill", f"{file}::add"])
+
+
+def test_trace_shows_the_steps_and_writes_the_page(monkeypatch, capsys, file):
+    install(monkeypatch, "return a + b")
+    html = file.parent / "trace.html"
+    assert main(["trace", f"{file}::add", "--html", str(html)]) == 0
+    out = capsys.readouterr().out
+    assert out.index("⟦return zzz⟧") < out.index("⟦return a + b⟧") < out.index("+    return a + b")
+    assert "\x1b" not in out
+    assert html.read_text(encoding="utf-8").count("<section") == 2
+
+
+def test_trace_says_where_the_page_cannot_go(monkeypatch, capsys, file):
+    install(monkeypatch, "return a + b")
+    assert main(["trace", f"{file}::add", "--html", str(file.parent / "no" / "t.html")]) == 2
+    assert "no/t.html" in capsys.readouterr().err
+
+
+class _Terminal:
+    """A stream that says it is a terminal."""
+
+    def __init__(self):
+        self.text = ""
+
+    def isatty(self):
+        return True
+
+    def write(self, text):
+        self.text += text
+
+    def flush(self):
+        pass
+
+
+def test_a_terminal_is_repainted_in_place(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm-256color")
+    terminal = _Terminal()
+    shown = screen.Screen(terminal, ("def f():\n    ", "\n"))
+    for draft in DRAFTS:
+        shown.show(draft)
+    shown.close()
+    # The search's picture, and two of the canvas, of which each goes over the one before.
+    assert terminal.text.count("F\x1b[J") == 2
+    assert terminal.text.count("return") == 2
+
+
+def test_elsewhere_the_steps_1_2_4_8_and_the_last_are_written():
+    stream = io.StringIO()
+    shown = screen.Screen(stream, ("", ""))
+    for number in range(1, 12):
+        shown.show(Draft(number, DRAFTS[1].runs, 1.0))
+    shown.close()
+    assert re.findall(r"step (\d+)", stream.getvalue()) == ["1", "2", "4", "8", "11"]
+
+
+@pytest.mark.parametrize(
+    ("environment", "color"),
+    [
+        ({"TERM": "xterm"}, screen.Color.ANSI256),
+        ({"COLORTERM": "truecolor"}, screen.Color.TRUE),
+        ({"COLORTERM": "truecolor", "NO_COLOR": "1"}, screen.Color.NONE),
+        ({"TERM": "dumb"}, screen.Color.NONE),
+    ],
+)
+def test_colours_are_what_the_environment_says(environment, color):
+    assert screen.color_of(_Terminal(), environment) is color
+
+
+def test_demo_fills_its_own_file_and_tells_the_times(monkeypatch, capsys, tmp_path):
+    installed = install(monkeypatch, 'if not words:\n        return ""\n    return max(words, key=len)')
+    monkeypatch.chdir(tmp_path)
+    assert main(["demo"]) == 0
+    out = capsys.readouterr().out
+    assert "+    return max(words, key=len)" in out
+    assert "model loaded in" in out and "gap filled in 2.31 s" in out
+    assert installed.requests[0].prefix.endswith('there are no words."""\n    ')
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_demo_file_has_one_unwritten_function_and_runs():
+    data = (resources.files("dg_lsp.cli") / "demo" / "word_statistics.py").read_bytes()
+    gap = find_named(Document("d", "python", 0, data), "longest_word")
+    assert gap.stub
+    namespace = {}
+    exec(data[: gap.start] + b"return max(words, key=len, default='')" + data[gap.end :], namespace)
+    assert "longest: three" in namespace["report"]("one two three")
+
+
+@pytest.mark.parametrize("options", [[], ["--stdio"], ["--log-level", "debug", "--stdio"], ["serve"]])
+def test_without_a_command_it_is_a_server(options):
+    params = {"processId": None, "rootUri": None, "capabilities": {}}
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}).encode()
+    sent = b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
+    done = subprocess.run(
+        [sys.executable, "-m", "dg_lsp", *options], input=sent, capture_output=True, timeout=20, check=False
+    )
+    assert b'"inlineCompletionProvider"' in done.stdout
+    # The input ended without a goodbye.
+    assert done.returncode == 1
+
+
+def test_an_unknown_command_is_exit_two(capsys):
+    with pytest.raises(SystemExit) as end:
+        main(["dance"])
+    assert end.value.code == 2
+
+
+@pytest.mark.parametrize("command", ["fill", "trace", "demo", "bench", "doctor", "engine", "serve"])
+def test_each_help_explains_itself(capsys, command):
+    with pytest.raises(SystemExit) as end:
+        main([command, "--help"])
+    assert end.value.code == 0
+    text = capsys.readouterr().out
+    assert "--checkpoint" in text and "xit codes" in text
+
+
+def test_version_is_the_package_version(capsys):
+    with pytest.raises(SystemExit) as end:
+        main(["--version"])
+    assert end.value.code == 0
+    assert capsys.readouterr().out.startswith("dg-lsp 0.")
+
+
+def test_help_imports_neither_torch_nor_grammars():
+    code = "import sys; from dg_lsp.cli.main import main\ntry: main(['fill', '--help'])\nexcept SystemExit: pass\n"
+    code += "assert not {'torch', 'tree_sitter', 'transformers'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
+
+
+def without(package, *arguments):
+    """Run `dg-lsp` in a process in which `package` is not installed."""
+    code = f"import sys; sys.modules[{package!r}] = None\nfrom dg_lsp.cli.main import main\n"
+    code += f"sys.exit(main({list(arguments)!r}))"
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert "Traceback" not in done.stderr
+    return done
+
+
+@pytest.mark.parametrize("arguments", [("tree_sitter", "fill", "a.py:1"), ("torch", "demo")])
+def test_a_missing_package_sends_to_the_doctor(arguments):
+    done = without(*arguments)
+    assert done.returncode == 2 and "run dg-lsp doctor" in done.stderr
+
+
+def test_the_doctor_names_a_missing_package_and_its_mend():
+    done = without("torch", "doctor", "--no-fill")
+    assert done.returncode == 1
+    assert "mend: python -m pip install 'torch>=" in done.stdout.replace("'accelerate>=1.10' ", "")
+
+
+def test_the_scripted_engine_answers_nothing_after_close(monkeypatch):
+    engine = install(monkeypatch, "x").engine
+    asyncio.run(engine.close())
+    with pytest.raises(EngineError):
+        asyncio.run(anext(engine.infill(None)))

@@ -1,0 +1,224 @@
+"""What broken brace code lacks at a cursor `¦`, and how damage elsewhere is put right."""
+
+import pytest
+
+from dg_lsp.text.languages.language import load_language
+from dg_lsp.text.syntax.braced_heal import heal
+from dg_lsp.text.syntax.braced_repair import TRIED, candidates, dangles, insertions
+from dg_lsp.text.syntax.braced_tags import closing_tags
+from dg_lsp.text.syntax.lexical import state_at, window
+from dg_lsp.text.syntax.repair import Repaired, cost_of, repair
+
+
+def cut(text: str) -> tuple[bytes, int]:
+    before, _, after = text.partition("¦")
+    return (before + after).encode(), len(before.encode())
+
+
+def mended(language: str, text: str) -> tuple[str, Repaired]:
+    """`text` as its repair leaves it, the change marked, and the repair."""
+    data, offset = cut(text)
+    made = repair(load_language(language), data, offset)
+    stop = made.at + made.inserted
+    parts = made.data[: made.at], made.data[made.at : stop], made.data[stop:]
+    return "{}«{}»{}".format(*(part.decode() for part in parts)), made
+
+
+REPAIRS = {
+    "arguments": ("java", "class A {\n  void f() {\n    g(¦\n    h();\n  }\n}\n", "g(«_g_);»\n"),
+    "brackets of several kinds": ("go", "func f() {\n\tg(a, []int{1, b[¦\n\th()\n}\n", "b[«_g_]})»\n"),
+    "what the rest of the line closes counts": ("c", "void f() {\n  if (g(a¦) {\n    h();\n  }\n}\n", "g(a«)») {"),
+    "a bracket inside of what the rest closes": ("typescript", "f({ a: [1¦ })\n", "[1«]» })"),
+    "nothing but a semicolon": ("java", "class A {\n  int b = c.d()¦\n}\n", "c.d()«;»\n"),
+    "in front of the brace on its line": ("java", "class A {\n  int f() { return ¦ }\n}\n", "return «_g_;» }"),
+    "a value behind its operator": ("go", "func f() {\n\tx := a +¦\n}\n", "a +«_g_»\n"),
+    "half an operator": ("c", "void f() {\n  if (a =¦) {\n  }\n}\n", "a =«_g_») {"),
+    "the other half of an operator": (
+        "java",
+        "class A {\n  void f() {\n    if (a inst¦) {\n    }\n  }\n}\n",
+        "inst«anceof _g_») {\n",
+    ),
+    "the other half of a choice": ("java", "class A {\n  int f() {\n    return a ? b¦\n  }\n}\n", "b« : _g_;»\n"),
+    "a string": ("rust", 'fn f() {\n    g("a¦\n    h();\n}\n', 'g("a«");»\n'),
+    "a string behind a backslash": ("go", 'func f() {\n\tg("a\\¦\n\th()\n}\n', 'g("a\\«\\")»\n'),
+    "a template with code": ("javascript", "f(`a${b¦\n", "b«}`)»\n"),
+    "a directive's string": ("c", '#include "a¦\n\nint b;\n', '"a«"»\n'),
+    "the function's brace": ("go", "func f() {\n\tg()¦\n\nfunc h() {\n}\n", "g()«\n}»\n"),
+    "the braces of what is round it": (
+        "java",
+        "class A {\n    void f() {\n        if (a) {\n            b();¦\n\n    void g() {\n    }\n}\n",
+        "b();«\n        }\n    }»\n",
+    ),
+    "an empty function's brace": ("java", "class A {\n  void f() {\n    ¦\n\n  void g() {\n  }\n}\n", "    «\n  }»\n"),
+    "behind a comment": ("c", "void f() {\n  g();\n  // h¦\n\nvoid i() {\n}\n", "// h«\n}»\n"),
+    "a lambda's brace and what follows it": (
+        "java",
+        "class A {\n  void f() {\n    g(() -> {\n      h();¦\n    i();\n  }\n}\n",
+        "h();«\n    });»\n",
+    ),
+    "a try without its catch": ("java", "void f() {\n  try {\n    g();¦\n}\n", "g();«\n  } finally {}»\n"),
+    "a header's body": ("c", "void f() {\n  while (a¦\n  b();\n}\n", "a«) {}»\n"),
+    "a header whose body is there": ("go", "func f() {\n\tif a¦\n\t\tb()\n\t}\n}\n", "if a« {»\n"),
+    "the rest of a loop's header": ("c", "void f() {\n  for (int i = 0¦\n}\n", "i = 0«;;) {}»\n"),
+    "an arm": ("rust", "fn f() {\n    match a {\n        B(¦\n        C => d,\n    }\n}\n", "B(«_g_) => _g_,»\n"),
+    "a condition that binds": ("rust", "fn f() {\n    if let Some(a¦ {\n        b();\n    }\n}\n", "Some(a«) = _g_» {"),
+    "an object's member": ("javascript", "f({\n  a: g(¦\n  b: 1,\n})\n", "g(«_g_),»\n"),
+    "elements": ("tsx", "const a = (\n  <div>\n    <b c={d¦\n)\n", "d«} /></div>»\n"),
+    "the statement gives way": ("java", "class A {\n  void f() {\n    a b c ? d¦\n    e();\n  }\n}\n", "    «_g_;»\n"),
+    "CRLF": ("go", "func f() {\r\n\tg()¦\r\n\r\nfunc h() {\r\n}\r\n", "g()«\r\n}»\r\n"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REPAIRS)
+def test_what_is_lacking_is_put_in(name: str) -> None:
+    language, text, wanted = REPAIRS[name]
+    found, made = mended(language, text)
+    assert made.cost == 0, found
+    assert wanted in found
+
+
+def test_a_clean_text_needs_nothing() -> None:
+    found, made = mended("go", "func f() {\n\tg(¦)\n}\n")
+    assert (made.cost, made.inserted, made.removed) == (0, 0, 0)
+    assert "«»" in found
+
+
+DANGLING = {
+    "an assignment that takes in the next line": ("javascript", "function f() {\n  a =¦\n  b = c\n}\n", True),
+    "a type that takes in the next line": (
+        "java",
+        "class A {\n  void f() {\n    a¦\n    b = c;\n  }\n}\n",
+        True,
+    ),
+    "a list that takes in the next line": ("go", "func f() {\n\ta,¦\n\tb := c()\n}\n", True),
+    "a member of a list": ("javascript", "f({\n  a,¦\n  b,\n})\n", False),
+    "a value that goes on below": ("javascript", "function f() {\n  a =¦\n    b\n}\n", False),
+    "a line that ends a statement": ("go", "func f() {\n\ta()¦\n\tb()\n}\n", False),
+    "the last of a block": ("rust", "fn f() {\n    a¦\n}\n", False),
+    "a field's type": ("java", "class A {\n  static¦\n  int b;\n}\n", False),
+}
+
+
+@pytest.mark.parametrize("name", DANGLING)
+def test_a_statement_that_takes_in_the_next_line_is_ended(name: str) -> None:
+    language, text, wanted = DANGLING[name]
+    data, offset = cut(text)
+    loaded = load_language(language)
+    assert dangles(loaded, data, offset, state_at(loaded, data, offset)) == wanted
+    found, made = mended(language, text)
+    assert made.cost == 0
+    assert (made.inserted > 0) == wanted, found
+
+
+HEALED = {
+    "a brace lost above": (
+        "go",
+        "func f() {\n\tif a {\n\t\tb() // c\n\n\td(¦)\n}\n",
+        "func f() {\n\tif a {\n\t\tb() // c\n\t}\n\n\td(¦)\n}\n",
+    ),
+    "a literal's brace": ("java", "int[] a = { 1\n\nint b(¦) {\n}\n", "int[] a = { 1};\n\nint b(¦) {\n}\n"),
+    "a brace's mate lost": (
+        "c",
+        "void f() {\n  if (a)  \n    b();\n  }\n  c(¦);\n}\n",
+        "void f() {\n  if (a) {  \n    b();\n  }\n  c(¦);\n}\n",
+    ),
+    "a header lost": ("c", "void f() {\n\n    b();\n  }\n  c(¦);\n}\n", "void f() {\n\n    b();\n  ;\n  c(¦);\n}\n"),
+    "a bracket lost": ("java", "void f() {\n  a(b;\n  c(¦);\n}\n", "void f() {\n  a(b);\n  c(¦);\n}\n"),
+    "a header's bracket lost": (
+        "go",
+        "func f() {\n\tif a(b {\n\t}\n\tc(¦)\n}\n",
+        "func f() {\n\tif a(b) {\n\t}\n\tc(¦)\n}\n",
+    ),
+    "an empty list's bracket lost": ("go", "func f() {\n\ta(\n\tc(¦)\n}\n", "func f() {\n\ta()\n\tc(¦)\n}\n"),
+    "a bracket's mate lost": ("go", "func f() {\n\ta b, c)\n\td(¦)\n}\n", "func f() {\n\t_g_    \n\td(¦)\n}\n"),
+    "half a string at the end": ("go", 'func f() {\n\ta( b")\n\tc(¦)\n}\n', "func f() {\n\ta(0  )\n\tc(¦)\n}\n"),
+    "half a string at its beginning": ("go", 'func f() {\n\ta("b)\n\tc(¦)\n}\n', "func f() {\n\ta(0 )\n\tc(¦)\n}\n"),
+    "what the cursor lacks is left": ("go", "func f() {\n\ta(¦\n}\n", "func f() {\n\ta(¦\n}\n"),
+    "and its own header": ("go", "func f() {\n\tif a¦\n\t\tb()\n\t}\n}\n", "func f() {\n\tif a¦\n\t\tb()\n\t}\n}\n"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HEALED)
+def test_damage_elsewhere_is_healed(name: str) -> None:
+    language, text, wanted = HEALED[name]
+    data, offset = cut(text)
+    loaded = load_language(language)
+    found = heal(loaded, data, offset, state_at(loaded, data, offset))
+    at = offset + sum(len(text) for place, text in found.put if place < offset)
+    assert (found.data[:at] + "¦".encode() + found.data[at:]).decode() == wanted
+    assert len(found.data) == len(data) + sum(len(text) for _, text in found.put)
+
+
+def test_offsets_go_through_a_heal_and_a_repair_and_back() -> None:
+    text = "class A {\n  void f() {\n    a(b;\n    c(d;\n    e(¦\n    g();\n  }\n}\n"
+    data, offset = cut(text)
+    made = repair(load_language("java"), data, offset)
+    assert made.cost == 0
+    assert len(made.put) == 2
+    for at in range(len(data) + 1):
+        assert made.back(made.forth(at)) == at
+    assert made.data[made.forth(data.index(b"g()")) :].startswith(b"g()")
+    assert made.data[: made.forth(offset)].endswith(b"e(")
+
+
+def test_damage_above_and_at_the_cursor_are_both_mended() -> None:
+    text = "class A {\n  void f() {\n    if (a) {\n      b();\n\n    c(d, ¦\n  }\n\n  void g() {\n  }\n}\n"
+    found, made = mended("java", text)
+    assert made.cost == 0, found
+    assert "c(d, «_g_);»" in found
+
+
+def test_what_is_tried_has_a_bound() -> None:
+    data, offset = cut("class A {\n  void f() {\n    for (a ? b < c(d[¦\n    }}}) ] )\n")
+    java = load_language("java")
+    tried = list(candidates(java, data, offset, state_at(java, data, offset)))
+    assert 10 < len(tried) <= TRIED
+    assert len(set(tried)) == len(tried)
+
+
+def test_insertions_begin_with_nothing_and_touch_nothing_else() -> None:
+    data, offset = cut("func f() {\n\tg(a¦\n}\n")
+    go = load_language("go")
+    found = list(insertions(go, data, offset, state_at(go, data, offset)))
+    assert found[0] == b""
+    assert b")" in found
+
+
+def test_a_large_class_is_repaired_without_its_other_members() -> None:
+    members = "".join(f"    void f{n}() {{\n        g({n});\n    }}\n\n" for n in range(300))
+    text = "class A {\n" + members.replace("g(7)", "g((7").replace("g(200)", "g(¦") + "}\n"
+    data, offset = cut(text)
+    made = repair(load_language("java"), data, offset)
+    assert made.cost == 0
+    assert len(made.data) == len(data) + made.inserted
+
+
+TAGS = {
+    "": b"",
+    "<a>b": b"</a>",
+    "<a b={c} ": b" />",
+    "<a><b/><c>": b"</c></a>",
+    "<a><b>x</b>": b"</a>",
+    "(a) => a < b": b"",
+    "f<string>(": b"",
+    "<A.B><c d": b" /></A.B>",
+}
+
+
+@pytest.mark.parametrize("text", TAGS)
+def test_tags_that_are_open(text: str) -> None:
+    assert closing_tags(text.encode()) == TAGS[text]
+
+
+@pytest.mark.parametrize("language", ["c", "cpp", "go", "java", "javascript", "rust", "tsx", "typescript"])
+def test_no_place_of_a_text_raises(language: str) -> None:
+    loaded = load_language(language)
+    text = b"a { b(c[`${ \"d' /* e\n} // f\n#g )]}\n\r\n\t<h i='j'> case k: ;; for (\n"
+    for offset in range(len(text) + 1):
+        start, stop = window(loaded, text, offset)
+        assert start <= stop
+        state = state_at(loaded, text, offset)
+        for first, last, _ in candidates(loaded, text, offset, state):
+            assert 0 <= first <= last <= len(text)
+        assert len(heal(loaded, text, offset, state).data) >= len(text)
+        assert cost_of(repair(loaded, text, offset).tree) >= 0

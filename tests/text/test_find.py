@@ -1,0 +1,353 @@
+"""Where gaps begin and end. In the samples `|` is the cursor and `<`...`>` what the gap holds."""
+
+import re
+
+import pytest
+
+from dg_lsp.text.documents.document import Document
+from dg_lsp.text.fills.edit import apply_edit
+from dg_lsp.text.fills.fit import make_edit
+from dg_lsp.text.gaps.find import Gap, Kind, NoGap, find_gap, find_gaps, find_named
+
+
+def document(text: str) -> Document:
+    return Document("file:///m.py", "python", 0, text.encode())
+
+
+def shown(text: str, kind: Kind | None = None) -> str:
+    """`text` with its gap marked; the lead and tail stand inside as {lead} and {tail}."""
+    found = document(text.replace("|", "", 1))
+    gap = find_gap(found, len(text[: text.index("|")].encode()), kind)
+    return marked(found, gap)
+
+
+def marked(found: Document, gap: Gap) -> str:
+    parts = (found.data[: gap.start], found.data[gap.start : gap.end], found.data[gap.end :])
+    before, inside, after = (part.decode() for part in parts)
+    lead, tail = ("{" + t + "}" if t else "" for t in (gap.lead, gap.tail))
+    return f"{before}{lead}<{inside}>{tail}{after}"
+
+
+BODIES = {
+    "a stub on its own line": ("def f():\n    pa|ss\n", "def f():\n    <pass>\n"),
+    "an ellipsis": ("def f():\n    ...|\n", "def f():\n    <...>\n"),
+    "not implemented": (
+        "def f():\n    raise NotImplementedError('|')\n",
+        "def f():\n    <raise NotImplementedError('')>\n",
+    ),
+    "a stub with comments": (
+        "def f():\n    # to do\n    pass  # now|\n",
+        "def f():\n    <# to do\n    pass  # now>\n",
+    ),
+    "a comment alone": ("def f():\n    # to do|\n\nx = 1\n", "def f():\n    <# to do>\n\nx = 1\n"),
+    "a body on the header's line": ("def f(): pass|\n", "def f():{\n    }< pass>\n"),
+    "a docstring alone": ('def f():\n    """d"""|\n', 'def f():\n    """d"""{\n    }<>\n'),
+    "a docstring and a stub": ('def f():\n    """d"""\n    pass|\n', 'def f():\n    """d"""\n    <pass>\n'),
+    "a docstring on the header's line": ("def f(): 'd'|\n", "def f():{\n    'd'\n    }< 'd'>\n"),
+    "a header alone": ("def f(x):|\nx = 1\n", "def f(x):{\n    }<>\nx = 1\n"),
+    "a header at the end of the file": ("def f(x):|", "def f(x):{\n    }<>"),
+    "a header with a comment": ("def f(x):  # why|\n", "def f(x):  # why{\n    }<>\n"),
+    "white space behind a header": ("def f(x):  |\n", "def f(x):{\n    }<  >\n"),
+    "an indented blank line": ("def f(x):\n    |\n\nx = 1\n", "def f(x):\n    <>\n\nx = 1\n"),
+    "a blank line at column 0": ("def f(x):\n|\nx = 1\n", "def f(x):\n{    }<>\nx = 1\n"),
+    "the line after a header": ("def f(x):\n|", "def f(x):\n{    }<>"),
+    "a method": ("class A:\n    def f(self):\n        |\n", "class A:\n    def f(self):\n        <>\n"),
+    "a nested function": (
+        "def f():\n    def g():\n        pass|\n    return g\n",
+        "def f():\n    def g():\n        <pass>\n    return g\n",
+    ),
+    "an async function": ("async def f():\n    pass|\n", "async def f():\n    <pass>\n"),
+    "a decorated function": ("@a\n@b(1)\ndef f():\n    pass|\n", "@a\n@b(1)\ndef f():\n    <pass>\n"),
+    "a lambda as a default": (
+        "def f(k=lambda: 0, *, j={1: 2}):\n    pass|\n",
+        "def f(k=lambda: 0, *, j={1: 2}):\n    <pass>\n",
+    ),
+    "a header over lines": (
+        "def f(\n    a: int,\n) -> str:\n    pass|\n",
+        "def f(\n    a: int,\n) -> str:\n    <pass>\n",
+    ),
+    "CRLF": ("def f():\r\n    pass|\r\n", "def f():\r\n    <pass>\r\n"),
+    "a header with CRLF": ("def f():|\r\nx = 1\r\n", "def f():{\r\n    }<>\r\nx = 1\r\n"),
+    "CR": ("def f():\r    pass|\r", "def f():\r    <pass>\r"),
+    "tabs": ("class A:\n\tdef f(self):\n\t\tpass|\n", "class A:\n\tdef f(self):\n\t\t<pass>\n"),
+    "a header in a file of tabs": ("class A:\n\tdef f(self):|\n", "class A:\n\tdef f(self):{\n\t\t}<>\n"),
+    "two blanks a step": ("if a:\n  b\n\ndef f():|\n", "if a:\n  b\n\ndef f():{\n  }<>\n"),
+    "a form feed": ("x = 1\n\x0c\ndef f():\n    pass|\n", "x = 1\n\x0c\ndef f():\n    <pass>\n"),
+    "a line separator in a string": (
+        "s = '\u2028'\ndef f():\n    pass|\n",
+        "s = '\u2028'\ndef f():\n    <pass>\n",
+    ),
+    "emoji": ("s = '😀'\ndef f():\n    pass|  # 😀\n", "s = '😀'\ndef f():\n    <pass  # 😀>\n"),
+    "a byte order mark": ("\ufeffdef f():\n    pass|\n", "\ufeffdef f():\n    <pass>\n"),
+}
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_a_stub_round_the_cursor_is_a_body(name: str) -> None:
+    text, wanted = BODIES[name]
+    assert shown(text) == wanted
+    assert shown(text, "function_body") == wanted
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_a_body_put_into_a_stub_makes_python(name: str) -> None:
+    text, _ = BODIES[name]
+    found = document(text.replace("|", "", 1))
+    gap = find_gap(found, len(text[: text.index("|")].encode()))
+    filled = apply_edit(found, make_edit(found, gap, f"a = 1\n{gap.indent}return a"))
+    source = filled.text.removeprefix("\ufeff")
+    compile(source, "filled", "exec")
+    assert "return a" in source and gap.indent in ("  ", "    ", "        ", "\t\t")
+
+
+TYPED = {
+    "after a name": ("x = fo|\n", "x = fo<>\n", "expression"),
+    "white space at the end": ("x =|  \ny = 1\n", "x =<  >\ny = 1\n", "expression"),
+    "text behind the cursor stays": ("x = foo(|) + 1\n", "x = foo(<>) + 1\n", "arguments"),
+    "typed arguments stay": ("foo(a, |b)\n", "foo(a, <>b)\n", "arguments"),
+    "a hole between statements": (
+        "def f():\n    a = 1\n    ...|\n    return a\n",
+        "def f():\n    a = 1\n    <...>\n    return a\n",
+        "statement",
+    ),
+    "an open bracket": ("x = foo(a, |\n", "x = foo(a, <>{)}\n", "arguments"),
+    "a string": ("x = 'a|b'\n", "x = 'a<>b'\n", "string"),
+    "a comment": ("# a| b\n", "# a<> b\n", "comment"),
+    "a written body": ("def f():\n    x = 1|\n", "def f():\n    x = 1<>\n", "expression"),
+    "a statement": ("def f():\n    foo|\n", "def f():\n    foo<>\n", "rest_of_line"),
+    "parameters": ("def f(a|):\n    pass\n", "def f(a<>):\n    pass\n", "parameters"),
+    "an abstract method": (
+        "class A:\n    @abstractmethod\n    def f(self):\n        ...|\n",
+        "",
+        "rest_of_line",
+    ),
+    "an overload": ("@typing.overload\ndef f(x: int): ...|\n", "", "rest_of_line"),
+    "a protocol": ("class A(Protocol[T]):\n    def f(self): ...|\n", "", "rest_of_line"),
+    "an empty file": ("|", "<>", "statement"),
+    "before a CRLF": ("x =|\r\n", "x =<>\r\n", "expression"),
+    "a class body": ("class A:\n    |\n", "class A:\n    <>\n", "class_body"),
+    "a loop's body": ("for x in y:\n    |\nz\n", "for x in y:\n    <>\nz\n", "block"),
+}
+
+
+@pytest.mark.parametrize("name", TYPED)
+def test_a_cursor_without_a_wish_means(name: str) -> None:
+    text, wanted, kind = TYPED[name]
+    assert find_gap(document(text.replace("|", "")), text.index("|")).kind == kind
+    assert shown(text) == (wanted or text.replace("|", "<>"))
+
+
+WRITTEN = {
+    "a body": (
+        "def f():\n    a = 1\n    |return a\n\nx = 1\n",
+        "def f():\n    <a = 1\n    return a>\n\nx = 1\n",
+    ),
+    "its docstring stays": ("def f():\n    'd'\n\n    a|\n    b\n", "def f():\n    'd'\n\n    <a\n    b>\n"),
+    "its last comment goes": ("def f():\n    a|\n    # c\n# d\n", "def f():\n    <a\n    # c>\n# d\n"),
+    "on the header": ("de|f f():\n    a\n", "def f():\n    <a>\n"),
+    "two statements on the header's line": ("def f(): a; b|\n", "def f():{\n    }< a; b>\n"),
+    "an f-string is no docstring": ("def f():\n    f'{a}'|\n    b\n", "def f():\n    <f'{a}'\n    b>\n"),
+    "a broken last line": (
+        "def f():\n    a\n    x = foo(1, |\n\ndef g(): pass\n",
+        "def f():\n    <a\n    x = foo(1, >\n\ndef g(): pass\n",
+    ),
+    "an unclosed docstring": (
+        'def f():\n    """d|\n\ndef g():\n    """e"""\n',
+        'def f():\n    """d{"""\n    }<>\n\ndef g():\n    """e"""\n',
+    ),
+    "damage elsewhere": (
+        "x = (\n\ndef f():\n    a|\n    b\n\ny = ]\n",
+        "x = (\n\ndef f():\n    <a\n    b>\n\ny = ]\n",
+    ),
+    "an unfinished header": ("def f(a, b|\n\nx = 1\n", "def f(a, b{):\n    }<>\n\nx = 1\n"),
+    "a body in tabs": ("def f():\n\tif a:\n\t\tb|\n\tc\n", "def f():\n\t<if a:\n\t\tb\n\tc>\n"),
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_asked_for_a_written_body_is_replaced(name: str) -> None:
+    text, wanted = WRITTEN[name]
+    assert shown(text, "function_body") == wanted
+
+
+@pytest.mark.parametrize(
+    "text", ["x = 1|\n", "|", "class A:\n    x = 1|\n", "def f():\n    pass\n\n|x = 1\n"]
+)
+def test_outside_of_functions_there_is_no_body(text: str) -> None:
+    with pytest.raises(NoGap, match="in no function"):
+        shown(text, "function_body")
+
+
+def test_the_scope_is_the_enclosing_function() -> None:
+    text = "a = 1\n@b\ndef f():\n    x = 1\n\nc = 2\n"
+    inside, outside = (find_gap(document(text), text.index(t)) for t in ("x =", "c ="))
+    assert text[slice(*inside.scope)] == "@b\ndef f():\n    x = 1"
+    assert outside.scope == (0, len(text))
+    assert (inside.name, outside.name) == ("f", "")
+
+
+SHAPES = """
+class Shape:
+    def area(self):
+        pass
+
+    def name(self):
+        return "shape"
+
+    @property
+    def size(self): ...
+
+    @size.setter
+    def size(self, value):
+        self.value = value
+
+
+def outer():
+    def inner():
+        "Only a docstring."
+    return inner
+"""
+
+
+def test_all_bodies_in_a_range_are_found_and_stubs_are_told() -> None:
+    found = find_gaps(document(SHAPES), 0, len(SHAPES))
+    assert [(g.name, g.stub) for g in found] == [
+        ("Shape.area", True),
+        ("Shape.name", False),
+        ("Shape.size", True),
+        ("Shape.size", False),
+        ("outer", False),
+        ("outer.inner", True),
+    ]
+    at = SHAPES.index("return")
+    assert [g.name for g in find_gaps(document(SHAPES), at, at)] == ["Shape.name"]
+
+
+def test_a_broken_file_still_tells_its_functions() -> None:
+    found = find_gaps(document(SHAPES + "\nx = (\n"), 0, len(SHAPES))
+    assert [(g.name, g.stub) for g in found] == [
+        (g.name, g.stub) for g in find_gaps(document(SHAPES), 0, len(SHAPES))
+    ]
+
+
+def test_a_function_is_found_by_its_name() -> None:
+    assert marked(document(SHAPES), find_named(document(SHAPES), "Shape.area")) == SHAPES.replace(
+        "pass", "<pass>"
+    )
+    assert find_named(document(SHAPES), "outer.inner").stub
+    # Of two with the same name the stub is the one that wants filling.
+    assert find_named(document(SHAPES), "Shape.size").stub
+
+
+def test_a_wrong_name_lists_close_ones() -> None:
+    with pytest.raises(NoGap, match=r"no function area in .*; close to it are Shape\.area"):
+        find_named(document(SHAPES), "area")
+    with pytest.raises(NoGap, match=r"close to it are outer\.inner"):
+        find_named(document(SHAPES), "outer.iner")
+    with pytest.raises(NoGap, match="has no functions"):
+        find_named(document("x = 1\n"), "f")
+
+
+HOLES = {
+    "python": """
+async def f(x):
+    y = x
+    «...»
+    if y:
+        «...»
+        g(|)
+    «pass»  # later
+    return y
+""",
+    "rust": """
+fn f(x: i32) -> i32 {
+    let y = x;
+    «todo!();»
+    if y > 1 {
+        «todo!();»
+        g(|);
+    }
+    y
+}
+""",
+    "java": """
+class A {
+  int f() {
+    int y = 1;
+    «throw new UnsupportedOperationException();»
+    |g(y);
+    return y;
+  }
+}
+""",
+    "go": """
+package p
+
+func f() int {
+\ty := 1
+\t«panic("not implemented")»
+\tg(|y)
+\treturn y
+}
+""",
+}
+
+
+@pytest.mark.parametrize("language", HOLES)
+def test_the_holes_of_a_function_are_found_together(language: str) -> None:
+    marked = HOLES[language]
+    text = re.sub("[«»|]", "", marked)
+    cursor = len(re.sub("[«»]", "", marked).partition("|")[0].encode())
+    gap = find_gap(Document("file:///m", language, 1, text.encode()), cursor, "holes")
+    found = [text.encode()[g.start : g.end].decode() for g in (gap, *gap.further)]
+    assert found == re.findall("«(.*)»", marked)
+    assert gap.span == (gap.start, (gap, *gap.further)[-1].end)
+    assert all(g.kind == "statement" and g.stub for g in (gap, *gap.further))
+
+
+def test_a_body_that_is_a_stub_is_no_hole() -> None:
+    found = document("def f():\n    def g():\n        pass\n    return g\n")
+    with pytest.raises(NoGap, match="f has no holes"):
+        find_gap(found, 3, "holes")
+    with pytest.raises(NoGap, match="in no function"):
+        find_gap(document("x = 1\n...\ny = 2\n"), 3, "holes")
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "tail"),
+    [
+        ("rust", "fn f() -> u8 {\n    let x = 1;\n    |\n}\n", ""),
+        ("rust", "fn f() -> u8 {\n    let x = |\n}\n", ";"),
+        ("rust", "fn f() -> u8 {\n    |\n    x\n}\n", ";"),
+        ("c", "int f() {\n    int x = 1;\n    |\n}\n", ";"),
+    ],
+)
+def test_a_value_ends_as_a_statement_where_its_block_is_not_worth_it(
+    language: str, text: str, tail: str
+) -> None:
+    data, cursor = text.replace("|", "").encode(), text.index("|")
+    assert find_gap(Document("file:///m", language, 1, data), cursor, "expression").tail == tail
+
+
+@pytest.mark.parametrize("language", ["javascript", "java", "rust", "c", "csharp"])
+@pytest.mark.parametrize("around", [("a();\n  ", "\n  b();"), ("a();\n  ", ""), ("", "")])
+def test_a_statement_asked_for_on_a_blank_line_replaces_nothing(
+    language: str, around: tuple[str, str]
+) -> None:
+    before = "class A { void f() {\n  " + around[0]
+    found = Document("file:///m", language, 0, (before + around[1] + "\n}\n}\n").encode())
+    gap = find_gap(found, len(before), "statement")
+    assert (gap.kind, gap.start, gap.end) == ("statement", len(before), len(before))
+
+
+@pytest.mark.parametrize("typed", ["val =", "val = ", "val = a +", "return not", "return", "val = a."])
+def test_a_statement_does_not_take_in_the_next_line(typed: str) -> None:
+    before = "def f():\n    a = 1\n    "
+    found = Document("file:///m.py", "python", 0, f"{before}{typed}\n    g(a)\n".encode())
+    gap = find_gap(found, len(before + typed), "statement")
+    assert found.data[gap.start : gap.end] == typed.encode()
+
+
+def test_dots_are_a_whole_body() -> None:
+    found = Document("file:///m.py", "python", 0, b"def f():\n    ...\n\n\nx = 1\n")
+    assert find_gap(found, 16).kind == "function_body"

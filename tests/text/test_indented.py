@@ -1,0 +1,118 @@
+"""Reading Python that no parser can read yet: quickly, and with no other result than slowly."""
+
+import random
+import re
+
+import pytest
+
+from dg_lsp.text.documents.document import Document
+from dg_lsp.text.gaps import find as gaps
+from dg_lsp.text.messages import Kind
+from dg_lsp.text.syntax import indented as offside
+from dg_lsp.text.syntax import indented_focus as offside_focus
+from dg_lsp.text.syntax.indented_focus import focus
+from dg_lsp.text.syntax.repair import moved
+
+METHOD = '''    @cached(size=(1,
+                  2))
+    def m{0}(self, a, b=(1, [2])):  # "it's" {{
+        """A docstring: it's one, with (brackets.
+
+    def nobody(self):
+        """
+        if a == "x(" and b['"']:
+            return [a, {0},
+                    "(", (
+                    2),  # )
+                    -1,
+                    b]  # (
+        text = 'a' "b" + f"{{a}}" \\
+            + \'\'\'(\'\'\'
+        return text.replace("'", '"')
+
+'''
+LONG = (
+    "class A(B):\n    '''Many.'''\n\n    x = (1)\n\n"
+    + "".join(map(METHOD.format, range(40)))
+    + "    y = (\n        2)\n"
+)
+FILE = f"import os\n\n\n{LONG}\n\nclass C:\n    pass\n"
+
+
+def test_lines_that_close_what_they_open_are_skipped_with_no_other_result(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng, found = random.Random(2), []
+    for _ in range(300):
+        data = FILE.encode()
+        for _ in range(rng.randrange(4)):
+            at = rng.randrange(len(data))
+            data = (
+                data[:at]
+                + rng.choice([b"(", b")", b'"', b"'", b'"""', b"\\", b"#", b"\n", b"", b"\r"])
+                + data[at + 1 :]
+            )
+        found.append((data, rng.randrange(len(data))))
+    read = offside.state_at.__wrapped__
+    quick = [read(data, offset, 0) for data, offset in found]
+    monkeypatch.setattr(offside, "_CLOSED", re.compile(b""))
+    monkeypatch.setattr(offside, "_ITEMS", re.compile(b""))
+    assert quick == [read(data, offset, 0) for data, offset in found]
+    assert sum(bool(state.brackets or state.string) for state in quick) > 50
+
+
+def test_of_a_long_class_only_the_members_round_the_place_are_left() -> None:
+    data = LONG.encode()
+    at = data.index(b"m20(")
+    left, cuts = focus(data, at)
+    assert re.findall(rb"def m(\d+)", left) == [b"19", b"20", b"21"]
+    assert len(left) == len(data) + sum(length for _, length in cuts)
+    for name in (b"m19(", b"m20(", b"m21("):
+        assert moved(data.index(name), cuts) == left.index(name)
+    assert moved(len(data), cuts) == len(left)
+    compile(left, "left", "exec")
+
+
+@pytest.mark.parametrize(
+    "kind", ["function_body", "class_body", "rest_of_line", "statement", "arguments", None]
+)
+def test_a_gap_in_a_long_broken_class_is_where_it_is_when_all_of_it_is_read(
+    kind: Kind | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng, documents = random.Random(3), []
+    for number in range(12):
+        head, line = f"def m{rng.randrange(40)}(self, a, b=(1, [2])):", "\n            return [a, "
+        at = FILE.index(line, FILE.index(head)) + len(line)
+        # More than a repair at the cursor mends stands at the end of the file.
+        text = FILE[:at] + "f(" * (number % 2) + FILE[at:] + "def f(:\n" * 9000
+        documents.append(
+            (Document(f"file:///{number}.py", "python", 0, text.encode()), at + 2 * (number % 2))
+        )
+
+    def found() -> list[object]:
+        spans: list[object] = []
+        for document, cursor in documents:
+            try:
+                gap = gaps.find_gap(document, cursor, kind)
+                spans.append((gap.start, gap.end, gap.kind, gap.indent, gap.name, gap.scope))
+            except gaps.NoGap as error:
+                spans.append(str(error))
+        return spans
+
+    quick = found()
+    monkeypatch.setattr(offside_focus, "LONG", 10**9)
+    focus.cache_clear()
+    assert quick == found()
+    focus.cache_clear()
+
+
+def test_what_is_no_class_or_short_or_goes_on_below_it_is_read_whole() -> None:
+    short = b"class A:\n    def f(self):\n        pass\n"
+    assert focus(short, 20) == (short, ())
+    function = LONG.replace("class A(B):", "def a():").encode()
+    assert focus(function, 3000) == (function, ())
+    below = LONG.encode() + b"if x:\n    y()\n"
+    assert focus(below, len(below) - 3) == (below, ())
+    # The text at column 0 is in a docstring, which a cut would halve.
+    inside = LONG.replace("A docstring: it's one", "A docstring:\nit's one", 1).encode()
+    assert focus(inside, inside.index(b"m20(")) == (inside, ())

@@ -1,0 +1,488 @@
+"""The recipe: what it learns from, how its canvases are laid out, that it learns, and that it can go on."""
+
+import argparse
+import json
+import random
+import signal
+import subprocess
+import sys
+import sysconfig
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from importlib import resources
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from dg_lsp.cli import train
+from dg_lsp.engine.load.checkpoint import load_checkpoint
+from dg_lsp.training import corpus as corpora
+from dg_lsp.training import loop, trainer
+from dg_lsp.training.curve import picture, read_log
+from dg_lsp.training.heldout import File, HeldOut, is_held_out, long_lines, read_held_out, windows_of
+from dg_lsp.training.layouts import Batch, Bucket, Cutter, draw
+from dg_lsp.training.objective import corrupt, losses, view_of
+from dg_lsp.training.shape import BOS, EOS, PAD, embedded_config, fresh_network
+from dg_lsp.training.tokenizer import train_tokenizer
+from dg_lsp.training.trainer import Recipe, Trainer
+
+BUCKET, SMALL = Bucket(2, 128, 4, 64, 1.0), Bucket(2, 64, 2, 64, 1.0)
+
+
+def program(seed: int) -> str:
+    """A made-up module of a few dozen lines, unlike those of other seeds."""
+    chance = random.Random(seed)
+    names = [f"{a}_{b}" for a in ("count", "read", "send") for b in ("lines", "items", "users")]
+    parts = [f'"""Module {seed}."""\n\nimport os\n\n\n']
+    for _ in range(8):
+        name, other = chance.sample(names, 2)
+        parts.append(f"def {name}_{chance.randrange(999)}(first, second={chance.randrange(99)}):\n")
+        parts.append(f"    total = {other}(first, {chance.randrange(999)})\n    for part in first:\n")
+        parts.append(
+            f"        total += part.{chance.choice(names)}\n        if total > {chance.randrange(999)}:\n"
+        )
+        parts.append(f"            return {chance.choice(names)}[second]\n    return total\n\n\n")
+    return "".join(parts)
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """Two threads that wait for each other on a busy machine take a hundred times longer than one."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def cutter() -> Cutter:
+    files = [File("made up", f"m{n}.py", program(n)) for n in range(12)]
+    tokenizer = train_tokenizer((f.text for f in files), 320)
+    source = corpora.Source("made up", "1", "MIT", len(files), 1, 1)
+    return Cutter.of(corpora.tokenise(files, [source], tokenizer), tokenizer, BOS, EOS)
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A site-packages folder, and a standard library of a few files beside it."""
+    library, site = tmp_path / "lib", tmp_path / "site"
+    monkeypatch.setattr(sysconfig, "get_path", lambda name: str(library if name == "stdlib" else site))
+    for number in range(6):
+        write(library / f"part{number}.py", program(100 + number))
+    package(site, "good", "MIT", {"good/one.py": program(1), "good/two.py": program(2)})
+    return site
+
+
+def write(file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+
+
+def package(site: Path, name: str, licence: str, files: dict[str, str]) -> None:
+    for path, text in files.items():
+        write(site / path, text)
+    about = site / f"{name}-1.0.dist-info"
+    write(
+        about / "METADATA",
+        f"Metadata-Version: 2.4\nName: {name}\nVersion: 1.0\nLicense-Expression: {licence}\n",
+    )
+    write(about / "RECORD", "".join(f"{path},,\n" for path in files))
+
+
+def options(out: Path, *more: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    train.add_arguments(parser)
+    return parser.parse_args(["--out", str(out), "--hidden", "32", "--no-compile", "--processes", "1", *more])
+
+
+def paths(site: Path, held_out: HeldOut) -> set[str]:
+    return {file.path for file in corpora.gather([site], held_out)[0]}
+
+
+def nothing_held_out() -> HeldOut:
+    return held_out()
+
+
+def held_out(
+    modules: Iterable[str] = (),
+    packages: Iterable[str] = (),
+    lines: Iterable[int] = (),
+    windows: Sequence[int] | np.ndarray = (),
+) -> HeldOut:
+    known = np.sort(np.array(windows, dtype=np.uint64))
+    return HeldOut(frozenset(modules), frozenset(packages), frozenset(), frozenset(lines), known)
+
+
+def test_files_without_a_permissive_licence_are_left_out(installed: Path) -> None:
+    package(installed, "copyleft", "GPL-3.0-only", {"copyleft/a.py": program(3)})
+    package(installed, "weak", "MPL-2.0", {"weak/a.py": program(4)})
+    package(installed, "unclear", "LicenseRef-Ours", {"unclear/a.py": program(5)})
+    package(installed, "permissive", "BSD-3-Clause", {"permissive/implement_replace.py": program(6)})
+    found = paths(installed, nothing_held_out())
+    assert {"good/one.py", "permissive/implement_replace.py", "part0.py"} <= found
+    assert not {"copyleft/a.py", "weak/a.py", "unclear/a.py"} & found
+
+
+def test_copies_tables_and_generated_files_are_left_out(installed: Path) -> None:
+    table = "TABLE = (\n" + "".join(f"    {n},\n" for n in range(200)) + ")\n"
+    package(installed, "other", "MIT", {
+        "other/copy.py": program(1) + "\n\ndone = True\n",
+        "other/table.py": table,
+        "other/made.py": "# Generated by a tool\n" + program(7),
+        "other/own.py": program(8),
+    })  # fmt: skip
+    assert {path for path in paths(installed, nothing_held_out()) if "other" in path} == {"other/own.py"}
+
+
+def test_held_out_files_and_their_copies_are_left_out(installed: Path) -> None:
+    secret, kept = program(50), program(51)
+    resembling = program(52) + "".join(secret.splitlines(keepends=True)[:40])
+    package(installed, "secret", "MIT", {"secret/core.py": program(53)})
+    package(installed, "vendor", "MIT", {
+        "vendor/renamed.py": secret,
+        "vendor/resembling.py": resembling,
+        "vendor/_vendor/secret/other.py": program(54),
+        "vendor/kept.py": kept,
+    })  # fmt: skip
+    lines = frozenset(long_lines(secret) - long_lines(kept))
+    found = paths(installed, held_out({"part1.py"}, {"secret"}, lines))
+    assert {path for path in found if "vendor" in path or "secret" in path} == {"vendor/kept.py"}
+    assert "part1.py" not in found
+    assert "part2.py" in found
+
+
+def test_fifty_tokens_in_a_row_are_too_many_and_a_licence_is_none(installed: Path) -> None:
+    licence = "".join(f"# You may do {n} with all of this and none of that.\n" for n in range(20))
+    secret, other = licence + program(60), program(61).splitlines(keepends=True)
+    lines = secret.splitlines(keepends=True)
+    part = lines[next(n for n, line in enumerate(lines) if n > 30 and line.startswith("def ")) :]
+    package(installed, "vendor", "MIT", {
+        "vendor/fifty.py": "".join(other + part[:18]),
+        "vendor/forty.py": "".join(program(62).splitlines(keepends=True) + part[:9]),
+        "vendor/licence.py": licence + program(63),
+    })  # fmt: skip
+    assert len(windows_of("".join(part[:9]))) == 0 < len(windows_of("".join(part[:18])))
+    found = paths(installed, held_out(windows=windows_of(secret)))
+    assert {path for path in found if "vendor" in path} == {"vendor/forty.py", "vendor/licence.py"}
+
+
+def test_every_file_of_the_shipped_list_is_held_out() -> None:
+    known = read_held_out([])
+    listed = json.loads(
+        (Path(str(resources.files("dg_lsp.engine") / "embedded" / "heldout.json"))).read_text()
+    )["files"]
+    assert len(listed) > 100
+    for entry in listed:
+        assert is_held_out(known, entry["path"].partition(":")[2], "", set())
+
+
+def test_a_canvas_begins_at_a_line_start_and_goes_on_with_the_file(cutter: Cutter) -> None:
+    newline = cutter.tokenizer.encode("\n", add_special_tokens=False).ids[0]
+    whole = cutter.tokenizer.decode(cutter.corpus.tokens.tolist(), skip_special_tokens=False)
+    for infill in (0.0, 1.0):
+        batch = draw(cutter, Bucket(15, 128, 4, 64, 1.0), random.Random(3), infill)
+        assert bool((batch.tokens[:, 0] == BOS).all())
+        for document, canvases, starts in zip(batch.tokens.tolist(), batch.canvas, batch.starts, strict=True):
+            for canvas, start in zip(canvases.tolist(), starts.tolist(), strict=True):
+                assert document[start - 1] in (newline, BOS)
+                tokens = [token for token in document[1:start] + canvas if token != EOS]
+                assert cutter.tokenizer.decode(tokens, skip_special_tokens=False) in whole
+
+
+def test_an_infill_keeps_its_suffix_and_a_continuation_is_free_throughout(cutter: Cutter) -> None:
+    infills = draw(cutter, Bucket(15, 128, 4, 64, 1.0), random.Random(4), 1.0)
+    assert bool(infills.free.any(-1).all())
+    assert not bool(infills.free[..., -8:].any())
+    assert bool(draw(cutter, BUCKET, random.Random(4), 0.0).free.all())
+
+
+def test_gaps_vary_in_number_and_length(cutter: Cutter) -> None:
+    free = draw(cutter, Bucket(50, 128, 4, 64, 1.0), random.Random(5), 1.0).free.flatten(0, 1)
+    runs = (free[:, 1:] & ~free[:, :-1]).sum(1) + free[:, 0]
+    assert set(runs.tolist()) == {1, 2, 3}
+    assert len(set(free.sum(1).tolist())) > 15
+
+
+def test_after_the_end_of_a_file_comes_eos(cutter: Cutter) -> None:
+    canvases = draw(cutter, Bucket(25, 128, 4, 64, 1.0), random.Random(6), 0.0).canvas.flatten(0, 1)
+    ended = [row for row in canvases.tolist() if EOS in row]
+    assert ended
+    assert all(set(row[row.index(EOS) :]) == {EOS} for row in ended)
+
+
+def test_a_short_file_is_taken_whole_and_padded(cutter: Cutter) -> None:
+    batch = draw(cutter, Bucket(4, 4096, 4, 64, 1.0), random.Random(15))
+    assert bool((batch.tokens[:, -1] == PAD).all())
+    first = batch.tokens[0].tolist()
+    end = first.index(PAD)
+    assert set(first[end:]) == {PAD} and int(batch.starts.max()) < 4096
+    text = cutter.tokenizer.decode(first[1:end])
+    assert text in [program(n) for n in range(12)]
+    network = fresh_network(embedded_config(320, 32, 2), 0, torch.float32)
+    short = replace(batch, tokens=batch.tokens[:, : int((batch.tokens != PAD).sum(1).max())])
+    with torch.no_grad():
+        padded, cut = losses(network, batch, batch.canvas), losses(network, short, batch.canvas)
+    assert list(map(float, padded)) == pytest.approx(list(map(float, cut)), rel=1e-5)
+
+
+def test_noise_falls_on_free_slots_only_and_on_all_of_them_at_time_one(cutter: Cutter) -> None:
+    batch = draw(cutter, Bucket(10, 128, 4, 64, 1.0), random.Random(7))
+    times = torch.ones(batch.starts.shape)
+    noisy = corrupt(batch, times, 10**6, torch.Generator().manual_seed(0))
+    assert torch.equal(noisy != batch.canvas, batch.free)
+    assert torch.equal(corrupt(batch, times * 0, 320, torch.Generator()), batch.canvas)
+
+
+def test_the_loss_asks_for_free_slots_only(cutter: Cutter) -> None:
+    network = fresh_network(embedded_config(320, 32, 2), 0, torch.float32)
+    batch = draw(cutter, BUCKET, random.Random(8), 1.0)
+    noisy = corrupt(batch, torch.full(batch.starts.shape, 0.5), 320, torch.Generator().manual_seed(0))
+    asked = losses(network, batch, noisy)[0]
+    other = (batch.canvas + 1) % 320
+    elsewhere = replace(batch, canvas=torch.where(batch.free, batch.canvas, other))
+    assert torch.equal(losses(network, elsewhere, noisy)[0], asked)
+    here = replace(batch, canvas=torch.where(batch.free, other, batch.canvas))
+    assert not torch.equal(losses(network, here, noisy)[0], asked)
+
+
+@pytest.mark.parametrize("attention", ["eager", "sdpa"])
+def test_a_canvas_sees_its_prefix_and_nothing_behind_it(cutter: Cutter, attention: str) -> None:
+    """What stands in the document from the canvas's start on is the answer; it must not be seen."""
+    network = fresh_network(embedded_config(320, 32, 2), 0, torch.float32, attention)
+    batch = draw(cutter, Bucket(2, 128, 1, 64, 1.0), random.Random(12), 1.0)
+    noisy = corrupt(batch, torch.ones(batch.starts.shape), 320, torch.Generator().manual_seed(0))
+    asked = losses(network, batch, noisy)[0]
+    hidden = torch.arange(128) >= batch.starts
+    assert bool(hidden.any()) and not bool(hidden.all())
+    behind = replace(batch, tokens=torch.where(hidden, 5, batch.tokens))
+    assert torch.equal(losses(network, behind, noisy)[0], asked)
+    before = replace(batch, tokens=torch.where(hidden, batch.tokens, 5))
+    assert not torch.equal(losses(network, before, noisy)[0], asked)
+
+
+def test_a_sliding_layer_sees_the_last_of_the_prefix_and_the_canvas(cutter: Cutter) -> None:
+    batch = draw(cutter, Bucket(1, 128, 2, 64, 1.0), random.Random(13))
+    masks = view_of(batch, 32, torch.float32).masks
+    assert masks is not None
+    for row, start in enumerate(batch.starts.flatten().tolist()):
+        for kind, least in (("full_attention", 0), ("sliding_attention", max(start - 31, 0))):
+            seen = (masks[kind][row, 0, 0] == 0).nonzero().flatten().tolist()
+            assert seen == [*range(least, start), *range(128, 192)]
+
+
+def test_canvases_that_share_a_document_are_as_if_each_had_its_own(cutter: Cutter) -> None:
+    network = fresh_network(embedded_config(320, 32, 2), 0, torch.float32)
+    batch = draw(cutter, Bucket(1, 128, 4, 64, 1.0), random.Random(14), 1.0)
+    noisy = corrupt(batch, torch.ones(batch.starts.shape), 320, torch.Generator().manual_seed(0))
+    beyond = torch.arange(128) >= batch.starts.T
+    apart = Batch(
+        torch.where(beyond, PAD, batch.tokens.expand(4, -1)),
+        *(part.transpose(0, 1) for part in (batch.canvas, batch.free, batch.starts)),
+    )
+    together = float(losses(network, batch, noisy)[0].detach())
+    assert float(losses(network, apart, noisy.transpose(0, 1))[0].detach()) == pytest.approx(
+        together, rel=1e-5
+    )
+
+
+def test_the_denoisers_loss_reaches_the_encoder_through_the_prefix(cutter: Cutter) -> None:
+    network = fresh_network(embedded_config(320, 32, 2), 0, torch.float32)
+    batch = draw(cutter, BUCKET, random.Random(9))
+    noisy = corrupt(batch, torch.ones(batch.starts.shape), 320, torch.Generator().manual_seed(0))
+    states: list[Any] = []
+    network.model.encoder.language_model.layers[0].register_forward_hook(lambda *a: states.append(a[2]))
+    with torch.enable_grad():
+        diffusion = losses(network, batch, noisy)[0]
+        grad = torch.autograd.grad(diffusion, states[0], allow_unused=True)[0]
+    assert grad is not None
+    assert float(grad.abs().max()) > 0
+
+
+def test_the_loss_falls(installed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trainer, "_WARM_STEPS", 2)
+    corpora.prepare(tmp_path, [installed])
+    run = Trainer(tmp_path, small(steps=100))
+    shown = [run.advance() for _ in range(16)]
+    for name in ("diffusion", "ahead"):
+        assert sum(s[name] for s in shown[-3:]) < 0.95 * sum(s[name] for s in shown[:3])
+
+
+def test_a_run_goes_on_where_it_was_saved(installed: Path, tmp_path: Path) -> None:
+    corpora.prepare(tmp_path, [installed])
+    straight = Trainer(tmp_path, small(steps=20))
+    straight.advance()
+    straight.save()
+    wanted = straight.advance()
+    assert wanted["stop"] == 0
+    resumed = Trainer(tmp_path, small(steps=20, seed=9))
+    resumed.restore()
+    assert resumed.count.step == 1
+    assert resumed.advance() == pytest.approx(wanted, rel=1e-3)
+
+
+def test_a_run_that_begins_with_a_checkpoint_goes_on_as_well_as_it_was(
+    installed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fresh optimiser, weights rounded to bf16: the loss jumps by less than two per cent."""
+    monkeypatch.setattr(trainer, "_WARM_STEPS", 2)
+    corpora.prepare(tmp_path, [installed])
+    begun = Trainer(tmp_path, small(steps=400))
+    for _ in range(24):
+        begun.advance()
+    begun.export(tmp_path / "export")
+    further = Trainer(tmp_path, small(steps=20), tmp_path / "export")
+    assert (further.count.step, further.version, further.warm) == (24, 1, 200)
+    assert further.share() == pytest.approx(1 / 200)
+    known = fixed_loss(begun)
+    assert fixed_loss(further) == pytest.approx(known, rel=0.02)
+    for _ in range(5):
+        further.advance()
+    assert fixed_loss(further) < 1.02 * known
+    assert (further.count.step, further.done()) == (29, 0.25)
+
+
+def test_a_run_goes_on_from_the_weights_before_the_rate_fell(installed: Path, tmp_path: Path) -> None:
+    corpora.prepare(tmp_path, [installed])
+    first = Trainer(tmp_path, small(steps=8, warm=1))
+    loop.train(first, [])
+    first.export(tmp_path / "export")
+    assert load_checkpoint(str(tmp_path / "export"), "cpu").digest
+    kept = load_file(tmp_path / "export" / trainer.UNDECAYED)
+    onward = dict(Trainer(tmp_path, small(steps=8), tmp_path / "export").network.named_parameters())
+    other = dict(
+        Trainer(tmp_path, small(steps=8, onward=False), tmp_path / "export").network.named_parameters()
+    )
+    final = dict(first.network.named_parameters())
+    assert all(torch.equal(onward[name], weight) for name, weight in kept.items())
+    assert all(torch.equal(other[name], weight) for name, weight in final.items())
+    assert any(not torch.equal(final[name], weight) for name, weight in kept.items())
+
+
+def fixed_loss(run: Trainer) -> float:
+    batch = draw(run.cutter, Bucket(8, 64, 4, 64, 1.0), random.Random(20))
+    noisy = corrupt(batch, torch.full(batch.starts.shape, 0.7), 320, torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        return float(sum(losses(run.network, batch, noisy)))
+
+
+def small(**more: Any) -> Recipe:
+    return Recipe(**{"seconds": 600.0, "width": 32, "buckets": (SMALL,)} | more)
+
+
+def test_the_rate_warms_up_holds_and_falls_to_nothing(installed: Path, tmp_path: Path) -> None:
+    corpora.prepare(tmp_path, [installed])
+    run = Trainer(tmp_path, small())
+    assert run.share() == pytest.approx(0.01)
+    run.count.step = 500
+    rates = []
+    for minutes in (1, 7.5, 8.75, 10):
+        run.count.seconds = 60 * minutes
+        rates.append(run.share())
+    assert rates == pytest.approx([1.0, 1.0, 0.5, 0.0])
+    assert run.done() == 1
+    annealed = Trainer(tmp_path, small(decay=1.0))
+    annealed.count.step = 500
+    for minutes, share in ((2.5, 0.75), (5, 0.5), (10, 0)):
+        annealed.count.seconds = 60 * minutes
+        assert annealed.share() == pytest.approx(share)
+
+
+def test_the_command_makes_a_checkpoint_that_loads(installed: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert train.run(options(out, "--steps", "2", "--packages", str(installed))) == 0
+    model = load_checkpoint(str(out / "export"), "cpu")
+    assert model.canvas_lengths == (64, 128, 256)
+    assert (model.bos, model.eos, model.max_prefix) == (BOS, EOS, 1024)
+    assert model.special == {0, 1, 2, 3}
+    assert json.loads((out / "sources.json").read_text())[0]["licence"] == "PSF-2.0"
+    assert train.run(options(out, "--export", str(tmp_path / "again"))) == 0
+    assert load_checkpoint(str(tmp_path / "again"), "cpu").digest
+    told = json.loads((tmp_path / "again" / "dg_lsp.json").read_text())
+    assert (told["version"], told["trained"]["step"]) == (0, 2)
+
+
+def test_the_log_holds_means_also_where_a_run_begins_between_two_lines(
+    installed: Path, tmp_path: Path
+) -> None:
+    corpora.prepare(tmp_path, [installed])
+    run = Trainer(tmp_path, small(steps=13))
+    run.count.step = run.first.step = 7
+    loop.train(run, [])
+    lines = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
+    assert [line["step"] for line in lines] == [10, 20, 20]
+    assert all(3 < line["diffusion"] < 9 for line in lines[:2])
+
+
+def test_the_curve_is_an_average_and_a_picture_of_it_shows_all_points(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    lines = [{"step": n, "tokens": n * 10_000, "diffusion": 8 - n / 100, "ahead": 6.0} for n in range(1, 481)]
+    log.write_text("".join(json.dumps(line) + "\n" for line in [*lines, {"step": 480, "heldout": {}}]))
+    points = read_log(log)
+    assert len(points) == 120
+    assert points[-1] == {"tokens": 4.8, "diffusion": pytest.approx(3.215), "ahead": 6.0}
+    drawn = ET.fromstring(picture(points, "a < b"))
+    lines_drawn = [e.get("points", "").split() for e in drawn.iter() if e.get("stroke-width")]
+    assert [len(line) for line in lines_drawn] == [120, 120]
+    assert read_log(tmp_path / "none") == []
+
+
+class Pair:
+    """accelerate, as it looks to one of two processes of which the other has no gradients and read 3 everywhere."""
+
+    num_processes, device = 2, torch.device("cpu")
+
+    def reduce(self, flat: torch.Tensor, reduction: str) -> torch.Tensor:
+        assert reduction == "mean"
+        other = torch.zeros_like(flat)
+        other[-2:] = 3.0
+        return (flat + other) / 2
+
+
+def test_gradients_and_numbers_are_means_over_the_processes(installed: Path, tmp_path: Path) -> None:
+    corpora.prepare(tmp_path, [installed])
+    run = Trainer(tmp_path, small(steps=20))
+    batch = draw(run.cutter, SMALL, random.Random(0))
+    sum(losses(run.network, batch, batch.canvas)).backward()
+    before = {n: w.grad.clone() for n, w in run.network.named_parameters() if w.grad is not None}
+    monkeyed: Any = run
+    monkeyed.place = Pair()
+    assert run._agree([1.0, 5.0]) == [2.0, 4.0]
+    after = {n: w.grad for n, w in run.network.named_parameters() if w.grad is not None}
+    assert all(torch.allclose(after[name].float(), grad.float() / 2) for name, grad in before.items())
+
+
+def test_several_processes_take_the_same_steps_and_are_told_to_stop_together(
+    installed: Path, tmp_path: Path
+) -> None:
+    """Real processes: the command starts them, their weights agree, and they end by SIGTERM with an export."""
+    corpora.prepare(tmp_path, [installed])
+    command = [
+        sys.executable,
+        "-m",
+        "dg_lsp",
+        "train",
+        "--out",
+        str(tmp_path),
+        "--hidden",
+        "32",
+        "--no-compile",
+    ]
+    run = subprocess.Popen([*command, "--steps", "10000", "--processes", "2"])
+    log = tmp_path / "log.jsonl"
+    for _ in range(600):
+        if log.exists() or run.poll() is not None:
+            break
+        time.sleep(0.2)
+    run.send_signal(signal.SIGTERM)
+    assert run.wait(60) == 0
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    assert lines[0]["step"] == 10
+    # Twice a batch of the recipe's, which has at least 6,000 tokens.
+    assert lines[0]["tokens"] > 10 * 2 * 6_000
+    assert load_checkpoint(str(tmp_path / "export"), "cpu").digest
