@@ -7,7 +7,7 @@ import pytest
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.fills.edit import apply_edit
 from dg_lsp.text.fills.fit import make_edit
-from dg_lsp.text.gaps.find import Gap, Kind, NoGap, find_gap, find_gaps, find_named
+from dg_lsp.text.gaps.find import Gap, Kind, NoGap, find_function, find_gap, find_gaps, find_named
 
 
 def document(text: str) -> Document:
@@ -351,3 +351,14 @@ def test_a_statement_does_not_take_in_the_next_line(typed: str) -> None:
 def test_dots_are_a_whole_body() -> None:
     found = Document("file:///m.py", "python", 0, b"def f():\n    ...\n\n\nx = 1\n")
     assert find_gap(found, 16).kind == "function_body"
+
+
+def test_a_gap_says_whether_it_was_asked_for() -> None:
+    text = document("def f(x):\n    a = 1\n    ...\n    return x\n")
+    inside = text.data.index(b"...")
+    assert not find_gap(text, inside).asked
+    assert find_gap(text, inside, "statement").asked
+    assert [gap.asked for gap in find_function(text, inside)] == [True, True]
+    assert [gap.asked for gap in find_gap(text, inside, "holes").parts] == [True]
+    assert find_gaps(text, 0, len(text.data))[0].asked
+    assert find_named(text, "f").asked

@@ -35,7 +35,9 @@ def find_gap(document: Document, offset: int, kind: Wanted | None = None) -> Gap
     """
     # 1. A broken tree is never asked what is at the cursor.
     view = view_at(document, load_language(document.language), offset)
-    return _holes(document, view) if kind == "holes" else _found(document, view, offset, kind)
+    if kind == "holes":
+        return _holes(document, view)
+    return replace(_found(document, view, offset, kind), asked=kind is not None)
 
 
 def find_function(document: Document, offset: int) -> list[Gap]:
@@ -46,7 +48,7 @@ def find_function(document: Document, offset: int) -> list[Gap]:
         UnknownLanguage: the document's language has no grammar.
     """
     view = view_at(document, load_language(document.language), offset)
-    body = _found(document, view, offset, "function_body")
+    body = replace(_found(document, view, offset, "function_body"), asked=True)
     with suppress(NoGap):
         return [_holes(document, view), body]
     return [body]
@@ -133,7 +135,7 @@ def find_gaps(document: Document, start: int, end: int) -> list[Gap]:
     view = whole_view(document, load_language(document.language))
     functions = [b for b in view.bodies if b.header.owner == "function"]
     found = [f for f in functions if f.header.start < max(end, start + 1) and f.end >= start]
-    return [body_gap(document, view, f) for f in found]
+    return [replace(body_gap(document, view, f), asked=True) for f in found]
 
 
 def _holes(document: Document, view: View) -> Gap:
@@ -146,7 +148,7 @@ def _holes(document: Document, view: View) -> Gap:
     holes = [s for s in holes_in(view, (body.opens, body.end)) if s.end <= first or last <= s.start]
     if not holes:
         raise NoGap(f"{body.header.name} has no holes: no placeholder stands between written lines")
-    gap, *further = (replace(slot_gap(document, view, hole), stub=True) for hole in holes)
+    gap, *further = (replace(slot_gap(document, view, hole), stub=True, asked=True) for hole in holes)
     return replace(gap, further=tuple(further))
 
 

@@ -17,7 +17,8 @@ class Gap:
     indent: the white space that the lines of the fill begin with. lead, tail: text that the edit puts before
     and after the fill, so that the fill need not. name: the function's, with its owners. scope: the span of
     the enclosing function, or of the file. stub: what stands in the gap says that it is not written yet. further:
-    the gaps behind this one that are filled together with it, in the order of the text.
+    the gaps behind this one that are filled together with it, in the order of the text. asked: a kind, a name or a
+    range was asked for, so that typed text in the gap may go.
     """
 
     start: int
@@ -30,6 +31,7 @@ class Gap:
     scope: Span = (0, 0)
     stub: bool = False
     further: tuple["Gap", ...] = ()
+    asked: bool = False
 
     @property
     def parts(self) -> tuple["Gap", ...]:
