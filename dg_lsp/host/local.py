@@ -17,7 +17,7 @@ from dg_lsp.text.messages import Draft, Fill, Infill
 
 Run = Callable[[Infill], Iterator[Draft | Fill]]
 # Threads that wait for work in a loop take the cores from the editor. oneDNN and torch keep code for 1,024 shapes each,
-# and a file that grows makes new ones all the time: 300 MB more than 128 shapes, which are as fast (docs/log.md).
+# and a file that grows makes new ones all the time: 300 MB more than 128 shapes, which are as fast (docs/log).
 _ENVIRONMENT = {
     "OMP_WAIT_POLICY": "PASSIVE",
     "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "128",

@@ -1,0 +1,78 @@
+"""Writes docs/configuration.md from the settings, so that the page cannot lag behind the code.
+
+    python -m tests.configuration
+
+`tests/test_docs.py` compares the page with what is written here.
+"""
+
+from dataclasses import fields
+from pathlib import Path
+
+from dg_lsp.cli.options import FILLING, SERVING
+from dg_lsp.server.app import SECTION
+from dg_lsp.settings import Settings
+
+PAGE = Path(__file__).parents[1] / "docs" / "configuration.md"
+_HEAD = f"""\
+# Configuration
+
+Written by `python -m tests.configuration` from [dg_lsp/settings.py](../dg_lsp/settings.py); do not edit it by hand.
+
+Every setting has a default, so none needs to be given. What comes later in this list wins:
+
+1. the default,
+2. an environment variable of the process, such as `DG_LSP_EFFORT=high`,
+3. an option on the command line, such as `--effort high`,
+4. for the server: the client's `initializationOptions`, then its settings in the section `{SECTION}`.
+
+A value that cannot be used is named in a message, and the value below it holds. Editors write names in camel case
+(`prefixBytes`); snake case is taken, too.
+
+| setting | default | environment variable | editor setting | command line |
+|---|---|---|---|---|
+"""
+_MIDDLE = """
+What each of them means:
+
+"""
+_TAIL = """
+Some things are no settings, since they belong to the machine and not to a window:
+
+| variable | meaning |
+|---|---|
+| `DG_LSP_RUNTIME_DIR` | the folder in which servers and engines meet: sockets, locks, the engine's log. Else `dg-lsp` in `XDG_RUNTIME_DIR`, else `dg-lsp-UID` in the temporary folder |
+| `XDG_CACHE_HOME` | where it is noted which large checkpoint files have been verified; else `~/.cache` |
+| `HF_HOME`, `HF_HUB_OFFLINE`, `HF_TOKEN` ... | read by the library that fetches a checkpoint named by its hub name |
+| `NO_COLOR`, `TERM`, `COLORTERM` | how `dg-lsp trace` and `dg-lsp demo` draw |
+| `ONEDNN_PRIMITIVE_CACHE_CAPACITY`, `LRU_CACHE_CAPACITY`, `OMP_WAIT_POLICY` | taken as they are where set, else 128, 128 and PASSIVE ([memory.md](memory.md)) |
+"""
+
+
+def page() -> str:
+    """The text of docs/configuration.md as the settings have it now."""
+    rows = "".join(_row(f.name) for f in fields(Settings))
+    words = "".join(f"- `{f.name}`: {f.metadata['help']}.\n" for f in fields(Settings))
+    return _HEAD + rows + _MIDDLE + words + _TAIL
+
+
+def camel(name: str) -> str:
+    """`prefix_bytes` as editors write it: `prefixBytes`."""
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)
+
+
+def _row(name: str) -> str:
+    option = f"`--{name.replace('_', '-')}`"
+    where = f"{option}, all but `train`" if name in FILLING else f"{option}, the server and `engine`"
+    told = where if name in SERVING else ""
+    return f"| `{name}` | {_shown(getattr(Settings(), name))} | `DG_LSP_{name.upper()}` | `{camel(name)}` | {told} |\n"
+
+
+def _shown(default: object) -> str:
+    if isinstance(default, bool):
+        return "on" if default else "off"
+    return f"`{default}`" if default != () else "none"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
