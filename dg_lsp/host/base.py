@@ -11,8 +11,9 @@ from typing import Protocol
 
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
-from dg_lsp.text.fills import check, fit
+from dg_lsp.text.fills import fit
 from dg_lsp.text.fills.edit import Edit, apply_edit
+from dg_lsp.text.fills.guard import harm_of
 from dg_lsp.text.gaps.find import Gap
 from dg_lsp.text.messages import Draft, Fill, Infill
 from dg_lsp.text.prompts import prompt
@@ -83,11 +84,10 @@ def settle(document: Document, gap: Gap, fill: Fill) -> Outcome:
         return Outcome(gap, fill, None, fill.refusal or "the model left the gap empty")
     edit = fit.make_edit(document, gap, fill.text)
     # 4. The engine checked the part of the file that it saw; this is the whole file.
-    faults = check.faults_of_edit(document, gap, edit)
-    if faults:
-        return Outcome(gap, fill, None, f"the fill would add a syntax error: {faults[0].message}")
+    if harm := harm_of(document, gap, edit):
+        return Outcome(gap, fill, None, harm)
     others = {text: fit.make_edit(document, gap, text) for text in fill.others}
-    good = [e for e in others.values() if e != edit and not check.faults_of_edit(document, gap, e)]
+    good = [e for e in others.values() if e != edit and not harm_of(document, gap, e)]
     return Outcome(gap, fill, edit, others=tuple(dict.fromkeys(good)))
 
 

@@ -53,14 +53,26 @@ def faults_of_edit(document: Document, gap: Gap, edit: Edit) -> tuple[Fault, ...
 
     Spans count from the beginning of the fill, behind the gap's lead.
     """
+    # The grammar's binding does not survive a character that is cut in two.
+    if any(0x80 <= byte < 0xC0 for at in (edit.start, edit.end) for byte in document.data[at : at + 1]):
+        return (fault_at(_bytes(edit.text), 0, 0, "half a character"),)
+    return _faults(load_language(document.language), gap.kind, _parts(document, gap, edit))
+
+
+def compared(document: Document, gap: Gap, edit: Edit) -> tuple[Text, Text]:
+    """The text round `gap` with a neutral filler in it, and the same with the fill of `edit`."""
+    language = load_language(document.language)
+    before, fill, after = _parts(document, gap, edit)
+    neutral = neutral_text(language, gap.kind, before, after)
+    return neutral, neutral.filled(language, fill)
+
+
+def _parts(document: Document, gap: Gap, edit: Edit) -> tuple[bytes, bytes, bytes]:
+    """What stands before the fill of `edit` with the gap's lead, the fill, and the gap's tail with what follows."""
     inner = edit.text.removeprefix(gap.lead)
     fill = inner.removesuffix(gap.tail) if gap.tail else inner
     before = document.data[: edit.start] + _bytes(gap.lead)
-    after = _bytes(gap.tail) + document.data[edit.end :]
-    # The grammar's binding does not survive a character that is cut in two.
-    if any(0x80 <= byte < 0xC0 for at in (edit.start, edit.end) for byte in document.data[at : at + 1]):
-        return (fault_at(_bytes(fill), 0, 0, "half a character"),)
-    return _faults(load_language(document.language), gap.kind, (before, _bytes(fill), after))
+    return before, _bytes(fill), _bytes(gap.tail) + document.data[edit.end :]
 
 
 def _faults(language: Language, kind: str, parts: tuple[bytes, bytes, bytes]) -> tuple[Fault, ...]:

@@ -40,7 +40,7 @@ def fault_at(fill: bytes, start: int, end: int, what: str) -> Fault:
 def added(language: Language, kind: str, neutral: Text, filled: Text) -> tuple[Fault, ...]:
     """The errors of `filled`, which has a fill in a gap of `kind`, that are not those of the `neutral` text."""
     blamed = kind == "rest_of_line" and _is_sound_but_for_its_line(language, neutral)
-    return _new_errors(neutral, filled, [] if blamed else _errors(neutral.tree.root_node))
+    return _new_errors(neutral, filled, [] if blamed else errors_of(neutral.tree.root_node))
 
 
 @lru_cache(maxsize=4)
@@ -99,7 +99,7 @@ def _new_errors(neutral: Text, filled: Text, old: Sequence[Node]) -> tuple[Fault
 
     Where there are any of those, only what touches or follows the fill counts.
     """
-    all_new = _errors(filled.tree.root_node)
+    all_new = errors_of(filled.tree.root_node)
     # In a text that stays broken the ends of errors move with every byte; then only their number tells.
     if old and len(all_new) <= len(old):
         return ()
@@ -122,7 +122,7 @@ def _key(text: Text, node: Node) -> tuple[str, bool, int, int]:
     return node.type, node.is_missing, start, end
 
 
-def _errors(root: Node) -> list[Node]:
+def errors_of(root: Node) -> list[Node]:
     """ERROR and MISSING nodes; where what is missing cannot be seen, the innermost node that lacks it."""
     found, stack = [], [root]
     while stack:

@@ -1,0 +1,169 @@
+"""The guard: the last look at an edit, which compares the file before and after it and refuses what does harm.
+
+It is told the gap and the edit, and knows nothing of how either was found (laws 5 and 10).
+"""
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+
+import tree_sitter
+from tree_sitter import Node, Tree
+
+from dg_lsp.text.documents.document import Document
+from dg_lsp.text.documents.lines import line_end
+from dg_lsp.text.fills.check import compared, faults_of_edit
+from dg_lsp.text.fills.edit import Edit
+from dg_lsp.text.fills.fault import errors_of
+from dg_lsp.text.fills.interpreter import complaint
+from dg_lsp.text.gaps.gap import Gap
+from dg_lsp.text.languages.language import Language, load_language
+from dg_lsp.text.syntax.baseline import WHOLE, Text
+from dg_lsp.text.syntax.lexical import window
+from dg_lsp.text.syntax.tokens import Span
+
+# How many bytes behind a gap strings and brackets are compared; a quote too many shows at the next one.
+REACH = 20_000
+_BRACKETS = '["(" ")" "[" "]" "{" "}"] @bracket'
+# A comment that says only that something is to be done says nothing that a fill could not make true.
+_MARKER = re.compile(rb"\W*(?:TODO|FIXME|XXX)\W*")
+
+
+def harm_of(document: Document, gap: Gap, edit: Edit) -> str:
+    """Why `edit`, made for `gap` of `document`, must not be applied, as a sentence; empty where it does no harm.
+
+    1. It replaces the gap and nothing else.  2. What was typed there stays, unless the gap was asked for by name; so do
+    comments in a stub.  3. It adds no syntax error: what parsed before parses afterwards.  4. What stands behind the
+    gap is read as before: the same strings, comments and brackets, in the same bodies.
+    """
+    if (edit.start, edit.end) != (gap.start, gap.end):
+        return "the fill would change text outside of its gap"
+    language = load_language(document.language)
+    if lost := _lost(language, document, gap):
+        return f"the fill would delete `{lost}`"
+    if faults := faults_of_edit(document, gap, edit):
+        return f"the fill would add a syntax error: {faults[0].message}"
+    scope = _scope(language, document.data, edit.start)
+    if scope is None or edit.end > scope[1]:
+        return f"the code round the gap is larger than {WHOLE // 1000} kB, too large to be checked"
+    return _misread(language, document, gap, edit, scope)
+
+
+def _lost(language: Language, document: Document, gap: Gap) -> str:
+    """What begins with the first word in the gap that the edit would delete and may not.
+
+    `pass` goes when a body is filled; `# reads a file` above it stays, in the gap's lead if anywhere in the gap.
+    """
+    old = document.data[gap.start : gap.end]
+    if not old.strip():
+        return ""
+    found = language.captures(_tree(language, document.data).root_node, (gap.start, gap.end))
+    stubs = [
+        _cut(n, gap) for n in found.get("stub", ()) if gap.start <= n.start_byte and n.end_byte <= gap.end
+    ]
+    comments = [_cut(n, gap) for n in found.get("comment", ()) if gap.start <= n.start_byte]
+    markers = [span for span in comments if _MARKER.fullmatch(old, *span)]
+    left = _blanked(old, [*stubs, *markers])
+    is_stub = not _blanked(left, comments).strip(b" \t\f\r\n;")
+    if gap.asked and not is_stub:
+        return ""
+    kept, at = (gap.lead + gap.tail).encode(), 0
+    for word in re.finditer(rb"[^\s;]+", left):
+        at = kept.find(word[0], at)
+        if at < 0:
+            return left[word.start() : line_end(left, word.start())].decode("utf-8", "replace").rstrip()[:40]
+        at += len(word[0])
+    return ""
+
+
+def _misread(language: Language, document: Document, gap: Gap, edit: Edit, scope: Span) -> str:
+    """Steps 3 and 4 of `harm_of`, in the `scope` of the document."""
+    start, stop = scope
+    text = edit.text.encode("utf-8", "replace")
+    data = document.data[start:stop]
+    first, last = edit.start - start, edit.end - start
+    old = Text(data[:first], data[first:last], data[last:], _tree(language, data))
+    new = old.filled(language, text)
+    if language.name == "python" and complaint(old.data) is None and (said := complaint(new.data)):
+        return f"the fill would add a syntax error: {said[0]}"
+    if old.clean:
+        if not new.clean:
+            return "the fill would add a syntax error: the file would no longer parse"
+        return _changed(language, old, new)
+    # The file is broken as it stands, so it is compared as it would be with a filler that means nothing.
+    neutral, filled = compared(document, gap, edit)
+    if neutral.clean:
+        return _changed(language, neutral, filled)
+    most = max(errors_of(old.tree.root_node), errors_of(neutral.tree.root_node), key=len)
+    if len(errors_of(new.tree.root_node)) > len(most):
+        return "the fill would add a syntax error to a file that has some"
+    return ""
+
+
+def _changed(language: Language, old: Text, new: Text) -> str:
+    """What of the text behind the gap is read otherwise in `new` than in `old`."""
+    if _marks(language, old) != _marks(language, new):
+        return "the fill would change how the text behind it is read: a string or a bracket ends elsewhere"
+    if not set(_holders(language, old, old)) <= set(_holders(language, new, old)):
+        return "the fill would end what it stands in, and the text behind it would belong to something else"
+    return ""
+
+
+def _marks(language: Language, text: Text) -> list[tuple[str, int, int]]:
+    """The strings, comments and brackets behind the gap, counted from where the text behind it begins."""
+    root, end = text.tree.root_node, text.end
+    cursor = tree_sitter.QueryCursor(_brackets(language))
+    cursor.set_byte_range(end, end + REACH)
+    found = [(n.type, n) for n in cursor.captures(root).get("bracket", ())]
+    captured = language.captures(root, (end, end + REACH))
+    found += [(name, n) for name in ("string", "comment") for n in captured.get(name, ())]
+    marks = {(name, n.start_byte - end, n.end_byte - end) for name, n in found if n.start_byte >= end}
+    return sorted(mark for mark in marks if mark[1] < REACH)
+
+
+def _holders(language: Language, text: Text, old: Text) -> Iterator[tuple[str, int, int]]:
+    """The functions, classes, blocks and their bodies that begin before the gap and go on behind it.
+
+    Each by its type, its beginning and its end, counted from the end of the text. A gap in front of them is not inside.
+    """
+    span = (max(len(text.before) - 1, 0), text.end + 1)
+    found = language.captures(text.tree.root_node, span)
+    # White space behind the gap may belong to what ends there or not.
+    rest = len(old.after.lstrip())
+    for name, nodes in found.items():
+        if name.endswith((".outer", ".body")):
+            for node in nodes:
+                behind = len(text.data) - node.end_byte
+                if node.start_byte < len(text.before.rstrip()) and behind < rest:
+                    yield node.type, node.start_byte, behind
+
+
+def _scope(language: Language, data: bytes, at: int) -> Span | None:
+    """The whole file, or of a large one the top-level item at the offset `at`; None where that is large as well."""
+    if len(data) <= WHOLE:
+        return 0, len(data)
+    start, stop = window(language, data, at)
+    return (start, stop) if stop - start <= WHOLE else None
+
+
+def _cut(node: Node, gap: Gap) -> Span:
+    """The span of `node` within the gap, counted from where the gap begins."""
+    return node.start_byte - gap.start, min(node.end_byte, gap.end) - gap.start
+
+
+def _blanked(text: bytes, spans: list[Span]) -> bytes:
+    """`text` with blanks for the bytes of `spans`."""
+    for start, end in spans:
+        text = text[:start] + b" " * (end - start) + text[end:]
+    return text
+
+
+@lru_cache(maxsize=2)
+def _tree(language: Language, data: bytes) -> Tree:
+    """The tree of a text; the last ones are kept, since each candidate of one request asks for it."""
+    return language.parse(data)
+
+
+@lru_cache
+def _brackets(language: Language) -> tree_sitter.Query:
+    return tree_sitter.Query(language.grammar, _BRACKETS)

@@ -1,0 +1,139 @@
+"""The guard: whatever gap and fill it is given, no file is broken and nothing typed is lost (laws 5 and 10)."""
+
+from dataclasses import replace
+
+import pytest
+
+from dg_lsp.text.documents.document import Document
+from dg_lsp.text.fills.edit import Edit
+from dg_lsp.text.fills.guard import harm_of
+from dg_lsp.text.gaps.gap import Gap
+from dg_lsp.text.messages import Kind
+from dg_lsp.text.syntax.baseline import WHOLE
+
+
+def harm(language: str, source: str, fill: str, kind: Kind = "statement", **facts: object) -> str:
+    """What the guard says of `fill` for the text between the two `|` of `source`, or at the only one."""
+    before, _, rest = source.partition("|")
+    inside, _, after = rest.partition("|") if "|" in rest else ("", "", rest)
+    document = Document("file:///m", language, 0, (before + inside + after).encode())
+    start = len(before.encode())
+    gap = replace(Gap(start, start + len(inside.encode()), kind, ""), **facts)  # type: ignore[arg-type]
+    return harm_of(document, gap, Edit(gap.start, gap.end, gap.lead + fill + gap.tail))
+
+
+BODY = "def f(n):\n    a = 1\n    |\n    return a\n\n\nx = {'a': (1, 2)}\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "fill"),
+    [
+        (BODY, "b = 2"),
+        (BODY, "if n:\n        a = 2"),
+        (BODY, 'b = """text\n    more"""'),
+        ("if a:\n    b()\n    |\n    c()\nelse:\n    d()\n", "for x in y:\n        x()"),
+        ("def f():\n    |pass|\n", "return 1"),
+        ("def f():\n    |raise NotImplementedError|  # type: ignore\n", "return 1"),
+        ("def f():\n    |# TODO\n    pass|\n", "return 1"),
+    ],
+)
+def test_an_edit_that_does_no_harm_passes(source: str, fill: str) -> None:
+    assert harm("python", source, fill) == ""
+
+
+@pytest.mark.parametrize(
+    ("source", "fill", "lost"),
+    [
+        ("x = g() if hasattr(|sys|)\n", "os", "sys"),
+        ("write(|value no|)\n", "", "value no"),
+        ('"""Tools.\n\n|More text.\n|"""\nimport os\n', "Other.", "More text."),
+        ("def f():\n    |# sum the squares|\n    pass\n", "return 1", "# sum the squares"),
+        ("def f():\n    |# reads a file\n    pass|\n", "return 1", "# reads a file"),
+        ("def f():\n    |pass  # type: ignore|\n", "return 1", "# type: ignore"),
+    ],
+)
+def test_typed_text_stays(source: str, fill: str, lost: str) -> None:
+    assert lost in harm("python", source, fill)
+
+
+def test_what_was_asked_for_by_name_may_go_but_for_the_comments_of_a_stub() -> None:
+    written = "def f():\n    |a = 1  # one\n    return a|\n"
+    assert "would delete `a = 1  # one`" in harm("python", written, "return 1", "function_body")
+    assert harm("python", written, "return 1", "function_body", asked=True) == ""
+    stub = "def f():\n    |# reads a file\n    raise NotImplementedError|\n"
+    assert "# reads a file" in harm("python", stub, "return 1", "function_body", asked=True)
+    kept = {"asked": True, "lead": "# reads a file\n    "}
+    assert harm("python", stub, "return 1", "function_body", **kept) == ""
+
+
+def test_what_the_lead_brings_along_again_is_not_lost() -> None:
+    assert harm("python", 'def f(): |"""Doc."""|\n', "return 1", lead='\n    """Doc."""\n    ') == ""
+
+
+@pytest.mark.parametrize(
+    ("language", "source", "fill"),
+    [
+        ("python", BODY, "b = ("),
+        ("python", BODY, "b = 2\n  c = 3"),
+        ("python", "x = 1 |\n", "nonlocal"),
+        ("python", "def f():\n    |\n    return f\n", "return = 1"),
+        ("javascript", "function f() {\n  |\n}\n", "let x = {"),
+        ("go", "package p\n\nfunc f() {\n\t|\n}\n", "x := ("),
+        ("rust", "fn f() {\n    |\n}\n", "let x = [1;"),
+    ],
+)
+def test_what_parsed_before_parses_afterwards(language: str, source: str, fill: str) -> None:
+    assert "syntax error" in harm(language, source, fill)
+
+
+def test_what_only_python_itself_refuses_is_refused() -> None:
+    # The grammar takes an argument without a name behind one with a name; ast does not.
+    assert "positional argument" in harm("python", "f(a=1, |)\n", "b", "arguments")
+    assert harm("python", "f(a=1, |)\n", "b=2", "arguments") == ""
+
+
+@pytest.mark.parametrize(
+    ("language", "source", "fill"),
+    [
+        ("python", "a = [1, |2]\nb = 3\n", "# "),
+        ("javascript", "f(a, |b); g('c');\n", "/* "),
+        ("javascript", "let a = |1; let b = `c`;\n", "`x` + `"),
+        ("c", "int f(void) {\n  return 1;|\n}\n/* end */\n", " /*"),
+    ],
+)
+def test_the_text_behind_the_gap_is_read_as_before(language: str, source: str, fill: str) -> None:
+    assert harm(language, source, fill, "rest_of_line")
+
+
+@pytest.mark.parametrize(
+    ("language", "source", "fill"),
+    [
+        ("python", BODY, "return 2\n\n\ndef g(a):\n    pass"),
+        ("python", "if n:\n    a()\n    |\n    c()\n", "b()\nelse:\n    d()"),
+        ("javascript", "function f() {\n  a();\n  |\n  b();\n}\n", "}\nfunction g() {"),
+        ("java", "class A {\n  void f() {\n    a();\n    |\n    b();\n  }\n}\n", "}\n  void g() {"),
+    ],
+)
+def test_what_follows_stays_where_it_belongs(language: str, source: str, fill: str) -> None:
+    assert "belong" in harm(language, source, fill)
+
+
+def test_nothing_outside_of_the_gap_changes() -> None:
+    document = Document("file:///m.py", "python", 0, b"a = 1\nb = 2\n")
+    gap = Gap(6, 6, "statement", "")
+    assert "outside" in harm_of(document, gap, Edit(0, 6, "c = 3\n"))
+
+
+def test_a_broken_file_gets_no_further_error() -> None:
+    broken = "def f(:\n    pass\n\n\ndef g():\n    |\n    return 1\n"
+    assert harm("python", broken, "a = 1") == ""
+    assert "syntax error" in harm("python", broken, "a = (")
+
+
+def test_of_a_large_file_the_item_round_the_gap_is_checked_and_a_larger_one_is_refused() -> None:
+    many = "\n".join(f"def f{n}(a):\n    return [a, {n}]\n" for n in range(WHOLE // 30))
+    assert len(many) > WHOLE
+    place = many.replace("def f9(a):\n", "def f9(a):\n    |\n", 1)
+    assert harm("python", place, "b = a") == ""
+    assert harm("python", place, "b = (a")
+    assert "too large" in harm("python", "x = [\n" + "1,\n" * WHOLE + "|]\n", "2", "collection")
