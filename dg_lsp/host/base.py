@@ -57,7 +57,7 @@ async def fill_gap(
     Closing the generator cancels.
 
     1. Build the request.  2. Pass the engine's Drafts on.  3. Fit the Fill into the document.
-    4. Refuse what would add a syntax error to the whole file (law 5).
+    4. Refuse what would do harm to the whole file (laws 5 and 10).
     """
     # 1. The request holds only as much of the file as the settings allow.
     request = replace(prompt.build(document, gap, settings), alternatives=alternatives)
@@ -79,16 +79,16 @@ def settle(document: Document, gap: Gap, fill: Fill) -> Outcome:
     """Steps 3 and 4 of `fill_gap`: the edit that `fill` makes of the document, or the reason for none."""
     if gap.further:
         return _settle_several(document, gap, fill)
-    # 3. The edit carries the gap's own lead and tail.
     if not fill.text.strip():
         return Outcome(gap, fill, None, fill.refusal or "the model left the gap empty")
-    edit = fit.make_edit(document, gap, fill.text)
+    # 3. The edit carries the gap's own lead and tail.
+    edits = dict.fromkeys(fit.make_edit(document, gap, text) for text in (fill.text, *fill.others))
     # 4. The engine checked the part of the file that it saw; this is the whole file.
-    if harm := harm_of(document, gap, edit):
-        return Outcome(gap, fill, None, harm)
-    others = {text: fit.make_edit(document, gap, text) for text in fill.others}
-    good = [e for e in others.values() if e != edit and not harm_of(document, gap, e)]
-    return Outcome(gap, fill, edit, others=tuple(dict.fromkeys(good)))
+    harms = {edit: harm_of(document, gap, edit) for edit in edits}
+    good = [edit for edit, harm in harms.items() if not harm]
+    if not good:
+        return Outcome(gap, fill, None, next(iter(harms.values())))
+    return Outcome(gap, fill, good[0], others=tuple(good[1:]))
 
 
 def _settle_several(document: Document, gap: Gap, fill: Fill) -> Outcome:

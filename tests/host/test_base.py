@@ -60,6 +60,12 @@ def test_a_fill_that_would_add_an_error_is_not_shown(text: str) -> None:
         assert "syntax error" in found.why
 
 
+def test_where_the_first_text_does_harm_another_one_is_offered() -> None:
+    doc = document()
+    found = outcome(ScriptedEngine(Fill("return (x", others=("return x",))), doc, find_named(doc, "f"))
+    assert found.edit is not None and found.edit.text == "return x" and not found.others
+
+
 def test_an_empty_fill_keeps_its_reason() -> None:
     doc = document()
     gap = find_named(doc, "f")
