@@ -86,7 +86,7 @@ def train(run: Path, steps: int, told: dict[str, Any]) -> tuple[Trainer, float]:
         run = retokenise(run, told["vocabulary"])
     named = {name: told[name] for name in ("width", "layers", "rates", "infill") if name in told}
     if not told.get("muon", True):
-        optimise._is_hidden = lambda _name, _master: False
+        optimise._is_hidden = lambda name, master: False  # noqa: ARG005
     made = Trainer(run, Recipe(steps=steps, buckets=(BUCKET,), compiled=True, **named))
     if not told.get("conditioned", True):
         part = made.network.model.decoder.self_conditioning

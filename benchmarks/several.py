@@ -96,7 +96,7 @@ def main() -> None:
     torch.set_num_threads(options.threads)
     model = load_checkpoint(options.checkpoint, "cpu")
     documents = find_heldout().documents
-    holes, count, seconds = 0, Counter[str](), Counter[str]()
+    holes, count, seconds = 0, Counter[str](), {"together": 0.0, "one_by_one": 0.0}
     for texts, truths in cases(documents, options.cases, options.seed):
         holes += len(truths)
         for way in (together, one_by_one):

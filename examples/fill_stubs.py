@@ -12,6 +12,7 @@ import difflib
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 from lsprotocol import types
 from pygls.lsp.client import LanguageClient
@@ -25,7 +26,7 @@ CAPABILITIES = types.ClientCapabilities(
 )
 
 
-async def fill_file(client: LanguageClient, path: Path, report: dict, known: set) -> str:
+async def fill_file(client: LanguageClient, path: Path, report: dict[str, Any], known: set[Any]) -> str:
     """The text of `path` with its stubs filled, from the last one to the first, so that earlier lines stay put."""
     text, uri, version = path.read_bytes().decode("utf-8"), path.resolve().as_uri(), 1
     opened = types.TextDocumentItem(uri, types.LanguageKind.Python, version, text)
@@ -34,14 +35,15 @@ async def fill_file(client: LanguageClient, path: Path, report: dict, known: set
         whole = types.Range(types.Position(0, 0), types.Position(text.count("\n") + text.count("\r") + 1, 0))
         asked = types.CodeActionParams(types.TextDocumentIdentifier(uri), whole, types.CodeActionContext([]))
         actions = await client.text_document_code_action_async(asked) or []
-        stubs = [action.data for action in actions if action.data["stub"]]
+        given: list[Any] = [action.data for action in actions if isinstance(action, types.CodeAction)]
+        stubs = [data for data in given if data["stub"]]
         todo = [s for s in stubs if (path, s["name"], s["range"]["start"]["line"]) not in known]
         if not todo:
             return text
         stub = todo[-1]
         known.add((path, stub["name"], stub["range"]["start"]["line"]))
         command = types.ExecuteCommandParams("dg-lsp.fill", [stub])
-        result = await client.workspace_execute_command_async(command)
+        result: Any = await client.workspace_execute_command_async(command)
         entry = {"path": str(path), "name": stub["name"], "why": result["why"]}
         report["filled" if result["edit"] else "refused"].append(entry)
         if result["edit"]:
@@ -52,11 +54,11 @@ async def fill_file(client: LanguageClient, path: Path, report: dict, known: set
             client.text_document_did_change(types.DidChangeTextDocumentParams(document, [change]))
 
 
-def apply(text: str, edits: list) -> str:
+def apply(text: str, edits: list[Any]) -> str:
     """`text` after the edits of one document (columns count characters, as agreed with the server)."""
     lines = text.replace("\r\n", " \n").replace("\r", "\n").split("\n")
 
-    def offset(position: dict) -> int:
+    def offset(position: dict[str, int]) -> int:
         return sum(len(line) + 1 for line in lines[: position["line"]]) + position["character"]
 
     for edit in sorted(edits, key=lambda e: offset(e["range"]["start"]), reverse=True):
@@ -65,7 +67,7 @@ def apply(text: str, edits: list) -> str:
     return text
 
 
-def show(draft) -> None:
+def show(draft: Any) -> None:
     """One line for a draft: what the sampler has accepted stands as text, what is still noise as dots."""
     runs = ((text, anchored, accepted) for text, anchored, accepted, _ in draft.runs if not anchored)
     told = "".join(text if accepted else "·" * len(text) for text, _, accepted in runs)
@@ -78,11 +80,13 @@ async def main(arguments: argparse.Namespace) -> int:
     client.feature("dg-lsp/draft")(show)
     await client.start_io(sys.executable, "-m", "dg_lsp", "--stdio", "--log-level", "warning")
     # A pipe that nobody reads would stop the server one day.
-    log = asyncio.create_task(copy(client._server.stderr))
+    server = client._server
+    assert server is not None and server.stderr is not None
+    log = asyncio.create_task(copy(server.stderr))
     options = {"seed": arguments.seed, "effort": arguments.effort}
     await client.initialize_async(types.InitializeParams(CAPABILITIES, initialization_options=options))
     client.initialized(types.InitializedParams())
-    report: dict = {"filled": [], "refused": []}
+    report: dict[str, Any] = {"filled": [], "refused": []}
     paths = [arguments.path] if arguments.path.is_file() else sorted(arguments.path.rglob("*.py"))
     for path in paths:
         old = path.read_bytes().decode("utf-8")
@@ -90,8 +94,8 @@ async def main(arguments: argparse.Namespace) -> int:
         if arguments.write and new != old:
             path.write_bytes(new.encode("utf-8"))
         elif not arguments.write:
-            lines = (t.splitlines(keepends=True) for t in (old, new))
-            sys.stderr.writelines(difflib.unified_diff(*lines, f"a/{path}", f"b/{path}"))
+            before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
+            sys.stderr.writelines(difflib.unified_diff(before, after, f"a/{path}", f"b/{path}"))
     await client.shutdown_async(None)
     client.exit(None)
     await client.stop()

@@ -21,7 +21,7 @@ RULES: dict[str, tuple[set[str], set[str]]] = {
     "server": ({"settings", "text", "host"}, {"pygls", "lsprotocol"}),
     "training": ({"settings", "text", "engine"}, MODEL | {"peft"}),
     "bench": ({"settings", "text", "engine", "host", "training"}, MODEL),
-    "cli": ({"settings", "text", "engine", "host", "server", "training", "bench"}, MODEL),
+    "cli": ({"settings", "text", "engine", "host", "server", "training", "bench"}, MODEL | {"packaging"}),
 }
 # Inside text, too, a room imports only those before it.
 ROOMS = ("messages", "languages", "documents", "syntax", "gaps", "prompts", "fills")

@@ -37,6 +37,7 @@ def test_queries_and_checkpoint_are_inside(wheel: Path) -> None:
         "dg_lsp/engine/embedded/model.safetensors",
         "dg_lsp/engine/embedded/manifest.json",
         "dg_lsp/engine/embedded/tokenizer.json",
+        "dg_lsp/py.typed",
     ):
         assert wanted in names
     assert not [n for n in names if n.startswith("tests/") or n.endswith((".bin", ".pt", ".pkl"))]

@@ -22,7 +22,7 @@ _DELICATE = re.compile(rb"[()\[\]{}:\"']")
 def elsewhere(truth: Truth, kind: Kind, rng: Random) -> Case | None:
     """h1: one to three errors at the ends of lines outside of the function."""
 
-    def errors(case: Case, function: Place) -> Iterator[Change]:
+    def errors(_: Case, function: Place) -> Iterator[Change]:
         ends = [m.start() for m in re.finditer(rb"\n", truth.data)]
         outside = [e for e in ends if e < function.outer[0] or e > function.outer[1]]
         texts = _OFFSIDE if truth.language.style == "indent" else _BRACED

@@ -75,7 +75,7 @@ def judge_of(language: str) -> Judge:
     if language in _COMPILERS:
         program, judge = _COMPILERS[language]
         return _installed(program, judge, language)
-    return Judge("none", lambda files: [], f"no judge is known for {language}")
+    return Judge("none", lambda _: [], f"no judge is known for {language}")
 
 
 def _installed(name: str, judge: Callable[[Path, list[str]], list[bool]], language: str) -> Judge:

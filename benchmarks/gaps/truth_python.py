@@ -81,7 +81,7 @@ class _Lines:
         place = trimmed(data, kind, (outer, end), (opens if own else first, end))
         return replace(place, start=start, clear=clear)
 
-    def docstring(self, node: ast.AST, statement: ast.stmt) -> list[Place]:
+    def docstring(self, _: ast.AST, statement: ast.stmt) -> list[Place]:
         """The docstring between its three quotes, where it is one string and says something."""
         start, end = self.start(statement), self.end(statement)
         quotes = _DOCSTRING.match(self.data, start, end)

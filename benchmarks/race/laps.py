@@ -77,7 +77,7 @@ class Watch:
         memory = torch.cuda.max_memory_allocated(self._device) if self._device.type == "cuda" else 0
         return Lap(self._first, whole, self._steps, int(memory))
 
-    def put_draft(self, value: Any) -> None:
+    def put_draft(self, value: Any) -> None:  # noqa: ARG002
         """A step of `generate`."""
         self.tick()
 

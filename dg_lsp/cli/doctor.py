@@ -5,6 +5,8 @@ Each check is a function of the settings that returns a Finding; what it raises 
 
 import argparse
 import asyncio
+import importlib
+import importlib.metadata
 import json
 import os
 import re
@@ -12,10 +14,12 @@ import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from dg_lsp.cli.needs import NEEDS, bounds, package
 from dg_lsp.settings import Settings
+
+if TYPE_CHECKING:
+    from packaging.requirements import Requirement
 
 State = Literal["ok", "warn", "fail"]
 _PYTHON = (3, 11)
@@ -83,7 +87,7 @@ def examine(check: Callable[[Settings], Finding], settings: Settings) -> Finding
         return Finding(name, "fail", _first_line(error), _REINSTALL)
 
 
-def check_python(settings: Settings) -> Finding:
+def check_python(_: Settings) -> Finding:
     """Whether this Python is new enough."""
     found = f"Python {sys.version.split()[0]} at {sys.executable}"
     if sys.version_info < _PYTHON:
@@ -91,13 +95,13 @@ def check_python(settings: Settings) -> Finding:
     return Finding("python", "ok", found)
 
 
-def check_packages(settings: Settings) -> Finding:
-    """Whether each needed package can be imported and has a version in its range."""
-    found = [(need, *package(*need)) for need in NEEDS]
+def check_packages(_: Settings) -> Finding:
+    """Whether each package that dg-lsp requires can be imported in a version of its range."""
+    found = [(need, *_package(need)) for need in _requirements()]
     bad = [(need, said) for need, good, said in found if not good]
     if not bad:
         return Finding("packages", "ok", ", ".join(said for _, _, said in found))
-    wanted = " ".join(f"'{name}{bounds(least, below)}'" for (name, least, below), _ in bad)
+    wanted = " ".join(f"'{need}'" for need, _ in bad)
     return Finding("packages", "fail", "; ".join(said for _, said in bad), f"python -m pip install {wanted}")
 
 
@@ -124,7 +128,7 @@ def check_device(settings: Settings) -> Finding:
     return Finding("device", "ok", found)
 
 
-def check_memory(settings: Settings) -> Finding:
+def check_memory(_: Settings) -> Finding:
     """How much main memory is free."""
     free = _free_memory()
     found = "not told by this system" if free is None else f"{free / 2**30:.1f} GiB free"
@@ -133,7 +137,7 @@ def check_memory(settings: Settings) -> Finding:
     return Finding("memory", "ok", found)
 
 
-def check_grammars(settings: Settings) -> Finding:
+def check_grammars(_: Settings) -> Finding:
     """Whether every grammar and its query compile."""
     from dg_lsp.text.languages.language import known_languages, load_language
 
@@ -197,6 +201,26 @@ def check_engine(settings: Settings) -> Finding:
         return Finding("engine", "fail", str(error), "dg-lsp engine stop, then dg-lsp engine start")
     found = f"{status.state} on {status.device}, {status.memory / 2**20:.0f} MiB, process {status.process}"
     return Finding("engine", "ok", f"{found}; round trip in {seconds:.2f} s")
+
+
+def _requirements() -> "list[Requirement]":
+    """What the installed dg-lsp requires, without its extras."""
+    from packaging.requirements import Requirement
+
+    named = map(Requirement, importlib.metadata.requires("dg-lsp") or ())
+    return [need for need in named if need.marker is None or need.marker.evaluate({"extra": ""})]
+
+
+def _package(need: "Requirement") -> tuple[bool, str]:
+    """Whether a required package can be imported in a version of its range, and what to say of it."""
+    try:
+        version = importlib.metadata.version(need.name)
+        importlib.import_module(need.name.replace("-", "_"))
+    except Exception as error:  # a broken shared library raises OSError, an old numpy ValueError, ...
+        return False, f"{need.name} cannot be imported ({_first_line(error)})"
+    if need.specifier.contains(version, prereleases=True):
+        return True, f"{need.name} {version}"
+    return False, f"{need.name} {version} is not {need.specifier}"
 
 
 def _is_hub_name(name: str) -> bool:

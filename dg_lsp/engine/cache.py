@@ -5,7 +5,7 @@ layer of theirs forgets all but the window, so it cannot be cut once the file is
 """
 
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from typing import Any
 
 import torch
@@ -177,7 +177,7 @@ class PrefixCaches:
 
 def extend_to(
     network: Any, cache: PrefixCache, tokens: Sequence[int], *, exact: bool = True
-) -> Iterator[int]:
+) -> Generator[int, None, None]:
     """Make `cache` hold exactly `tokens`; yield the number encoded so far after each chunk.
 
     exact: all chunks begin at multiples of 256 whatever was there before, so that reuse gives bit for bit what a fresh

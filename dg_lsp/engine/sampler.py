@@ -45,7 +45,7 @@ class SeededNoise:
         tokens.view(-1)[slots] = drawn
         return tokens
 
-    def pick(self, probabilities: Tensor, numbers: Tensor) -> Tensor:
+    def pick(self, probabilities: Tensor, numbers: Tensor) -> Tensor:  # noqa: ARG002
         steps = probabilities.double().cumsum(-1)
         point = torch.rand(
             len(probabilities), 1, generator=self._generator, device=probabilities.device, dtype=torch.float64
@@ -78,7 +78,7 @@ class AnchoredSampler(EntropyBoundSampler):
         self.canvas, self.noise = canvas, noise
         self.free = canvas.free_slots
 
-    def initialize_canvas(self, batch_size: int, device: torch.device) -> Tensor:
+    def initialize_canvas(self, batch_size: int, device: torch.device) -> Tensor:  # noqa: ARG002
         """The canvas with fresh noise in its free slots: int64 [rows, length]."""
         assert batch_size == self.canvas.rows
         drawn = self.noise.tokens(self.canvas)

@@ -65,7 +65,7 @@ class _Lines(Response):
         del self.headers["content-length"]
         self._lines = lines
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
         # A sender that waits for the next line would not notice that nobody reads any more.
         tasks = [asyncio.create_task(self._send(send)), asyncio.create_task(_gone(receive))]
         try:

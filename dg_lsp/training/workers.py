@@ -41,7 +41,7 @@ def side_by_side(count: int) -> int:
                 for worker in workers:
                     worker.send_signal(signal.SIGTERM if told else signal.SIGKILL)
             time.sleep(0.2)
-    return max(abs(worker.returncode) for worker in workers)
+    return max(abs(int(worker.returncode)) for worker in workers)
 
 
 @contextmanager

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,7 +21,7 @@ from dg_lsp.host.local import LocalEngine
 from dg_lsp.settings import UsageError
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import find_named
-from dg_lsp.text.messages import Draft, Fill
+from dg_lsp.text.messages import Draft, Fill, Infill
 from tests.scripts import DRAFTS, install
 
 SOURCE = '''\
@@ -254,20 +255,11 @@ def test_trace_says_where_the_page_cannot_go(monkeypatch, capsys, file):
     assert "no/t.html" in capsys.readouterr().err
 
 
-class _Terminal:
+class _Terminal(io.StringIO):
     """A stream that says it is a terminal."""
-
-    def __init__(self):
-        self.text = ""
 
     def isatty(self):
         return True
-
-    def write(self, text):
-        self.text += text
-
-    def flush(self):
-        pass
 
 
 def test_a_terminal_is_repainted_in_place(monkeypatch):
@@ -278,8 +270,8 @@ def test_a_terminal_is_repainted_in_place(monkeypatch):
         shown.show(draft)
     shown.close()
     # The search's picture, and two of the canvas, of which each goes over the one before.
-    assert terminal.text.count("F\x1b[J") == 2
-    assert terminal.text.count("return") == 2
+    assert terminal.getvalue().count("F\x1b[J") == 2
+    assert terminal.getvalue().count("return") == 2
 
 
 def test_elsewhere_the_steps_1_2_4_8_and_the_last_are_written():
@@ -319,14 +311,14 @@ def test_the_demo_file_has_one_unwritten_function_and_runs():
     data = (resources.files("dg_lsp.cli") / "demo" / "word_statistics.py").read_bytes()
     gap = find_named(Document("d", "python", 0, data), "longest_word")
     assert gap.stub
-    namespace = {}
+    namespace: dict[str, Any] = {}
     exec(data[: gap.start] + b"return max(words, key=len, default='')" + data[gap.end :], namespace)
     assert "longest: three" in namespace["report"]("one two three")
 
 
 @pytest.mark.parametrize("options", [[], ["--stdio"], ["--log-level", "debug", "--stdio"], ["serve"]])
 def test_without_a_command_it_is_a_server(options):
-    params = {"processId": None, "rootUri": None, "capabilities": {}}
+    params: dict[str, Any] = {"processId": None, "rootUri": None, "capabilities": {}}
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}).encode()
     sent = b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
     done = subprocess.run(
@@ -390,4 +382,4 @@ def test_the_scripted_engine_answers_nothing_after_close(monkeypatch):
     engine = install(monkeypatch, "x").engine
     asyncio.run(engine.close())
     with pytest.raises(EngineError):
-        asyncio.run(anext(engine.infill(None)))
+        asyncio.run(anext(engine.infill(Infill("", "", "python", "statement"))))

@@ -50,7 +50,9 @@ def test_a_free_line_end_is_seen_and_breaks_the_line():
 def test_colours_differ_between_fixed_sure_unsure_and_accepted(color):
     def style(run):
         text = frame(Draft(1, (run,), 0.0), Context("", ""), color)
-        return re.search(r"\x1b\[([0-9;]+)m" + re.escape(run.text), text.split("\n", 1)[1])[1]
+        found = re.search(r"\x1b\[([0-9;]+)m" + re.escape(run.text), text.split("\n", 1)[1])
+        assert found is not None
+        return found[1]
 
     runs = [
         Run("x", a, b, e)

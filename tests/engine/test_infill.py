@@ -145,9 +145,7 @@ def test_closing_at_any_event_stops_at_once(model: Checkpoint, monkeypatch: pyte
     monkeypatch.setattr(model.network.lm_head, "forward", counted)
     for wait in (1, 2, 3, 6):
         calls = 0
-        events: Iterator[Draft | Fill] = infill(
-            model, PrefixCache(model.network.config.text_config), request()
-        )
+        events = infill(model, PrefixCache(model.network.config.text_config), request())
         for _ in range(wait):
             next(events)
         before = calls

@@ -198,7 +198,12 @@ def test_an_initialize_that_fails_may_be_repeated() -> None:
     with small() as wire:
         assert code_of(wire.ask(1, "initialize", {"capabilities": 5})) == -32602
         assert code_of(wire.ask(2, "test/sleep", NOW)) == -32002
-        failing = {"processId": None, "rootUri": None, "capabilities": {}, "initializationOptions": "fail"}
+        failing: dict[str, Any] = {
+            "processId": None,
+            "rootUri": None,
+            "capabilities": {},
+            "initializationOptions": "fail",
+        }
         assert code_of(wire.ask(3, "initialize", failing)) == -32603
         assert code_of(wire.ask(4, "test/sleep", NOW)) == -32002
         assert wire.initialize()["result"]
@@ -240,7 +245,7 @@ def test_cancelling_what_is_not_there_is_ignored() -> None:
     with small() as wire:
         wire.initialize()
         wire.ask(1, "test/sleep", NOW)
-        for params in (
+        given: tuple[Any, ...] = (
             {"id": 1},
             {"id": 99},
             {"id": "x"},
@@ -251,7 +256,8 @@ def test_cancelling_what_is_not_there_is_ignored() -> None:
             [],
             None,
             5,
-        ):
+        )
+        for params in given:
             wire.send(notification("$/cancelRequest", params))
         alive(wire)
         assert wire.rest() == []

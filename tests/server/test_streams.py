@@ -22,7 +22,7 @@ from tests.server.wire import NoMessage, Wire, both, frame, notification, reques
 
 def frames(data: bytes, limit: int = 100) -> list[Any]:
     """All that is read from `data`: bodies, and error codes for what cannot be taken."""
-    stream, found = io.BytesIO(data), []
+    stream, found = io.BytesIO(data), list[Any]()
     while True:
         try:
             body = read_frame(stream, limit)
@@ -249,7 +249,8 @@ def test_answers_that_nobody_reads_stop_nobody(start: Callable[..., Wire]) -> No
         wire.send(request("init", "initialize", {"processId": None, "rootUri": None, "capabilities": {}}))
         wire.send(notification("initialized", {}))
         sender = threading.Thread(
-            target=lambda: [wire.send(request(n, "test/big", {"size": 1000})) for n in range(3000)],
+            target=wire.send,
+            args=[request(n, "test/big", {"size": 1000}) for n in range(3000)],
             daemon=True,
         )
         sender.start()

@@ -1,6 +1,7 @@
 """A raw client: bytes to a server's standard input, messages from its standard output, no library between."""
 
 import contextlib
+import io
 import json
 import os
 import queue
@@ -157,7 +158,7 @@ class Wire:
                 stream and stream.close()
 
     def _collect(self) -> None:
-        assert self.process.stderr is not None
+        assert isinstance(self.process.stderr, io.BufferedReader)
         while piece := self.process.stderr.read1(1 << 16):
             self._stderr.append(piece)
 

@@ -14,7 +14,6 @@ from typing import cast, get_args
 import pytest
 from tree_sitter import Node
 
-from dg_lsp.cli.needs import NEEDS
 from dg_lsp.text.gaps.find import find_gap
 from dg_lsp.text.gaps.gap import NoGap
 from dg_lsp.text.languages.language import (
@@ -123,8 +122,6 @@ def test_its_wheel_is_an_ordinary_dependency_pinned_to_a_minor_version(name: str
     assert len(wanted) == 1 and ",<" in wanted[0], (
         f"pyproject.toml needs {package} with both ends of its range"
     )
-    rows = [f"{row[0]}>={row[1]},<{row[2]}" for row in NEEDS if row[0] == package]
-    assert rows == wanted, "dg_lsp/cli/needs.py and pyproject.toml must say the same"
     pins = (GRAMMARS.parent / ".ci" / "constraints.txt").read_text(encoding="utf-8").splitlines()
     assert any(pin.startswith(f"{package}==") for pin in pins), f".ci/constraints.txt does not pin {package}"
 

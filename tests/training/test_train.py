@@ -372,7 +372,8 @@ def fixed_loss(run: Trainer) -> float:
 
 
 def small(**more: Any) -> Recipe:
-    return Recipe(**{"seconds": 600.0, "width": 32, "buckets": (SMALL,)} | more)
+    usual: dict[str, Any] = {"seconds": 600.0, "width": 32, "buckets": (SMALL,)}
+    return Recipe(**usual | more)
 
 
 def test_the_rate_warms_up_holds_and_falls_to_nothing(installed: Path, tmp_path: Path) -> None:
@@ -448,7 +449,7 @@ def test_gradients_and_numbers_are_means_over_the_processes(installed: Path, tmp
     corpora.prepare(tmp_path, [installed])
     run = Trainer(tmp_path, small(steps=20))
     batch = draw(run.cutter, SMALL, random.Random(0))
-    sum(losses(run.network, batch, batch.canvas)).backward()
+    torch.stack(losses(run.network, batch, batch.canvas)).sum().backward()
     before = {n: w.grad.clone() for n, w in run.network.named_parameters() if w.grad is not None}
     monkeyed: Any = run
     monkeyed.place = Pair()

@@ -49,7 +49,7 @@ class _Part:
         return bool(self.lengths) and self.lengths[0].length == self.open
 
 
-def infill(model: Checkpoint, cache: PrefixCache, request: Infill) -> Iterator[Draft | Fill]:
+def infill(model: Checkpoint, cache: PrefixCache, request: Infill) -> Generator[Draft | Fill, None, None]:
     """Fill the gap of `request`; yield Drafts (those of step 0 say that encoding or search goes on), then a Fill.
 
     1. Text to tokens: the prefix up to its last line start, the head of the gap's line, the suffix.

@@ -7,7 +7,8 @@ import re
 from dataclasses import dataclass
 
 from dg_lsp.text.documents.lines import line_end, line_start
-from dg_lsp.text.fills.check import Fault, faults
+from dg_lsp.text.fills.check import faults
+from dg_lsp.text.fills.fault import Fault
 from dg_lsp.text.fills.parse_log import given_up
 from dg_lsp.text.languages.language import Language, load_language
 from dg_lsp.text.messages import Infill

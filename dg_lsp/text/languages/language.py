@@ -226,7 +226,7 @@ def _query(folder: str) -> str:
 def _inherited(facts: dict[str, Any], table: str) -> dict[str, Any]:
     """A table of language.toml, behind that of the language that it extends."""
     below = _facts(_folders()[facts["extends"]]) if "extends" in facts else {}
-    return below.get(table, {}) | facts.get(table, {})
+    return {**below.get(table, {}), **facts.get(table, {})}
 
 
 def _quotes(facts: dict[str, Any]) -> Quotes:

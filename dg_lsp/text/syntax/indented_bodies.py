@@ -65,7 +65,7 @@ def _kinds(data: bytes, found: dict[str, list[Node]]) -> dict[Span, Literal["doc
     return kinds
 
 
-def bodies_by_lines(language: Language, data: bytes, span: Span) -> Iterator[Body]:
+def bodies_by_lines(language: Language, data: bytes, span: Span) -> Iterator[Body]:  # noqa: ARG001
     """Every body of the text `span` by indentation alone.
 
     1. Read logical lines.  2. A header opens a body; a line of code that is not deeper closes it.
