@@ -1,0 +1,119 @@
+"""The table that changes of the gaps are judged by: places frozen, judged as a user sees them, compared in pairs."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from benchmarks.gaps import user_judge
+from benchmarks.gaps.places import Spot, choose, loaded, sampled, saved
+from benchmarks.gaps.sources import Corpus
+from benchmarks.gaps.table import main
+from benchmarks.gaps.user_judge import judged
+from dg_lsp.text.documents.document import Document
+from dg_lsp.text.gaps.find import Gap
+from dg_lsp.text.languages.language import load_language
+from tests.benchmarks.test_gaps import PYTHON
+
+TEXT = "def f(a):\n    x = g(a, 1)\n    return x\n"
+# `x = g(a, 1)` cut behind the `a`.
+CUT = Spot(
+    id="python-d3-arguments-0",
+    language="python",
+    scenario="d3",
+    file="",
+    changes=((21, 25, ""),),
+    own=1,
+    at=21,
+    back=0,
+    kinds=("arguments",),
+    span=None,
+    ends=(24, 25),
+    body=(14, 38),
+)
+
+
+def how(monkeypatch: pytest.MonkeyPatch, gap: Gap, spot: Spot = CUT, *, asked: bool = False) -> str:
+    """What is wrong with `gap` at `spot` in the eyes of the judge."""
+
+    def find_gap(document: Document, offset: int, kind: str | None) -> Gap:
+        return gap
+
+    monkeypatch.setattr(user_judge, "find_gap", find_gap)
+    without, body = judged(spot, TEXT, ["typing"])
+    return body.how if asked else without.how
+
+
+def test_a_gap_at_the_cursor_that_the_missing_text_fits_is_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not how(monkeypatch, Gap(21, 21, "arguments", "", tail=")"))
+    assert not how(monkeypatch, Gap(21, 21, "arguments", ""))
+
+
+@pytest.mark.parametrize(
+    ("gap", "wrong"),
+    [
+        (Gap(20, 21, "arguments", "", tail=")"), "typed text in the gap"),
+        (Gap(21, 27, "arguments", "", tail=")"), "text behind in the gap"),
+        (Gap(14, 14, "arguments", ""), "not at the cursor"),
+        (Gap(21, 21, "expression", "", tail=")"), "kind expression"),
+        (Gap(21, 21, "arguments", "", tail="))"), "does not fit"),
+        (Gap(21, 21, "arguments", "", lead=" if ", tail=")"), "does not fit"),
+    ],
+)
+def test_what_a_user_should_not_get_is_told(gap: Gap, wrong: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert how(monkeypatch, gap) == wrong
+
+
+def test_a_body_asked_for_is_right_only_between_its_ends_and_where_it_fits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert not how(monkeypatch, Gap(14, 34, "function_body", "    "), asked=True)
+    assert how(monkeypatch, Gap(16, 34, "function_body", "    "), asked=True) == "start late"
+    assert how(monkeypatch, Gap(14, 21, "function_body", "    "), asked=True) == "end early"
+    # One step of indentation too much.
+    assert how(monkeypatch, Gap(14, 34, "function_body", "    ", lead="    "), asked=True) == "does not fit"
+
+
+def test_a_stub_may_be_replaced_although_nobody_asked_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    stub = replace(
+        CUT, changes=((14, 38, "pass"),), at=38, kinds=("function_body",), span=(14, 38), ends=(38,)
+    )
+    assert not how(monkeypatch, Gap(14, 18, "function_body", "    "), stub)
+
+
+def test_places_are_the_same_after_a_file_and_are_judged_in_each_of_their_conditions(tmp_path: Path) -> None:
+    corpus = Corpus(load_language("python"), (PYTHON,))
+    files, spots = choose(corpus, 90, 1)
+    assert (files, spots) == choose(corpus, 90, 1)
+    saved(tmp_path / "places.json", files, spots)
+    assert loaded(tmp_path / "places.json") == (files, spots)
+    assert sampled(spots, 5) == sampled(list(reversed(spots)), 5)
+    assert main(["judge", str(tmp_path / "places.json"), str(tmp_path / "table.json")]) == 0
+    records = json.loads((tmp_path / "table.json").read_text())
+    assert {r["condition"] for r in records} == {"typing", "disk", "editor"}
+    assert {r["asked"] for r in records} == {"", "function_body"}
+    assert sum(r["right"] for r in records) > 0.8 * len(records)
+
+
+def test_two_tables_are_compared_place_by_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    record = {
+        "id": "a",
+        "language": "go",
+        "condition": "disk",
+        "asked": "",
+        "right": True,
+        "ms": 1.0,
+        "how": "",
+    }
+    other = record | {"right": False, "ms": 2.0, "how": "no gap"}
+    for name, records in (
+        ("one.json", [record, other | {"id": "b"}]),
+        ("two.json", [other, record | {"id": "b"}]),
+    ):
+        (tmp_path / name).write_text(json.dumps(records))
+    assert main(["compare", str(tmp_path / "one.json"), str(tmp_path / "two.json"), "--show", "3"]) == 0
+    told = capsys.readouterr().out
+    row = next(line.split() for line in told.splitlines() if line.startswith("disk") and "(none)" in line)
+    assert row[3:9] == ["2", "50.00", "50.00", "+0.00", "1", "1"]
+    assert "a disk : no gap" in told
