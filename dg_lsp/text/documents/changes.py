@@ -1,7 +1,4 @@
-"""Changes: which bytes of an old text have become which bytes of a new one, and the way of an offset between them.
-
-Knows spans only; knows neither text nor tree.
-"""
+"""Changes: which spans of an old text became which spans of a new one; maps offsets from the one to the other."""
 
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
@@ -22,12 +19,15 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """All that has changed between two texts, in the order of the text; no two changes touch."""
+    """All changes between two texts, in the order of the text. Between two changes stand bytes that are the same in both.
+
+    For "a = 1" that became "ab = 12": (Change(1, 1, 1, 2), Change(5, 5, 6, 7)).
+    """
 
     spans: tuple[Change, ...] = ()
 
     def then(self, start: int, end: int, stop: int) -> "Changes":
-        """These changes and one edit more: the bytes [start, end) of the new text became [start, stop)."""
+        """Return these changes with one more edit: the bytes [start, end) of the new text became [start, stop)."""
         spans, moved = self.spans, stop - end
         first = bisect_left(spans, start, key=lambda c: c.stop)
         last = bisect_right(spans, end, key=lambda c: c.now)
@@ -45,7 +45,7 @@ class Changes:
         return Changes((*spans[:first], *merged, *behind))
 
     def followed_by(self, later: "Changes") -> "Changes":
-        """These changes and then `later` ones, which begin at their new text."""
+        """Return the changes from the old text of these to the new text of `later`, which starts where these end."""
         both = self
         # From the last to the first, so that each is still where it was.
         for change in reversed(later.spans):
@@ -53,11 +53,11 @@ class Changes:
         return both
 
     def turned(self) -> "Changes":
-        """The way back: the new text as the old one."""
+        """Return the changes from the new text back to the old one."""
         return Changes(tuple(Change(c.now, c.stop, c.start, c.end) for c in self.spans))
 
     def before(self, offset: int) -> int:
-        """An old offset in the new text, before what was put in there."""
+        """Map an old offset to the new text; where text was inserted at it, to the beginning of that."""
         at = bisect_left(self.spans, offset, key=lambda c: c.end)
         if at < len(self.spans) and self.spans[at].start <= offset:
             change = self.spans[at]
@@ -65,7 +65,7 @@ class Changes:
         return offset + (self.spans[at - 1].stop - self.spans[at - 1].end if at else 0)
 
     def behind(self, offset: int) -> int:
-        """An old offset in the new text, behind what was put in there."""
+        """Map an old offset to the new text; where text was inserted at it, to the end of that."""
         at = bisect_left(self.spans, offset, key=lambda c: c.end)
         if at < len(self.spans) and self.spans[at].start <= offset:
             change = self.spans[at]
@@ -73,18 +73,18 @@ class Changes:
         return self.before(offset)
 
     def cuts(self, offset: int) -> bool:
-        """Whether the old text on both sides of `offset` gave way to new text, so that its place is a guess."""
+        """Whether the old text on both sides of `offset` was replaced, so that its new place is a guess."""
         at = bisect_right(self.spans, offset, key=lambda c: c.end)
         change = self.spans[at] if at < len(self.spans) else None
         return change is not None and change.start < offset and change.now < change.stop
 
     def around(self) -> Change:
-        """One change that holds them all; there must be one."""
+        """Return the one change that spans all of these; there must be at least one."""
         return Change(self.spans[0].start, self.spans[-1].end, self.spans[0].now, self.spans[-1].stop)
 
 
 def trimmed(changes: Changes, old: bytes, new: bytes) -> Changes:
-    """`changes` from `old` to `new` without what is the same in both at the ends of each."""
+    """Return `changes` with each one narrowed to what differs: "foo" replaced by "fo" becomes one "o" deleted."""
     spans = (_trimmed(change, old, new) for change in changes.spans)
     return Changes(tuple(c for c in spans if c.start < c.end or c.now < c.stop))
 
@@ -92,7 +92,7 @@ def trimmed(changes: Changes, old: bytes, new: bytes) -> Changes:
 def _trimmed(change: Change, old: bytes, new: bytes) -> Change:
     start, end, now, stop = change
     gone, come = old[start:end], new[now:stop]
-    # The end comes first: a line put in behind another then lies at the other's end, as if it were typed.
+    # Compare the ends first: a line that was inserted below another one then begins at the other's end, as if typed.
     same = _common(gone[::-1], come[::-1])
     while same and _inside(gone, len(gone) - same):
         same -= 1
@@ -104,7 +104,7 @@ def _trimmed(change: Change, old: bytes, new: bytes) -> Change:
 
 
 def _common(one: bytes, other: bytes) -> int:
-    """How many bytes two texts have in common at their beginning."""
+    """Count the bytes that two texts have in common at their beginning."""
     low, high = 0, min(len(one), len(other))
     if one[:high] == other[:high]:
         return high
@@ -115,5 +115,5 @@ def _common(one: bytes, other: bytes) -> int:
 
 
 def _inside(text: bytes, at: int) -> bool:
-    """Whether `at` is inside a character."""
+    """Whether `at` lies between two bytes of one character."""
     return text[at : at + 1] != b"" and text[at] & 0xC0 == 0x80

@@ -1,6 +1,7 @@
-"""History: older texts of one buffer that are worth remembering, and what has changed since.
+"""History: at most two older texts of one buffer, and what has changed since each.
 
-Two at most: the one that parses best, and the one whose tree the next parse can begin with. Knows no document.
+One is the text that parses best, from which a gap in a broken file can be found; the other has the newest tree, from which the
+next parse starts.
 """
 
 from dataclasses import dataclass, field
@@ -12,10 +13,7 @@ from dg_lsp.text.documents.changes import MOST, Changes, trimmed
 
 @dataclass(slots=True, eq=False)
 class Reading:
-    """One text of a buffer and, once somebody has asked for it, its tree and how broken that is (0: not at all).
-
-    Parsing gives the same tree each time, so filling it in changes nothing that anybody could have seen.
-    """
+    """One text of a buffer; its tree is filled in when it is first asked for. cost: how broken the tree is, 0 for clean."""
 
     data: bytes
     tree: Tree | None = field(default=None, repr=False)
@@ -24,7 +22,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """An older text and what has changed from it to the present one."""
+    """An older text and the changes from it to the present one."""
 
     reading: Reading
     changes: Changes
@@ -32,11 +30,10 @@ class Past:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What is known of a buffer at one moment.
+    """The present text of a buffer (`now`) and older ones.
 
-    now: the present text. base: the newest older text without errors; until one is found, the oldest that nobody has
-    parsed, which is the one that was opened; else the one with the fewest errors. last: the newest older text with a
-    tree.
+    base: the newest older text without syntax errors. Before one is known: the text that was opened, if it was not parsed
+    yet, else the one with the fewest errors. last: the newest older text that has a tree.
     """
 
     now: Reading
@@ -44,7 +41,7 @@ class History:
     last: Past | None = None
 
     def after(self, data: bytes, changes: Changes | None) -> "History":
-        """The history when the text has become `data` by `changes`; None where those were too many to be kept."""
+        """Return the history after the text became `data` by `changes`; None for changes means too many to follow."""
         if changes is None:
             return begun(data)
         if data == self.now.data:
@@ -57,17 +54,17 @@ class History:
 
 
 def begun(data: bytes) -> History:
-    """The history of a buffer of which nothing older is known."""
+    """Return the history of a buffer that was just opened."""
     return History(Reading(data))
 
 
 def _moved(past: Past, changes: Changes, data: bytes) -> Past:
-    """`past` when the present text has become `data` by `changes`."""
+    """Return `past` with its changes extended by `changes`, which made the present text `data`."""
     return Past(past.reading, trimmed(past.changes.followed_by(changes), past.reading.data, data))
 
 
 def _base(pasts: list[Past]) -> Past | None:
-    """The one of `pasts`, the newest first, that is most worth remembering."""
+    """Choose the `base` of a history from `pasts`, which are newest first."""
     unread = [past for past in pasts if past.reading.tree is None]
     parsed = [past for past in pasts if past.reading.tree is not None]
     best = min(parsed, key=lambda past: past.reading.cost, default=None)

@@ -1,7 +1,4 @@
-"""The lines that a place stands under: headers of what is open there, and what its functions say of themselves.
-
-Knows trees and, where they are broken, indentation; knows no budget.
-"""
+"""The headers of the scopes that enclose a place, and the docstrings of its functions; by tree or by indentation."""
 
 import re
 
@@ -17,16 +14,15 @@ _WORD = re.compile(rb"\w")
 
 
 def headers_at(part: Part, cut: int) -> tuple[Lines, list[Lines]] | None:
-    """The headers of all that is open at the line start `cut`, and docstrings; None where the tree does not tell.
+    """Return the headers of all scopes that enclose the line start `cut`, and docstrings; None if the tree cannot tell.
 
-    The docstrings are those of the functions, the innermost last, each twice: its first paragraph, and the whole.
-
-    What stands beside a header, such as an attribute, may be left out; what the header stands in may not.
+    The docstrings are those of the enclosing functions, innermost last, each twice: its first paragraph, and all of it.
+    Decorators may be left out; an enclosing header may not.
     """
     cut -= part.start
     place = len(part.data) - len(part.data[cut:].lstrip())
     nodes = _nodes_at(part.root, place)
-    # Where a comment is alone the statement behind it would tell, and that is not there.
+    # A comment alone does not show which scope is open; the statement behind it would, and that is cut off.
     if not nodes or any(n.is_extra and n.start_byte >= cut for n in nodes):
         return None
     headers = _first_lines(part, nodes, cut)
@@ -36,7 +32,7 @@ def headers_at(part: Part, cut: int) -> tuple[Lines, list[Lines]] | None:
     for body in bodies:
         head = body.header
         start = head.start if head.start in begun else head.define
-        # Of an `if` with two bodies the first one is no part of what stands before the other.
+        # In the `else` of an `if` the first body is left out.
         start = max(
             (b.closes for b in bodies if start <= b.header.define and b.stop <= head.opens), default=start
         )
@@ -50,7 +46,7 @@ def headers_at(part: Part, cut: int) -> tuple[Lines, list[Lines]] | None:
 
 
 def headers_by_lines(data: bytes, start: int, cut: int) -> Lines:
-    """The lines above the line start `cut`, down from `start`, that are less deep than all between them and the cut."""
+    """Return the lines between `start` and `cut` that are indented less than every line between them and the cut."""
     found: Lines = {}
     rest = data[cut:].lstrip()
     deep = indentation(data, len(data) - len(rest)) + _closes(rest)
@@ -66,12 +62,12 @@ def headers_by_lines(data: bytes, start: int, cut: int) -> Lines:
 
 
 def _closes(line: bytes) -> bool:
-    """Whether `line` begins with a closing bracket: then what it closes begins with a line that is as deep."""
+    """Whether `line` begins with a closing bracket; the line that opens it is then indented as deep."""
     return line[:1] in (b")", b"]", b"}")
 
 
 def _first_lines(part: Part, nodes: list[Node], cut: int) -> Lines:
-    """What shows that `nodes`, each round the next one, are open; an ERROR is read by its lines."""
+    """Return the first lines of `nodes`, each of which holds the next; an ERROR node is read by indentation."""
     found: Lines = {}
     for node, inner in zip(nodes, [*nodes[1:], None], strict=True):
         until = min(inner.start_byte, cut) if inner else cut
@@ -85,7 +81,7 @@ def _first_lines(part: Part, nodes: list[Node], cut: int) -> Lines:
 
 
 def _nodes_at(root: Node, place: int) -> list[Node]:
-    """The nodes round `place`, the outermost first; the root is one only where it is an ERROR."""
+    """Return the nodes that hold `place`, outermost first, without the root unless that is an ERROR."""
     found: list[Node] = []
     node = root.descendant_for_byte_range(place, place)
     while node is not None and (node.id != root.id or root.is_error):
@@ -95,14 +91,14 @@ def _nodes_at(root: Node, place: int) -> list[Node]:
 
 
 def _is_sequence(language: Language, node: Node) -> bool:
-    """Whether `node` is nothing but statements, so that its beginning says nothing of what comes later."""
+    """Whether `node` is only a sequence of statements, so that its first line is no header."""
     first = next((n for n in node.children if not n.is_extra), node)
     found = language.captures(node, (node.start_byte, node.start_byte + 1)).get("statement", ())
     return first.start_byte == node.start_byte and first.id in (n.id for n in found)
 
 
 def _docstring(part: Part, body: Body, cut: int) -> Lines:
-    """What a function says of itself right below its header or, in comments, right above it."""
+    """Return the docstring of a function below its header, or the comment lines right above it."""
     data = part.data
     first = len(data) - len(data[body.header.opens :].lstrip())
     for node in part.language.captures(part.root, (first, first + 1)).get("docstring", ()):
@@ -113,7 +109,7 @@ def _docstring(part: Part, body: Body, cut: int) -> Lines:
     while start > 0:
         end = start - 2 if data.startswith(b"\r\n", start - 2) else start - 1
         comments = part.language.captures(part.root, (end - 1, end)).get("comment", ())
-        # One that has its lines for itself; an empty line would end them.
+        # Only comments that have a line of their own count; an empty line ends them.
         above = [n for n in comments if not data[line_start(data, n.start_byte) : n.start_byte].strip()]
         if not above or not data[line_start(data, end) : end].strip():
             break
@@ -123,7 +119,7 @@ def _docstring(part: Part, body: Body, cut: int) -> Lines:
 
 
 def _twice(docstring: Lines) -> list[Lines]:
-    """The lines down to the first empty one, with the last one, which may be what ends them; and all lines."""
+    """Return the first paragraph of a docstring with its closing line, and the whole docstring."""
     paragraph: Lines = {}
     for at in sorted(docstring):
         if not _WORD.search(docstring[at]) and any(map(_WORD.search, paragraph.values())):
@@ -133,7 +129,7 @@ def _twice(docstring: Lines) -> list[Lines]:
 
 
 def _folded(part: Part, body: Body) -> Lines:
-    """What must stand of a body that ends above the cut, as it is followed there by an `else` or its like."""
+    """Return what must be kept of a body that ends above the cut, since an `else` or the like follows it."""
     if part.language.style != "indent":
         return part.lines(body.closes, body.stop)
     if body.inline or body.first is None:

@@ -1,7 +1,4 @@
-"""Outline: the lines above a cut that what follows it needs: imports, headers of what is open there, docstrings.
-
-Knows what counts and how much room there is; knows no gap, no document and no setting.
-"""
+"""Outline: the lines above a cut that the code below it needs: imports, headers of the enclosing scopes, docstrings."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,13 +12,13 @@ from dg_lsp.text.prompts.headers import headers_at, headers_by_lines
 from dg_lsp.text.prompts.part import Lines, Part, part_of
 from dg_lsp.text.syntax.lexical import window
 
-# Imports stand at the beginning of a file; more of it is not parsed for them.
+# Imports are looked for in the first bytes of a file.
 HEAD = 20_000
-# Of a longer text only the top-level item round the cut is parsed, as its lines tell where it begins.
+# Of a longer text only the top-level item round the cut is parsed.
 WHOLE = 40_000
-# An item that is longer is read by its lines.
+# A longer item is read by its indentation, not parsed.
 ITEM = 60_000
-# How deep in a tree an import may stand: a header file's guard and what it declares to be C count.
+# How deep in a tree an import may stand: C headers have theirs inside `#ifndef` and `extern "C"`.
 DEPTH = 4
 
 
@@ -35,13 +32,14 @@ class Outline:
 
 @lru_cache(maxsize=8)
 def outline(language: Language, above: bytes, at: int, budget: int) -> Outline:
-    """What to keep, in at most `budget` bytes, of a text that is cut at its line start `at`.
+    """Choose lines, in at most `budget` bytes, of a text that is cut at the line start `at`.
 
-    `above` is the text up to a little behind `at`, so that nothing typed further down changes the answer.
+    `above` is the text up to a little below `at`, so that nothing typed further down changes the answer. For a cut in
+    `Shape.area` of a long file: its imports, `class Shape:`, `def area(self):` and the docstring of `area`.
 
-    1. Parse the text round the cut.  2. Let the cut wait for the next statement, where there is one.
-    3. Keep the headers of what is open at the cut, all or none.  4. Keep imports in at most half of the budget, the
-    last ones, which tell of the project itself.  5. Keep what fits of the docstrings of the functions that are open.
+    1. Parse the text round the cut.  2. Move the cut down to the next statement, if there is one.
+    3. Keep the headers of the scopes that enclose the cut, all or none.  4. Keep imports in at most half of the budget,
+    the last ones first, since those name the project's own modules.  5. Keep docstrings of the enclosing functions.
     """
     # 1.
     start = window(language, above, at)[0] if len(above) > WHOLE else 0
@@ -62,11 +60,11 @@ def outline(language: Language, above: bytes, at: int, budget: int) -> Outline:
 
 
 def _next_statement(item: Part, at: int) -> int:
-    """The beginning of the first line from `at` on that begins with a statement; `at` where there is none."""
+    """Return the start of the first line from `at` on that begins with a statement; `at` if there is none."""
     for node in item.language.captures(item.root, (at - item.start, len(item.data))).get("statement", ()):
         begins = line_start(item.data, node.start_byte)
         alone = not item.data[begins : node.start_byte].strip()
-        # Where a comment belongs no grammar says: behind it may come an `else`.
+        # A comment does not count: an `else` may follow it.
         if alone and begins >= at - item.start and not node.is_extra and not node.is_error:
             return begins + item.start
     return at
@@ -74,22 +72,22 @@ def _next_statement(item: Part, at: int) -> int:
 
 @lru_cache(maxsize=8)
 def _imports_of(language: Language, head: bytes) -> tuple[Lines, ...]:
-    """The lines of each import in the beginning of a file."""
+    """Return the lines of each import at the beginning of a file."""
     return _imports(part_of(language, head, (0, len(head)), 0), len(head))
 
 
 def _imports(part: Part, cut: int) -> tuple[Lines, ...]:
-    """The lines of each import of `part`, the beginning of a file, that stands before `cut`."""
+    """Return the lines of each import of `part`, the beginning of a file, that stands before `cut`."""
     cursor = tree_sitter.QueryCursor(part.language.query)
     cursor.set_max_start_depth(DEPTH)
     nodes = sorted(cursor.captures(part.root).get("import", ()), key=lambda n: n.start_byte)
-    # One that is indented stands in something that is not kept.
+    # An indented import stands in a scope that is not kept.
     found = (part.lines(n.start_byte, n.end_byte) for n in nodes if not leading(part.data, n.start_byte))
     return tuple(lines for lines in found if max(lines) < cut)
 
 
 def _fitting(groups: Iterable[Lines], budget: int) -> Lines:
-    """The `groups` that fit into `budget` bytes, the first ones before the others."""
+    """Return the lines of those `groups` that fit into `budget` bytes, tried in their order."""
     found: Lines = {}
     for lines in groups:
         if _size(found | lines) <= budget:

@@ -1,7 +1,4 @@
-"""Part: a part of a text that may end anywhere, and its tree as if all that is open there were closed.
-
-Knows parsers, brackets and lines; knows no headers and no budget.
-"""
+"""Part: a stretch of a text that may end in the middle of a statement, and its tree with the open brackets closed."""
 
 from dataclasses import dataclass
 
@@ -21,7 +18,7 @@ Lines = dict[int, bytes]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a text that begins at its byte `start` with an item of the top level; `root` is the tree of `data`."""
+    """A stretch `data` of a text, which begins at byte `start` of it with a top-level item; `root` is its tree."""
 
     language: Language
     start: int
@@ -29,9 +26,9 @@ class Part:
     root: Node
 
     def lines(self, start: int, end: int) -> Lines:
-        """The whole lines of the part's span [start, end), at least one, without white space at its end.
+        """Return the whole lines that the part's span [start, end) touches, at least one.
 
-        A backslash at the end of the last line takes the next one along.
+        White space at the end of the span does not count; a line that ends with a backslash brings the next one.
         """
         found: Lines = {}
         at = line_start(self.data, start)
@@ -45,10 +42,10 @@ class Part:
 
 
 def part_of(language: Language, data: bytes, span: Span, floor: int) -> Part:
-    """The `span` of `data` and its tree.
+    """Return the `span` of `data` as a Part.
 
-    1. Parse.  2. Close the brackets that the tree shows open.  3. Where that does not do, leave the statement at the
-    end out, if it begins behind `floor`.
+    1. Parse.  2. If that has errors, close the brackets that the tree shows open.  3. If it still has errors, leave out
+    the statement at the end when it begins behind `floor`.
     """
     start, stop = span
     data = data[start:stop]
@@ -64,13 +61,13 @@ def part_of(language: Language, data: bytes, span: Span, floor: int) -> Part:
 
 
 def next_line(data: bytes, offset: int) -> int:
-    """The offset where the line after that of `offset` begins, or where the text ends."""
+    """Return where the line below that of `offset` begins; the end of the text if there is none."""
     end = line_end(data, offset)
     return min(end + (2 if data[end : end + 2] == b"\r\n" else 1), len(data))
 
 
 def _unclosed(root: Node) -> bytes:
-    """The brackets without their mates in a tree; where it has no error there are none."""
+    """Return the unmatched brackets of a tree, in the order of the text."""
     brackets, stack = b"", [root]
     while stack:
         node = stack.pop()
@@ -86,8 +83,8 @@ def _unclosed(root: Node) -> bytes:
 
 
 def _ended(language: Language, data: bytes, floor: int) -> bytes:
-    """`data` without the statement or comment at its end; with its ending where it begins before `floor`."""
-    # Only tokens tell of strings, though reading them costs more than parsing.
+    """Return `data` without the statement at its end; one that begins before `floor` is closed instead."""
+    # The tree of a broken text does not show open strings; the tokens do.
     state = state_at(language, data, len(data), 0)
     begins = state.begins if state.comment else state.line
     if begins > floor:

@@ -1,7 +1,7 @@
-"""A document and a gap as an Infill: how much of the file goes along.
+"""From a Document and a Gap to an Infill: how much of the file is sent to the engine.
 
-The prefix is cut in big hops, so that its beginning, and with it what is cached of it, changes rarely; of what
-stands above the cut the lines that matter are kept.
+A long prefix is cut at a line that moves in big hops, so that its beginning, and the KV cache of it, changes rarely.
+Imports and enclosing headers from above the cut are kept.
 """
 
 from itertools import pairwise
@@ -16,15 +16,15 @@ from dg_lsp.text.messages import Effort, Infill
 from dg_lsp.text.prompts.outline import outline
 from dg_lsp.text.prompts.part import next_line
 
-# Bytes at most for what is kept from above the cut: hardly ever are there more lines that matter.
+# The most bytes of imports and headers that are kept from above the cut; few files have more.
 KEPT = 2_000
 
 
 def build(document: Document, gap: Gap, settings: Settings) -> Infill:
-    """The request for `gap`, with at most `prefix_bytes` before it and `suffix_bytes` after it, in whole lines.
+    """Return the request for `gap`, with at most `prefix_bytes` before it and `suffix_bytes` after it, in whole lines.
 
-    The gap's lead ends the prefix and its tail begins the suffix; both come on top of the limits. What stands between
-    several gaps goes along whole.
+    The gap's lead is appended to the prefix and its tail is put before the suffix, beyond those limits. The text between
+    several gaps is sent whole.
     """
     before = document.data[: gap.start].removeprefix(BOM)
     after = document.data[gap.span[1] :]
@@ -47,10 +47,10 @@ def build(document: Document, gap: Gap, settings: Settings) -> Infill:
 
 
 def shortened(language: Language, before: bytes, limit: int) -> bytes:
-    """`before` in at most `limit` bytes: lines that are kept from above a cut, and the text from the cut on.
+    """Return `before` in at most `limit` bytes: imports and enclosing headers, then the text from a cut on.
 
-    1. Leave room for the lines that are kept.  2. Cut at a line start, which moves by a quarter of the limit at a time.
-    3. Choose the lines by the text that ends a little behind the cut, so that they stay while one types below.
+    1. Leave room for those lines.  2. Cut at a line start, which moves by a quarter of the limit at a time.
+    3. Choose the lines from the text that ends a little below the cut, so that they stay the same while one types.
     """
     if len(before) <= limit:
         return before
@@ -70,7 +70,7 @@ def shortened(language: Language, before: bytes, limit: int) -> bytes:
 
 
 def _first_line(data: bytes, at: int) -> int:
-    """The first line start from `at` on, or where no line ends there the beginning of the next character."""
+    """Return the first line start from `at` on; without a further line, the beginning of the next character."""
     end = line_end(data, at - 1)
     if end < len(data):
         return next_line(data, end)
@@ -80,7 +80,7 @@ def _first_line(data: bytes, at: int) -> int:
 
 
 def _cut_after(data: bytes, limit: int) -> int:
-    """Where the suffix ends: after the last line end within the limit."""
+    """Return where the suffix ends: after the last line end within `limit` bytes."""
     if len(data) <= limit:
         return len(data)
     end = max(data.rfind(b"\n", 0, limit), data.rfind(b"\r", 0, limit)) + 1
