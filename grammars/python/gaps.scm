@@ -20,6 +20,8 @@
 
 (block (expression_statement . (string) .) @docstring)
 (block (expression_statement . (concatenated_string) .) @docstring)
+(module (expression_statement . (string) .) @docstring)
+(module (expression_statement . (concatenated_string) .) @docstring)
 
 (block (pass_statement) @stub)
 (block (expression_statement . (ellipsis) .) @stub)

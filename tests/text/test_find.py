@@ -38,9 +38,10 @@ BODIES = {
     ),
     "a stub with comments": (
         "def f():\n    # to do\n    pass  # now|\n",
-        "def f():\n    <# to do\n    pass  # now>\n",
+        "def f():\n    # to do\n    <pass>  # now\n",
     ),
-    "a comment alone": ("def f():\n    # to do|\n\nx = 1\n", "def f():\n    <# to do>\n\nx = 1\n"),
+    "a comment alone": ("def f():\n    # to do|\n\nx = 1\n", "def f():\n    # to do{\n    }<>\n\nx = 1\n"),
+    "a marker alone": ("def f():\n    # TODO|\n\nx = 1\n", "def f():\n    <# TODO>\n\nx = 1\n"),
     "a body on the header's line": ("def f(): pass|\n", "def f():{\n    }< pass>\n"),
     "a docstring alone": ('def f():\n    """d"""|\n', 'def f():\n    """d"""{\n    }<>\n'),
     "a docstring and a stub": ('def f():\n    """d"""\n    pass|\n', 'def f():\n    """d"""\n    <pass>\n'),
@@ -78,7 +79,7 @@ BODIES = {
         "s = '\u2028'\ndef f():\n    pass|\n",
         "s = '\u2028'\ndef f():\n    <pass>\n",
     ),
-    "emoji": ("s = '😀'\ndef f():\n    pass|  # 😀\n", "s = '😀'\ndef f():\n    <pass  # 😀>\n"),
+    "emoji": ("s = '😀'\ndef f():\n    pass|  # 😀\n", "s = '😀'\ndef f():\n    <pass>  # 😀\n"),
     "a byte order mark": ("\ufeffdef f():\n    pass|\n", "\ufeffdef f():\n    <pass>\n"),
 }
 

@@ -12,11 +12,13 @@ from dg_lsp.text.documents.document import Document
 from dg_lsp.text.documents.lines import indentation, leading, line_end, line_start, width
 from dg_lsp.text.gaps.context import View
 from dg_lsp.text.gaps.gap import Gap
-from dg_lsp.text.languages.language import load_language
-from dg_lsp.text.syntax.body import KIND_OF, Body
+from dg_lsp.text.languages.language import Language, load_language
+from dg_lsp.text.syntax.body import KIND_OF, MARKER, Body
+from dg_lsp.text.syntax.lexical import tokens
 
 # How far round a body its file's step of indentation is looked for, in bytes.
 NEAR = 100_000
+_BLANK = ("space", "newline", "joined")
 _STEP = rb"[ \t]*(?:\r\n|\n|\r)\1([ \t]+)[^\s]"
 _OPENED = {
     "indent": re.compile(rb"(?:^|(?<=[\r\n]))([ \t]*)[^\r\n#]*:" + _STEP),
@@ -32,7 +34,8 @@ def body_gap(document: Document, view: View, body: Body, cursor: int | None = No
         # What a repair has put there is no text of the body's, which is empty in the text without it.
         data = view.data[:first] + view.data[last:]
         closes = body.opens if first <= body.closes < last else body.closes - (last - first)
-        empty = replace(body, first=None, end=body.opens, indent=None, stub=True, closes=closes)
+        empty = replace(body, first=None, end=body.opens, indent=None, closes=closes)
+        empty = replace(empty, hollow=True, meant=False)
         empty = replace(empty, stop=closes + body.stop - body.closes if closes > body.opens else closes)
         gap = _gap(document, data, empty, min(first, len(data)))
         return _closed(
@@ -47,21 +50,49 @@ def _gap(document: Document, data: bytes, body: Body, cursor: int | None) -> Gap
     base = leading(data, body.header.define).decode()
     indent = body.indent.decode() if body.indent is not None else base + _unit(document, body.header.define)
     kind = KIND_OF[body.header.owner]
-    gap = Gap(body.opens, body.end, kind, indent, newline + indent, name=body.header.name, stub=body.stub)
     # What closes it on the same line goes to a line of its own.
     shut = body.stop > body.closes and body.closes <= line_end(data, body.end)
-    gap = replace(gap, tail=newline + base if shut else "")
+    whole, body = body, without_comments(load_language(document.language), data, body)
+    commented = body.end < whole.end
+    tail = newline + (indent if commented else base) if shut else ""
+    gap = Gap(body.opens, body.end, kind, indent, newline + indent, tail, body.header.name, stub=body.stub)
     if body.inline:
         # A docstring on the header's line moves to its own, or the body below it could not stand.
         start, end = body.docstring or (0, 0)
         kept = newline + indent + data[start:end].decode() if body.docstring else ""
-        stop = body.closes if shut else body.end
-        return replace(gap, start=body.header.opens, end=stop, lead=kept + gap.lead)
+        stop = body.closes if shut and not commented else body.end
+        start = body.header.opens if kept else body.opens
+        return replace(gap, start=start, end=stop, lead=kept + gap.lead)
     if body.first is not None:
         if body.first <= line_end(data, body.opens):
             return gap
         return replace(gap, start=body.first, lead="")
     return _empty(data, body, gap, cursor)
+
+
+def without_comments(language: Language, data: bytes, body: Body) -> Body:
+    """A stub without the comments before and behind what says that it is not written; any other body as it is.
+
+    They say what the body is to do. A bare marker says nothing and is part of the stub:
+
+        # reads a file                     # reads a file
+        # TODO                  is left    <# TODO
+        pass  # line by line    with       pass>  # line by line
+    """
+    if not body.hollow or body.first is None:
+        return body
+    found = [t for t in tokens(language, data, body.opens, body.end) if t.kind not in _BLANK]
+    said = [t.kind == "comment" and not MARKER.fullmatch(data, t.start, t.end) for t in found]
+    code = [n for n, token in enumerate(found) if token.kind != "comment"]
+    first, last = (code[0], code[-1]) if code else (len(found), len(found))
+    above = max((n for n in range(first) if said[n]), default=-1)
+    below = min((n for n in range(last + 1, len(found)) if said[n]), default=len(found))
+    left = found[above + 1 : below]
+    opens = found[above].end if above >= 0 else body.opens
+    begins = left[0].start if left else None
+    end = left[-1].end if left else opens
+    inline = begins is not None and begins <= line_end(data, opens)
+    return replace(body, opens=opens, first=begins, end=end, inline=inline and (body.inline or above >= 0))
 
 
 def _empty(data: bytes, body: Body, gap: Gap, cursor: int | None) -> Gap:

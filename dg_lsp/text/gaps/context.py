@@ -14,9 +14,10 @@ from dg_lsp.text.languages.language import Language
 from dg_lsp.text.syntax import indented as offside
 from dg_lsp.text.syntax.bodies import bodies_by_lines, bodies_of
 from dg_lsp.text.syntax.body import Body
-from dg_lsp.text.syntax.lexical import focus, window
+from dg_lsp.text.syntax.lexical import focus, state_at, window
+from dg_lsp.text.syntax.parsed import state_in
 from dg_lsp.text.syntax.repair import Repaired, dangles, moved, repair
-from dg_lsp.text.syntax.tokens import Span
+from dg_lsp.text.syntax.tokens import Span, State
 
 # A file of at most so many bytes is read whole; of a longer one first the top-level item round the cursor.
 WHOLE = 60_000
@@ -62,7 +63,8 @@ def view_at(document: Document, language: Language, offset: int) -> View:
     # Damage elsewhere in the file is none of the cursor's business.
     start, stop = window(language, data, offset)
     mended = repair(language, data[start:stop], offset - start)
-    if mended.cost and WHOLE < len(data) <= PARSED and (whole := _clean(language, document, offset)):
+    sound = not (mended.cost or mended.inserted or mended.removed)
+    if not sound and WHOLE < len(data) <= PARSED and (whole := _clean(language, document, offset)):
         # A string can look like the head of an item.
         return whole
     cursor, root = mended.forth(offset - start), mended.tree.root_node
@@ -84,6 +86,13 @@ def by_lines(document: Document, view: View, offset: int) -> View:
     return View(language, closed, view.tree, bodies, at, start, repaired, view.cost)
 
 
+def state_of(document: Document, view: View, offset: int) -> State:
+    """What is open at `offset` of the document: told by the view's tree where this is the whole file's, clean."""
+    if view.repaired is None and not view.cost:
+        return state_in(view.language, view.tree.root_node, document.data, offset)
+    return state_at(view.language, document.data, offset)
+
+
 def whole_view(document: Document, language: Language) -> View:
     """All of the file, by its tree or, where that is broken, by its lines."""
     data = document.data
@@ -98,7 +107,9 @@ def whole_view(document: Document, language: Language) -> View:
 def _clean(language: Language, document: Document, offset: int) -> View | None:
     """The whole file, where it has no error."""
     data, tree = document.data, tree_of(language, document)
-    if tree.root_node.has_error or dangles(language, data, offset):
+    if tree.root_node.has_error:
+        return None
+    if dangles(language, data, offset, state_in(language, tree.root_node, data, offset)):
         return None
     # A query over all of a long file would cost more than its parse.
     return View(language, data, tree, bodies_of(language, tree.root_node, data, _near(data, offset)), offset)

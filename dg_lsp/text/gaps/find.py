@@ -14,7 +14,7 @@ from dg_lsp.text.gaps.context import View, by_lines, view_at, whole_view
 from dg_lsp.text.gaps.gap import Gap, NoGap
 from dg_lsp.text.gaps.kinds import body_at, choose_kind
 from dg_lsp.text.gaps.recall import remembered, undone
-from dg_lsp.text.gaps.region_gaps import line_gap, open_gap, slot_gap, typed
+from dg_lsp.text.gaps.region_gaps import line_gap, open_gap, slot_gap, typed, untouched
 from dg_lsp.text.gaps.regions import hole_at, holes_in, slot_at
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import Kind, Wanted
@@ -124,7 +124,8 @@ def _gap_in(document: Document, view: View, offset: int, kind: Kind | None) -> G
         found = open_gap(document, view, offset, chosen)
         if found is None and kind is not None:
             raise NoGap(f"the cursor is in no {chosen.replace('_', ' ')}; put it where one stands or begins")
-        return found or line_gap(document, view, offset, "rest_of_line")
+        found = found or line_gap(document, view, offset, "rest_of_line")
+        return found if kind is not None else untouched(document, view, found, offset)
     gap = slot_gap(document, view, slot)
     # 3.
     return gap if kind is not None else typed(document, view, gap, offset)

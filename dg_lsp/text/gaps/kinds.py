@@ -7,11 +7,10 @@ import re
 
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.documents.lines import indentation, leading, line_end, line_start, width
-from dg_lsp.text.gaps.context import View
+from dg_lsp.text.gaps.context import View, state_of
 from dg_lsp.text.gaps.regions import hole_at, slots_at
 from dg_lsp.text.messages import Kind
 from dg_lsp.text.syntax.body import KIND_OF, Body
-from dg_lsp.text.syntax.lexical import state_at
 from dg_lsp.text.syntax.tokens import State
 
 _VALUE = re.compile(
@@ -43,9 +42,9 @@ def choose_kind(document: Document, view: View, offset: int) -> Kind:
     if hole_at(view) is not None:
         return "statement"
     # 2.
-    state = state_at(view.language, data, offset)
+    state = state_of(document, view, offset)
     if state.string:
-        return "docstring" if _is_docstring(data, state) else "string"
+        return "docstring" if _is_docstring(view, data, state) else "string"
     if state.comment:
         return "statement" if is_todo(data, state, offset) else "comment"
     if state.brackets and (kind := _in_bracket(view, data, state, offset)):
@@ -130,6 +129,10 @@ def _in_braces(view: View, at: int, inside: bytes) -> Kind | None:
     return None if view.cost else "expression"
 
 
-def _is_docstring(data: bytes, state: State) -> bool:
-    """Whether the open string is the first thing of its line, with quotes that may hold several lines."""
+def _is_docstring(view: View, data: bytes, state: State) -> bool:
+    """Whether the open string is a docstring: as the tree says, or where that is broken by its quotes and its line."""
+    if slots_at(view, "docstring"):
+        return True
+    if view.repaired is None:
+        return False
     return len(state.string) > 1 and not data[line_start(data, state.begins) : state.begins].strip()

@@ -7,14 +7,15 @@ import re
 from dataclasses import replace
 
 from dg_lsp.text.documents.document import BOM, Document
-from dg_lsp.text.documents.lines import leading, line_end
-from dg_lsp.text.gaps.context import View
+from dg_lsp.text.documents.lines import indentation, leading, line_end
+from dg_lsp.text.gaps.context import View, state_of
 from dg_lsp.text.gaps.gap import Gap
 from dg_lsp.text.gaps.kinds import is_at, is_todo
 from dg_lsp.text.gaps.regions import Slot
 from dg_lsp.text.messages import LISTS, STRINGS, Kind
-from dg_lsp.text.syntax.lexical import state_at
-from dg_lsp.text.syntax.tokens import Span
+from dg_lsp.text.syntax.braced_below import next_line, unclosed
+from dg_lsp.text.syntax.indented import lacks_end
+from dg_lsp.text.syntax.tokens import Span, closers
 
 # What a repair has put behind a placeholder: of it a fill needs the brackets and what ends a header or statement.
 _CLOSERS = re.compile(rb"(?:\s*[)\]}>\"'`])*[:;]?")
@@ -45,7 +46,7 @@ def _text_of(view: View, slot: Slot) -> Span:
 
 def open_gap(document: Document, view: View, offset: int, kind: Kind) -> Gap | None:
     """The gap of something that is only open at the cursor, for text that no repair mends."""
-    state = state_at(view.language, document.data, offset)
+    state = state_of(document, view, offset)
     eol = line_end(document.data, offset)
     if kind in STRINGS and state.string:
         start = state.begins + len(state.string)
@@ -98,6 +99,30 @@ def typed(document: Document, view: View, gap: Gap, offset: int) -> Gap:
         # What is open within the slot wants to be closed as well.
         gap = replace(gap, tail=_needed(view, behind, closing[0]).decode())
     return replace(gap, start=offset, end=offset if document.data[offset:end].strip() else end)
+
+
+def untouched(document: Document, view: View, gap: Gap, offset: int) -> Gap:
+    """`gap`, of something that is only open at the cursor, without what is typed: it begins at the cursor.
+
+    Its tail closes the brackets of the statement that neither the rest of the line nor the next one closes:
+    `x = f(<sys>` becomes `x = f(sys<>)`.
+    """
+    data = document.data
+    if gap.start == offset and not data[offset : gap.end].strip():
+        return gap
+    eol = line_end(data, offset)
+    if data[offset:eol].strip():
+        return replace(gap, start=offset, end=offset, lead="", tail="")
+    state = state_of(document, view, offset)
+    if state.string:
+        # Quotes that stand below end the string, unless a line before them looks like the head of a definition.
+        lines = any(quotes.lines for quotes in view.language.strings if quotes.close == state.string)
+        shut = lines and state.string in data[eol:] and not lacks_end(data, offset, state)
+        return replace(gap, start=offset, end=eol, lead="", tail="" if shut else state.string.decode())
+    opened = [(at, indentation(data, at)) for at in reversed(state.opened) if at >= state.line]
+    missing = unclosed(data, opened, *next_line(view.language, data, eol))
+    tail = closers(bytes(data[at] for at in reversed(missing)))
+    return replace(gap, start=offset, end=eol, lead="", tail=tail.decode())
 
 
 def line_gap(document: Document, view: View, offset: int, kind: Kind) -> Gap:

@@ -1,5 +1,6 @@
 """Body: what a header holds, of a function, a class or a block, as byte offsets. Nouns only; `bodies` finds them."""
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,6 +11,8 @@ Owner = Literal["function", "class", "block"]
 OWNERS: tuple[Owner, ...] = ("function", "class", "block")
 # The kind of gap that the body of an owner is, and the other way round.
 KIND_OF: dict[Owner, Kind] = {"function": "function_body", "class": "class_body", "block": "block"}
+# A comment that says only that something is to be done.
+MARKER = re.compile(rb"\W*(?:TODO|FIXME|XXX)\W*")
 OWNER_OF: dict[Kind, Owner] = {kind: owner for owner, kind in KIND_OF.items()}
 
 
@@ -44,7 +47,7 @@ class Body:
     opens: where its text may begin, behind the header or the docstring. first: the first text there, None without.
     end: the end of its text. closes: where what closes it begins (a brace; where there is none, equal to `end`).
     stop: behind what closes it. inline: its text is on the header's line. indent: the white space of its lines, where
-    one shows it. stub: not written yet. meant: a stub on purpose.
+    one shows it. hollow: nothing but comments or what says that it is not written yet. meant: so on purpose.
     """
 
     header: Header
@@ -56,5 +59,10 @@ class Body:
     stop: int
     inline: bool
     indent: bytes | None
-    stub: bool
+    hollow: bool
     meant: bool
+
+    @property
+    def stub(self) -> bool:
+        """Whether it is not written yet, and is to be."""
+        return self.hollow and not self.meant

@@ -4,6 +4,7 @@ Knows tokens, brackets and the lines at column 0; knows no grammar, no tree and 
 """
 
 import re
+from dataclasses import replace
 from functools import lru_cache
 
 from dg_lsp.text.documents.lines import line_start
@@ -14,27 +15,38 @@ from dg_lsp.text.syntax.braced_tokens import hole_at, quotes_at, tokens
 from dg_lsp.text.syntax.braced_window import block, window
 from dg_lsp.text.syntax.tokens import State
 
-__all__ = ["block", "state_at", "tokens", "window"]
+__all__ = ["block", "state_at", "state_from", "tokens", "window"]
 
 # What stands between two lines of one statement.
 _JOINING = re.compile(rb"[=+\-*/%&|?<>.(\[][ \t]*\Z")
 
 
-@lru_cache(maxsize=8)
 def state_at(language: Language, data: bytes, offset: int, start: int) -> State:
-    """What is open at `offset`, read from `start`, a place in no string.
+    """What is open at `offset`, read from `start`, a place in no string; of a long item only what is round the place.
 
-    The code inside a template counts the template among its brackets. The last answers are kept, for one pick asks
-    the same several times.
+    The code inside a template counts the template among its brackets.
     """
     if offset - start <= LONG:
-        return _read(language, data, offset, start)
-    # Of a long item only what is round the place is read.
+        return state_from(language, data, offset, start)
+    return _focused(language, data, offset, start)
+
+
+@lru_cache(maxsize=8)
+def state_from(language: Language, data: bytes, offset: int, start: int) -> State:
+    """What is open at `offset`, where all is read from `start`, a place in no string, and no lines are consulted.
+
+    The last answers are kept, for one gap asks the same several times.
+    """
+    return replace(_read(language, data, offset, start), start=start)
+
+
+@lru_cache(maxsize=8)
+def _focused(language: Language, data: bytes, offset: int, start: int) -> State:
     stop = max(window(language, data, offset)[1], offset)
     found = _read(language, focus(language, data[start:stop], offset - start), offset - start, 0)
     opened = tuple(at + start for at in found.opened)
     begins = found.begins + start if found.begins >= 0 else -1
-    return State(found.brackets, opened, found.string, found.comment, begins, found.line + start)
+    return State(found.brackets, opened, found.string, found.comment, begins, found.line + start, start)
 
 
 def _read(language: Language, data: bytes, offset: int, start: int) -> State:

@@ -51,8 +51,8 @@ def bodies_of(language: Language, root: Node, data: bytes, span: Span | None) ->
         header = Header(owner, start, outer.start_byte, inside[0], qualified)
         # 3.
         skipped = bool({start, outer.start_byte} & meant)
-        stub = _is_stub(language, data, inside[:2], stubs) and not skipped
-        yield replace(describe(language, data, header, inside), stub=stub, meant=skipped)
+        hollow = _is_stub(language, data, inside[:2], stubs)
+        yield replace(describe(language, data, header, inside), hollow=hollow, meant=skipped)
 
 
 def bodies_by_lines(language: Language, data: bytes, span: Span) -> Iterator[Body]:
@@ -71,8 +71,8 @@ def bodies_by_lines(language: Language, data: bytes, span: Span) -> Iterator[Bod
         qualified = ".".join(name for _, name in owners if name)
         header = Header(head.owner, head.start, head.start, opened.at + 1, qualified)
         inside = opened.at + 1, closes, stop
-        stub = _is_stub(language, data, inside[:2], ())
-        yield replace(describe(language, data, header, inside), stub=stub)
+        hollow = _is_stub(language, data, inside[:2], ())
+        yield replace(describe(language, data, header, inside), hollow=hollow)
 
 
 def describe(language: Language, data: bytes, header: Header, inside: tuple[int, int, int]) -> Body:
@@ -93,7 +93,7 @@ def describe(language: Language, data: bytes, header: Header, inside: tuple[int,
         stop=max(stop, closes),
         inline=inline,
         indent=None if inline or first is None else _indent(language, data, first, end),
-        stub=False,
+        hollow=False,
         meant=False,
     )
 

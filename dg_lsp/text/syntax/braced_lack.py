@@ -15,7 +15,6 @@ from dg_lsp.text.syntax.braced_below import depth_of, goes_on, next_line, unclos
 from dg_lsp.text.syntax.braced_headers import Head, head_of
 from dg_lsp.text.syntax.braced_reading import read
 from dg_lsp.text.syntax.braced_tokens import marks, quotes_at, wants_operand
-from dg_lsp.text.syntax.braced_window import window
 from dg_lsp.text.syntax.tokens import PAIRS, State
 
 # What the cursor's body holds is read no further back.
@@ -136,7 +135,7 @@ class Lack:
 
 def lack_at(language: Language, data: bytes, offset: int, state: State) -> Lack:
     """What is missing at `offset`, where `state` is open."""
-    start, eol = window(language, data, offset)[0], line_end(data, offset)
+    start, eol = state.start, line_end(data, offset)
     reading = read(language, data, start, offset)
     known = {o.at: o for o in reading.stack}
     opened = [

@@ -140,18 +140,22 @@ def state_at(data: bytes, offset: int, start: int) -> State:
     if last is not None and last.kind == "open_string":
         opened = data[last.start : last.end].lstrip(b"rRbBuUfFtT")
         quotes = opened[:3] if opened[:3] in (b'"""', b"'''") else opened[:1]
-        return State(brackets, tuple(stack), quotes, False, last.start, line)
+        return State(brackets, tuple(stack), quotes, False, last.start, line, start)
     comment = last is not None and last.kind == "comment"
-    return State(brackets, tuple(stack), b"", comment, last.start if last and comment else -1, line)
+    begins = last.start if last and comment else -1
+    return State(brackets, tuple(stack), b"", comment, begins, line, start)
 
 
 def unclosed(data: bytes, offset: int, start: int) -> bytes:
     """The quotes that a string open at `offset` lacks, as its end lies behind the head of a def or class."""
     state = state_at(data, offset, start)
-    if len(state.string) < 3:
-        return b""
+    return state.string if len(state.string) == 3 and lacks_end(data, offset, state) else b""
+
+
+def lacks_end(data: bytes, offset: int, state: State) -> bool:
+    """Whether the head of a def or class stands between `offset` and the next quotes like those of the open string."""
     end = data.find(state.string, offset)
-    return state.string if _HEAD.search(data, offset, end if end >= 0 else len(data)) else b""
+    return _HEAD.search(data, offset, end if end >= 0 else len(data)) is not None
 
 
 @lru_cache(maxsize=8)

@@ -106,9 +106,9 @@ def describe(data: bytes, header: Header, body: Sequence[Statement], *, meant: b
     # A comment may stand at another depth than the code; it counts only where it is alone.
     shown = body[0].start if body else first
     indent = leading(data, shown) if shown is not None and not inline else None
-    stub = not rest or (len(rest) == 1 and rest[0].kind == "stub")
+    hollow = not rest or (len(rest) == 1 and rest[0].kind == "stub")
     span = (docstring.start, docstring.end) if docstring else None
-    return Body(header, opens, span, first, end, end, end, inline, indent, stub and not meant, meant)
+    return Body(header, opens, span, first, end, end, end, inline, indent, hollow, meant)
 
 
 def _qualified(node: Node) -> str:

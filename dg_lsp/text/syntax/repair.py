@@ -74,7 +74,8 @@ def repair(language: Language, data: bytes, offset: int) -> Repaired:
     tree = language.parse(data)
     best = Repaired(data, tree, offset, 0, 0, cost_of(tree), cuts)
     if best.cost == 0:
-        return _searched(language, replace(best, cost=1), best) if dangles(language, data, offset) else best
+        dangling = dangles(language, data, offset, state_at(language, data, offset))
+        return _searched(language, replace(best, cost=1), best) if dangling else best
     if language.style == "indent" and out_of_reach(language, tree, data, offset):
         return best
     # 3.
@@ -85,7 +86,7 @@ def repair(language: Language, data: bytes, offset: int) -> Repaired:
             put = tuple((place, len(text)) for place, text in healed.put)
             at = moved(offset, put)
             mended = Repaired(healed.data, tree, at, 0, 0, cost_of(tree), put)
-            if mended.cost or dangles(language, healed.data, at):
+            if mended.cost or dangles(language, healed.data, at, state_at(language, healed.data, at)):
                 mended = _searched(language, replace(mended, cost=mended.cost or 1), mended)
             if mended.cost == 0:
                 return mended
@@ -116,9 +117,8 @@ def _searched(language: Language, first: Repaired, otherwise: Repaired) -> Repai
     return otherwise if best is first else best
 
 
-def dangles(language: Language, data: bytes, offset: int) -> bool:
+def dangles(language: Language, data: bytes, offset: int, state: State) -> bool:
     """Whether a clean text is only so because the statement at `offset` takes in the one on the next line."""
-    state = state_at(language, data, offset)
     if language.style == "indent":
         return offside_repair.dangles(data, offset, state)
     return brace_repair.dangles(language, data, offset, state)

@@ -39,7 +39,7 @@ class State:
 
     brackets: those that nothing has closed, outermost first; opened: their offsets. string: the quotes of an open
     string, else empty. comment: the offset is in one. begins: where the open string or comment begins, else -1.
-    line: where the logical line begins.
+    line: where the logical line begins. start: where reading began, a place in no string and no comment.
     """
 
     brackets: bytes
@@ -48,6 +48,7 @@ class State:
     comment: bool
     begins: int
     line: int
+    start: int = 0
 
 
 def rests(half: bytes, words: Iterable[bytes]) -> list[bytes]:
