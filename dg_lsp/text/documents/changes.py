@@ -19,7 +19,7 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """All changes between two texts, in the order of the text. Between two changes stand bytes that are the same in both.
+    """All changes between two texts, in their order; between two changes both texts have the same bytes.
 
     For "a = 1" that became "ab = 12": (Change(1, 1, 1, 2), Change(5, 5, 6, 7)).
     """

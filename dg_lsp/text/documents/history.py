@@ -1,7 +1,7 @@
 """History: at most two older texts of one buffer, and what has changed since each.
 
-One is the text that parses best, from which a gap in a broken file can be found; the other has the newest tree, from which the
-next parse starts.
+One is the text that parses best, from which a gap in a broken file can be found; the other has the newest tree, with
+which the next parse starts.
 """
 
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from dg_lsp.text.documents.changes import MOST, Changes, trimmed
 
 @dataclass(slots=True, eq=False)
 class Reading:
-    """One text of a buffer; its tree is filled in when it is first asked for. cost: how broken the tree is, 0 for clean."""
+    """One text of a buffer; its tree is made when it is first asked for. cost: how broken it is, 0 for clean."""
 
     data: bytes
     tree: Tree | None = field(default=None, repr=False)
@@ -32,8 +32,8 @@ class Past:
 class History:
     """The present text of a buffer (`now`) and older ones.
 
-    base: the newest older text without syntax errors. Before one is known: the text that was opened, if it was not parsed
-    yet, else the one with the fewest errors. last: the newest older text that has a tree.
+    base: the newest older text without syntax errors. Before one is known: the text that was opened, if it was not
+    parsed yet, else the one with the fewest errors. last: the newest older text that has a tree.
     """
 
     now: Reading

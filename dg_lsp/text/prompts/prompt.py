@@ -21,10 +21,10 @@ KEPT = 2_000
 
 
 def build(document: Document, gap: Gap, settings: Settings) -> Infill:
-    """Return the request for `gap`, with at most `prefix_bytes` before it and `suffix_bytes` after it, in whole lines.
+    """Return the request for `gap`, with at most `prefix_bytes` before it and `suffix_bytes` after it.
 
-    The gap's lead is appended to the prefix and its tail is put before the suffix, beyond those limits. The text between
-    several gaps is sent whole.
+    Both are whole lines. The gap's lead is appended to the prefix and its tail is put before the suffix, beyond those
+    limits. The text between several gaps is sent whole.
     """
     before = document.data[: gap.start].removeprefix(BOM)
     after = document.data[gap.span[1] :]
