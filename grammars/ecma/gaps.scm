@@ -106,3 +106,8 @@
 ((identifier) @refuse
   (#any-of? @refuse "break" "case" "catch" "const" "continue" "delete" "do" "else" "finally" "for" "if" "in" "instanceof"
     "new" "return" "switch" "throw" "try" "typeof" "var" "void" "while"))
+
+; A label is for a loop, or for a block that is left by `break`. Any other is a field of an object in the wrong place.
+(labeled_statement body: [(expression_statement) (empty_statement)]) @refuse
+((labeled_statement body: (statement_block) @_block) @refuse
+  (#not-match? @_block "[^A-Za-z0-9_$]break[^A-Za-z0-9_$]"))

@@ -104,3 +104,6 @@
   (decimal_integer_literal) (false) (field_access) (identifier) (instanceof_expression) (lambda_expression)
   (method_reference) (null_literal) (parenthesized_expression) (string_literal) (ternary_expression) (this) (true)
   (unary_expression)] @refuse))
+
+; A label is for a loop, or for a block that is left by `break`.
+(labeled_statement (expression_statement)) @refuse

@@ -309,3 +309,38 @@ def test_what_only_the_grammar_takes_is_a_fault(name: str) -> None:
     assert faults(language, "rest_of_line", before, right, after) == ()
     found = faults(language, "rest_of_line", before, wrong, after)
     assert found and "unexpected" in found[0].message
+
+
+# Bodies of JavaScript and TypeScript that are labels to the grammar: what they label, and whether that is sense.
+LABELS = {
+    'name: "magei"': False,
+    'name: "magei";\n  return 1;': False,
+    "str: string;": False,
+    "r: {}": False,
+    "r: { a: 1 }": False,
+    "a: b: c();": False,
+    "outer: for (const a of b) {\n    for (const c of a) continue outer;\n  }": True,
+    "outer: while (true) {\n    break outer;\n  }": True,
+    "outer: do {\n    f();\n  } while (g());": True,
+    "done: {\n    if (a) break done;\n    f();\n  }": True,
+    "const a = { name: 'b', r: {} };\n  return a;": True,
+    "return a ? b : c;": True,
+}
+
+
+@pytest.mark.parametrize("language", ["javascript", "typescript", "tsx"])
+@pytest.mark.parametrize("text", LABELS)
+def test_a_body_of_labels_is_a_fault_unless_they_label_loops(language: str, text: str) -> None:
+    found = faults(language, "function_body", "function f(a) {\n  ", text, "\n}\n")
+    assert (found == ()) == LABELS[text]
+
+
+def test_a_label_in_java_is_for_a_loop() -> None:
+    before, after = "class A {\n  void f() {\n    ", "\n  }\n}\n"
+    assert faults("java", "function_body", before, "a: for (;;) { break a; }", after) == ()
+    assert faults("java", "function_body", before, "name: f();", after) != ()
+
+
+def test_what_is_typed_may_be_a_label() -> None:
+    assert faults("javascript", "arguments", "function f() {\n  name: g(", "1, 2", ");\n}\n") == ()
+    assert faults("javascript", "arguments", "function f() {\n  name: g(", "1, else", ");\n}\n") != ()

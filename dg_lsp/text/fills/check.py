@@ -6,6 +6,8 @@ Knows the grammar and, for Python, `ast`; never changes a text and never raises 
 import re
 from functools import lru_cache
 
+from tree_sitter import Node
+
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.documents.lines import line_end, line_start
 from dg_lsp.text.fills.container import container_of
@@ -88,7 +90,7 @@ def _faults(language: Language, kind: str, parts: tuple[bytes, bytes, bytes]) ->
     # 2. and 3. A text with new errors need not end anywhere.
     found = added(language, kind, neutral, filled)
     if not found and not filled.tree.root_node.has_error:
-        found = _misread(language, filled)
+        found = _misread(language, neutral, filled)
     if not found and kind in BODIES:
         found = _misplaced(language, neutral, filled, kind)
     if not found and (kind in LISTS or (kind in BODIES and language.style != "indent")):
@@ -120,13 +122,23 @@ def _left(language: Language, neutral: Text, filled: Text) -> tuple[Fault, ...]:
     return (fault_at(filled.fill, at, length, "an end that does not fit the brackets round the gap"),)
 
 
-def _misread(language: Language, filled: Text) -> tuple[Fault, ...]:
-    """What of the fill the grammar takes and the language does not, such as a keyword in the place of a name."""
-    start, span = len(filled.before), (len(filled.before), max(filled.end, len(filled.before) + 1))
-    nodes = language.captures(filled.tree.root_node, span).get("refuse", ())
-    inside = [n for n in nodes if n.start_byte < filled.end and n.end_byte > start]
+def _misread(language: Language, neutral: Text, filled: Text) -> tuple[Fault, ...]:
+    """What of the fill the grammar takes and the language does not, such as a keyword in the place of a name.
+
+    What is refused with the neutral filler as well was typed so: `name: f(|)` may get arguments.
+    """
+    start = len(filled.before)
+    typed = {(n.type, n.start_byte) for n in _refusals(language, neutral) if n.start_byte < start}
+    inside = [n for n in _refusals(language, filled) if n.start_byte < filled.end and n.end_byte > start]
+    inside = [n for n in inside if (n.type, n.start_byte) not in typed]
     places = [(max(n.start_byte - start, 0), min(n.end_byte, filled.end) - start) for n in inside]
     return tuple(fault_at(filled.fill, a, b, unexpected(filled.fill[a:b])) for a, b in places)
+
+
+def _refusals(language: Language, text: Text) -> list[Node]:
+    """What meets the fill of `text` and is code for the grammar only."""
+    span = len(text.before), max(text.end, len(text.before) + 1)
+    return language.captures(text.tree.root_node, span).get("refuse", [])
 
 
 def _misplaced(language: Language, neutral: Text, filled: Text, kind: str) -> tuple[Fault, ...]:
