@@ -103,7 +103,9 @@ async def frames_of(engine: LocalEngine, gap: tuple[str, str, str], settings: Se
         frames.append(Frame(Context(head, tail), draft.runs, said, STEP))
     seconds = outcome.fill.milliseconds / 1000
     said = f"filled in {seconds:.1f} s on one CPU thread"
-    frames.append(Frame(here, (Run(wanted, anchored=False, accepted=True, entropy=0.0),), said, REST, done=True))
+    frames.append(
+        Frame(here, (Run(wanted, anchored=False, accepted=True, entropy=0.0),), said, REST, done=True)
+    )
     return frames
 
 
@@ -170,7 +172,9 @@ def _piece(piece: str, run: Run | None, place: tuple[int, int], done: bool) -> s
     bare = piece.strip()
     ground, kind = "", "context"
     if run is not None:
-        fill = 'class="done"' if done else 'class="anchor"' if run.anchored else f'fill="{_shade(run.entropy)}"'
+        fill = (
+            'class="done"' if done else 'class="anchor"' if run.anchored else f'fill="{_shade(run.entropy)}"'
+        )
         kind = "ink" if run.anchored or done else "on"
         ground = f'<rect x="{x:g}" y="{y - 17}" width="{width:g}" height="{HIGH - 1}" {fill}/>'
         if run.accepted and not run.anchored and not done and piece:
@@ -213,7 +217,9 @@ async def _run(seed: int) -> list[Frame]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the engine and write the picture."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--to", type=Path, default=Path("docs/settling.svg"))
     given = parser.parse_args(argv)

@@ -61,7 +61,9 @@ def walk(document: Document, offset: int, fill: str) -> list[Stage]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Print each stage and the sum."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("file", type=Path)
     parser.add_argument("line", type=int)
     parser.add_argument("column", type=int)

@@ -1,5 +1,9 @@
 """What the pages say is what the code says."""
 
+import re
+from pathlib import Path
+
+import dg_lsp
 from dg_lsp.settings import Settings, from_environment, override
 from tests.configuration import PAGE, camel, page
 
@@ -19,3 +23,24 @@ def test_each_name_on_the_page_sets_its_setting():
         by_editor = override(Settings(), {camel(name): value})
         assert getattr(by_editor, name) == value != getattr(Settings(), name)
         assert from_environment({f"DG_LSP_{name.upper()}": written}) == by_editor
+
+
+# What a message on the page of troubles leaves open.
+OPEN = re.compile(r"\.\.\.|\b(?:[A-Z]+|holds Z)\b")
+
+
+def code() -> str:
+    """All of the code, with texts that stand in several pieces put together."""
+    files = sorted(Path(dg_lsp.__file__).parent.rglob("*.py"))
+    return re.sub(r'"\s*\n\s*f?"', "", "\n".join(f.read_text(encoding="utf-8") for f in files))
+
+
+def test_each_message_on_the_page_of_troubles_is_one_that_the_code_can_say():
+    page = (PAGE.parent / "troubleshooting.md").read_text(encoding="utf-8")
+    first_cells = re.findall(r"^\| (.*?) \|", page, re.MULTILINE)
+    messages = [m for cell in first_cells for m in re.findall(r"`(.*?)`", cell)]
+    pieces = [piece.strip(" :;()") for message in messages for piece in OPEN.split(message)]
+    long = [piece for piece in pieces if len(piece) > 8]
+    source = code()
+    assert len(long) > 30
+    assert not [piece for piece in long if piece not in source]
