@@ -89,7 +89,7 @@ async def _serve(settings: Settings, place: Place, listening: tuple[socket.socke
     # A load that hangs must not keep the process; neither may a client that reads on.
     with suppress(TimeoutError):
         await asyncio.wait_for(asyncio.shield(serve), 3)
-    if not load.done() or service.live:
+    if not load.done() or service.working:
         logging.shutdown()
         with suppress(OSError):
             place.socket.unlink()

@@ -49,7 +49,8 @@ class Service:
         self._last = (0.0, 0)
         self._fills = 0
         self._began = time.monotonic()
-        self.live = 0
+        self._unanswered: set[_Post] = set()
+        self._working: set[asyncio.Task[None]] = set()
         self.touched = time.monotonic()
 
     async def load(self, open_engine: Callable[[Callable[[float], None]], Awaitable[Hosted]]) -> None:
@@ -82,12 +83,17 @@ class Service:
         """Whether loading has failed; such an engine answers with the reason only."""
         return self._doing[0] == "failed"
 
+    @property
+    def working(self) -> bool:
+        """Whether the model may still run for a request, perhaps for one that nobody waits for any more."""
+        return bool(self._working)
+
     def status(self) -> Status:
-        """How the engine fares now."""
+        """How the engine fares now; it is busy while somebody waits for a Fill."""
         state, done, mend = self._doing
         engine = self._engine
         return Status(
-            "busy" if state == "ready" and self.live else state,
+            "busy" if state == "ready" and self._unanswered else state,
             done,
             mend,
             checkpoint=self._checkpoint,
@@ -96,7 +102,7 @@ class Service:
             memory=engine.memory() if engine else 0,
             milliseconds=self._last[0],
             steps=self._last[1],
-            queue=engine.queue if engine else self.live,
+            queue=engine.queue if engine else len(self._unanswered),
             passes=engine.passes if engine else 0,
             fills=self._fills,
             wire=wire.WIRE,
@@ -113,9 +119,9 @@ class Service:
         1. Wait until the engine is loaded, telling how far it is.  2. Let the engine run at its own pace.
         3. Send the newest Draft that has not been sent; a beat when there is none; the Fill or the error last.
         """
-        self.live += 1
         self.touched = time.monotonic()
         post = _Post()
+        self._unanswered.add(post)
         work: asyncio.Task[None] | None = None
         try:
             # 1. A reader that sees nothing for long takes the engine for dead.
@@ -131,6 +137,8 @@ class Service:
                 return
             # 2.
             work = asyncio.create_task(self._run(self._engine, request, post))
+            self._working.add(work)
+            work.add_done_callback(self._working.discard)
             # 3.
             while (name := await post.next()) not in ("fill", "error"):
                 yield wire.line(
@@ -138,11 +146,12 @@ class Service:
                 )
             yield wire.line(name, post.last)
         finally:
+            # Before the wait below: a step may take long to end, and a second cancel ends the wait itself.
+            self._unanswered.discard(post)
+            self.touched = time.monotonic()
             if work is not None:
                 work.cancel()
                 await asyncio.gather(work, return_exceptions=True)
-            self.live -= 1
-            self.touched = time.monotonic()
 
     async def _run(self, engine: Hosted, request: Infill, post: "_Post") -> None:
         try:
@@ -153,18 +162,21 @@ class Service:
                         post.put(event)
                     else:
                         self._note(event)
-                        post.end("fill", wire.pack(event))
+                        self._end(post, "fill", wire.pack(event))
         except EngineError as error:
-            post.end("error", {"message": str(error)})
+            self._end(post, "error", {"message": str(error)})
         except Exception as error:
             # The message may hold source text; the places in the code do not.
             _log.error("%s\n%s", type(error).__name__, "".join(traceback.format_tb(error.__traceback__)))
-            post.end(
-                "error",
-                {"message": f"the engine met an error of its own ({type(error).__name__}); see its log"},
-            )
+            message = f"the engine met an error of its own ({type(error).__name__}); see its log"
+            self._end(post, "error", {"message": message})
         finally:
-            post.end("error", {"message": "the engine stopped without an answer"})
+            self._end(post, "error", {"message": "the engine stopped without an answer"})
+
+    def _end(self, post: "_Post", name: str, last: dict[str, Any]) -> None:
+        """Answer a request; from now on nobody waits for the model on its account."""
+        post.end(name, last)
+        self._unanswered.discard(post)
 
     def _note(self, fill: Fill) -> None:
         self._fills += 1

@@ -5,6 +5,15 @@
 ; Where two patterns match the same function, the one that knows its name counts.
 (function_declaration name: (_) @function.name body: (block) @function.body) @function.outer
 (method_declaration name: (_) @function.name body: (block) @function.body) @function.outer
+(method_declaration
+  receiver: (parameter_list (parameter_declaration
+    type: [
+      (type_identifier) @function.owner
+      (generic_type type: (_) @function.owner)
+      (pointer_type (type_identifier) @function.owner)
+      (pointer_type (generic_type type: (_) @function.owner))]))
+  name: (_) @function.name
+  body: (block) @function.body) @function.outer
 (func_literal body: (block) @function.body) @function.outer
 (short_var_declaration
   left: (expression_list . (identifier) @function.name .)

@@ -60,6 +60,10 @@ def file(tmp_path):
         (r"C:\src\a.py::f", Target(Path(r"C:\src\a.py"), name="f")),
         ("odd::name.py::f", Target(Path("odd::name.py"), name="f")),
         ("odd:1:2:3", Target(Path("odd:1"), 2, 3)),
+        ("a.cpp::Cart::total", Target(Path("a.cpp"), name="Cart::total")),
+        ("src/a.cpp::v1.shop::Cart::total", Target(Path("src/a.cpp"), name="v1.shop::Cart::total")),
+        ("odd::name.rs::Cart::total", Target(Path("odd::name.rs"), name="Cart::total")),
+        ("noend::f", Target(Path("noend"), name="f")),
     ],
 )
 def test_a_target_is_a_path_and_a_place(text, target):

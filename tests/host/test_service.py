@@ -2,14 +2,14 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from typing import Any
 
 from dg_lsp.host.base import EngineError
 from dg_lsp.host.scripted import ScriptedEngine, open_scripted
 from dg_lsp.host.service import Hosted, Service
-from dg_lsp.text.messages import Fill, Infill
+from dg_lsp.text.messages import Draft, Fill, Infill
 
 REQUEST = Infill("x = ", "\n", "python", "rest_of_line")
 
@@ -118,5 +118,58 @@ def test_closing_the_lines_stops_the_engine() -> None:
         assert service.status().state == "ready"
         await asyncio.sleep(0.05)
         assert engine.passes == at_close
+
+    asyncio.run(work())
+
+
+class _SlowToClose(ScriptedEngine):
+    """An engine that takes long to end a piece of work, as one does whose step runs on after a cancel."""
+
+    def __init__(self, answer: Fill, until: asyncio.Event) -> None:
+        super().__init__(answer)
+        self._until = until
+
+    async def infill(self, request: Infill) -> AsyncGenerator[Draft | Fill, None]:
+        try:
+            async for event in super().infill(request):
+                yield event
+            await self._until.wait()
+        finally:
+            # As with a real one, the first cancel is answered when the running step has ended.
+            await self._until.wait()
+
+
+def test_the_engine_is_ready_as_soon_as_the_fill_is_there() -> None:
+    async def work() -> None:
+        until = asyncio.Event()
+        service = Service("scripted", "")
+        await service.load(opener(_SlowToClose(Fill("x"), until)))
+        async with aclosing(service.lines(REQUEST)) as lines:
+            assert b"fill" in await anext(lines)
+            state, working = service.status().state, service.working
+            until.set()
+        # The model thread had not let go of the request; who ends the process must know.
+        assert (state, working) == ("ready", True)
+        assert not service.working
+
+    asyncio.run(work())
+
+
+def test_a_reader_that_leaves_twice_leaves_no_busy_engine_behind() -> None:
+    """The client closes its stream, and the server cancels the answer while that still waits for the engine."""
+
+    async def work() -> None:
+        until = asyncio.Event()
+        service = Service("scripted", "")
+        await service.load(opener(_SlowToClose(Fill("x"), until)))
+        reading = asyncio.create_task(lines_of(service))
+        await asyncio.sleep(0.01)
+        for _ in range(2):
+            reading.cancel()
+            await asyncio.sleep(0.01)
+        assert service.status().state == "ready"
+        until.set()
+        await asyncio.gather(reading, return_exceptions=True)
+        assert service.status().state == "ready" and not service.working
 
     asyncio.run(work())

@@ -1,5 +1,7 @@
 """Bodies between braces, from a tree and from lines alone. In the samples `<`...`>` is a body's text."""
 
+from collections.abc import Callable
+
 import pytest
 
 from dg_lsp.text.languages.language import load_language
@@ -183,3 +185,40 @@ OWNERS = {
 def test_lines_tell_whose_a_body_is(name: str) -> None:
     language, text, wanted = OWNERS[name]
     assert [b.header.owner for b in by_lines(language, text)] == wanted
+
+
+# Functions of one short name, each with the type it belongs to; the names are what `FILE::name` takes.
+OWNED = {
+    "go": (
+        "func (e *Parse) Error() string {\n\treturn e.text\n}\n\nfunc (Lookup) Error() string {\n\treturn name\n}\n\n"
+        "func (s *Stack[T]) Push(x T) {\n\ts.all = append(s.all, x)\n}\n\n"
+        "func (p Pair[K, V]) Key() (key K, err error) {\n\treturn p.key, nil\n}\n\n"
+        "func Map[T any](all []T) {\n\tshow := func(a int) string {\n\t\treturn name\n\t}\n\tuse(show)\n}\n",
+        ["Parse.Error", "Lookup.Error", "Stack.Push", "Pair.Key", "Map", "Map.show"],
+    ),
+    "cpp": (
+        "int Parse::code() const {\n    return 1;\n}\n\nint store::Lookup::code() {\n    return 2;\n}\n\n"
+        "Parse::Parse(int at) : at(at) {\n    check();\n}\n\nParse::~Parse() {\n    close();\n}\n\n"
+        "Parse& Parse::operator=(const Parse& other) {\n    return *this;\n}\n\n"
+        "template <class T>\nvoid Stack<T>::push(const T& x) {\n    all.push_back(x);\n}\n\n"
+        "template <class T>\nint Map<std::vector<T>>::size() {\n    return 0;\n}\n\n"
+        "bool operator<(const A& a, const A& b) {\n    return a.x < b.x;\n}\n",
+        ["Parse.code", "store.Lookup.code", "Parse.Parse", "Parse.~Parse", "Parse.operator=", "Stack.push"]
+        + ["Map.size", "operator<"],
+    ),
+    "rust": (
+        "impl Parse {\n    fn new() -> Parse {\n        make()\n    }\n}\n\n"
+        "impl fmt::Display for Parse {\n    fn fmt(&self) -> Done {\n        show(self)\n    }\n}\n\n"
+        "impl fmt::Display for &mut Lookup {\n    fn fmt(&self) -> Done {\n        show(self)\n    }\n}\n\n"
+        "impl<'a, T> Iterator for store::Iter<'a, T>\nwhere\n    T: Copy,\n{\n    fn next(&mut self) -> Option<T> {\n"
+        "        None\n    }\n}\n",
+        ["Parse.new", "Parse.fmt", "Lookup.fmt", "Iter.next"],
+    ),
+}
+
+
+@pytest.mark.parametrize("found", [of_tree, by_lines])
+@pytest.mark.parametrize("language", OWNED)
+def test_a_method_has_the_name_of_its_type(language: str, found: Callable[[str, str], list[Body]]) -> None:
+    text, names = OWNED[language]
+    assert [b.header.name for b in found(language, text) if b.header.owner == "function"] == names

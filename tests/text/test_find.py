@@ -241,6 +241,16 @@ def test_a_function_is_found_by_its_name() -> None:
     assert find_named(document(SHAPES), "Shape.size").stub
 
 
+@pytest.mark.parametrize("name", ["Lookup.Error", "Lookup::Error"])
+def test_two_methods_of_one_name_are_told_apart_by_their_types(name: str) -> None:
+    text = "func (e *Parse) Error() string {\n\treturn 1\n}\n\nfunc (e *Lookup) Error() string {\n\treturn 2\n}\n"
+    source = Document("errors.go", "go", 0, text.encode())
+    gap = find_named(source, name)
+    assert (gap.name, source.data[gap.start : gap.end]) == ("Lookup.Error", b"return 2")
+    with pytest.raises(NoGap, match=r"close to it are Lookup\.Error, Parse\.Error"):
+        find_named(source, "Error")
+
+
 def test_a_wrong_name_lists_close_ones() -> None:
     with pytest.raises(NoGap, match=r"no function area in .*; close to it are Shape\.area"):
         find_named(document(SHAPES), "area")

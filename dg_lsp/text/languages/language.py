@@ -26,7 +26,7 @@ _INHERITS = re.compile(r"; inherits: (.+)")
 OWNERS = ("function", "class", "block")
 CAPTURES = (
     *(f"{owner}.{part}" for owner in OWNERS[:2] for part in ("outer", "name", "colon", "body")),
-    *("block.outer", "block.colon", "block.body"),
+    *("function.owner", "block.outer", "block.colon", "block.body"),
     *("arguments", "parameters", "collection", "expression", "statement"),
     *("string", "docstring", "comment", "todo"),
     *("stub", "stub.skip", "import", "refuse"),

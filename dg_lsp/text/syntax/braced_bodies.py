@@ -13,7 +13,7 @@ from tree_sitter import Node
 from dg_lsp.text.documents.lines import leading, line_end
 from dg_lsp.text.languages.language import Language
 from dg_lsp.text.syntax.body import OWNERS, Body, Header, Owner
-from dg_lsp.text.syntax.braced_headers import head_of
+from dg_lsp.text.syntax.braced_headers import head_of, without_arguments
 from dg_lsp.text.syntax.braced_opened import Opened
 from dg_lsp.text.syntax.braced_reading import read
 from dg_lsp.text.syntax.braced_tokens import marks
@@ -109,7 +109,8 @@ def _records(language: Language, root: Node, span: Span | None) -> list[tuple[Ow
                 continue
             key = body.start_byte, body.end_byte
             if key not in found or (name is not None and not found[key][3]):
-                found[key] = owner, outer, body, _name(name)
+                names = _name(record.get(f"{owner}.owner")), _name(name)
+                found[key] = owner, outer, body, ".".join(filter(None, names))
     return sorted(found.values(), key=lambda r: (r[1].start_byte, -r[1].end_byte, r[2].start_byte))
 
 
@@ -125,9 +126,9 @@ def _inside(body: Node) -> tuple[int, int, int] | None:
 
 
 def _name(node: Node | None) -> str:
-    """The name that a node says, with dots between its parts."""
-    text = node.text.decode("utf-8", "replace") if node is not None and node.text else ""
-    return re.sub(r"\s*(?:::|\.)\s*", ".", text.strip("\"'"))
+    """The name that a node says, with dots between its parts: `Stack.push` of `Stack<T>::push`."""
+    text = node.text.strip(b"\"'") if node is not None and node.text else b""
+    return re.sub(r"\s*(?:::|\.)\s*", ".", without_arguments(text).decode("utf-8", "replace"))
 
 
 def _start(language: Language, data: bytes, outer: Node) -> int:

@@ -13,7 +13,11 @@ from dg_lsp.text.syntax.braced_tokens import tokens
 # A header is no longer than this.
 LONGEST = 4_000
 _WORD = re.compile(rb"[A-Za-z_$@\x80-\xff][\w$\x80-\xff]*")
-_CALL = re.compile(rb"(operator *(?:\(\)|[^\s\w(]+)|[~\w$\x80-\xff:.#]+)[ ]*(?:<[^()]*>)?[ ]*\(\)")
+_CALL = re.compile(
+    rb"((?:[\w$]+::)*operator *(?:\(\)|[^\s\w(]+)|[~\w$\x80-\xff:.#]+)[ ]*(?:<[^()]*>)?[ ]*\(\)"
+)
+# Type arguments that a name goes on behind, the innermost first.
+_ARGUMENTS = re.compile(rb"(?<=[\w\x80-\xff])<[^<>]*>(?=[\w\s,*&<>]*>?::)")
 _VALUE = re.compile(rb"(?:[=(,\[?&|:]|\breturn)\Z")
 _CASE = re.compile(rb"(?:case|default)\b")
 _ASSIGNED = re.compile(rb"([\w$]+) *(?::[^=]*)?[:=] *(?![=>])")
