@@ -16,6 +16,8 @@ from dg_lsp.text.documents.document import Document, read_document
 from dg_lsp.text.gaps.find import Gap, find_gap, find_named
 from dg_lsp.text.messages import Wanted
 
+# A name may hold `::` as well as a path may: the path ends at the first one behind a suffix, else at the last one.
+_NAMED = re.compile(r"(?P<path>.+?\.\w+|.+)::(?P<name>.+)", re.DOTALL)
 # The path may hold colons (a drive letter), so the numbers are taken from the end.
 _PLACE = re.compile(r"(?P<path>.+?):(?P<line>[0-9]{1,9})(?::(?P<column>[0-9]{1,9}))?", re.DOTALL)
 _FORMS = "name the gap as FILE:LINE, FILE:LINE:COLUMN or FILE::function"
@@ -37,9 +39,8 @@ def parse_target(text: str) -> Target:
     Raises:
         UsageError: it is none of these.
     """
-    path, mark, name = text.rpartition("::")
-    if mark and path and name:
-        return Target(Path(path), name=name)
+    if named := _NAMED.fullmatch(text):
+        return Target(Path(named["path"]), name=named["name"])
     place = _PLACE.fullmatch(text)
     if place is None:
         raise UsageError(f"{text!r} does not say where the gap is; {_FORMS}")

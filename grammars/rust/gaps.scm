@@ -16,8 +16,10 @@
 (mod_item name: (_) @class.name body: (declaration_list) @class.body) @class.outer
 (impl_item type: (type_identifier) @class.name body: (declaration_list) @class.body) @class.outer
 (impl_item type: (scoped_type_identifier name: (_) @class.name) body: (declaration_list) @class.body) @class.outer
-(impl_item type: (generic_type type: (_) @class.name) body: (declaration_list) @class.body) @class.outer
-(impl_item type: (generic_type type: (scoped_type_identifier name: (_) @class.name)) body: (declaration_list) @class.body) @class.outer
+(impl_item type: (generic_type type: (type_identifier) @class.name) body: (declaration_list) @class.body) @class.outer
+(impl_item
+  type: (generic_type type: (scoped_type_identifier name: (_) @class.name))
+  body: (declaration_list) @class.body) @class.outer
 (impl_item type: (reference_type type: (type_identifier) @class.name) body: (declaration_list) @class.body) @class.outer
 (impl_item body: (declaration_list) @class.body) @class.outer
 (foreign_mod_item body: (declaration_list) @class.body) @class.outer

@@ -38,8 +38,8 @@ def start(runtime: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
         wire.__exit__()
 
 
-def opened(wire: Wire, text: str, uri: str = URI, version: int = 1) -> None:
-    document = {"uri": uri, "languageId": "python", "version": version, "text": text}
+def opened(wire: Wire, text: str, uri: str = URI, version: int = 1, language: str = "python") -> None:
+    document = {"uri": uri, "languageId": language, "version": version, "text": text}
     wire.send(notification("textDocument/didOpen", {"textDocument": document}))
 
 
@@ -292,6 +292,17 @@ def test_a_selection_offers_each_function_in_it(start: Start) -> None:
     assert [a["title"] for a in found] == ["Fill this function body: f", "Fill this function body: A.g"]
     for action in found:
         assert "edit" in wire.ask("r", "codeAction/resolve", action)["result"]
+
+
+def test_the_titles_of_two_methods_of_one_name_say_their_types(start: Start) -> None:
+    wire = start(capabilities=RESOLVES)
+    text = "func (e *Parse) Error() string {\n}\n\nfunc (e *Lookup) Error() string {\n}\n"
+    uri = "file:///w/errors.go"
+    opened(wire, text, uri, language="go")
+    span = {"start": {"line": 0, "character": 0}, "end": {"line": 99, "character": 0}}
+    params = {"textDocument": {"uri": uri}, "range": span, "context": {"diagnostics": []}}
+    found = wire.ask("a", "textDocument/codeAction", params)["result"]
+    assert [a["title"].rpartition(": ")[2] for a in found] == ["Parse.Error", "Lookup.Error"]
 
 
 # -- the command

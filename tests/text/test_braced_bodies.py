@@ -210,7 +210,7 @@ OWNED = {
         "impl Parse {\n    fn new() -> Parse {\n        make()\n    }\n}\n\n"
         "impl fmt::Display for Parse {\n    fn fmt(&self) -> Done {\n        show(self)\n    }\n}\n\n"
         "impl fmt::Display for &mut Lookup {\n    fn fmt(&self) -> Done {\n        show(self)\n    }\n}\n\n"
-        "impl<'a, T> Iterator for store::Iter<'a, T>\nwhere\n    T: Copy,\n{\n    fn next(&mut self) -> Option<T> {\n"
+        "impl<'a, T> Iterator for store::Iter<'a, T> where T: Copy {\n    fn next(&mut self) -> Option<T> {\n"
         "        None\n    }\n}\n",
         ["Parse.new", "Parse.fmt", "Lookup.fmt", "Iter.next"],
     ),

@@ -156,12 +156,14 @@ def _holes(document: Document, view: View) -> Gap:
 def find_named(document: Document, qualname: str, kind: Wanted | None = None) -> Gap:
     """The body of the function `qualname`, such as `area`, `Shape.area` or `outer.inner`, or its "holes".
 
+    `Shape::area`, as C++ and Rust write it, is the same as `Shape.area`.
     Among several of one name a stub comes first, then the last one, which is the one that Python keeps.
 
     Raises:
         NoGap: there is none, and the message lists names that are close; or it has no holes.
     """
     gaps = find_gaps(document, 0, len(document.data))
+    qualname = qualname.replace("::", ".")
     named = [g for g in gaps if g.name == qualname]
     if named:
         body = max(named, key=lambda g: (g.stub, g.start))

@@ -16,12 +16,14 @@ _WORD = re.compile(rb"[A-Za-z_$@\x80-\xff][\w$\x80-\xff]*")
 _CALL = re.compile(
     rb"((?:[\w$]+::)*operator *(?:\(\)|[^\s\w(]+)|[~\w$\x80-\xff:.#]+)[ ]*(?:<[^()]*>)?[ ]*\(\)"
 )
-# Type arguments that a name goes on behind, the innermost first.
-_ARGUMENTS = re.compile(rb"(?<=[\w\x80-\xff])<[^<>]*>(?=[\w\s,*&<>]*>?::)")
+# Type arguments that a name goes on behind, with others inside of them.
+_ARGUMENTS = re.compile(rb"<(?:[^<>]|<[^<>]*>)*>(?=::)")
+# A function's word, a receiver, a name: `func (s *Stack[T]) Push(`.
+_METHOD = re.compile(rb"(\w+)\s*\(([^()]*)\)\s*([\w\x80-\xff]+)\s*\(")
 _VALUE = re.compile(rb"(?:[=(,\[?&|:]|\breturn)\Z")
 _CASE = re.compile(rb"(?:case|default)\b")
 _ASSIGNED = re.compile(rb"([\w$]+) *(?::[^=]*)?[:=] *(?![=>])")
-_RECEIVER = re.compile(rb"\A\(\) *")
+_RECEIVER = re.compile(rb"\A\(\) *(?=[\w\x80-\xff]+ *\(\))")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +42,16 @@ def head_of(language: Language, data: bytes, line: int, at: int) -> Head | None:
     found = [m[0] for m in _WORD.finditer(text)]
     head = _owned(language, text, found)
     if head is None and not (listed and not text):
-        head = _block(language, text, found) or _called(text)
-    return Head(head[0], start, head[1], text) if head else None
+        head = _block(language, text, found) or _called(without_arguments(text))
+    if head is None:
+        return None
+    receiver = _receiver(language, data[start:at]) if head[0] == "function" else ""
+    return Head(head[0], start, f"{receiver}.{head[1]}" if receiver else head[1], text)
+
+
+def without_arguments(name: bytes) -> bytes:
+    """`name` without the type arguments that it goes on behind: `Map::size` of `Map<Key<T>>::size`."""
+    return _ARGUMENTS.sub(b"", name)
 
 
 def _owned(language: Language, text: bytes, found: list[bytes]) -> tuple[Owner, str] | None:
@@ -119,6 +129,17 @@ def _named_after(text: bytes, words: frozenset[bytes]) -> str:
     return ""
 
 
+def _receiver(language: Language, header: bytes) -> str:
+    """The type that stands as a receiver before a method's name: `Stack` of `func (s *Stack[T]) Push(x T)`."""
+    found = _METHOD.match(header)
+    functions = language.words.functions
+    # `func (a int) func(b int)` is a function without a name that gives another one.
+    if found is None or found[1] not in functions or found[3] in functions:
+        return ""
+    names = _WORD.findall(found[2].partition(b"[")[0])
+    return _plain(names[-1]) if names else ""
+
+
 def _assigned(text: bytes) -> str:
     """The name of what a function without one is assigned to."""
     found = _ASSIGNED.search(text)
@@ -133,7 +154,7 @@ def _class_name(text: bytes, words: frozenset[bytes]) -> str | None:
         names = _WORD.findall(before)
         return _plain(names[-1]) if names else ""
     owned = re.sub(rb"<[^{}]*?>(?=[ {]|\Z)", b"", behind)
-    if (made := re.search(rb"\bfor ([\w$:]+)", owned)) is not None:
+    if (made := re.search(rb"\bfor (?:& *(?:mut )?)?([\w$:]+)", owned)) is not None:
         return _plain(made[1].rpartition(b"::")[2])
     name = re.match(rb"[\w$:.\x80-\xff]+", owned.lstrip(b" <>*&"))
     rest = owned[name.end() :].strip() if name else owned
