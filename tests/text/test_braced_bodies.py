@@ -203,8 +203,10 @@ OWNED = {
         "template <class T>\nvoid Stack<T>::push(const T& x) {\n    all.push_back(x);\n}\n\n"
         "template <class T>\nint Map<std::vector<T>>::size() {\n    return 0;\n}\n\n"
         "bool operator<(const A& a, const A& b) {\n    return a.x < b.x;\n}\n",
-        ["Parse.code", "store.Lookup.code", "Parse.Parse", "Parse.~Parse", "Parse.operator=", "Stack.push"]
-        + ["Map.size", "operator<"],
+        [
+            *("Parse.code", "store.Lookup.code", "Parse.Parse", "Parse.~Parse", "Parse.operator="),
+            *("Stack.push", "Map.size", "operator<"),
+        ],
     ),
     "rust": (
         "impl Parse {\n    fn new() -> Parse {\n        make()\n    }\n}\n\n"
