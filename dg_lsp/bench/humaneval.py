@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,8 @@ from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import Gap
 from dg_lsp.text.messages import Kind
 
+# A task of one line is the rest of its line, one of several a span.
+KINDS: tuple[Kind, ...] = ("rest_of_line", "span")
 _FIELDS = ("task_id", "prompt", "suffix", "canonical_solution", "test", "entry_point")
 # Runs in the child before the program: limits that cannot be raised again, silence, and a last word that a
 # program which ends itself early does not say.
@@ -137,6 +140,11 @@ def _task(line: str, where: str) -> Task:
     for name in _FIELDS:
         if not isinstance(record.get(name), str):
             raise UsageError(f"{where}: the field {name!r} is missing or no text; fetch the file again")
+    return make_task(record)
+
+
+def make_task(record: Mapping[str, str]) -> Task:
+    """The task of one record of the benchmark's file, which has all of `_FIELDS`."""
     return Task(_case(record), f"{record['test']}\ncheck({record['entry_point']})\n")
 
 
@@ -147,7 +155,7 @@ def _indent(prompt: str) -> str:
     return depth + "    " if last.rstrip().endswith(":") else depth
 
 
-def _case(record: dict[str, str]) -> Case:
+def _case(record: Mapping[str, str]) -> Case:
     """The task as a gap between prompt and suffix.
 
     A line end that belongs to the solution stays in the document: a fill ends before it, as everywhere else.
@@ -155,10 +163,9 @@ def _case(record: dict[str, str]) -> Case:
     prompt, suffix, truth = record["prompt"], record["suffix"], record["canonical_solution"]
     if truth.endswith("\n"):
         truth, suffix = truth[:-1], "\n" + suffix
-    kind: Kind = "function_body" if "\n" in truth else "rest_of_line"
+    kind: Kind = "span" if "\n" in truth else "rest_of_line"
     data, start = (prompt + suffix).encode("utf-8"), len(prompt.encode("utf-8"))
-    # An editor's cursor, too, stands behind the indentation when a body begins; a single line brings its own.
-    indent = _indent(prompt)
-    lead = indent if kind == "function_body" and prompt.endswith("\n") else ""
-    gap = Gap(start, start, kind, indent, lead, name=record["entry_point"], scope=(0, len(data)))
+    gap = Gap(
+        start, start, kind, _indent(prompt), name=record["entry_point"], scope=(0, len(data)), asked=True
+    )
     return Case(record["task_id"], gap.kind, Document(record["task_id"], "python", 0, data), gap, truth)

@@ -16,6 +16,7 @@ from dg_lsp.bench.score import METHODS, Score
 from dg_lsp.host.base import Engine, settle
 from dg_lsp.host.local import LocalEngine
 from dg_lsp.settings import Settings
+from dg_lsp.text.documents.lines import line_start
 from dg_lsp.text.fills import check, fit
 from dg_lsp.text.fills.edit import Edit, apply_edit
 from dg_lsp.text.messages import Fill
@@ -82,7 +83,7 @@ def score_of(case: Case, method: str, edit: Edit | None, fill: Fill) -> Score:
         truth=truth,
         text=text,
         filled=(apply_edit(case.document, edit) if edit else case.document).text,
-        exact=text == truth,
+        exact=edit is not None and _is_exact(case, edit.text),
         similarity=difflib.SequenceMatcher(None, text, truth, autojunk=False).ratio() if text else 0.0,
         offered=offered,
         parses=edit is not None and offered and not check.faults_of_edit(case.document, case.gap, edit),
@@ -90,6 +91,17 @@ def score_of(case: Case, method: str, edit: Edit | None, fill: Fill) -> Score:
         steps=fill.steps,
         searched=fill.searched,
     )
+
+
+def _is_exact(case: Case, text: str) -> bool:
+    """Whether `text` is the truth, white space at its end apart, and at its beginning if the gap's line has begun.
+
+    Behind `x =` the fills `1` and ` 1` are the same; on an empty line `    x = 1` and `x = 1` are not.
+    """
+    data, start = case.document.data, case.gap.start
+    if data[line_start(data, start) : start].strip():
+        return text.strip() == case.truth.strip()
+    return text.rstrip() == case.truth.rstrip()
 
 
 def _tell(doing: str) -> None:

@@ -27,7 +27,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--cases", type=_count, default=20, metavar="N", help="holes of each kind (default: 20)"
     )
     parser.add_argument(
-        "--kinds", default=",".join(KINDS), help="kinds of holes, with commas (default: %(default)s)"
+        "--kinds",
+        metavar="KINDS",
+        help=f"kinds of holes, with commas (default: {','.join(KINDS)}; with --humaneval: "
+        f"{','.join(humaneval.KINDS)})",
     )
     told = "; ".join(f"{name}: {sentence}" for name, sentence in METHODS.items())
     parser.add_argument("--methods", default=",".join(METHODS), help=f"with commas (default: all). {told}")
@@ -70,8 +73,9 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         UsageError, SettingsError, EngineError: an argument, a setting or the checkpoint cannot be used.
     """
-    methods, named = _choice(arguments.methods, METHODS), _choice(arguments.kinds, KINDS)
-    kinds = [kind for kind in KINDS if kind in named]
+    known = humaneval.KINDS if arguments.humaneval else KINDS
+    methods, named = _choice(arguments.methods, METHODS), _choice(arguments.kinds or ",".join(known), known)
+    kinds = [kind for kind in known if kind in named]
     settings = options.settings_of(arguments)
     tests, cases, skipped = _cases(arguments, kinds, settings.seed)
     if not cases:
@@ -87,7 +91,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.execute:
         limits = humaneval.Limits(arguments.timeout, arguments.memory << 20)
         scores = [
-            replace(s, passed=humaneval.execute(s.filled + tests[s.case], limits) == "passed") for s in scores
+            replace(s, passed=s.offered and humaneval.execute(s.filled + tests[s.case], limits) == "passed")
+            for s in scores
         ]
     report = make_report(scores, settings) | {"files_skipped": skipped}
     print(as_text(report))

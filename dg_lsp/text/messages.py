@@ -20,16 +20,18 @@ Kind = Literal[
     "docstring",
     "comment",
     "rest_of_line",
+    "span",
 ]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-# What can be asked for at a cursor: a kind, or all holes of the function there.
+# What can be asked for at a cursor: a kind, or all holes of the function there. A span needs two places.
 Wanted = Kind | Literal["holes"]
-WANTED: tuple[Wanted, ...] = (*KINDS, "holes")
+WANTED: tuple[Wanted, ...] = (*(kind for kind in KINDS if kind != "span"), "holes")
 # Kinds that are what a header holds, what stands between brackets, and what stands between quotes.
 BODIES: tuple[Kind, ...] = ("function_body", "class_body", "block")
 LISTS: tuple[Kind, ...] = ("arguments", "parameters", "collection")
 STRINGS: tuple[Kind, ...] = ("string", "docstring")
-# Kinds whose fill is a part of a line; the others are lines of their own.
+# Kinds whose fill is a part of a line; the others are lines of their own, but for a span, the text between any two
+# places of one function.
 PARTS: tuple[Kind, ...] = (
     *LISTS,
     *("expression", "statement"),

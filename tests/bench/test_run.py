@@ -16,6 +16,7 @@ from dg_lsp.bench.files import find_heldout, place_of
 from dg_lsp.bench.holes import HOLES, make_cases
 from dg_lsp.bench.score import METHODS, Score, make_report
 from dg_lsp.cli.main import main
+from dg_lsp.host.base import settle
 from dg_lsp.settings import Settings, UsageError
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import find_gap, find_named
@@ -280,7 +281,7 @@ TASKS = [
 ]
 RIGHT = {
     "double": "    return 2 * x",
-    "largest": "if not xs:\n        return None\n    return max(xs)",
+    "largest": "    if not xs:\n        return None\n    return max(xs)",
     "mean": "    count = len(xs)",
 }
 
@@ -312,9 +313,45 @@ def test_right_fills_pass_and_count_as_exact(monkeypatch, tmp_path):
     assert all(result["pass@1"] == result["exact"] == 1 for result in report["results"])
 
 
-def test_a_task_of_one_line_is_a_rest_of_line_and_of_several_a_body(tmp_path):
+def test_a_task_of_one_line_is_a_rest_of_line_and_of_several_a_span(tmp_path):
     kinds = [task.case.gap.kind for task in humaneval.read_tasks(tasks_file(tmp_path, name="t.jsonl.gz"))]
-    assert kinds == ["rest_of_line", "function_body", "rest_of_line"]
+    assert kinds == ["rest_of_line", "span", "rest_of_line"]
+
+
+def test_lines_less_deep_than_the_first_belong_to_the_task(tmp_path):
+    task = {
+        **TASKS[0],
+        "prompt": "def double(x):\n    for _ in x:\n",
+        "canonical_solution": "        pass\n    y = 2\n    return y * x\n",
+    }
+    (read,) = humaneval.read_tasks(tasks_file(tmp_path, [task]))
+    outcome = settle(read.case.document, read.case.gap, Fill(read.case.truth))
+    assert outcome.edit is not None and outcome.edit.text + "\n" == task["canonical_solution"]
+
+
+def test_another_indentation_is_not_exact(monkeypatch, tmp_path):
+    deeper = "        if not xs:\n            return None\n        return max(xs)"
+    _, report = passed(monkeypatch, tmp_path, {"largest": deeper, "mean": "count = len(xs)"})
+    exact = {case["case"]: case["exact"] for case in report["cases"]}
+    assert [exact[task["task_id"]] for task in TASKS] == [True, False, False]
+
+
+def test_white_space_behind_what_has_begun_is_still_exact(monkeypatch, file, tmp_path):
+    install(monkeypatch, lambda request: Fill(f" {request.like} " if request.like else "x"))
+    report = bench(tmp_path, "--files", file, "--kinds", "rest_of_line", "--methods", "given")
+    assert [result["exact"] for result in report["results"]] == [1]
+
+
+def test_without_a_fill_no_program_runs_and_none_passes(monkeypatch, tmp_path):
+    ran = []
+    monkeypatch.setattr(humaneval, "execute", lambda program, limits: ran.append(program) or "passed")
+    verdicts, report = passed(monkeypatch, tmp_path, {"double": "", "mean": "    count = 1)"})
+    assert verdicts == {"double": False, "largest": True, "mean": False}
+    assert len(ran) == 1 and "def largest" in ran[0]
+    assert {result["kind"]: result["pass@1"] for result in report["results"]} == {
+        "rest_of_line": 0,
+        "span": 1,
+    }
 
 
 @pytest.mark.parametrize(
@@ -334,7 +371,7 @@ def test_a_wrong_fill_fails_and_the_others_still_pass(monkeypatch, tmp_path, wro
 
 
 def test_a_looping_fill_is_ended(monkeypatch, tmp_path):
-    verdicts, _ = passed(monkeypatch, tmp_path, {"largest": "while True:\n        pass"}, "--timeout", 1)
+    verdicts, _ = passed(monkeypatch, tmp_path, {"largest": "    while True:\n        pass"}, "--timeout", 1)
     assert verdicts == {"double": True, "largest": False, "mean": True}
 
 

@@ -10,14 +10,14 @@ from tree_sitter import Node
 
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.documents.lines import line_end, line_start
-from dg_lsp.text.fills.container import container_of
+from dg_lsp.text.fills.container import container_of, function_of_span
 from dg_lsp.text.fills.edit import Edit
 from dg_lsp.text.fills.fault import Fault, added, fault_at, unexpected
 from dg_lsp.text.fills.interpreter import complaint
 from dg_lsp.text.gaps.gap import Gap
 from dg_lsp.text.languages.language import Language, load_language
 from dg_lsp.text.messages import BODIES, LISTS, Infill
-from dg_lsp.text.syntax.baseline import Text, alone, neutral_text
+from dg_lsp.text.syntax.baseline import WHOLE, Text, alone, neutral_text
 from dg_lsp.text.syntax.bodies import bodies_of, item_at
 from dg_lsp.text.syntax.body import Body
 from dg_lsp.text.syntax.lexical import window
@@ -88,15 +88,29 @@ def _faults(language: Language, kind: str, parts: tuple[bytes, bytes, bytes]) ->
     neutral = _undisturbed(language, neutral_text(language, kind, before, after), kind)
     filled = neutral.filled(language, fill)
     # 2. and 3. A text with new errors need not end anywhere.
-    found = added(language, kind, neutral, filled)
-    if not found and not filled.tree.root_node.has_error:
+    wrong = added(language, kind, neutral, filled)
+    # Where both have something to say, the interpreter's own words and place are the better ones.
+    wrong = _refused(language, neutral, filled) + wrong
+    # The neutral text has guessed what the fill itself may say: what a bracket before the gap needs behind it.
+    if wrong and not _is_sound(language, before + fill + after):
+        return wrong
+    found: tuple[Fault, ...] = ()
+    if not filled.tree.root_node.has_error:
         found = _misread(language, neutral, filled)
     if not found and kind in BODIES:
         found = _misplaced(language, neutral, filled, kind)
+    if not found and kind == "span":
+        found = _outside(language, filled)
     if not found and (kind in LISTS or (kind in BODIES and language.style != "indent")):
         found = _left(language, neutral, filled)
-    # Where both have something to say, the interpreter's own words and place are the better ones.
-    return _refused(language, neutral, filled) + found
+    return found
+
+
+def _is_sound(language: Language, data: bytes) -> bool:
+    """Whether `data`, read afresh, has no error; a text that is too long is not read."""
+    if len(data) > WHOLE or language.parse(data).root_node.has_error:
+        return False
+    return language.name != "python" or complaint(data) is None
 
 
 def _undisturbed(language: Language, neutral: Text, kind: str) -> Text:
@@ -165,6 +179,21 @@ def _misplaced(language: Language, neutral: Text, filled: Text, kind: str) -> tu
     # A gap that ends in the middle of a body has the rest of it behind; that is nothing new.
     if end > line_end(filled.data, filled.end) and body.end <= line_end(neutral.data, neutral.end):
         return (fault_at(filled.fill, length, length, "an end that takes in what follows"),)
+    return ()
+
+
+def _outside(language: Language, filled: Text) -> tuple[Fault, ...]:
+    """A fault where the function that a span is in ends before the fill does."""
+    header = function_of_span(language, filled.before)
+    if header is None:
+        return ()
+    same = (b for b in _bodies(language, filled, "function_body") if b.header.define == header.start)
+    function, length = next(same, None), len(filled.fill)
+    if function is None and filled.tree.root_node.has_error:
+        return ()
+    end = function.end - len(filled.before) if function else 0
+    if end < len(filled.fill.rstrip()):
+        return (fault_at(filled.fill, max(end, 0), length, "text outside of the function"),)
     return ()
 
 

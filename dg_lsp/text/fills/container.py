@@ -10,7 +10,9 @@ from dg_lsp.text.languages.language import Language
 from dg_lsp.text.messages import BODIES, LISTS, STRINGS, Infill
 from dg_lsp.text.syntax.baseline import Text, neutral_text
 from dg_lsp.text.syntax.indented import logical_lines
-from dg_lsp.text.syntax.lexical import state_at, tokens
+from dg_lsp.text.syntax.indented_bodies import function_over
+from dg_lsp.text.syntax.lexical import state_at, tokens, window
+from dg_lsp.text.syntax.tokens import LogicalLine
 
 
 def within(language: Language, request: Infill, text: str) -> str:
@@ -20,6 +22,8 @@ def within(language: Language, request: Infill, text: str) -> str:
     does not tell, by counting brackets (98 to 100 % and 55 to 98 % of whole and of damaged fills, measured).
     """
     data = text.encode("utf-8", "replace")
+    if request.kind == "span":
+        return data[: _end_of_span(language, request, data)].decode("utf-8")
     if request.kind in STRINGS:
         return data[: _end_of_string(language, request, data)].decode("utf-8", "ignore")
     if request.kind in BODIES and language.style == "indent":
@@ -31,6 +35,39 @@ def within(language: Language, request: Infill, text: str) -> str:
     span = container_of(language, filled)
     closes = span[1] - len(filled.before) if span else -1
     return data[: closes if 0 <= closes < len(data) else counted].decode("utf-8", "ignore")
+
+
+def function_of_span(language: Language, before: bytes) -> LogicalLine | None:
+    """The header of the function that a span behind `before` may not leave; None where there is none.
+
+    That is the outermost one: a span may end a function in it, and what stands behind the span does not tell.
+    """
+    if language.style != "indent":
+        return None
+    start, _ = window(language, before, len(before))
+    return function_over(before, start, len(before))
+
+
+def _end_of_span(language: Language, request: Infill, fill: bytes) -> int:
+    """Where `fill` leaves the function that its span is in; its length where it does not.
+
+    The span `a()\n    b()\n\nc()` at the end of a function with four spaces ends behind `b()`; so it does where a
+    comment at the left margin stands in the place of `c()`, unless more of the function follows.
+    """
+    before, after = (part.encode("utf-8", "replace") for part in (request.prefix, request.suffix))
+    header = function_of_span(language, before)
+    if header is None:
+        return len(fill)
+    data, start, stop = before + fill + after, len(before), len(before) + len(fill)
+    kept = start
+    for line in logical_lines(data, header.start, len(data)):
+        if line.width > header.width or line.start == header.start:
+            kept = max(kept, min(line.end, stop))
+        elif not line.comment:
+            break
+        if kept == stop:
+            break
+    return kept - start if data[kept:stop].strip() else len(fill)
 
 
 def deep(text: str, indent: str) -> str:

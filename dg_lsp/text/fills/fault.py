@@ -14,6 +14,7 @@ from dg_lsp.text.documents.lines import indentation, line_start
 from dg_lsp.text.fills.parse_log import given_up
 from dg_lsp.text.languages.language import Language
 from dg_lsp.text.syntax.baseline import Text
+from dg_lsp.text.syntax.lexical import window
 
 # A line with text and its first character; those that go on with what is above; the end of a header or a statement.
 _LINE = re.compile(rb"(?<=[\r\n])[ \t\f]*([^\s])")
@@ -39,13 +40,15 @@ def fault_at(fill: bytes, start: int, end: int, what: str) -> Fault:
 
 def added(language: Language, kind: str, neutral: Text, filled: Text) -> tuple[Fault, ...]:
     """The errors of `filled`, which has a fill in a gap of `kind`, that are not those of the `neutral` text."""
-    blamed = kind == "rest_of_line" and _is_sound_but_for_its_line(language, neutral)
+    blamed = kind in ("rest_of_line", "span") and _is_sound_but_for_its_gap(language, kind, neutral)
     return _new_errors(neutral, filled, [] if blamed else errors_of(neutral.tree.root_node))
 
 
 @lru_cache(maxsize=4)
-def _is_sound_but_for_its_line(language: Language, neutral: Text) -> bool:
+def _is_sound_but_for_its_gap(language: Language, kind: str, neutral: Text) -> bool:
     """Whether nothing is broken but the gap's line, which has only begun and can still be gone on with.
+
+    Of a span the same is asked of its top-level item.
 
     1. What only the right words complete, such as an import, has no neutral filler, and neither have the lines that
     belong to it.  2. The word that the cursor touches may be half of one; before it the parser must not have given up.
@@ -55,7 +58,10 @@ def _is_sound_but_for_its_line(language: Language, neutral: Text) -> bool:
     # 1.
     if neutral.clean:
         return False
-    start = next((span[0] for span in _spans(neutral) if _parses_without(language, neutral, span)), None)
+    spans = (
+        iter((window(language, neutral.data, len(neutral.before)),)) if kind == "span" else _spans(neutral)
+    )
+    start = next((span[0] for span in spans if _parses_without(language, neutral, span)), None)
     if start is None:
         return False
     # 2.

@@ -40,6 +40,7 @@ def make_edit(document: Document, gap: Gap, text: str) -> Edit:
 def fit(request: Infill, text: str) -> str:
     """`text` as it may stand between the prefix and the suffix of `request`.
 
+    A span keeps its white space, and what it repeats: it may begin and end anywhere.
     1. What cannot be text is replaced, line ends and indentation become the file's, a body begins with text.
     2. It ends where the gap's container does; what is a part of a line ends with the line; an expression or a statement
     where it is whole and no bracket is open.
@@ -49,6 +50,8 @@ def fit(request: Infill, text: str) -> str:
     language = load_language(request.language)
     # 1. In the middle of a line the fill's own line ends nothing.
     text = within(language, request, plain(request, text))
+    if request.kind == "span":
+        return text
     # 2.
     if request.kind in PARTS:
         text = _first_whole(request, text) if request.kind in _LOGICAL else text
@@ -79,7 +82,7 @@ def plain(request: Infill, text: str) -> str:
     """`text` with the line ends of the file; a body begins with text. Nothing is cut off at its end."""
     # A lone surrogate has no bytes.
     text = text.encode("utf-8", "replace").decode("utf-8")
-    if request.kind not in PARTS:
+    if request.kind not in (*PARTS, "span"):
         text = re.sub(r"^(?:[ \t\f]*(?:\r\n|\n|\r))*[ \t\f]*", "", text)
     return _LINE_END.sub(newline_of(request), _indented(request, text))
 

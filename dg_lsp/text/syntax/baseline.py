@@ -63,15 +63,16 @@ class Text:
 def neutral_text(language: Language, kind: str, before: bytes, after: bytes) -> Text:
     """before + filler + after, or the part of it round the gap that parses cleanly, or the best there is.
 
-    1. The whole with the kind's placeholder.  2. The top-level item round the gap, or its block, any filler.
-    3. The whole with any filler.  4. The whole with what cuts at its ends may have taken.
+    1. The whole with the kind's placeholder, and a span always.  2. The top-level item round the gap, or its block, with
+    any filler.  3. The whole with any filler.  4. The whole with what cuts at its ends may have taken.
 
     The last few answers are kept, since the candidates of one request all ask for the same.
     """
     # 1. Nearly every body ends here.
     data = before + language.placeholder(kind).encode() + after
     whole = _placed(language, kind, before, after) if len(data) <= WHOLE else None
-    if whole is not None and whole.clean:
+    if whole is not None and (whole.clean or kind == "span"):
+        # No filler is neutral where the fill may begin and end in the middle of anything.
         return whole
     # What is open at the end of a cut text is closed behind it, and not by a filler.
     if len(data) <= SEARCHED and (after_ended := _ended(language, kind, before, after)) is not None:

@@ -93,6 +93,16 @@ def bodies_by_lines(language: Language, data: bytes, span: Span) -> Iterator[Bod
         yield describe(data, header, body, meant=meant)
 
 
+def function_over(data: bytes, start: int, offset: int) -> LogicalLine | None:
+    """The header of the outermost function that is open at `offset`, read from `start`; None where there is none."""
+    opened: list[LogicalLine] = []
+    for line in logical_lines(data[:offset], start, offset):
+        if not line.comment:
+            opened = [above for above in opened if above.width < line.width]
+            opened += [line] if _DEF.match(data, line.start) else []
+    return opened[0] if opened else None
+
+
 def describe(data: bytes, header: Header, body: Sequence[Statement], *, meant: bool) -> Body:
     """The Body that `header` and its statements make; comments that belong to it count."""
     docstring = body[0] if body and body[0].kind == "docstring" and header.owner != "block" else None
