@@ -63,7 +63,7 @@ class Text:
 def neutral_text(language: Language, kind: str, before: bytes, after: bytes) -> Text:
     """before + filler + after, or the part of it round the gap that parses cleanly, or the best there is.
 
-    1. The whole with the kind's placeholder, and a span always.  2. The top-level item round the gap, or its block, with
+    1. The whole with the kind's placeholder, and a span always.  2. The top-level item round the gap, or its block,
     any filler.  3. The whole with any filler.  4. The whole with what cuts at its ends may have taken.
 
     The last few answers are kept, since the candidates of one request all ask for the same.
