@@ -344,7 +344,12 @@ def test_white_space_behind_what_has_begun_is_still_exact(monkeypatch, file, tmp
 
 def test_without_a_fill_no_program_runs_and_none_passes(monkeypatch, tmp_path):
     ran = []
-    monkeypatch.setattr(humaneval, "execute", lambda program, limits: ran.append(program) or "passed")
+
+    def execute(program, limits):
+        ran.append(program)
+        return "passed"
+
+    monkeypatch.setattr(humaneval, "execute", execute)
     verdicts, report = passed(monkeypatch, tmp_path, {"double": "", "mean": "    count = 1)"})
     assert verdicts == {"double": False, "largest": True, "mean": False}
     assert len(ran) == 1 and "def largest" in ran[0]
