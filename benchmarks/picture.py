@@ -1,11 +1,11 @@
 """Draws docs/settling.svg: how the canvases of a few gaps settle, from a real run of the embedded checkpoint.
 
-    python -m benchmarks.picture [--seed 0] [--to docs/settling.svg]
+    python -m benchmarks.picture [--seed 1] [--to docs/settling.svg]
 
 Each gap of SOURCE stands between ⟦ and ⟧. They are filled one after the other, each with all else of the file as it
-stands; what stands between the marks is not shown to the model, and the program ends where a fill differs from it.
-Every frame of the picture is one Draft, in its order; only the pace is slower than the run's. The picture is plain SVG
-with CSS, without scripts; where nothing moves, its last frame is shown.
+stands. Of what stands between the marks the model is told the length only, and the program ends where its fill is
+another. Every frame of the picture is one Draft, in its order; only the pace is slower than the run's. The picture is
+plain SVG with CSS, without scripts; where nothing moves, its last frame is shown.
 """
 
 import argparse
@@ -13,28 +13,31 @@ import asyncio
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
 
-from dg_lsp.cli.settling import Context, around, columns, shade, visible
-from dg_lsp.host.base import Outcome, fill_gap
+from dg_lsp.cli.settling import Context, columns, shade, visible
 from dg_lsp.host.local import LocalEngine
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import find_gap
-from dg_lsp.text.messages import Draft, Run
+from dg_lsp.text.messages import Fill, Run
+from dg_lsp.text.prompts import prompt
 
 SOURCE = """\
 class Dog(Animal):
     def __init__(self, name, age, owner=None):
         super().__init__(⟦name, age⟧)
-        self.owner = ⟦owner⟧
+        self.owner = owner
 
-    def is_owned(⟦self⟧):
-        return self.owner is not None
+    def give_to(⟦self, owner⟧):
+        self.owner = owner
+
+    def has_owner(self):
+        return ⟦self.owner⟧ is not None
 """
-WIDE, HIGH, LEFT, TOP = 9.0, 24, 24, 46  # a character, a line, and where the text begins
+WIDE, HIGH, LEFT, TOP = 9.0, 24, 24, 62  # a character, a line, and where the text begins
 STEP, REST = 0.45, 1.6  # seconds that a step and a finished fill are shown
 WIDTH = 760
 _STYLE = """
@@ -47,6 +50,7 @@ text { font: 15px ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mo
 .context { fill: var(--dim); }
 .anchor { fill: var(--fixed); }
 .done { fill: var(--done); }
+.mark { fill: #0b6b50; }
 .on { fill: #10151a; }
 .frame { opacity: 0; animation-duration: %(seconds).2fs; animation-iteration-count: infinite;
   animation-timing-function: step-end; }
@@ -81,32 +85,26 @@ async def frames_of(engine: LocalEngine, gap: tuple[str, str, str], settings: Se
     """
     before, wanted, after = gap
     document = Document("picture.py", "python", 0, (before + after).encode())
-    drafts: list[Draft] = []
-    outcome = None
     found = find_gap(document, len(before.encode()))
-    async for event in fill_gap(engine, document, found, settings):
-        if isinstance(event, Outcome):
-            outcome = event
-        elif event.runs:
-            drafts.append(event)
-    if outcome is None or outcome.edit is None or outcome.edit.text != wanted:
-        sys.exit(f"the fill is {outcome.edit.text if outcome and outcome.edit else None!r}, not {wanted!r}")
-    here = Context(before, after)
-    said = f"a gap: {found.kind.replace('_', ' ')}; how long it is has to be found out"
-    frames = [Frame(here, (Run("", anchored=False, accepted=False, entropy=3.0),), said, REST / 2)]
-    for number, draft in enumerate(drafts, start=1):
-        said = f"denoising step {number} of {len(drafts)}"
-        whole = around(draft, before, after)
-        head = before[: len(before) - len(_head(draft.runs))]
-        tail = after[len(_tail(draft.runs)) :]
-        assert head.endswith(whole.before)
-        frames.append(Frame(Context(head, tail), draft.runs, said, STEP))
-    seconds = outcome.fill.milliseconds / 1000
-    said = f"filled in {seconds:.1f} s on one CPU thread"
-    frames.append(
-        Frame(here, (Run(wanted, anchored=False, accepted=True, entropy=0.0),), said, REST, done=True)
+    request = replace(prompt.build(document, found, settings), like=wanted)
+    here, empty = (
+        Context(before, after),
+        Run(" " * columns(wanted), anchored=False, accepted=False, entropy=3.0),
     )
-    return frames
+    kind = found.kind.replace("_", " ")
+    frames = [Frame(here, (empty,), f"a gap ({kind}): its slots are noise", REST / 2)]
+    fill = Fill("")
+    async for event in engine.infill(request):
+        if isinstance(event, Fill):
+            fill = event
+        elif event.runs:
+            round_it = Context(before.removesuffix(_head(event.runs)), after.removeprefix(_tail(event.runs)))
+            frames.append(Frame(round_it, event.runs, f"step {len(frames)}", STEP))
+    if fill.text != wanted:
+        sys.exit(f"the fill is {fill.text!r}, not {wanted!r}; try another --seed")
+    said = f"settled after {len(frames) - 1} steps"
+    run = Run(wanted, anchored=False, accepted=True, entropy=0.0)
+    return [*frames, Frame(here, (run,), said, REST, done=True)]
 
 
 def _head(runs: Sequence[Run]) -> str:
@@ -158,7 +156,7 @@ def _drawn(frame: Frame, height: int) -> str:
         for number, piece in enumerate(visible(text, "\n").split("\n")):
             if number:
                 column, row = 0, row + 1
-            if piece or (run is not None and not run.anchored and not run.text):
+            if piece:
                 drawn.append(_piece(piece, run, (column, row), frame.done))
                 column += columns(piece)
     said = f'<text class="said" x="{LEFT}" y="{height - 18}">{escape(frame.said)}</text>'
@@ -178,7 +176,7 @@ def _piece(piece: str, run: Run | None, place: tuple[int, int], done: bool) -> s
         kind = "ink" if run.anchored or done else "on"
         ground = f'<rect x="{x:g}" y="{y - 17}" width="{width:g}" height="{HIGH - 1}" {fill}/>'
         if run.accepted and not run.anchored and not done and piece:
-            ground += f'<rect x="{x:g}" y="{y + 4}" width="{width:g}" height="2" fill="#0b6b50"/>'
+            ground += f'<rect x="{x:g}" y="{y + 4}" width="{width:g}" height="2" class="mark"/>'
     if not bare:
         return ground
     x += (len(piece) - len(piece.lstrip())) * WIDE
@@ -201,7 +199,7 @@ def _legend() -> str:
         drawn.append(f'<rect x="{x}" y="12" width="12" height="12" rx="2" {fill}/>')
         drawn.append(f'<text class="said context" x="{x + 18}" y="22">{words}</text>')
         x += 34 + 7 * len(words)
-    drawn.append(f'<rect x="{x}" y="20" width="12" height="2" fill="#0b6b50"/>')
+    drawn.append(f'<rect x="{x}" y="20" width="12" height="2" style="fill:var(--ink)"/>')
     drawn.append(f'<text class="said context" x="{x + 18}" y="22">accepted in this step</text>')
     return "".join(drawn)
 
@@ -220,11 +218,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--to", type=Path, default=Path("docs/settling.svg"))
     given = parser.parse_args(argv)
     frames = asyncio.run(_run(given.seed))
-    title = f"Gaps of a file settle: a run of the embedded checkpoint, seed {given.seed}, slowed down"
+    title = f"Gaps of a file settle: a run of the embedded checkpoint, seed {given.seed}, lengths given, slowed down"
     given.to.write_text(picture(frames, title), encoding="utf-8")
     print(f"{given.to}: {len(frames)} frames, {given.to.stat().st_size} bytes")
     return 0
