@@ -78,6 +78,9 @@ def open_scripted(name: str) -> ScriptedEngine:
 
 
 def _scripted(request: Infill) -> Fill:
-    texts = _BODIES if request.kind not in PARTS else _LINES
+    known = _BODIES if request.kind not in PARTS else _LINES
+    # Another seed begins at another text.
+    first = request.seed % len(known)
+    texts = known[first:] + known[:first]
     others, further = texts[1 : request.alternatives], texts[:1] * len(request.between)
     return Fill(texts[0], steps=1, reason="stable", others=others, further=further)

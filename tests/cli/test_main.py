@@ -193,7 +193,8 @@ def test_write_follows_a_link(tmp_path, file):
         (["{file}:99"], "no line 99"),
         (["{file}::missing"], "missing"),
         (["{folder}/none.py:1"], "none.py"),
-        (["{folder}:1"], ""),
+        (["{folder}:1"], "no language is known"),
+        (["{folder}/folder.py:1"], "is a directory"),
         (["{folder}/notes.unknown:1"], "notes.unknown"),
         (["{folder}/bytes.py:1"], "bytes.py"),
         (["{file}:14", "--kind", "function_body"], "in no function"),
@@ -207,6 +208,7 @@ def test_write_follows_a_link(tmp_path, file):
 def test_bad_input_is_exit_two_and_one_line(monkeypatch, capsys, file, arguments, said):
     install(monkeypatch, "return a + b")
     (file.parent / "notes.unknown").write_text("x")
+    (file.parent / "folder.py").mkdir()
     (file.parent / "bytes.py").write_bytes(b"x = '\xff'\n")
     given = [a.replace("{file}", str(file)).replace("{folder}", str(file.parent)) for a in arguments]
     assert main(["fill", *given]) == 2

@@ -18,6 +18,9 @@ AT_X = {"line": 4, "character": 4}
 RESOLVES = {"textDocument": {"codeAction": {"resolveSupport": {"properties": ["edit"]}}}}
 APPLIES = {"workspace": {"applyEdit": True, "workspaceEdit": {"documentChanges": True}}}
 Start = Callable[..., Wire]
+WHOLE = (
+    12.0  # seconds that `scripted:60:200` works on one fill; what ends it early ends it in a third of them
+)
 
 
 @pytest.fixture
@@ -55,7 +58,7 @@ def inline(position: dict[str, int], kind: int = 2, **context: Any) -> dict[str,
 
 
 def ghost(wire: Wire, msg_id: Any, position: dict[str, int], kind: int = 2, **context: Any) -> list[Any]:
-    reply = wire.ask(msg_id, "textDocument/inlineCompletion", inline(position, kind, **context), 20)
+    reply = wire.ask(msg_id, "textDocument/inlineCompletion", inline(position, kind, **context))
     return reply["result"]["items"]  # type: ignore[no-any-return]
 
 
@@ -71,7 +74,7 @@ def actions(wire: Wire, line: int, character: int, **context: Any) -> list[Any]:
 
 def fill(wire: Wire, **target: Any) -> dict[str, Any]:
     send_fill(wire, **target)
-    return wire.answer("fill", 20)
+    return wire.answer("fill")
 
 
 def send_fill(wire: Wire, **target: Any) -> None:
@@ -79,19 +82,28 @@ def send_fill(wire: Wire, **target: Any) -> None:
     wire.send(request("fill", "workspace/executeCommand", params))
 
 
+def edited_text(reply: dict[str, Any]) -> str:
+    """The new text of the one change that a reply to `dg-lsp.fill` brings."""
+    ((change,),) = reply["result"]["edit"]["changes"].values()
+    return str(change["newText"])
+
+
 def begin_progress(wire: Wire) -> Any:
     """Let the work tell how far it is; the token of its progress."""
-    asked = wire.until("window/workDoneProgress/create", 10)
+    asked = wire.until("window/workDoneProgress/create")
     wire.send({"jsonrpc": "2.0", "id": asked["id"], "result": None})
     return asked["params"]["token"]
 
 
-def logged(wire: Wire, text: str) -> bool:
-    """Whether `text` comes to the log, which has a pipe of its own and may be a moment late."""
-    end = time.monotonic() + 2
-    while text not in wire.stderr and time.monotonic() < end:
-        time.sleep(0.01)
-    return text in wire.stderr
+def wait_for_steps(wire: Wire, steps: int = 1) -> dict[str, Any]:
+    """The engine's status once it works on a fill and has made `steps`, however slow the machine is."""
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        status: dict[str, Any] = wire.ask("status", "dg-lsp/status")["result"]
+        if status["state"] == "busy" and status["passes"] >= steps:
+            return status
+        time.sleep(0.05)
+    raise AssertionError(f"the engine does not work: {status}")
 
 
 # -- ghost text
@@ -121,8 +133,8 @@ def test_nothing_is_an_empty_list_with_its_reason_in_the_log(start: Start) -> No
     assert ghost(wire, 1, {"line": 1, "character": 10}) == []
     wire.send(notification("textDocument/didClose", {"textDocument": {"uri": URI}}))
     assert ghost(wire, 2, AT_X) == []
-    assert logged(wire, "nothing offered: a function body stands elsewhere")
-    assert logged(wire, "not open")
+    assert wire.logged("nothing offered: a function body stands elsewhere")
+    assert wire.logged("not open")
     assert "NotImplementedError" not in wire.stderr
 
 
@@ -131,38 +143,38 @@ def test_an_unknown_language_is_an_empty_list_with_its_reason(start: Start) -> N
     document = {"uri": URI, "languageId": "klingon", "version": 1, "text": TEXT}
     wire.send(notification("textDocument/didOpen", {"textDocument": document}))
     assert ghost(wire, 1, AT_X) == []
-    assert logged(wire, "klingon")
+    assert wire.logged("klingon")
 
 
 def test_a_newer_request_takes_the_place_of_an_older_one(start: Start) -> None:
-    wire = start("scripted:40:50")
+    wire = start("scripted:60:200")
     wire.send(request(1, "textDocument/inlineCompletion", inline(AT_X)))
-    time.sleep(0.6)
+    wait_for_steps(wire)
     before = time.monotonic()
     wire.send(request(2, "textDocument/inlineCompletion", inline(AT_X)))
     assert wire.answer(1)["result"] == {"items": []}
-    assert time.monotonic() - before < 0.6
-    assert wire.answer(2, 20)["result"]["items"]
+    assert time.monotonic() - before < WHOLE / 3
+    assert wire.answer(2)["result"]["items"]
 
 
 def test_typing_on_answers_what_is_out_of_date_at_once(start: Start) -> None:
-    wire = start("scripted:40:50")
+    wire = start("scripted:60:200")
     wire.send(request(1, "textDocument/inlineCompletion", inline(AT_X)))
-    time.sleep(0.6)
+    wait_for_steps(wire)
     before = time.monotonic()
     wire.send(changed(2, TEXT + "y"))
     assert wire.answer(1)["result"] == {"items": []}
-    assert time.monotonic() - before < 0.6
+    assert time.monotonic() - before < WHOLE / 3
 
 
 def test_a_cancelled_request_is_answered_once_and_at_once(start: Start) -> None:
-    wire = start("scripted:40:50")
+    wire = start("scripted:60:200")
     wire.send(request(1, "textDocument/inlineCompletion", inline(AT_X)))
-    time.sleep(0.6)
+    wait_for_steps(wire)
     before = time.monotonic()
     wire.send(notification("$/cancelRequest", {"id": 1}))
     assert wire.answer(1)["error"]["code"] == -32800
-    assert time.monotonic() - before < 0.5
+    assert time.monotonic() - before < WHOLE / 3
     assert not [m for m in wire.rest(0.5) if m.get("id") == 1]
 
 
@@ -204,17 +216,13 @@ def test_ghost_text_behind_the_selected_entry_of_a_menu(start: Start) -> None:
     assert item["range"] == span and item["insertText"] == "path or None"
 
 
-@pytest.mark.parametrize(("encoding", "column"), [("utf-8", 17), ("utf-16", 15), ("utf-32", 14)])
+@pytest.mark.parametrize(("encoding", "column"), [("utf-8", 16), ("utf-16", 14), ("utf-32", 13)])
 def test_columns_count_in_the_units_that_were_agreed(start: Start, encoding: str, column: int) -> None:
     wire = start(capabilities={"general": {"positionEncodings": [encoding]}})
-    wire.send(changed(2, "y = '\U0001f600' + 1 + \n".replace("1 + ", "x = "[:0] + "zz+")))
-    line = "y = '\U0001f600' + zz+"
-    at = {
-        "line": 0,
-        "character": len(line.encode("utf-8")) if encoding == "utf-8" else len(line) + (encoding == "utf-16"),
-    }
+    wire.send(changed(2, "f('\U0001f600', y, zz=)  # a\U0001f600nd more\n"))
+    at = {"line": 0, "character": column}
     (item,) = ghost(wire, 1, at)
-    assert item["range"]["end"] == at and item["insertText"] == line + "None"
+    assert item["range"]["end"] == at and item["insertText"] == "f('\U0001f600', y, zz=None"
 
 
 def test_line_ends_and_form_feeds_do_not_move_the_cursor(start: Start) -> None:
@@ -244,16 +252,16 @@ def test_an_action_of_an_older_version_comes_back_unchanged(start: Start) -> Non
     (action,) = actions(wire, 1, 6)
     wire.send(changed(2, TEXT + "y = 1\n"))
     assert wire.ask("r", "codeAction/resolve", action)["result"] == action
-    assert logged(wire, "has changed since")
+    assert wire.logged("has changed since")
 
 
 def test_an_action_whose_document_changes_meanwhile_comes_back_unchanged(start: Start) -> None:
-    wire = start("scripted:40:50", capabilities=RESOLVES)
+    wire = start("scripted:60:200", capabilities=RESOLVES)
     (action,) = actions(wire, 1, 6)
     wire.send(request("r", "codeAction/resolve", action))
-    time.sleep(0.6)
+    wait_for_steps(wire)
     wire.send(changed(2, TEXT + "y = 1\n"))
-    assert wire.answer("r", 1)["result"] == action
+    assert wire.answer("r", WHOLE / 3)["result"] == action
 
 
 def test_a_client_that_cannot_resolve_gets_a_command(start: Start) -> None:
@@ -365,16 +373,17 @@ def test_a_target_that_is_wrong_gets_a_reason(start: Start, target: dict[str, An
 
 def test_the_same_seed_gives_the_same_result(start: Start) -> None:
     wire = start()
-    first, second = (fill(wire, name="add", seed=3)["result"]["edit"] for _ in range(2))
-    assert first == second
+    seeds = (3, 3, 2, None)
+    texts = [edited_text(fill(wire, name="add", **({} if n is None else {"seed": n}))) for n in seeds]
+    assert texts == ["return 0", "return 0", "return False", "return None"]
 
 
 def test_a_change_meanwhile_is_content_modified(start: Start) -> None:
-    wire = start("scripted:40:50")
+    wire = start("scripted:60:200")
     send_fill(wire, name="add")
-    time.sleep(0.6)
+    wait_for_steps(wire)
     wire.send(changed(2, TEXT + "y"))
-    assert wire.answer("fill", 1)["error"]["code"] == -32801
+    assert wire.answer("fill", WHOLE / 3)["error"]["code"] == -32801
 
 
 # -- drafts, progress, status
@@ -402,7 +411,7 @@ def test_long_work_shows_progress_and_quick_work_none(start: Start) -> None:
     wire = start("scripted:30:50", capabilities={"window": {"workDoneProgress": True}})
     send_fill(wire, name="add")
     begin_progress(wire)
-    wire.answer("fill", 20)
+    wire.answer("fill")
     told = [m["params"]["value"] for m in wire.messages if m.get("method") == "$/progress"]
     assert told[0]["kind"] == "begin" and told[0]["cancellable"] and told[-1]["kind"] == "end"
     assert any("step" in t.get("message", "") for t in told)
@@ -422,12 +431,12 @@ def test_a_client_that_never_answers_about_progress_holds_nothing_up(start: Star
 
 
 def test_cancelling_the_progress_cancels_the_work(start: Start) -> None:
-    wire = start("scripted:100:50", capabilities={"window": {"workDoneProgress": True}})
+    wire = start("scripted:60:200", capabilities={"window": {"workDoneProgress": True}})
     send_fill(wire, name="add")
     token = begin_progress(wire)
     wire.until("$/progress")
     wire.send(notification("window/workDoneProgress/cancel", {"token": token}))
-    assert "error" in wire.answer("fill", 2)
+    assert "error" in wire.answer("fill", WHOLE / 3)
 
 
 def test_states_come_to_who_asked(start: Start) -> None:
@@ -445,7 +454,7 @@ def test_states_come_to_who_asked(start: Start) -> None:
 def test_a_language_that_is_off_gets_nothing_and_the_reason(start: Start) -> None:
     wire = start(initializationOptions={"disabledLanguages": ["python"]}, capabilities=RESOLVES)
     assert ghost(wire, 1, AT_X) == [] and actions(wire, 1, 6) == []
-    assert logged(wire, "switched off")
+    assert wire.logged("switched off")
 
 
 def test_ghost_text_can_be_off_while_one_types_only(start: Start) -> None:
@@ -508,12 +517,11 @@ def test_a_new_checkpoint_is_another_engine(start: Start) -> None:
 
 
 def test_an_engine_killed_in_the_middle_of_a_fill_loses_nothing(start: Start) -> None:
-    wire = start("scripted:40:50")
+    wire = start("scripted:10:200")
     for number in range(3):
         wire.send(request(number, "textDocument/inlineCompletion", inline(AT_X)))
-        time.sleep(0.8)
-        os.kill(wire.ask("s", "dg-lsp/status")["result"]["process"], signal.SIGKILL)
-        assert wire.answer(number, 2)["result"] == {"items": []}
+        os.kill(wait_for_steps(wire)["process"], signal.SIGKILL)
+        assert wire.answer(number)["result"] == {"items": []}
         assert ghost(wire, f"again {number}", AT_X)
         wire.send(changed(number + 2, TEXT.replace("x = ", f"{'abc'[number]} = ")))
     told = [m for m in wire.messages if m.get("method") == "window/showMessage"]
@@ -548,13 +556,13 @@ def test_stdout_carries_the_protocol_only_and_the_log_no_source(start: Start) ->
 
 
 def test_shutdown_ends_it_quickly_also_in_the_middle_of_a_fill(start: Start) -> None:
-    wire = start("scripted:100:50")
+    wire = start("scripted:60:200")
     wire.send(request(1, "textDocument/inlineCompletion", inline(AT_X)))
-    time.sleep(0.6)
+    wait_for_steps(wire)
     before = time.monotonic()
     assert wire.ask("end", "shutdown")["result"] is None
     wire.send(notification("exit"))
-    assert wire.wait(2) == 0 and time.monotonic() - before < 2
+    assert wire.wait(WHOLE) == 0 and time.monotonic() - before < WHOLE / 3
     with pytest.raises(NoMessage):
         while True:
             wire.read(0.2)

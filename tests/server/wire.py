@@ -42,7 +42,7 @@ class Wire:
     `patience` is how many seconds an answer may take; short where none is expected.
     """
 
-    def __init__(self, command: list[str], *, reading: bool = True, patience: float = 10) -> None:
+    def __init__(self, command: list[str], *, reading: bool = True, patience: float = 60) -> None:
         self.patience = patience
         environment = dict(os.environ, PYTHONPATH=str(ROOT), PYTHONIOENCODING="utf-8")
         pipe = subprocess.PIPE
@@ -76,7 +76,7 @@ class Wire:
         self.send(request(msg_id, method, params))
         return self.answer(msg_id, timeout)
 
-    def initialize(self, timeout: float = 10, **params: Any) -> dict[str, Any]:
+    def initialize(self, timeout: float = 60, **params: Any) -> dict[str, Any]:
         given = {"processId": None, "rootUri": None, "capabilities": {}, **params}
         reply = self.ask("init", "initialize", given, timeout)
         self.send(notification("initialized", {}))
@@ -131,14 +131,14 @@ class Wire:
     def stderr(self) -> str:
         return b"".join(self._stderr).decode("utf-8", "replace")
 
-    def logged(self, text: str, timeout: float = 2) -> bool:
+    def logged(self, text: str, timeout: float = 20) -> bool:
         """Whether `text` comes on standard error in time."""
         end = time.monotonic() + timeout
         while text not in self.stderr and time.monotonic() < end:
             time.sleep(0.01)
         return text in self.stderr
 
-    def wait(self, timeout: float = 5) -> int:
+    def wait(self, timeout: float = 20) -> int:
         """The exit code; an AssertionError when the server does not end in time."""
         try:
             code = self.process.wait(timeout)
