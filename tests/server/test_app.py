@@ -517,7 +517,7 @@ def test_a_new_checkpoint_is_another_engine(start: Start) -> None:
 
 
 def test_an_engine_killed_in_the_middle_of_a_fill_loses_nothing(start: Start) -> None:
-    wire = start("scripted:10:200")
+    wire = start("scripted:25:200")
     for number in range(3):
         wire.send(request(number, "textDocument/inlineCompletion", inline(AT_X)))
         os.kill(wait_for_steps(wire)["process"], signal.SIGKILL)

@@ -254,7 +254,7 @@ def test_answers_that_nobody_reads_stop_nobody(start: Callable[..., Wire]) -> No
             daemon=True,
         )
         sender.start()
-        sender.join(30)
+        sender.join(max(3, wire.patience))
         assert not sender.is_alive(), "the server stopped reading"
         wire.start_reading()
         assert len(wire.answer(2999)["result"]) == 1000
