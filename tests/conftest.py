@@ -1,4 +1,4 @@
-"""What all tests share: one torch thread, and a runtime directory of its own for each test that starts engines."""
+"""What all tests share: one torch thread, hypothesis' settings, and a runtime directory for each test with engines."""
 
 import os
 import shutil
@@ -11,12 +11,18 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 
 def pytest_configure() -> None:
     # Set before torch is imported anywhere, and inherited by the processes that tests start; two test runs on a
     # small machine then do not fight for cores.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+    # The same examples in each run, without a time limit, so that a busy machine and a lucky draw turn nothing red;
+    # HYPOTHESIS_PROFILE=search looks for new ones.
+    settings.register_profile("same", max_examples=300, deadline=None, derandomize=True, database=None)
+    settings.register_profile("search", max_examples=10_000, deadline=None, print_blob=True)
+    settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ LIMIT = 600  # seconds for one test; several times what the slowest takes on a b
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """`old` stands exactly once in `file`; with `new` in its place the clause of `law` is broken and `test` must fail."""
+    """`old` stands once in `file`; with `new` in its place a clause of `law` is broken, and `test` must fail."""
 
     law: int
     name: str

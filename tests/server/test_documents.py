@@ -1,12 +1,12 @@
 """Edits, position by position: against a splice that shares no code with ours, and against pygls' own."""
 
 import json
-import random
 import struct
-import time
 from typing import Any, get_args
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from lsprotocol import types as lsp
 from pygls.workspace import Workspace
 
@@ -15,7 +15,6 @@ from dg_lsp.text.documents.document import Encoding
 
 ENCODINGS: tuple[Encoding, ...] = get_args(Encoding)
 URI = "file:///c%3A/m.py"
-EDITS = 10_000
 PIECES = [
     "\n", "\r\n", "\r", "\n", "\r\n", "\f", "\v", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029",
     "a", "xyz", "\t", " ", "é", "e\u0301", "√", "🙂", "👩\u200d💻", "\U0001f1eb\U0001f1f7", "\ufeff", "\x00",
@@ -80,50 +79,45 @@ def json_text(text: str) -> str:
     return str(json.loads(json.dumps(text)))
 
 
-def random_text(rng: random.Random, most: int) -> str:
-    return json_text("".join(rng.choices(PIECES, k=rng.randrange(most + 1))))
+# A place by two numbers, modulo the lines that there are and the columns of the line and a few behind its end.
+PLACES = st.tuples(st.integers(0, 30), st.integers(0, 60))
+SHORT = st.lists(st.sampled_from(PIECES), max_size=5).map(lambda pieces: json_text("".join(pieces)))
+LONG = st.lists(st.sampled_from(PIECES), max_size=40).map(lambda pieces: json_text("".join(pieces)))
+EDITS = st.lists(st.tuples(PLACES, st.none() | PLACES, SHORT), min_size=1, max_size=4)
 
 
-def random_position(rng: random.Random, text: str, encoding: Encoding) -> Position:
-    units = to_units(text, encoding)
-    spans = line_spans(units)
-    line = rng.randrange(len(spans) + (rng.random() < 0.1))
+def position_in(text: str, place: tuple[int, int], encoding: Encoding) -> Position:
+    spans = line_spans(to_units(text, encoding))
+    line = place[0] % (len(spans) + 1)
     start, end = spans[line] if line < len(spans) else (0, 3)
-    past = rng.choice((0, 0, 0, 1, 2, 1000))
-    return line, rng.randrange(end - start + 1) + past
+    return line, place[1] % (end - start + 4)
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
-def test_random_edits_equal_the_reference(encoding: Encoding) -> None:
-    rng = random.Random(f"documents {encoding}")
+@settings(max_examples=500)
+@given(text=LONG, notifications=st.lists(EDITS, min_size=1, max_size=6), place=PLACES)
+def test_random_edits_equal_the_reference(
+    encoding: Encoding, text: str, notifications: list[Any], place: tuple[int, int]
+) -> None:
+    """Each notification brings several changes, each of the text that the one before it left."""
     documents = Documents(encoding)
-    text, version, began = "", 0, time.monotonic()
-    documents.open(URI, "python", version, text)
-    for edit in range(EDITS):
-        if len(text) > 250 or edit % 500 == 0:
-            changes: list[Change] = [(None, random_text(rng, 40))]
-        else:
-            changes = []
-        expected = spliced(text, None, changes[0][1], encoding) if changes else text
-        for _ in range(rng.choice((1, 1, 1, 2, 3))):
-            ends = random_position(rng, expected, encoding), random_position(rng, expected, encoding)
-            ends = (ends[0], ends[0]) if rng.random() < 0.4 else ends
-            changes.append((ends, random_text(rng, 6)))
-            expected = spliced(expected, ends, changes[-1][1], encoding)
-        version += 1
+    documents.open(URI, "python", 0, text)
+    for version, edits in enumerate(notifications, start=1):
+        changes: list[Change] = []
+        for first, last, new in edits:
+            start = position_in(text, first, encoding)
+            end = start if last is None else position_in(text, last, encoding)
+            changes.append(((start, end), new))
+            text = spliced(text, (start, end), new, encoding)
         documents.change(URI, version, changes)
         buffer = documents._open[URI].buffer
-        assert buffer.text == expected, f"edit {edit} of {text!r}: {changes!r}"
-        spans = line_spans(to_units(expected, encoding))
-        assert len(buffer.lines) == len(spans)
-        if edit % 4 == 0:
-            check_snapshot(documents, expected, rng)
-            check_history(documents)
-        text = expected
-    print(f"{encoding}: {EDITS} edits, 0 differences, {time.monotonic() - began:.1f} s")
+        assert buffer.text == text
+        assert len(buffer.lines) == len(line_spans(to_units(text, encoding)))
+        check_snapshot(documents, text, position_in(text, place, encoding))
+        check_history(documents)
 
 
-def check_snapshot(documents: Documents, text: str, rng: random.Random) -> None:
+def check_snapshot(documents: Documents, text: str, position: Position) -> None:
     """The snapshot has the text's lines, and a column leads to the same place in both."""
     document, encoding = documents.snapshot(URI), documents.encoding
     assert document is not None
@@ -131,7 +125,6 @@ def check_snapshot(documents: Documents, text: str, rng: random.Random) -> None:
     assert document.data == shown.encode("utf-8")
     units = to_units(text, encoding)
     assert len(document.line_starts) == len(line_spans(units))
-    position = random_position(rng, text, encoding)
     if position[0] < len(document.line_starts):
         at = index_of(units, position, encoding)
         pair = 0 < at < len(units) and 0xD800 <= units[at - 1] < 0xDC00 <= units[at] < 0xE000
@@ -158,27 +151,26 @@ def check_history(documents: Documents) -> None:
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
-def test_the_bytes_that_an_edit_replaces_are_those_at_its_positions(encoding: Encoding) -> None:
+@settings(max_examples=500)
+@given(text=LONG, edits=st.lists(st.tuples(PLACES, PLACES, SHORT), min_size=1, max_size=3))
+def test_the_bytes_that_an_edit_replaces_are_those_at_its_positions(
+    encoding: Encoding, text: str, edits: list[Any]
+) -> None:
     """Where no half of a character stands at a seam, which would make or break another one."""
-    rng, exact = random.Random(f"bytes {encoding}"), 0
-    for _ in range(EDITS // 4):
-        text, new = random_text(rng, 25), random_text(rng, 4)
-        buffer = Buffer(text, encoding)
-        for _ in range(3):
-            ends = random_position(rng, text, encoding), random_position(rng, text, encoding)
-            units = to_units(text, encoding)
-            first, last = sorted(index_of(units, position, encoding) for position in ends)
-            old = shown_bytes(text)
-            found = buffer.replace(*ends, new, encoding)
-            text = spliced(text, ends, new, encoding)
-            start, end, stop = found
-            assert shown_bytes(text) == old[:start] + shown_bytes(text)[start:stop] + old[end:]
-            head, tail = to_text(units[:first], encoding), to_text(units[last:], encoding)
-            if not is_half(head[-1:]) and not is_half(tail[:1]):
-                kept, behind = len(shown_bytes(head)), len(shown_bytes(tail))
-                assert found == (kept, len(old) - behind, len(shown_bytes(text)) - behind)
-                exact += 1
-    assert exact > EDITS // 3
+    buffer = Buffer(text, encoding)
+    for one, other, new in edits:
+        ends = position_in(text, one, encoding), position_in(text, other, encoding)
+        units = to_units(text, encoding)
+        first, last = sorted(index_of(units, position, encoding) for position in ends)
+        old = shown_bytes(text)
+        found = buffer.replace(*ends, new, encoding)
+        text = spliced(text, ends, new, encoding)
+        start, end, stop = found
+        assert shown_bytes(text) == old[:start] + shown_bytes(text)[start:stop] + old[end:]
+        head, tail = to_text(units[:first], encoding), to_text(units[last:], encoding)
+        if not is_half(head[-1:]) and not is_half(tail[:1]):
+            kept, behind = len(shown_bytes(head)), len(shown_bytes(tail))
+            assert found == (kept, len(old) - behind, len(shown_bytes(text)) - behind)
 
 
 def is_half(character: str) -> bool:

@@ -1,8 +1,8 @@
 """Where an offset has gone, against the neighbours that it had: each unit of the text is the only one of its kind."""
 
-import random
-
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dg_lsp.text.documents.changes import Change, Changes, trimmed
 
@@ -33,63 +33,63 @@ class Marked:
         return self.now.index(unit) if unit in self.now else None
 
 
-def randomly_edited(rng: random.Random) -> Marked:
-    text = Marked(rng.randrange(30))
-    for _ in range(rng.randrange(12)):
-        start, end = sorted((rng.randrange(len(text.now) + 1), rng.randrange(len(text.now) + 1)))
-        text.edit(start, rng.choice((start, min(start + 1, end), end)), rng.choice((0, 0, 1, 1, 3)))
+# An edit by where it begins, modulo what there is, how much it takes away and how much is typed.
+EDITS = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 8), st.integers(0, 3)), max_size=8)
+
+
+def apply(text: Marked, edits: list[tuple[int, int, int]]) -> None:
+    for place, gone, typed in edits:
+        start = place % (len(text.now) + 1)
+        text.edit(start, min(start + gone, len(text.now)), typed)
+
+
+@st.composite
+def edited(draw: st.DrawFn) -> Marked:
+    """A text after some edits."""
+    text = Marked(draw(st.integers(0, 30)))
+    apply(text, draw(EDITS))
     return text
 
 
-def test_an_offset_stays_between_its_neighbours() -> None:
-    rng, seen = random.Random("offsets"), 0
-    for _ in range(5_000):
-        text = randomly_edited(rng)
-        for offset in range(len(text.old) + 1):
-            found = text.changes.before(offset), text.changes.behind(offset)
-            wanted = text.expected(offset)
-            if wanted is not None:
-                assert found == wanted, (text.old, text.now, text.changes, offset)
-                seen += 1
-            assert found[0] <= found[1]
-    assert seen > 30_000
+@given(edited())
+def test_an_offset_stays_between_its_neighbours(text: Marked) -> None:
+    for offset in range(len(text.old) + 1):
+        found = text.changes.before(offset), text.changes.behind(offset)
+        wanted = text.expected(offset)
+        assert wanted is None or found == wanted
+        assert found[0] <= found[1]
 
 
-def test_changes_are_in_order_and_do_not_touch_and_hold_all_that_is_new() -> None:
-    rng = random.Random("order")
-    for _ in range(5_000):
-        text = randomly_edited(rng)
-        old = now = 0
-        for place, change in enumerate(text.changes.spans):
-            assert text.old[old : change.start] == text.now[now : change.now]
-            assert place == 0 or change.start > old
-            assert change.start < change.end or change.now < change.stop
-            old, now = change.end, change.stop
-        assert text.old[old:] == text.now[now:]
+@given(edited())
+def test_changes_are_in_order_and_do_not_touch_and_hold_all_that_is_new(text: Marked) -> None:
+    old = now = 0
+    for place, change in enumerate(text.changes.spans):
+        assert text.old[old : change.start] == text.now[now : change.now]
+        assert place == 0 or change.start > old
+        assert change.start < change.end or change.now < change.stop
+        old, now = change.end, change.stop
+    assert text.old[old:] == text.now[now:]
 
 
-def test_the_way_back_and_changes_on_changes() -> None:
-    rng = random.Random("back")
-    for _ in range(3_000):
-        text = randomly_edited(rng)
-        first = text.changes
-        assert first.turned().turned() == first
-        for offset in range(len(text.now) + 1):
-            if (place := first.turned().before(offset)) != first.turned().behind(offset):
-                continue
-            assert first.before(place) <= offset <= first.behind(place) or first.cuts(place)
-        middle, text.changes = list(text.now), Changes()
-        for _ in range(rng.randrange(6)):
-            start = rng.randrange(len(text.now) + 1)
-            text.edit(start, min(start + rng.randrange(4), len(text.now)), rng.randrange(3))
-        assert len(middle) - sum(c.end - c.start - c.stop + c.now for c in text.changes.spans) == len(
-            text.now
-        )
-        both = first.followed_by(text.changes)
-        text.changes = both
-        for offset in range(len(text.old) + 1):
-            if (wanted := text.expected(offset)) is not None:
-                assert (both.before(offset), both.behind(offset)) == wanted
+@given(edited())
+def test_the_way_back(text: Marked) -> None:
+    back = text.changes.turned()
+    assert back.turned() == text.changes
+    for offset in range(len(text.now) + 1):
+        place = back.before(offset)
+        if place == back.behind(offset) and not text.changes.cuts(place):
+            assert text.changes.before(place) <= offset <= text.changes.behind(place)
+
+
+@given(edited(), EDITS)
+def test_changes_on_changes(text: Marked, more: list[tuple[int, int, int]]) -> None:
+    first, text.changes = text.changes, Changes()
+    apply(text, more)
+    both = first.followed_by(text.changes)
+    text.changes = both
+    for offset in range(len(text.old) + 1):
+        if (wanted := text.expected(offset)) is not None:
+            assert (both.before(offset), both.behind(offset)) == wanted
 
 
 def test_a_place_whose_text_gave_way_to_other_text_is_a_guess() -> None:
@@ -106,25 +106,24 @@ def test_what_is_typed_and_taken_back_leaves_nothing() -> None:
     assert typed.then(5, 6, 5).then(4, 5, 4) == Changes()
 
 
-PIECES = ["a", "b", "é", "è", "ɩ", "🙂", "🙃", "\r\n", "\n"]
+TEXTS = st.lists(st.sampled_from(["a", "b", "é", "è", "ɩ", "🙂", "🙃", "\r\n", "\n"]), max_size=8).map(
+    "".join
+)
 
 
-def test_trimmed_changes_are_true_and_part_no_character() -> None:
-    rng = random.Random("trimmed")
-    for _ in range(5_000):
-        old = "".join(rng.choices(PIECES, k=rng.randrange(8)))
-        new = "".join(rng.choices(PIECES, k=rng.randrange(8)))
-        one, other = old.encode(), new.encode()
-        found = trimmed(Changes().then(0, len(one), len(other)), one, other)
-        assert found.spans or old == new
-        for start, end, now, stop in found.spans:
-            assert one[:start] == other[:now]
-            assert one[end:] == other[stop:]
-            for text, place in ((one, start), (one, end), (other, now), (other, stop)):
-                text[:place].decode()
-            gone, come = one[start:end].decode(), other[now:stop].decode()
-            assert gone[:1] != come[:1] or not gone
-            assert gone[-1:] != come[-1:] or not gone
+@given(TEXTS, TEXTS)
+def test_trimmed_changes_are_true_and_part_no_character(old: str, new: str) -> None:
+    one, other = old.encode(), new.encode()
+    found = trimmed(Changes().then(0, len(one), len(other)), one, other)
+    assert found.spans or old == new
+    for start, end, now, stop in found.spans:
+        assert one[:start] == other[:now]
+        assert one[end:] == other[stop:]
+        for text, place in ((one, start), (one, end), (other, now), (other, stop)):
+            text[:place].decode()
+        gone, come = one[start:end].decode(), other[now:stop].decode()
+        assert gone[:1] != come[:1] or not gone
+        assert gone[-1:] != come[-1:] or not gone
 
 
 @pytest.mark.parametrize("length", [0, 1, 2, 3, 1000, 1_000_003])

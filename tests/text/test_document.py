@@ -1,10 +1,13 @@
 """Documents: bytes as they are, lines by the protocol's rule, positions in three encodings."""
 
 from pathlib import Path
+from typing import get_args
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from dg_lsp.text.documents.document import Document, DocumentError, read_document
+from dg_lsp.text.documents.document import Document, DocumentError, Encoding, read_document
 
 MIXED = "a = 1\r\né = '😀x'\rb\n\u2028\x0c c\n"
 
@@ -27,14 +30,37 @@ def test_columns_count_units_of_the_encoding(encoding: str, column: int) -> None
     assert found.offset(1, column, encoding) == at  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32"])
-def test_every_character_comes_back_from_its_position(encoding: str) -> None:
-    found = document(MIXED)
+PIECES = st.sampled_from(["a", "\t", "é", "√", "🙂", "\n", "\r\n", "\r", "\x0c", "\x85", "\u2028", "\x00"])
+TEXTS = st.lists(PIECES | st.characters(exclude_categories=["Cs"]), max_size=12).map("".join)
+ENCODINGS = st.sampled_from(get_args(Encoding))
+
+
+@given(TEXTS, ENCODINGS)
+def test_every_character_comes_back_from_its_position(text: str, encoding: Encoding) -> None:
+    found = document(text)
     offset = 0
-    for character in MIXED:
-        if character != "\n":  # the second half of a line end has no position of its own
-            assert found.offset(*found.position(offset, encoding), encoding) == offset  # type: ignore[arg-type]
+    for number, character in enumerate(text):
+        # The second half of a line end has no position of its own.
+        if text[number - 1 : number + 1] != "\r\n" or not number:
+            assert found.offset(*found.position(offset, encoding), encoding) == offset
         offset += len(character.encode())
+    assert found.offset(*found.position(offset, encoding), encoding) == offset
+
+
+@given(TEXTS, ENCODINGS)
+def test_a_position_counts_the_units_behind_the_last_line_end(text: str, encoding: Encoding) -> None:
+    width = {
+        "utf-8": lambda c: len(c.encode()),
+        "utf-16": lambda c: 1 + (c > "\uffff"),
+        "utf-32": lambda _: 1,
+    }
+    found, line, column = document(text), 0, 0
+    for number, character in enumerate(text):
+        if number and text[number - 1 : number + 1] != "\r\n":
+            assert found.position(len(text[:number].encode()), encoding) == (line, column)
+        column += width[encoding](character)
+        if character == "\n" or (character == "\r" and text[number + 1 : number + 2] != "\n"):
+            line, column = line + 1, 0
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32"])
