@@ -233,3 +233,27 @@ def test_a_line_that_leaves_something_open_is_ended(name: str) -> None:
     assert make_edit(found, gap, edit.text.removeprefix(gap.lead)) == edit
     if wanted not in ("", written):
         assert not faults_of_edit(found, gap, edit)
+
+
+@pytest.mark.parametrize(
+    ("language", "kind", "source", "fitted"),
+    [
+        ("java", "comment", "/**\n * One|\n */\nclass A {}\n", " and\n * two"),
+        ("python", "string", 'a = """one|"""\n', " and\n * two"),
+        ("javascript", "string", "a = `one|`;\n", " and\n * two"),
+        ("java", "comment", "// One|\nclass A {}\n", " and"),
+        ("python", "comment", "# One|\na = 1\n", " and"),
+        ("python", "string", 'a = "one|"\n', " and"),
+    ],
+)
+def test_a_fill_goes_on_over_line_ends_where_its_string_or_comment_does(
+    language: str, kind: Kind, source: str, fitted: str
+) -> None:
+    before, _, after = source.partition("|")
+    assert fit(Infill(before, after, language, kind), " and\n * two") == fitted
+
+
+@pytest.mark.parametrize("language", ["java", "rust", "c"])
+def test_a_fill_does_not_close_the_comment_that_it_is_in(language: str) -> None:
+    request = Infill("/* ", " */\nint a;\n", language, "comment")
+    assert fit(request, "one */ two").rstrip() == "one"

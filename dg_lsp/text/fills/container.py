@@ -3,6 +3,8 @@
 Knows tokens and trees of texts with a fill in them; never changes a text.
 """
 
+from dataclasses import dataclass
+
 from tree_sitter import Node
 
 from dg_lsp.text.documents.lines import width
@@ -15,6 +17,14 @@ from dg_lsp.text.syntax.lexical import state_at, tokens, window
 from dg_lsp.text.syntax.tokens import LogicalLine
 
 
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A string or a comment. close: what ends it. lines: it may go on over line ends."""
+
+    close: bytes
+    lines: bool
+
+
 def within(language: Language, request: Infill, text: str) -> str:
     """`text` up to where it leaves the container of its gap; all of it where it does not.
 
@@ -24,8 +34,8 @@ def within(language: Language, request: Infill, text: str) -> str:
     data = text.encode("utf-8", "replace")
     if request.kind == "span":
         return data[: _end_of_span(language, request, data)].decode("utf-8")
-    if request.kind in STRINGS:
-        return data[: _end_of_string(language, request, data)].decode("utf-8", "ignore")
+    if request.kind in (*STRINGS, "comment"):
+        return data[: _end_of_literal(literal_at(language, request.prefix), data)].decode("utf-8", "ignore")
     if request.kind in BODIES and language.style == "indent":
         return deep(text, request.indent)
     if request.kind not in (*BODIES, *LISTS) or (counted := surplus(language, data)) is None:
@@ -114,14 +124,26 @@ def _closer(opened: Node, holder: Node) -> Node | None:
     return next((c for c in reversed(behind) if c.type in (")", "]", "}")), None)
 
 
-def _end_of_string(language: Language, request: Infill, fill: bytes) -> int:
-    """Where `fill` closes the string that its gap is in."""
-    prefix = request.prefix.encode("utf-8", "replace")
-    quotes = state_at(language, prefix, len(prefix)).string
-    at = fill.find(quotes) if quotes else -1
-    while at >= 0:
+def literal_at(language: Language, prefix: str) -> Literal | None:
+    """The string or block comment that is open at the end of `prefix`; None where none is."""
+    data = prefix.encode("utf-8", "replace")
+    state = state_at(language, data, len(data))
+    if state.string:
+        # Quotes that no table lists are those of a raw string, whose close holds what its beginning says.
+        kinds = [quotes for quotes in language.strings if quotes.close == state.string]
+        return Literal(state.string, lines=any(quotes.lines for quotes in kinds) or not kinds)
+    for opening, closing in language.block_comments if state.comment else ():
+        if data.startswith(opening.encode(), state.begins):
+            return Literal(closing.encode(), lines=True)
+    return None
+
+
+def _end_of_literal(literal: Literal | None, fill: bytes) -> int:
+    """Where `fill` closes the string or comment that its gap is in; its length where it does not."""
+    at = fill.find(literal.close) if literal else -1
+    while literal and at >= 0:
         slashes = at - len(fill[:at].rstrip(b"\\"))
         if slashes % 2 == 0:
             return at
-        at = fill.find(quotes, at + 1)
+        at = fill.find(literal.close, at + 1)
     return len(fill)

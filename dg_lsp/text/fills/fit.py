@@ -9,7 +9,7 @@ from itertools import islice
 
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.fills import check
-from dg_lsp.text.fills.container import within
+from dg_lsp.text.fills.container import literal_at, within
 from dg_lsp.text.fills.edit import Edit
 from dg_lsp.text.fills.ending import endings
 from dg_lsp.text.gaps.find import Gap
@@ -42,8 +42,8 @@ def fit(request: Infill, text: str) -> str:
 
     A span keeps its white space, and what it repeats: it may begin and end anywhere.
     1. What cannot be text is replaced, line ends and indentation become the file's, a body begins with text.
-    2. It ends where the gap's container does; what is a part of a line ends with the line; an expression or a statement
-    where it is whole and no bracket is open.
+    2. It ends where the gap's container does; what is a part of a line ends with the line, unless the string or comment
+    round it may hold several; an expression or a statement where it is whole and no bracket is open.
     3. What repeats the suffix goes.  4. So does white space at the end, unless the line goes on behind it.  5. A line
     that leaves open what nothing below it closes is ended, if that mends it.
     """
@@ -55,7 +55,7 @@ def fit(request: Infill, text: str) -> str:
     # 2.
     if request.kind in PARTS:
         text = _first_whole(request, text) if request.kind in _LOGICAL else text
-        text = _LINE_END.split(text, maxsplit=1)[0] if request.kind not in (*LISTS, *_LOGICAL) else text
+        text = _LINE_END.split(text, maxsplit=1)[0] if _is_of_one_line(language, request) else text
     else:
         text = _without_repeated_lines(text, request.suffix)
     # 3.
@@ -68,6 +68,14 @@ def fit(request: Infill, text: str) -> str:
     text = text.rstrip()
     # 5.
     return _ended(request, text) if request.kind == "rest_of_line" and text else text
+
+
+def _is_of_one_line(language: Language, request: Infill) -> bool:
+    """Whether a fill of the gap ends with its line; one in a block comment or a triple-quoted string does not."""
+    if request.kind in ("string", "comment"):
+        literal = literal_at(language, request.prefix)
+        return literal is None or not literal.lines
+    return request.kind not in (*LISTS, *_LOGICAL)
 
 
 def _ended(request: Infill, text: str) -> str:
