@@ -22,7 +22,13 @@ KINDS = tuple(HOLES)
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `dg-lsp bench`."""
-    parser.epilog = "Example: dg-lsp bench --cases 20 --json report.json. Exit codes: 0, or 2 for bad input."
+    options.explain(
+        parser,
+        "Make holes in real files, fill them, and report how often the fill is right and how long it takes. The model "
+        "is loaded in this process.",
+        "dg-lsp bench --cases 20 --json report.json",
+        "0 measured, 2 usage or bad input, 130 interrupted",
+    )
     parser.add_argument(
         "--cases", type=_count, default=20, metavar="N", help="holes of each kind (default: 20)"
     )

@@ -42,9 +42,15 @@ class Finding:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `dg-lsp doctor`."""
-    from dg_lsp.cli.options import add_settings
+    from dg_lsp.cli.options import add_settings, explain
 
-    parser.epilog = "Exit codes: 0 nothing failed (warnings are allowed), 1 a check failed."
+    explain(
+        parser,
+        "Check this installation step by step: Python, packages, device, memory, grammars, checkpoint, a fill in this "
+        "process, a fill by the shared engine. Each line that is not ok says what mends it.",
+        "dg-lsp doctor --no-fill",
+        "0 nothing failed (warnings are allowed), 1 a check failed",
+    )
     parser.add_argument("--json", action="store_true", help="print the findings as one JSON object")
     parser.add_argument(
         "--no-fill", action="store_true", help="leave out the last checks, which load the model"
@@ -167,7 +173,7 @@ def check_checkpoint(settings: Settings) -> Finding:
 
 def check_fill(settings: Settings) -> Finding:
     """Whether the engine starts and fills a small function."""
-    from dg_lsp.cli.filling import fill_alone
+    from dg_lsp.cli.fill import fill_alone
     from dg_lsp.host.base import EngineError
     from dg_lsp.text.documents.document import Document
     from dg_lsp.text.gaps.find import find_named
@@ -176,7 +182,7 @@ def check_fill(settings: Settings) -> Finding:
         return Finding("fill", "warn", "not tried without the checkpoint", "see the checkpoint's line")
     document = Document("sample.py", "python", 0, _SAMPLE)
     try:
-        outcome, loaded = fill_alone(document, find_named(document, "add"), settings)
+        outcome, loaded = fill_alone((document, find_named(document, "add")), settings)
     except EngineError as error:
         return Finding("fill", "fail", str(error), "see the checkpoint's and the device's line")
     times = f"loaded in {loaded:.1f} s, answered in {outcome.fill.milliseconds / 1000:.2f} s"

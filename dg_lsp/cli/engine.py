@@ -9,7 +9,7 @@ import time
 from dataclasses import asdict
 from typing import Any
 
-from dg_lsp.cli.options import SERVING, add_settings, settings_of
+from dg_lsp.cli.options import SERVING, add_settings, explain, settings_of
 from dg_lsp.host.base import EngineError, fill_gap
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
@@ -19,7 +19,13 @@ from dg_lsp.text.messages import Status
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `dg-lsp engine`."""
-    parser.epilog = "Exit codes: 0 done, 1 no engine is running (or it failed), 2 it cannot be started."
+    explain(
+        parser,
+        "Start, stop or show the engine process that all windows share. It holds the model, is started by the first "
+        "request that needs it, and ends itself when nobody has asked for long.",
+        "dg-lsp engine status --all",
+        "0 done, 1 no engine is running (or it failed), 2 it cannot be started",
+    )
     parser.add_argument(
         "action",
         choices=("start", "stop", "status", "run"),

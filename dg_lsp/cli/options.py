@@ -1,15 +1,27 @@
-"""The settings as options of a command line, for every subcommand that works with a checkpoint.
+"""What the subcommands' command lines have in common: the settings as options, and the form of a help page.
 
 Knows argparse and the settings.
 """
 
 import argparse
+import shutil
+import textwrap
 from collections.abc import Sequence
 
 from dg_lsp.settings import Settings, from_environment, help_of, override
 
 FILLING = ("checkpoint", "device", "effort", "seed", "deadline", "threads")
 SERVING = (*FILLING, "idle_minutes", "cache_megabytes", "log_level")
+
+FILLING_CODES = "0 filled, 1 nothing offered (the reason is told), 2 usage or bad input, 130 interrupted"
+
+
+def explain(parser: argparse.ArgumentParser, description: str, example: str, codes: str) -> None:
+    """Give the help of `parser` a description, an example and the exit codes."""
+    width = max(shutil.get_terminal_size().columns - 2, 20)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.description = textwrap.fill(description, width)
+    parser.epilog = f"Example: {example}\n\n{textwrap.fill(f'Exit codes: {codes}.', width)}"
 
 
 def add_settings(parser: argparse.ArgumentParser, names: Sequence[str] = FILLING) -> None:

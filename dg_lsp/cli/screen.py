@@ -1,14 +1,17 @@
 """Where the subcommands show a settling canvas: a repainted terminal, or plain text.
 
-Writes to the stream that it is given; what it writes is made by `text.trace`.
+Writes to the stream that it is given; what it writes is made by `settling`.
 """
 
 import os
 import shutil
+import sys
 from collections.abc import Mapping
 from typing import TextIO
 
 from dg_lsp.cli.settling import Color, Context, around, frame, repaint
+from dg_lsp.text.documents.document import Document
+from dg_lsp.text.gaps.gap import Gap
 from dg_lsp.text.messages import Draft
 
 
@@ -62,3 +65,10 @@ class Screen:
     def _picture(self, draft: Draft) -> str:
         size = shutil.get_terminal_size()
         return frame(draft, self.context, self._color, (size.columns, size.lines))
+
+
+def screen_of(document: Document, gap: Gap) -> Screen:
+    """A Screen on stdout for the canvases of `gap`."""
+    before = document.data[: gap.start].decode("utf-8") + gap.lead
+    after = gap.parts[-1].tail + document.data[gap.span[1] :].decode("utf-8")
+    return Screen(sys.stdout, (before, after))

@@ -5,14 +5,17 @@ import gc
 import logging
 import sys
 
-from dg_lsp.cli.options import SERVING, add_settings, settings_of
+from dg_lsp.cli.options import SERVING, add_settings, explain, settings_of
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the server."""
-    parser.epilog = (
-        "Editors start it as dg-lsp --stdio; without a command it is the same. The engine is a process of its own "
-        "that all windows share: dg-lsp engine status. Exit codes: 0 after shutdown and exit, else 1."
+    explain(
+        parser,
+        "Be a language server on stdin and stdout. Editors start it as dg-lsp --stdio; without a command it is the "
+        "same. The engine is a process of its own that all windows share: dg-lsp engine status.",
+        "dg-lsp --stdio --log-level debug",
+        "0 after shutdown and exit, else 1",
     )
     parser.add_argument("--stdio", action="store_true", help="talk over stdin and stdout (always so)")
     add_settings(parser, SERVING)

@@ -74,8 +74,10 @@ def place_of(settings: Settings) -> Place:
     """The files of the engine that serves `settings`: one for each wire version, checkpoint and device.
 
     Raises:
-        EngineError: the directory cannot be used, or its path is too long for a socket.
+        EngineError: the system has no such sockets, the directory cannot be used, or its path is too long.
     """
+    if not hasattr(socket, "AF_UNIX"):
+        raise EngineError("this system has no Unix sockets, so no engine can be reached; use Linux or macOS")
     digest = digest_of(settings.checkpoint)
     device = re.sub(r"\W", "", settings.device)[:12]
     path = runtime_directory() / f"{WIRE}-{digest[:10]}-{device}.sock"

@@ -14,15 +14,17 @@ from typing import Any
 import pytest
 
 from dg_lsp.cli import screen
-from dg_lsp.cli.main import main
+from dg_lsp.cli.main import COMMANDS, main
 from dg_lsp.cli.target import Target, parse_target, replace_file
+from dg_lsp.host import resident
 from dg_lsp.host.base import EngineError
 from dg_lsp.host.local import LocalEngine
 from dg_lsp.settings import UsageError
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import find_named
 from dg_lsp.text.messages import Draft, Fill, Infill
-from tests.scripts import DRAFTS, install
+from tests import scripts
+from tests.scripts import DRAFTS
 
 SOURCE = '''\
 import math
@@ -40,6 +42,18 @@ class Circle:
 
 total = add(1, 2)
 '''
+
+
+def install(patch, answer):
+    """Put a scripted engine in the place of the local one and of the one that all windows share."""
+    installed = scripts.install(patch, answer)
+
+    def reach(settings, tell):
+        installed.settings.append(settings)
+        return installed.engine
+
+    patch.setattr(resident, "ResidentEngine", reach)
+    return installed
 
 
 @pytest.fixture
@@ -102,9 +116,10 @@ def test_the_diff_can_be_applied(monkeypatch, capsys, file):
     assert file.read_text() == SOURCE.replace("    pass", "    return a + b")
 
 
-def test_fill_closes_its_engine(monkeypatch, file):
+@pytest.mark.parametrize("options", [[], ["--alone"]])
+def test_fill_closes_its_engine(monkeypatch, file, options):
     installed = install(monkeypatch, "return a + b")
-    main(["fill", f"{file}::add"])
+    main(["fill", f"{file}::add", *options])
     assert installed.engine.closed
 
 
@@ -223,7 +238,7 @@ def test_an_engine_that_cannot_start_is_exit_two(monkeypatch, capsys, file):
         raise EngineError("no checkpoint 'x': name another")
 
     monkeypatch.setattr(LocalEngine, "open", staticmethod(fail))
-    assert main(["fill", f"{file}::add"]) == 2
+    assert main(["fill", f"{file}::add", "--alone"]) == 2
     assert capsys.readouterr().err == "dg-lsp: error: no checkpoint 'x': name another\n"
 
 
@@ -308,7 +323,7 @@ def test_demo_fills_its_own_file_and_tells_the_times(monkeypatch, capsys, tmp_pa
     assert main(["demo"]) == 0
     out = capsys.readouterr().out
     assert "+    return max(words, key=len)" in out
-    assert "model loaded in" in out and "gap filled in 2.31 s" in out
+    assert "gap filled in 2.31 s; 0.0 s to reach or start the engine" in out
     assert installed.requests[0].prefix.endswith('there are no words."""\n    ')
     assert list(tmp_path.iterdir()) == []
 
@@ -341,13 +356,32 @@ def test_an_unknown_command_is_exit_two(capsys):
     assert end.value.code == 2
 
 
-@pytest.mark.parametrize("command", ["fill", "trace", "demo", "bench", "doctor", "engine", "serve"])
+@pytest.mark.parametrize("command", COMMANDS)
 def test_each_help_explains_itself(capsys, command):
     with pytest.raises(SystemExit) as end:
         main([command, "--help"])
     assert end.value.code == 0
-    text = capsys.readouterr().out
-    assert "--checkpoint" in text and "xit codes" in text
+    usage, description, *rest = capsys.readouterr().out.split("\n\n")
+    assert usage.startswith(f"usage: dg-lsp {command} ") and len(description) > 80
+    assert f"Example: dg-lsp {'' if command == 'serve' else command}" in rest[-2]
+    assert rest[-1].startswith("Exit codes: 0 ")
+
+
+def test_the_help_lists_each_command(capsys):
+    with pytest.raises(SystemExit) as end:
+        main(["--help"])
+    assert end.value.code == 0
+    listed = re.findall(r"^    (\w+)", capsys.readouterr().out, re.MULTILINE)
+    assert listed == list(COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_an_unknown_option_is_exit_two_and_one_line(capsys, command):
+    needed = {"fill": ["a.py:1"], "trace": ["a.py:1"], "train": ["--out", "x"], "engine": ["status"]}
+    assert main([command, *needed.get(command, []), "--nonsense"]) == 2
+    assert capsys.readouterr().err == (
+        f"dg-lsp: error: unknown argument '--nonsense'; see dg-lsp {command} --help\n"
+    )
 
 
 def test_version_is_the_package_version(capsys):
@@ -363,6 +397,13 @@ def test_help_imports_neither_torch_nor_grammars():
     subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
 
 
+def test_the_list_of_commands_imports_none_of_them():
+    code = "import sys; from dg_lsp.cli.main import main\ntry: main(['--help'])\nexcept SystemExit: pass\n"
+    code += "ours = {name for name in sys.modules if name.startswith('dg_lsp')}\n"
+    code += "assert ours == {'dg_lsp', 'dg_lsp.cli', 'dg_lsp.cli.main'}, ours"
+    subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
+
+
 def without(package, *arguments):
     """Run `dg-lsp` in a process in which `package` is not installed."""
     code = f"import sys; sys.modules[{package!r}] = None\nfrom dg_lsp.cli.main import main\n"
@@ -372,7 +413,7 @@ def without(package, *arguments):
     return done
 
 
-@pytest.mark.parametrize("arguments", [("tree_sitter", "fill", "a.py:1"), ("torch", "demo")])
+@pytest.mark.parametrize("arguments", [("tree_sitter", "fill", "a.py:1"), ("torch", "demo", "--alone")])
 def test_a_missing_package_sends_to_the_doctor(arguments):
     done = without(*arguments)
     assert done.returncode == 2 and "run dg-lsp doctor" in done.stderr

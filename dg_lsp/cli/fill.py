@@ -1,0 +1,193 @@
+"""`dg-lsp fill`: fill one gap of a file and print the change as a diff. `trace` and `demo` fill with its parts.
+
+The model is that of the engine process which all windows share, started if it does not run; with `--alone` it is
+loaded in this process. Importing this module loads neither a model nor a grammar.
+"""
+
+import argparse
+import asyncio
+import json
+import sys
+import time
+from collections.abc import Callable
+from contextlib import aclosing
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from dg_lsp.cli.options import FILLING_CODES, add_settings, explain, settings_of
+from dg_lsp.settings import Settings
+from dg_lsp.text.messages import WANTED, Draft, Status
+
+if TYPE_CHECKING:
+    from dg_lsp.host.base import Engine, Outcome
+    from dg_lsp.text.documents.document import Document
+    from dg_lsp.text.gaps.find import Gap
+
+    Place = tuple[Document, Gap]
+
+_TARGET = (
+    "where the gap is: FILE:LINE or FILE:LINE:COLUMN, counted from 1 and in characters; without a column, the end of "
+    "the line. FILE::name means a function, as in shop.py::Cart.total or errors.go::Parse.Error"
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `dg-lsp fill`."""
+    explain(
+        parser,
+        "Fill one gap of a file and print the change as a diff; the file stays as it is without --write. The engine "
+        "that fills is the one that all windows share. It is started if it does not run, and stays for the next fill.",
+        "dg-lsp fill shop.py:42 --write",
+        FILLING_CODES,
+    )
+    add_target(parser)
+    parser.add_argument(
+        "--write", action="store_true", help="change the file, unless it has changed meanwhile"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of the diff")
+    add_engine(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Fill, print, and with --write change the file; return the exit code."""
+    from dg_lsp.cli.target import locate, parse_target, replace_file
+    from dg_lsp.text.fills.edit import apply_edit
+
+    target = parse_target(arguments.target)
+    document, gap = locate(target, arguments.kind)
+    outcome = fill((document, gap), arguments)
+    diff = diff_of(document, outcome, str(target.path))
+    if arguments.write and outcome.edit is not None:
+        replace_file(target.path, document.data, apply_edit(document, outcome.edit).data)
+    print(_as_json(str(target.path), outcome, diff) if arguments.json else diff, end="")
+    return report(outcome)
+
+
+def add_target(parser: argparse.ArgumentParser) -> None:
+    """Add the argument TARGET and the option --kind to `parser`."""
+    parser.add_argument("target", metavar="TARGET", help=_TARGET)
+    parser.add_argument(
+        "--kind",
+        choices=WANTED,
+        metavar="KIND",
+        help=f"{', '.join(WANTED)} (default: what the place asks for; holes: all of a function's)",
+    )
+
+
+def add_engine(parser: argparse.ArgumentParser) -> None:
+    """Add to `parser` the settings of whatever fills, and --alone."""
+    parser.add_argument(
+        "--alone",
+        action="store_true",
+        help="load the model in this process and leave the shared engine alone; for machines where no socket can be "
+        "made. The fill is the same",
+    )
+    add_settings(parser)
+
+
+def fill(
+    place: "Place", arguments: argparse.Namespace, show: Callable[[Draft], None] = lambda _: None
+) -> "Outcome":
+    """Fill the gap of `place` with the engine that `arguments` ask for; `show` gets each Draft.
+
+    Raises:
+        EngineError: the engine cannot be reached or started, or stopped.
+    """
+    settings = settings_of(arguments)
+    if arguments.alone:
+        return fill_alone(place, settings, show, _tell)[0]
+    from dg_lsp.host.base import EngineError
+    from dg_lsp.host.resident import ResidentEngine
+    from dg_lsp.host.runtime import place_of
+
+    try:
+        place_of(settings)
+    except EngineError as error:
+        raise EngineError(f"{error}, or add --alone to load the model in this process") from error
+    return asyncio.run(_fill(ResidentEngine(settings, _teller()), place, settings, show))
+
+
+def fill_alone(
+    place: "Place",
+    settings: Settings,
+    show: Callable[[Draft], None] = lambda _: None,
+    tell: Callable[[str], None] = lambda _: None,
+) -> tuple["Outcome", float]:
+    """Load the model in this process and fill the gap of `place`; return the Outcome and the seconds of loading.
+
+    `show` gets each Draft, `tell` a few words on what is being loaded.
+
+    Raises:
+        EngineError: the checkpoint cannot be used, or the engine stopped.
+    """
+    from dg_lsp.host.local import LocalEngine
+
+    start = time.perf_counter()
+    engine = LocalEngine.open(settings, tell)
+    loaded = time.perf_counter() - start
+    return asyncio.run(_fill(engine, place, settings, show)), loaded
+
+
+def diff_of(document: "Document", outcome: "Outcome", path: str) -> str:
+    """The change of `outcome` as a unified diff of `path`; empty where nothing is offered."""
+    from dg_lsp.text.fills.edit import apply_edit, unified_diff
+
+    return unified_diff(document, apply_edit(document, outcome.edit), path) if outcome.edit else ""
+
+
+def report(outcome: "Outcome") -> int:
+    """Print a status line on stderr and return the exit code."""
+    fill, seconds = outcome.fill, outcome.fill.milliseconds / 1000
+    if outcome.edit is None:
+        _tell(f"nothing offered after {seconds:.2f} s: {outcome.why}")
+        return 1
+    ends = {"stable": "it had settled", "steps": "the steps were used up", "deadline": "the deadline passed"}
+    work = f"{fill.steps} steps after {fill.searched} of length search; stopped because {ends[fill.reason]}"
+    cut = "what did not parse at its end was cut off" if fill.shortened else ""
+    _tell("; ".join(filter(None, (f"filled in {seconds:.2f} s, {work}", outcome.why, cut))))
+    return 0
+
+
+async def _fill(
+    engine: "Engine", place: "Place", settings: Settings, show: Callable[[Draft], None]
+) -> "Outcome":
+    """Fill the gap of `place` and close `engine`; an interrupt closes the stream, which cancels."""
+    from dg_lsp.host.base import EngineError, Outcome, fill_gap
+
+    outcome = None
+    try:
+        async with aclosing(fill_gap(engine, *place, settings)) as events:
+            async for event in events:
+                if isinstance(event, Outcome):
+                    outcome = event
+                else:
+                    show(event)
+    finally:
+        await engine.close()
+    if outcome is None:
+        raise EngineError("the engine stopped without an answer; run the command again")
+    return outcome
+
+
+def _teller() -> Callable[[Status], None]:
+    """A function that says on stderr how far the engine's start is, no sentence twice."""
+    said: list[str] = []
+
+    def tell(status: Status) -> None:
+        words = {"starting": "starting the engine ...", "loading": f"loading the model, {status.done:.0%}"}
+        sentence = words.get(status.state, "")
+        if sentence and sentence not in said:
+            said.append(sentence)
+            _tell(sentence)
+
+    return tell
+
+
+def _tell(sentence: str) -> None:
+    print("dg-lsp:", sentence, file=sys.stderr, flush=True)
+
+
+def _as_json(path: str, outcome: "Outcome", diff: str) -> str:
+    edit = asdict(outcome.edit) if outcome.edit else None
+    told = {"path": path, "edit": edit, "why": outcome.why, "fill": asdict(outcome.fill), "diff": diff}
+    return json.dumps(told, ensure_ascii=False) + "\n"

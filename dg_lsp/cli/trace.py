@@ -1,0 +1,39 @@
+"""`dg-lsp trace`: show step by step how one gap settles, in the terminal and as a page."""
+
+import argparse
+
+from dg_lsp.cli.fill import add_engine, add_target, diff_of, fill, report
+from dg_lsp.cli.options import FILLING_CODES, explain
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `dg-lsp trace`."""
+    explain(
+        parser,
+        "Show step by step how one gap settles, and then the change as a diff. The file stays as it is.",
+        "dg-lsp trace shop.py::Cart.total --html trace.html",
+        FILLING_CODES,
+    )
+    add_target(parser)
+    parser.add_argument("--html", metavar="FILE", help="also write the steps to one HTML page")
+    add_engine(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Fill and show; return the exit code."""
+    from pathlib import Path
+
+    from dg_lsp.cli.page import page
+    from dg_lsp.cli.screen import screen_of
+    from dg_lsp.cli.target import locate, parse_target
+
+    target = parse_target(arguments.target)
+    document, gap = locate(target, arguments.kind)
+    screen = screen_of(document, gap)
+    outcome = fill((document, gap), arguments, screen.show)
+    screen.close()
+    print(diff_of(document, outcome, str(target.path)), end="")
+    if arguments.html:
+        title = f"How {arguments.target} settled in {outcome.fill.milliseconds / 1000:.2f} s"
+        Path(arguments.html).write_text(page(screen.drafts, screen.context, title), encoding="utf-8")
+    return report(outcome)

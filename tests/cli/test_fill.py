@@ -1,0 +1,150 @@
+"""`dg-lsp fill` with the engine that all windows share: started, found, cancelled, missed; and the same as alone."""
+
+import asyncio
+import json
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dg_lsp.cli.main import main
+from dg_lsp.host.base import EngineError
+from dg_lsp.host.resident import ResidentEngine
+from dg_lsp.host.runtime import place_of
+from dg_lsp.settings import Settings
+from dg_lsp.text.messages import Status
+from tests.scripts import install
+
+SHOP = '''\
+def add(first, second):
+    """Return the sum of two numbers."""
+    raise NotImplementedError
+
+
+class Cart:
+    """Things to buy."""
+
+    def __init__(self, items):
+        self.items = items
+
+    def is_empty(self):
+        """Return whether there is nothing in the cart."""
+        ...
+
+    def total(self):
+        """Return the sum of the prices of all items."""
+        pass
+'''
+LIST = """\
+function last(items) {
+  throw new Error("not implemented");
+}
+"""
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    path = tmp_path / "shop.py"
+    path.write_text(SHOP)
+    (tmp_path / "list.js").write_text(LIST)
+    return path
+
+
+def command(*words: str, checkpoint: str) -> list[str]:
+    return [sys.executable, "-m", "dg_lsp", *words, "--checkpoint", checkpoint]
+
+
+def status_of(settings: Settings) -> Status | None:
+    async def ask() -> Status | None:
+        engine = ResidentEngine(settings)
+        try:
+            return await engine.status()
+        finally:
+            await engine.close()
+
+    return asyncio.run(ask())
+
+
+def test_the_first_fill_starts_the_engine_and_says_so_and_the_next_finds_it(
+    shop: Path, runtime: Path
+) -> None:
+    words = command("fill", f"{shop}::add", checkpoint="scripted")
+    first = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True)
+    second = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True)
+    assert first.stderr.startswith("dg-lsp: starting the engine ...\n")
+    assert "starting" not in second.stderr
+    assert "+    return None" in first.stdout and second.stdout == first.stdout
+    status = status_of(Settings(checkpoint="scripted"))
+    assert status is not None and status.fills == 2
+
+
+def test_trace_shows_the_drafts_of_the_shared_engine(shop: Path, runtime: Path) -> None:
+    words = command("trace", f"{shop}::add", checkpoint="scripted:3:20")
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True)
+    assert "step 3 " in done.stdout and "+    return None" in done.stdout
+
+
+@pytest.mark.slow
+def test_the_shared_engine_fills_as_one_alone_does(
+    shop: Path, runtime: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Law 4: the same Infill and seed give the same Fill, wherever the engine lives and whatever it filled before."""
+
+    def fills(*options: str) -> list[dict[str, Any]]:
+        found = []
+        for place in ("shop.py::add", "shop.py::Cart.is_empty", "shop.py::Cart.total", "list.js::last"):
+            main(["fill", str(shop.parent / place), "--json", "--effort", "low", "--seed", "3", *options])
+            found.append(json.loads(capsys.readouterr().out))
+            del found[-1]["fill"]["milliseconds"]
+        return found
+
+    shared, alone = fills(), fills("--alone")
+    assert shared == alone
+    assert fills() == alone
+    assert sum(told["edit"] is not None for told in alone) >= 2
+
+
+def test_an_interrupt_closes_the_stream_and_is_exit_130(shop: Path, runtime: Path) -> None:
+    settings = Settings(checkpoint="scripted:2000:20")
+    process = subprocess.Popen(
+        command("fill", f"{shop}::add", checkpoint=settings.checkpoint), stderr=subprocess.PIPE, text=True
+    )
+    deadline = time.monotonic() + 60
+    while (status := status_of(settings)) is None or not status.passes:
+        assert time.monotonic() < deadline and process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(20) == 130
+    assert process.stderr is not None and "Traceback" not in process.stderr.read()
+    later = status_of(settings)
+    assert later is not None and later.state == "ready"
+    time.sleep(0.2)
+    again = status_of(settings)
+    assert again is not None and again.passes <= later.passes + 1
+
+
+def test_without_a_folder_for_the_engine_the_mend_is_named(
+    shop: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("DG_LSP_RUNTIME_DIR", str(shop))
+    assert main(["fill", f"{shop}::add"]) == 2
+    (told,) = capsys.readouterr().err.splitlines()
+    assert "set DG_LSP_RUNTIME_DIR" in told and "--alone" in told
+    install(monkeypatch, "return first + second")
+    assert main(["fill", f"{shop}::add", "--alone"]) == 0
+
+
+def test_without_sockets_the_mend_is_named(
+    shop: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delattr(socket, "AF_UNIX")
+    with pytest.raises(EngineError, match="no Unix sockets"):
+        place_of(Settings())
+    assert main(["fill", f"{shop}::add"]) == 2
+    (told,) = capsys.readouterr().err.splitlines()
+    assert "no Unix sockets" in told and "--alone" in told
