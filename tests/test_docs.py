@@ -44,3 +44,43 @@ def test_each_message_on_the_page_of_troubles_is_one_that_the_code_can_say():
     source = code()
     assert len(long) > 30
     assert not [piece for piece in long if piece not in source]
+
+
+def pages() -> dict[str, str]:
+    """The pages by name, but for the log and the changes, which speak of their own day."""
+    root = PAGE.parents[1]
+    found = [*root.glob("*.md"), *PAGE.parent.glob("*.md")]
+    return {p.name: p.read_text(encoding="utf-8") for p in found if p.name != "CHANGELOG.md"}
+
+
+def test_each_module_and_file_that_a_page_names_is_there():
+    root = PAGE.parents[1]
+    text = "\n".join(pages().values())
+    files = set(re.findall(r"\b(?:dg_lsp|tests|benchmarks|examples|docs)/[\w./-]*\w", text))
+    modules = set(re.findall(r"(?:from|-m) ((?:dg_lsp|benchmarks|tests)(?:\.\w+)*)", text))
+    files |= {name.replace(".", "/") for name in modules}
+    assert len(files) > 50
+    missing = [f for f in sorted(files) if not (root / f).exists() and not (root / f"{f}.py").exists()]
+    assert not missing
+
+
+def test_each_heading_that_a_page_points_to_is_there():
+    root = PAGE.parents[1]
+    for folder in (root, PAGE.parent, PAGE.parent / "log"):
+        for path in folder.glob("*.md"):
+            for target in re.findall(r"\]\(([^)\s]+)\)", path.read_text(encoding="utf-8")):
+                file, _, anchor = target.partition("#")
+                if "://" in target:
+                    continue
+                there = (path.parent / file).resolve() if file else path
+                assert there.exists(), f"{path.name} points to {target}"
+                if anchor:
+                    headings = re.findall(r"^#+ (.*)$", there.read_text(encoding="utf-8"), re.MULTILINE)
+                    assert anchor.split("-1")[0] in map(slug, headings) or anchor in map(slug, headings), (
+                        target
+                    )
+
+
+def slug(heading: str) -> str:
+    """A heading as links name it: `How code is written` is how-code-is-written."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
