@@ -10,7 +10,10 @@ from random import Random
 from benchmarks.gaps.place import Place, Span, Truth
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.fills.edit import Edit, apply_edit
-from dg_lsp.text.messages import Kind
+from dg_lsp.text.languages.language import Language
+from dg_lsp.text.messages import BODIES, Kind
+from dg_lsp.text.syntax.body import MARKER
+from dg_lsp.text.syntax.lexical import tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +109,20 @@ def remembers() -> bool:
 
 def is_right(case: Case, data: bytes, span: Span) -> bool:
     """Whether the two ends of `span` of `data`, the damaged file, are the true ones, white space not counted."""
-    return all(not data[min(a, b) : max(a, b)].strip() for a, b in zip(span, case.span, strict=True))
+    true = case.span
+    if case.kind in BODIES:
+        true = behind_comments(case.truth.language, data, true), true[1]
+    return all(not data[min(a, b) : max(a, b)].strip() for a, b in zip(span, true, strict=True))
+
+
+def behind_comments(language: Language, data: bytes, span: Span) -> int:
+    """Where `span`, that of a body, begins; where a cut has left nothing but comments of it, behind the last one.
+
+    Comments stay, unless they only mark that something is to be done.
+    """
+    found = [t for t in tokens(language, data, *span) if t.kind not in ("space", "newline")]
+    said = [t for t in found if not MARKER.fullmatch(data, t.start, t.end)]
+    return said[-1].end if said and all(t.kind == "comment" for t in found) else span[0]
 
 
 def moved(changes: Sequence[Change], offset: int) -> int:

@@ -15,14 +15,14 @@ from itertools import islice
 
 from tree_sitter import Tree
 
-from benchmarks.gaps.case import Change, moved
+from benchmarks.gaps.case import Change, behind_comments, moved
 from benchmarks.gaps.place import Span
 from benchmarks.gaps.places import Spot
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.fills.edit import Edit, apply_edit
 from dg_lsp.text.gaps.find import Gap, NoGap, find_gap
 from dg_lsp.text.languages.language import Language, load_language
-from dg_lsp.text.messages import Kind
+from dg_lsp.text.messages import BODIES, Kind
 
 # So many parses tell whether anything fits.
 _TRIED = 60
@@ -125,7 +125,10 @@ def _missing(spot: Spot, data: bytes, tail: bytes) -> Iterator[tuple[bytes, byte
 def _wrong_text(spot: Spot, data: bytes, document: Document, gap: Gap, place: Span) -> str:
     """The same for a gap that is to be exactly the text of `place`, a span of the valid file."""
     true = [moved(_all(spot), at) for at in place]
-    for name, got, right in zip(("start", "end"), (gap.start, gap.end), true, strict=True):
+    ends = true[0], true[1]
+    if gap.kind in BODIES:
+        ends = behind_comments(load_language(spot.language), document.data, ends), true[1]
+    for name, got, right in zip(("start", "end"), (gap.start, gap.end), ends, strict=True):
         if document.data[min(got, right) : max(got, right)].strip():
             return f"{name} {'early' if got < right else 'late'}"
     cut = _applied(data, _own(spot))

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.gaps import cells, judges
 from benchmarks.gaps.__main__ import main
-from benchmarks.gaps.case import Case, Change, alone, is_right, moved, remembers, replayed
+from benchmarks.gaps.case import Case, Change, alone, behind_comments, is_right, moved, remembers, replayed
 from benchmarks.gaps.cells import Cell, measure
 from benchmarks.gaps.fills import holes, spoiled_fills, true_fills
 from benchmarks.gaps.place import Place, Truth
@@ -394,3 +394,18 @@ def test_a_place_may_hold_nothing() -> None:
     place = Place("arguments", (0, 2), 1, 1, 1, 1)
     truth = Truth(load_language("python"), b"()", {"arguments": (place,)})
     assert truth.inner("arguments", 1) == place and truth.inner("arguments", 2) is None
+
+
+@pytest.mark.parametrize(
+    ("left", "wanted"),
+    [
+        ("# one\n    # tw", len("# one\n    # tw")),
+        ("# TODO", 0),
+        ("# one\n    x = 1", 0),
+        ("", 0),
+    ],
+)
+def test_a_body_that_is_cut_down_to_comments_begins_behind_them(left: str, wanted: int) -> None:
+    before = "def f():\n    "
+    span = len(before), len(before + left)
+    assert behind_comments(load_language("python"), (before + left).encode(), span) == len(before) + wanted

@@ -16,7 +16,7 @@ _TOKEN = re.compile(
     rb"|(?P<joined>\\(?:\r\n|\n|\r))"
     rb"|(?P<comment>#[^\r\n]*)"
     rb"|(?P<triple>(?:\b[rRbBuUfFtT]{1,2})?(?P<quotes>\"\"\"|'''))"
-    rb"|(?P<string>(?:\b[rRbBuUfFtT]{1,2})?(?P<quote>[\"'])(?:[^\"'\\\r\n]|\\(?:\r\n|.)|(?!(?P=quote))[\"'])*(?P<shut>(?P=quote))?)"
+    rb"|(?P<string>(?:\b[rRbBuUfFtT]{1,2})?(?P<quote>[\"'])(?:[^\"'\\\r\n]|\\(?:\r\n|.|\Z)|(?!(?P=quote))[\"'])*(?P<shut>(?P=quote))?)"
     rb"|(?P<open>[(\[{])"
     rb"|(?P<close>[)\]}])"
     rb"|(?P<word>[A-Za-z_\x80-\xff][\w\x80-\xff]*)"
