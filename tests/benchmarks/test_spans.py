@@ -1,14 +1,11 @@
 """Tasks cut like those of HumanEval-Infilling: how they are cut, and how many true solutions the product keeps."""
 
-import ast
 import random
 from pathlib import Path
 
 import pytest
 
 from benchmarks import spans
-from dg_lsp.bench import humaneval
-from dg_lsp.text.fills import check, fit
 
 SOURCE = '''\
 import os
@@ -74,13 +71,8 @@ BARS = {"SingleLine": 1.0, "MultiLine": 0.98, "RandomSpanLight": 0.98}
 
 
 @pytest.mark.parametrize("kind", BARS)
-def test_true_solutions_are_fitted_unchanged_and_add_no_error(kind: str) -> None:
+def test_true_solutions_survive_the_whole_way_to_an_edit(kind: str) -> None:
     records = spans.make_records(spans.standard_library(), kind, 60, 2, "function")
     assert len(records) == 60
-    kept = 0
-    for record in records:
-        ast.parse(record["prompt"] + record["canonical_solution"] + record["suffix"])
-        case = humaneval.make_task(record).case
-        edit = fit.make_edit(case.document, case.gap, case.truth)
-        kept += edit.text == case.truth and not check.faults_of_edit(case.document, case.gap, edit)
-    assert kept >= BARS[kind] * len(records)
+    refused = [(case.name, said) for case, said in spans.verdicts(records) if said != "survives"]
+    assert len(refused) <= (1 - BARS[kind]) * len(records), refused

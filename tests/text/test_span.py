@@ -57,11 +57,7 @@ def test_what_makes_the_function_whole_stays_as_it_is(name: str) -> None:
     assert faults_in(asked, truth) == []
 
 
-# The guard takes the blocks round a gap for its container, and so the next two for their end.
-UNGUARDED = ("the branch before", "the end of an inner function and the head of another")
-
-
-@pytest.mark.parametrize("name", [name for name in TRUE if name not in UNGUARDED])
+@pytest.mark.parametrize("name", TRUE)
 def test_what_makes_the_function_whole_is_offered(name: str) -> None:
     prefix, suffix = TRUE[name][0].encode().split(b"|")
     document, at = Document("a.py", "python", 0, prefix + suffix), len(prefix)

@@ -4,7 +4,6 @@ It is told the gap and the edit, and knows nothing of how either was found (laws
 """
 
 import re
-from collections.abc import Iterator
 from functools import lru_cache
 
 import tree_sitter
@@ -86,25 +85,43 @@ def _misread(language: Language, document: Document, gap: Gap, edit: Edit, scope
     new = old.filled(language, text)
     if language.name == "python" and complaint(old.data) is None and (said := complaint(new.data)):
         return f"the fill would add a syntax error: {said[0]}"
-    if old.clean:
+    if _is_sound(language, old):
         if not new.clean:
             return "the fill would add a syntax error: the file would no longer parse"
-        return _changed(language, old, new)
+        return _changed(language, gap, old, new)
     # The file is broken as it stands, so it is compared as it would be with a filler that means nothing.
     neutral, filled = compared(document, gap, edit)
-    if neutral.clean:
-        return _changed(language, neutral, filled)
+    if _is_sound(language, neutral) and (filled.clean or not _is_sound(language, new)):
+        return _changed(language, gap, neutral, filled)
     most = max(errors_of(old.tree.root_node), errors_of(neutral.tree.root_node), key=len)
     if len(errors_of(new.tree.root_node)) > len(most):
         return "the fill would add a syntax error to a file that has some"
     return ""
 
 
-def _changed(language: Language, old: Text, new: Text) -> str:
-    """What of the text behind the gap is read otherwise in `new` than in `old`."""
-    if _marks(language, old) != _marks(language, new):
+def _is_sound(language: Language, text: Text) -> bool:
+    """Whether `text` has no error; tree-sitter also takes Python whose indentation is wrong."""
+    return text.clean and (language.name != "python" or complaint(text.data) is None)
+
+
+def _changed(language: Language, gap: Gap, old: Text, new: Text) -> str:
+    """What of the text behind the gap is read otherwise in `new` than in `old`.
+
+    A line that was asked for may be `else:`, which ends a block but no function. A span may end a function within the
+    outermost one, and begin what the rest of its last line ends.
+    """
+    line = line_end(old.data, old.end) - old.end if gap.kind == "span" else 0
+    if [m for m in _marks(language, old) if m[1] >= line] != [
+        m for m in _marks(language, new) if m[1] >= line
+    ]:
         return "the fill would change how the text behind it is read: a string or a bracket ends elsewhere"
-    if not set(_holders(language, old, old)) <= set(_holders(language, new, old)):
+    held = _holders(language, old, old)
+    if gap.asked and gap.kind in ("rest_of_line", "span"):
+        held = {holder for holder in held if not holder[0].startswith("block")}
+    if gap.kind == "span":
+        outermost = min((at for name, at, _ in held if name == "function.outer"), default=0)
+        held = {holder for holder in held if holder[1] <= outermost}
+    if not held <= _holders(language, new, old):
         return "the fill would end what it stands in, and the text behind it would belong to something else"
     return ""
 
@@ -121,21 +138,23 @@ def _marks(language: Language, text: Text) -> list[tuple[str, int, int]]:
     return sorted(mark for mark in marks if mark[1] < REACH)
 
 
-def _holders(language: Language, text: Text, old: Text) -> Iterator[tuple[str, int, int]]:
+def _holders(language: Language, text: Text, old: Text) -> set[tuple[str, int, int]]:
     """The functions, classes, blocks and their bodies that begin before the gap and go on behind it.
 
-    Each by its type, its beginning and its end, counted from the end of the text. A gap in front of them is not inside.
+    Each by what it is, its beginning, and its end counted from the end of the text.
     """
     span = (max(len(text.before) - 1, 0), text.end + 1)
-    found = language.captures(text.tree.root_node, span)
     # White space behind the gap may belong to what ends there or not.
-    rest = len(old.after.lstrip())
-    for name, nodes in found.items():
-        if name.endswith((".outer", ".body")):
-            for node in nodes:
-                behind = len(text.data) - node.end_byte
-                if node.start_byte < len(text.before.rstrip()) and behind < rest:
-                    yield node.type, node.start_byte, behind
+    first, rest = len(text.before.rstrip()), len(old.after.lstrip())
+    found = language.captures(text.tree.root_node, span)
+    return {
+        (name, node.start_byte, len(text.data) - node.end_byte)
+        for name, nodes in found.items()
+        for node in nodes
+        if name.endswith((".outer", ".body"))
+        and node.start_byte < first
+        and len(text.data) - node.end_byte < rest
+    }
 
 
 def _scope(language: Language, data: bytes, at: int) -> Span | None:
