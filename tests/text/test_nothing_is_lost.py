@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from dg_lsp.text.documents.document import Document
+from dg_lsp.text.fills.edit import Edit, apply_edit
 from dg_lsp.text.gaps.find import NoGap, find_gap
 from dg_lsp.text.gaps.gap import Gap
 from dg_lsp.text.languages.language import load_language
@@ -258,3 +259,13 @@ def test_without_a_wish_no_gap_of_a_file_holds_what_is_typed(path: Path) -> None
             except NoGap:
                 continue
             assert not typed(document, gap), shown(document, gap)[max(at - 300, 0) : at + 300]
+
+
+def test_what_was_typed_into_a_stub_since_it_was_valid_stays() -> None:
+    text = 'def f():\n    raise NotImplementedError(\n        "a"\n    )\n'
+    document = Document("file:///m.py", "python", 0, text.encode())
+    find_gap(document, 20)
+    at = text.index('"a"') + 3
+    document = apply_edit(document, Edit(at, at, " + (b c"))
+    gap = find_gap(document, text.index("raise") + 2)
+    assert b"b c" not in document.data[gap.start : gap.end]

@@ -76,7 +76,8 @@ def _recalled(document: Document, view: View, offset: int, kind: Kind | None) ->
         with suppress(NoGap):
             gap = _gap_in(text, found, older.cursor, kind)
             span, scope = older.back(gap.start, gap.end), older.back(*gap.scope)
-            if span is not None:
+            # What was typed into a stub since then stays, unless the stub is asked for by its kind.
+            if span and (kind or document.data[slice(*span)] == text.data[gap.start : gap.end]):
                 return replace(gap, start=span[0], end=span[1], scope=scope or (0, len(document.data)))
     return None
 
