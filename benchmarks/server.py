@@ -5,6 +5,7 @@
 Each part prints one line for each number. Run it on an idle machine; a fresh runtime directory is used.
 """
 
+import argparse
 import asyncio
 import os
 import shutil
@@ -265,10 +266,15 @@ def stop_all() -> None:
 PARTS = {f.__name__: f for f in (start, cancel, together, kill, overhead, share)}
 
 if __name__ == "__main__":
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], metavar="PART", help=", ".join(PARTS))
+    asked = parser.parse_args().parts
     os.environ["DG_LSP_RUNTIME_DIR"] = tempfile.mkdtemp(prefix="dg-")
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     try:
-        for name in sys.argv[1:] or PARTS:
+        for name in asked or PARTS:
             PARTS[name]()
     finally:
         stop_all()

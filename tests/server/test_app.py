@@ -326,6 +326,17 @@ def test_the_command_has_the_client_apply_the_edit_to_its_version(start: Start) 
     assert result["applied"] and result["fill"]["text"] == "return None" and not result["why"]
 
 
+def test_a_bot_may_have_the_edit_of_a_seed_without_its_being_applied(start: Start) -> None:
+    wire = start(capabilities=APPLIES)
+    result = fill(wire, name="add", seed=2, apply=False)["result"]
+    assert not result["applied"] and not result["why"] and result["fill"]["text"] == "return False"
+    (change,) = result["edit"]["documentChanges"]
+    assert change["textDocument"] == {"uri": URI, "version": 1}
+    assert change["edits"][0]["newText"] == "return False"
+    # Nobody was asked to apply it.
+    assert "workspace/applyEdit" not in [m.get("method") for m in wire.messages + wire.rest()]
+
+
 def test_a_client_that_refuses_the_edit_is_quoted(start: Start) -> None:
     wire = start(capabilities=APPLIES)
     send_fill(wire, name="add")

@@ -106,6 +106,17 @@ def test_the_text_behind_the_gap_is_read_as_before(language: str, source: str, f
 
 
 @pytest.mark.parametrize(
+    ("language", "source"),
+    [
+        ("c", "int f(void) {\n  a();|\n  b();\n  /* c */\n  return 1;\n}\n"),
+        ("javascript", "a();|\nb();\n/* c */\nd();\n"),
+    ],
+)
+def test_a_comment_that_swallows_what_follows_is_no_error_and_yet_harm(language: str, source: str) -> None:
+    assert "how the text behind it is read" in harm(language, source, " /*", "rest_of_line")
+
+
+@pytest.mark.parametrize(
     ("language", "source", "fill"),
     [
         ("python", BODY, "return 2\n\n\ndef g(a):\n    pass"),
