@@ -44,7 +44,8 @@ class Wire:
 
     def __init__(self, command: list[str], *, reading: bool = True, patience: float = 60) -> None:
         self.patience = patience
-        environment = dict(os.environ, PYTHONPATH=str(ROOT), PYTHONIOENCODING="utf-8")
+        path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+        environment = dict(os.environ, PYTHONPATH=path, PYTHONIOENCODING="utf-8")
         pipe = subprocess.PIPE
         self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=environment)
         self.messages: list[dict[str, Any]] = []
