@@ -56,6 +56,11 @@ def test_typed_text_stays(source: str, fill: str, lost: str) -> None:
     assert lost in harm("python", source, fill)
 
 
+def test_a_fill_of_which_nothing_is_left_deletes_nothing() -> None:
+    assert "nothing" in harm("java", "/**|\n * One.\n|*/\nclass A {}\n", "", "comment", asked=True)
+    assert "nothing" in harm("python", "def f():\n    |pass|\n", "", "function_body", asked=True)
+
+
 def test_what_was_asked_for_by_name_may_go_but_for_the_comments_of_a_stub() -> None:
     written = "def f():\n    |a = 1  # one\n    return a|\n"
     assert "would delete `a = 1  # one`" in harm("python", written, "return 1", "function_body")

@@ -40,6 +40,9 @@ def harm_of(document: Document, gap: Gap, edit: Edit) -> str:
     language = load_language(document.language)
     if lost := _lost(language, document, gap):
         return f"the fill would delete `{lost}`"
+    # A fill of which its place leaves nothing would only delete what is in the gap.
+    if not edit.text.removeprefix(gap.lead).removesuffix(gap.tail).strip():
+        return "nothing of the fill fits into the gap"
     if faults := faults_of_edit(document, gap, edit):
         return f"the fill would add a syntax error: {faults[0].message}"
     scope = _scope(language, document.data, edit.start)
