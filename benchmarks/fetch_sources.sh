@@ -41,6 +41,15 @@ python() {
     done
 }
 
+# pinned LANGUAGE PACKAGE==VERSION SHA256: the same, where what was fetched has that digest
+pinned() {
+    folder=$into/$1/${2%%==*}
+    mkdir -p "$folder"
+    (cd "$here" && rm -f ./*.tar.gz && echo "$2 --hash=sha256:$3" >pinned.txt && python3 -m pip download --quiet \
+        --no-deps --no-binary :all: --require-hashes -r pinned.txt >/dev/null 2>&1; \
+        tar -xzf ./"${2%%==*}"*.tar.gz -C "$folder") 2>/dev/null || echo "left out: the PyPI package $2"
+}
+
 node typescript rxjs@7.8.2 @reduxjs/toolkit@2.2.7 @tanstack/query-core@5.59.0
 node tsx @blueprintjs/core@5.13.1 react-aria-components@1.4.1 @react-spectrum/table@3.14.0
 node javascript npm@10.8.2 express@4.21.1 eslint@8.57.1
@@ -51,6 +60,7 @@ debian rust librust-regex-dev librust-regex-syntax-dev librust-clap-dev librust-
 debian java openjdk-17-source
 debian cpp libabsl-dev libfmt-dev libspdlog-dev nlohmann-json3-dev libstdc++-12-dev libre2-dev googletest
 python c brotli pycryptodome zstandard
+pinned csharp pythonnet==3.0.5 48e43ca463941b3608b32b4e236db92d8d40db4c58a75ace902985f76dac21cf
 
 # Java's own sources are an archive inside their package.
 for archive in "$into"/java/openjdk-17-source/usr/lib/jvm/openjdk-17/lib/src.zip \

@@ -1,0 +1,133 @@
+"""Requests: what is put into the gap at a place, through the product's own last path, and what the judge says of it.
+
+Knows `find_gap`, `settle` and `apply_edit` as their callers do; knows no engine and prints nothing.
+"""
+
+import time
+from dataclasses import dataclass, field
+
+from benchmarks.guarantee.judge import Claim, Reading, Verdict, count_errors, judge, read
+from benchmarks.guarantee.places import Place
+from dg_lsp.host.base import settle
+from dg_lsp.text.documents.document import Document
+from dg_lsp.text.fills.edit import Edit, apply_edit
+from dg_lsp.text.gaps.find import Gap, NoGap, find_gap
+from dg_lsp.text.messages import Fill
+
+TEXTS = ('"""', ")", "}", "*/", "\\", "#", "\nx", "else:", "\N{GRINNING FACE}")
+TRUTH = "the truth"
+_FILLERS = ("", "x", "x;", "pass", "0")
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A place with the gap that is found there; `why` says why there is none. crash: an exception."""
+
+    place: Place
+    document: Document
+    before: Reading
+    gap: Gap | None
+    why: str = ""
+    crash: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came of one request. `edit` is None where it was refused, and `why` says why.
+
+    right: the true text was put in and the file is as it was. added: errors that a damaged file has more.
+    """
+
+    opened: Opened
+    text: str
+    edit: Edit | None = None
+    why: str = ""
+    verdict: Verdict = field(default_factory=Verdict)
+    right: bool = False
+    added: int = 0
+    crash: bool = False
+    milliseconds: float = 0.0
+
+    @property
+    def harms(self) -> tuple[str, ...]:
+        """The names of all that is wrong."""
+        crash = ("crash",) if self.crash else ()
+        return (*crash, *self.verdict.harms, *(("errors added",) if self.added else ()))
+
+
+def opened(place: Place) -> Opened:
+    """The place with its gap."""
+    data = place.cut
+    document = Document(f"file:///case.{place.language.name}", place.language.name, 0, data)
+    before = read(place.language, data)
+    try:
+        return Opened(place, document, before, find_gap(document, place.cursor, place.kind))
+    except NoGap as error:
+        return Opened(place, document, before, None, str(error))
+    except Exception as error:
+        return Opened(place, document, before, None, f"{type(error).__name__}: {error}", crash=True)
+
+
+def ask(found: Opened, text: str) -> Answer:
+    """What putting `text` into the gap does; the text TRUTH stands for what the file had there."""
+    gap = found.gap
+    if gap is None:
+        return Answer(found, text, why=found.why, crash=found.crash)
+    fill = true_text(found.place, gap) if text == TRUTH else text
+    begun = time.perf_counter()
+    try:
+        outcome = settle(found.document, gap, Fill(fill))
+    except Exception as error:
+        return Answer(found, text, why=f"{type(error).__name__}: {error}", crash=True)
+    took = (time.perf_counter() - begun) * 1000
+    if outcome.edit is None:
+        return Answer(found, text, why=outcome.why, milliseconds=took)
+    after = read(found.place.language, apply_edit(found.document, outcome.edit).data)
+    verdict = judge(found.before, after, Claim((gap.start, gap.end), found.place.kind, found.place.room))
+    right = text == TRUTH and is_same(found.place, after.data)
+    added = 0 if found.before.whole else _added(found, gap, after)
+    return Answer(found, text, outcome.edit, "", verdict, right, added, milliseconds=took)
+
+
+def true_text(place: Place, gap: Gap) -> str:
+    """What the file had in the gap, without the gap's lead and tail."""
+    more = len(place.data) - len(place.cut)
+    text = (
+        place.data[gap.start : max(gap.end + more, gap.start)]
+        .decode("utf-8", "replace")
+        .replace("\r\n", "\n")
+    )
+    lead, tail = gap.lead.replace("\r\n", "\n"), gap.tail.replace("\r\n", "\n")
+    if text.startswith(lead):
+        text = text.removeprefix(lead)
+    elif text.lstrip().startswith(lead.strip()):
+        text = text.lstrip().removeprefix(lead.strip())
+    if text.endswith(tail):
+        return text.removesuffix(tail)
+    return text.rstrip().removesuffix(tail.strip()) if text.rstrip().endswith(tail.strip()) else text
+
+
+def is_same(place: Place, data: bytes) -> bool:
+    """Whether `data` is the file that `place` was made of, but for white space that means nothing there."""
+    if place.where in ("docstring", "comment"):
+        return data.split() == place.data.split()
+    strip = bytes.rstrip if place.language.style == "indent" else bytes.strip
+    one, other = ([strip(line) for line in text.splitlines() if line.strip()] for text in (data, place.data))
+    return one == other
+
+
+def _added(found: Opened, gap: Gap, after: Reading) -> int:
+    """How many errors `after` has more than a damaged file that has something neutral in its gap, or nothing."""
+    if not after.errors:
+        return 0
+    neutral = _neutral_errors(found, gap)
+    # What a neutral text mends is to have no error; elsewhere a parser may count one more or less as it recovers.
+    return after.errors if not neutral else max(after.errors - max(neutral, found.before.errors), 0)
+
+
+def _neutral_errors(found: Opened, gap: Gap) -> int:
+    """The fewest errors that the file has with something neutral between the gap's lead and tail."""
+    data = found.document.data
+    fillers = dict.fromkeys((*_FILLERS, found.place.language.placeholder(gap.kind)))
+    texts = (data[: gap.start] + f"{gap.lead}{f}{gap.tail}".encode() + data[gap.end :] for f in fillers)
+    return min(count_errors(found.place.language.parse(text).root_node) for text in texts)
