@@ -130,4 +130,5 @@ def _neutral_errors(found: Opened, gap: Gap) -> int:
     data = found.document.data
     fillers = dict.fromkeys((*_FILLERS, found.place.language.placeholder(gap.kind)))
     texts = (data[: gap.start] + f"{gap.lead}{f}{gap.tail}".encode() + data[gap.end :] for f in fillers)
-    return min(count_errors(found.place.language.parse(text).root_node) for text in texts)
+    language = found.place.language
+    return min(count_errors(language, language.parse(text)) for text in texts)

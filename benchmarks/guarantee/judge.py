@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cache
 
-from tree_sitter import Node, Query, QueryCursor, QueryError, Tree
+from tree_sitter import Query, QueryCursor, QueryError, Tree
 
 from benchmarks.gaps.valid import is_python
 from dg_lsp.text.languages.language import Language
@@ -79,7 +79,7 @@ class Verdict:
 def read(language: Language, data: bytes) -> Reading:
     """The file `data` as the judge reads it."""
     tree = language.parse(data)
-    errors = count_errors(tree.root_node)
+    errors = count_errors(language, tree)
     whole = not errors and (language.name != "python" or is_python(data))
     return Reading(language, data, tree, errors, whole)
 
@@ -128,14 +128,11 @@ def changed(old: bytes, new: bytes) -> tuple[int, int, bytes]:
     return start, len(old) - back, new[start : len(new) - back]
 
 
-def count_errors(root: Node) -> int:
-    """How many nodes are errors or missing."""
-    found, left = 0, [root]
-    while left:
-        node = left.pop()
-        found += node.is_error or node.is_missing
-        left += [child for child in node.children if child.has_error or child.is_missing]
-    return found
+def count_errors(language: Language, tree: Tree) -> int:
+    """How many nodes are errors or missing; one where the tree has an error that no node shows."""
+    captured = QueryCursor(_errors(language)).captures(tree.root_node)
+    found = {(n.start_byte, n.end_byte, n.type) for nodes in captured.values() for n in nodes}
+    return max(len(found), int(tree.root_node.has_error))
 
 
 def marks(reading: Reading, span: Span | None = None) -> list[tuple[int, int, str]]:
@@ -155,6 +152,11 @@ def marks(reading: Reading, span: Span | None = None) -> list[tuple[int, int, st
             found.append((start, -stop, name))
             end = -stop if name != "bracket" else end
     return found
+
+
+@cache
+def _errors(language: Language) -> Query:
+    return Query(language.grammar, "(ERROR) @error (MISSING) @missing")
 
 
 @cache

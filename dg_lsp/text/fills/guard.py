@@ -23,6 +23,7 @@ from dg_lsp.text.syntax.tokens import Span
 
 # How many bytes behind a gap strings and brackets are compared; a quote too many shows at the next one.
 REACH = 20_000
+_OTHERWISE = "the fill would change how the text behind it is read: a string or a bracket ends elsewhere"
 _BRACKETS = '["(" ")" "[" "]" "{" "}"] @bracket'
 # A comment that says only that something is to be done says nothing that a fill could not make true.
 _MARKER = re.compile(rb"\W*(?:TODO|FIXME|XXX)\W*")
@@ -96,10 +97,31 @@ def _misread(language: Language, document: Document, gap: Gap, edit: Edit, scope
     neutral, filled = compared(document, gap, edit)
     if _is_sound(language, neutral) and (filled.clean or not _is_sound(language, new)):
         return _changed(language, gap, neutral, filled)
-    most = max(errors_of(old.tree.root_node), errors_of(neutral.tree.root_node), key=len)
-    if len(errors_of(new.tree.root_node)) > len(most):
+    return _worse(language, gap, (old, neutral), text)
+
+
+def _worse(language: Language, gap: Gap, texts: tuple[Text, Text], fill: bytes) -> str:
+    """What is worse in a broken file with `fill` than in it as it stands or with a neutral text: `texts` are those."""
+    old = texts[0]
+    # A parser that goes on from an older tree recovers otherwise than one that begins anew.
+    new, filler = (_parsed(language, old, t) for t in (fill, _filler(language, gap)))
+    most = max(len(errors_of(text.tree.root_node)) for text in texts)
+    if len(errors_of(new.tree.root_node)) > most:
         return "the fill would add a syntax error to a file that has some"
+    # One quote too many may turn all errors into a single one; a span may begin what its last line ends.
+    if gap.kind != "span" and _marks(language, new) not in (_marks(language, old), _marks(language, filler)):
+        return _OTHERWISE
     return ""
+
+
+def _filler(language: Language, gap: Gap) -> bytes:
+    """What means nothing in `gap`, with its lead and tail."""
+    return f"{gap.lead}{language.placeholder(gap.kind)}{gap.tail}".encode()
+
+
+def _parsed(language: Language, text: Text, fill: bytes) -> Text:
+    """`text` with another fill, parsed from its beginning."""
+    return Text(text.before, fill, text.after, language.parse(text.before + fill + text.after))
 
 
 def _is_sound(language: Language, text: Text) -> bool:
@@ -117,7 +139,7 @@ def _changed(language: Language, gap: Gap, old: Text, new: Text) -> str:
     if [m for m in _marks(language, old) if m[1] >= line] != [
         m for m in _marks(language, new) if m[1] >= line
     ]:
-        return "the fill would change how the text behind it is read: a string or a bracket ends elsewhere"
+        return _OTHERWISE
     held = _holders(language, old, old)
     if gap.asked and gap.kind in ("rest_of_line", "span"):
         held = {holder for holder in held if not holder[0].startswith("block")}
