@@ -18,6 +18,7 @@ from dg_lsp.text.fills.interpreter import complaint
 from dg_lsp.text.gaps.gap import Gap
 from dg_lsp.text.languages.language import Language, load_language
 from dg_lsp.text.syntax.baseline import WHOLE, Text
+from dg_lsp.text.syntax.body import MARKER
 from dg_lsp.text.syntax.lexical import window
 from dg_lsp.text.syntax.tokens import Span
 
@@ -25,8 +26,6 @@ from dg_lsp.text.syntax.tokens import Span
 REACH = 20_000
 _OTHERWISE = "the fill would change how the text behind it is read: a string or a bracket ends elsewhere"
 _BRACKETS = '["(" ")" "[" "]" "{" "}"] @bracket'
-# A comment that says only that something is to be done says nothing that a fill could not make true.
-_MARKER = re.compile(rb"\W*(?:TODO|FIXME|XXX)\W*")
 
 
 def harm_of(document: Document, gap: Gap, edit: Edit) -> str:
@@ -65,7 +64,7 @@ def _lost(language: Language, document: Document, gap: Gap) -> str:
         _cut(n, gap) for n in found.get("stub", ()) if gap.start <= n.start_byte and n.end_byte <= gap.end
     ]
     comments = [_cut(n, gap) for n in found.get("comment", ()) if gap.start <= n.start_byte]
-    markers = [span for span in comments if _MARKER.fullmatch(old, *span)]
+    markers = [span for span in comments if MARKER.fullmatch(old, *span)]
     left = _blanked(old, [*stubs, *markers])
     is_stub = not _blanked(left, comments).strip(b" \t\f\r\n;")
     if gap.asked and not is_stub:
