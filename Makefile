@@ -5,7 +5,7 @@ BIN := .venv/bin
 .PHONY: demo check test lint mutants survivors oldest editors fix clean
 
 demo: .venv/ready
-	$(BIN)/python examples/fill_stubs.py dg_lsp/cli/demo
+	$(BIN)/dg-lsp demo
 
 # Before each commit: what is quick, in under a minute on two idle cores.
 check: lint

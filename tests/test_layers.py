@@ -38,8 +38,8 @@ def modules() -> dict[str, Path]:
 
 
 MODULES = modules()
-# What is no part of a layer: the version, the way in, and a file that the demonstration fills.
-APART = {"dg_lsp", "dg_lsp.__main__", "dg_lsp.cli.demo.word_statistics"}
+# What is no part of a layer: the version and the way in.
+APART = {"dg_lsp", "dg_lsp.__main__"}
 
 
 def layer_of(module: str) -> str:

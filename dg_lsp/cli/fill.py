@@ -93,10 +93,22 @@ def fill(
     Raises:
         EngineError: the engine cannot be reached or started, or stopped.
     """
+    return asyncio.run(_fill(engine_of(arguments), place, settings_of(arguments), show))
+
+
+def engine_of(arguments: argparse.Namespace) -> "Engine":
+    """Return the engine that `arguments` ask for: the shared one, or with --alone one that is loaded here.
+
+    Raises:
+        EngineError: it cannot be reached or loaded.
+    """
+    from dg_lsp.host.base import EngineError
+
     settings = settings_of(arguments)
     if arguments.alone:
-        return fill_alone(place, settings, show, _tell)[0]
-    from dg_lsp.host.base import EngineError
+        from dg_lsp.host.local import LocalEngine
+
+        return LocalEngine.open(settings, _tell)
     from dg_lsp.host.resident import ResidentEngine
     from dg_lsp.host.runtime import place_of
 
@@ -104,7 +116,7 @@ def fill(
         place_of(settings)
     except EngineError as error:
         raise EngineError(f"{error}, or add --alone to load the model in this process") from error
-    return asyncio.run(_fill(ResidentEngine(settings, _teller()), place, settings, show))
+    return ResidentEngine(settings, _teller())
 
 
 def fill_alone(
@@ -152,18 +164,29 @@ async def _fill(
     engine: "Engine", place: "Place", settings: Settings, show: Callable[[Draft], None]
 ) -> "Outcome":
     """Fill the gap of `place` and close `engine`; an interrupt closes the stream, which cancels."""
+    try:
+        return await fill_with(engine, place, settings, show)
+    finally:
+        await engine.close()
+
+
+async def fill_with(
+    engine: "Engine", place: "Place", settings: Settings, show: Callable[[Draft], None]
+) -> "Outcome":
+    """Fill the gap of `place` with `engine`, which stays open; `show` gets each Draft.
+
+    Raises:
+        EngineError: the engine stopped.
+    """
     from dg_lsp.host.base import EngineError, Outcome, fill_gap
 
     outcome = None
-    try:
-        async with aclosing(fill_gap(engine, *place, settings)) as events:
-            async for event in events:
-                if isinstance(event, Outcome):
-                    outcome = event
-                else:
-                    show(event)
-    finally:
-        await engine.close()
+    async with aclosing(fill_gap(engine, *place, settings)) as events:
+        async for event in events:
+            if isinstance(event, Outcome):
+                outcome = event
+            else:
+                show(event)
     if outcome is None:
         raise EngineError("the engine stopped without an answer; run the command again")
     return outcome

@@ -16,7 +16,7 @@ import dg_lsp
 COMMANDS = {
     "fill": "fill one gap of a file and print the change as a diff",
     "trace": "show step by step how one gap settles",
-    "demo": "fill an unwritten function of a small file and show how it settles",
+    "demo": "cut gaps of several kinds out of a small file, fill them, and show what comes of it",
     "serve": "be a language server on stdin and stdout; the same as --stdio or no command",
     "train": "train a checkpoint, or adapt one to a repository",
     "bench": "make holes in real files, fill them, and report how well and how fast",

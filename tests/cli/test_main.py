@@ -7,7 +7,6 @@ import re
 import stat
 import subprocess
 import sys
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +19,6 @@ from dg_lsp.host import resident
 from dg_lsp.host.base import EngineError
 from dg_lsp.host.local import LocalEngine
 from dg_lsp.settings import UsageError
-from dg_lsp.text.documents.document import Document
-from dg_lsp.text.gaps.find import find_named
 from dg_lsp.text.messages import Draft, Fill, Infill
 from tests import scripts
 from tests.scripts import DRAFTS
@@ -315,26 +312,6 @@ def test_elsewhere_the_steps_1_2_4_8_and_the_last_are_written():
 )
 def test_colours_are_what_the_environment_says(environment, color):
     assert screen.color_of(_Terminal(), environment) is color
-
-
-def test_demo_fills_its_own_file_and_tells_the_times(monkeypatch, capsys, tmp_path):
-    installed = install(monkeypatch, 'if not words:\n        return ""\n    return max(words, key=len)')
-    monkeypatch.chdir(tmp_path)
-    assert main(["demo"]) == 0
-    out = capsys.readouterr().out
-    assert "+    return max(words, key=len)" in out
-    assert "gap filled in 2.31 s; 0.0 s to reach or start the engine" in out
-    assert installed.requests[0].prefix.endswith('there are no words."""\n    ')
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_the_demo_file_has_one_unwritten_function_and_runs():
-    data = (resources.files("dg_lsp.cli") / "demo" / "word_statistics.py").read_bytes()
-    gap = find_named(Document("d", "python", 0, data), "longest_word")
-    assert gap.stub
-    namespace: dict[str, Any] = {}
-    exec(data[: gap.start] + b"return max(words, key=len, default='')" + data[gap.end :], namespace)
-    assert "longest: three" in namespace["report"]("one two three")
 
 
 @pytest.mark.parametrize("options", [[], ["--stdio"], ["--log-level", "debug", "--stdio"], ["serve"]])

@@ -1,46 +1,113 @@
-"""`dg-lsp demo`: fill an unwritten function of a small file and show how it settles."""
+"""`dg-lsp demo`: cut gaps of several kinds out of a small file, fill each, and show it beside what was there.
+
+The file is `dogs.txt`; each gap in it stands between ⟦ and ⟧.
+"""
 
 import argparse
+import asyncio
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from dg_lsp.cli.fill import add_engine, diff_of, fill, report
-from dg_lsp.cli.options import FILLING_CODES, explain
+from dg_lsp.cli.fill import add_engine, engine_of, fill_with
+from dg_lsp.cli.options import explain, settings_of
+
+if TYPE_CHECKING:
+    from dg_lsp.host.base import Outcome
+    from dg_lsp.text.documents.document import Document
+    from dg_lsp.text.gaps.find import Gap
+
+_WORDS = """\
+Gaps of a small file, cut out one at a time. The model sees all else of the file, and nothing of what stood in the gap.
+They were chosen for the embedded model, a very small one: it fills the first seven as they were, most of the time. The
+last two show where it ends: what it writes there parses, and means nothing.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A gap cut out of the file: the text before it, what stood in it, the text behind."""
+
+    before: str
+    was: str
+    after: str
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of `dg-lsp demo`."""
     explain(
         parser,
-        "Fill an unwritten function of a small file that comes along, and show step by step how it settles. Nothing "
-        "is written.",
+        "Cut gaps of several kinds out of a small file that comes along, fill each, and show it beside what stood "
+        "there. In a terminal each gap is seen as it settles. No file is written.",
         "dg-lsp demo --seed 1",
-        FILLING_CODES,
+        "0 some gap was filled, 1 none was, 2 usage or the engine cannot be used, 130 interrupted",
     )
     add_engine(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Fill and show; return the exit code."""
-    import tempfile
-    import time
     from importlib import resources
-    from pathlib import Path
 
+    source = (resources.files("dg_lsp.cli.demo") / "dogs.txt").read_text(encoding="utf-8")
+    print(_WORDS, flush=True)
+    filled, same, count = asyncio.run(_fill_all(list(cuts(source)), arguments))
+    print(f"\n{filled} of {count} gaps were filled, {same} of them as they were.")
+    print("Next, with a file of your own: dg-lsp fill FILE::function, or dg-lsp trace FILE:LINE:COLUMN")
+    return 0 if filled else 1
+
+
+def cuts(source: str) -> Iterator[Cut]:
+    """The gaps of `source` in their order, each cut out of the file without marks."""
+    pieces = source.replace("⟧", "⟦").split("⟦")
+    for number in range(1, len(pieces), 2):
+        yield Cut("".join(pieces[:number]), pieces[number], "".join(pieces[number + 1 :]))
+
+
+async def _fill_all(todo: list[Cut], arguments: argparse.Namespace) -> tuple[int, int, int]:
+    """Fill each of `todo` and print it; how many were filled, how many as they were, how many there are."""
     from dg_lsp.cli.screen import screen_of
-    from dg_lsp.cli.target import Target, locate
+    from dg_lsp.text.documents.document import Document
+    from dg_lsp.text.gaps.find import find_gap
 
-    source = (resources.files("dg_lsp.cli.demo") / "word_statistics.py").read_bytes()
-    with tempfile.TemporaryDirectory() as folder:
-        (path := Path(folder) / "word_statistics.py").write_bytes(source)
-        document, gap = locate(Target(path, name="longest_word"))
-    print("The body of longest_word() is missing; the model settles it from both sides:\n", flush=True)
-    screen = screen_of(document, gap)
-    start = time.perf_counter()
-    outcome = fill((document, gap), arguments, screen.show)
-    whole = time.perf_counter() - start
-    screen.close()
-    print("\n" + diff_of(document, outcome, path.name), end="")
-    code = report(outcome)
-    done, took = "answered" if code else "filled", outcome.fill.milliseconds / 1000
-    print(f"\ngap {done} in {took:.2f} s; {max(whole - took, 0):.1f} s to reach or start the engine")
-    print("Next, with a file of your own: dg-lsp fill FILE::function")
-    return code
+    settings, filled, same = settings_of(arguments), 0, 0
+    engine = await asyncio.to_thread(engine_of, arguments)
+    try:
+        for cut in todo:
+            document = Document("dogs.py", "python", 0, (cut.before + cut.after).encode())
+            gap = find_gap(document, len(cut.before.encode()))
+            screen = screen_of(document, gap)
+            # Where nothing can be repainted, a picture of each step would fill pages.
+            seen = screen.show if sys.stdout.isatty() else lambda _: None
+            outcome = await fill_with(engine, (document, gap), settings, seen)
+            text = filling_of(cut, document, outcome)
+            print(told(cut, gap, outcome, text), flush=True)
+            filled += outcome.edit is not None
+            same += text == cut.was
+    finally:
+        await engine.close()
+    return filled, same, len(todo)
+
+
+def filling_of(cut: Cut, document: "Document", outcome: "Outcome") -> str:
+    """What stands in the gap of `cut` after `outcome`; nothing where there is no fill."""
+    from dg_lsp.text.fills.edit import apply_edit
+
+    if outcome.edit is None:
+        return ""
+    whole = apply_edit(document, outcome.edit).data.decode("utf-8")
+    return whole.removeprefix(cut.before).removesuffix(cut.after)
+
+
+def told(cut: Cut, gap: "Gap", outcome: "Outcome", text: str) -> str:
+    """One gap in one line, or two where `text`, its fill, is not what was cut out."""
+    from dg_lsp.cli.settling import visible
+
+    kind, seconds = gap.kind.replace("_", " "), outcome.fill.milliseconds / 1000
+    before, after = cut.before.rpartition("\n")[2].lstrip(), cut.after.partition("\n")[0]
+    line = f"{kind:14} {before}⟦{visible(text, '↵')}⟧{after}".ljust(70) + f" {seconds:5.2f} s"
+    if text == cut.was:
+        return line + ", as it was"
+    refused = f"\n{'':14} nothing offered: {outcome.why}" if outcome.edit is None else ""
+    return f"{line}{refused}\n{'':14} was: {visible(cut.was, '↵')}"
