@@ -79,10 +79,11 @@ async def _fill_all(todo: list[Cut], arguments: argparse.Namespace) -> tuple[int
             gap = find_gap(document, len(cut.before.encode()))
             screen = screen_of(document, gap)
             # Where nothing can be repainted, a picture of each step would fill pages.
-            seen = screen.show if sys.stdout.isatty() else lambda _: None
+            moves = sys.stdout.isatty()
+            seen = screen.show if moves else lambda _: None
             outcome = await fill_with(engine, (document, gap), settings, seen)
             text = filling_of(cut, document, outcome)
-            print(told(cut, gap, outcome, text), flush=True)
+            print(told(cut, gap, outcome, text), end="\n\n" if moves else "\n", flush=True)
             filled += outcome.edit is not None
             same += text == cut.was
     finally:
