@@ -134,7 +134,11 @@ class ResidentEngine:
 
     def _connect(self) -> RemoteEngine:
         if self._remote is None:
-            self._place = place_of(self._settings)
+            try:
+                self._place = place_of(self._settings)
+            except EngineError as error:
+                self._say(Status("failed", mend=str(error)))
+                raise
             self._remote = RemoteEngine(self._place.socket, self._loading)
         return self._remote
 

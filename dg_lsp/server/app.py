@@ -154,9 +154,12 @@ async def inline_completion(ls: DgLsp, params: types.InlineCompletionParams) -> 
 
 async def code_action(ls: DgLsp, params: types.CodeActionParams) -> list[types.CodeAction]:
     """Offer to fill the function at a cursor, its body or its holes, or each body of a selection; costs no model."""
-    if not convert.wants(params.context.only, actions.ACTION):
-        return []
     uri, encoding = params.text_document.uri, ls.documents.encoding
+    if not convert.wants(params.context.only, actions.ACTION):
+        ls.refuse(
+            uri, f"the client asked for code actions of other kinds: {', '.join(params.context.only or ())}"
+        )
+        return []
     try:
         document = ls.snapshot(uri)
         start = convert.offset_of(document, params.range.start, encoding)
@@ -165,6 +168,8 @@ async def code_action(ls: DgLsp, params: types.CodeActionParams) -> list[types.C
             gaps = await asyncio.to_thread(find_function, document, start)
         else:
             gaps = await asyncio.to_thread(find_gaps, document, start, end)
+            if not gaps:
+                raise NoGap("no function is in the selection")
     except (NoGap, UnknownLanguage, DocumentError) as error:
         ls.refuse(uri, str(error))
         return []
@@ -219,8 +224,10 @@ async def fill(ls: DgLsp, target: dict[str, Any]) -> dict[str, Any]:
 
 async def status(ls: DgLsp, _: Any = None) -> dict[str, Any]:
     """How the engine fares: the request `dg-lsp/status`."""
-    found = await ls.session.status()
-    return asdict(found)
+    try:
+        return asdict(await ls.session.status())
+    except EngineError as error:
+        return asdict(Status("failed", mend=str(error), checkpoint=ls.session.settings.checkpoint))
 
 
 async def _configure(ls: DgLsp, sent: Any = None) -> None:

@@ -10,7 +10,8 @@ from lsprotocol import types
 
 from dg_lsp.text.documents.document import Document, Encoding
 from dg_lsp.text.fills.edit import Edit
-from dg_lsp.text.messages import Draft
+from dg_lsp.text.gaps.gap import Gap
+from dg_lsp.text.messages import BODIES, Draft
 
 
 def offset_of(document: Document, position: types.Position, encoding: Encoding) -> int:
@@ -43,15 +44,17 @@ def workspace_edit(
     return types.WorkspaceEdit(changes={document.uri: [change]})
 
 
-def not_inline(document: Document, cursor: int, span: tuple[int, int]) -> str:
-    """Why a fill of `span` cannot be shown as ghost text at `cursor`, or an empty sentence."""
-    start, end = span
+def not_inline(document: Document, cursor: int, gap: Gap) -> str:
+    """Why a fill of `gap` cannot be shown as ghost text at `cursor`, or an empty sentence."""
+    start, end = gap.start, gap.end
     line_end = document.line_end(document.line_at(cursor))
-    if start > cursor or cursor > end or end > line_end or document.data[start:end].strip(b" \t\f"):
+    if start <= cursor <= end <= line_end and not document.data[start:end].strip(b" \t\f"):
+        return ""
+    if gap.kind in BODIES:
         return (
             "a function body stands elsewhere than at the cursor; use the code action Fill this function body"
         )
-    return ""
+    return f"the {gap.kind.replace('_', ' ')} at the cursor is not empty, and ghost text replaces nothing"
 
 
 def inline_item(

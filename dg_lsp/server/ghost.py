@@ -52,7 +52,7 @@ async def _fresh(ls: "DgLsp", document: Document, cursor: int, *, automatic: boo
     """Steps 4 and 5 of `ghost_text`."""
     # 4. A parse keeps other threads from Python, but not for long; the loop reads on between them.
     gap = await asyncio.to_thread(find_gap, document, cursor)
-    if reason := convert.not_inline(document, cursor, (gap.start, gap.end)):
+    if reason := convert.not_inline(document, cursor, gap):
         raise NoGap(reason)
     # 5.
     settings = ls.session.ghost_settings(automatic=automatic)
@@ -60,7 +60,10 @@ async def _fresh(ls: "DgLsp", document: Document, cursor: int, *, automatic: boo
     if outcome.edit is None:
         raise NoGap(outcome.why)
     typed = document.data[gap.start : cursor].decode("utf-8")
-    return [e for e in (outcome.edit, *outcome.others) if e.text.startswith(typed)]
+    found = [e for e in (outcome.edit, *outcome.others) if e.text.startswith(typed)]
+    if not found:
+        raise NoGap("no fill begins with what is typed before the cursor")
+    return found
 
 
 async def _behind_selected(
@@ -74,4 +77,6 @@ async def _behind_selected(
     cursor = start + len(selected.text.encode("utf-8"))
     edits = ls.session.recent(typed, cursor) or await _fresh(ls, typed, cursor, automatic=automatic)
     texts = [typed.data[start : e.start].decode("utf-8") + e.text for e in edits if e.start >= start]
+    if not texts:
+        raise NoGap("the fill begins before the selected entry of the menu, so it cannot be shown behind it")
     return [types.InlineCompletionItem(insert_text=text, range=selected.range) for text in texts]

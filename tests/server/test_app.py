@@ -232,6 +232,20 @@ def test_line_ends_and_form_feeds_do_not_move_the_cursor(start: Start) -> None:
     assert item["insertText"] == "x = None"
 
 
+def test_an_unusable_runtime_directory_is_told_once_and_is_the_status(
+    start: Start, monkeypatch: pytest.MonkeyPatch, runtime: Path
+) -> None:
+    (runtime / "file").touch()
+    monkeypatch.setenv("DG_LSP_RUNTIME_DIR", str(runtime / "file"))
+    wire = start()
+    assert ghost(wire, 1, AT_X) == [] and ghost(wire, 2, AT_X, kind=1) == []
+    told = wire.ask("s", "dg-lsp/status")["result"]
+    assert told["state"] == "failed" and "set DG_LSP_RUNTIME_DIR" in told["mend"]
+    shown = [m["params"]["message"] for m in wire.messages if m.get("method") == "window/showMessage"]
+    assert len(shown) == 1 and "set DG_LSP_RUNTIME_DIR" in shown[0]
+    monkeypatch.setenv("DG_LSP_RUNTIME_DIR", str(runtime))
+
+
 # -- the code action
 
 
@@ -272,7 +286,9 @@ def test_a_client_that_cannot_resolve_gets_a_command(start: Start) -> None:
 def test_actions_are_for_functions_and_for_who_wants_them(start: Start) -> None:
     wire = start(capabilities=RESOLVES)
     assert actions(wire, 4, 2) == []
+    assert wire.logged("shop.py: nothing offered: the cursor is in no function")
     assert actions(wire, 1, 6, only=["quickfix"]) == []
+    assert wire.logged("shop.py: nothing offered: the client asked for code actions of other kinds: quickfix")
     assert len(actions(wire, 1, 6, only=["refactor"])) == 1
     wire.send(changed(2, "def f():\n    return 1\n"))
     (written,) = actions(wire, 1, 6)
@@ -300,6 +316,14 @@ def test_a_selection_offers_each_function_in_it(start: Start) -> None:
     assert [a["title"] for a in found] == ["Fill this function body: f", "Fill this function body: A.g"]
     for action in found:
         assert "edit" in wire.ask("r", "codeAction/resolve", action)["result"]
+
+
+def test_a_selection_without_a_function_has_its_reason_in_the_log(start: Start) -> None:
+    wire = start(capabilities=RESOLVES)
+    span = {"start": {"line": 4, "character": 0}, "end": {"line": 4, "character": 3}}
+    params = {"textDocument": {"uri": URI}, "range": span, "context": {"diagnostics": []}}
+    assert wire.ask("a", "textDocument/codeAction", params)["result"] == []
+    assert wire.logged("nothing offered: no function is in the selection")
 
 
 def test_the_titles_of_two_methods_of_one_name_say_their_types(start: Start) -> None:
