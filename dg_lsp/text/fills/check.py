@@ -1,6 +1,6 @@
-"""Which syntax errors a fill would add: the text with the fill against the same text with a neutral filler.
+"""Check: the syntax errors of a text with a fill that the same text with a neutral filler does not have.
 
-Knows the grammar and, for Python, `ast`; never changes a text and never raises on a strange one.
+By the grammar and, for Python, by `ast`. Nothing here raises on a strange text.
 """
 
 import re
@@ -22,7 +22,7 @@ from dg_lsp.text.syntax.bodies import bodies_of, item_at
 from dg_lsp.text.syntax.body import Body
 from dg_lsp.text.syntax.lexical import window
 
-# What nests deeper than this makes a parser's own stack the limit; no real body comes near it.
+# Deeper nesting could overflow a parser's stack; no real body comes near it.
 DEEPEST = 90
 
 
@@ -41,7 +41,7 @@ def faults(language: str, kind: str, before: str, fill: str, after: str) -> tupl
 
 
 def is_stub(request: Infill, fill: str) -> bool:
-    """Whether `fill` leaves the body of its gap as unwritten as a stub."""
+    """Whether the body of the gap is still a stub with `fill` in it, as with `pass`."""
     if request.kind not in BODIES:
         return False
     language = load_language(request.language)
@@ -51,9 +51,9 @@ def is_stub(request: Infill, fill: str) -> bool:
 
 
 def faults_of_edit(document: Document, gap: Gap, edit: Edit) -> tuple[Fault, ...]:
-    """The same for a whole document: the syntax errors that `edit`, made for `gap`, would add to it.
+    """Return the syntax errors that `edit`, made for `gap`, adds to `document`.
 
-    Spans count from the beginning of the fill, behind the gap's lead.
+    Their spans count from the beginning of the fill, behind the gap's lead.
     """
     # The grammar's binding does not survive a character that is cut in two.
     if any(0x80 <= byte < 0xC0 for at in (edit.start, edit.end) for byte in document.data[at : at + 1]):
@@ -62,7 +62,7 @@ def faults_of_edit(document: Document, gap: Gap, edit: Edit) -> tuple[Fault, ...
 
 
 def compared(document: Document, gap: Gap, edit: Edit) -> tuple[Text, Text]:
-    """The text round `gap` with a neutral filler in it, and the same with the fill of `edit`."""
+    """Return the text round `gap` with a neutral filler in it, and the same text with the fill of `edit`."""
     language = load_language(document.language)
     before, fill, after = _parts(document, gap, edit)
     neutral = neutral_text(language, gap.kind, before, after)
@@ -70,7 +70,7 @@ def compared(document: Document, gap: Gap, edit: Edit) -> tuple[Text, Text]:
 
 
 def _parts(document: Document, gap: Gap, edit: Edit) -> tuple[bytes, bytes, bytes]:
-    """What stands before the fill of `edit` with the gap's lead, the fill, and the gap's tail with what follows."""
+    """Split the text after `edit` into the text before the fill (with the gap's lead), the fill, and the rest."""
     inner = edit.text.removeprefix(gap.lead)
     fill = inner.removesuffix(gap.tail) if gap.tail else inner
     before = document.data[: edit.start] + _bytes(gap.lead)
@@ -114,7 +114,7 @@ def _is_sound(language: Language, data: bytes) -> bool:
 
 
 def _undisturbed(language: Language, neutral: Text, kind: str) -> Text:
-    """The gap in a body of its own, where the text round it stays broken and that can be read; else `neutral`."""
+    """Return the gap alone in its body, if the text round it is broken and the body parses; else `neutral`."""
     if neutral.clean or kind not in (*BODIES, "statement"):
         return neutral
     body = _around(language, neutral, kind if kind in BODIES else "function_body")
@@ -127,7 +127,7 @@ def _undisturbed(language: Language, neutral: Text, kind: str) -> Text:
 
 
 def _left(language: Language, neutral: Text, filled: Text) -> tuple[Fault, ...]:
-    """A fault where the brackets that hold the gap do not close where they did."""
+    """Return a fault if the brackets round the gap close elsewhere than before."""
     old, new = container_of(language, neutral), container_of(language, filled)
     if old is None or (new is not None and len(neutral.data) - old[1] == len(filled.data) - new[1]):
         return ()
@@ -198,14 +198,14 @@ def _outside(language: Language, filled: Text) -> tuple[Fault, ...]:
 
 
 def _bodies(language: Language, text: Text, kind: str) -> list[Body]:
-    """The bodies of a kind in the top-level item that the fill is in."""
+    """Return the bodies of `kind` in the top-level item that holds the fill."""
     item, owner = item_at(text.tree.root_node, len(text.before)), kind.removesuffix("_body")
     near = (max(len(text.before) - 1, 0), text.end + 1)
     return [b for b in bodies_of(language, item, text.data, near) if b.header.owner == owner]
 
 
 def _around(language: Language, text: Text, kind: str) -> Body | None:
-    """The innermost body of `kind` that holds the fill."""
+    """Return the innermost body of `kind` that holds the fill."""
     at = len(text.before)
     holds = [f for f in _bodies(language, text, kind) if f.header.opens <= at <= max(f.end, f.closes)]
     return max(holds, key=lambda f: f.header.define, default=None)
@@ -240,7 +240,7 @@ def _refused(language: Language, neutral: Text, filled: Text) -> tuple[Fault, ..
 
 
 def _depth(fill: bytes) -> int:
-    """How deep brackets and indentation nest in `fill`, strings not looked at."""
+    """Return how deep the brackets of `fill` nest, those in strings included."""
     depth = deepest = 0
     for byte in fill:
         depth += (byte in b"([{") - (byte in b")]}")

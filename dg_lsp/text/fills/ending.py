@@ -1,7 +1,4 @@
-"""Ending: what a line still needs that a fill leaves open, such as the header of a block that nobody has written yet.
-
-Knows what is open at the end of a text; judges nothing.
-"""
+"""Ending: what closes a line that a fill leaves open: brackets, or an empty body behind a header."""
 
 from collections.abc import Iterator
 
@@ -13,9 +10,9 @@ from dg_lsp.text.syntax.tokens import closers
 
 
 def endings(request: Infill, text: str) -> Iterator[str]:
-    """What may be put behind `text`, the rest of the line of `request`, to end what is open there; likeliest first.
+    """Yield what may be put behind `text`, the rest of the line of `request`, to close what is open; likeliest first.
 
-    Brackets that were opened on the line are closed, a brace on a line of its own; a header gets an empty body.
+    `f(a` gets `)`, and `if a` in Python gets `:` and an indented `pass`.
     """
     language = load_language(request.language)
     before = request.prefix.encode("utf-8", "replace")

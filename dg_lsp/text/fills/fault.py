@@ -1,7 +1,4 @@
-"""Fault: a syntax error that a fill adds; and which errors of a text with a fill are new.
-
-Knows trees of two texts, with the fill and with a neutral one; knows no bodies and no interpreter.
-"""
+"""Fault: a syntax error that a fill adds; found by comparing two trees, with the fill and with a neutral filler."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -33,7 +30,7 @@ class Fault:
 
 
 def fault_at(fill: bytes, start: int, end: int, what: str) -> Fault:
-    """The fault that fill[start:end] is `what`."""
+    """Return the fault that fill[start:end] is `what`, with the number of its line in the message."""
     line = len(re.findall(rb"\r\n|\n|\r", fill[:start])) + 1
     return Fault(start, end, f"{what} at line {line} of the fill")
 
@@ -76,7 +73,7 @@ def _parses_without(language: Language, neutral: Text, span: tuple[int, int]) ->
 
 
 def _spans(neutral: Text) -> Iterator[tuple[int, int]]:
-    """The gap's line; with the lines below that belong to it; with the line above that it goes on, too."""
+    """Yield the spans of the gap's line, of it with the indented lines below, and of both with the line above."""
     data, line = neutral.data, line_start(neutral.before, len(neutral.before))
     yield line, neutral.end
     yield line, _below(data, line, neutral.end)
@@ -91,7 +88,7 @@ def _spans(neutral: Text) -> Iterator[tuple[int, int]]:
 
 
 def _below(data: bytes, start: int, end: int) -> int:
-    """Where the lines from `end` on end that are deeper than the one at `start`, or as deep and go on with it."""
+    """Return the end of the lines from `end` on that belong to the one at `start`: deeper ones, or closing ones."""
     columns = indentation(data, start)
     for line in _LINE.finditer(data, end):
         deeper = indentation(data, line.start()) - columns
@@ -153,7 +150,7 @@ def _name(node: Node, filled: Text) -> str:
 
 
 def unexpected(text: bytes) -> str:
-    """What is said of `text` where it cannot stand."""
+    """Return the words for `text` where it cannot stand."""
     begun = _begun(text)
     return f"unexpected `{begun}`" if begun else "an unexpected end"
 

@@ -1,7 +1,4 @@
-"""A fill as an Edit of its document: fitted to line ends, indentation and what stands behind the gap.
-
-Knows gaps and syntax; never touches a byte outside the gap. Knows no model and no editor.
-"""
+"""From a model's text to the text that can stand in its gap: line ends, indentation, where it ends, what it repeats."""
 
 import re
 from collections.abc import Iterator
@@ -26,7 +23,7 @@ _LAST_END = re.compile(r"[ \t\f]*[\r\n]\s*\Z")
 
 
 def make_edit(document: Document, gap: Gap, text: str) -> Edit:
-    """The edit that puts `text` into `gap`: the gap's lead, the fitted text, the gap's tail."""
+    """Return the edit that replaces `gap` by its lead, the fitted `text`, and its tail."""
     request = Infill(
         prefix=document.data[: gap.start].decode("utf-8") + gap.lead,
         suffix=gap.tail + document.data[gap.end :].decode("utf-8"),
@@ -38,14 +35,15 @@ def make_edit(document: Document, gap: Gap, text: str) -> Edit:
 
 
 def fit(request: Infill, text: str) -> str:
-    """`text` as it may stand between the prefix and the suffix of `request`.
+    """Return `text` as it can stand between the prefix and the suffix of `request`.
 
-    A span keeps its white space, and what it repeats: it may begin and end anywhere.
-    1. What cannot be text is replaced, line ends and indentation become the file's, a body begins with text.
-    2. It ends where the gap's container does; what is a part of a line ends with the line, unless the string or comment
-    round it may hold several; an expression or a statement where it is whole and no bracket is open.
-    3. What repeats the suffix goes.  4. So does white space at the end, unless the line goes on behind it.  5. A line
-    that leaves open what nothing below it closes is ended, if that mends it.
+    For the gap in `f(|)`, the text `a, b)\nc()` becomes `a, b`. A span keeps its white space, and what it repeats.
+
+    1. Replace what cannot be text; take the file's line ends and indentation; begin a body with its first word.
+    2. Cut it where the gap's container ends. Cut a part of a line at the line's end, but not in a string or a comment
+    of several lines. Cut an expression or a statement where it is complete.
+    3. Remove what repeats the suffix.  4. Remove white space at the end, unless the line goes on behind the gap.
+    5. Close what the line opens and nothing below it closes, if that makes it parse.
     """
     language = load_language(request.language)
     # 1. In the middle of a line the fill's own line ends nothing.
@@ -79,7 +77,7 @@ def _is_of_one_line(language: Language, request: Infill) -> bool:
 
 
 def _ended(request: Infill, text: str) -> str:
-    """`text`, or with an ending where it is faulty without and not with it."""
+    """Return `text`; if it has errors, with the first ending that removes them."""
     ended = [text + plain(request, ending) for ending in endings(request, text)]
     if not ended or not _faulty(request, text):
         return text
@@ -87,7 +85,7 @@ def _ended(request: Infill, text: str) -> str:
 
 
 def plain(request: Infill, text: str) -> str:
-    """`text` with the line ends of the file; a body begins with text. Nothing is cut off at its end."""
+    """Return `text` with the file's line ends and indentation, and a body without blank lines before it."""
     # A lone surrogate has no bytes.
     text = text.encode("utf-8", "replace").decode("utf-8")
     if request.kind not in (*PARTS, "span"):
@@ -96,13 +94,13 @@ def plain(request: Infill, text: str) -> str:
 
 
 def _first_whole(request: Infill, text: str) -> str:
-    """The first lines of `text` that add no error, as few as can be; where none are, those up to the first end."""
+    """Return the shortest beginning of `text` in whole lines that adds no error; without one, its first line."""
     starts = [text[:end] for end in islice(_line_ends(load_language(request.language), text), _LINES)]
     return next((t for t in starts if not _faulty(request, t)), starts[0]) if len(starts) > 1 else starts[0]
 
 
 def _line_ends(language: Language, text: str) -> Iterator[int]:
-    """Where the lines of `text` end at which no bracket and no string is open; last its own end."""
+    """Yield the ends of those lines of `text` that leave no bracket and no string open, then its own end."""
     data, depth = text.encode("utf-8"), 0
     for token in tokens(language, data, 0, len(data)):
         depth += (token.kind == "open") - (token.kind == "close")
@@ -112,7 +110,7 @@ def _line_ends(language: Language, text: str) -> Iterator[int]:
 
 
 def _indented(request: Infill, text: str) -> str:
-    """`text` with tabs for the steps of its indentation, where the file has only these, or spaces, where only those."""
+    """Return `text` indented by tabs where the file has only tabs, and by spaces where it has only spaces."""
     file = request.prefix + request.suffix
     tabs, spaces = (re.search(f"^{unit}", file, re.MULTILINE) for unit in ("\t", "  "))
     step = load_language(request.language).indent
@@ -126,13 +124,13 @@ def _indented(request: Infill, text: str) -> str:
 
 
 def newline_of(request: Infill) -> str:
-    """The line end of the file: that of its first line."""
+    """Return the file's line end: that of its first line, or LF."""
     first = _LINE_END.search(request.prefix) or _LINE_END.search(request.suffix)
     return first[0] if first else "\n"
 
 
 def _without_repeated_lines(text: str, suffix: str) -> str:
-    """`text` without last lines that are also the suffix's first ones."""
+    """Return `text` without its last lines if the suffix begins with the same ones."""
     lines = text.splitlines(keepends=True)
     following = [line.rstrip() for line in suffix.split("\n")[1:41]]
     while following and not following[0]:
@@ -145,14 +143,16 @@ def _without_repeated_lines(text: str, suffix: str) -> str:
 
 
 def _without_repeated_rest(request: Infill, text: str, rest: str) -> str:
-    """`text` without the full rest of the line at its end, where that is a repetition and no coincidence."""
+    """Return `text` without the rest of the line at its end: `b)` becomes `b` if `)` stands behind the gap.
+
+    A bracket or two may stand there twice by right; then the grammar decides.
+    """
     bare, wanted = text.rstrip(), rest.strip()
     if not bare.endswith(wanted):
         return text
     short = bare[: len(bare) - len(wanted)]
     if _faulty(request, short):
         return text
-    # A bracket or two may well stand twice; then the grammar decides.
     long = (len(wanted) >= 4 and any(c.isalnum() for c in wanted)) or wanted in (";", ",")
     return short if long or _faulty(request, text) else text
 

@@ -1,4 +1,4 @@
-"""What Python itself says of a text, where its grammar lets too much pass. Knows `ast`; knows no gaps."""
+"""What Python itself says of a text: its grammar for tree-sitter takes more than `ast` does."""
 
 import ast
 import re
@@ -6,7 +6,7 @@ import warnings
 
 
 def complaint(text: bytes) -> tuple[str, int, int] | None:
-    """None where `text` is Python, else the complaint and its place: line and byte column, from 0."""
+    """Return None if `ast` takes `text`; else its message, and the line and the byte column, both from 0."""
     # An indented function needs something above it that it may be indented under.
     lead = b"if 1:\n" if text[:1] in (b" ", b"\t", b"\f") else b""
     try:

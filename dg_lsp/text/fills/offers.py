@@ -1,7 +1,4 @@
-"""Offer: fills that were found for one place, and whether they are still good after some typing.
-
-Knows documents and edits; knows no engine and no editor.
-"""
+"""Offer: the fills that were found for one place, and what is left of them after some typing."""
 
 from dataclasses import dataclass
 
@@ -20,7 +17,10 @@ class Offer:
 
 
 def still_good(offer: Offer, document: Document, cursor: int) -> list[Edit]:
-    """The edits of `document` that the offer comes to when what was typed since agrees with it; else none."""
+    """Return the offer as edits of `document`, if what was typed since is the beginning of its texts; else none.
+
+    After `return x` was offered and `re` typed, the edit still replaces the gap by `return x`.
+    """
     typed = _typed(offer, document, cursor)
     if typed is None:
         return []
@@ -30,13 +30,13 @@ def still_good(offer: Offer, document: Document, cursor: int) -> list[Edit]:
 
 
 def used_up(offer: Offer, document: Document, cursor: int) -> bool:
-    """Whether one of the fills has been taken, or typed, to its end, and nothing else changed."""
+    """Whether one of the fills was accepted, or typed out, and nothing else changed."""
     typed = _typed(offer, document, cursor)
     return typed is not None and typed in (text.encode("utf-8") for text in offer.texts)
 
 
 def _typed(offer: Offer, document: Document, cursor: int) -> bytes | None:
-    """What stands in the gap up to the cursor; None unless all else is as it was, but for blanks behind the cursor."""
+    """Return what stands in the gap before the cursor; None if anything else but blanks changed."""
     old, new, end = offer.document, document, _end(offer, document)
     if old.uri != new.uri or not offer.start <= cursor <= end:
         return None
@@ -46,5 +46,5 @@ def _typed(offer: Offer, document: Document, cursor: int) -> bytes | None:
 
 
 def _end(offer: Offer, document: Document) -> int:
-    """Where the gap ends in `document`, which may be another version of the offer's."""
+    """Return where the gap ends in `document`, a later version of the offer's."""
     return len(document.data) - (len(offer.document.data) - offer.end)

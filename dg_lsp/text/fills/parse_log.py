@@ -1,7 +1,4 @@
-"""Where a parser gives a text up: the places at which no reading of it is left, from tree-sitter's log.
-
-Knows a grammar and a text with a tree; judges nothing.
-"""
+"""Parse log: where tree-sitter gave up every reading of a text, from its own log."""
 
 import re
 from collections.abc import Iterator
@@ -13,10 +10,10 @@ _PLACE = re.compile(r"process version:\d+, .*\brow:(\d+), col:(\d+)")
 
 
 def given_up(language: Language, text: Text, behind: bytes) -> Iterator[int]:
-    """Where all readings of `text.before` with `behind` behind it had failed, counted from where `behind` begins.
+    """Yield the places in `text.before` + `behind` where every reading had failed, counted from the start of `behind`.
 
-    What stands before such a place is the beginning of something that parses, from the place before on. The first
-    `detect_error` is none: where a grammar is ambiguous, one reading fails and another goes on.
+    The text up to such a place, from the one before it on, is the beginning of something that parses. A `detect_error`
+    in the log alone is not enough: in an ambiguous grammar one reading fails and another goes on.
     """
     log: list[str] = []
     span = (len(text.before), len(text.data))

@@ -38,7 +38,7 @@ class Break:
     faults: tuple[Fault, ...]
 
     def behind(self, before: str) -> "Break":
-        """The same, counted from the end of `before`, a beginning of the fill; what lies in that is at 0."""
+        """Return the same, counted from the end of `before`, a beginning of the fill; places inside that become 0."""
         skipped = len(_bytes(before))
 
         def moved(*offsets: int) -> list[int]:
@@ -51,10 +51,10 @@ class Break:
 
 
 def find_break(request: Infill, fill: str) -> Break | None:
-    """The first damaged place of `fill` in the gap of `request`; None where it adds no fault (law 5).
+    """Return the first damaged place of `fill` in the gap of `request`; None if it adds no fault (law 5).
 
-    1. Ask for the faults.  2. The parser's log tells where no reading was left; where only `ast` or the container
-    object, the place is that of their fault.  3. What the fault and the brackets tell of the reach.
+    1. Find the faults.  2. Take the place where the parser gave up; if only `ast` or the container object, the place of
+    their fault.  3. Find how far the damage may reach, by the fault and by open brackets.
     """
     # 1.
     found = faults(request.language, request.kind, request.prefix, fill, request.suffix)
@@ -75,7 +75,7 @@ def find_break(request: Infill, fill: str) -> Break | None:
 
 
 def resume_point(language: Language, kind: str, parts: tuple[bytes, bytes, bytes]) -> int | None:
-    """Where in the fill of `parts` = (before, fill, after) the parser first gave up all readings; None if nowhere.
+    """Return where in the fill of `parts` = (before, fill, after) the parser first gave up; None if nowhere.
 
     The text before that place is the beginning of something that parses.
     """
@@ -90,7 +90,7 @@ def resume_point(language: Language, kind: str, parts: tuple[bytes, bytes, bytes
 
 
 def _unclosed(language: Language, fill: bytes) -> list[int]:
-    """The brackets of `fill` that nothing in it closes."""
+    """Return the places of the brackets of `fill` that nothing in it closes."""
     opened: list[int] = []
     for token in tokens(language, fill, 0, len(fill)):
         if token.kind == "open":
@@ -101,7 +101,7 @@ def _unclosed(language: Language, fill: bytes) -> list[int]:
 
 
 def _statement(language: Language, fill: bytes, span: Span) -> Span:
-    """The lines of `span`, from the one with the outermost bracket that is open where it begins."""
+    """Return the lines of `span`, from the line of the outermost bracket that is open at its beginning."""
     point, end = span
     start = min([*_unclosed(language, fill[:point]), point])
     # The parser stands before the white space; the token that could not follow is behind it.

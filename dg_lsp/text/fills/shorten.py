@@ -1,4 +1,4 @@
-"""Shortening: what of a broken fill can still be shown. Knows lines and `syntax`; knows no tokens and no model."""
+"""Shortening: the beginning of a broken fill that can still be shown."""
 
 import re
 from collections.abc import Iterator
@@ -13,9 +13,9 @@ _GOES_ON = re.compile(r"[.?:,)\]}+*/%&|^=<>-]|(?:else|elif|except|finally|catch)
 
 
 def shorten(request: Infill, fill: str) -> str:
-    """The longest beginning of `fill` that is whole statements and adds no fault; empty where there is none.
+    """Return the longest beginning of `fill` in whole statements that adds no fault; empty if there is none.
 
-    A statement ends with its line. One that the next line goes on with is not whole, though it may parse.
+    `a = 1\nb = (` becomes `a = 1`. A statement that the next line continues does not count, though it may parse.
     """
     if request.kind not in BODIES:
         # Of the other kinds a part is no use.
@@ -27,7 +27,7 @@ def shorten(request: Infill, fill: str) -> str:
 
 
 def _beginnings(language: Language, fill: str) -> Iterator[str]:
-    """The beginnings of `fill` that end with a line of code, the longest first; not all of it."""
+    """Yield the beginnings of `fill` that end with a line of code, longest first, without `fill` itself."""
     ends = [found.start() for found in _LINE_END.finditer(fill.rstrip())]
     for end in reversed(ends):
         text = fill[:end].rstrip()

@@ -1,4 +1,4 @@
-"""Stitching: what stays of a canvas when the gap goes on beyond it. Knows lines and syntax; no tokens, no canvases."""
+"""Stitching: what is kept of a full canvas when the gap goes on beyond it."""
 
 import re
 from collections.abc import Iterator
@@ -21,12 +21,12 @@ class Written:
 
 
 def go_on(request: Infill, before: str, more: str) -> Written:
-    """What stays of `before` + `more`: `before` is what stood so far, `more` what one canvas wrote behind it.
+    """Return what is kept of `before` + `more`: the text so far, and what one canvas wrote behind it.
 
-    1. Where the container closes the fill is complete.  2. Whole lines stay, as far as the file can still come right.
-    3. The line that the canvas cut stays up to its last whole word, unless lines before it went.
+    1. If the container closes in it, the fill is complete.  2. Keep whole lines, as long as the file can still parse
+    with some end behind them.  3. Keep the last, cut line up to its last whole word, unless step 2 removed lines.
 
-    The text is that of `before` where `more` adds nothing of use.
+    The result is `before` if `more` adds nothing that can be kept.
     """
     # 1. Brackets and strings may have been opened in what stood before.
     whole = fit.plain(request, before + more)
@@ -46,7 +46,7 @@ def go_on(request: Infill, before: str, more: str) -> Written:
 
 
 def _can_come_right(request: Infill, lines: str) -> bool:
-    """Whether something may follow `lines` that makes the gap's container parse as well as before."""
+    """Whether some end behind `lines` makes the gap's container parse as well as before."""
     for ending in _endings(request, lines):
         fill = lines + ending
         if not check.faults(request.language, request.kind, request.prefix, fill, request.suffix):
@@ -55,7 +55,7 @@ def _can_come_right(request: Infill, lines: str) -> bool:
 
 
 def _endings(request: Infill, lines: str) -> Iterator[str]:
-    """The shortest texts that may end what `lines` have begun: the likeliest first."""
+    """Yield short texts that may end what `lines` have begun, likeliest first."""
     language = load_language(request.language)
     placeholder = language.placeholder(request.kind)
     # The next statement stands as deep as the gap, or deeper where the last line opens a block.
@@ -75,5 +75,5 @@ def _endings(request: Infill, lines: str) -> Iterator[str]:
 
 
 def _line_start(text: str, newline: str) -> int:
-    """Where the last line of `text` begins."""
+    """Return where the last line of `text` begins."""
     return text.rfind(newline) + len(newline) if newline in text else 0
