@@ -39,20 +39,32 @@ class Settings:
     device: str = field(
         default="auto",
         metadata={
-            "help": "where the model runs: auto, cpu, cuda, cuda:1; cuda+cpu:20 or cpu+disk:8 keeps so many "
-            "layers on the first place and fetches the others when they are used; cuda+graphs records CUDA graphs"
+            "help": "where the model runs: auto (a GPU if there is one), cpu, cuda, cuda:1; cuda+cpu:20 or cpu+disk:8 "
+            "keeps so many layers on the first place and fetches the others when they are used; cuda+graphs "
+            "records CUDA graphs"
         },
     )
     threads: int = field(
-        default=0, metadata={"help": "torch threads on the CPU; 0 takes half of the cores, but at least one"}
+        default=0,
+        metadata={
+            "help": "torch threads on the CPU; 0 takes half of the cores, but at least one. An engine that already "
+            "runs keeps its own"
+        },
     )
     effort: str = field(
         default="normal",
         metadata={"help": "how hard to try: low, normal or high (more lengths, draws and steps)"},
     )
-    seed: int = field(default=0, metadata={"help": "the same seed, file and machine give the same fill"})
+    seed: int = field(
+        default=0,
+        metadata={
+            "help": "the number that the noise is drawn from; without a deadline, the same seed, file and machine "
+            "give the same fill"
+        },
+    )
     deadline: float = field(
-        default=0.0, metadata={"help": "seconds after which the best fill so far is taken; 0 is no limit"}
+        default=0.0,
+        metadata={"help": "seconds after which a fill asked for takes the best so far; 0 is no limit"},
     )
     prefix_bytes: int = field(
         default=16_000,
@@ -81,18 +93,23 @@ class Settings:
     idle_minutes: float = field(
         default=0.0,
         metadata={
-            "help": "minutes without a request after which the engine exits; 0 is 15 on a CPU, 60 on a GPU"
+            "help": "minutes without a request after which the engine exits; 0 is 15 on a CPU, 60 on a GPU. An engine "
+            "that already runs keeps its own"
         },
     )
     cache_megabytes: int = field(
         default=0,
         metadata={
-            "help": "memory for the encoded prefixes of several documents; 0 is 512 on a CPU, 4096 on a GPU"
+            "help": "megabytes for the encoded prefixes of several documents; 0 is 512 on a CPU, 4096 on a GPU. An "
+            "engine that already runs keeps its own"
         },
     )
     log_level: str = field(
         default="info",
-        metadata={"help": "what goes to stderr: debug, info, warning or error; never source text"},
+        metadata={
+            "help": "the least important messages that go to the log: debug, info, warning or error; never source "
+            "text"
+        },
     )
 
     @property
