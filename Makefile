@@ -26,7 +26,9 @@ mutants: .venv/ready
 
 # The code broken in every way that a tool knows, in a few modules: what no test notices is listed (docs/results.md).
 survivors: .venv/ready
-	$(BIN)/python tests/survivors.py
+	$(BIN)/python -m pip install --quiet --constraint .ci/constraints.txt --editable '.[survivors]'
+	HYPOTHESIS_PROFILE=few timeout 1800 $(BIN)/mutmut run --max-children 2
+	$(BIN)/mutmut results
 
 # The engine's laws on the oldest transformers that is supported, in an environment of their own.
 OLD := .venv-oldest/bin
@@ -55,4 +57,4 @@ fix: .venv/ready
 	touch $@
 
 clean:
-	rm -rf .venv .venv-oldest dist build .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv .venv-oldest dist build mutants .mypy_cache .ruff_cache .pytest_cache

@@ -21,6 +21,7 @@ def pytest_configure() -> None:
     # The same examples in each run, without a time limit, so that a busy machine and a lucky draw turn nothing red;
     # HYPOTHESIS_PROFILE=search looks for new ones.
     settings.register_profile("same", max_examples=300, deadline=None, derandomize=True, database=None)
+    settings.register_profile("few", max_examples=40, deadline=None, derandomize=True, database=None)
     settings.register_profile("search", max_examples=10_000, deadline=None, print_blob=True)
     settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 

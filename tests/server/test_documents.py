@@ -5,7 +5,7 @@ import struct
 from typing import Any, get_args
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from lsprotocol import types as lsp
 from pygls.workspace import Workspace
@@ -94,7 +94,6 @@ def position_in(text: str, place: tuple[int, int], encoding: Encoding) -> Positi
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
-@settings(max_examples=500)
 @given(text=LONG, notifications=st.lists(EDITS, min_size=1, max_size=6), place=PLACES)
 def test_random_edits_equal_the_reference(
     encoding: Encoding, text: str, notifications: list[Any], place: tuple[int, int]
@@ -151,7 +150,6 @@ def check_history(documents: Documents) -> None:
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
-@settings(max_examples=500)
 @given(text=LONG, edits=st.lists(st.tuples(PLACES, PLACES, SHORT), min_size=1, max_size=3))
 def test_the_bytes_that_an_edit_replaces_are_those_at_its_positions(
     encoding: Encoding, text: str, edits: list[Any]
