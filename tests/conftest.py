@@ -26,6 +26,27 @@ def pytest_configure() -> None:
     settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 
+# Files all of whose tests are slow: they train, load the embedded checkpoint, or start a server or an engine for each
+# test. `make check` leaves them out.
+SLOW = {
+    *("tests/benchmarks/test_gaps.py", "tests/benchmarks/test_race.py", "tests/benchmarks/test_spans.py"),
+    *("tests/bench/test_lists.py", "tests/bench/test_run.py", "tests/engine/test_denoise.py"),
+    *("tests/engine/test_embedded.py", "tests/engine/test_flat.py", "tests/engine/test_infill.py"),
+    *("tests/engine/test_law.py", "tests/engine/test_law_cases.py", "tests/engine/test_mend.py"),
+    *("tests/engine/test_offload.py", "tests/engine/test_released.py", "tests/engine/test_replay.py"),
+    *("tests/engine/test_several.py", "tests/engine/test_stitch.py"),
+    *("tests/host/test_local.py", "tests/host/test_resident.py"),
+    *("tests/server/test_app.py", "tests/server/test_protocol.py", "tests/server/test_streams.py"),
+    *("tests/training/test_adapted.py", "tests/training/test_average.py", "tests/training/test_train.py"),
+}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.nodeid.partition("::")[0] in SLOW:
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture
 def runtime(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """No test meets another's engine, and none is left behind. A socket's path may have only some hundred bytes."""

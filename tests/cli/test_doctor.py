@@ -142,6 +142,7 @@ def test_one_failure_makes_the_exit_code_one_and_each_line_tells_its_mend(monkey
     assert len(re.findall(r"^(ok|warn|fail) ", out, re.MULTILINE)) == 6
 
 
+@pytest.mark.slow
 def test_json_holds_every_finding(monkeypatch, capsys, runtime):
     monkeypatch.setattr(
         doctor, "check_checkpoint", lambda s: doctor.Finding("checkpoint", "warn", "far", "wait")

@@ -189,6 +189,7 @@ def test_what_is_broken_below_a_line_is_no_fault_of_the_fill() -> None:
         assert faults("java", "rest_of_line", header + "int c ", "= 0;", f"\n    {below}\n  }}\n}}\n") == ()
 
 
+@pytest.mark.slow
 def test_true_bodies_raise_no_alarm_and_a_lost_bracket_does() -> None:
     rng, alarms, lost, found = random.Random(5), 0, 0, 0
     for document, gap, fill, _ in stubbed(60, seed=21):
@@ -200,6 +201,7 @@ def test_true_bodies_raise_no_alarm_and_a_lost_bracket_does() -> None:
     assert lost > 30
 
 
+@pytest.mark.slow
 def test_true_lines_raise_hardly_an_alarm() -> None:
     results = [(passes(d, g, t), passes_cut(d, g, t)) for d, g, t in lines(40, seed=22)]
     assert sum(whole for whole, _ in results) >= 39

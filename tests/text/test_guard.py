@@ -146,6 +146,7 @@ def test_a_broken_file_gets_no_further_error() -> None:
     assert "syntax error" in harm("python", broken, "a = (")
 
 
+@pytest.mark.slow
 def test_of_a_large_file_the_item_round_the_gap_is_checked_and_a_larger_one_is_refused() -> None:
     many = "\n".join(f"def f{n}(a):\n    return [a, {n}]\n" for n in range(WHOLE // 30))
     assert len(many) > WHOLE
