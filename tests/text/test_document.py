@@ -8,6 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dg_lsp.text.documents.document import Document, DocumentError, Encoding, read_document
+from dg_lsp.text.documents.lines import line_end
+from dg_lsp.text.fills.edit import Edit, apply_edit
 
 MIXED = "a = 1\r\né = '😀x'\rb\n\u2028\x0c c\n"
 
@@ -80,7 +82,7 @@ def test_a_position_inside_a_character_is_its_beginning() -> None:
 def test_a_line_outside_the_file_is_refused_with_the_lines_there_are() -> None:
     with pytest.raises(DocumentError, match="from 1 to 2"):
         document("a\n").offset(2, 0)
-    with pytest.raises(DocumentError, match="columns count from 1"):
+    with pytest.raises(DocumentError, match="column 0 is before the line; columns count from 1"):
         document("a\n").offset(0, -1)
     with pytest.raises(DocumentError, match="has 2 bytes"):
         document("a\n").position(3)
@@ -112,3 +114,18 @@ def test_what_cannot_be_read_says_why(tmp_path: Path) -> None:
     }.items():
         with pytest.raises(DocumentError, match=sentence):
             read_document(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("data", "offset", "end"), [(b"\nab", 0, 0), (b"ab\rcd\n", 0, 2), (b"ab\ncd\r", 0, 2), (b"ab", 1, 2)]
+)
+def test_a_line_ends_before_the_first_line_end_behind_the_offset(data: bytes, offset: int, end: int) -> None:
+    assert line_end(data, offset) == end
+
+
+def test_an_edited_document_remembers_the_text_before() -> None:
+    edited = apply_edit(document("a = 1\n"), Edit(4, 5, "22"))
+    assert (edited.text, edited.version) == ("a = 22\n", 1)
+    assert edited.history is not None and edited.history.base is not None
+    assert edited.history.base.reading.data == b"a = 1\n"
+    assert edited.history.base.changes.spans == ((4, 5, 4, 6),)
