@@ -39,7 +39,7 @@ from dg_lsp.engine.cache import CHUNK, PrefixCache, extend_to
 from dg_lsp.engine.canvas import Canvas, Seam, lay_out, stack
 from dg_lsp.engine.denoise import Schedule, denoise
 from dg_lsp.engine.fill.length import Search, search_length
-from dg_lsp.engine.load.weights import probe
+from dg_lsp.engine.load.weights import check_logits
 from dg_lsp.engine.replay import enable
 from dg_lsp.engine.sampler import AnchoredSampler, SeededNoise
 from dg_lsp.training.shape import fresh_network
@@ -106,7 +106,7 @@ def random_network(config: Any, device: torch.device) -> Any:
                     made[old] = torch.nn.Parameter(new.normal_(0, 0.02) if old.ndim > 1 else new, False)
                 module._parameters[name] = made[old]
     network = network.to(device).eval()
-    probe(network, Path("random weights"))
+    check_logits(network, Path("random weights"))
     return network
 
 

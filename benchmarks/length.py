@@ -28,10 +28,10 @@ from dg_lsp.bench.holes import Case
 from dg_lsp.engine.cache import PrefixCache, extend_to
 from dg_lsp.engine.canvas import Canvas, Seam, anchors_after, lay_out, stack
 from dg_lsp.engine.denoise import Schedule, Step, denoise
-from dg_lsp.engine.fill.candidates import read_on
+from dg_lsp.engine.fill.candidates import rows_with_suffix
 from dg_lsp.engine.fill.infill import tokenise
 from dg_lsp.engine.fill.length import WATCHED, Search, leave_one_out
-from dg_lsp.engine.fill.likelihood import surprises
+from dg_lsp.engine.fill.likelihood import neg_log_likelihoods
 from dg_lsp.engine.load.checkpoint import Checkpoint, load_checkpoint
 from dg_lsp.engine.sampler import AnchoredSampler, Noise, SeededNoise
 from dg_lsp.settings import Settings
@@ -99,8 +99,8 @@ def search(
     for step in denoise(network, cache, sampler, Schedule(steps=wanted.steps), watch):
         signals = [*_signals(canvas, step, watch, (noise.highest, vocabulary))]
         if len(names) > len(signals):
-            texts, *starts = read_on(canvas, step, seam.filler)
-            signals += [torch.tensor(surprises(network, cache, texts, at)) for at in starts]
+            texts, *starts = rows_with_suffix(canvas, step, seam.filler)
+            signals += [torch.tensor(neg_log_likelihoods(network, cache, texts, at)) for at in starts]
         for name, rows in zip(names, signals, strict=True):
             scores = rows.cpu().double().view(len(lengths), draws).mean(1)
             chosen[name].append(lengths[int(scores.argmin())])
@@ -112,10 +112,10 @@ def _signals(canvas: Canvas, step: Step, watch: Tensor, more: tuple[Tensor, int]
     """Each of SIGNALS for each row, [rows]; lower is better."""
     highest, vocabulary = more
     entropy = _mean(step.entropy.flatten()[canvas.free_slots], canvas.free_slots, canvas)
-    alone = _mean(leave_one_out(step.surprise, vocabulary), watch, canvas)
+    alone = _mean(leave_one_out(step.neg_log_likelihood, vocabulary), watch, canvas)
     yield entropy
     yield -_mean(highest, canvas.free_slots, canvas)
-    yield _mean(step.surprise, watch, canvas)
+    yield _mean(step.neg_log_likelihood, watch, canvas)
     yield alone
     yield entropy + alone
 

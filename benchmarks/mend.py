@@ -24,10 +24,10 @@ from dg_lsp.bench.holes import Case
 from dg_lsp.engine.cache import PrefixCache, extend_to
 from dg_lsp.engine.canvas import lay_out, stack
 from dg_lsp.engine.denoise import Step, denoise
-from dg_lsp.engine.fill.candidates import Batch, Candidate, fault, judged
+from dg_lsp.engine.fill.candidates import Batch, Candidate, rank_by_likelihood, why_refused
 from dg_lsp.engine.fill.infill import infill, tokenise
-from dg_lsp.engine.fill.mend import CHANGES, Place, mend
-from dg_lsp.engine.fill.settle import Clock
+from dg_lsp.engine.fill.mend import CHANGES, Origin, mend
+from dg_lsp.engine.fill.steps import Clock
 from dg_lsp.engine.load.checkpoint import Checkpoint, load_checkpoint
 from dg_lsp.engine.sampler import AnchoredSampler, SeededNoise
 from dg_lsp.settings import Settings
@@ -79,7 +79,7 @@ class Canvases:
 
     def mend(self, text: str) -> Fill:
         """`text` mended, or refused; `steps` are those of all rounds."""
-        place = Place(self.request, (self.seam, self.slots), "", 0)
+        place = Origin(self.request, (self.seam, self.slots), "", 0)
         written = Candidate(0, Fill(text, parses=False, refusal="it is damaged"), whole=True)
         events = mend(self.model, self.cache, place, [written], Clock(None))
         steps = 0
@@ -102,7 +102,7 @@ class Canvases:
         for step in denoise(self.model.network, self.cache, sampler, schedule):
             last = step
         assert last is not None
-        return judged(self.model, self.cache, batch, last)[0].fill
+        return rank_by_likelihood(self.model, self.cache, batch, last)[0].fill
 
 
 def damaged(model: Checkpoint, truth: str, chance: random.Random) -> Iterator[tuple[str, str]]:
@@ -133,7 +133,7 @@ def compare(model: Checkpoint, cases: Sequence[Case], settings: Settings, seed: 
         canvases = Canvases(model, request, truth)
         for name, raw in damaged(model, truth, chance):
             text = fit.fit(request, raw)
-            if "\ufffd" in text or not fault(request, text).startswith("it would add"):
+            if "\ufffd" in text or not why_refused(request, text).startswith("it would add"):
                 unbroken += 1
                 continue
             start = time.process_time()

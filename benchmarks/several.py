@@ -20,8 +20,8 @@ from dg_lsp.bench.files import find_heldout
 from dg_lsp.engine.cache import PrefixCache
 from dg_lsp.engine.fill import several
 from dg_lsp.engine.fill.infill import infill
-from dg_lsp.engine.fill.settle import Clock
 from dg_lsp.engine.fill.several import Gaps
+from dg_lsp.engine.fill.steps import Clock
 from dg_lsp.engine.load.checkpoint import Checkpoint, load_checkpoint
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.messages import Draft, Fill, Infill
@@ -56,12 +56,12 @@ def request_for(before: str, after: str) -> Infill:
     return Infill(before, after, "python", "rest_of_line")
 
 
-def together(model: Checkpoint, texts: Sequence[str], truths: Sequence[str]) -> tuple[str, ...]:
+def fill_together(model: Checkpoint, texts: Sequence[str], truths: Sequence[str]) -> tuple[str, ...]:
     """The fills of one canvas."""
     lengths = tuple(len(model.encode(truth)) for truth in truths)
     request = replace(request_for(texts[0], texts[-1]), between=tuple(texts[1:-1]))
     cache = PrefixCache(model.network.config.text_config)
-    steps = several.together(model, cache, Gaps(request, lengths), Clock(None))
+    steps = several.fill_together(model, cache, Gaps(request, lengths), Clock(None))
     while True:
         try:
             next(steps)
@@ -99,7 +99,7 @@ def main() -> None:
     holes, count, seconds = 0, Counter[str](), {"together": 0.0, "one_by_one": 0.0}
     for texts, truths in cases(documents, options.cases, options.seed):
         holes += len(truths)
-        for way in (together, one_by_one):
+        for way in (fill_together, one_by_one):
             start = time.perf_counter()
             found = way(model, texts, truths)
             seconds[way.__name__] += time.perf_counter() - start

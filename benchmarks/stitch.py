@@ -86,7 +86,7 @@ def main() -> None:
             if options.network:
                 found = fill(model, document, gap, settings, None)
             else:
-                with mock.patch("dg_lsp.engine.fill.settle.denoise", oracle):
+                with mock.patch("dg_lsp.engine.fill.steps.denoise", oracle):
                     found = fill(model, document, gap, settings, body)
         counted(document, gap, found, count)
         kept = [(a, b) for a, b in pieces if a != b]

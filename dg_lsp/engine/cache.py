@@ -1,7 +1,7 @@
-"""The prefix in the KV cache: every layer whole, cut and extended at any token.
+"""The KV cache of a prefix: it can be cut and extended at any token.
 
-Knows transformers' cache protocol; knows no text and no canvas. Why not transformers' own caches: a sliding
-layer of theirs forgets all but the window, so it cannot be cut once the file is longer than that.
+Not transformers' own caches, because their sliding layers drop everything outside the window, and so cannot be cut once
+the file is longer than the window. Knows transformers' cache protocol; knows no text and no canvas.
 """
 
 from collections import OrderedDict
@@ -12,14 +12,14 @@ import torch
 from torch import Tensor
 from transformers.cache_utils import Cache, CacheLayerMixin
 
-CHUNK = 256  # tokens that are encoded between two looks at the cancel flag
+CHUNK = 256  # tokens that are encoded at once; a request can be cancelled between two chunks
 
 
 class PrefixLayer(CacheLayerMixin):
-    """One layer: all keys and values are kept, `keys` and `values` show what the decoder may see.
+    """One layer. It stores the keys and values of all tokens; `keys` and `values` are the part that the decoder sees.
 
-    The decoder attends without a mask to all that it is shown, so a sliding layer shows exactly the last
-    window - 1 tokens (transformers: `DynamicSlidingWindowLayer`). Shapes: [rows, heads, tokens, head size].
+    The decoder attends to `keys` without a mask, so in a sliding layer they are those of the last window - 1 tokens, as
+    in `DynamicSlidingWindowLayer` (transformers, cache_utils.py). Shapes: [rows, heads, tokens, head size].
     """
 
     is_compileable = False
@@ -31,12 +31,12 @@ class PrefixLayer(CacheLayerMixin):
         self._store: list[Tensor] = []
 
     def lazy_initialization(self, key_states: Tensor, value_states: Tensor) -> None:
-        """Make empty stores of the kind of the first keys and values."""
+        """Make empty stores with the shapes and types of the first keys and values."""
         self._store = [t.new_empty(*t.shape[:2], 0, t.shape[3]) for t in (key_states, value_states)]
         self.is_initialized = True
 
     def update(self, key_states: Tensor, value_states: Tensor, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:
-        """Append; return what the new tokens attend to: the visible old ones and themselves."""
+        """Append keys and values; return those that the new tokens attend to: the visible old ones and the new ones."""
         if not self.is_initialized:
             self.lazy_initialization(key_states, value_states)
         start, end = self.length, self.length + key_states.shape[2]
@@ -48,42 +48,42 @@ class PrefixLayer(CacheLayerMixin):
         return self._store[0][:, :, first:end], self._store[1][:, :, first:end]
 
     def cut(self, length: int) -> None:
-        """Move the end of the layer to `length` tokens."""
+        """Set the layer's length to `length` tokens, at most as many as it stores."""
         self.length = length
         if self.is_initialized:
             first = self._first_visible(length)
             self.keys, self.values = (store[:, :, first:length] for store in self._store)
 
     def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
-        """Number of keys that a query of this length sees, and the position of the first."""
+        """The number of keys that a query of `query_length` tokens sees, and the position of the first of them."""
         first = self._first_visible(self.length)
         return self.length - first + query_length, first
 
     def get_seq_length(self) -> int:
-        """Tokens held."""
+        """The number of tokens held."""
         return self.length
 
     def get_max_length(self) -> int:
-        """No limit, in transformers' spelling."""
+        """-1: the layer has no limit."""
         return -1
 
     get_max_cache_shape = get_max_length  # what transformers called it before 5.17
 
     @property
     def bytes(self) -> int:
-        """Memory that the stores take."""
+        """Bytes that the stores take."""
         return sum(store.nbytes for store in self._store)
 
     def seen_by(self, rows: int) -> "PrefixLayer":
-        """A read-only layer over the same storage that `rows` canvases read at once."""
+        """A read-only view of this layer for a batch of `rows` canvases; nothing is copied."""
         view = PrefixLayer(self.window)
         view.length, view.is_initialized = self.length, True
         view.keys, view.values = (t.expand(rows, -1, -1, -1) for t in (self.keys, self.values))
         return view
 
-    def read_on(self, rows: int, length: int) -> "PrefixLayer":
-        """A layer of the first `length` tokens that `rows` texts may go on from: what is appended is kept nowhere."""
-        view = _ReadOn(self.window)
+    def scratch(self, rows: int, length: int) -> "PrefixLayer":
+        """A view of the first `length` tokens for `rows` texts that are read behind them; new tokens are not stored."""
+        view = _ScratchLayer(self.window)
         view.length, view.is_initialized = length, True
         first = self._first_visible(length)
         view.keys, view.values = (store[:, :, first:length].expand(rows, -1, -1, -1) for store in self._store)
@@ -93,7 +93,7 @@ class PrefixLayer(CacheLayerMixin):
         return 0 if self.window is None else max(length - self.window + 1, 0)
 
     def _reserve(self, length: int) -> None:
-        # Doubling keeps the cost of appending token by token linear in the length.
+        # Doubling the room keeps the cost of appending linear in the length.
         if length > self._store[0].shape[2]:
             room = max(2 * self._store[0].shape[2], length, CHUNK)
             for i, old in enumerate(self._store):
@@ -101,74 +101,77 @@ class PrefixLayer(CacheLayerMixin):
                 self._store[i][:, :, : self.length] = old[:, :, : self.length]
 
 
-class _ReadOn(PrefixLayer):
-    """A layer that attends to its tokens and to the new ones, which go nowhere."""
+class _ScratchLayer(PrefixLayer):
+    """A layer whose `update` returns old and new keys and values without storing the new ones."""
 
     def update(self, key_states: Tensor, value_states: Tensor, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:
         return torch.cat([self.keys, key_states], 2), torch.cat([self.values, value_states], 2)
 
 
 class PrefixCache(Cache):
-    """Keys and values of exactly one token sequence, and that sequence.
+    """The keys and values of exactly one token sequence, and that sequence.
 
-    even: how many of its first tokens were encoded in chunks that begin at multiples of CHUNK.
+    tokens: the sequence. aligned: how many of its first tokens were encoded in chunks that begin at multiples of CHUNK.
     """
 
     def __init__(self, text_config: Any) -> None:
         windows = {"sliding_attention": text_config.sliding_window, "full_attention": None}
         super().__init__(layers=[PrefixLayer(windows[kind]) for kind in text_config.layer_types])
         self.tokens: tuple[int, ...] = ()
-        self.even = 0
+        self.aligned = 0
 
     @property
     def bytes(self) -> int:
-        """Memory that the keys and values take, the room kept for more included."""
+        """Bytes that the keys and values take, including the room reserved for more."""
         return sum(layer.bytes for layer in self.layers)
 
     def cut(self, length: int) -> None:
-        """Forget all tokens from `length` on.
+        """Keep the first `length` tokens and drop the others.
 
         Raises:
-            ValueError: the cache is shorter than that; unguarded it would grow garbage.
+            ValueError: `length` is negative or more than the cache holds.
         """
         if not 0 <= length <= len(self.tokens):
             raise ValueError(f"a cache of {len(self.tokens)} tokens cannot be cut to {length}")
         for layer in self.layers:
             layer.cut(length)
         self.tokens = self.tokens[:length]
-        self.even = min(self.even, length)
+        self.aligned = min(self.aligned, length)
 
     def seen_by(self, rows: int) -> Cache:
-        """The handle that a batch of `rows` canvases reads: the storage is shared, not copied."""
+        """A read-only view for a batch of `rows` canvases; nothing is copied."""
         return Cache(layers=[layer.seen_by(rows) for layer in self.layers])
 
-    def read_on(self, rows: int, length: int) -> Cache:
-        """A handle with which the encoder reads `rows` texts behind the first `length` tokens, and forgets them."""
-        return Cache(layers=[layer.read_on(rows, length) for layer in self.layers])
+    def scratch(self, rows: int, length: int) -> Cache:
+        """A view with which the encoder reads `rows` texts behind the first `length` tokens without storing them."""
+        return Cache(layers=[layer.scratch(rows, length) for layer in self.layers])
 
 
 class PrefixCaches:
-    """A PrefixCache for each document, by its session; those used least recently go when `limit` bytes are passed."""
+    """A PrefixCache for each session (a document in a workspace); `trim` drops the least recently used ones.
+
+    limit: bytes that all of them may take.
+    """
 
     def __init__(self, text_config: Any, limit: int) -> None:
         self._text_config, self._limit = text_config, limit
         self._caches: OrderedDict[str, PrefixCache] = OrderedDict()
 
     def of(self, session: str) -> PrefixCache:
-        """The cache of `session`, from now on the one used last; an empty one for a session not met lately."""
+        """The cache of `session`, which becomes the most recently used; a new one if there is none."""
         cache = self._caches.pop(session, None) or PrefixCache(self._text_config)
         self._caches[session] = cache
         return cache
 
     def trim(self) -> None:
-        """Drop caches until the rest keep to the limit; the one used last stays whatever it takes."""
+        """Drop the least recently used caches until the limit holds; the most recently used one always stays."""
         held = self.bytes
         while held > self._limit and len(self._caches) > 1:
             held -= self._caches.popitem(last=False)[1].bytes
 
     @property
     def bytes(self) -> int:
-        """Memory that all of them take."""
+        """Bytes that all caches take."""
         return sum(cache.bytes for cache in self._caches.values())
 
     def __len__(self) -> int:
@@ -178,27 +181,28 @@ class PrefixCaches:
 def extend_to(
     network: Any, cache: PrefixCache, tokens: Sequence[int], *, exact: bool = True
 ) -> Generator[int, None, None]:
-    """Make `cache` hold exactly `tokens`; yield the number encoded so far after each chunk.
+    """Make `cache` hold exactly `tokens`; after each encoded chunk yield the number of tokens held.
 
-    exact: all chunks begin at multiples of 256 whatever was there before, so that reuse gives bit for bit what a fresh
-    encode gives (law 4). Without it only what is new is encoded: equal up to rounding, and cheaper by half a chunk on
-    average. Closing the iterator leaves a valid, shorter cache.
+    exact: begin every chunk at a multiple of CHUNK, whatever the cache held before, so that the result equals that of a
+    fresh cache bit for bit (law 4). If False, encode new tokens only; the result is equal up to rounding, and half a
+    chunk cheaper on average. Closing the iterator leaves a valid, shorter cache.
 
-    1. Cut to the common part, in exact mode to the last chunk border within it.  2. Encode the rest chunk by chunk.
+    1. Cut the cache to the tokens in common; in exact mode to the last multiple of CHUNK among those.
+    2. Encode the rest chunk by chunk.
     """
     assert tokens, "the decoder needs at least one token before the canvas"
     wanted = tuple(tokens)
-    # 1. A hit counts only after comparing tokens; the same sequence needs no work at all.
-    if cache.tokens == wanted and not (exact and cache.even < len(wanted)):
+    # 1. The tokens themselves are compared; for the same sequence there is nothing to do.
+    if cache.tokens == wanted and not (exact and cache.aligned < len(wanted)):
         return
     common = next((i for i, (a, b) in enumerate(zip(cache.tokens, wanted, strict=False)) if a != b), None)
     if common is None:
         common = min(len(cache.tokens), len(wanted))
     if exact:
-        common = min(common, cache.even)
+        common = min(common, cache.aligned)
         common -= common % CHUNK
     cache.cut(common)
-    # 2. `tokens` grows only when every layer holds the chunk: an encode that dies half-way leaves the old state.
+    # 2. `tokens` grows only after every layer holds the chunk, so that a failed encode leaves the old state.
     device = network.model.decoder.embed_tokens.weight.device
     while (start := len(cache.tokens)) < len(wanted):
         chunk = wanted[start : start - start % CHUNK + CHUNK]
@@ -211,6 +215,6 @@ def extend_to(
             cache.cut(start)
             raise
         cache.tokens += chunk
-        if cache.even == start and start % CHUNK == 0:
-            cache.even = len(cache.tokens)
+        if cache.aligned == start and start % CHUNK == 0:
+            cache.aligned = len(cache.tokens)
         yield len(cache.tokens)

@@ -1,6 +1,6 @@
-"""The canvas: rows of token slots, of which some are given (anchors) and the others free, and how to lay them out.
+"""The canvas: rows of token slots, some of them given (anchors) and the others free; and functions that lay them out.
 
-Knows nothing of networks or sampling. A slot number counts over all rows: slot = row * length + column.
+A slot number counts over all rows: slot = row * length + column. Knows nothing of networks or sampling.
 """
 
 from collections.abc import Sequence
@@ -10,19 +10,19 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-FREE = -1  # among the tokens of a seam: a slot that is free, of another gap than the one that is looked at
+FREE = -1  # in the tokens of a seam: a free slot that belongs to another gap
 
 
 class LayoutError(ValueError):
-    """What is to be laid out does not fit the canvas; the message gives the numbers."""
+    """A gap and its surroundings do not fit the canvas; the message gives the numbers."""
 
 
 @dataclass(frozen=True)
 class Canvas:
-    """Rows of slots. A value: nothing here is ever changed in place.
+    """Rows of slots; never changed in place.
 
-    tokens: int64 [rows, length]; at a free slot the number says nothing until noise is put there.
-    anchored: bool [rows, length]; an anchored slot keeps its token to the very end.
+    tokens: int64 [rows, length]; at a free slot the token has no meaning.
+    anchored: bool [rows, length]; an anchored slot keeps its token to the end.
     """
 
     tokens: Tensor
@@ -44,7 +44,7 @@ class Canvas:
 
     @cached_property
     def free_slots(self) -> Tensor:
-        """Slot numbers of the free slots of all rows, ascending: int64 [F]."""
+        """The slot numbers of all free slots, ascending: int64 [F]."""
         return (~self.anchored).flatten().nonzero().squeeze(1)
 
     def to(self, device: torch.device) -> "Canvas":
@@ -59,11 +59,10 @@ def open_canvas(length: int) -> Canvas:
 
 @dataclass(frozen=True, slots=True)
 class Seam:
-    """What stands on both sides of one gap, in tokens.
+    """The tokens on both sides of a gap.
 
-    head: the tokens of the gap's line before the gap (may be empty). suffix: the tokens after the gap, which
-    the canvas takes as far as it has room. filler: what every slot after the end of the suffix holds. All three may
-    hold FREE.
+    head: those of the gap's line before the gap, may be empty. suffix: those after the gap; the canvas takes as many as
+    it has room for. filler: the token of every slot behind the end of the suffix. All three may hold FREE.
     """
 
     head: tuple[int, ...]
@@ -71,14 +70,15 @@ class Seam:
     filler: int
 
     def room(self, length: int, anchors: int) -> int:
-        """The most free slots a canvas of `length` offers beside the head and `anchors` slots of suffix."""
+        """The free slots that a canvas of `length` has room for beside the head and `anchors` tokens of the suffix."""
         return length - len(self.head) - anchors
 
 
 def lay_out(seam: Seam, gap: int, length: int) -> Canvas:
-    """One row: the head as anchors, `gap` free slots, the suffix (then the filler) as anchors; FREE is none.
+    """A canvas of one row: the head as anchors, `gap` free slots, then the suffix and the filler as anchors.
 
-    Where head and gap fill the canvas, the layout is open: the gap goes on beyond it.
+    A FREE among these tokens is a free slot. If head and gap fill the canvas, the gap goes on beyond it. Example, with
+    head [7], suffix [8, 9], filler 0: lay_out(seam, 2, 6) is 7 _ _ 8 9 0.
 
     Raises:
         LayoutError: head and gap are longer than the canvas.
@@ -94,12 +94,12 @@ def lay_out(seam: Seam, gap: int, length: int) -> Canvas:
 
 
 def stack(canvases: Sequence[Canvas]) -> Canvas:
-    """Canvases of equal length as the rows of one."""
+    """One canvas with the rows of `canvases`, which have equal lengths."""
     return Canvas(torch.cat([c.tokens for c in canvases]), torch.cat([c.anchored for c in canvases]))
 
 
 def anchors_from(canvas: Canvas, columns: Sequence[int], count: int) -> Tensor:
-    """Slot numbers of the anchors among the `count` slots from columns[row] on, for each row: int64 [W]."""
+    """The slot numbers of the anchors among the `count` slots from column columns[row] on, of all rows: int64 [W]."""
     offsets = torch.arange(canvas.length)
     first = torch.tensor(columns)[:, None]
     wanted = (offsets >= first) & (offsets < first + count)
@@ -107,6 +107,6 @@ def anchors_from(canvas: Canvas, columns: Sequence[int], count: int) -> Tensor:
 
 
 def anchors_after(canvas: Canvas, count: int) -> Tensor:
-    """Slot numbers of up to `count` anchors that follow each row's last free slot: int64 [W]."""
+    """The slot numbers of up to `count` anchors behind the last free slot of each row: int64 [W]."""
     free = [(~row).nonzero().flatten() for row in canvas.anchored]
     return anchors_from(canvas, [int(slots[-1]) + 1 if len(slots) else 0 for slots in free], count)

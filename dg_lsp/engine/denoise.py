@@ -1,6 +1,6 @@
-"""The one loop: a canvas settles step by step. Knows the network's parts; knows no text and no lengths.
+"""The denoising loop: from a canvas and an encoded prefix to a stream of Steps. Knows no text and no lengths.
 
-The loop is a generator of Steps. Closing it cancels: nothing is computed ahead of what was asked for.
+The loop is a generator, and computes a step only when it is asked for one, so closing it cancels.
 """
 
 from collections.abc import Iterator
@@ -24,8 +24,9 @@ TILE = 1 << 24  # logits that are in memory at once: 64 MB in fp32
 class Schedule:
     """How a canvas is denoised; the defaults are those of the released checkpoint's generation_config.json.
 
-    Temperatures fall linearly from `t_max` to `t_min`. A row stops when its mean entropy is below `confidence`
-    nats and its best tokens were the same for `stability` steps more than one; at most `steps` are made.
+    steps: denoising steps at most. t_max, t_min: the temperature falls linearly from the one to the other.
+    entropy_bound: nats, of AnchoredSampler. confidence, stability: a row finishes when the mean entropy of its free
+    slots is below `confidence` nats and its best tokens equal those of each of the `stability` steps before.
     """
 
     steps: int = 48
@@ -43,12 +44,12 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One denoising step of all rows.
+    """The result of one denoising step for all rows.
 
-    number: from 1. best: int64 [rows, length], the most likely token at free slots, the anchor elsewhere.
-    canvas: int64 [rows, length], what the next step starts from. accepted: bool [rows, length], true at anchors.
-    entropy: nats [rows, length], 0 at anchors. surprise: nats [W], -log p of each watched anchor under the raw
-    logits. finished: bool [rows].
+    number: counted from 1. best: int64 [rows, length], the most likely token of each free slot, and the anchors.
+    canvas: int64 [rows, length], the tokens that the next step starts from. accepted: bool [rows, length], True at
+    anchors. entropy: nats [rows, length], 0 at anchors. neg_log_likelihood: nats [W], -log p of each watched anchor
+    under the raw logits (before temperature). finished: bool [rows].
     """
 
     number: int
@@ -56,7 +57,7 @@ class Step:
     canvas: Tensor
     accepted: Tensor
     entropy: Tensor
-    surprise: Tensor
+    neg_log_likelihood: Tensor
     finished: Tensor
 
 
@@ -70,64 +71,65 @@ def denoise(
 ) -> Iterator[Step]:
     """Denoise `sampler.canvas` behind the prefix in `cache`; yield a Step after each denoising step.
 
-    `cache` holds the one prefix of all rows, and must not change meanwhile. `watch` are slot numbers of anchors whose
-    surprise is wanted. With no anchors and the same noise this equals `model.generate` of transformers token for
-    token (law 2).
+    cache: the prefix that all rows share; it must not change while the loop runs. watch: slot numbers [W] of the
+    anchors whose likelihood is wanted. Without anchors and with the same noise the tokens equal those of
+    `DiffusionGemmaForBlockDiffusion.generate` (transformers, generation_diffusion_gemma.py; law 2).
 
-    1. Noise in every free slot.  2. For each step:
-       a. the decoder reads canvas, prefix and self-conditioning of the rows that have not finished;
-       b. of their free slots: logits and temperature; a token drawn, the best token, the entropy, the next
-          self-conditioning (an anchor's is that of its own token);
-       c. accept what the entropy bound allows, re-noise the other free slots;
-       d. rows that had finished keep what they had; a row finishes when stable and confident.
+    1. Put noise into every free slot.  2. In each step:
+       a. run the decoder on the unfinished rows: canvas, prefix and self-conditioning signal;
+       b. for their free slots compute the logits, divide them by the temperature, draw a token, and take the best
+          token, the entropy and the next self-conditioning signal (an anchor's is its own token's embedding);
+       c. accept the drawn tokens that the entropy bound allows, and put new noise into the other free slots;
+       d. keep finished rows as they are, and finish the rows that are stable and confident.
     """
     canvas, free = sampler.canvas, sampler.free
     state, read = _State(network, canvas, schedule.stability), passes(network, cache)
     watched = free.new_empty(0) if watch is None else watch
-    surprise = torch.zeros(len(watched), device=free.device)
-    left, free_in, watched_in = list(range(canvas.rows)), _by_row(free, canvas), _by_row(watched, canvas)
-    # 1. Anchors are in place from the start.
+    likelihoods = torch.zeros(len(watched), device=free.device)
+    # The host keeps its own list of the slots, so that a step need not ask the device which slots are left.
+    left, free_slots, watched_slots = list(range(canvas.rows)), free.tolist(), watched.tolist()
+    # 1. The anchors are in place from the start.
     current = sampler.initialize_canvas(canvas.rows, canvas.tokens.device)
     for number in range(1, schedule.steps + 1):
         # a. Finished rows have left the batch.
         rows = torch.tensor(left, device=free.device)
         soft = None if state.soft is None else state.soft[rows]
         hidden = read(current[rows], soft).flatten(0, 1)
-        # b. The vocabulary is computed for free slots only, and for anchors whose surprise is wanted.
-        numbers, places = _among(free_in, left, canvas)
-        state.read(network, hidden[places], numbers, schedule.temperature(number), sampler.noise)
-        if len(watched):
-            numbers, places = _among(watched_in, left, canvas)
-            raw, tokens = capped_logits(network, hidden[places]), canvas.tokens.view(-1)[watched[numbers]]
-            surprise = surprise.index_copy(0, numbers, _surprise(raw, tokens))
+        # b. Logits are computed for free slots only, and for the watched anchors.
+        indices, places = _slots_in_rows(free_slots, left, canvas)
+        state.read(network, hidden[places], indices, schedule.temperature(number), sampler.noise)
+        if watched_slots:
+            indices, places = _slots_in_rows(watched_slots, left, canvas)
+            raw, tokens = capped_logits(network, hidden[places]), canvas.tokens.view(-1)[watched[indices]]
+            likelihoods = likelihoods.index_copy(0, indices, _neg_log_likelihood(raw, tokens))
         # c. The sampler cannot touch an anchor.
         proposed = sampler.renoise_canvas(sampler.accept(current, state.drawn, state.entropy), number)
-        # d. Only free slots decide.
+        # d. Only free slots decide whether a row is finished.
         current = torch.where(state.finished[:, None], current, proposed)
-        state.settle(schedule.confidence)
+        state.finish_rows(schedule.confidence)
         yield replace(
             state.step(number),
             canvas=current,
             accepted=sampler.accepted_token_mask | canvas.anchored,
-            surprise=surprise,
+            neg_log_likelihood=likelihoods,
         )
-        # The only look at what the device has computed, and who takes Drafts has waited for it already.
+        # Only here the host waits for the device; whoever makes a Draft of the Step has waited already.
         left = [row for row, finished in enumerate(state.finished.tolist()) if not finished]
         if not left:
             return
 
 
 def step_logits(network: Any, cache: Cache, canvas: Tensor, slots: Tensor, soft: Tensor | None) -> Tensor:
-    """Raw, soft-capped fp32 logits of the decoder at `slots`: [rows, length] -> [S, V].
+    """The decoder's soft-capped fp32 logits at `slots` [S] of `canvas` [rows, length]: [S, vocabulary].
 
-    `soft` is the self-conditioning signal [rows, length, hidden], None at the first step. The vocabulary is
-    computed for the wanted slots only: up to rounding equal to the whole forward there.
+    soft: the self-conditioning signal [rows, length, hidden], None at the first step. Up to rounding these are the
+    logits of the whole forward pass; the vocabulary is computed for `slots` only.
     """
     return capped_logits(network, hidden_states(network, cache, canvas, soft).flatten(0, 1)[slots])
 
 
 class _State:
-    """What one step leaves to the next: best tokens, self-conditioning, which rows have finished."""
+    """What a step leaves to the next one: best tokens, entropies, self-conditioning, and which rows have finished."""
 
     def __init__(self, network: Any, canvas: Canvas, stability: int) -> None:
         self.canvas, self.free = canvas, canvas.free_slots
@@ -140,39 +142,39 @@ class _State:
         self.anchors = network.model.decoder.embed_tokens(canvas.tokens)
         self.soft: Tensor | None = None
 
-    def read(self, network: Any, hidden: Tensor, numbers: Tensor, temperature: Tensor, noise: Noise) -> None:
-        """Take over what `hidden` [N, hidden] says of the free slots number `numbers` [N], a tile at a time.
+    def read(self, network: Any, hidden: Tensor, indices: Tensor, temperature: Tensor, noise: Noise) -> None:
+        """Update the free slots with the given `indices` [N] from their hidden states [N, hidden], a tile at a time.
 
-        The other free slots, those of finished rows, keep what they had.
+        The other free slots, those of finished rows, keep their values.
         """
         table = network.model.decoder.embed_tokens
         # An anchor is certain: the soft embedding of a one-hot distribution is the token's own embedding.
         soft = (self.anchors if self.soft is None else self.soft).flatten(0, 1).clone()
         drawn, best, entropy = self.drawn.clone(), self.best.clone(), self.entropy.clone()
         tile = max(TILE // table.weight.shape[0], 1)
-        for some, states in zip(numbers.split(tile), hidden.split(tile), strict=True):
+        for some, states in zip(indices.split(tile), hidden.split(tile), strict=True):
             logits = capped_logits(network, states) / temperature.to(states.device)
             drawn[some] = noise.pick(logits.softmax(-1, dtype=torch.float32), some)
             best[some], entropy[some] = logits.argmax(-1), entropies(logits)
-            # The cast to the embedding's type comes first, as in `generate`: in bf16 it decides the outcome.
+            # Cast to the embedding's type before the softmax, as `generate` does: in bf16 the order changes the result.
             chance = logits.to(table.weight.dtype).softmax(-1, dtype=torch.float32).to(table.weight.dtype)
             soft[self.free[some]] = (chance @ table.weight) * table.embed_scale.to(table.weight.dtype)
         self.drawn, self.best, self.entropy = drawn, best, entropy
         self.soft = soft.view_as(self.anchors)
 
-    def settle(self, confidence: float) -> None:
-        """See which rows are stable and confident; those finish."""
+    def finish_rows(self, confidence: float) -> None:
+        """Mark the rows as finished that are stable and whose mean entropy is below `confidence` nats."""
         rows = torch.zeros(self.canvas.rows, device=self.best.device)
         moved = torch.zeros_like(rows)
         for old in self.history:
             moved = moved.index_add(0, self.row_of, (old != self.best).float())
         self.history = [*self.history[1:], self.best] if self.history else []
-        # A row without a free slot has nothing left to settle.
+        # A row without a free slot is finished: its mean entropy is 0.
         mean = rows.index_add(0, self.row_of, self.entropy) / self.per_row.clamp(min=1)
         self.finished = self.finished | ((moved == 0) & (mean < confidence))
 
     def step(self, number: int) -> Step:
-        """The record of this state, without what only the loop knows."""
+        """This state as a Step; the loop adds the canvas, the accepted slots and the likelihoods."""
         tokens, entropy = (
             self.canvas.tokens.clone(),
             torch.zeros(self.canvas.tokens.shape, device=self.best.device),
@@ -183,26 +185,24 @@ class _State:
         return Step(number, tokens, tokens, nothing, entropy, nothing, self.finished)
 
 
-def _by_row(slots: Tensor, canvas: Canvas) -> list[list[tuple[int, int]]]:
-    """For each row which of `slots` lie in it: their numbers among `slots`, and their columns."""
-    found: list[list[tuple[int, int]]] = [[] for _ in range(canvas.rows)]
-    for number, slot in enumerate(slots.tolist()):
-        found[slot // canvas.length].append((number, slot % canvas.length))
-    return found
+def _slots_in_rows(slots: list[int], rows: list[int], canvas: Canvas) -> tuple[Tensor, Tensor]:
+    """Which of `slots` lie in one of `rows`, and their slot numbers in a batch that holds only these rows.
 
-
-def _among(by_row: list[list[tuple[int, int]]], left: list[int], canvas: Canvas) -> tuple[Tensor, Tensor]:
-    """Which slots lie in the rows `left`, as numbers, and where they lie when only these rows are there."""
+    Two int64 tensors [N]: indices into `slots`, and places in the batch. Example: with canvases of 4 slots, of the
+    slots 1, 6, 9 those with indices 0 and 2 lie in the rows 0 and 2, at the places 1 and 5 of a batch of these rows.
+    """
+    index_of = {row: index for index, row in enumerate(rows)}
     pairs = [
-        (number, place * canvas.length + column)
-        for place, row in enumerate(left)
-        for number, column in by_row[row]
+        (number, index_of[slot // canvas.length] * canvas.length + slot % canvas.length)
+        for number, slot in enumerate(slots)
+        if slot // canvas.length in index_of
     ]
-    numbers, places = (
+    indices, places = (
         torch.tensor(pairs, dtype=torch.int64, device=canvas.tokens.device).view(-1, 2).unbind(1)
     )
-    return numbers, places
+    return indices, places
 
 
-def _surprise(raw: Tensor, tokens: Tensor) -> Tensor:
-    return raw.logsumexp(-1) - raw.gather(-1, tokens[:, None]).squeeze(1)
+def _neg_log_likelihood(logits: Tensor, tokens: Tensor) -> Tensor:
+    """-log p in nats of each of `tokens` [N] under its row of `logits` [N, vocabulary]."""
+    return logits.logsumexp(-1) - logits.gather(-1, tokens[:, None]).squeeze(1)

@@ -1,6 +1,6 @@
-"""Accepting and re-noising: the Entropy Bounded sampler of transformers, made to leave anchors alone.
+"""Accepting and re-noising of slots: the Entropy Bounded sampler of transformers on a canvas with anchors.
 
-Knows logits and noise; knows no network and no loop. All vocabulary work is on the free rows only.
+Knows logits and noise; knows no network and no loop.
 """
 
 from typing import Protocol
@@ -16,22 +16,25 @@ from dg_lsp.engine.canvas import Canvas
 
 
 class Noise(Protocol):
-    """Where the random numbers of one request come from."""
+    """The source of a request's random tokens."""
 
     def tokens(self, canvas: Canvas) -> Tensor:
-        """Uniform random tokens, int64 [rows, length]; only those at free slots are looked at."""
+        """Uniform random tokens, int64 [rows, length]; only those at free slots are used."""
         ...
 
     def pick(self, probabilities: Tensor, numbers: Tensor) -> Tensor:
-        """One token drawn from each distribution, [N, V] -> int64 [N]; `numbers` says of which free slots."""
+        """One token drawn from each row of `probabilities` [N, vocabulary]: int64 [N].
+
+        numbers: int64 [N], which of the canvas's free slots the rows belong to.
+        """
         ...
 
 
 class SeededNoise:
-    """Noise that draws for the free slots only, from a generator of its own.
+    """Noise from a seeded generator of its own, drawn for free slots only.
 
-    `pick` inverts the cumulative distribution at one uniform number a row, V times fewer random numbers than
-    the exponential race of `torch.multinomial`; both draw from the same distribution.
+    `pick` inverts the cumulative distribution at one uniform number a row. `torch.multinomial` draws from the same
+    distribution, and needs a random number for every token of the vocabulary.
     """
 
     def __init__(self, seed: int, vocabulary: int, device: torch.device) -> None:
@@ -46,31 +49,33 @@ class SeededNoise:
         return tokens
 
     def pick(self, probabilities: Tensor, numbers: Tensor) -> Tensor:  # noqa: ARG002
-        steps = probabilities.double().cumsum(-1)
+        cumulative = probabilities.double().cumsum(-1)
         point = torch.rand(
             len(probabilities), 1, generator=self._generator, device=probabilities.device, dtype=torch.float64
         )
-        # The last step is a shade off 1, so the point is scaled by it, and the clamp keeps the end inside.
-        drawn = torch.searchsorted(steps, point * steps[:, -1:], right=True).squeeze(1)
+        # The last sum is not exactly 1, so the point is scaled by it; the clamp keeps a point at the very end in range.
+        drawn = torch.searchsorted(cumulative, point * cumulative[:, -1:], right=True).squeeze(1)
         return drawn.clamp(max=probabilities.shape[-1] - 1)
 
 
 def entropies(logits: Tensor) -> Tensor:
-    """Entropy in nats of each row: [..., V] -> [...].
+    """The entropy in nats of each distribution: logits [..., vocabulary] -> [...].
 
-    The operations and their order are those of `torch.distributions.Categorical(logits=...).entropy()`, so
-    that acceptance is decided as transformers decides it, to the last bit, without its argument checks.
+    The same operations in the same order as `torch.distributions.Categorical(logits=...).entropy()`, so that slots are
+    accepted exactly as in transformers, bit for bit.
     """
     normal = logits - logits.logsumexp(-1, keepdim=True)
     return -(normal * normal.softmax(-1)).sum(-1)
 
 
 class AnchoredSampler(EntropyBoundSampler):
-    """`EntropyBoundSampler` (transformers; after arXiv:2505.24857) on a canvas with anchors.
+    """`EntropyBoundSampler` (transformers, generation_diffusion_gemma.py; arXiv:2505.24857) on a canvas with anchors.
 
-    Law 1 holds by construction: `renoise_canvas` of the base class takes its noise from `initialize_canvas`,
-    and what that gives already holds the anchors; the entropies that are sorted and summed are those of the
-    free rows, so an anchor costs nothing of the bound.
+    Law 1 holds because `renoise_canvas` of the base class takes its noise from `initialize_canvas`, which returns the
+    anchors in their slots; and because only the entropies of free slots are summed, so that anchors use up nothing of
+    the bound.
+
+    entropy_bound: nats.
     """
 
     def __init__(self, canvas: Canvas, entropy_bound: float, noise: Noise) -> None:
@@ -79,18 +84,18 @@ class AnchoredSampler(EntropyBoundSampler):
         self.free = canvas.free_slots
 
     def initialize_canvas(self, batch_size: int, device: torch.device) -> Tensor:  # noqa: ARG002
-        """The canvas with fresh noise in its free slots: int64 [rows, length]."""
+        """The canvas with new noise in its free slots: int64 [rows, length]."""
         assert batch_size == self.canvas.rows
         drawn = self.noise.tokens(self.canvas)
         return torch.where(self.canvas.anchored, self.canvas.tokens, drawn)
 
     def accept(self, current: Tensor, drawn: Tensor, entropy: Tensor) -> Tensor:
-        """`current` [rows, length] with the free slots of least entropy replaced by what was drawn.
+        """`current` [rows, length] with the drawn tokens in the accepted free slots.
 
-        In each row slots are taken in the order of their entropy while the sum of those taken before stays
-        within the bound. `drawn` is int64 [F], `entropy` in nats is [F].
+        In each row free slots are accepted in the order of their entropy, while the sum of the entropies accepted
+        before stays within the bound. drawn: int64 [F], a token for each free slot. entropy: nats [F].
         """
-        # Anchors stand at minus infinity in the order, so that the free slots' sums are formed without them.
+        # Anchors are sorted first, as minus infinity, and cost 0, so that they add nothing to the sums of free slots.
         order = torch.full(current.shape, -torch.inf, device=current.device)
         order.view(-1)[self.free] = entropy
         values, columns = order.sort(-1)

@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 
 from dg_lsp.engine.load.manifest import read_about, verify
-from dg_lsp.engine.load.weights import AGAIN, CheckpointError
+from dg_lsp.engine.load.weights import FETCH_AGAIN, CheckpointError
 from dg_lsp.training.export import export_like
 from dg_lsp.training.shape import stored_network
 
@@ -36,7 +36,7 @@ def average(shares: Mapping[Path, float], to: Path) -> None:
         alike = {n: w.shape for n, w in more.items()} == {n: w.shape for n, w in weights.items()}
         if not alike or (path / "tokenizer.json").read_bytes() != (first / "tokenizer.json").read_bytes():
             raise CheckpointError(
-                f"{path} has another shape or tokenizer than {first}, so their mean means nothing; {AGAIN}"
+                f"{path} has another shape or tokenizer than {first}, so their mean means nothing; {FETCH_AGAIN}"
             )
         for name, weight in more.items():
             total[name] += weight.float() * (shares[path] / whole)

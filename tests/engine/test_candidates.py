@@ -11,7 +11,7 @@ from dg_lsp.engine.cache import PrefixCache, extend_to
 from dg_lsp.engine.canvas import Seam, lay_out, stack
 from dg_lsp.engine.denoise import Step
 from dg_lsp.engine.fill import candidates
-from dg_lsp.engine.fill.candidates import READ_ON, Batch, judged, unlikeliness
+from dg_lsp.engine.fill.candidates import SUFFIX_READ, Batch, rank_by_likelihood, row_neg_log_likelihoods
 from dg_lsp.engine.load.checkpoint import Checkpoint, load_checkpoint
 from dg_lsp.text.messages import Infill
 from tests.engine.tiny import save_checkpoint
@@ -50,8 +50,8 @@ def test_the_one_that_the_encoder_finds_likeliest_comes_first_among_those_that_c
     model: Checkpoint, cache: PrefixCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     batch, step = settled(model, "r", "r)", "r * r", "2 * r")
-    monkeypatch.setattr(candidates, "surprises", lambda *_: [9.0, 1.0, 5.0, 7.0])
-    found = judged(model, cache, batch, step)
+    monkeypatch.setattr(candidates, "neg_log_likelihoods", lambda *_: [9.0, 1.0, 5.0, 7.0])
+    found = rank_by_likelihood(model, cache, batch, step)
     assert [(c.row, c.fill.text, c.fill.score) for c in found] == [
         (2, "r * r", 5.0),
         (3, "2 * r", 7.0),
@@ -68,7 +68,7 @@ def test_what_is_mended_keeps_its_end_and_may_be_ended(
     model: Checkpoint, raw: str, tail: str, text: str
 ) -> None:
     batch, step = settled(model, raw)
-    (found,) = candidates.candidates(model, replace(batch, around=("foo(", tail), round=1), step, [0])
+    (found,) = candidates.read_candidates(model, replace(batch, around=("foo(", tail), round=1), step, [0])
     assert ("" if found.fill.refusal else found.fill.text) == text
 
 
@@ -81,9 +81,9 @@ def test_all_are_read_equally_far_into_the_suffix(
         asked.append((texts, starts))
         return [0.0] * len(texts)
 
-    monkeypatch.setattr(candidates, "surprises", noted)
-    for suffix, behind in ((SUFFIX, READ_ON), ("\nx\n", 4)):
-        unlikeliness(model, cache, *settled(model, "r", "r * r", suffix=suffix))
+    monkeypatch.setattr(candidates, "neg_log_likelihoods", noted)
+    for suffix, behind in ((SUFFIX, SUFFIX_READ), ("\nx\n", 4)):
+        row_neg_log_likelihoods(model, cache, *settled(model, "r", "r * r", suffix=suffix))
         texts, starts = asked.pop()
         ends = [*model.encode(suffix), model.eos][:behind]
         assert [list(text) for text in texts] == [
@@ -96,7 +96,7 @@ def test_the_score_is_what_the_encoder_makes_of_fill_and_suffix(
     model: Checkpoint, cache: PrefixCache
 ) -> None:
     held = cache.tokens
-    one = unlikeliness(model, cache, *settled(model, "r * r"))
-    both = unlikeliness(model, cache, *settled(model, "r * r", "r"))
+    one = row_neg_log_likelihoods(model, cache, *settled(model, "r * r"))
+    both = row_neg_log_likelihoods(model, cache, *settled(model, "r * r", "r"))
     assert one[0] == pytest.approx(both[0], rel=1e-4) and both[0] > both[1] > 0
     assert cache.tokens == held

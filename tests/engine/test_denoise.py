@@ -93,7 +93,7 @@ def test_watching_anchors_changes_nothing_and_tells_their_surprise() -> None:
     plain = list(run(network, 1, canvas))
     watched = list(run(network, 1, canvas, watch))
     assert all(torch.equal(a.best, b.best) for a, b in zip(plain, watched, strict=True))
-    assert all(s.surprise.shape == (4,) and bool((s.surprise > 0).all()) for s in watched)
+    assert all(s.neg_log_likelihood.shape == (4,) and bool((s.neg_log_likelihood > 0).all()) for s in watched)
 
 
 def test_rows_that_have_finished_cost_nothing_more_and_change_nothing(counting_network: Any) -> None:

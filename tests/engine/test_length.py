@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from dg_lsp.engine.canvas import Seam
-from dg_lsp.engine.fill.length import Search, fitting, leave_one_out, rarity, search_length
+from dg_lsp.engine.fill.length import Search, leave_one_out, lengths_that_fit, neg_log_prior, search_length
 from tests.engine.tiny import CANVAS, VOCABULARY, encoded
 
 
@@ -20,7 +20,7 @@ def test_the_anchors_tell_the_gaps_length_whatever_is_usual(
         start = 3 * case
         prompt = [(start + i) % VOCABULARY for i in range(8)]
         suffix = tuple((start + 8 + gap + i) % VOCABULARY for i in range(CANVAS))
-        search = Search((1, 2, 4, 6, 8), draws=2, steps=2, refined=4, usual=usual)
+        search = Search((1, 2, 4, 6, 8), draws=2, steps=2, refined=4, prior=usual)
         cache = encoded(counting_network, prompt)
         *_, ranked = search_length(counting_network, cache, (Seam((), suffix, 0), CANVAS), search, case)
         right += ranked[0].length == gap
@@ -41,13 +41,13 @@ def test_a_length_that_is_rare_for_its_kind_scores_worse_by_so_much(counting_net
     cache, seam = encoded(counting_network, [1, 2, 3]), Seam((), tuple(range(9, 9 + CANVAS)), 0)
     found = []
     for usual in (None, (1.0, 0.5)):
-        search = Search((1, 4, 10), draws=1, refined=0, usual=usual)
+        search = Search((1, 4, 10), draws=1, refined=0, prior=usual)
         *_, ranked = search_length(counting_network, cache, (seam, CANVAS), search, 0)
         found.append({c.length: c.score for c in ranked})
     chances = torch.distributions.LogNormal(1.0, 0.5)
     apart = [found[1][n] - found[0][n] + float(chances.log_prob(torch.tensor(float(n)))) for n in (1, 4, 10)]
     assert apart == pytest.approx([apart[0]] * 3, abs=1e-4)
-    assert rarity(3, (1.0, 0.5)) < rarity(1, (1.0, 0.5)) < rarity(10, (1.0, 0.5))
+    assert neg_log_prior(3, (1.0, 0.5)) < neg_log_prior(1, (1.0, 0.5)) < neg_log_prior(10, (1.0, 0.5))
 
 
 def test_leave_one_out_divides_the_odds_by_the_vocabulary_plus_one() -> None:
@@ -59,5 +59,5 @@ def test_leave_one_out_divides_the_odds_by_the_vocabulary_plus_one() -> None:
 
 
 def test_lengths_that_do_not_fit_are_left_out() -> None:
-    assert fitting((1, 4, 9, 20), 9) == (1, 4, 9)
-    assert fitting((8, 16), 5) == (5,)
+    assert lengths_that_fit((1, 4, 9, 20), 9) == (1, 4, 9)
+    assert lengths_that_fit((8, 16), 5) == (5,)

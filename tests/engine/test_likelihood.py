@@ -8,7 +8,7 @@ import torch.nn.functional as F
 
 from dg_lsp.engine.cache import CHUNK
 from dg_lsp.engine.decoder import capped_logits
-from dg_lsp.engine.fill.likelihood import surprises
+from dg_lsp.engine.fill.likelihood import neg_log_likelihoods
 from tests.engine.tiny import VOCABULARY, WINDOW, encoded, tiny_network
 
 
@@ -21,7 +21,7 @@ def test_the_verdict_is_that_of_reading_the_whole_text(length: int) -> None:
 
     prefix, texts, starts = drawn(length), [drawn(count) for count in (7, 15, 9, 26)], (4, 0, 8, 4)
     cache = encoded(network, prefix)
-    found = surprises(network, cache, texts, starts)
+    found = neg_log_likelihoods(network, cache, texts, starts)
     assert cache.tokens == tuple(prefix) and cache.get_seq_length() == length
     for text, start, verdict in zip(texts, starts, found, strict=True):
         whole = torch.tensor([[*prefix, *text]])

@@ -9,7 +9,7 @@ import torch
 from dg_lsp.engine.cache import CHUNK, PrefixCache, extend_to
 from dg_lsp.engine.canvas import Canvas
 from dg_lsp.engine.denoise import Schedule, Step, denoise, step_logits
-from dg_lsp.engine.load.weights import CheckpointError, load_network, probe, split
+from dg_lsp.engine.load.weights import CheckpointError, check_logits, load_network, split_layers
 from dg_lsp.engine.sampler import AnchoredSampler, SeededNoise
 from tests.engine.tiny import CANVAS, save_checkpoint
 
@@ -45,7 +45,7 @@ def test_layers_on_the_disk_give_the_same_logits(saved: Path) -> None:
         assert torch.equal(a.best, b.best)
         assert torch.equal(a.canvas, b.canvas)
         assert torch.equal(a.entropy, b.entropy)
-    probe(split, saved)
+    check_logits(split, saved)
 
 
 def test_the_layers_stay_on_the_disk_and_the_ties_hold(saved: Path) -> None:
@@ -77,7 +77,7 @@ def test_a_split_that_is_not_understood_is_refused_with_the_mend(saved: Path, de
 
 
 def test_a_split_names_every_part_of_the_network(saved: Path) -> None:
-    placed = split(saved, "cpu+disk:1")
+    placed = split_layers(saved, "cpu+disk:1")
     network = load_network(saved, "cpu")
     for name, _ in network.named_parameters():
         assert any(name.startswith(f"{part}.") for part in placed), name

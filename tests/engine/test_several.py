@@ -11,10 +11,10 @@ import torch
 from dg_lsp.engine.cache import PrefixCache
 from dg_lsp.engine.canvas import FREE, Canvas, LayoutError, Seam
 from dg_lsp.engine.denoise import Step
-from dg_lsp.engine.fill import settle, several
-from dg_lsp.engine.fill.length import Scored
-from dg_lsp.engine.fill.settle import Clock
-from dg_lsp.engine.fill.several import Gaps, infill_several, together
+from dg_lsp.engine.fill import several, steps
+from dg_lsp.engine.fill.length import ScoredLength
+from dg_lsp.engine.fill.several import Gaps, fill_together, infill_several
+from dg_lsp.engine.fill.steps import Clock
 from dg_lsp.engine.load.checkpoint import Checkpoint, load_checkpoint
 from dg_lsp.text.messages import Draft, Fill, Infill
 
@@ -41,7 +41,7 @@ def gaps_of(model: Checkpoint, **more: Any) -> Gaps:
 
 
 def run(model: Checkpoint, gaps: Gaps) -> tuple[list[Draft], tuple[Fill, ...]]:
-    events = together(model, PrefixCache(model.network.config.text_config), gaps, Clock(None))
+    events = fill_together(model, PrefixCache(model.network.config.text_config), gaps, Clock(None))
     drafts: list[Draft] = []
     while True:
         try:
@@ -54,7 +54,7 @@ def run(model: Checkpoint, gaps: Gaps) -> tuple[list[Draft], tuple[Fill, ...]]:
 def laid(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Canvas, list[Step]]]:
     """The canvases that are denoised, with their steps."""
     seen: list[tuple[Canvas, list[Step]]] = []
-    denoised = settle.denoise
+    denoised = steps.denoise
 
     def noted(network: Any, cache: Any, sampler: Any, schedule: Any) -> Iterator[Step]:
         seen.append((sampler.canvas, []))
@@ -62,7 +62,7 @@ def laid(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Canvas, list[Step]]]:
             seen[-1][1].append(step)
             yield step
 
-    monkeypatch.setattr(settle, "denoise", noted)
+    monkeypatch.setattr(steps, "denoise", noted)
     return seen
 
 
@@ -89,7 +89,7 @@ def test_each_gap_gets_its_own_text(model: Checkpoint, monkeypatch: pytest.Monke
         done = torch.ones(canvas.rows, dtype=torch.bool)
         yield Step(1, best, best, ~canvas.anchored, torch.zeros(canvas.tokens.shape), torch.empty(0), done)
 
-    monkeypatch.setattr(settle, "denoise", truthful)
+    monkeypatch.setattr(steps, "denoise", truthful)
     _, fills = run(model, gaps_of(model))
     assert [fill.text for fill in fills] == list(TRUTHS)
     assert all(fill.parses for fill in fills)
@@ -108,7 +108,7 @@ def test_the_lengths_are_searched_one_after_another(
 
     def searched(network: Any, cache: Any, layout: tuple[Seam, int], *_: Any) -> Iterator[Any]:
         asked.append(layout[0])
-        yield (Scored(len(asked) + 1, 0.0),)
+        yield (ScoredLength(len(asked) + 1, 0.0),)
 
     monkeypatch.setattr(several, "search_length", searched)
     run(model, gaps_of(model, lengths=()))
@@ -149,7 +149,7 @@ def test_a_gap_that_got_nothing_is_filled_alone_among_the_fills_of_the_others(
         Fill("(", 0.1, 2, refusal="it would add an error"),
         Fill("size + 1", 0.2, 2),
     )
-    monkeypatch.setattr(several, "together", lambda *_: iter_of(together))
+    monkeypatch.setattr(several, "fill_together", lambda *_: iter_of(together))
     monkeypatch.setattr(several, "infill", alone)
     fill = whole(model, REQUEST)
     assert (fill.text, fill.further, fill.refusal) == ("w * h", ("size", "size + 1"), "")

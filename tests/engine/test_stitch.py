@@ -41,7 +41,7 @@ def test_a_long_body_comes_back_line_for_line(
         model = talking(model)
     for document, gap, body in long_bodies(model, 300, 1500, bodies):
         oracle = Oracle(model, document, gap)
-        monkeypatch.setattr("dg_lsp.engine.fill.settle.denoise", oracle)
+        monkeypatch.setattr("dg_lsp.engine.fill.steps.denoise", oracle)
         drafts, fill = filled(model, oracle, document, gap, body)
         assert fill.text == body.strip(), (document.uri, gap.name, fill.refusal)
         *opened, last = oracle.layouts

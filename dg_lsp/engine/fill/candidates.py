@@ -1,6 +1,6 @@
-"""Candidates: the rows of a canvas as text, judged whether they can be shown.
+"""Candidates: the rows of a denoised batch as Fills, checked whether they can be shown and ranked by likelihood.
 
-Knows tokens and the text checks; no loop.
+Knows tokens and the text checks; knows no loop.
 """
 
 from collections.abc import Sequence
@@ -9,21 +9,21 @@ from dataclasses import dataclass, replace
 from dg_lsp.engine.cache import PrefixCache
 from dg_lsp.engine.canvas import Canvas
 from dg_lsp.engine.denoise import Step
-from dg_lsp.engine.fill.likelihood import surprises
+from dg_lsp.engine.fill.likelihood import neg_log_likelihoods
 from dg_lsp.engine.load.checkpoint import Checkpoint
 from dg_lsp.text.fills import check, fit
 from dg_lsp.text.fills.stitch import Written, go_on
 from dg_lsp.text.messages import Draft, Fill, Infill, Reason, Run
 
-READ_ON = 24  # tokens of the suffix that a finished fill is judged by, too
+SUFFIX_READ = 24  # tokens of the suffix that count in the likelihood of a fill
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Rows that are denoised together for a request.
+    """A canvas whose rows are denoised together for `request`.
 
-    before: what earlier canvases wrote of the same fill. around: what of the fill is anchored on the canvas, before and
-    after its free slots. round: of mending; 0 where the whole fill is free.
+    before: the text that earlier canvases wrote of the same fill. around: the texts of the fill that are anchored on
+    this canvas, before and after its free slots (in mending). round: the number of the round of mending, 0 outside it.
     """
 
     canvas: Canvas
@@ -35,9 +35,9 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One denoised row of a canvas: its Fill; `fill.refusal` says why it cannot be shown, else is empty.
+    """A row of a denoised batch as a Fill; `fill.refusal` says why it cannot be shown, and is empty if it can.
 
-    whole: its tokens are text, each of them.
+    whole: its tokens decode to text, without special tokens and cut characters.
     """
 
     row: int
@@ -45,73 +45,76 @@ class Candidate:
     whole: bool
 
 
-def judged(model: Checkpoint, cache: PrefixCache, batch: Batch, step: Step) -> list[Candidate]:
-    """Each row as a Fill: those that can be shown first, then the one that the encoder finds likeliest."""
-    rows = range(batch.canvas.rows)
-    scores = unlikeliness(model, cache, batch, step)
-    found = candidates(model, batch, step, rows)
+def rank_by_likelihood(model: Checkpoint, cache: PrefixCache, batch: Batch, step: Step) -> list[Candidate]:
+    """Every row of `step` as a candidate: those that can be shown first, and the likeliest first among equals.
+
+    A candidate's score is the row's negative log likelihood under the encoder, in nats.
+    """
+    scores = row_neg_log_likelihoods(model, cache, batch, step)
+    found = read_candidates(model, batch, step, range(batch.canvas.rows))
     rated = [replace(c, fill=replace(c.fill, score=score)) for c, score in zip(found, scores, strict=True)]
     return sorted(rated, key=lambda c: (bool(c.fill.refusal), c.fill.score))
 
 
-def candidates(model: Checkpoint, batch: Batch, step: Step, rows: Sequence[int]) -> list[Candidate]:
-    """Each of `rows` as a Fill, with what is wrong with it; unrated."""
+def read_candidates(model: Checkpoint, batch: Batch, step: Step, rows: Sequence[int]) -> list[Candidate]:
+    """The given `rows` of `step` as candidates, fitted to the gap and checked; their scores are 0."""
     found = []
     for row in rows:
-        raw, strange = decode(model, _free(batch, step, row))
+        raw, undecodable = decode(model, _free_tokens(batch, step, row))
         head, tail = batch.around
         written = batch.before + head + raw + tail
         text = fit.fit(batch.request, written)
-        # What is fitted may have been ended, too.
+        # Fitting may shorten the text, or end it with closers; the anchored tail must not be lost.
         kept = text.startswith(batch.before + head) and (text.endswith(tail) or text.startswith(written))
         lost = "it would end before its end" if batch.round and not kept else ""
-        refusal = strange or fault(batch.request, text) or lost
-        fill = fill_of(step, row, text, refusal)
-        found.append(Candidate(row, fill, whole=not strange))
+        refusal = undecodable or why_refused(batch.request, text) or lost
+        found.append(Candidate(row, fill_of(step, row, text, refusal), whole=not undecodable))
     return found
 
 
-def unlikeliness(model: Checkpoint, cache: PrefixCache, batch: Batch, step: Step) -> list[float]:
-    """Of each row -log p in nats of all from its first free slot on, as far into the suffix as every row holds it."""
-    texts, firsts, _ = read_on(batch.canvas, step, model.eos)
-    return surprises(model.network, cache, texts, firsts)
+def row_neg_log_likelihoods(model: Checkpoint, cache: PrefixCache, batch: Batch, step: Step) -> list[float]:
+    """-log p in nats of each row under the encoder, from its first free slot into the suffix."""
+    texts, firsts, _ = rows_with_suffix(batch.canvas, step, model.eos)
+    return neg_log_likelihoods(model.network, cache, texts, firsts)
 
 
-def read_on(canvas: Canvas, step: Step, eos: int) -> tuple[list[list[int]], list[int], list[int]]:
-    """Each row of `step` as far into the suffix as every row holds it, READ_ON tokens at most, and not behind `eos`.
+def rows_with_suffix(canvas: Canvas, step: Step, eos: int) -> tuple[list[list[int]], list[int], list[int]]:
+    """The tokens of each row of `step`, cut at the same distance behind its last free slot, so that rows compare.
 
-    Returns the rows, and where in each the first free slot is and where what follows the last one begins.
+    That distance is SUFFIX_READ tokens, fewer where a row has fewer, and not beyond `eos`. Returns the rows, and for
+    each the column of its first free slot and the one behind its last free slot.
     """
     free = [(~anchored).nonzero().flatten().tolist() for anchored in canvas.anchored]
     firsts, ends = [slots[0] for slots in free], [slots[-1] + 1 for slots in free]
     rows = [(row[:end], row[end:]) for row, end in zip(step.best.tolist(), ends, strict=True)]
-    behind = min(READ_ON, *(len(suffix) for _, suffix in rows))
-    # Nothing follows the end of a file.
+    behind = min(SUFFIX_READ, *(len(suffix) for _, suffix in rows))
+    # Only filler stands behind the end of the file.
     behind = next((n for n, token in enumerate(rows[0][1][:behind], 1) if token == eos), behind)
     return [text + suffix[:behind] for text, suffix in rows], firsts, ends
 
 
 def fill_of(step: Step, row: int, text: str, refusal: str) -> Fill:
-    """What a row wrote, as a Fill."""
+    """A Fill of the `text` that a row of `step` wrote; an empty `refusal` means that it can be shown."""
     reason: Reason = "stable" if bool(step.finished[row]) else "steps"
     return Fill(text, 0.0, step.number, reason=reason, parses=not refusal, refusal=refusal)
 
 
-def continued(model: Checkpoint, batch: Batch, step: Step) -> Written:
-    """What stands written when an open canvas is full: the surest row that adds something, else no more than before.
+def read_full_canvas(model: Checkpoint, batch: Batch, step: Step) -> Written:
+    """The fill so far after a canvas without suffix anchors was written full.
 
-    A special token ends the text: so a model says that it is done.
+    Rows are tried from the lowest mean entropy on; the first that adds text is taken, and none adds no text. A special
+    token ends the fill: with it a model says that it is done.
     """
     request, before = batch.request, batch.before
-    for row in sorted(range(batch.canvas.rows), key=lambda row: _doubt(batch, step, row)):
-        ids = _free(batch, step, row)
-        said = next((n for n, token in enumerate(ids) if token in model.special), len(ids))
-        raw, _ = decode(model, ids[:said])
-        # A character that the canvas cut in two is the next one's.
+    for row in sorted(range(batch.canvas.rows), key=lambda row: _mean_entropy(batch, step, row)):
+        ids = _free_tokens(batch, step, row)
+        end = next((n for n, token in enumerate(ids) if token in model.special), len(ids))
+        raw, _ = decode(model, ids[:end])
+        # A character cut by the end of the canvas is written again by the next canvas.
         further = go_on(request, before, raw.split("\ufffd")[0])
-        if said < len(ids):
+        if end < len(ids):
             further = Written(before + raw, ended=True)
-        if further.ended and fault(request, fit.fit(request, further.text)):
+        if further.ended and why_refused(request, fit.fit(request, further.text)):
             continue
         if further.text != before:
             return further
@@ -119,7 +122,7 @@ def continued(model: Checkpoint, batch: Batch, step: Step) -> Written:
 
 
 def decode(model: Checkpoint, ids: Sequence[int]) -> tuple[str, str]:
-    """The text of free tokens, and the reason why it cannot be shown (else empty)."""
+    """The text of `ids`, and why it cannot be shown: a special token or a cut character; empty if it can."""
     text = model.tokenizer.decode(list(ids), skip_special_tokens=False)
     if model.special.intersection(ids):
         return text, "it holds a special token"
@@ -128,8 +131,8 @@ def decode(model: Checkpoint, ids: Sequence[int]) -> tuple[str, str]:
     return text, ""
 
 
-def fault(request: Infill, text: str) -> str:
-    """Why `text` must not be shown (law 5), or an empty sentence."""
+def why_refused(request: Infill, text: str) -> str:
+    """Why `text` must not be shown as the fill of `request` (law 5), as a sentence; empty if it may."""
     if not text.strip():
         return "it is empty"
     if check.is_stub(request, text):
@@ -139,9 +142,9 @@ def fault(request: Infill, text: str) -> str:
 
 
 def draft(model: Checkpoint, batch: Batch, step: Step, milliseconds: float, row: int = 0) -> Draft:
-    """One row of `step` as text: neighbouring slots of the same state and like entropy are one Run.
+    """One row of `step` as a Draft: neighbouring slots of the same state and about the same entropy form one Run.
 
-    The whole lines written before come first, as a Run of their own; the line behind them lies on the canvas.
+    The first Run holds the whole lines that earlier canvases wrote; the line behind them lies on this canvas.
     """
     tokens, anchored = step.best[row].tolist(), batch.canvas.anchored[row].tolist()
     accepted, entropy = step.accepted[row].tolist(), step.entropy[row].tolist()
@@ -157,10 +160,11 @@ def draft(model: Checkpoint, batch: Batch, step: Step, milliseconds: float, row:
     return Draft(step.number, tuple(runs), milliseconds)
 
 
-def _free(batch: Batch, step: Step, row: int) -> list[int]:
+def _free_tokens(batch: Batch, step: Step, row: int) -> list[int]:
+    """The best tokens of a row's free slots."""
     return list(step.best[row][~batch.canvas.anchored[row]].tolist())
 
 
-def _doubt(batch: Batch, step: Step, row: int) -> float:
+def _mean_entropy(batch: Batch, step: Step, row: int) -> float:
     """The mean entropy of a row's free slots, in nats."""
     return float(step.entropy[row].sum() / (~batch.canvas.anchored[row]).sum())

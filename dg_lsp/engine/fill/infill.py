@@ -1,6 +1,7 @@
-"""The whole algorithm: an Infill in, Drafts out, one Fill last. Knows the engine's parts and the text checks.
+"""The whole algorithm: from an Infill to Drafts and, last, one Fill. Knows the engine's parts and the text checks.
 
-A generator: nothing runs ahead of what is asked for, so closing it cancels within one step or chunk.
+`infill` is a generator that computes only when it is asked for the next event, so closing it cancels within one
+denoising step or encoding chunk.
 """
 
 from collections.abc import Generator, Iterator, Sequence
@@ -10,11 +11,18 @@ from itertools import product
 from dg_lsp.engine.cache import PrefixCache, extend_to
 from dg_lsp.engine.canvas import Seam, lay_out, stack
 from dg_lsp.engine.denoise import Step
-from dg_lsp.engine.fill.candidates import Batch, Candidate, continued, draft, fault, judged
-from dg_lsp.engine.fill.length import Scored, fitting, search_length
-from dg_lsp.engine.fill.mend import Place, mend
+from dg_lsp.engine.fill.candidates import (
+    Batch,
+    Candidate,
+    draft,
+    rank_by_likelihood,
+    read_full_canvas,
+    why_refused,
+)
+from dg_lsp.engine.fill.length import ScoredLength, lengths_that_fit, search_length
+from dg_lsp.engine.fill.mend import Origin, mend
 from dg_lsp.engine.fill.plan import ANCHORS, plan_for
-from dg_lsp.engine.fill.settle import CANVAS_SEED, Clock, denoised, drafts, until_answered
+from dg_lsp.engine.fill.steps import CANVAS_SEED, Clock, denoise_batch, report_steps, stop_when_enough
 from dg_lsp.engine.load.checkpoint import Checkpoint
 from dg_lsp.engine.load.frame import frame_of
 from dg_lsp.text.fills import fit
@@ -24,55 +32,61 @@ from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import Draft, Fill, Infill
 from dg_lsp.text.prompts.prompt import shortened
 
-# Bytes that a token may have at most and at least, as far as is tried.
+# Bytes per token that are tried, the most first, when a prefix is cut to a number of tokens.
 BYTES_PER_TOKEN = (4, 3.5, 3, 2.5, 2, 1.5, 1)
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
-    """One canvas's part of a fill: what stands before it, its seam and length, the gap lengths, the best first."""
+class _Section:
+    """What one canvas writes of a fill.
+
+    before: the text that earlier canvases wrote. seam: the tokens on both sides. slots: the canvas length. lengths: the
+    gap lengths, best first. searched: denoising steps that the search for them took.
+    """
 
     before: str
     seam: Seam
     slots: int
-    lengths: tuple[Scored, ...] = ()
+    lengths: tuple[ScoredLength, ...] = ()
     searched: int = 0
 
     @property
     def open(self) -> int:
-        """The gap length that fills the canvas: the gap goes on beyond it."""
+        """The gap length that fills the canvas; it stands for a gap that goes on beyond it."""
         return self.seam.room(self.slots, 0)
 
     @property
     def goes_on(self) -> bool:
-        """Whether that is the likeliest."""
+        """Whether the gap most likely goes on beyond the canvas."""
         return bool(self.lengths) and self.lengths[0].length == self.open
 
 
 def infill(model: Checkpoint, cache: PrefixCache, request: Infill) -> Generator[Draft | Fill, None, None]:
-    """Fill the gap of `request`; yield Drafts (those of step 0 say that encoding or search goes on), then a Fill.
+    """Fill the gap of `request`; yield Drafts (step 0 while encoding and searching), then one Fill.
 
-    1. Text to tokens: the prefix up to its last line start, the head of the gap's line, the suffix.
+    1. Tokenise: the prefix up to its last line start, the head of the gap's line, the suffix.
     2. Encode what the cache does not hold yet.  3. Search the gap's length.
-    4. Where the gap goes on beyond the canvas: write such a canvas full, keep its whole lines as if they were the
-    file's, and begin again behind them.
-    5. Denoise the best lengths, a batch at a time.  6. Keep the candidates that can be shown; where none can, mend the
-    likeliest that is broken; while there are too few, go on with the next lengths.  7. The Fill is the likeliest of the
-    first batch; else the longest beginning of a broken one that is whole statements; or the reason for none.
+    4. If the gap goes on beyond the canvas, write the canvas full, add its whole lines to the prefix, and begin again
+    behind them.
+    5. Denoise the best lengths, a batch at a time.
+    6. Keep the candidates that can be shown; while there is none, mend the likeliest broken one; go on with the next
+    lengths until there are enough.
+    7. The Fill is the likeliest candidate of the first batch that has one; else the longest valid beginning of a broken
+    one; else empty, with the reason.
     """
     clock = Clock(request.deadline)
     # 1. to 4.
-    part, written = yield from _write(model, cache, request, clock)
+    section, written = yield from _write(model, cache, request, clock)
     if written.ended:
         yield clock.stamp(Fill(fit.fit(request, written.text)))
         return
-    # 5. Each batch is deterministic by itself: its seed depends on its number only.
+    # 5. The seed of a batch depends on its number only, so a batch is the same however many come before or after it.
     found: dict[str, Fill] = {}
     refused: list[Candidate] = []
-    for number, (batch, steps) in enumerate(_batches(model, cache, request, part)):
-        last = yield from drafts(model, batch, steps, clock)
-        candidates = judged(model, cache, batch, last)
-        # 6. The last Draft shows the row that is taken.
+    for number, (batch, steps) in enumerate(_batches(model, cache, request, section)):
+        last = yield from report_steps(model, batch, steps, clock)
+        candidates = rank_by_likelihood(model, cache, batch, last)
+        # 6. The last Draft shows the row that becomes the Fill.
         best = candidates[0]
         if best.row and not found and not best.fill.refusal:
             yield draft(model, batch, last, clock.milliseconds(), best.row)
@@ -81,59 +95,59 @@ def infill(model: Checkpoint, cache: PrefixCache, request: Infill) -> Generator[
                 refused.append(candidate)
             else:
                 found.setdefault(candidate.fill.text, candidate.fill)
-        # A span costs fewer steps than another length.
+        # Mending a span takes fewer steps than denoising another length.
         if not found:
-            place = Place(request, (part.seam, part.slots), part.before, number)
-            mended = yield from mend(model, cache, place, candidates, clock)
+            origin = Origin(request, (section.seam, section.slots), section.before, number)
+            mended = yield from mend(model, cache, origin, candidates, clock)
             found |= {} if mended is None else {mended.text: mended}
         if len(found) >= request.alternatives or clock.is_over():
             break
-    # 7. So the answer is the same whether alternatives are wanted or not.
+    # 7. The first batch decides, so that the Fill does not depend on how many alternatives are wanted.
     yield clock.stamp(_answer(list(found.values()), refused, request))
 
 
 def _write(
     model: Checkpoint, cache: PrefixCache, request: Infill, clock: Clock
-) -> Generator[Draft, None, tuple[_Part, Written]]:
-    """The canvases that the gap goes on beyond: what they wrote, and the part of the canvas that comes next."""
+) -> Generator[Draft, None, tuple[_Section, Written]]:
+    """Write the canvases that the gap goes on beyond; return the section of the last canvas, and the text so far."""
     written = Written()
     while True:
-        # 1. A canvas begins at a line start, so the cached prefix stays while one types on a line.
+        # 1. The prefix ends at a line start, so that it stays in the cache while a line is being typed.
         prefix, seam = tokenise(model, replace(request, prefix=request.prefix + written.text))
-        # 2. A Draft after each chunk lets the caller cancel. Who waits with a deadline was promised no repetition.
+        # 2. A Draft after each chunk lets the caller cancel. A request with a deadline need not be reproducible.
         for _ in extend_to(model.network, cache, prefix, exact=request.deadline is None):
             yield Draft(0, (), clock.milliseconds())
-        # 3. The oracle of measurements replaces the search.
-        part = _Part(written.text, seam, 0)
-        for ranked in _ranked(model, cache, request, part):
-            part = ranked
+        # 3. In measurements the request may give the length, which replaces the search.
+        section = _Section(written.text, seam, 0)
+        for ranked in _search(model, cache, request, section):
+            section = ranked
             yield Draft(0, (), clock.milliseconds())
             if clock.is_over():
                 break
-        clock.searched += part.searched
-        # 4. A canvas that adds nothing of use is taken for none.
-        if not part.goes_on or clock.is_over():
-            return part, written
-        canvas = stack([lay_out(part.seam, part.open, part.slots)] * plan_for(request).batch)
-        batch = Batch(canvas.to(model.device), request, part.before)
-        last = yield from drafts(model, batch, denoised(model, cache, batch, 0), clock)
+        clock.searched += section.searched
+        # 4. A canvas that adds no text is dropped.
+        if not section.goes_on or clock.is_over():
+            return section, written
+        canvas = stack([lay_out(section.seam, section.open, section.slots)] * plan_for(request).batch)
+        batch = Batch(canvas.to(model.device), request, section.before)
+        last = yield from report_steps(model, batch, denoise_batch(model, cache, batch, 0), clock)
         clock.steps += last.number
-        written = continued(model, batch, last)
-        if written.ended or written.text == part.before:
-            return part, written
+        written = read_full_canvas(model, batch, last)
+        if written.ended or written.text == section.before:
+            return section, written
 
 
 def _answer(found: Sequence[Fill], refused: Sequence[Candidate], request: Infill) -> Fill:
-    """The first of `found` with the texts of the others, the likeliest first; or what of the refused ones can be kept.
+    """The first of `found` with the texts of the others, likeliest first; else the valid beginning of a refused one.
 
-    Law 9: or the reason for none.
+    If there is neither, an empty Fill with the reason (law 9).
     """
     if found:
         others = sorted(found[1:], key=lambda f: f.score)[: request.alternatives - 1]
         return replace(found[0], others=tuple(f.text for f in others))
     for fill in (c.fill for c in refused if c.whole):
         short = shorten(request, fill.text)
-        if short and not fault(request, short):
+        if short and not why_refused(request, short):
             return replace(fill, text=short, parses=True, refusal="", shortened=True)
     why = (
         f"none of {len(refused)} candidates could be shown; the best one: {refused[0].fill.refusal}"
@@ -144,11 +158,11 @@ def _answer(found: Sequence[Fill], refused: Sequence[Candidate], request: Infill
 
 
 def tokenise(model: Checkpoint, request: Infill) -> tuple[tuple[int, ...], Seam]:
-    """The tokens to encode (the frame, then whole lines) and the seam of the canvas (head of the line, suffix).
+    """The tokens to encode (the prompt's frame, then whole lines), and the seam of the canvas (head of line, suffix).
 
-    A prefix longer than the checkpoint takes is shortened as the text layer does, which keeps what matters from above
-    the cut and cuts in hops, so that the cache survives typing. A head longer than a quarter of the canvas gives its
-    beginning to the prefix.
+    A prefix that is too long for the checkpoint is shortened by the text layer, which keeps the imports and headers
+    from above the cut, and moves the cut in large hops so that the cached prefix survives typing. If the head is longer
+    than a quarter of the canvas, its beginning is encoded with the prefix.
     """
     lines, head = _lines_and_head(model, request.prefix)
     if len(lines) + len(head) >= model.max_prefix:
@@ -171,7 +185,7 @@ def _lines_and_head(model: Checkpoint, prefix: str) -> tuple[tuple[int, ...], tu
 
 
 def _shortened(model: Checkpoint, request: Infill) -> Infill:
-    """`request` with a prefix of as many bytes as its tokens allow; how many bytes a token has is tried out."""
+    """`request` with its prefix cut to fewer tokens than the checkpoint takes; BYTES_PER_TOKEN are tried in turn."""
     before = request.prefix.encode("utf-8", "replace")
     for share in BYTES_PER_TOKEN:
         if len(model.encode(request.prefix)) < model.max_prefix:
@@ -181,48 +195,48 @@ def _shortened(model: Checkpoint, request: Infill) -> Infill:
     return request
 
 
-def _ranked(model: Checkpoint, cache: PrefixCache, request: Infill, part: _Part) -> Iterator[_Part]:
-    """Yield `part` with its ranking after each round of the search."""
-    plan, seam, longest = plan_for(request), part.seam, model.canvas_lengths[-1]
+def _search(model: Checkpoint, cache: PrefixCache, request: Infill, section: _Section) -> Iterator[_Section]:
+    """Search the gap's length; yield `section` with the lengths ranked so far after each round."""
+    plan, seam, longest = plan_for(request), section.seam, model.canvas_lengths[-1]
     if request.like is not None:
-        yield _given(model, request, part)
+        yield _with_given_length(model, request, section)
         return
     slots = next((n for n in model.canvas_lengths if n >= plan.slots), longest)
-    part = replace(part, slots=slots)
-    lengths = fitting(plan.search.lengths, seam.room(slots, ANCHORS))
-    if len(model.encode(part.before)) + part.open <= plan.limit:
-        lengths += (part.open,)
+    section = replace(section, slots=slots)
+    lengths = lengths_that_fit(plan.search.lengths, seam.room(slots, ANCHORS))
+    if len(model.encode(section.before)) + section.open <= plan.limit:
+        lengths += (section.open,)
     search = replace(plan.search, lengths=lengths)
-    seed = request.seed + CANVAS_SEED * len(part.before)
+    seed = request.seed + CANVAS_SEED * len(section.before)
     rounds = search_length(model.network, cache, (seam, slots), search, seed)
     for number, ranked in enumerate(rounds, start=1):
-        yield replace(part, lengths=ranked, searched=number * search.steps)
+        yield replace(section, lengths=ranked, searched=number * search.steps)
 
 
-def _given(model: Checkpoint, request: Infill, part: _Part) -> _Part:
-    """`part` with the length that the request gives; one that no canvas holds goes on beyond the longest."""
+def _with_given_length(model: Checkpoint, request: Infill, section: _Section) -> _Section:
+    """`section` with the length of the text `request.like`; one that no canvas holds goes on beyond the longest."""
     plan, longest = plan_for(request), model.canvas_lengths[-1]
-    left = len(model.encode(request.like or "")) - len(model.encode(part.before))
-    given = min(max(left, 1), part.seam.room(longest, 1))
-    fits = (n for n in model.canvas_lengths if n >= plan.slots and part.seam.room(n, ANCHORS) >= given)
-    part = replace(part, slots=next(fits, longest))
-    # The same length several times: the candidates then differ by their noise only.
-    lengths = (Scored(given, 0.0),) * plan.finalists
-    if left > part.seam.room(part.slots, ANCHORS):
-        lengths = (Scored(part.open, 0.0), *lengths)
-    return replace(part, lengths=lengths)
+    left = len(model.encode(request.like or "")) - len(model.encode(section.before))
+    given = min(max(left, 1), section.seam.room(longest, 1))
+    fits = (n for n in model.canvas_lengths if n >= plan.slots and section.seam.room(n, ANCHORS) >= given)
+    section = replace(section, slots=next(fits, longest))
+    # The same length several times, so that there are candidates that differ by their noise.
+    lengths = (ScoredLength(given, 0.0),) * plan.finalists
+    if left > section.seam.room(section.slots, ANCHORS):
+        lengths = (ScoredLength(section.open, 0.0), *lengths)
+    return replace(section, lengths=lengths)
 
 
 def _batches(
-    model: Checkpoint, cache: PrefixCache, request: Infill, part: _Part
+    model: Checkpoint, cache: PrefixCache, request: Infill, section: _Section
 ) -> Iterator[tuple[Batch, Iterator[Step]]]:
-    """The canvases of the best lengths, `plan.batch` rows at a time, and the steps that settle them."""
+    """The batches of the best lengths, `plan.batch` lengths at a time, each with its denoising steps."""
     plan = plan_for(request)
-    lengths = [c.length for c in part.lengths if c.length != part.open][: plan.finalists]
-    # More draws of the same lengths come only after all of them, and only where alternatives are wanted.
+    lengths = [c.length for c in section.lengths if c.length != section.open][: plan.finalists]
+    # If alternatives are wanted, all lengths are tried again with other noise after the first turn.
     for turn, start in product(range(request.alternatives), range(0, len(lengths), plan.batch)):
         tried = lengths[start : start + plan.batch]
-        rows = [lay_out(part.seam, n, part.slots) for n in tried for _ in range(plan.draws)]
-        batch = Batch(stack(rows).to(model.device), request, part.before)
-        steps = denoised(model, cache, batch, turn * len(lengths) + start + 1)
-        yield batch, until_answered(model, batch, steps)
+        rows = [lay_out(section.seam, n, section.slots) for n in tried for _ in range(plan.draws)]
+        batch = Batch(stack(rows).to(model.device), request, section.before)
+        steps = denoise_batch(model, cache, batch, turn * len(lengths) + start + 1)
+        yield batch, stop_when_enough(model, batch, steps)

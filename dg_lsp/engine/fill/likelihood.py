@@ -1,7 +1,7 @@
-"""What the encoder thinks of finished canvases: how unlikely their texts are, read from left to right.
+"""The likelihood of finished fills: the encoder reads them from left to right, and on into the suffix.
 
-The denoiser is sure of a fill as soon as its tokens agree with each other; the encoder, which has the same weights,
-foresees text far better, and it reads on into the suffix. Knows tokens and the prefix cache; knows no canvas.
+The denoiser is confident of a fill as soon as its tokens agree with each other. The encoder has the same weights and
+predicts text far better. Knows tokens and the prefix cache; knows no canvas.
 """
 
 from collections.abc import Sequence
@@ -15,21 +15,21 @@ from dg_lsp.engine.decoder import capped_logits
 
 
 @torch.inference_mode()
-def surprises(
+def neg_log_likelihoods(
     network: Any, cache: PrefixCache, texts: Sequence[Sequence[int]], starts: Sequence[int]
 ) -> list[float]:
-    """-log p in nats of each of `texts` from its token number `start` on, read behind the prefix in `cache`.
+    """-log p in nats of each token sequence in `texts` behind the prefix in `cache`, summed from token `start` on.
 
-    One pass of the encoder over all of them, padded to the longest; the cache stays as it is. Its last token is read
-    again, as it is the one that foresees the first token here.
+    One encoder pass over all of them, padded to the longest; the cache stays as it is. The last token of the prefix is
+    read again, because its hidden state predicts the first token of each text.
     """
     longest, device = max(map(len, texts)), network.model.decoder.embed_tokens.weight.device
     rows = [[cache.tokens[-1], *text, *[0] * (longest - len(text))] for text in texts]
     tokens = torch.tensor(rows, device=device)
-    read = cache.read_on(len(texts), len(cache.tokens) - 1)
+    read = cache.scratch(len(texts), len(cache.tokens) - 1)
     states = network.model.encoder.language_model(input_ids=tokens, past_key_values=read).last_hidden_state
     first = min(starts)
     logits = capped_logits(network, states[:, first:-1])
-    surprise = F.cross_entropy(logits.transpose(1, 2), tokens[:, first + 1 :], reduction="none")
+    per_token = F.cross_entropy(logits.transpose(1, 2), tokens[:, first + 1 :], reduction="none")
     spans = [(start - first, len(text) - first) for text, start in zip(texts, starts, strict=True)]
-    return [float(row[start:end].sum()) for row, (start, end) in zip(surprise, spans, strict=True)]
+    return [float(row[start:end].sum()) for row, (start, end) in zip(per_token, spans, strict=True)]

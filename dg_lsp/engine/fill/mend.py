@@ -1,4 +1,4 @@
-"""Mending: a fill that would add a syntax error is denoised again where it is broken, all else of it anchors.
+"""Mending a fill that would add a syntax error: the broken span is denoised again, all its other tokens are anchors.
 
 Knows tokens, canvases and what the text layer says of a broken fill; knows no length search and no other fills.
 """
@@ -8,27 +8,27 @@ from dataclasses import dataclass, replace
 
 from dg_lsp.engine.cache import PrefixCache
 from dg_lsp.engine.canvas import Canvas, Seam, lay_out, stack
-from dg_lsp.engine.fill.candidates import Batch, Candidate, draft, judged
+from dg_lsp.engine.fill.candidates import Batch, Candidate, draft, rank_by_likelihood
 from dg_lsp.engine.fill.plan import ROUNDS
-from dg_lsp.engine.fill.settle import Clock, denoised, drafts, until_answered
+from dg_lsp.engine.fill.steps import Clock, denoise_batch, report_steps, stop_when_enough
 from dg_lsp.engine.load.checkpoint import Checkpoint
 from dg_lsp.text.fills.resume import Break, find_break
 from dg_lsp.text.messages import Draft, Fill, Infill
 
-# Tokens before the point that are freed: at the first try, at the second, at the third; then the whole statement.
+# Tokens freed before the point of failure at the first, the second and the third try; then the whole statement.
 WIDTHS = (1, 4, 12)
-BEHIND = (
-    2  # tokens behind the point that are freed at least: the one that could not follow is the first of them
-)
-# There is no delete token, and a bracket too many or too few wants a span of another length.
+# Tokens freed behind the point at least; the first of them is the one that the parser could not take.
+BEHIND = 2
+# Changes of the span's length that are tried: a canvas has no delete token, and a bracket may be missing or surplus.
 CHANGES = (0, 1, -1)
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where broken fills were written: the layout, what earlier canvases wrote of them, the number of their batch.
+class Origin:
+    """The batch that the broken fills come from.
 
-    layout: the seam of the gap and the slots of its canvas.
+    layout: the seam of the gap, and the slots of its canvas. before: the text that earlier canvases wrote of the fill.
+    number: of the batch.
     """
 
     request: Infill
@@ -39,7 +39,11 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Freed:
-    """A fill with a span of it freed: the tokens before and after the span, how many it had, and the texts round it."""
+    """A fill with a freed span.
+
+    head, tail: the tokens before and after the span. length: the tokens of the span. around: the texts before and after
+    it.
+    """
 
     head: tuple[int, ...]
     length: int
@@ -48,52 +52,53 @@ class Freed:
 
 
 def mend(
-    model: Checkpoint, cache: PrefixCache, place: Place, candidates: Sequence[Candidate], clock: Clock
+    model: Checkpoint, cache: PrefixCache, origin: Origin, candidates: Sequence[Candidate], clock: Clock
 ) -> Generator[Draft, None, Fill | None]:
-    """Denoise the broken places of the likeliest of `candidates` again; yield Drafts; return a Fill that can be shown.
+    """Mend the first of `candidates` that has a syntax error; yield Drafts; return a Fill that can be shown, or None.
 
-    1. Take the first that is broken.  2. Free the span round its break, as long as it is, longer and shorter; anchor
-    all else of it.  3. Denoise, judge.  4. Go on from what parses better; where nothing does, free more.
+    1. Take the first candidate with a syntax error.  2. Free the span round the error, in its length and in those that
+    CHANGES gives; anchor its other tokens.  3. Denoise, and rank the rows.  4. Without a fill that can be shown, go on
+    from a text that parses better; if there is none, free a wider span. At most ROUNDS rounds.
     """
-    # 1. What is empty or a stub has nothing broken to free.
-    broken = ((c.fill, find_break(place.request, c.fill.text)) for c in candidates if c.whole)
+    # 1. An empty fill or a stub has no error to free.
+    broken = ((c.fill, find_break(origin.request, c.fill.text)) for c in candidates if c.whole)
     fill, damage = next(((f, b) for f, b in broken if b), (None, None))
     if fill is None or damage is None:
         return None
     text, steps, width = fill.text, fill.steps, 0
-    for number in range(1, ROUNDS[place.request.effort] + 1):
+    for number in range(1, ROUNDS[origin.request.effort] + 1):
         # 2.
-        freed = free(model, text.removeprefix(place.before), damage.behind(place.before), width)
-        rows = _rows(freed, place.layout)
-        if clock.is_over() or not rows or not text.startswith(place.before):
+        freed = free(model, text.removeprefix(origin.before), damage.behind(origin.before), width)
+        rows = _rows(freed, origin.layout)
+        if clock.is_over() or not rows or not text.startswith(origin.before):
             break
-        batch = Batch(stack(rows).to(model.device), place.request, place.before, freed.around, number)
+        batch = Batch(stack(rows).to(model.device), origin.request, origin.before, freed.around, number)
         # 3.
-        settling = until_answered(model, batch, denoised(model, cache, batch, place.number))
-        last = yield from drafts(model, batch, settling, clock)
+        steps_of_round = stop_when_enough(model, batch, denoise_batch(model, cache, batch, origin.number))
+        last = yield from report_steps(model, batch, steps_of_round, clock)
         steps += last.number
-        again = judged(model, cache, batch, last)
+        again = rank_by_likelihood(model, cache, batch, last)
         if not again[0].fill.refusal:
             if again[0].row:
                 yield draft(model, batch, last, clock.milliseconds(), again[0].row)
             score = max(again[0].fill.score, fill.score)
             return replace(again[0].fill, score=score, steps=steps, repairs=number)
         # 4.
-        better = _better(place.request, again, damage, freed)
+        better = _better(origin.request, again, damage, freed)
         width = 0 if better else width + 1
         text, damage = better or (text, damage)
     return None
 
 
 def free(model: Checkpoint, text: str, damage: Break, width: int) -> Freed:
-    """`text`, with the span round its `damage` freed that the `width`-th try takes."""
+    """Free the span round the `damage` in `text` that belongs to try number `width` (0 is the narrowest)."""
     encoding = model.tokenizer.encode(text, add_special_tokens=False)
     spans, ids = encoding.offsets, tuple(encoding.ids)
     ends = [len(text[:end].encode("utf-8", "replace")) for _, end in spans]
     start, stop = _span(damage, lambda offset: sum(end <= offset for end in ends), width)
     start = min(max(start, 0), max(len(ids) - 1, 0))
     stop = min(max(stop, start + 1), len(ids))
-    # A character of several tokens is freed as a whole.
+    # All tokens of a character are freed together.
     while 0 < start < len(ids) and spans[start][0] < spans[start - 1][1]:
         start -= 1
     while 0 < stop < len(ids) and spans[stop][0] < spans[stop - 1][1]:
@@ -103,15 +108,15 @@ def free(model: Checkpoint, text: str, damage: Break, width: int) -> Freed:
 
 
 def _span(damage: Break, token_at: Callable[[int], int], width: int) -> tuple[int, int]:
-    """The tokens to free: the first, and the one behind the last."""
+    """The tokens to free, as a half-open span; `token_at` gives the token at a byte offset."""
     point, shut = token_at(damage.point), damage.shut
-    # What a bracket lacks is likeliest at the end of its own line, however far the parser got.
+    # An open bracket most likely lacks its closer on its own line, however far behind it the parser failed.
     if width == 0 and shut is not None and shut[1] < damage.point:
         return token_at(shut[0]), token_at(shut[1])
     wide = WIDTHS[min(width, len(WIDTHS) - 1)]
     start, stop = point - wide, point + max(BEHIND, min(token_at(damage.end) - point, wide))
     if width == 0:
-        # Where the next line cannot follow it is this one that is wrong, so its end stays.
+        # If the parser fails at the next line, this line is wrong; so the span ends with this line.
         return start, min(stop, max(token_at(damage.line), point))
     if width >= len(WIDTHS):
         first, last = damage.statement
@@ -120,7 +125,7 @@ def _span(damage: Break, token_at: Callable[[int], int], width: int) -> tuple[in
 
 
 def _rows(freed: Freed, layout: tuple[Seam, int]) -> list[Canvas]:
-    """The canvases of the lengths that the span is tried with; none where it does not fit."""
+    """The canvases with the span in each length that CHANGES gives; those that fit."""
     seam, slots = layout
     around = Seam((*seam.head, *freed.head), (*freed.tail, *seam.suffix), seam.filler)
     lengths = [freed.length + change for change in CHANGES]
@@ -130,7 +135,7 @@ def _rows(freed: Freed, layout: tuple[Seam, int]) -> list[Canvas]:
 def _better(
     request: Infill, again: Sequence[Candidate], damage: Break, freed: Freed
 ) -> tuple[str, Break] | None:
-    """The likeliest text of which more parses than before: fewer faults, and none up to where the span ended."""
+    """The likeliest text that parses better, with its damage: fewer faults, the first of them behind the freed span."""
     for candidate in again:
         text = candidate.fill.text
         left = find_break(request, text) if candidate.whole else None

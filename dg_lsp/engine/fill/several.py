@@ -1,6 +1,6 @@
-"""Several gaps on one canvas: anchors, free, anchors, free, anchors; each gap is written with the others in view.
+"""Several gaps on one canvas: anchors, free, anchors, free, anchors. Each gap is filled in view of the others.
 
-Knows `infill`, which fills those alone that got nothing so; its gaps are lines or parts of lines.
+The gaps are lines or parts of lines. One that gets no fill on the shared canvas is filled alone by `infill`.
 """
 
 from collections.abc import Generator, Iterator, Sequence
@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from dg_lsp.engine.cache import PrefixCache, extend_to
 from dg_lsp.engine.canvas import FREE, LayoutError, Seam, lay_out, stack
 from dg_lsp.engine.denoise import Step
-from dg_lsp.engine.fill.candidates import Batch, decode, fault, fill_of, unlikeliness
+from dg_lsp.engine.fill.candidates import Batch, decode, fill_of, row_neg_log_likelihoods, why_refused
 from dg_lsp.engine.fill.infill import infill, tokenise
-from dg_lsp.engine.fill.length import fitting, search_length
+from dg_lsp.engine.fill.length import lengths_that_fit, search_length
 from dg_lsp.engine.fill.plan import ANCHORS, plan_for
-from dg_lsp.engine.fill.settle import Clock, denoised, drafts
+from dg_lsp.engine.fill.steps import Clock, denoise_batch, report_steps
 from dg_lsp.engine.load.checkpoint import Checkpoint
 from dg_lsp.text.fills import fit
 from dg_lsp.text.languages.language import load_language
@@ -22,9 +22,9 @@ from dg_lsp.text.messages import Draft, Fill, Infill
 
 @dataclass(frozen=True, slots=True)
 class Gaps:
-    """The gaps of `request`, which has what stands `between` them.
+    """The gaps of `request`, whose `between` holds the texts between them.
 
-    lengths: of the gaps in tokens where they are known, the oracle of measurements.
+    lengths: the gaps' lengths in tokens if a measurement gives them; else empty, and they are searched.
     """
 
     request: Infill
@@ -32,11 +32,11 @@ class Gaps:
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """The number of gaps."""
         return len(self.request.between) + 1
 
     def alone(self, number: int, texts: Sequence[str] = ()) -> Infill:
-        """The request for one of the gaps; the others hold their `texts`, and placeholders where there are none."""
+        """The request for gap `number` alone; the other gaps hold their `texts`, or a placeholder for an empty one."""
         request = self.request
         filler = load_language(request.language).placeholder(request.kind)
         held = [text or filler for text in texts] or [filler] * self.count
@@ -47,15 +47,16 @@ class Gaps:
 
 
 def infill_several(model: Checkpoint, cache: PrefixCache, request: Infill) -> Iterator[Draft | Fill]:
-    """Fill the gaps of `request`, which has texts `between` them; yield Drafts, then one Fill with the `further` texts.
+    """Fill all gaps of `request`; yield Drafts, then one Fill whose `further` holds the texts of the later gaps.
 
-    1. All of them on one canvas, if they fit one.  2. Each that got nothing so is filled alone, among the others as
-    they are by then: `infill` can mend.  3. The Fill is for all: its score is the worst, its steps are summed.
+    1. Fill all gaps on one canvas, if they fit.
+    2. Fill each gap that got no text alone, among the fills of the others; `infill` can mend.
+    3. Join the Fills into one: its score is the worst of them, its steps are their sum.
     """
     clock, gaps = Clock(request.deadline), Gaps(request)
     # 1.
     try:
-        fills = list((yield from together(model, cache, gaps, clock)))
+        fills = list((yield from fill_together(model, cache, gaps, clock)))
     except LayoutError as error:
         fills = [Fill("", parses=False, refusal=str(error))] * gaps.count
     # 2.
@@ -67,7 +68,7 @@ def infill_several(model: Checkpoint, cache: PrefixCache, request: Infill) -> It
             if isinstance(event, Fill):
                 fills[number] = event
             else:
-                # Its canvas stands elsewhere than the one that is shown.
+                # Its canvas is not the shared one that clients show, so the Draft carries no text.
                 yield Draft(0, (), clock.milliseconds())
     # 3.
     refusal = next((f.refusal for f in fills if f.refusal), "")
@@ -78,14 +79,14 @@ def infill_several(model: Checkpoint, cache: PrefixCache, request: Infill) -> It
     yield clock.stamp(replace(done, steps=sum(f.steps for f in fills), others=(), shortened=cut))
 
 
-def together(
+def fill_together(
     model: Checkpoint, cache: PrefixCache, gaps: Gaps, clock: Clock
 ) -> Generator[Draft, None, tuple[Fill, ...]]:
     """Fill all of `gaps` on one canvas; yield Drafts; return a Fill for each gap.
 
-    1. Encode the prefix.  2. Search the lengths one after another: the gaps found stand free on the canvas, what comes
-    behind the text that follows is left open.  3. Denoise all gaps at once.  4. Of the rows take the one with the most
-    gaps that can be shown, and of those the likeliest.
+    1. Encode the prefix.  2. Search the lengths one gap after another: gaps already measured are free slots on the
+    canvas, and the slots behind the text that follows the gap are free too.  3. Denoise all gaps at once.  4. Take the
+    row with the most gaps that can be shown, and the likeliest of several such rows.
 
     Raises:
         LayoutError: the gaps and what stands between them do not fit the longest canvas.
@@ -105,7 +106,7 @@ def together(
         length = gaps.lengths[number] if gaps.lengths else 0
         if not length:
             room = behind.room(slots, ANCHORS + sum(len(ids) + 1 for ids in between[number:]))
-            search = replace(plan.search, lengths=fitting(plan.search.lengths, room))
+            search = replace(plan.search, lengths=lengths_that_fit(plan.search.lengths, room))
             for ranked in search_length(model.network, cache, (behind, slots), search, request.seed + number):
                 length = ranked[0].length
                 clock.searched += search.steps
@@ -117,16 +118,20 @@ def together(
     row = lay_out(Seam(tuple(head[:begin]), seam.suffix, seam.filler), end - begin, slots)
     canvas = stack([row] * plan.batch).to(model.device)
     batch = Batch(canvas, request)
-    step = yield from drafts(model, batch, denoised(model, cache, batch, 0), clock)
+    step = yield from report_steps(model, batch, denoise_batch(model, cache, batch, 0), clock)
     # 4.
-    scores = unlikeliness(model, cache, batch, step)
+    scores = row_neg_log_likelihoods(model, cache, batch, step)
     rows = [_fills(model, gaps, (step, row), found) for row in range(len(scores))]
     best = min(range(len(rows)), key=lambda row: (sum(bool(f.refusal) for f in rows[row]), scores[row]))
     return tuple(replace(fill, score=scores[best]) for fill in rows[best])
 
 
 def _slots(model: Checkpoint, seam: Seam, between: Sequence[Sequence[int]], gaps: Gaps) -> int:
-    """The shortest canvas that holds what stands between the gaps and gaps of a usual length."""
+    """The shortest canvas length that holds the texts between the gaps, and gaps of the middle length of the grid.
+
+    Raises:
+        LayoutError: the longest canvas is too short.
+    """
     usual = plan_for(gaps.request).search.lengths
     free = sum(gaps.lengths) or (len(between) + 1) * usual[len(usual) // 2]
     needed = len(seam.head) + sum(map(len, between)) + free + ANCHORS
@@ -142,11 +147,11 @@ def _slots(model: Checkpoint, seam: Seam, between: Sequence[Sequence[int]], gaps
 def _fills(
     model: Checkpoint, gaps: Gaps, at: tuple[Step, int], found: Sequence[tuple[int, int]]
 ) -> list[Fill]:
-    """The Fills of a row of a step; `found` are the columns of its gaps."""
+    """A Fill for each gap from `at` = (step, row); `found` holds the gaps' columns as half-open spans."""
     (step, row), fills = at, []
     for number, (begin, end) in enumerate(found):
         request = gaps.alone(number)
         raw, refusal = decode(model, step.best[row, begin:end].tolist())
         text = fit.fit(request, raw)
-        fills.append(fill_of(step, row, text, refusal or fault(request, text)))
+        fills.append(fill_of(step, row, text, refusal or why_refused(request, text)))
     return fills

@@ -1,6 +1,6 @@
-"""A checkpoint: from a directory, a hub name or the embedded one to a network, a tokenizer and what belongs to them.
+"""Loading a checkpoint: from its name to the network, the tokenizer, the schedule and the special tokens.
 
-safetensors only; nothing of a checkpoint is ever executed. Knows no text beyond the tokenizer and no canvas.
+Only safetensors weights are read, and no code of a checkpoint is executed. Knows no canvas.
 """
 
 import re
@@ -16,7 +16,7 @@ from tokenizers import Tokenizer
 from dg_lsp.engine.denoise import Schedule
 from dg_lsp.engine.load.frame import style_of
 from dg_lsp.engine.load.manifest import read_about, read_json, verify
-from dg_lsp.engine.load.weights import AGAIN, CheckpointError, load_network, probe
+from dg_lsp.engine.load.weights import FETCH_AGAIN, CheckpointError, check_logits, load_network
 
 __all__ = ["Checkpoint", "CheckpointError", "find_directory", "load_checkpoint"]
 
@@ -26,11 +26,11 @@ _WANTED = ["*.json", "*.safetensors"]
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A loaded model.
+    """A loaded model with its tokenizer and settings.
 
-    style: of the prompt, raw or chat. canvas_lengths: slots a canvas may have, ascending. max_prefix: tokens of
-    prefix that are sent. special: ids that never belong to a file's text. digest: sha256 of the manifest or of the
-    config, hex.
+    style: of the prompt, "raw" or "chat". canvas_lengths: the numbers of slots that a canvas may have, ascending.
+    max_prefix: the most tokens of a file's prefix that are encoded. special: token ids that are not text of a file.
+    digest: sha256 of manifest.json, or of config.json without a manifest; hex.
     """
 
     name: str
@@ -47,39 +47,41 @@ class Checkpoint:
 
     @property
     def device(self) -> torch.device:
-        """Where the canvas goes."""
+        """The device that canvases are put on."""
         return torch.device(self.network.model.decoder.embed_tokens.weight.device)
 
     @property
     def vocabulary(self) -> int:
-        """Size of the vocabulary, the range of the noise."""
+        """The size of the vocabulary; noise is drawn from 0 up to it."""
         return int(self.network.config.text_config.vocab_size)
 
     def encode(self, text: str) -> tuple[int, ...]:
-        """Text to token ids, nothing added."""
+        """The token ids of `text`, without added special tokens."""
         return tuple(self.tokenizer.encode(text, add_special_tokens=False).ids)
 
 
 def load_checkpoint(
     name: str, device: str = "auto", progress: Callable[[str], None] = lambda _: None
 ) -> Checkpoint:
-    """Load the checkpoint called `name` onto `device`.
+    """Load the checkpoint `name` ("embedded", a directory or a hub name) onto `device`.
 
-    1. Find its directory.  2. Check the files against the manifest.  3. Load the weights and refuse any that
-    are missing, unexpected or of the wrong shape.  4. Drop the vision tower.  5. Probe that logits are finite.
+    progress: called with a few words before each part of the work.
+
+    1. Find its directory.  2. Compare its files with the manifest.  3. Load the weights; refuse missing, unexpected and
+    misshapen ones.  4. Drop the vision tower.  5. Check that logits are finite.
 
     Raises:
-        CheckpointError: any of these fails, or the memory does not suffice.
+        CheckpointError: any of these fails, or there is not enough memory.
     """
-    # 1. A hub name is the only case that may use the network.
+    # 1. Only a hub name may use the internet.
     path = find_directory(name, progress)
-    # 2. A flipped byte would load silently otherwise.
+    # 2. Without this check a damaged file would load without an error.
     progress(f"checking {path.name}")
     digest = verify(path)
     config = read_json(path / "config.json")
     if config.get("model_type") != "diffusion_gemma":
         raise CheckpointError(
-            f"{path} holds a {config.get('model_type')!r} model, not diffusion_gemma; {AGAIN}"
+            f"{path} holds a {config.get('model_type')!r} model, not diffusion_gemma; {FETCH_AGAIN}"
         )
     tokenizer = _load_tokenizer(path)
     # 3. to 5.
@@ -87,8 +89,8 @@ def load_checkpoint(
     network = load_network(path, device)
     text = network.config.text_config
     if tokenizer.get_vocab_size() > text.vocab_size:
-        raise CheckpointError(f"the tokenizer of {path} has more tokens than the network; {AGAIN}")
-    probe(network, path)
+        raise CheckpointError(f"the tokenizer of {path} has more tokens than the network; {FETCH_AGAIN}")
+    check_logits(network, path)
     eos = text.eos_token_id
     extra = read_about(path)
     return Checkpoint(
@@ -107,10 +109,10 @@ def load_checkpoint(
 
 
 def find_directory(name: str, progress: Callable[[str], None] = lambda _: None) -> Path:
-    """The directory of a checkpoint; a hub name is fetched into the hub's own cache.
+    """The directory of the checkpoint `name`; a hub name is downloaded into the hub client's cache.
 
     Raises:
-        CheckpointError: there is no such directory, or the hub does not give it.
+        CheckpointError: there is no such checkpoint, or the download fails.
     """
     if name == "embedded":
         with resources.as_file(resources.files("dg_lsp.engine") / "embedded") as path:
@@ -145,18 +147,18 @@ def _fetch(name: str, progress: Callable[[str], None]) -> Path:
 def _load_tokenizer(path: Path) -> Tokenizer:
     file = path / "tokenizer.json"
     if not file.exists():
-        raise CheckpointError(f"{file} is missing; {AGAIN}")
+        raise CheckpointError(f"{file} is missing; {FETCH_AGAIN}")
     try:
         tokenizer = Tokenizer.from_file(str(file))
     except Exception as error:  # the tokenizers library raises bare Exception
-        raise CheckpointError(f"{file} is no tokenizer ({error}); {AGAIN}") from error
-    # A file that mentions a special token holds its letters, not the token.
+        raise CheckpointError(f"{file} is no tokenizer ({error}); {FETCH_AGAIN}") from error
+    # In the text of a file the name of a special token is plain text.
     tokenizer.encode_special_tokens = True
     return tokenizer
 
 
 def _style(extra: dict[str, Any], tokenizer: Tokenizer, path: Path) -> str:
-    """The prompt's style: what the checkpoint says, else what its tokenizer suggests."""
+    """The prompt's style: from dg_lsp.json if stated there, else "chat" if the tokenizer has tokens for turns."""
     style = extra.get("prompt", style_of(tokenizer))
     if style not in ("raw", "chat") or (style == "chat" and style_of(tokenizer) != "chat"):
         raise CheckpointError(
@@ -175,5 +177,5 @@ def _schedule(config: Any) -> Schedule:
         "confidence": config.confidence_threshold,
         "stability": config.stability_threshold,
     }
-    # What a checkpoint leaves open is as in the released one.
+    # A value that the checkpoint does not state is that of the released one.
     return Schedule(**{name: value for name, value in stated.items() if value is not None})

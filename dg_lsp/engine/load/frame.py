@@ -1,8 +1,8 @@
-"""What stands round a file on its way to the model: nothing but a first token, or a conversation.
+"""The frame of a prompt: the tokens before and after a file's own tokens.
 
-Two styles, chosen by the checkpoint. `raw`: the model was trained on files. `chat`: it was trained to answer (the
-released checkpoint, which has no tokens for infilling); then the file is the beginning of its own answer. Knows tokens
-and an Infill; knows no network.
+Two styles, chosen by the checkpoint. `raw`, for a model trained on files: the frame is the first token. `chat`, for an
+instruction-tuned model without tokens for infilling (the released checkpoint): the frame is a conversation, and the
+file is the beginning of the model's answer. Knows tokens and an Infill; knows no network.
 """
 
 import re
@@ -16,30 +16,31 @@ _TURN, _TURN_END = "<|turn>", "<turn|>"
 _THOUGHT, _THOUGHT_END = "<|channel>", "<channel|>"
 SPECIAL = ("<bos>", _TURN, _TURN_END, _THOUGHT, _THOUGHT_END)
 
-_FAR_BYTES = 4_000
-# A line that begins something at the top level: not indented, no closing bracket, after an empty line.
+_FAR_CHARACTERS = 4_000
+# The start of a top-level item: a line after an empty one that is not indented and begins with no closing bracket.
 _ITEM = re.compile(r"\n[ \t]*\r?\n(?=[^\s)\]}])")
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """Tokens before the file's first one and after its last one."""
+    """The tokens before a file's first token and after its last one."""
 
     before: tuple[int, ...]
     after: tuple[int, ...] = ()
 
 
 def style_of(tokenizer: Tokenizer) -> str:
-    """`chat` where the tokenizer knows turns, else `raw`."""
+    """ "chat" if the tokenizer has the tokens of a conversation, else "raw"."""
     return "chat" if all(tokenizer.token_to_id(token) is not None for token in SPECIAL) else "raw"
 
 
 def frame_of(tokenizer: Tokenizer, style: str, bos: int, request: Infill) -> Frame:
-    """The frame for `request`. The tokens before the file change only when what is far behind the gap changes.
+    """The frame for `request`. Its tokens change only when the far suffix changes, so the cache survives typing.
 
-    1. The user's turn: what is wanted, and how the file goes on after the part that is written now.
-    2. The model's turn with an empty thought, as the published template ends a prompt without thinking: an answer
-    begun without it is often empty.  3. A fence longer than any in the file; the file's text is what follows.
+    1. The user's turn: the instruction and the far suffix.
+    2. The model's turn with an empty thought, which ends a prompt without thinking in the published chat template;
+    answers begun without it are often empty.
+    3. A code fence longer than any in the file; the file's text follows it.
     """
     if style == "raw":
         return Frame((bos,))
@@ -74,15 +75,15 @@ def frame_of(tokenizer: Tokenizer, style: str, bos: int, request: Infill) -> Fra
 
 
 def far_suffix(suffix: str) -> str:
-    """What follows the top-level item that the gap is in, at most 4,000 characters in whole lines.
+    """The part of `suffix` that begins with the next top-level item, cut to whole lines of at most 4,000 characters.
 
-    While one types inside that item it stays the same, and with it all that is cached behind it.
+    It stays the same while one types inside the current item, and so do the cached tokens behind it.
     """
     found = _ITEM.search(suffix)
     far = suffix[found.end() :] if found else ""
-    if len(far) <= _FAR_BYTES:
+    if len(far) <= _FAR_CHARACTERS:
         return far
-    return far[: far.rfind("\n", 0, _FAR_BYTES) + 1]
+    return far[: far.rfind("\n", 0, _FAR_CHARACTERS) + 1]
 
 
 def _instruction(request: Infill, fence: str) -> str:
@@ -97,4 +98,5 @@ def _instruction(request: Infill, fence: str) -> str:
 
 
 def _fence(text: str) -> str:
+    """A code fence longer than every run of backticks in `text`."""
     return "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))

@@ -1,6 +1,6 @@
-"""The weights of a checkpoint onto a device: safetensors only, every tensor accounted for, logits that are numbers.
+"""Loading the weights of a checkpoint onto a device, with a check that every tensor is there and logits are finite.
 
-Knows transformers' loader and torch's devices; knows no tokenizer and no manifest.
+Only safetensors files are read. Knows transformers' loader and torch's devices; knows no tokenizer and no manifest.
 """
 
 import json
@@ -16,18 +16,18 @@ from transformers.utils import logging
 from dg_lsp.engine.replay import enable
 from dg_lsp.settings import GRAPHS
 
-AGAIN = "fetch the checkpoint again, or name another with --checkpoint"
+FETCH_AGAIN = "fetch the checkpoint again, or name another with --checkpoint"
 _SPREAD = {"balanced", "sequential"}  # accelerate's device maps over several GPUs and the CPU
 _SPLIT = re.compile(r"(cpu|cuda(?::\d+)?)\+(cpu|disk):(\d+)")
 _UNSPLIT = ("embed_tokens", "norm", "rotary_emb")
 
 
 class CheckpointError(Exception):
-    """The checkpoint cannot be used; the message says why and what mends it."""
+    """The checkpoint cannot be used; the message says why, and what to do."""
 
 
 def device_map(device: str) -> Any:
-    """What accelerate is told for the setting `device`: "auto" is the first GPU, else the CPU.
+    """The device map of transformers and accelerate for the setting `device`; "auto" is the first GPU, else the CPU.
 
     Raises:
         CheckpointError: there is no such device here.
@@ -50,16 +50,16 @@ def device_map(device: str) -> Any:
     return {"": device}
 
 
-def split(path: Path, device: str) -> dict[str, str]:
-    """The device map that `device` asks for the network in `path`: `cuda+cpu:20` is the GPU with the first 20 layers.
+def split_layers(path: Path, device: str) -> dict[str, str]:
+    """The device map for a split such as `cuda+cpu:20`: the first 20 layers of the network in `path` on the GPU.
 
-    The layers behind those stay on the second place, `cpu` or `disk`, and come to the first one when they are used;
-    `disk` leaves them in the checkpoint's own files. All else is on the first place. The encoder's and the decoder's
-    layer of one number share their weights and go together: with one of them alone elsewhere accelerate looks for
-    weights that are nowhere. An entry "" would be hooked as a block of its own, so all is named.
+    The later layers stay on the second place, `cpu` or `disk` (in the checkpoint's own files), and are copied to the
+    first place when they are used. Everything else is on the first place. The encoder's and the decoder's layer of the
+    same number share their weights, so they go together; if they were split, accelerate would not find the weights.
+    Every module is named, because accelerate would hook an entry "" as a block of its own.
 
     Raises:
-        CheckpointError: `device` says no such thing, or there is no such device here.
+        CheckpointError: `device` is no such split, or there is no such device here.
     """
     found = _SPLIT.fullmatch(device)
     if not found:
@@ -67,7 +67,7 @@ def split(path: Path, device: str) -> dict[str, str]:
             f"--device {device} is not understood; a split is written like cuda+cpu:20 or cpu+disk:8, the number being "
             "how many layers stay on the first place"
         )
-    near, far, kept = device_map(found[1])[""], found[2], int(found[3])
+    first, second, kept = device_map(found[1])[""], found[2], int(found[3])
     config = json.loads((path / "config.json").read_text(encoding="utf-8"))
     encoder, decoder = "model.encoder.language_model", "model.decoder"
     parts = [f"{side}.{part}" for side in (encoder, decoder) for part in _UNSPLIT]
@@ -75,24 +75,24 @@ def split(path: Path, device: str) -> dict[str, str]:
     count = config["text_config"]["num_hidden_layers"]
     layers = {f"{side}.layers.{i}": i for side in (encoder, decoder) for i in range(count)}
     return {
-        "lm_head": near,
-        **dict.fromkeys(parts, near),
-        **{name: near if i < kept else far for name, i in layers.items()},
+        "lm_head": first,
+        **dict.fromkeys(parts, first),
+        **{name: first if i < kept else second for name, i in layers.items()},
     }
 
 
 def load_network(path: Path, device: str) -> Any:
-    """The network in `path` on `device`, without its vision tower; `cuda+graphs` replays its decoder's passes.
+    """The network in `path` on `device`, without its vision tower; with `cuda+graphs` its decoder passes are replayed.
 
     Raises:
-        CheckpointError: weights are missing, surplus, of the wrong shape or cut short, the memory does not do, or there
+        CheckpointError: a weight is missing, unexpected or misshapen, there is not enough memory, or there
             is no such device.
     """
     if not list(path.glob("*.safetensors")):
-        raise CheckpointError(f"{path} has no *.safetensors file, and no other format is read; {AGAIN}")
-    logging.disable_progress_bar()  # its bar would fall into the middle of ours
+        raise CheckpointError(f"{path} has no *.safetensors file, and no other format is read; {FETCH_AGAIN}")
+    logging.disable_progress_bar()  # it would break into our own progress line
     device, graphs = device.removesuffix(GRAPHS), device.endswith(GRAPHS)
-    placed = split(path, device) if "+" in device else device_map(device)
+    placed = split_layers(path, device) if "+" in device else device_map(device)
     if graphs and not (isinstance(placed, dict) and placed.get("", "").startswith("cuda")):
         raise CheckpointError(f"graphs are recorded on one CUDA device, not on {device}; leave {GRAPHS} away")
     try:
@@ -110,12 +110,12 @@ def load_network(path: Path, device: str) -> Any:
         if isinstance(error, torch.OutOfMemoryError):
             raise CheckpointError(f"{path} does not fit the memory of {device}; try --device cpu") from error
         first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise CheckpointError(f"the weights of {path} cannot be loaded: {first}; {AGAIN}") from error
+        raise CheckpointError(f"the weights of {path} cannot be loaded: {first}; {FETCH_AGAIN}") from error
     faults = [(kind, sorted(map(str, info[kind]))) for kind in info if info[kind]]
     if faults:
         listed = "; ".join(f"{kind}: {', '.join(names[:3])}" for kind, names in faults)
-        raise CheckpointError(f"the weights of {path} do not fit its config ({listed}); {AGAIN}")
-    # The tower is of no use for text, and its weights take memory.
+        raise CheckpointError(f"the weights of {path} do not fit its config ({listed}); {FETCH_AGAIN}")
+    # Text needs no vision tower, and its weights take memory.
     network.model.encoder.vision_tower = network.model.encoder.embed_vision = None
     if graphs:
         enable(network)
@@ -123,8 +123,12 @@ def load_network(path: Path, device: str) -> Any:
 
 
 @torch.inference_mode()
-def probe(network: Any, path: Path) -> None:
-    """Run it once. Raises CheckpointError when the logits are not finite."""
+def check_logits(network: Any, path: Path) -> None:
+    """Run `network` once on 8 tokens; `path` is named in the messages.
+
+    Raises:
+        CheckpointError: the logits are not finite, or there is no memory left to run it.
+    """
     device = network.model.decoder.embed_tokens.weight.device
     tokens = torch.arange(8, device=device)[None]
     try:
@@ -134,4 +138,6 @@ def probe(network: Any, path: Path) -> None:
             f"{path} leaves no memory on {device} to work with; try --device cpu"
         ) from error
     if not bool(torch.isfinite(logits).all()):
-        raise CheckpointError(f"{path} gives logits that are no numbers: its weights are damaged; {AGAIN}")
+        raise CheckpointError(
+            f"{path} gives logits that are no numbers: its weights are damaged; {FETCH_AGAIN}"
+        )

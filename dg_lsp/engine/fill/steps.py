@@ -1,6 +1,6 @@
-"""A batch settles: its steps, a Draft after each, until the deadline or until a row can be shown.
+"""The denoising steps of one batch: start them, stop them early, report each as a Draft; and the request's clock.
 
-Knows batches and the clock of a request; knows no lengths and no order in which batches come.
+Knows batches; knows no length search, and not which batch comes next.
 """
 
 import time
@@ -9,25 +9,29 @@ from dataclasses import replace
 
 from dg_lsp.engine.cache import PrefixCache
 from dg_lsp.engine.denoise import Step, denoise
-from dg_lsp.engine.fill.candidates import Batch, candidates, draft
+from dg_lsp.engine.fill.candidates import Batch, draft, read_candidates
 from dg_lsp.engine.fill.plan import MENDING, plan_for
 from dg_lsp.engine.load.checkpoint import Checkpoint
 from dg_lsp.engine.sampler import AnchoredSampler, SeededNoise
 from dg_lsp.text.messages import Draft, Fill, Reason
 
-CANVAS_SEED = 104729  # a prime; so canvases of one fill draw different noise
-_ROUND_SEED = 1299709  # another, for the rounds of mending
+# Primes that keep the seeds of a request's batches apart, so that each draws other noise: by what earlier canvases of
+# the fill wrote, by the round of mending, by the number of the batch.
+CANVAS_SEED, _ROUND_SEED, _BATCH_SEED = 104729, 1299709, 7919
 
 
 class Clock:
-    """What one request took: milliseconds, steps of searching and of canvases written full; and its deadline."""
+    """The time and steps that a request has taken, and its deadline.
+
+    searched: steps of the length search. steps: steps of canvases that were written full, before the last canvas.
+    """
 
     def __init__(self, deadline: float | None) -> None:
         self._start, self._deadline = time.perf_counter(), deadline
         self.searched = self.steps = 0
 
     def milliseconds(self) -> float:
-        """Since the request was taken up."""
+        """Milliseconds since the engine took the request up."""
         return (time.perf_counter() - self._start) * 1000
 
     def is_over(self) -> bool:
@@ -35,42 +39,56 @@ class Clock:
         return self._deadline is not None and self.milliseconds() > self._deadline * 1000
 
     def left(self) -> float | None:
-        """Seconds to the deadline, more than none; None where there is none."""
+        """Seconds to the deadline, at least 0.001; None without a deadline."""
         return None if self._deadline is None else max(self._deadline - self.milliseconds() / 1000, 0.001)
 
     def stamp(self, fill: Fill) -> Fill:
-        """`fill` with what the whole request took, and whether the deadline ended it."""
+        """`fill` with the time and steps of the whole request, and reason "deadline" if the deadline ended it."""
         reason: Reason = "deadline" if self.is_over() and fill.reason != "stable" else fill.reason
         steps, searched = fill.steps + self.steps, self.searched
         return replace(fill, steps=steps, searched=searched, reason=reason, milliseconds=self.milliseconds())
 
 
-def denoised(model: Checkpoint, cache: PrefixCache, batch: Batch, number: int) -> Iterator[Step]:
-    """The steps of the batch `number` of a canvas, or of a round of mending it."""
+def denoise_batch(model: Checkpoint, cache: PrefixCache, batch: Batch, number: int) -> Iterator[Step]:
+    """Start to denoise `batch`, the `number`-th one of its canvas or a round of mending; an iterator of its steps.
+
+    The seed depends on the request's seed and on which batch it is, and on nothing that other batches did.
+    """
     schedule = replace(model.schedule, steps=MENDING if batch.round else plan_for(batch.request).steps)
-    seed = batch.request.seed + 7919 * number + CANVAS_SEED * len(batch.before) + _ROUND_SEED * batch.round
+    seed = (
+        batch.request.seed
+        + _BATCH_SEED * number
+        + CANVAS_SEED * len(batch.before)
+        + _ROUND_SEED * batch.round
+    )
     noise = SeededNoise(seed, model.vocabulary, model.device)
     sampler = AnchoredSampler(batch.canvas, schedule.entropy_bound, noise)
     return denoise(model.network, cache, sampler, schedule)
 
 
-def until_answered(model: Checkpoint, batch: Batch, steps: Iterator[Step]) -> Iterator[Step]:
-    """`steps` up to the first at which half of the rows have finished and can be shown: a choice, and no long wait."""
+def stop_when_enough(model: Checkpoint, batch: Batch, steps: Iterator[Step]) -> Iterator[Step]:
+    """Yield `steps` until half of the rows have finished with a fill that can be shown.
+
+    Half of the rows leave a choice between candidates, and nobody waits for the slowest row.
+    """
     known, enough = 0, (batch.canvas.rows + 1) // 2
     for step in steps:
         yield step
         finished = step.finished.nonzero().flatten().tolist()
         if len(finished) > known:
             known = len(finished)
-            shown = [c for c in candidates(model, batch, step, finished) if not c.fill.refusal]
-            if len(shown) >= enough:
+            accepted = [c for c in read_candidates(model, batch, step, finished) if not c.fill.refusal]
+            if len(accepted) >= enough:
                 return
 
 
-def drafts(
+def report_steps(
     model: Checkpoint, batch: Batch, steps: Iterator[Step], clock: Clock
 ) -> Generator[Draft, None, Step]:
-    """A Draft of the best length's row after each step, until the deadline; returns the last Step."""
+    """Run `steps` up to the deadline, and yield a Draft of the first row (the best length) after each.
+
+    Returns the last step.
+    """
     last: Step | None = None
     for last in steps:
         yield draft(model, batch, last, clock.milliseconds())
