@@ -21,7 +21,7 @@ from dg_lsp.training import corpus as corpora
 from dg_lsp.training.average import average
 from dg_lsp.training.loop import train
 from dg_lsp.training.trainer import Recipe, Trainer
-from dg_lsp.training.workers import side_by_side, until_told
+from dg_lsp.training.workers import caught_signals, run_processes
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -140,7 +140,7 @@ def run(arguments: argparse.Namespace) -> int:
         known = Tokenizer.from_file(str(base / "tokenizer.json")) if base else None
         corpora.prepare(out, arguments.packages or [Path(sysconfig.get_path("purelib"))], known)
     if not arguments.export and (count := _processes(arguments)) > 1:
-        return side_by_side(count)
+        return run_processes(count)
     recipe = Recipe(
         steps=arguments.steps,
         seconds=60 * arguments.minutes,
@@ -197,8 +197,8 @@ def _step(trainer: Trainer, arguments: argparse.Namespace) -> None:
     if arguments.resume or arguments.export:
         trainer.restore()
     if not arguments.export:
-        with until_told() as told:
-            train(trainer, told)
+        with caught_signals() as received:
+            train(trainer, received)
     if trainer.place.is_main_process:
         trainer.export(arguments.export or trainer.out / "export")
 

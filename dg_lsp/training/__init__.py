@@ -1,1 +1,1 @@
-"""Training: the recipe, averaging, the corpus."""
+"""Training: the corpus, the recipe, adaptation to a repository, averages of checkpoints."""

@@ -1,7 +1,7 @@
-"""The mean of checkpoints that share their beginnings: often better than each of them, and no larger.
+"""Averages of checkpoints that were trained on from one ancestor: often better than each of them, and no larger.
 
-After Wortsman et al. 2022, "Model soups" (arXiv:2203.05482): weights of runs that went on from one ancestor, and whose
-rates fell to nothing, lie in one basin of the loss. Knows checkpoint directories; knows no training.
+After "Model soups" (Wortsman et al. 2022, arXiv:2203.05482): such weights lie in one basin of the loss if each run's
+learning rate fell to 0. Knows checkpoint directories; knows no training.
 """
 
 import shutil
@@ -17,13 +17,13 @@ from dg_lsp.training.shape import stored_network
 
 
 def average(shares: Mapping[Path, float], to: Path) -> None:
-    """Write the mean of the checkpoints to the directory `to`, each weight in proportion to its checkpoint's share.
+    """Write the weighted average of checkpoints as a checkpoint to the directory `to`.
 
-    All that is not a weight, and the learning curve, is the first one's. The means are formed in fp32 and written in
-    bf16.
+    shares: the weight of each checkpoint, by its directory; they need not sum to 1. All other files are the first
+    checkpoint's. The average is computed in fp32 and written in bf16.
 
     Raises:
-        CheckpointError: a file of one of them is damaged, or it differs from the first in its tokenizer or its shape.
+        CheckpointError: a file is damaged, or the checkpoints differ in their tokenizers or their shapes.
     """
     for path in shares:
         verify(path)
@@ -43,7 +43,9 @@ def average(shares: Mapping[Path, float], to: Path) -> None:
     with torch.no_grad():
         for name, weight in weights.items():
             weight.copy_(total[name])
-    told = [f"{share / whole:.2f} x ({read_about(path).get('note', path)})" for path, share in shares.items()]
-    export_like(network, first, to, {"note": " + ".join(told)})
+    notes = [
+        f"{share / whole:.2f} x ({read_about(path).get('note', path)})" for path, share in shares.items()
+    ]
+    export_like(network, first, to, {"note": " + ".join(notes)})
     for curve in first.glob("curve.*"):
         shutil.copyfile(curve, to / curve.name)

@@ -1,6 +1,6 @@
-"""Bits per byte of what stood in a gap, as the denoiser sees it at some times, and as the encoder foresees it.
+"""Bits per byte of the true text of a gap under a checkpoint: by the denoiser at several times, and by the encoder.
 
-Knows a checkpoint and a request; draws noise and measures, samples nothing.
+Nothing is sampled but noise. Knows a checkpoint and a request.
 """
 
 import math
@@ -18,19 +18,19 @@ from dg_lsp.engine.fill.infill import tokenise
 from dg_lsp.engine.load.checkpoint import Checkpoint
 from dg_lsp.text.messages import Infill
 
-TIMES = (0.25, 0.5, 0.75, 1.0)
-DRAWS = 8
+TIMES = (0.25, 0.5, 0.75, 1.0)  # shares of the free slots that are noise
+DRAWS = 8  # draws of noise at each time
 
 
 @torch.inference_mode()
 def bits_of_gap(
     model: Checkpoint, request: Infill, times: Sequence[float] = TIMES, draws: int = DRAWS
 ) -> dict[str, float]:
-    """Bits of the text `request.like` in the gap, by time; under "ahead" those of the encoder from left to right.
+    """The bits of the text `request.like` in the gap: by time for the denoiser, under "ahead" for the encoder.
 
-    The canvas is the engine's, with the true length. At time t each free slot is kept with probability 1 - t, else
-    replaced by any token; the cross-entropy is summed over all free slots, kept ones too, as in the training loss,
-    without self-conditioning, and averaged over `draws`. The encoder sees the prefix and no suffix.
+    The canvas is the engine's for the true length. At time t each free slot is replaced by a random token with
+    probability t; the cross-entropy is summed over all free slots, as in the training loss, without self-conditioning,
+    and averaged over `draws`. The encoder reads from left to right and sees no suffix.
 
     Raises:
         LayoutError: the text is too long for any canvas of the checkpoint.
@@ -47,7 +47,7 @@ def bits_of_gap(
     cache = PrefixCache(model.network.config.text_config)
     for _ in extend_to(model.network, cache, prefix):
         pass
-    # The same noise for every checkpoint.
+    # A generator on the CPU gives the same noise for every checkpoint and device.
     noise = torch.Generator().manual_seed(request.seed)
     free = (~canvas.anchored).repeat(draws, 1)
     places = free.flatten().nonzero().squeeze(1).to(model.device)
@@ -69,7 +69,7 @@ def bits_of_gap(
 def bits_per_byte(
     model: Checkpoint, requests: Sequence[Infill], times: Sequence[float] = TIMES, draws: int = DRAWS
 ) -> dict[str, float]:
-    """The bits of all gaps that fit a canvas over their bytes, by time."""
+    """The bits of all gaps that fit a canvas, divided by their bytes in UTF-8; keys as in `bits_of_gap`."""
     bits: dict[str, float] = {}
     count = 0
     for number, request in enumerate(requests):

@@ -1,7 +1,7 @@
-"""The corpus: which Python files the embedded checkpoint learns from, and where they come from.
+"""The corpus: the Python files that the embedded checkpoint learns from, tokenised, with their sources.
 
-Gathers files of installed packages with permissive licences, leaves out what is held out, what is doubled and
-what is no hand-written code, and tokenises the rest. Knows no networks; `layouts.py` cuts canvases out of it.
+The files are those of installed packages with permissive licences, without held-out files, near copies and files that
+nobody wrote by hand. `layouts.py` cuts canvases out of it. Knows no networks.
 """
 
 import ast
@@ -48,13 +48,16 @@ _SKIPPED = {
     "idle_test",
     "__pycache__",
 }
-_OVERLAP_SEEN = 0.5
-_LARGEST, _SHARE = 200_000, 1_500_000
+_OVERLAP_SEEN = 0.5  # share of a file's long lines that earlier files may hold
+_LARGEST, _SHARE = 200_000, 1_500_000  # characters of a file, and bytes of a source that count in a pass
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where files come from. files, bytes: what is left of it; mass: how often it is drawn, in bytes a pass."""
+    """A source of files.
+
+    files, bytes: those that the corpus keeps. mass: how often the source is drawn, in bytes a pass.
+    """
 
     name: str
     version: str
@@ -66,11 +69,12 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """Tokens of all files one after another.
+    """The tokens of all files in one sequence of T tokens and L lines.
 
-    tokens: unsigned [T], as wide as the vocabulary asks. lines: int64 [L + 1], where each line begins, and T.
-    first: int64 [L], number of the first line of each line's file; last: that of the line after its file. prose:
-    bool [L], line of a docstring or comment, or blank. sources: (first line, line after, mass) of each source.
+    tokens: [T], the smallest unsigned type that holds the vocabulary. lines: int64 [L + 1], the token at which each
+    line begins, and T. first, last: int64 [L], for each line the first line of its file, and the line after its file.
+    prose: bool [L], blank lines and lines of docstrings and comments. sources: int64 [S, 3], for each source its first
+    line, the line after it, and its mass.
     """
 
     tokens: np.ndarray
@@ -81,24 +85,25 @@ class Corpus:
     sources: np.ndarray
 
     def save(self, path: Path) -> None:
-        """Write it to `path`, an .npz file."""
+        """Write the arrays to `path`, an .npz file."""
         np.savez(path, **{name: getattr(self, name) for name in self.__slots__})
 
     @classmethod
     def load(cls, path: Path) -> "Corpus":
-        """Read what `save` wrote."""
+        """The corpus that `save` wrote to `path`."""
         with np.load(path) as stored:
             return cls(**{name: stored[name] for name in cls.__slots__})
 
 
 def gather(roots: Sequence[Path], held_out: HeldOut) -> tuple[list[File], list[Source]]:
-    """The files of the standard library and of the packages below `roots` (site-packages folders).
+    """The files of the standard library and of the packages in `roots` (site-packages folders), and their sources.
 
-    1. Candidates with a permissive licence, small sources first.  2. Drop what is held out, by name, hash or shared
-    lines.  3. Drop what is no hand-written code.  4. Drop what mostly repeats earlier files.
-    5. A source counts at most 1.5 MB a pass, the standard library double its size, so that the largest do not rule.
+    1. Take the sources with a permissive licence, small ones first.  2. Drop held-out files and those that resemble
+    them.
+    3. Drop files that nobody wrote by hand.  4. Drop files that mostly repeat earlier ones.  5. Limit the mass of a
+    source to 1.5 MB, and that of the standard library to twice its size, so that large sources do not dominate.
     """
-    # 1. A package found under several roots is taken once.
+    # 1. A package found in several roots is taken once.
     kept: list[File] = []
     sources: list[Source] = []
     seen: set[int] = set()
@@ -106,7 +111,7 @@ def gather(roots: Sequence[Path], held_out: HeldOut) -> tuple[list[File], list[S
         total = count = 0
         for path in _shuffled(paths):
             text = read_text(root / path)
-            # 2. to 4. A source larger than four times its share adds nothing but memory.
+            # 2. to 4. A source of more than four times its mass would only add memory.
             if text is None or (total > 4 * _SHARE and name != "python"):
                 continue
             lines = long_lines(text)
@@ -127,7 +132,7 @@ def gather(roots: Sequence[Path], held_out: HeldOut) -> tuple[list[File], list[S
 
 
 def tokenise(files: Sequence[File], sources: Sequence[Source], tokenizer: Tokenizer) -> Corpus:
-    """Tokenise `files`, which are sorted by source."""
+    """The corpus of `files`; `sources` gives the order of the sources and their masses."""
     newline = tokenizer.encode("\n", add_special_tokens=False).ids[0]
     kind = np.min_scalar_type(tokenizer.get_vocab_size() - 1)
     tokens, lines, first, last, prose, spans = [], [], [], [], [], []
@@ -156,9 +161,9 @@ def tokenise(files: Sequence[File], sources: Sequence[Source], tokenizer: Tokeni
 
 
 def prepare(out: Path, roots: Sequence[Path], known: Tokenizer | None = None) -> None:
-    """Write corpus.npz, heldout.npz (where held-out files are installed), sources.json and tokenizer.json to `out`.
+    """Write corpus.npz, sources.json, tokenizer.json and, if held-out files are installed, heldout.npz to `out`.
 
-    Without a `known` tokenizer a new one is trained. It is written last: where it is, all is.
+    known: the tokenizer to use; without it one is trained. tokenizer.json is written last, so where it is, all is.
     """
     files, sources = gather(roots, read_held_out(roots))
     tokenizer = known or train_tokenizer(file.text for file in files)
@@ -173,11 +178,12 @@ def prepare(out: Path, roots: Sequence[Path], known: Tokenizer | None = None) ->
 
 
 def write_sources(sources: Iterable[Source], path: Path) -> None:
-    """Record name, version, licence and size of each source as JSON."""
+    """Write name, version, licence and sizes of each source to `path` as JSON."""
     path.write_text(json.dumps([asdict(source) for source in sources], indent=1) + "\n")
 
 
 def _candidates(roots: Sequence[Path]) -> Iterator[tuple[str, str, str, Path, list[str]]]:
+    """(name, version, licence, root, paths) of the standard library and of each package with a permissive licence."""
     library = Path(sysconfig.get_path("stdlib"))
     found = [p.relative_to(library).as_posix() for p in library.rglob("*.py")]
     yield "python", sysconfig.get_python_version(), "PSF-2.0", library, _wanted(found)
@@ -188,12 +194,12 @@ def _candidates(roots: Sequence[Path]) -> Iterator[tuple[str, str, str, Path, li
             paths = _wanted(str(f) for f in package.files or [])
             if licence and paths and package.name.lower() not in named:
                 named[package.name.lower()] = (package.name.lower(), package.version, licence, root, paths)
-    # Among near copies the one in the smaller, tidier project stays.
+    # Small packages first, so that of near copies the one in the smaller package stays.
     yield from sorted(named.values(), key=lambda found: len(found[4]))
 
 
 def _licence(about: Any) -> str:
-    """The licence a package states, or nothing when that is unclear or not permissive."""
+    """The licence that a package's metadata states; empty if it is unclear or not permissive."""
     groups = [
         c.split("::")[-1].strip() for c in about.get_all("Classifier") or [] if c.startswith("License ::")
     ]
@@ -206,18 +212,19 @@ def _licence(about: Any) -> str:
 
 
 def _wanted(paths: Iterable[str]) -> list[str]:
+    """The Python files among `paths` that are in none of the _SKIPPED folders, sorted."""
     return sorted(
         p for p in paths if p.endswith(".py") and _SKIPPED.isdisjoint(p.split("/")) and ".." not in p
     )
 
 
 def _shuffled(paths: list[str]) -> list[str]:
-    """The same order on every machine, but not the alphabet's, so that a cap takes from all folders."""
+    """`paths` in an order that is the same on every machine but mixes the folders, so that a limit takes from all."""
     return sorted(paths, key=hash_line)
 
 
 def is_code(text: str) -> bool:
-    """Whether a person wrote it as a program: it parses, and is no table, no generated and no minified file."""
+    """Whether `text` is hand-written Python: it parses, and is no table of data, no generated and no minified file."""
     if not 200 < len(text) < _LARGEST or _REFUSED.search(text[:3000]) or _GENERATED.search(text[:400]):
         return False
     lines = [line.strip() for line in text.splitlines() if line.strip()]
@@ -232,7 +239,10 @@ def is_code(text: str) -> bool:
 
 
 def _prose(text: str, count: int) -> np.ndarray:
-    """Per line: blank, a comment, or inside triple quotes. Counting the quotes is near enough for weighting."""
+    """For each of `count` lines whether it is blank, a comment or inside triple quotes: bool [count].
+
+    Triple quotes are only counted, which is exact enough for weights.
+    """
     inside, flags = False, []
     for line in text.split("\n")[:count]:
         odd = (line.count('"""') + line.count("'''")) % 2 == 1

@@ -1,4 +1,4 @@
-"""The learning curve of a run: from its log to points, and from points to a picture. Knows numbers only."""
+"""The learning curve of a run: points from its log, and an SVG picture of the points. Knows numbers only."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ Point = dict[str, float]  # tokens in millions, and both losses in nats a token
 
 
 def read_log(log: Path) -> list[Point]:
-    """The losses in `log`, a file of JSON lines, averaged over at most 120 equal parts of the run."""
+    """The losses in `log`, a file of JSON lines, averaged over at most 120 parts of the run; [] without the file."""
     if not log.exists():
         return []
     lines = [json.loads(line) for line in log.read_text("utf-8").splitlines()]
@@ -29,7 +29,7 @@ def read_log(log: Path) -> list[Point]:
 
 
 def picture(points: Sequence[Point], title: str) -> str:
-    """An SVG picture of both losses over the tokens shown."""
+    """An SVG picture of both losses over the tokens shown, under `title`."""
     most = max((p["tokens"] for p in points), default=1.0) or 1.0
     top = max((p[name] for p in points for name in _SHOWN), default=1.0)
     right, down = _WIDTH - _LEFT - 16, _HEIGHT - _BOTTOM - 40
@@ -63,6 +63,7 @@ def picture(points: Sequence[Point], title: str) -> str:
 
 
 def _ticks(most: float) -> Iterator[float]:
+    """About nine round numbers from 0 to `most`."""
     step = next((s for s in (0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500) if most / s <= 9), 1000)
     value = 0.0
     while value <= most:

@@ -1,4 +1,4 @@
-"""Write a trained network as a checkpoint directory that `load_checkpoint` reads.
+"""Writing a trained network as a checkpoint directory that `load_checkpoint` reads.
 
 Knows the files of a checkpoint and its manifest; knows no training.
 """
@@ -30,14 +30,14 @@ _EMBEDDED = {
 
 
 def export(network: Any, tokenizer: Path, to: Path, about: Mapping[str, Any]) -> None:
-    """Write `network`, which has the embedded shape, and the file `tokenizer` to the directory `to`.
+    """Write `network`, which has the embedded config, and the file `tokenizer` as a checkpoint to the directory `to`.
 
-    about: what dg_lsp.json says besides.
+    about: further entries of dg_lsp.json.
     """
     network.generation_config = _generation()
 
     def add(made: Path) -> None:
-        _spell_as_before(made / "config.json")
+        _make_readable_by_old_releases(made / "config.json")
         shutil.copyfile(tokenizer, made / "tokenizer.json")
         _write(made / ABOUT, _EMBEDDED | dict(about))
 
@@ -45,7 +45,10 @@ def export(network: Any, tokenizer: Path, to: Path, about: Mapping[str, Any]) ->
 
 
 def export_like(network: Any, base: Path, to: Path, about: Mapping[str, Any]) -> None:
-    """Write the weights of `network` to the directory `to`, with all other files of the checkpoint in `base`."""
+    """Write `network` as a checkpoint to the directory `to`, with tokenizer and settings of the checkpoint in `base`.
+
+    about: entries of dg_lsp.json that replace those of `base`.
+    """
 
     def add(made: Path) -> None:
         for file in base.glob("*.json"):
@@ -57,9 +60,10 @@ def export_like(network: Any, base: Path, to: Path, about: Mapping[str, Any]) ->
 
 
 def _export(network: Any, to: Path, add: Callable[[Path], None]) -> None:
-    """1. Write all files beside `to`.  2. The manifest over them.  3. Move them, the manifest last.
+    """Write a checkpoint to `to`; `add` writes the files beside the weights.
 
-    A reader that comes between finds hashes that do not match, and never weights cut short.
+    1. Write all files to a temporary folder.  2. Write their manifest.  3. Move them, the manifest last. Whoever reads
+    `to` meanwhile finds hashes that do not match, and never a weights file that is cut short.
     """
     to.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=to.parent) as folder:
@@ -96,8 +100,8 @@ def _generation() -> DiffusionGemmaGenerationConfig:
     )
 
 
-def _spell_as_before(file: Path) -> None:
-    """Rewrite a config so that the oldest supported release reads it, too: no override of single layers."""
+def _make_readable_by_old_releases(file: Path) -> None:
+    """Rewrite a config without settings of single layers, which the oldest supported transformers cannot read."""
     config = json.loads(file.read_text())
     text = config["text_config"]
     text.pop("per_layer_config", None)

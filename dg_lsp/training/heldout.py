@@ -1,6 +1,6 @@
-"""What training never sees: files named in `embedded/heldout.json`, their copies, and what resembles them.
+"""The files that training never sees: those that embedded/heldout.json names, their copies, and files like them.
 
-Knows files and lines of text; no tokens and no networks.
+Knows files and lines of text; knows no tokens and no networks.
 """
 
 import hashlib
@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-_OVERLAP = 0.15
+_OVERLAP = 0.15  # share of a file's long lines that held-out files may hold
 _WINDOW = 50  # lexical tokens
 _LEXEME = re.compile(r"\w+|[^\w\s]")
 _COMMENT_LINE = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
@@ -23,7 +23,7 @@ _COMMENT_LINE = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """One Python file; `path` is relative to its source's root."""
+    """A Python file; `path` is relative to the root of its source."""
 
     source: str
     path: str
@@ -32,7 +32,11 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class HeldOut:
-    """What training never sees: path ends, names of packages, hashes, long lines, and hashes of windows, sorted."""
+    """What identifies held-out files and files like them.
+
+    modules: paths in the standard library. packages: top-level folders. hashes: sha256 of files, hex. lines: hashes of
+    long lines. windows: uint64, sorted, the hashes of 50 lexical tokens in a row.
+    """
 
     modules: frozenset[str]
     packages: frozenset[str]
@@ -42,7 +46,7 @@ class HeldOut:
 
 
 def read_held_out(roots: Sequence[Path]) -> HeldOut:
-    """What `embedded/heldout.json` names; its files are read where they are installed, for their lines."""
+    """The held-out files that embedded/heldout.json names; those installed in `roots` are read for their lines."""
     modules, packages, hashes, lines = set[str](), set[str](), set[str](), set[int]()
     windows = [np.array([], dtype=np.uint64)]
     for kind, path, digest, texts in _entries(roots):
@@ -58,13 +62,14 @@ def read_held_out(roots: Sequence[Path]) -> HeldOut:
 
 
 def held_out_files(roots: Sequence[Path]) -> list[File]:
-    """The held-out files as they are installed here, in whatever version, to measure on."""
+    """The held-out files that are installed here, in any version, to measure on."""
     return [File("held out", path, texts[0]) for _, path, _, texts in _entries(roots) if texts]
 
 
 def is_held_out(held_out: HeldOut, path: str, text: str, lines: set[int]) -> bool:
-    """Whether a file is held out, a copy of such a file, part of a vendored copy of such a package, or shares 50
-    lexical tokens in a row with one.
+    """Whether a file is held out, a copy of a held-out file or in one of a held-out package, or resembles one.
+
+    It resembles one if it shares 50 lexical tokens in a row or more than 15 % of its long `lines` with held-out files.
     """
     folders = re.split(r"[/\\]", path.removesuffix(".py"))
     return (
@@ -77,12 +82,12 @@ def is_held_out(held_out: HeldOut, path: str, text: str, lines: set[int]) -> boo
 
 
 def windows_of(text: str) -> np.ndarray:
-    """A hash, uint64, of each 50 lexical tokens in a row; lines that are only a comment count for nothing.
+    """The hashes of every 50 lexical tokens in a row of `text`, uint64; lines of comments are left out.
 
-    Licence headers are such lines; what a person programs is not.
+    Without that, all files with the same licence header would resemble each other.
     """
     lexemes = _LEXEME.findall(_COMMENT_LINE.sub("", text))
-    # crc32 is the same in every process; the polynomial over 50 of them hardly ever meets another by chance.
+    # crc32 is the same in every process, and the polynomial of 50 of them in 64 bits makes collisions unlikely.
     codes = np.array([zlib.crc32(lexeme.encode()) for lexeme in lexemes], dtype=np.uint64)
     count = len(codes) - _WINDOW + 1
     if count <= 0:
@@ -102,18 +107,18 @@ def overlaps(windows: np.ndarray, known: np.ndarray) -> bool:
 
 
 def long_lines(text: str) -> set[int]:
-    """Hashes of the stripped lines of 20 characters or more."""
+    """The hashes of the lines of `text` that have 20 characters or more when stripped."""
     stripped = (line.strip() for line in text.splitlines())
     return {hash_line(line) for line in stripped if len(line) >= 20}
 
 
 def hash_line(line: str) -> int:
-    """64 bits that are the same in every process."""
+    """A hash of 64 bits that is the same in every process."""
     return int.from_bytes(hashlib.blake2b(line.encode(), digest_size=8).digest())
 
 
 def read_text(path: Path) -> str | None:
-    """The text of a file, or None when there is none in UTF-8."""
+    """The text of the file `path`; None if it cannot be read or is not UTF-8."""
     try:
         return path.read_bytes().decode("utf-8")
     except (OSError, UnicodeDecodeError):
@@ -121,15 +126,15 @@ def read_text(path: Path) -> str | None:
 
 
 def share(lines: set[int], known: set[int] | frozenset[int]) -> float:
-    """How much of `lines` is known, 0 to 1."""
+    """The share of `lines` that is in `known`, 0 to 1; 0 without lines."""
     return len(lines & known) / len(lines) if lines else 0.0
 
 
 def _entries(roots: Sequence[Path]) -> Iterator[tuple[str, str, str, list[str]]]:
-    """(stdlib or package, path, sha256, the texts found at that path) of each file that is named."""
+    """("stdlib" or "package", path, sha256, texts installed at that path) of each file in embedded/heldout.json."""
     listed = (resources.files("dg_lsp.engine") / "embedded" / "heldout.json").read_text()
     for entry in json.loads(listed)["files"]:
         kind, _, path = entry["path"].partition(":")
-        places = [Path(sysconfig.get_path("stdlib"))] if kind == "stdlib" else roots
-        texts = [text for root in places if (text := read_text(root / path)) is not None]
+        folders = [Path(sysconfig.get_path("stdlib"))] if kind == "stdlib" else roots
+        texts = [text for root in folders if (text := read_text(root / path)) is not None]
         yield kind, path, entry["sha256"], texts

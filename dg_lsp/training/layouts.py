@@ -1,7 +1,7 @@
-"""Training canvases cut out of a corpus, laid out as the engine lays them out when it fills a gap.
+"""Training canvases: cut out of a corpus, and laid out as the engine lays out the canvas of a gap.
 
-Several canvases stand behind different lines of one document, so that its encoding serves them all. Knows tokens
-and lines; no networks, no noise. `spans.py` says which characters become gaps.
+Several canvases stand behind different lines of one document, so that one encoding serves them all. `spans.py` chooses
+the characters that become gaps. Knows tokens and lines; knows no networks and no noise.
 """
 
 import random
@@ -19,19 +19,20 @@ from dg_lsp.training.shape import PAD
 from dg_lsp.training.spans import Pieces, indent_of, part_of_line, rest_of_line, whole_lines
 from dg_lsp.training.tokenizer import pieces
 
-# The share of canvases with gaps and anchors. In the others every slot may be noise, as published: only there does a
-# network learn to doubt what stands on a canvas, and the length search lives on that doubt.
+# The share of canvases with gaps and anchors. In the others every slot may be noise, as in the published recipe; from
+# these a network learns to doubt the tokens on a canvas, and the length search needs that doubt.
 INFILLS = 0.5
-_KEPT = 8  # slots at least that stay for the suffix, so that a gap has an end to arrive at
-_LINES = 12
+_KEPT = 8  # slots kept for the suffix at least, so that a gap is followed by anchors
+_LINES = 12  # lines of a gap at most
+# How often each kind of gap is made: the rest of a line, a part of it, whole lines, several gaps.
 _KINDS = {"rest": 0.3, "part": 0.15, "lines": 0.3, "several": 0.25}
 
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """`rows` documents of `length` tokens, each with `canvases` canvases of `slots` slots.
+    """The shape of a batch: `rows` documents of `length` tokens, each with `canvases` canvases of `slots` slots.
 
-    share: how often it is drawn.
+    share: the probability that a step draws this shape.
     """
 
     rows: int
@@ -41,8 +42,8 @@ class Bucket:
     share: float
 
 
-# About 8,000 tokens each, those of the first pass of self-conditioning included; a quarter of them the encoder's. The
-# short canvas is the one that a keystroke waits for.
+# About 8,000 tokens each, including those of the first pass of self-conditioning; a quarter are the encoder's. Canvases
+# of 64 slots are the most frequent, because the fills within a line, which a typing person waits for, use them.
 BUCKETS = (
     Bucket(4, 512, 16, 64, 0.58),
     Bucket(4, 512, 8, 128, 0.30),
@@ -52,11 +53,10 @@ BUCKETS = (
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """B documents with K canvases each.
+    """B documents of P tokens with K canvases of C slots each.
 
-    tokens: int64 [B, P], bos first, pad behind the end of a short file. canvas: int64 [B, K, C], clean.
-    free: bool [B, K, C], what noise may fall on. starts: int64 [B, K]; canvas k sees tokens[:starts[k]] and stands
-    right behind them.
+    tokens: int64 [B, P], bos first, pad behind the end of a short file. canvas: int64 [B, K, C], without noise. free:
+    bool [B, K, C], the slots that noise may replace. starts: int64 [B, K]; canvas k stands behind tokens[:starts[k]].
     """
 
     tokens: Tensor
@@ -71,7 +71,10 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Cutter:
-    """Cuts canvases. colons: bool [L], the line before ends with a colon, so a block begins here."""
+    """Cuts canvases out of a corpus.
+
+    colons: bool [L], the lines whose previous line ends with a colon, so that a block begins with them.
+    """
 
     corpus: Corpus
     tokenizer: Tokenizer
@@ -81,7 +84,7 @@ class Cutter:
 
     @classmethod
     def of(cls, corpus: Corpus, tokenizer: Tokenizer, bos: int, eos: int) -> "Cutter":
-        """Find where blocks begin."""
+        """A cutter for `corpus`; finds the lines at which blocks begin."""
         ending = [i for t, i in tokenizer.get_vocab().items() if t.endswith(":")]
         last = corpus.tokens[np.maximum(corpus.lines[1:] - 2, 0)]
         ends = np.isin(last, ending) & ~corpus.prose
@@ -90,7 +93,7 @@ class Cutter:
 
     @property
     def pieces(self) -> Pieces:
-        """The spans of a text that the tokenizer's tokens do not cross."""
+        """A function from a text to the spans that the tokenizer's tokens do not cross."""
         return partial(pieces, self.tokenizer)
 
 
@@ -120,14 +123,14 @@ _Canvas = tuple[list[int], list[bool]]
 
 
 def _window(corpus: Corpus, bucket: Bucket, chance: random.Random) -> tuple[int, int]:
-    """The lines [begin, end) at which canvases of one document may begin; its tokens begin at line `begin`.
+    """Choose a document: the half-open span of lines at which its canvases may begin; its tokens begin with the first.
 
-    A third begin with their file, a tenth end with it: the middle of a file alone would teach neither.
+    A third of the documents begin with their file and a tenth end with it, so that both ends of files are learned.
     """
     begin, end, _ = chance.choices(corpus.sources.tolist(), corpus.sources[:, 2].tolist())[0]
     line = chance.randrange(begin, end)
     first, last = int(corpus.first[line]), int(corpus.last[line])
-    # The last line from which on the file fills a document; a shorter file is taken whole.
+    # The last line from which the rest of the file still fills a document; a shorter file is taken from its beginning.
     room = corpus.lines[last] - (bucket.length - 1)
     latest = max(int(np.searchsorted(corpus.lines, room, side="right")) - 1, first)
     dice = chance.random()
@@ -139,30 +142,31 @@ def _window(corpus: Corpus, bucket: Bucket, chance: random.Random) -> tuple[int,
 def _canvas(
     cutter: Cutter, bucket: Bucket, chance: random.Random, where: tuple[int, int, float]
 ) -> tuple[int, _Canvas]:
-    """A canvas of the document whose canvases begin at the lines `where`[:2], and the line it begins at."""
+    """The line at which a canvas begins, and the canvas; `where` = (begin, end, probability of an infill)."""
     begin, end, infill = where
-    # A document may hold no place for an infill, such as a licence's text.
+    # A document may have no line that suits an infill, such as a licence.
     for _ in range(50 if chance.random() < infill else 0):
         line = chance.randrange(begin, end)
         kind = chance.choices(list(_KINDS), list(_KINDS.values()))[0]
         if kind == "lines" and chance.random() < 0.7:
             near = np.flatnonzero(cutter.colons[line : min(line + 50, end)])
             line += int(near[0]) if len(near) else 0
-        # Prose is a small part: nobody expects a network of this size to write it.
+        # Most lines of prose are skipped: a network of this size cannot learn to write it.
         if cutter.corpus.prose[line] and chance.random() < 0.9:
             continue
         if (found := _infill(cutter, line, kind, bucket.slots, chance)) is not None:
             return line, found
     line = chance.randrange(begin, end)
-    # Whole lines and no anchors; the end of the file is to be predicted, too.
+    # A continuation: no anchors; every slot is free, those behind the end of the file included.
     return line, (_following(cutter, line, bucket.slots), [True] * bucket.slots)
 
 
 def _infill(cutter: Cutter, line: int, kind: str, count: int, chance: random.Random) -> _Canvas | None:
-    """Head anchors from a line start, gaps, suffix anchors; None where the line does not suit.
+    """A canvas with gaps of the given `kind` that begins at `line`; None if the line does not suit.
 
-    1. The lines that the gaps touch, as text.  2. The spans of the gaps.
-    3. Tokenise the parts separately, since a seam does not respect tokens.  4. Fill up with what follows.
+    1. Decode the lines that the gaps touch.  2. Choose the spans of the gaps.  3. Tokenise gaps and the text between
+    them separately, as the engine does, because the ends of a gap need not be ends of tokens.  4. Fill the canvas with
+    the tokens that follow.
     """
     corpus = cutter.corpus
     # 1.
@@ -204,7 +208,7 @@ def _infill(cutter: Cutter, line: int, kind: str, count: int, chance: random.Ran
 
 
 def _block_end(cutter: Cutter, line: int, chance: random.Random) -> int:
-    """The line after the gap: where the indentation falls below that of `line`, or after a random number of lines."""
+    """The line after a gap of whole lines from `line` on: the end of its block, or a random one."""
     stop = min(line + _LINES, int(cutter.corpus.last[line]))
     if chance.random() < 0.25:
         return min(line + chance.randint(1, _LINES), stop)
@@ -219,12 +223,13 @@ def _block_end(cutter: Cutter, line: int, chance: random.Random) -> int:
 
 
 def _text(cutter: Cutter, line: int, stop: int) -> str:
+    """The text of the lines from `line` up to `stop`."""
     ids = cutter.corpus.tokens[cutter.corpus.lines[line] : cutter.corpus.lines[stop]]
     return str(cutter.tokenizer.decode(ids.tolist(), skip_special_tokens=False))
 
 
 def _following(cutter: Cutter, line: int, count: int, last: int | None = None) -> list[int]:
-    """`count` tokens from the start of `line` on; after the end of the file, eos."""
+    """`count` tokens from the start of `line` on, eos behind the end of the file; `last` is the line after the file."""
     stop = int(cutter.corpus.lines[cutter.corpus.last[line] if last is None else last])
     start = int(cutter.corpus.lines[line])
     found: Sequence[int] = cutter.corpus.tokens[start : min(start + count, stop)].tolist()

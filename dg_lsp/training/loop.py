@@ -1,4 +1,4 @@
-"""A run of the recipe, step by step: what is logged, saved and measured on the way. Knows a Trainer and files."""
+"""The loop of a training run: step, log, save, measure. Knows a Trainer and files."""
 
 import json
 import random
@@ -19,10 +19,12 @@ from dg_lsp.training.trainer import Trainer
 _SAVE_SECONDS, _MEASURE_SECONDS = 300, 600
 
 
-def train(trainer: Trainer, told: Sequence[int]) -> None:
-    """Step until the run is done or `told` holds a signal; log each 10 steps, save and measure now and then.
+def train(trainer: Trainer, signals: Sequence[int]) -> None:
+    """Take steps until the run is done or `signals` is not empty.
 
-    Of several processes the first one does the writing.
+    Every 10 steps a line goes to log.jsonl, every 5 minutes the state is saved, every 10 minutes the held-out losses
+    are measured and, if all weights are trained, a snapshot is exported. Of several processes only the first one
+    writes.
     """
     log = trainer.out / "log.jsonl"
     saved = measured = time.monotonic()
@@ -34,9 +36,9 @@ def train(trainer: Trainer, told: Sequence[int]) -> None:
         if not falling and trainer.done() > 1 - trainer.recipe.decay:
             falling = True
             if trainer.place.is_main_process:
-                trainer.keep()
+                trainer.save_before_decay()
         begin = time.monotonic()
-        shown = trainer.advance(told=bool(told))
+        shown = trainer.advance(stop=bool(signals))
         stop = shown.pop("stop")
         seconds += time.monotonic() - begin
         for name, value in shown.items():
@@ -69,7 +71,10 @@ def train(trainer: Trainer, told: Sequence[int]) -> None:
 
 @torch.no_grad()
 def measure(trainer: Trainer, rows: int = 24) -> dict[str, dict[str, float]]:
-    """Both losses on the same held-out canvases at fixed times, of continuations and of infills; {} without any."""
+    """Both losses on held-out canvases: {"continuation" or "infill": {time: L_diff, "ahead": L_ar}}, in nats a token.
+
+    The canvases and their noise are the same at every call. {} without held-out files.
+    """
     if not (trainer.out / "heldout.npz").exists():
         return {}
     held_out = Cutter.of(Corpus.load(trainer.out / "heldout.npz"), trainer.tokenizer, BOS, EOS)

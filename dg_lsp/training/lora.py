@@ -1,7 +1,7 @@
-"""LoRA for a checkpoint too large to be trained whole: one adapter, which encoder and decoder passes share.
+"""LoRA for a checkpoint that is too large to be trained whole: one adapter, shared by encoder and decoder.
 
-peft makes the adapters, and would make two of them, as the encoder's layers are other modules than the decoder's with
-the same weights; then no single set of merged weights would do what the two did. Experts and routers stay as they are.
+Encoder and decoder are different modules with the same weights. peft would give each an adapter of its own, and the two
+could not be merged into one set of weights. Experts and routers are not adapted.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ _LAYERS = r"model\.decoder\.layers\.\d+\."
 
 
 def add_adapter(network: Any, rank: int) -> None:
-    """Freeze `network` and add a low-rank adapter (Hu et al. 2021) to its attention and dense parts, in place.
+    """Freeze `network` and add an adapter (LoRA, arXiv:2106.09685) to its attention and dense layers, in place.
 
     Raises:
         ModuleNotFoundError: peft is not installed.
@@ -31,7 +31,7 @@ def add_adapter(network: Any, rank: int) -> None:
 
 
 def merge_adapter(network: Any) -> None:
-    """Add what the adapter has learned to the weights and take it out again, in place."""
+    """Merge the adapter into the weights of `network` and remove it, in place."""
     for name, part in list(_adapters(network)):
         part.merge()
         for place in (name, _in_encoder(name)):
@@ -46,9 +46,11 @@ def _adapters(network: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _in_encoder(name: str) -> str:
+    """The name of the encoder's module that shares its weights with the decoder's module `name`."""
     return name.replace("model.decoder.", "model.encoder.language_model.", 1)
 
 
 def _put(network: Any, name: str, module: nn.Module) -> None:
-    owner, _, last = name.rpartition(".")
-    setattr(network.get_submodule(owner), last, module)
+    """Replace the submodule `name` of `network` by `module`."""
+    parent, _, last = name.rpartition(".")
+    setattr(network.get_submodule(parent), last, module)

@@ -1,6 +1,6 @@
-"""The optimiser of the embedded checkpoint: fp32 masters of bf16 weights, Muon for matrices, AdamW for the rest.
+"""The optimiser: Muon for hidden matrices and AdamW for the rest, on fp32 copies of the bf16 weights.
 
-Knows parameters and gradients; no data, no loss, no clock.
+Knows parameters and gradients; knows no data, no loss and no clock.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,16 +11,17 @@ from torch import Tensor, nn
 
 
 class Optimiser:
-    """Keeps an fp32 master of each weight, steps the masters and copies them back to the bf16 weights.
+    """Updates an fp32 master copy of each weight, and copies it back to the bf16 weight.
 
-    A stack of experts [experts, out, in] is stepped as so many matrices. Muon (Jordan 2024) orthogonalises the
-    update of hidden matrices, with the step's size matched to AdamW's; embeddings, norms and routers take AdamW.
+    Muon (Jordan 2024, torch.optim.Muon) orthogonalises the updates of hidden matrices, with a step size matched to
+    AdamW's. A stack of experts [experts, out, in] counts as so many matrices. Embeddings, norms, routers and the
+    factors of an adapter take AdamW.
     """
 
     def __init__(self, named: Iterable[tuple[str, nn.Parameter]], rates: tuple[float, float]) -> None:
-        """rates: peak learning rates of Muon and of AdamW."""
+        """named: the weights to train, by name. rates: peak learning rates of Muon and of AdamW."""
         self._weights = list(named)
-        self._pairs = [pair for name, weight in self._weights for pair in _views(name, weight)]
+        self._pairs = [pair for name, weight in self._weights for pair in _masters(name, weight)]
         self._named = dict(self._weights)
         hidden = [m for name, m, _ in self._pairs if _is_hidden(name, m)]
         chosen = set(map(id, hidden))
@@ -34,9 +35,9 @@ class Optimiser:
         self._peaks = [rates[1], rates[0]]
 
     def step(self, share: float) -> float:
-        """One update at `share` of the peak rates, from the weights' gradients; returns the gradients' norm.
+        """Update the weights from their gradients at `share` of the peak rates, and clear the gradients.
 
-        The norm is clipped at 1. The gradients are cleared.
+        The gradients are clipped to a norm of 1. Returns their norm before that.
         """
         gradients = [w.grad for _, w in self._weights if w.grad is not None]
         norm = torch.nn.utils.get_total_norm(gradients)
@@ -56,14 +57,14 @@ class Optimiser:
         return float(norm)
 
     def state(self) -> dict[str, Tensor]:
-        """What `restore` needs, each tensor under a name of its own."""
+        """The masters and the state of both optimisers, as named tensors for `restore`."""
         found = {f"master.{n}": master.detach() for n, (_, master, _) in enumerate(self._pairs)}
         for slot, part, weight in self._slots():
             found |= {f"{slot}.{name}": value for name, value in part.state[weight].items()}
         return found
 
     def restore(self, state: Mapping[str, Tensor]) -> None:
-        """Go on from `state`; the weights are set, too."""
+        """Set masters, weights and optimiser state from what `state` returned."""
         with torch.no_grad():
             for n, (name, master, number) in enumerate(self._pairs):
                 master.copy_(state[f"master.{n}"])
@@ -82,7 +83,8 @@ class Optimiser:
         return whole if number is None or whole is None else whole[number]
 
 
-def _views(name: str, weight: nn.Parameter) -> Iterator[tuple[str, nn.Parameter, int | None]]:
+def _masters(name: str, weight: nn.Parameter) -> Iterator[tuple[str, nn.Parameter, int | None]]:
+    """(name, fp32 master, number) of a weight, or of each expert in a stack; a whole weight has no number."""
     if weight.ndim == 3:
         for number, matrix in enumerate(weight.detach()):
             yield name, nn.Parameter(matrix.float().clone()), number
@@ -91,6 +93,6 @@ def _views(name: str, weight: nn.Parameter) -> Iterator[tuple[str, nn.Parameter,
 
 
 def _is_hidden(name: str, master: Tensor) -> bool:
-    """Muon is for whole matrices of hidden layers; the factors of an adapter are none."""
+    """Whether `master` is a whole matrix of a hidden layer, which Muon updates."""
     others = ("embed", "lm_head", "router", "lora_")
     return master.ndim == 2 and not any(part in name for part in others)

@@ -1,6 +1,6 @@
-"""The shape of the embedded network: DiffusionGemma's own class, some four thousand times smaller.
+"""The network to train: the config of the embedded network, and functions that make or load a network.
 
-Knows the config and how a fresh network is made from it; knows no data, no loss and no file.
+Knows no data and no loss.
 """
 
 from pathlib import Path
@@ -13,7 +13,7 @@ from transformers import DiffusionGemmaConfig, DiffusionGemmaForBlockDiffusion
 PAD, EOS, BOS = 0, 1, 2
 CANVASES = (64, 128, 256)
 
-# The class insists on a vision tower. This is the least it can be; a loader drops it.
+# The class requires a vision tower. This is the smallest one; `load_network` drops it.
 VISION = {
     "model_type": "gemma4_vision",
     "hidden_size": 8,
@@ -28,10 +28,11 @@ VISION = {
 
 
 def embedded_config(vocabulary: int = 4096, hidden: int = 256, layers: int = 4) -> DiffusionGemmaConfig:
-    """The config of the embedded checkpoint; smaller numbers give the shape that tests use.
+    """The config of the embedded checkpoint; tests use smaller numbers.
 
-    Layers alternate between a window of 256 tokens and the full prefix, and end with the full one. Each has a
-    dense part and 4 experts of which 2 work on a token, as the released model has 128 and 8.
+    vocabulary: tokens. hidden: size of a hidden state. layers: even; they alternate between a sliding window of 256
+    tokens and full attention. Each has a dense part and 4 experts, of which 2 are active for a token (the released
+    model has 128 and 8).
     """
     assert layers % 2 == 0
     text: dict[str, Any] = {
@@ -63,7 +64,7 @@ def embedded_config(vocabulary: int = 4096, hidden: int = 256, layers: int = 4) 
 def fresh_network(
     config: DiffusionGemmaConfig, seed: int, dtype: torch.dtype = torch.bfloat16, attention: str = "sdpa"
 ) -> Any:
-    """A network of `config` with random weights, made the same for the same seed."""
+    """A network of `config` with random weights; the same seed gives the same weights."""
     torch.manual_seed(seed)
     return DiffusionGemmaForBlockDiffusion._from_config(
         config, dtype=dtype, attn_implementation=attention, experts_implementation="grouped_mm"
@@ -71,9 +72,9 @@ def fresh_network(
 
 
 def stored_network(path: Path, file: str | None = None) -> Any:
-    """The whole network of the checkpoint in `path`, in bf16 and for training: its vision tower stays.
+    """The network of the checkpoint in `path` in bf16, for training; unlike `load_network` it keeps the vision tower.
 
-    file: another file of weights beside the checkpoint's own, in the same format, to be taken instead.
+    file: the name of another weights file in `path`, which is read instead of the checkpoint's own.
     """
     network = DiffusionGemmaForBlockDiffusion.from_pretrained(
         str(path),

@@ -1,19 +1,20 @@
-"""Which characters of some lines become the gaps of a training canvas, as people and editors make them.
+"""The spans of characters that become gaps of a training canvas, chosen like the gaps that people leave in editors.
 
-Knows text and what the tokenizer never splits; no corpora, no networks, no noise.
+Knows text and the tokenizer's pieces; knows no corpora, no networks and no noise.
 """
 
 import random
 from collections.abc import Callable
 
-Pieces = Callable[[str], list[tuple[int, int]]]  # the spans, in characters, that tokens do not cross
+# From a text to its spans, in characters, that tokens do not cross.
+Pieces = Callable[[str], list[tuple[int, int]]]
 Span = tuple[int, int]
 
 _OPEN, _CLOSE = "([{", ")]}"
 
 
 def whole_lines(text: str, pieces: Pieces, chance: random.Random) -> Span:
-    """From the first line's start, its indentation or a place in it, to the end of the last line."""
+    """A span from the start of the first line, its indentation or a place in it, to the end of the last line."""
     first = text.split("\n", 1)[0]
     indent = indent_of(first)
     begin = chance.choice((0, indent, indent, _cut(first, pieces, chance)))
@@ -22,17 +23,17 @@ def whole_lines(text: str, pieces: Pieces, chance: random.Random) -> Span:
 
 
 def rest_of_line(text: str, start: int, pieces: Pieces, chance: random.Random) -> Span:
-    """From a place in the line that begins at `start` to the line's end."""
+    """A span from a random place in the line that begins at `start` to the line's end."""
     line = _line(text, start)
     return start + _cut(line, pieces, chance), start + len(line)
 
 
 def part_of_line(text: str, start: int, pieces: Pieces, chance: random.Random) -> Span:
-    """A part of the line that begins at `start`: an expression where there is one, else some pieces of it."""
+    """A span inside the line that begins at `start`: mostly an expression, else some of the tokenizer's pieces."""
     line = _line(text, start)
     if chance.random() < 0.7 and (found := _expressions(line)):
         begin, end = chance.choice(found)
-        # Now and then its first letters stand already.
+        # As if its first letters had been typed already.
         if chance.random() < 0.3:
             begin = chance.randrange(begin, end)
     else:
@@ -42,16 +43,17 @@ def part_of_line(text: str, start: int, pieces: Pieces, chance: random.Random) -
 
 
 def indent_of(line: str) -> int:
-    """How many blanks and tabs `line` begins with."""
+    """The number of blanks and tabs at the start of `line`."""
     return len(line) - len(line.lstrip(" \t"))
 
 
 def _line(text: str, start: int) -> str:
+    """The line of `text` that begins at `start`, without its line end."""
     return text[start:].split("\n", 1)[0].rstrip("\r")
 
 
 def _cut(line: str, pieces: Pieces, chance: random.Random) -> int:
-    """Where a gap begins in `line`: in half of the cases between two pieces, else at any character."""
+    """A place for the start of a gap in `line`: in half of the cases between two pieces, else at any character."""
     indent = indent_of(line)
     if chance.random() < 0.5:
         return chance.randint(indent, max(indent, len(line) - 1))
@@ -59,9 +61,9 @@ def _cut(line: str, pieces: Pieces, chance: random.Random) -> int:
 
 
 def _expressions(line: str) -> list[Span]:
-    """What stands between a bracket, comma, sign of equality or keyword and what ends it, brackets paired.
+    """The spans in `line` that begin behind a bracket, comma, equals sign or keyword and end with the expression there.
 
-    Quotes are not looked at: a wrong span is a gap like any other.
+    Brackets are matched, quotes are not; a span that is no expression makes a gap, too.
     """
     ends = [i + 1 for i, c in enumerate(line) if c in _OPEN + ",="]
     for word in ("return ", "if ", "in ", "while ", "assert ", "raise "):

@@ -1,7 +1,7 @@
-"""The embedded tokenizer: byte-level BPE whose tokens never cross a line end. Knows text, no networks.
+"""The embedded tokenizer: byte-level BPE whose tokens never cross a line end. Knows text; knows no networks.
 
-Because each line end is a token of its own, the tokens of a file are those of its lines one after another,
-and a cut at a line start never changes a token.
+Each line end is a token of its own, so the tokens of a file are the tokens of its lines one after another, and a cut at
+a line start changes no token.
 """
 
 from collections.abc import Iterable
@@ -10,10 +10,10 @@ from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, train
 
 SIZE = 4096
 
-# The control characters keep a file that mentions "<eos>" from being read as if it ended there.
+# With the control characters, a file that contains the text "<eos>" does not contain the token.
 SPECIAL = ("\x02<pad>\x03", "\x02<eos>\x03", "\x02<bos>\x03", "\x02<unk>\x03")
 
-# What may become one token. The order matters: the first alternative that fits is taken.
+# The pieces that no token crosses. The first alternative that matches is taken.
 _PIECES = "|".join(
     (
         r"\r|\n",  # each line end alone
@@ -28,14 +28,14 @@ _PIECES = "|".join(
 
 
 def train_tokenizer(texts: Iterable[str], size: int = SIZE) -> Tokenizer:
-    """A tokenizer of `size` tokens for text like `texts`.
+    """A tokenizer of `size` tokens, trained on `texts` by byte pair encoding (Sennrich et al. 2016, arXiv:1508.07909).
 
-    The ids 0 to 3 are pad, eos, bos and one that is never used; then come the 256 bytes, so that every text can be
-    written, then the merges (Sennrich, Haddow and Birch 2016, on bytes).
+    The ids 0 to 3 are pad, eos, bos and an unused one; then come the 256 bytes, so that every text can be encoded, and
+    then the merges.
     """
     assert size >= len(SPECIAL) + 256
     tokenizer = Tokenizer(models.BPE())
-    # No normaliser and no post-processor: encode gives back exactly what it was given, and adds nothing.
+    # Without a normaliser and a post-processor, decoding gives back exactly the encoded text.
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [
             pre_tokenizers.Split(Regex(_PIECES), behavior="isolated"),

@@ -1,6 +1,6 @@
-"""Trainer: a run of the recipe, from its first step to its state file. Knows data, loss and optimiser; no options.
+"""The Trainer of one run: steps, learning rate, state file, export. Knows data, loss and optimiser; knows no options.
 
-The schedule is that of this run (warm up, hold, decay over the last quarter); the counts go on over all runs.
+The learning rate warms up, holds and decays within the run; the counts of steps and tokens go on from run to run.
 """
 
 import json
@@ -29,15 +29,17 @@ from dg_lsp.training.objective import corrupt, draw_times, losses
 from dg_lsp.training.optimise import Optimiser
 from dg_lsp.training.shape import BOS, EOS, embedded_config, fresh_network, stored_network
 
-UNDECAYED = "undecayed.weights"  # safetensors; named so that no loader takes it for a part of the checkpoint
-RATES = (3.5e-3, 2e-3)  # of Muon, of AdamW, at their peak
-_WARM_STEPS, _REWARM_STEPS = 100, 200
-_LONGEST = 10.0  # seconds of a step that the clock counts; a longer one was compiling, or was paused
+# The weights just before the learning rate fell. A later run goes on from them, because weights after the decay would
+# jump in loss when the rate rises again. A safetensors file whose name keeps loaders from taking it for the checkpoint.
+WEIGHTS_BEFORE_DECAY = "undecayed.weights"
+RATES = (3.5e-3, 2e-3)  # peak learning rates of Muon and of AdamW
+_WARM_STEPS, _REWARM_STEPS = 100, 200  # of a fresh network, and of one that goes on
+_LONGEST = 10.0  # seconds that a step counts at most; a longer one was compiling or paused
 
 
 @dataclass(slots=True)
 class Count:
-    """What has been done: steps, tokens shown, seconds of stepping."""
+    """The steps taken, the tokens shown, and the seconds spent in steps."""
 
     step: int = 0
     tokens: int = 0
@@ -46,12 +48,12 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """What one run is told. It takes `steps` steps or, without them, `seconds` of stepping.
+    """The options of one run, which takes `steps` steps or, if that is None, lasts `seconds` of stepping.
 
-    rates: of Muon and of AdamW, at their peak. width, layers: of a fresh network. rank: of a LoRA adapter, which
-    alone is trained then; 0 trains all weights. infill: the share of canvases with a gap. decay: the last part of the
-    run, in which the rate falls. onward: begin with the weights that a checkpoint had before its rate fell, where it
-    keeps them, so that the loss does not jump when the rate rises again.
+    rates: peak learning rates of Muon and of AdamW. width, layers: of a fresh network. warm: steps of warm-up. rank: of
+    a LoRA adapter, which then is all that is trained; 0 trains all weights. infill: the share of canvases with a gap.
+    decay: the last share of the run, in which the rate falls. onward: start from WEIGHTS_BEFORE_DECAY if the checkpoint
+    has them.
     """
 
     steps: int | None = None
@@ -70,15 +72,15 @@ class Recipe:
 
 
 class Trainer:
-    """Network, optimiser, data and where the run stands: all that a state file holds.
+    """A network in training: optimiser, data, random state and counts, all of which the state file holds.
 
-    Where several processes run (accelerate's environment variables say so), each draws its own batches, and their
-    gradients, losses and clocks are averaged, so that all take the same steps. On a CPU two processes of one thread
-    show a fifth more tokens a second than one of two.
+    Several processes (started through accelerate's environment variables) each draw their own batches and average their
+    gradients, losses and clocks, so that all take the same steps. On a CPU two processes of one thread show a fifth
+    more tokens a second than one process of two threads.
     """
 
     def __init__(self, out: Path, recipe: Recipe, base: Path | None = None) -> None:
-        """out: the folder with tokenizer and corpus. base: a checkpoint's folder to begin with; else a fresh one."""
+        """out: the folder of tokenizer and corpus. base: the folder of the checkpoint to start from, if any."""
         self.out, self.recipe, self.base = out, recipe, base
         self.tokenizer = Tokenizer.from_file(str(out / "tokenizer.json"))
         self.count, self.version = Count(), 0
@@ -86,10 +88,10 @@ class Trainer:
             config = embedded_config(self.tokenizer.get_vocab_size(), recipe.width, recipe.layers)
             network = fresh_network(config, recipe.seed, attention="eager")
         else:
-            onward = recipe.onward and (base / UNDECAYED).exists()
-            network = stored_network(base, UNDECAYED if onward else None)
-            told = read_about(base)
-            self.count, self.version = Count(**told.get("trained", {})), int(told.get("version", 0)) + 1
+            onward = recipe.onward and (base / WEIGHTS_BEFORE_DECAY).exists()
+            network = stored_network(base, WEIGHTS_BEFORE_DECAY if onward else None)
+            about = read_about(base)
+            self.count, self.version = Count(**about.get("trained", {})), int(about.get("version", 0)) + 1
         if recipe.rank:
             add_adapter(network, recipe.rank)
         self.warm = recipe.warm or (_WARM_STEPS if base is None else _REWARM_STEPS)
@@ -106,20 +108,21 @@ class Trainer:
         self.loss = torch.compile(_loss, dynamic=False) if recipe.compiled else _loss
 
     def share(self) -> float:
-        """The share of the peak rate at this moment: warm up, hold, fall to nothing at the end."""
-        risen = (self.count.step - self.first.step + 1) / self.warm
-        return min(1.0, risen) * min(1.0, max(0.0, (1 - self.done()) / self.recipe.decay))
+        """The learning rate of the next step as a share of its peak: it rises, holds, and falls to 0 at the end."""
+        warmed_up = (self.count.step - self.first.step + 1) / self.warm
+        return min(1.0, warmed_up) * min(1.0, max(0.0, (1 - self.done()) / self.recipe.decay))
 
     def done(self) -> float:
-        """How much of this run is done; 1 and more is all."""
+        """The share of this run that is done, from 0; 1 or more means that it has ended."""
         if self.recipe.steps:
             return (self.count.step - self.first.step) / self.recipe.steps
         return (self.count.seconds - self.first.seconds) / self.recipe.seconds
 
-    def advance(self, *, told: bool = False) -> dict[str, float]:
-        """One step: draw, corrupt, both passes, agree with the other processes, update. Returns what the log shows.
+    def advance(self, *, stop: bool = False) -> dict[str, float]:
+        """Take one step; return the losses, the gradient norm, the share of the rate, and `stop` as 0 or 1.
 
-        told: this process was told to end; `stop` is then set in what all processes return.
+        Draw a batch, corrupt it, compute the losses, average with the other processes, update the weights.
+        stop: this process wants to stop. All processes then return stop = 1.
         """
         buckets = self.recipe.buckets
         bucket = self.chance.choices(buckets, [b.share for b in buckets])[0]
@@ -127,39 +130,44 @@ class Trainer:
         times = draw_times(batch, self.noise)
         vocabulary = int(self.network.config.text_config.vocab_size)
         noisy = corrupt(batch, times, vocabulary, self.noise)
-        there = batch.to(self.place.device)
-        parts = (there.tokens, there.canvas, there.free, there.starts, noisy.to(self.place.device))
+        moved = batch.to(self.place.device)
+        parts = (moved.tokens, moved.canvas, moved.free, moved.starts, noisy.to(self.place.device))
         total, diffusion, ahead = self.loss(self.network, *parts)
         self.place.backward(total)
-        seconds, denoiser, encoder, stop = self._agree([self._spent(), diffusion, ahead, told])
+        seconds, denoiser, encoder, stopping = self._average([self._spent(), diffusion, ahead, stop])
         rate = self.share()
         norm = self.optimiser.step(rate)
         self.count.step += 1
         self.count.seconds += seconds
         self.count.tokens += (batch.tokens.numel() + batch.canvas.numel()) * self.place.num_processes
-        return {"diffusion": denoiser, "ahead": encoder, "norm": norm, "rate": rate, "stop": float(stop > 0)}
+        return {
+            "diffusion": denoiser,
+            "ahead": encoder,
+            "norm": norm,
+            "rate": rate,
+            "stop": float(stopping > 0),
+        }
 
     def _spent(self) -> float:
-        """Seconds since it was last asked: of a whole step, so neither compiling nor a pause shortens the schedule."""
+        """Seconds since the last call, at most _LONGEST, so that compiling or a pause does not shorten the schedule."""
         before, self._mark = self._mark, time.monotonic()
         return min(self._mark - before, _LONGEST)
 
-    def _agree(self, numbers: Sequence[Any]) -> list[float]:
-        """The means of the gradients, in place, and of `numbers` over all processes."""
-        told = torch.tensor([float(number) for number in numbers], device=self.place.device)
+    def _average(self, numbers: Sequence[Any]) -> list[float]:
+        """Average the gradients over all processes, in place; return the averages of `numbers`."""
+        own = torch.tensor([float(number) for number in numbers], device=self.place.device)
         if self.place.num_processes == 1:
-            return list(told.tolist())
+            return list(own.tolist())
         grads = [w.grad for _, w in _trained(self.network) if w.grad is not None]
-        flat = torch.cat([*(grad.flatten().float() for grad in grads), told])
+        flat = torch.cat([*(grad.flatten().float() for grad in grads), own])
         mean: Any = self.place.reduce(flat, reduction="mean")
-        for grad, part in zip(
-            grads, mean.split([grad.numel() for grad in grads] + [len(told)]), strict=False
-        ):
+        sizes = [grad.numel() for grad in grads] + [len(own)]
+        for grad, part in zip(grads, mean.split(sizes), strict=False):
             grad.copy_(part.view_as(grad))
-        return list(mean[-len(told) :].tolist())
+        return list(mean[-len(own) :].tolist())
 
     def save(self) -> None:
-        """Write the state under another name, then rename it: a crash leaves the one before."""
+        """Write the state file; it is renamed into place, so that a crash leaves the one before."""
         at = {"count": asdict(self.count), "first": asdict(self.first), "recent": self.recent}
         run = json.dumps(at | {"chance": self.chance.getstate()})
         part = self.out / "state.part"
@@ -167,7 +175,11 @@ class Trainer:
         part.replace(self.out / "state.safetensors")
 
     def restore(self) -> None:
-        """Go on where `save` was called. Raises FileNotFoundError when it never was."""
+        """Read the state that `save` wrote.
+
+        Raises:
+            FileNotFoundError: there is no state file.
+        """
         with safe_open(self.out / "state.safetensors", "pt") as stored:
             state = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118  (no mapping)
             at = json.loads(stored.metadata()["run"])
@@ -176,18 +188,18 @@ class Trainer:
         version, words, left = at["chance"]
         self.chance.setstate((version, tuple(words), left))
         if self.place.process_index:
-            # The state is the first process's; the others draw anew.
+            # The state file holds the random state of the first process only.
             self.chance.seed(f"{self.place.process_index} {at['count']['step']}")
             self.noise.manual_seed(self.chance.getrandbits(60))
         self.count, self.first, self.recent = Count(**at["count"]), Count(**at["first"]), at["recent"]
 
-    def keep(self) -> None:
-        """Write the weights as they are before the rate falls, for a later run to go on from."""
+    def save_before_decay(self) -> None:
+        """Write WEIGHTS_BEFORE_DECAY with the current weights."""
         weights = {name: weight.detach() for name, weight in self.network.named_parameters()}
-        save_file(weights, self.out / UNDECAYED)
+        save_file(weights, self.out / WEIGHTS_BEFORE_DECAY)
 
     def export(self, to: Path) -> None:
-        """Write what has been learned as a checkpoint that `load_checkpoint` reads; an adapter is merged for good."""
+        """Write a checkpoint to the directory `to`; an adapter is merged into the weights for good."""
         shown = ", ".join(f"{name} {value:.3f}" for name, value in self.recent.items())
         count = self.count
         note = f"step {count.step}, {count.tokens / 1e6:.1f} M tokens, {count.seconds / 60:.0f} min; {shown}"
@@ -198,8 +210,8 @@ class Trainer:
             export(self.network, self.out / "tokenizer.json", to, about)
         else:
             export_like(self.network, self.base, to, about)
-        if (self.out / UNDECAYED).exists():
-            shutil.copyfile(self.out / UNDECAYED, to / UNDECAYED)
+        if (self.out / WEIGHTS_BEFORE_DECAY).exists():
+            shutil.copyfile(self.out / WEIGHTS_BEFORE_DECAY, to / WEIGHTS_BEFORE_DECAY)
         before = self.base / "curve.json" if self.base else None
         known = json.loads(before.read_text("utf-8")) if before and before.exists() else []
         points = known + read_log(self.out / "log.jsonl")
@@ -208,12 +220,12 @@ class Trainer:
 
 
 def _loss(network: Any, *parts: Tensor) -> tuple[Tensor, ...]:
-    """L, and what it is made of, of a batch's parts and their noise: tensors alone are what a compiler takes well."""
+    """The loss and its two terms; `parts` are the tensors of a Batch, then the noisy canvas (for torch.compile)."""
     *clean, noisy = parts
     diffusion, ahead = losses(network, Batch(*clean), noisy)
     return diffusion + ahead, diffusion.detach(), ahead.detach()
 
 
 def _trained(network: Any) -> list[tuple[str, Any]]:
-    """The weights that are trained; the vision tower has no part in it."""
+    """The weights that are trained, by name; those of the vision tower are not."""
     return [(n, w) for n, w in network.named_parameters() if w.requires_grad and "vision" not in n]

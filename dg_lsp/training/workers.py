@@ -1,4 +1,4 @@
-"""One command as several processes that share its work, and signals that end them in good order."""
+"""Running one command as several processes that share its work, and catching the signals that end them."""
 
 import os
 import signal
@@ -10,14 +10,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-def side_by_side(count: int) -> int:
-    """This very command `count` times, one of accelerate's processes each, until all have ended.
+def run_processes(count: int) -> int:
+    """Run this command as `count` processes of one accelerate group; return the largest exit code (or signal number).
 
-    A signal goes to all of them; where one fails the others are ended.
+    SIGTERM and SIGINT are passed on to all of them; if one fails, the others are killed.
     """
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port = unused.getsockname()[1]
     shared = {
         "WORLD_SIZE": str(count),
         "LOCAL_WORLD_SIZE": str(count),
@@ -32,27 +32,28 @@ def side_by_side(count: int) -> int:
         subprocess.Popen(command, env={**os.environ, **shared, "RANK": str(n), "LOCAL_RANK": str(n)})
         for n in range(count)
     ]
-    with until_told() as told:
+    with caught_signals() as received:
         passed_on = False
         while any(worker.poll() is None for worker in workers):
             failed = any(worker.returncode for worker in workers)
-            if (told or failed) and not passed_on:
+            if (received or failed) and not passed_on:
                 passed_on = True
                 for worker in workers:
-                    worker.send_signal(signal.SIGTERM if told else signal.SIGKILL)
+                    worker.send_signal(signal.SIGTERM if received else signal.SIGKILL)
             time.sleep(0.2)
     return max(abs(int(worker.returncode)) for worker in workers)
 
 
 @contextmanager
-def until_told() -> Iterator[list[int]]:
-    """A list that holds the signal once SIGTERM or SIGINT came."""
-    told: list[int] = []
+def caught_signals() -> Iterator[list[int]]:
+    """A list to which SIGTERM and SIGINT are added when they arrive, instead of ending this process."""
+    received: list[int] = []
     before = {
-        s: signal.signal(s, lambda number, _: told.append(number)) for s in (signal.SIGTERM, signal.SIGINT)
+        s: signal.signal(s, lambda number, _: received.append(number))
+        for s in (signal.SIGTERM, signal.SIGINT)
     }
     try:
-        yield told
+        yield received
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

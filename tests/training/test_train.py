@@ -27,7 +27,7 @@ from dg_lsp.training import loop, trainer
 from dg_lsp.training.curve import picture, read_log
 from dg_lsp.training.heldout import File, HeldOut, is_held_out, long_lines, read_held_out, windows_of
 from dg_lsp.training.layouts import Batch, Bucket, Cutter, draw
-from dg_lsp.training.objective import corrupt, losses, view_of
+from dg_lsp.training.objective import canvas_view, corrupt, losses
 from dg_lsp.training.shape import BOS, EOS, PAD, embedded_config, fresh_network
 from dg_lsp.training.tokenizer import train_tokenizer
 from dg_lsp.training.trainer import Recipe, Trainer
@@ -268,7 +268,7 @@ def test_a_canvas_sees_its_prefix_and_nothing_behind_it(cutter: Cutter, attentio
 
 def test_a_sliding_layer_sees_the_last_of_the_prefix_and_the_canvas(cutter: Cutter) -> None:
     batch = draw(cutter, Bucket(1, 128, 2, 64, 1.0), random.Random(13))
-    masks = view_of(batch, 32, torch.float32).masks
+    masks = canvas_view(batch, 32, torch.float32).masks
     assert masks is not None
     for row, start in enumerate(batch.starts.flatten().tolist()):
         for kind, least in (("full_attention", 0), ("sliding_attention", max(start - 31, 0))):
@@ -353,7 +353,7 @@ def test_a_run_goes_on_from_the_weights_before_the_rate_fell(installed: Path, tm
     loop.train(first, [])
     first.export(tmp_path / "export")
     assert load_checkpoint(str(tmp_path / "export"), "cpu").digest
-    kept = load_file(tmp_path / "export" / trainer.UNDECAYED)
+    kept = load_file(tmp_path / "export" / trainer.WEIGHTS_BEFORE_DECAY)
     onward = dict(Trainer(tmp_path, small(steps=8), tmp_path / "export").network.named_parameters())
     other = dict(
         Trainer(tmp_path, small(steps=8, onward=False), tmp_path / "export").network.named_parameters()
@@ -453,7 +453,7 @@ def test_gradients_and_numbers_are_means_over_the_processes(installed: Path, tmp
     before = {n: w.grad.clone() for n, w in run.network.named_parameters() if w.grad is not None}
     monkeyed: Any = run
     monkeyed.place = Pair()
-    assert run._agree([1.0, 5.0]) == [2.0, 4.0]
+    assert run._average([1.0, 5.0]) == [2.0, 4.0]
     after = {n: w.grad for n, w in run.network.named_parameters() if w.grad is not None}
     assert all(torch.allclose(after[name].float(), grad.float() / 2) for name, grad in before.items())
 
