@@ -1,1 +1,1 @@
-"""Where an engine lives: in this process now; in a process of its own later. Imports torch only when it must."""
+"""Where an engine lives: in this process, or in a process of the user's that all windows share. Imports torch late."""

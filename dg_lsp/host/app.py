@@ -1,6 +1,6 @@
-"""The engine as an ASGI application: infill, status, stop. Knows HTTP and one Service; no socket and no model.
+"""The engine as an ASGI application: infill, status, stop. Knows HTTP and one Service; knows no socket and no model.
 
-To cancel, close the stream. Every answer is one line of `wire` after the other.
+An answer is a stream of lines in the format of `wire`. A client cancels by closing the stream.
 """
 
 import asyncio
@@ -48,6 +48,7 @@ def make_app(service: Service, stop: Callable[[], None]) -> Starlette:
 
 
 async def _body(request: Request) -> bytes:
+    """The body of `request`; raises WireError beyond _LARGEST bytes."""
     body = b""
     with suppress(ClientDisconnect):
         async for part in request.stream():
@@ -58,7 +59,7 @@ async def _body(request: Request) -> bytes:
 
 
 class _Lines(Response):
-    """Sends lines as they come, and closes their source as soon as the client is gone."""
+    """A response that sends lines as they come, and closes their generator as soon as the client disconnects."""
 
     def __init__(self, lines: AsyncGenerator[bytes, None]) -> None:
         super().__init__(media_type="application/x-ndjson")
@@ -66,8 +67,8 @@ class _Lines(Response):
         self._lines = lines
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
-        # A sender that waits for the next line would not notice that nobody reads any more.
-        tasks = [asyncio.create_task(self._send(send)), asyncio.create_task(_gone(receive))]
+        # While `_send` waits for the next line it would not notice that the client has left.
+        tasks = [asyncio.create_task(self._send(send)), asyncio.create_task(_disconnected(receive))]
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -83,6 +84,6 @@ class _Lines(Response):
         await send({"type": "http.response.body", "body": b""})
 
 
-async def _gone(receive: Receive) -> None:
+async def _disconnected(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass

@@ -1,4 +1,4 @@
-"""What an engine is to everybody else: a Protocol, its errors, and the one path from a gap to an edit.
+"""The Engine protocol, its error, and the one path from a gap to an edit.
 
 Knows text and the records; knows no torch, no editor and no wire.
 """
@@ -20,26 +20,31 @@ from dg_lsp.text.prompts import prompt
 
 
 class EngineError(Exception):
-    """The engine cannot work; the message says why and what mends it."""
+    """The engine cannot work; the message says why, and what to do."""
 
 
 class Engine(Protocol):
     """Anything that answers one Infill with Drafts and, last, one Fill. Closing the iterator cancels."""
 
     def infill(self, request: Infill) -> AsyncGenerator[Draft | Fill, None]:
-        """Yield any number of Drafts, then exactly one Fill. Raises EngineError."""
+        """Yield any number of Drafts, then exactly one Fill.
+
+        Raises:
+            EngineError: there is no answer.
+        """
         ...
 
     async def close(self) -> None:
-        """Give the model back; the engine answers nothing afterwards."""
+        """Release the model; afterwards the engine answers nothing."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The end of one fill in a document. `edit` is None where nothing is offered, and `why` says why.
+    """The result of filling a gap of a document.
 
-    `others` are the edits of further fills, where alternatives were asked for.
+    edit: the change to make, None if nothing is offered. why: the reason for that, as a sentence. others: the edits of
+    further fills, if alternatives were asked for.
     """
 
     gap: Gap
@@ -52,38 +57,39 @@ class Outcome:
 async def fill_gap(
     engine: Engine, document: Document, gap: Gap, settings: Settings, alternatives: int = 1
 ) -> AsyncGenerator[Draft | Outcome, None]:
-    """Fill `gap` of `document`: Drafts while the canvas settles, then one Outcome.
-
-    Closing the generator cancels.
+    """Fill `gap` of `document`: yield Drafts, then one Outcome. Closing the generator cancels.
 
     1. Build the request.  2. Pass the engine's Drafts on.  3. Fit the Fill into the document.
-    4. Refuse what would do harm to the whole file (laws 5 and 10).
+    4. Refuse an edit that would do harm to the whole file (laws 5 and 10).
+
+    Raises:
+        EngineError: the engine gives no answer.
     """
-    # 1. The request holds only as much of the file as the settings allow.
+    # 1. The request holds no more of the file than the settings allow.
     request = replace(prompt.build(document, gap, settings), alternatives=alternatives)
     fill: Fill | None = None
     async with aclosing(engine.infill(request)) as events:
         async for event in events:
-            # 2. Drafts go on as they come; the Fill is the last event.
+            # 2. The Fill is the last event.
             if isinstance(event, Fill):
                 fill = event
             else:
                 yield event
     if fill is None:
         raise EngineError("the engine stopped without an answer; run the command again")
-    # The check may parse the whole file; the event loop goes on meanwhile.
+    # In a thread, because the check may parse the whole file and must not block the event loop.
     yield await asyncio.to_thread(settle, document, gap, fill)
 
 
 def settle(document: Document, gap: Gap, fill: Fill) -> Outcome:
-    """Steps 3 and 4 of `fill_gap`: the edit that `fill` makes of the document, or the reason for none."""
+    """Steps 3 and 4 of `fill_gap`: the edit of `document` that puts `fill` into `gap`, or the reason for none."""
     if gap.further:
         return _settle_several(document, gap, fill)
     if not fill.text.strip():
         return Outcome(gap, fill, None, fill.refusal or "the model left the gap empty")
-    # 3. The edit carries the gap's own lead and tail.
+    # 3. The edit includes the gap's own lead and tail.
     edits = dict.fromkeys(fit.make_edit(document, gap, text) for text in (fill.text, *fill.others))
-    # 4. The engine checked the part of the file that it saw; this is the whole file.
+    # 4. The engine has checked only the part of the file that was sent.
     harms = {edit: harm_of(document, gap, edit) for edit in edits}
     good = [edit for edit, harm in harms.items() if not harm]
     if not good:
@@ -92,9 +98,9 @@ def settle(document: Document, gap: Gap, fill: Fill) -> Outcome:
 
 
 def _settle_several(document: Document, gap: Gap, fill: Fill) -> Outcome:
-    """One edit for all of the gaps that have a fill which can be shown; the others stay as they are."""
+    """One edit for all gaps of `gap.parts` whose fills can be shown; the other gaps stay as they are."""
     filled, edits_made, whys = document, list[Edit](), list[str]()
-    # From the last to the first, so that the offsets of those before stay true.
+    # From the last gap to the first, so that the offsets of the earlier ones stay valid.
     for one, text in reversed(list(zip(gap.parts, (fill.text, *fill.further), strict=True))):
         outcome = settle(filled, replace(one, further=()), replace(fill, text=text, others=(), further=()))
         whys.append(outcome.why)

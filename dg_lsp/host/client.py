@@ -1,4 +1,4 @@
-"""The engine over HTTP: one request, one stream of lines. Knows the wire; starts no engine."""
+"""The client of an engine process: HTTP over a Unix socket. Knows the wire; starts no engine."""
 
 import json
 from collections.abc import AsyncGenerator, Callable
@@ -14,46 +14,50 @@ from dg_lsp.host.base import EngineError
 from dg_lsp.host.runtime import sockets
 from dg_lsp.text.messages import Draft, Fill, Infill, Status
 
-_SILENCE = 15.0  # seconds without a single line: a living engine beats each second
+_SILENCE = (
+    15.0  # seconds without a line after which an engine counts as dead; a living one sends one each second
+)
 
 
 class EngineAbsent(EngineError):
-    """Nobody listens where the engine should be, or it was gone before it said a word."""
+    """No engine listens at the socket, or it ended before its first line."""
 
 
 class EngineDied(EngineError):
-    """The engine ended, or went silent, in the middle of an answer."""
+    """The engine ended, or became silent, in the middle of an answer."""
 
 
 class EngineFailed(EngineError):
-    """The engine says that it cannot be loaded, why, and what mends it."""
+    """The engine cannot load its checkpoint; the message is the engine's own, and says what to do."""
 
 
 class RemoteEngine:
-    """An engine that listens on the Unix socket at `path`.
+    """The engine that listens on the Unix socket at `path`.
 
-    `tell` gets the share of its loading that is done; after `silence` seconds without a line it counts as dead.
+    tell: called with the share of the loading that is done, 0 to 1. silence: seconds without a line after which the
+    engine counts as dead.
     """
 
     def __init__(
         self, path: Path, tell: Callable[[float], None] = lambda _: None, silence: float = _SILENCE
     ) -> None:
         self._tell = tell
-        # No proxy may come between, whatever the environment says.
+        # Without `trust_env=False` a proxy from the environment would be used.
         self._client = httpx2.AsyncClient(
             transport=httpx2.AsyncHTTPTransport(uds=str(path)),
             base_url="http://engine",
             trust_env=False,
             timeout=httpx2.Timeout(5.0, read=silence, pool=None),
-            # A kept connection would lead to an engine that has died meanwhile.
+            # A kept connection may belong to an engine that has ended since.
             limits=httpx2.Limits(max_keepalive_connections=0),
         )
 
     async def infill(self, request: Infill) -> AsyncGenerator[Draft | Fill, None]:
-        """Yield Drafts and, last, one Fill. Closing the generator closes the stream, which cancels.
+        """Yield Drafts, then one Fill. Closing the generator closes the stream, which cancels the request.
 
         Raises:
-            EngineAbsent, EngineDied, EngineFailed: see there. EngineError: the engine met an error and lives.
+            EngineAbsent, EngineDied, EngineFailed: see their docstrings. EngineError: this request failed; the engine
+                still works.
         """
         async with aclosing(self._events(request)) as events:
             async for name, value in events:
@@ -69,13 +73,17 @@ class RemoteEngine:
         raise EngineDied("the engine ended in the middle of an answer; the next request starts it again")
 
     async def status(self) -> Status:
-        """How the engine fares. Raises EngineAbsent, EngineDied."""
+        """The engine's status.
+
+        Raises:
+            EngineAbsent, EngineDied: see their docstrings.
+        """
         ask = partial(self._client.get, "/v1/status", timeout=_SILENCE)
         try:
             try:
                 answer = await ask()
             except httpx2.ReadError:
-                # A connection that ends unread says nothing yet: a dead engine takes no second one.
+                # The connection was closed unanswered. If the engine has ended, the second attempt cannot connect.
                 answer = await ask()
             return wire.unpack_status(answer.json())
         except httpx2.ConnectError as error:
@@ -84,7 +92,11 @@ class RemoteEngine:
             raise EngineDied("the engine does not answer; end it with dg-lsp engine stop") from error
 
     async def stop(self) -> None:
-        """Ask the engine to exit. Raises EngineAbsent, EngineDied."""
+        """Ask the engine to exit.
+
+        Raises:
+            EngineAbsent, EngineDied: see their docstrings.
+        """
         try:
             await self._client.post("/v1/stop", timeout=2)
         except httpx2.ConnectError as error:
@@ -93,10 +105,11 @@ class RemoteEngine:
             raise EngineDied("the engine does not answer") from error
 
     async def close(self) -> None:
-        """Close the connections; the engine goes on."""
+        """Close the connections; the engine runs on."""
         await self._client.aclose()
 
     async def _events(self, request: Infill) -> AsyncGenerator[tuple[str, Any], None]:
+        """The lines of the answer as (name, value)."""
         headers = {"x-session-id": request.session.encode("utf-8").hex()[-64:]}
         answered = False
         try:

@@ -1,4 +1,4 @@
-"""The engine in this process: one thread does all model work, the event loop only waits for it.
+"""The engine in this process: one thread does all the model's work, and the event loop waits for it.
 
 Imports torch only when an engine is opened.
 """
@@ -16,8 +16,8 @@ from dg_lsp.settings import Settings
 from dg_lsp.text.messages import Draft, Fill, Infill
 
 Run = Callable[[Infill], Iterator[Draft | Fill]]
-# Threads that wait for work in a loop take the cores from the editor. oneDNN and torch keep code for 1,024 shapes each,
-# and a file that grows makes new ones all the time: 300 MB more than 128 shapes, which are as fast (docs/log).
+# OpenMP threads that wait actively would take the cores from the editor. oneDNN and torch cache code for 1,024 shapes
+# each, and a growing file makes ever new shapes; with 128 they take 300 MB less and are as fast (docs/log).
 _ENVIRONMENT = {
     "OMP_WAIT_POLICY": "PASSIVE",
     "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "128",
@@ -26,9 +26,9 @@ _ENVIRONMENT = {
 
 
 class LocalEngine:
-    """A loaded checkpoint and a PrefixCache for each document, on one model thread. Make it with `open`.
+    """A loaded checkpoint with a PrefixCache for each document, on one model thread. Make it with `open`.
 
-    device: where the model runs. passes: denoising steps and encoding chunks so far.
+    device: that of the model. passes: the denoising steps and encoding chunks made so far.
     """
 
     def __init__(self, thread: ThreadPoolExecutor, run: Run, device: str) -> None:
@@ -39,10 +39,10 @@ class LocalEngine:
 
     @classmethod
     def open(cls, settings: Settings, progress: Callable[[str], None] = lambda _: None) -> "LocalEngine":
-        """Load the checkpoint that the settings name.
+        """Load the checkpoint that `settings` name; `progress` is called with a few words before each part of the work.
 
         Raises:
-            EngineError: the checkpoint cannot be used; the message says the mend.
+            EngineError: the checkpoint cannot be used; the message says what to do.
         """
         thread = ThreadPoolExecutor(1, thread_name_prefix="dg-lsp-model")
         try:
@@ -53,13 +53,13 @@ class LocalEngine:
 
     @property
     def queue(self) -> int:
-        """How many infills wait for their turn."""
+        """The number of infills that wait for their turn."""
         return self._turn.waiting
 
     async def infill(self, request: Infill) -> AsyncGenerator[Draft | Fill, None]:
-        """Yield Drafts and, last, one Fill. Closing the generator stops the model after the running step.
+        """Yield Drafts, then one Fill. Closing the generator stops the model after the running step.
 
-        A request with a deadline has a person waiting, so it comes before those without.
+        Requests with a deadline go before those without, because a person waits for them.
         """
         async with self._turn.take(0 if request.deadline else 1):
             loop = asyncio.get_running_loop()
@@ -68,7 +68,7 @@ class LocalEngine:
                 while (event := await loop.run_in_executor(self._thread, self._next, steps)) is not None:
                     yield event
             finally:
-                # The close waits in the model thread's queue behind the step that still runs.
+                # The model thread closes the iterator after the step that is running.
                 await asyncio.shield(loop.run_in_executor(self._thread, _close, steps))
 
     async def close(self) -> None:
@@ -76,7 +76,7 @@ class LocalEngine:
         self._thread.shutdown(wait=True, cancel_futures=True)
 
     def memory(self) -> int:
-        """Bytes that the model holds on its device; on a CPU, of this process."""
+        """Bytes reserved on the model's GPU; on a CPU, the most memory that this process has held."""
         return _memory(self.device)
 
     def _next(self, steps: Iterator[Draft | Fill]) -> Draft | Fill | None:
@@ -86,11 +86,11 @@ class LocalEngine:
 
 
 def _load(settings: Settings, progress: Callable[[str], None]) -> tuple[Run, str]:
-    # All three are read at torch's import.
+    # torch reads these variables when it is imported.
     for name, value in _ENVIRONMENT.items():
         os.environ.setdefault(name, value)
     progress("importing torch")
-    import torch  # noqa: PLC0415  (an engine that lives elsewhere must not pay for it)
+    import torch  # noqa: PLC0415  (slow to import, and a client needs none)
 
     progress("importing transformers")
     from dg_lsp.engine.cache import PrefixCaches  # noqa: PLC0415
@@ -100,7 +100,7 @@ def _load(settings: Settings, progress: Callable[[str], None]) -> tuple[Run, str
 
     torch.set_num_threads(settings.threads or max((os.cpu_count() or 2) // 2, 1))
     try:
-        # A network that does not fit would take the whole machine down before it says so.
+        # Checked first, because loading a network that does not fit would first exhaust the machine.
         room.check(find_directory(settings.checkpoint, progress), settings.place)
         model = load_checkpoint(settings.checkpoint, settings.device, progress)
     except CheckpointError as error:
@@ -119,11 +119,11 @@ def _load(settings: Settings, progress: Callable[[str], None]) -> tuple[Run, str
 
 
 def _memory(device: str) -> int:
-    import torch  # noqa: PLC0415  (it is loaded where there is an engine)
+    import torch  # noqa: PLC0415  (imported already where an engine is open)
 
     if device.startswith("cuda"):
         return int(torch.cuda.memory_reserved(device))
-    import resource  # noqa: PLC0415  (there is none on every system)
+    import resource  # noqa: PLC0415  (not on every system)
 
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 

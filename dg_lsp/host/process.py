@@ -1,6 +1,6 @@
-"""The engine's own process: one for a user, a checkpoint and a device, shared by all windows.
+"""The main function of an engine process: one for a user, a checkpoint and a device, shared by all windows.
 
-Holds the lock for its life, listens before it loads, and exits when it is idle, told to, unreachable or of no use.
+It holds its lock for life, listens before it loads, and exits when it is idle, told to, unreachable or cannot load.
 """
 
 import asyncio
@@ -20,50 +20,51 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from dg_lsp.host.app import make_app
 from dg_lsp.host.base import EngineError
 from dg_lsp.host.local import LocalEngine
-from dg_lsp.host.runtime import Place, peer, place_of
+from dg_lsp.host.runtime import Address, address_of, peer
 from dg_lsp.host.scripted import open_scripted
 from dg_lsp.host.service import Hosted, Service
 from dg_lsp.settings import Settings
 
 TAKEN = 3  # exit code: another process is this engine already
 FAILED = 4  # exit code: the engine could not be loaded
-_LINGER = 5.0  # seconds that an engine which cannot be loaded stays to say why
+_LINGER = 5.0  # seconds that an engine which failed to load stays to tell clients the reason
+# The beginnings of the words that loading reports, in order.
 _STAGES = ("importing torch", "importing transformers", "fetching", "checking", "loading")
 _log = logging.getLogger("dg_lsp.engine")
 
 
 def run_engine(settings: Settings) -> int:
-    """Be the engine for `settings` until it is of no more use; return the exit code.
+    """Run the engine for `settings` until it has to exit; return the exit code.
 
-    1. Take the lock: there is one engine.  2. Listen, so that clients can wait and see.
-    3. Load while listening.  4. Serve; watch for idleness and for the socket's file.  5. Leave nothing behind.
+    1. Take the lock, so that there is one engine.  2. Listen, so that clients can follow the loading.
+    3. Load.  4. Serve; watch for idleness and for the removal of the socket.  5. Remove the socket and free the lock.
 
     Raises:
         EngineError: the runtime directory cannot be used.
     """
-    place = place_of(settings)
-    # 1. The system frees the lock however the process ends.
-    lock = FileLock(place.lock)
+    address = address_of(settings)
+    # 1. The operating system frees the lock however the process ends.
+    lock = FileLock(address.lock)
     try:
         lock.acquire(timeout=1)
     except Timeout:
         _log.info("another process is this engine already")
         return TAKEN
-    # 2. Whoever holds the lock owns the name.
-    listening = _listen(place.socket)
-    identity = place.socket.stat().st_ino
+    # 2. The holder of the lock may replace a socket that is left over.
+    listening = _listen(address.socket)
+    identity = address.socket.stat().st_ino
     try:
         # 3. and 4.
-        return asyncio.run(_serve(settings, place, (listening, identity)))
+        return asyncio.run(_serve(settings, address, (listening, identity)))
     finally:
         # 5.
-        if _inode(place.socket) == identity:
-            place.socket.unlink(missing_ok=True)
+        if _inode(address.socket) == identity:
+            address.socket.unlink(missing_ok=True)
         lock.release()
 
 
-async def _serve(settings: Settings, place: Place, listening: tuple[socket.socket, int]) -> int:
-    service = Service(settings.checkpoint, place.digest)
+async def _serve(settings: Settings, address: Address, listening: tuple[socket.socket, int]) -> int:
+    service = Service(settings.checkpoint, address.digest)
     stop = asyncio.Event()
     config = uvicorn.Config(
         make_app(service, stop.set),
@@ -83,22 +84,23 @@ async def _serve(settings: Settings, place: Place, listening: tuple[socket.socke
 
     load = asyncio.create_task(service.load(open_engine))
     serve = asyncio.create_task(server.serve([listening[0]]))
-    watch = asyncio.create_task(_watch(service, settings, (place.socket, listening[1])))
+    watch = asyncio.create_task(_watch(service, settings, (address.socket, listening[1])))
     await asyncio.wait([serve, watch, asyncio.create_task(stop.wait())], return_when=asyncio.FIRST_COMPLETED)
     server.should_exit = True
-    # A load that hangs must not keep the process; neither may a client that reads on.
+    # Neither a load that hangs nor a client that reads on may keep the process.
     with suppress(TimeoutError):
         await asyncio.wait_for(asyncio.shield(serve), 3)
     if not load.done() or service.working:
         logging.shutdown()
         with suppress(OSError):
-            place.socket.unlink()
+            address.socket.unlink()
         os._exit(0)
     await service.close()
     return FAILED if service.failed else 0
 
 
 async def _open(settings: Settings, done: Callable[[float], None]) -> Hosted:
+    """Load the engine for `settings` in a thread; `done` gets the share of the loading that is done."""
     if settings.checkpoint.split(":")[0] == "scripted":
         return open_scripted(settings.checkpoint)
 
@@ -111,27 +113,28 @@ async def _open(settings: Settings, done: Callable[[float], None]) -> Hosted:
 
 
 async def _watch(service: Service, settings: Settings, listening: tuple[Path, int]) -> None:
-    """Return when the engine is of no more use."""
+    """Return when the engine has to exit: its socket is gone, loading has failed, or nobody has used it for long."""
     while True:
         await asyncio.sleep(1)
         if _inode(listening[0]) != listening[1]:
             _log.warning("the socket is gone, so nobody can come any more; exiting")
             return
         status = service.status()
-        if status.state == "failed" and time.monotonic() - service.touched > _LINGER:
+        if status.state == "failed" and time.monotonic() - service.last_active > _LINGER:
             return
         patience = settings.idle_minutes or (60 if status.device.startswith("cuda") else 15)
-        # A request that has not moved for as long is as good as none: nothing must keep an engine for ever.
+        # A request without progress for that long does not keep the engine either.
         idle = status.state in ("ready", "busy")
-        if idle and time.monotonic() - service.touched > patience * 60:
+        if idle and time.monotonic() - service.last_active > patience * 60:
             _log.info("idle for %g minutes; exiting", patience)
             return
 
 
 def _listen(path: Path) -> socket.socket:
+    """A socket that listens at `path`, which only the user may connect to."""
     path.unlink(missing_ok=True)
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    # Between bind and chmod nobody else must come in either; the folder keeps others out, this is the second bolt.
+    # With this umask the socket is closed to others from its first moment, as its folder is.
     before = os.umask(0o177)
     try:
         listening.bind(str(path))
@@ -146,6 +149,7 @@ def _listen(path: Path) -> socket.socket:
 
 
 def _inode(path: Path) -> int:
+    """The inode of `path`; 0 if there is no such file."""
     try:
         return path.stat().st_ino
     except OSError:
@@ -153,10 +157,10 @@ def _inode(path: Path) -> int:
 
 
 class _SameUser(H11Protocol):
-    """uvicorn's HTTP over a socket whose other end must be a process of the same user."""
+    """uvicorn's HTTP protocol, for clients of the same user only."""
 
     def connection_made(self, transport: Any) -> None:
-        """Close at once what comes from somebody else."""
+        """Close the connection of another user at once."""
         if peer(transport.get_extra_info("socket"))[1] != os.getuid():
             _log.warning("a connection of another user was refused")
             transport.abort()

@@ -1,7 +1,7 @@
-"""The user's engine process, found or started, as an Engine. Knows processes and locks; loads no model itself.
+"""The user's engine process as an Engine: found, or started if there is none. Loads no model itself.
 
-All windows share one engine for each checkpoint and device. It is started on the first request, in a session of
-its own, and again after it died, each time later when it keeps dying.
+All windows share one engine process for each checkpoint and device. It is started at the first request, in a session of
+its own, and again after it died; if it keeps dying, the pause before the next start grows.
 """
 
 import asyncio
@@ -20,28 +20,28 @@ from filelock import FileLock, Timeout
 
 from dg_lsp.host.base import EngineError
 from dg_lsp.host.client import EngineAbsent, EngineDied, EngineFailed, RemoteEngine
-from dg_lsp.host.runtime import Place, peer, place_of
+from dg_lsp.host.runtime import Address, address_of, peer
 from dg_lsp.settings import Settings
 from dg_lsp.text.messages import Draft, Fill, Infill, Status
 
-_PATIENCE = 20.0  # seconds until a process that was started must listen; loading comes after that
-_LOG_BYTES = 1 << 20
+_PATIENCE = 20.0  # seconds in which a started process must listen; it loads after that
+_LOG_BYTES = 1 << 20  # a longer log is written anew
 
 
 class ResidentEngine:
-    """The engine that serves `settings`. `tell` gets a Status whenever there is something new to say."""
+    """The engine process that serves `settings`; `tell` is called with a Status whenever it changes."""
 
     def __init__(self, settings: Settings, tell: Callable[[Status], None] = lambda _: None) -> None:
         self._settings, self._tell = settings, tell
-        self._place: Place | None = None
+        self._address: Address | None = None
         self._remote: RemoteEngine | None = None
         self._failures, self._not_before, self._reason = 0, 0.0, ""
 
     async def infill(self, request: Infill) -> AsyncGenerator[Draft | Fill, None]:
-        """Yield Drafts and, last, one Fill; starts the engine when there is none. Closing the generator cancels.
+        """Yield Drafts, then one Fill; start the engine if there is none. Closing the generator cancels.
 
         Raises:
-            EngineError: the engine cannot be started or loaded, or died; the message says the mend.
+            EngineError: the engine cannot be started or loaded, or died; the message says what to do.
         """
         wait = self._not_before - time.monotonic()
         if wait > 0:
@@ -52,35 +52,36 @@ class ResidentEngine:
                     async for event in events:
                         yield event
             except EngineAbsent:
-                # Nothing was answered, so nothing is done twice.
+                # There was no answer yet, so the request can be sent again.
                 await self.start()
                 async with aclosing(self._events(request)) as events:
                     async for event in events:
                         yield event
             self._failures = 0
         except (EngineAbsent, EngineFailed, EngineDied) as error:
-            self._put_off(str(error))
+            self._back_off(str(error))
             raise
 
     async def status(self) -> Status | None:
-        """How the engine fares; None when there is none."""
+        """The engine's status; None if there is no engine."""
         try:
             return await self._connect().status()
         except EngineAbsent:
             return None
 
     async def start(self) -> Status:
-        """Start the engine unless there is one; return when it listens (it may still be loading).
+        """Start the engine if there is none; return its status once it listens (it may still be loading).
 
-        1. One starter at a time.  2. Somebody else may have been quicker.  3. A process in a session of its own.
+        1. Take the start lock, so that one client at a time starts it.  2. Look again: another client may have started
+        it.  3. Start the process in a session of its own.
 
         Raises:
-            EngineError: it does not start, or died too often; the message says the mend.
+            EngineError: it does not start; the message says what to do.
         """
         remote = self._connect()
-        assert self._place is not None
+        assert self._address is not None
         # 1.
-        async with _held(self._place.start):
+        async with _held(self._address.start_lock):
             # 2.
             with suppress(EngineAbsent):
                 status = await remote.status()
@@ -88,22 +89,23 @@ class ResidentEngine:
                 return status
             # 3.
             self._say(Status("starting"))
-            status = await self._spawned(remote, self._place)
+            status = await self._spawned(remote, self._address)
             self._tell(status)
             return status
 
     async def stop(self) -> bool:
-        """End the engine, by force when it does not answer; False when there is none."""
+        """End the engine, by force if it does not answer; return False if there is none."""
         self._connect()
-        assert self._place is not None
-        return await stop_at(self._place.socket)
+        assert self._address is not None
+        return await stop_at(self._address.socket)
 
     async def close(self) -> None:
-        """Leave the engine alone and running."""
+        """Close the connections; the engine process runs on."""
         if self._remote is not None:
             await self._remote.close()
 
     async def _events(self, request: Infill) -> AsyncGenerator[Draft | Fill, None]:
+        """The answer of the running engine; tells that it is busy, and then that it is ready."""
         status = None
         try:
             async with aclosing(self._connect().infill(request)) as events:
@@ -114,12 +116,17 @@ class ResidentEngine:
                         status = Status("ready", 1.0, milliseconds=event.milliseconds, steps=event.steps)
                     yield event
         finally:
-            # Also after a cancel: the engine is free again.
+            # The engine is free again, also after a cancellation.
             if status is not None:
                 self._say(replace(status, state="ready"))
 
-    async def _spawned(self, remote: RemoteEngine, place: Place) -> Status:
-        process = _spawn(self._settings, place)
+    async def _spawned(self, remote: RemoteEngine, address: Address) -> Status:
+        """Start a process and wait until it listens; its status.
+
+        Raises:
+            EngineError: it ended, or did not listen within _PATIENCE seconds.
+        """
+        process = _spawn(self._settings, address)
         end = time.monotonic() + _PATIENCE
         while time.monotonic() < end:
             with suppress(EngineAbsent, EngineDied):
@@ -128,18 +135,18 @@ class ResidentEngine:
                 break
             await asyncio.sleep(0.02)
         process.kill()
-        reason = f"the engine does not start: {_last_line(place.log)} (more in {place.log})"
-        self._put_off(reason)
+        reason = f"the engine does not start: {_last_line(address.log)} (more in {address.log})"
+        self._back_off(reason)
         raise EngineError(reason)
 
     def _connect(self) -> RemoteEngine:
         if self._remote is None:
             try:
-                self._place = place_of(self._settings)
+                self._address = address_of(self._settings)
             except EngineError as error:
                 self._say(Status("failed", mend=str(error)))
                 raise
-            self._remote = RemoteEngine(self._place.socket, self._loading)
+            self._remote = RemoteEngine(self._address.socket, self._loading)
         return self._remote
 
     def _loading(self, done: float) -> None:
@@ -148,17 +155,17 @@ class ResidentEngine:
     def _say(self, status: Status) -> None:
         self._tell(replace(status, checkpoint=self._settings.checkpoint))
 
-    def _put_off(self, reason: str) -> None:
-        """Wait longer each time, so that an engine which dies at once does not eat the machine."""
+    def _back_off(self, reason: str) -> None:
+        """Set the time before which the engine is not started again; the pause doubles from failure to failure."""
         self._failures, self._reason = self._failures + 1, reason
-        # The first death may be an accident: the next request starts it at once.
+        # No pause after the first failure, which may be an accident.
         pause = 0.0 if self._failures == 1 else min(2.0 ** (self._failures - 1), 60.0)
         self._not_before = time.monotonic() + pause
         self._say(Status("failed", mend=reason))
 
 
 async def stop_at(path: Path) -> bool:
-    """End the engine that listens at `path`, by force when it does not answer; False when there is none."""
+    """End the engine that listens at `path`, by force if it does not answer; return False if there is none."""
     remote = RemoteEngine(path)
     try:
         await remote.stop()
@@ -175,7 +182,7 @@ async def stop_at(path: Path) -> bool:
 
 
 def _kill(path: Path) -> None:
-    """End the process that listens at `path`, whatever it is doing."""
+    """Kill the process that listens at `path`."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection, suppress(OSError):
         connection.connect(str(path))
         process = peer(connection)[0]
@@ -183,21 +190,22 @@ def _kill(path: Path) -> None:
             os.kill(process, signal.SIGKILL)
 
 
-def _spawn(settings: Settings, place: Place) -> subprocess.Popen[bytes]:
+def _spawn(settings: Settings, address: Address) -> subprocess.Popen[bytes]:
+    """Start an engine process for `settings` in a session of its own, with its output in the log file."""
     command = [sys.executable, "-m", "dg_lsp", "engine", "run"]
     checkpoint = Path(settings.checkpoint)
     named = str(checkpoint.absolute()) if checkpoint.is_dir() else settings.checkpoint
     for name in ("device", "threads", "idle_minutes", "cache_megabytes", "log_level"):
         command += [f"--{name.replace('_', '-')}", str(getattr(settings, name))]
-    # What it says from here on belongs to this life; an endless log helps nobody.
-    mode = "ab" if place.log.exists() and place.log.stat().st_size < _LOG_BYTES else "wb"
-    with place.log.open(mode) as log:
+    # The log goes on over several starts, up to a limit.
+    mode = "ab" if address.log.exists() and address.log.stat().st_size < _LOG_BYTES else "wb"
+    with address.log.open(mode) as log:
         return subprocess.Popen(
             [*command, "--checkpoint", named],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            cwd=place.socket.parent,
+            cwd=address.socket.parent,
             start_new_session=True,
         )
 
@@ -224,6 +232,7 @@ async def _held(path: Path) -> AsyncIterator[None]:
 
 
 def _last_line(log: Path) -> str:
+    """The last line of the file `log`, or a phrase that stands for it."""
     try:
         lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
     except OSError:

@@ -1,20 +1,20 @@
-"""Whether there is memory for one more checkpoint; and if not, who holds it. Runs inside the engine's process."""
+"""The check that a checkpoint fits the free memory. Runs in the engine's process."""
 
 from pathlib import Path
 
 from dg_lsp.host.base import EngineError
 from dg_lsp.host.client import running
 
-_MARGIN = 1.15  # of the weights' size: what a network needs beside them to work at all
+_MARGIN = 1.15  # memory that a network needs, as a multiple of the size of its weights
 
 
 def check(path: Path, device: str) -> None:
-    """Refuse the checkpoint in `path` where `device` has no memory for it.
+    """Refuse the checkpoint in `path` if `device` has not enough free memory for it.
 
     Raises:
-        EngineError: the free memory is less than its weights; names the engines that hold some.
+        EngineError: there is too little; the message names the engines that hold memory.
     """
-    # Who splits a network has counted.
+    # Whoever splits a network over devices has chosen how much goes where.
     if "+" in device:
         return
     needed = int(sum(file.stat().st_size for file in path.glob("*.safetensors")) * _MARGIN)
@@ -30,6 +30,7 @@ def check(path: Path, device: str) -> None:
 
 
 def _free(device: str) -> tuple[int | None, str]:
+    """The free bytes and the name of their place; None where the system does not tell."""
     if device != "cpu":
         import torch  # noqa: PLC0415  (only an engine that is about to load comes here)
 
@@ -38,8 +39,8 @@ def _free(device: str) -> tuple[int | None, str]:
     meminfo = Path("/proc/meminfo")
     if not meminfo.exists():
         return None, ""
-    told = dict(line.split(":", 1) for line in meminfo.read_text().splitlines())
-    return int(told["MemAvailable"].split()[0]) << 10, "this machine"
+    fields = dict(line.split(":", 1) for line in meminfo.read_text().splitlines())
+    return int(fields["MemAvailable"].split()[0]) << 10, "this machine"
 
 
 def _gib(size: int) -> str:

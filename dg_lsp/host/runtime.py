@@ -1,7 +1,7 @@
-"""Where an engine process is met: its directory, its socket's name, its locks. Knows files; starts nothing.
+"""The files of an engine process: its directory, socket, locks and log. Knows files; starts nothing.
 
-All engines of a user live in one directory that only the user may enter: `DG_LSP_RUNTIME_DIR`, else the
-session's runtime directory, else a folder in the temporary one.
+All engines of a user share one directory that only the user may enter: `DG_LSP_RUNTIME_DIR`, else a folder in
+`XDG_RUNTIME_DIR`, else one in the system's temporary folder.
 """
 
 import hashlib
@@ -21,42 +21,42 @@ from dg_lsp.host.base import EngineError
 from dg_lsp.host.wire import WIRE
 from dg_lsp.settings import Settings
 
-_LONGEST = 100  # bytes of a socket's path that every system takes
+_LONGEST = 100  # bytes of a socket's path; every system accepts as many
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """The files of one engine. `lock` is held for the engine's life, `start` while somebody starts it."""
+class Address:
+    """The files of one engine process, beside its socket. digest: that of the checkpoint, hex."""
 
     socket: Path
     digest: str
 
     @property
     def lock(self) -> Path:
-        """Held as long as the engine lives: the one truth on whether it does."""
+        """The lock file that the engine holds while it lives; nothing else says whether it lives."""
         return self.socket.with_suffix(".lock")
 
     @property
-    def start(self) -> Path:
-        """Held by whoever starts the engine."""
+    def start_lock(self) -> Path:
+        """The lock file that a client holds while it starts the engine."""
         return self.socket.with_suffix(".start")
 
     @property
     def log(self) -> Path:
-        """What the engine process says; no source text."""
+        """The log file of the engine; it holds no source text."""
         return self.socket.with_suffix(".log")
 
 
 def runtime_directory(environment: Mapping[str, str] = os.environ) -> Path:
-    """The directory of the user's engines, made when it is not there, for nobody else to enter.
+    """The directory of the user's engines; made if it is missing, and closed to other users.
 
     Raises:
-        EngineError: it belongs to somebody else or cannot be made.
+        EngineError: it belongs to somebody else, or cannot be made.
     """
     path = _directory(environment)
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # A link would be followed to wherever somebody else made it lead.
+        # lstat, because a link could lead to a folder of somebody else's choice.
         found = path.lstat()
         if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
             raise EngineError(f"{path} is no folder of yours; set DG_LSP_RUNTIME_DIR to one that is")
@@ -70,8 +70,8 @@ def runtime_directory(environment: Mapping[str, str] = os.environ) -> Path:
     return path
 
 
-def place_of(settings: Settings) -> Place:
-    """The files of the engine that serves `settings`: one for each wire version, checkpoint and device.
+def address_of(settings: Settings) -> Address:
+    """The address of the engine that serves `settings`; there is one for each wire version, checkpoint and device.
 
     Raises:
         EngineError: the system has no such sockets, the directory cannot be used, or its path is too long.
@@ -83,14 +83,14 @@ def place_of(settings: Settings) -> Place:
     path = runtime_directory() / f"{WIRE}-{digest[:10]}-{device}.sock"
     if len(os.fsencode(path)) > _LONGEST:
         raise EngineError(f"{path} is too long for a socket; set DG_LSP_RUNTIME_DIR to a shorter path")
-    return Place(path, digest)
+    return Address(path, digest)
 
 
 def digest_of(checkpoint: str) -> str:
-    """What tells checkpoints apart without reading their weights: hex.
+    """A sha256, hex, that identifies a checkpoint without reading its weights.
 
-    The manifest of hashes where there is one, so that the same files count as the same wherever they are;
-    else the config with the sizes and times of the weights; else, for a hub, the name.
+    It is that of manifest.json if there is one, so that copies of a checkpoint count as the same; else of config.json
+    with the sizes and times of the weights; else, for a hub name, of the name.
     """
     path = (
         Path(dg_lsp.__file__).parent / "engine" / "embedded" if checkpoint == "embedded" else Path(checkpoint)
@@ -98,29 +98,29 @@ def digest_of(checkpoint: str) -> str:
     path = path.expanduser()
     try:
         if (path / "manifest.json").is_file():
-            told = (path / "manifest.json").read_bytes()
+            identity = (path / "manifest.json").read_bytes()
         elif (path / "config.json").is_file():
             weights = ((f.name, f.stat()) for f in sorted(path.glob("*.safetensors")))
             sizes = [(name, s.st_size, s.st_mtime_ns) for name, s in weights]
-            told = (path / "config.json").read_bytes() + repr(sizes).encode()
+            identity = (path / "config.json").read_bytes() + repr(sizes).encode()
         else:
-            told = checkpoint.encode("utf-8", "surrogateescape")
+            identity = checkpoint.encode("utf-8", "surrogateescape")
     except OSError:
-        told = checkpoint.encode("utf-8", "surrogateescape")
-    return hashlib.sha256(told).hexdigest()
+        identity = checkpoint.encode("utf-8", "surrogateescape")
+    return hashlib.sha256(identity).hexdigest()
 
 
 def sockets() -> list[Path]:
-    """The sockets of all engines that may be running."""
+    """The sockets of all engines of this user, running or not."""
     return sorted(runtime_directory().glob("*.sock"))
 
 
 def peer(connection: Any) -> tuple[int, int]:
-    """The process and the user at the other end of a Unix socket: (0, ours) where the system does not tell."""
+    """The ids of the process and the user at the other end of a Unix socket; (0, own user) where unknown."""
     if not hasattr(socket, "SO_PEERCRED"):
         return 0, os.getuid()
-    told = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-    process, user, _ = struct.unpack("3i", told)
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    process, user, _ = struct.unpack("3i", credentials)
     return process, user
 
 

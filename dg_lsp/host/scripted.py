@@ -1,7 +1,7 @@
-"""An engine that says what it was told to: for tests, and for trying a front end without a checkpoint.
+"""An engine with fixed answers, for tests and for trying a front end without a checkpoint.
 
-Keeps the laws of `host.base.Engine` (Drafts, then one Fill; nothing after `close`); knows no model. As a
-checkpoint it is called `scripted`, or `scripted:STEPS:MILLISECONDS` with that many steps of that length.
+It follows the protocol of `host.base.Engine` and has no model. Its name as a checkpoint is `scripted`, or
+`scripted:STEPS:MILLISECONDS` for that many steps of that length.
 """
 
 import asyncio
@@ -17,10 +17,9 @@ _LINES = ("None", "True", "False", "0")
 
 
 class ScriptedEngine:
-    """Answers each Infill with `drafts` and then `answer`, which is a Fill or a function that makes one.
+    """An engine that answers each Infill with `drafts` and then `answer`, a Fill or a function that makes one.
 
-    `pause` is the length of a step in seconds. `requests` holds what was asked so far; `closed` says whether
-    `close` was called; `passes` counts steps.
+    pause: seconds of a step. requests: the Infills so far. closed: whether `close` was called. passes: steps made.
     """
 
     device = "none"
@@ -45,7 +44,7 @@ class ScriptedEngine:
         self.requests.append(request)
         start = time.perf_counter()
         for draft in self._drafts:
-            # A real engine gives the event loop a turn between two steps.
+            # As with a real engine, the event loop runs between two steps.
             await asyncio.sleep(self._pause)
             self.passes += 1
             yield draft
@@ -57,15 +56,15 @@ class ScriptedEngine:
         self.closed = True
 
     def memory(self) -> int:
-        """It holds nothing worth counting."""
+        """0: there is no model."""
         return 0
 
 
 def open_scripted(name: str) -> ScriptedEngine:
-    """The engine that a checkpoint name `scripted` or `scripted:STEPS:MILLISECONDS` means.
+    """The engine called `scripted` or `scripted:STEPS:MILLISECONDS`.
 
     Raises:
-        EngineError: the name is neither.
+        EngineError: `name` is neither.
     """
     _, *numbers = name.split(":")
     if len(numbers) not in (0, 2) or not all(n.isdigit() for n in numbers):

@@ -1,6 +1,6 @@
-"""Service: one engine, from its loading to its end, and what is known of it. Knows no HTTP and no model.
+"""The Service: one engine, its loading, its answers as lines, and its status. Knows no HTTP and no model.
 
-A reader that is slow misses Drafts, and never holds up a step.
+A slow reader misses Drafts, and never delays a denoising step.
 """
 
 import asyncio
@@ -23,51 +23,57 @@ _log = logging.getLogger("dg_lsp.engine")
 
 
 class Hosted(Engine, Protocol):
-    """An engine that can say how it fares."""
+    """An engine that a Service can run, with the numbers for its status."""
 
     device: str
     passes: int
 
     @property
     def queue(self) -> int:
-        """How many infills wait."""
+        """The number of infills that wait for their turn."""
         ...
 
     def memory(self) -> int:
-        """Bytes held."""
+        """Bytes that the model holds."""
         ...
 
 
 class Service:
-    """One engine, from its loading to its end, and what is known of it. `load` it once; then `lines` and `status`."""
+    """One engine and its status: call `load` once, then `lines` for each request.
+
+    last_active: time.monotonic() of the last request, event or end of a request.
+    """
 
     def __init__(self, checkpoint: str, digest: str) -> None:
         self._checkpoint, self._digest = checkpoint, digest
         self._engine: Hosted | None = None
         self._ready = asyncio.Event()
-        self._doing: tuple[State, float, str] = ("starting", 0.0, "")
+        self._state: tuple[State, float, str] = ("starting", 0.0, "")
         self._last = (0.0, 0)
         self._fills = 0
         self._began = time.monotonic()
-        self._unanswered: set[_Post] = set()
+        self._unanswered: set[_Mailbox] = set()
         self._working: set[asyncio.Task[None]] = set()
-        self.touched = time.monotonic()
+        self.last_active = time.monotonic()
 
     async def load(self, open_engine: Callable[[Callable[[float], None]], Awaitable[Hosted]]) -> None:
-        """Open the engine; `open_engine` is given a function that takes the share of the loading that is done."""
+        """Open the engine with `open_engine`, whose argument is a function to call with the share of the loading done.
+
+        A failure becomes the state "failed" with its reason; nothing is raised.
+        """
 
         def done(share: float) -> None:
-            self._doing = ("loading", share, "")
+            self._state = ("loading", share, "")
 
         try:
             self._engine = await open_engine(done)
-            self._doing = ("ready", 1.0, "")
+            self._state = ("ready", 1.0, "")
             _log.info("ready on %s after %.1f s", self._engine.device, time.monotonic() - self._began)
         except EngineError as error:
-            self._doing = ("failed", 0.0, str(error))
+            self._state = ("failed", 0.0, str(error))
             _log.error("failed: %s", error)
         except Exception as error:
-            self._doing = (
+            self._state = (
                 "failed",
                 0.0,
                 f"the engine cannot start ({type(error).__name__}); run dg-lsp doctor",
@@ -75,22 +81,22 @@ class Service:
             _log.error(
                 "failed: %s\n%s", type(error).__name__, "".join(traceback.format_tb(error.__traceback__))
             )
-        self.touched = time.monotonic()
+        self.last_active = time.monotonic()
         self._ready.set()
 
     @property
     def failed(self) -> bool:
-        """Whether loading has failed; such an engine answers with the reason only."""
-        return self._doing[0] == "failed"
+        """Whether loading has failed; every request is then answered with the reason."""
+        return self._state[0] == "failed"
 
     @property
     def working(self) -> bool:
-        """Whether the model may still run for a request, perhaps for one that nobody waits for any more."""
+        """Whether the model may still run for a request, even for a cancelled one."""
         return bool(self._working)
 
     def status(self) -> Status:
-        """How the engine fares now; it is busy while somebody waits for a Fill."""
-        state, done, mend = self._doing
+        """The engine's status now; it is "busy" while a request is unanswered."""
+        state, done, mend = self._state
         engine = self._engine
         return Status(
             "busy" if state == "ready" and self._unanswered else state,
@@ -114,71 +120,74 @@ class Service:
         )
 
     async def lines(self, request: Infill) -> AsyncGenerator[bytes, None]:
-        """The answer to `request`, line by line; closing it stops the model after the running step.
+        """The lines of the answer to `request`; closing the generator stops the model after the running step.
 
-        1. Wait until the engine is loaded, telling how far it is.  2. Let the engine run at its own pace.
-        3. Send the newest Draft that has not been sent; a beat when there is none; the Fill or the error last.
+        1. Wait until the engine is loaded, with a state line every 0.2 seconds.  2. Run the engine in a task of its
+        own.
+        3. Send the newest Draft not sent yet, or a beat after a second without one; last the Fill or the error.
         """
-        self.touched = time.monotonic()
-        post = _Post()
-        self._unanswered.add(post)
+        self.last_active = time.monotonic()
+        mailbox = _Mailbox()
+        self._unanswered.add(mailbox)
         work: asyncio.Task[None] | None = None
         try:
-            # 1. A reader that sees nothing for long takes the engine for dead.
+            # 1. Clients take an engine for dead that sends no line for long.
             while not self._ready.is_set():
-                state, done, _ = self._doing
+                state, done, _ = self._state
                 yield wire.line("state", {"state": state, "done": done})
-                # Not wait_for: before Python 3.12 it may swallow the cancel of a client that leaves just now.
+                # Not wait_for, which before Python 3.12 may swallow a cancellation that comes at the same moment.
                 with suppress(TimeoutError):
                     async with asyncio.timeout(0.2):
                         await self._ready.wait()
             if self._engine is None:
-                yield wire.line("error", {"message": self._doing[2], "failed": True})
+                yield wire.line("error", {"message": self._state[2], "failed": True})
                 return
             # 2.
-            work = asyncio.create_task(self._run(self._engine, request, post))
+            work = asyncio.create_task(self._run(self._engine, request, mailbox))
             self._working.add(work)
             work.add_done_callback(self._working.discard)
             # 3.
-            while (name := await post.next()) not in ("fill", "error"):
+            while (name := await mailbox.next()) not in ("fill", "error"):
                 yield wire.line(
-                    name, wire.pack(post.draft) if name == "draft" and post.draft else self._beat()
+                    name, wire.pack(mailbox.draft) if name == "draft" and mailbox.draft else self._beat()
                 )
-            yield wire.line(name, post.last)
+            yield wire.line(name, mailbox.last)
         finally:
-            # Before the wait below: a step may take long to end, and a second cancel ends the wait itself.
-            self._unanswered.discard(post)
-            self.touched = time.monotonic()
+            # Before the wait below, which may take long, and which a second cancellation ends.
+            self._unanswered.discard(mailbox)
+            self.last_active = time.monotonic()
             if work is not None:
                 work.cancel()
                 await asyncio.gather(work, return_exceptions=True)
 
-    async def _run(self, engine: Hosted, request: Infill, post: "_Post") -> None:
+    async def _run(self, engine: Hosted, request: Infill, mailbox: "_Mailbox") -> None:
+        """Run the engine for `request`, and put its Drafts and its end into the mailbox."""
         try:
             async with aclosing(engine.infill(request)) as events:
                 async for event in events:
-                    self.touched = time.monotonic()
+                    self.last_active = time.monotonic()
                     if isinstance(event, Draft):
-                        post.put(event)
+                        mailbox.put(event)
                     else:
                         self._note(event)
-                        self._end(post, "fill", wire.pack(event))
+                        self._end(mailbox, "fill", wire.pack(event))
         except EngineError as error:
-            self._end(post, "error", {"message": str(error)})
+            self._end(mailbox, "error", {"message": str(error)})
         except Exception as error:
-            # The message may hold source text; the places in the code do not.
+            # The message of an error may hold source text, so only the stack is logged.
             _log.error("%s\n%s", type(error).__name__, "".join(traceback.format_tb(error.__traceback__)))
             message = f"the engine met an error of its own ({type(error).__name__}); see its log"
-            self._end(post, "error", {"message": message})
+            self._end(mailbox, "error", {"message": message})
         finally:
-            self._end(post, "error", {"message": "the engine stopped without an answer"})
+            self._end(mailbox, "error", {"message": "the engine stopped without an answer"})
 
-    def _end(self, post: "_Post", name: str, last: dict[str, Any]) -> None:
-        """Answer a request; from now on nobody waits for the model on its account."""
-        post.end(name, last)
-        self._unanswered.discard(post)
+    def _end(self, mailbox: "_Mailbox", name: str, last: dict[str, Any]) -> None:
+        """Put the end into the mailbox; the request counts as answered from now on."""
+        mailbox.end(name, last)
+        self._unanswered.discard(mailbox)
 
     def _note(self, fill: Fill) -> None:
+        """Count `fill` in the status and log it."""
         self._fills += 1
         self._last = (fill.milliseconds, fill.steps)
         _log.info("fill %d: %.0f ms, %d steps, %s", self._fills, fill.milliseconds, fill.steps, fill.reason)
@@ -187,38 +196,38 @@ class Service:
         return {"queue": self._engine.queue if self._engine else 0}
 
     async def close(self) -> None:
-        """End the engine."""
+        """Close the engine."""
         if self._engine is not None:
             await self._engine.close()
 
 
-class _Post:
-    """Room for one Draft and the end: a newer Draft takes the place of one that nobody fetched."""
+class _Mailbox:
+    """A mailbox for the answer to one request: one Draft, replaced by newer ones until it is fetched, and the end."""
 
     def __init__(self) -> None:
         self.draft: Draft | None = None
         self.last: dict[str, Any] = {}
         self._fresh = False
         self._name = ""
-        self._bell = asyncio.Event()
+        self._changed = asyncio.Event()
 
     def put(self, draft: Draft) -> None:
         self.draft, self._fresh = draft, True
-        self._bell.set()
+        self._changed.set()
 
     def end(self, name: str, last: dict[str, Any]) -> None:
-        # The first end counts.
+        # Later ends are ignored.
         if not self._name:
             self._name, self.last = name, last
-            self._bell.set()
+            self._changed.set()
 
     async def next(self) -> str:
-        """What there is to send: draft, fill, error, or beat after a silent second."""
+        """Wait for something to send: the name "draft", "fill" or "error", or "beat" after wire.BEAT seconds."""
         if not self._fresh and not self._name:
-            self._bell.clear()
+            self._changed.clear()
             try:
                 async with asyncio.timeout(wire.BEAT):
-                    await self._bell.wait()
+                    await self._changed.wait()
             except TimeoutError:
                 return "beat"
         if self._fresh:
@@ -228,6 +237,7 @@ class _Post:
 
 
 def _version(package: str) -> str:
+    """The installed version of `package`; empty if there is none."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:

@@ -1,4 +1,4 @@
-"""Turn: who may use the one model thread next. Knows asyncio only."""
+"""The queue for the model thread. Knows asyncio only."""
 
 import asyncio
 import heapq
@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 
 class Turn:
-    """A lock whose waiters are served by rank, the lowest first, and within a rank in the order of their coming."""
+    """A lock whose waiters are served by rank, the lowest first, and within a rank in the order of arrival."""
 
     def __init__(self) -> None:
         self._taken = False
@@ -16,12 +16,12 @@ class Turn:
 
     @property
     def waiting(self) -> int:
-        """How many wait."""
+        """The number of waiters."""
         return sum(not place[2].done() for place in self._waiting)
 
     @asynccontextmanager
     async def take(self, rank: int) -> AsyncIterator[None]:
-        """Wait for the turn and hold it; a waiter that is cancelled leaves the queue."""
+        """Wait for the lock, with a given rank, and hold it; a waiter that is cancelled leaves the queue."""
         if self._taken:
             self._count += 1
             ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -29,7 +29,7 @@ class Turn:
             try:
                 await ready
             except asyncio.CancelledError:
-                # The turn may have been given in the very moment of the cancel; then it goes on to the next.
+                # If the lock was handed over just before the cancellation, it goes to the next waiter.
                 if ready.done() and not ready.cancelled():
                     self._pass_on()
                 raise
@@ -43,7 +43,7 @@ class Turn:
         while self._waiting:
             ready = heapq.heappop(self._waiting)[2]
             if not ready.done():
-                # `_taken` stays set: nobody may slip in before the one who is woken.
+                # `_taken` stays True, so that nobody takes the lock before the woken waiter runs.
                 ready.set_result(None)
                 return
         self._taken = False

@@ -1,7 +1,7 @@
-"""What an engine and its clients say to each other: one JSON object a line. Knows the records; knows no HTTP.
+"""The messages between an engine and its clients: one JSON object a line. Knows the records; knows no HTTP.
 
 An answer is any number of lines `{"state": ...}`, `{"draft": ...}` and `{"beat": ...}`, and then exactly one
-`{"fill": ...}` or `{"error": ...}`. A stream that ends without that last line means that the engine died.
+`{"fill": ...}` or `{"error": ...}`. If the stream ends without that last line, the engine has died.
 """
 
 import json
@@ -11,7 +11,7 @@ from typing import Any, TypeVar, get_args
 
 from dg_lsp.text.messages import Draft, Effort, Fill, Infill, Kind, Run, State, Status
 
-WIRE = 2  # the version of this page; it is part of the socket's name
+WIRE = 2  # version of this format; part of the socket's name
 BEAT = 1.0  # seconds after which a silent engine sends a line
 
 Plain = TypeVar("Plain", Infill, Status)
@@ -20,41 +20,50 @@ _TYPES: dict[Any, tuple[type, ...]] = {int: (int,), float: (int, float), str: (s
 
 
 class WireError(ValueError):
-    """A message that does not follow this page; says which field, never its text."""
+    """A message does not follow this format; the error names the field, and never its content."""
 
 
 def line(name: str, value: Any) -> bytes:
-    """One line of an answer. Pure ASCII: no reader can see a line end inside of a text."""
+    """One line of an answer, in ASCII, so that no character in a text is taken for a line end."""
     return json.dumps({name: value}, separators=(",", ":")).encode("ascii") + b"\n"
 
 
 def pack(record: Infill | Draft | Fill | Status) -> dict[str, Any]:
-    """A record as plain values."""
+    """A record as a JSON object."""
     return asdict(record)
 
 
 def unpack_infill(values: Any) -> Infill:
-    """The request that a client sent. Raises WireError."""
+    """The Infill that a client sent.
+
+    Raises:
+        WireError: `values` is none.
+    """
     return _plain(Infill, values)
 
 
 def unpack_status(values: Any) -> Status:
-    """What an engine says of itself. Raises WireError."""
+    """The Status that an engine sent.
+
+    Raises:
+        WireError: `values` is none.
+    """
     return _plain(Status, values)
 
 
 def unpack_draft(values: Mapping[str, Any]) -> Draft:
-    """A Draft as an engine of the same wire version packed it."""
+    """The Draft that an engine of the same wire version sent; not checked."""
     return Draft(values["step"], tuple(Run(**run) for run in values["runs"]), values["milliseconds"])
 
 
 def unpack_fill(values: Mapping[str, Any]) -> Fill:
-    """A Fill as an engine of the same wire version packed it."""
+    """The Fill that an engine of the same wire version sent; not checked."""
     texts = {name: tuple(values[name]) for name in ("others", "further")}
     return Fill(**{**values, **texts})
 
 
 def _plain(kind: type[Plain], values: Any) -> Plain:
+    """A record of the class `kind` whose fields are checked against their types."""
     if not isinstance(values, dict):
         raise WireError(f"a {kind.__name__} is a JSON object")
     known = {f.name: f.type for f in fields(kind)}
@@ -73,12 +82,13 @@ def _plain(kind: type[Plain], values: Any) -> Plain:
 
 
 def _suits(name: str, kind: Any, value: Any) -> bool:
+    """Whether `value` has the type `kind` of the field `name`."""
     if name in _CHOICES:
         return value in _CHOICES[name]
     if kind in _TYPES:
         return isinstance(value, _TYPES[kind]) and not isinstance(value, bool)
     if name == "between":
         return isinstance(value, list | tuple) and all(isinstance(text, str) for text in value)
-    # The others may be left open.
+    # The other fields, `like` and `deadline`, may be null.
     wanted: tuple[type, ...] = (str,) if name == "like" else (int, float)
     return value is None or (isinstance(value, wanted) and not isinstance(value, bool))

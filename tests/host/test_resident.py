@@ -15,7 +15,7 @@ import pytest
 from dg_lsp.host.base import EngineError
 from dg_lsp.host.client import EngineDied, RemoteEngine
 from dg_lsp.host.resident import ResidentEngine, stop_at
-from dg_lsp.host.runtime import place_of
+from dg_lsp.host.runtime import address_of
 from dg_lsp.settings import Settings
 from dg_lsp.text.messages import Draft, Fill, Infill, Status
 
@@ -185,7 +185,7 @@ def test_an_idle_engine_exits_and_leaves_no_socket(runtime: Path) -> None:
 def test_an_engine_whose_socket_vanished_exits(runtime: Path) -> None:
     async def work(engine: ResidentEngine) -> None:
         await engine.start()
-        place_of(QUICK).socket.unlink()
+        address_of(QUICK).socket.unlink()
         await asyncio.sleep(3)
         assert processes(runtime) == []
 
@@ -196,7 +196,7 @@ def test_an_engine_that_hangs_can_be_stopped(runtime: Path) -> None:
     async def work(engine: ResidentEngine) -> None:
         process = (await engine.start()).process
         os.kill(process, signal.SIGSTOP)
-        assert await stop_at(place_of(QUICK).socket)
+        assert await stop_at(address_of(QUICK).socket)
         assert (await fill_of(engine)).text == "None"
 
     with_engine(QUICK, work)
@@ -216,7 +216,7 @@ def test_an_engine_that_is_slow_to_tell_its_status_is_no_dead_one(runtime: Path)
 
 def test_a_stale_socket_is_no_obstacle(runtime: Path) -> None:
     with socket.socket(socket.AF_UNIX) as stale:
-        stale.bind(str(place_of(QUICK).socket))
+        stale.bind(str(address_of(QUICK).socket))
 
     async def work(engine: ResidentEngine) -> None:
         assert (await fill_of(engine)).text == "None"
@@ -229,7 +229,7 @@ def test_a_silent_second_is_filled_by_a_beat(runtime: Path) -> None:
 
     async def work(engine: ResidentEngine) -> None:
         await engine.start()
-        remote = RemoteEngine(place_of(Settings(checkpoint="scripted:1:3000")).socket, silence=2.0)
+        remote = RemoteEngine(address_of(Settings(checkpoint="scripted:1:3000")).socket, silence=2.0)
         events = [event async for event in remote.infill(REQUEST)]
         assert isinstance(events[-1], Fill)
         await remote.close()
@@ -240,7 +240,7 @@ def test_a_silent_second_is_filled_by_a_beat(runtime: Path) -> None:
 def test_a_malformed_request_gets_a_sentence(runtime: Path) -> None:
     async def work(engine: ResidentEngine) -> None:
         await engine.start()
-        transport = httpx2.AsyncHTTPTransport(uds=str(place_of(QUICK).socket))
+        transport = httpx2.AsyncHTTPTransport(uds=str(address_of(QUICK).socket))
         async with httpx2.AsyncClient(transport=transport, base_url="http://engine") as client:
             for body in (b"", b"[1", b"{}", b'{"prefix": 1}', b"[" * 100_000):
                 answer = await client.post("/v1/infill", content=body)
@@ -256,7 +256,7 @@ def test_the_log_holds_no_source_text(runtime: Path) -> None:
         await fill_of(engine, Infill("secret_name = ", "\nsecret_suffix", "python", "rest_of_line"))
 
     with_engine(QUICK, work)
-    log = place_of(QUICK).log.read_text()
+    log = address_of(QUICK).log.read_text()
     assert "fill 1" in log and "secret" not in log
 
 

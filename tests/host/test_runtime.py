@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dg_lsp.host.base import EngineError
-from dg_lsp.host.runtime import digest_of, place_of, runtime_directory
+from dg_lsp.host.runtime import address_of, digest_of, runtime_directory
 from dg_lsp.settings import Settings
 
 
@@ -40,7 +40,7 @@ def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
 def test_a_path_too_long_for_a_socket_says_the_mend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DG_LSP_RUNTIME_DIR", str(tmp_path / ("x" * 120)))
     with pytest.raises(EngineError, match="shorter path"):
-        place_of(Settings())
+        address_of(Settings())
 
 
 def test_checkpoints_devices_and_changed_weights_have_engines_of_their_own(
@@ -51,10 +51,10 @@ def test_checkpoints_devices_and_changed_weights_have_engines_of_their_own(
     model.mkdir()
     (model / "config.json").write_text("{}")
     (model / "model.safetensors").write_bytes(b"1")
-    places = {place_of(Settings(checkpoint=c)).socket for c in ("embedded", "scripted", "a/b", str(model))}
-    places.add(place_of(Settings(device="cuda:1")).socket)
+    places = {address_of(Settings(checkpoint=c)).socket for c in ("embedded", "scripted", "a/b", str(model))}
+    places.add(address_of(Settings(device="cuda:1")).socket)
     (model / "model.safetensors").write_bytes(b"12")
-    places.add(place_of(Settings(checkpoint=str(model))).socket)
+    places.add(address_of(Settings(checkpoint=str(model))).socket)
     assert len(places) == 6
 
 
