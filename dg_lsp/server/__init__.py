@@ -1,1 +1,1 @@
-"""The language server: the protocol on one side, documents, settings and an engine on the other. Never sees torch."""
+"""The language server: between a client and an engine. Never imports torch."""

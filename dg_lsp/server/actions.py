@@ -1,6 +1,6 @@
 """Filling on demand: the code action, its resolve, and the command for bots.
 
-Knows the session and the protocol's types; holds nothing.
+Functions without state; they know the session and the protocol's types.
 """
 
 import asyncio
@@ -31,7 +31,10 @@ FILL = "dg-lsp.fill"
 def action(
     ls: "DgLsp", document: Document, gap: Gap, cursor: int | None, *, named: bool = False
 ) -> types.CodeAction:
-    """The code action for `gap`, asked for at a `cursor`; its title has the function's name if it is to be `named`."""
+    """The code action that fills `gap`.
+
+    cursor: the offset at which it was asked for, if at a cursor. named: put the function's name into the title.
+    """
     span = convert.range_of(document, gap.span, ls.documents.encoding)
     data: dict[str, Any] = {
         "uri": document.uri,
@@ -54,13 +57,13 @@ def action(
     if offered and offered.resolve_support and "edit" in offered.resolve_support.properties:
         listed.data = data
     else:
-        # A client that cannot resolve gets the same as a command.
+        # A client that cannot resolve code actions gets a command instead.
         listed.command = types.Command(title=title, command=FILL, arguments=[data])
     return listed
 
 
 def title_of(gap: Gap) -> str:
-    """What filling `gap` is called."""
+    """The title of the code action for `gap`."""
     if gap.kind in BODIES:
         return TITLE
     count = len(gap.parts)
@@ -68,10 +71,10 @@ def title_of(gap: Gap) -> str:
 
 
 async def gap_of(ls: "DgLsp", document: Document, target: Mapping[str, Any]) -> Gap:
-    """The gap that `target` means: by its cursor, its range, or a function's name.
+    """The gap of `document` at the position, the range or the function's name in `target`.
 
     Raises:
-        NoGap: there is none, or `target` does not say where.
+        NoGap: there is no gap, or `target` has none of these. DocumentError: a position is outside the document.
     """
     encoding, kind = ls.documents.encoding, target.get("kind")
     if kind not in (None, *WANTED):
@@ -94,7 +97,11 @@ async def gap_of(ls: "DgLsp", document: Document, target: Mapping[str, Any]) -> 
 
 
 async def fill_gap(ls: "DgLsp", document: Document, gap: Gap, target: Mapping[str, Any]) -> Outcome:
-    """Fill `gap`, telling how far it is. Raises EngineError, NoGap where a setting of `target` is wrong."""
+    """Fill `gap` with the settings in `target`, and report progress to the client.
+
+    Raises:
+        EngineError: the engine gives no answer. NoGap: a setting in `target` is wrong.
+    """
     settings = _settings(ls, target)
     task = asyncio.current_task()
     async with Progress(ls, title_of(gap), task, target.get("workDoneToken")) as progress:
@@ -116,13 +123,14 @@ async def fill_gap(ls: "DgLsp", document: Document, gap: Gap, target: Mapping[st
 
 
 async def fill_command(ls: "DgLsp", target: Mapping[str, Any]) -> dict[str, Any]:
-    """Fill the gap of `target` and have the client apply the edit.
+    """Fill the gap of `target` and have the client apply the edit; return the result of the command `dg-lsp.fill`.
 
-    1. The document, open or from the disk, in the version that is meant.  2. Its gap.  3. The fill.
-    4. The client applies it, unless it cannot or need not.
+    1. Take the document, open or from the disk, and check its version.  2. Find the gap.  3. Fill it.
+    4. Have the client apply the edit, if it can and `target` does not say otherwise.
 
     Raises:
-        NoGap, DocumentError, UnknownLanguage: nothing to fill. EngineError. Superseded.
+        NoGap, DocumentError, UnknownLanguage: there is nothing to fill. EngineError: the engine gives no answer.
+        Superseded: the document changed meanwhile.
     """
     # 1.
     uri = str(target.get("uri", ""))
@@ -158,6 +166,7 @@ async def fill_command(ls: "DgLsp", target: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _settings(ls: "DgLsp", target: Mapping[str, Any]) -> Settings:
+    """The session's settings with seed, effort and deadline from `target`."""
     own = {name: target[name] for name in ("seed", "effort", "deadline") if name in target}
     try:
         return override(ls.session.settings, {**own, "alternatives": 1})
@@ -166,6 +175,7 @@ def _settings(ls: "DgLsp", target: Mapping[str, Any]) -> Settings:
 
 
 def _path(uri: str) -> Path:
+    """The path of a file:// address; raises DocumentError for another one."""
     parts = urlsplit(uri)
     if parts.scheme != "file" or not parts.path:
         raise DocumentError(f"{uri[:80]!r} is not open and is no file:// address; open it first")

@@ -1,7 +1,7 @@
-"""The language server: one handler for each method, each a snapshot, a pure function or a fill, and a reply.
+"""The language server: one handler for each method, which takes a snapshot, calls a function and replies.
 
-Handlers run on the event loop up to their first wait before the next message is read, so the snapshot that they
-take first is the document that the client saw.
+A handler runs to its first `await` before the next message is read, so the snapshot that it takes at its beginning is
+the document as the client saw it.
 """
 
 import asyncio
@@ -27,7 +27,10 @@ _log = logging.getLogger("dg_lsp.server")
 
 
 class DgLsp(Server):
-    """The server with its session."""
+    """The server with its session.
+
+    watchers: functions that are called with each Status of the engine.
+    """
 
     def __init__(self, settings: Settings, open_engine: Open) -> None:
         super().__init__("dg-lsp", dg_lsp.__version__)
@@ -37,7 +40,11 @@ class DgLsp(Server):
         self._told: set[str] = set()
 
     def snapshot(self, uri: str) -> Document:
-        """The open document `uri` as it is now. Raises NoGap where it is not open, or its language is off."""
+        """The open document `uri` as it is now.
+
+        Raises:
+            NoGap: it is not open, or its language is switched off.
+        """
         document = self.documents.snapshot(uri)
         if document is None:
             raise NoGap("the document is not open; send textDocument/didOpen first")
@@ -46,7 +53,7 @@ class DgLsp(Server):
         return document
 
     def tell(self, status: Status) -> None:
-        """Pass on how the engine fares: to those who wait, to a client that asked, and once in words when it fails."""
+        """Pass the engine's status to the watchers, to a client that wants it, and as a warning if it has failed."""
         for watcher in list(self.watchers):
             watcher(status)
         if convert.asked_for(self.client_capabilities, "status"):
@@ -55,19 +62,19 @@ class DgLsp(Server):
             self.warn(status.mend)
 
     def warn(self, message: str) -> None:
-        """Show a warning, each only once in a session."""
+        """Show a warning to the user; the same one only once in a session."""
         _log.warning("%s", message)
         if message not in self._told:
             self._told.add(message)
             self.window_show_message(types.ShowMessageParams(types.MessageType.Warning, f"dg-lsp: {message}"))
 
     def refuse(self, uri: str, reason: str) -> None:
-        """Law 9: an empty answer has its reason in the log."""
+        """Log why the document `uri` gets an empty answer (law 9)."""
         _log.info("%s: nothing offered: %s", short_name(uri), reason)
 
 
 def make_server(settings: Settings, open_engine: Open) -> DgLsp:
-    """The server with all its handlers; `open_engine` makes the engine for some settings."""
+    """The server with all its handlers; `open_engine` makes an Engine from settings."""
     server = DgLsp(settings, open_engine)
     server.feature(types.INITIALIZE)(initialize)
     server.feature(types.INITIALIZED)(initialized)
@@ -86,18 +93,18 @@ def make_server(settings: Settings, open_engine: Open) -> DgLsp:
 
 
 async def initialize(ls: DgLsp, params: types.InitializeParams) -> None:
-    """Note who asks, and the settings that came along."""
+    """Keep the client's initialization options and whether it debounces by itself."""
     given = params.initialization_options
     if given is not None and not isinstance(given, dict):
         _log.warning("initializationOptions must be an object; the defaults are taken")
     ls.options = given if isinstance(given, dict) else {}
-    # Neovim waits 200 ms by itself.
+    # Neovim itself waits 200 ms before it asks.
     ls.session.eager = params.client_info is not None and params.client_info.name.startswith("Neovim")
     _log.info("dg-lsp %s for %s", ls.version, params.client_info.name if params.client_info else "a client")
 
 
 async def initialized(ls: DgLsp, _: types.InitializedParams) -> None:
-    """Read the settings, and ask to hear of changes."""
+    """Read the settings from the client, and register for changes of them."""
     await _configure(ls)
     workspace = ls.client_capabilities.workspace
     dynamic = workspace and workspace.did_change_configuration
@@ -109,36 +116,36 @@ async def initialized(ls: DgLsp, _: types.InitializedParams) -> None:
 
 
 async def shutdown(ls: DgLsp, *_: Any) -> None:
-    """End the work; the engine's process goes on for others, until it is idle."""
+    """Stop all work; the engine process runs on for other windows until it is idle."""
     await ls.session.close()
 
 
 async def did_open(ls: DgLsp, params: types.DidOpenTextDocumentParams) -> None:
-    """Start the engine early: loading takes longer than typing the first line."""
+    """Start the engine, because loading takes longer than typing the first line."""
     language = params.text_document.language_id
     if ls.session.settings.automatic and not ls.session.refusal(language) and knows(language):
         ls.session.warm()
 
 
 async def did_change(ls: DgLsp, params: types.DidChangeTextDocumentParams) -> None:
-    """What is being made for the old text is of no use any more."""
+    """Cancel the work on the old text of the document."""
     ls.session.changed(params.text_document.uri)
 
 
 async def did_close(ls: DgLsp, params: types.DidCloseTextDocumentParams) -> None:
-    """Forget the document."""
+    """Drop what the session holds of the document."""
     ls.session.closed(params.text_document.uri)
 
 
 async def did_change_configuration(ls: DgLsp, params: types.DidChangeConfigurationParams) -> None:
-    """Take the new settings at once."""
+    """Apply the new settings."""
     await _configure(ls, params.settings)
 
 
 async def inline_completion(ls: DgLsp, params: types.InlineCompletionParams) -> types.InlineCompletionList:
-    """Ghost text: one item while one types, several distinct ones when asked for.
+    """Ghost text: at most one item while the user types, several different ones if asked for.
 
-    Always a list: null or an error would leave the old ghost text on the screen.
+    Always a list, because clients keep showing old ghost text after null or an error.
     """
     uri = params.text_document.uri
     items: list[types.InlineCompletionItem] = []
@@ -153,7 +160,7 @@ async def inline_completion(ls: DgLsp, params: types.InlineCompletionParams) -> 
 
 
 async def code_action(ls: DgLsp, params: types.CodeActionParams) -> list[types.CodeAction]:
-    """Offer to fill the function at a cursor, its body or its holes, or each body of a selection; costs no model."""
+    """Offer to fill the body or the holes of the function at a cursor, or each body in a selection. Runs no model."""
     uri, encoding = params.text_document.uri, ls.documents.encoding
     if not convert.wants(params.context.only, actions.ACTION):
         ls.refuse(
@@ -178,7 +185,7 @@ async def code_action(ls: DgLsp, params: types.CodeActionParams) -> list[types.C
 
 
 async def resolve(ls: DgLsp, action: types.CodeAction) -> types.CodeAction:
-    """Fill the body of a code action; an action for an older version of its document comes back unchanged."""
+    """Fill the gap of a code action; an action for an older version of the document is returned unchanged."""
     data = action.data if isinstance(action.data, dict) else {}
     uri = str(data.get("uri", ""))
     try:
@@ -194,10 +201,10 @@ async def resolve(ls: DgLsp, action: types.CodeAction) -> types.CodeAction:
             )
             action.edit = edit
         if outcome.why:
-            # Somebody waits for this, and an action that silently does nothing looks broken.
+            # The user has asked for this, and an action that silently does nothing looks broken.
             ls.refuse(uri, outcome.why)
-            told = outcome.why if outcome.edit else f"nothing offered: {outcome.why}"
-            ls.window_show_message(types.ShowMessageParams(types.MessageType.Info, f"dg-lsp: {told}"))
+            message = outcome.why if outcome.edit else f"nothing offered: {outcome.why}"
+            ls.window_show_message(types.ShowMessageParams(types.MessageType.Info, f"dg-lsp: {message}"))
     except Superseded:
         ls.refuse(uri, "the document changed meanwhile")
     except (NoGap, UnknownLanguage, DocumentError) as error:
@@ -208,7 +215,7 @@ async def resolve(ls: DgLsp, action: types.CodeAction) -> types.CodeAction:
 
 
 async def fill(ls: DgLsp, target: dict[str, Any]) -> dict[str, Any]:
-    """The command `dg-lsp.fill` for bots; see docs/bots.md for `target` and the result."""
+    """The command `dg-lsp.fill`; docs/bots.md describes `target` and the result."""
     uri = str(target.get("uri", ""))
     try:
         return await actions.fill_command(ls, target)
@@ -223,7 +230,7 @@ async def fill(ls: DgLsp, target: dict[str, Any]) -> dict[str, Any]:
 
 
 async def status(ls: DgLsp, _: Any = None) -> dict[str, Any]:
-    """How the engine fares: the request `dg-lsp/status`."""
+    """The request `dg-lsp/status`: the engine's Status as an object."""
     try:
         return asdict(await ls.session.status())
     except EngineError as error:
@@ -231,7 +238,7 @@ async def status(ls: DgLsp, _: Any = None) -> dict[str, Any]:
 
 
 async def _configure(ls: DgLsp, sent: Any = None) -> None:
-    """Settings from the client: asked for where it can be asked, else as they came."""
+    """Apply the client's settings: requested from it if it supports that, else as `sent`."""
     workspace = ls.client_capabilities.workspace
     changed: Any = None
     if workspace and workspace.configuration:

@@ -1,7 +1,7 @@
-"""Exactly one answer to each request, and the states between `initialize` and `exit`.
+"""The JSON-RPC conversation with a client: exactly one answer to each request, from `initialize` to `exit`.
 
-Holds the requests in flight, both ways, and runs each message's handler as a task that can be cancelled.
-Builds on pygls for the list of features and for what is sent; knows no document, no stream and no engine.
+It runs each message's handler as a task that can be cancelled, and holds the requests in flight in both directions.
+pygls keeps the registered features and serialises messages. Knows no document, no stream and no engine.
 """
 
 import asyncio
@@ -25,23 +25,23 @@ from dg_lsp.server.envelope import Message, MsgId, RequestError
 
 Handler = Callable[..., Any]
 
-_HANDLERS_END_S = 0.5
+_HANDLERS_END_S = 0.5  # seconds that cancelled handlers get to clean up
 _CANCELLED = (envelope.CANCELLED, "the request was cancelled")
 _log = logging.getLogger(__name__)
 
 
 class Conversation(LanguageServerProtocol):
-    """What is said with one client; `exit_code` is None until the client says `exit`."""
+    """The conversation with one client. exit_code: None until the client sends `exit`."""
 
     def __init__(self, server: Any, converter: Any) -> None:
         super().__init__(server, converter)
         self.exit_code: int | None = None
         self._initialized = False
-        self._live: dict[MsgId, _Live] = {}
+        self._live: dict[MsgId, _InFlight] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     def handle_body(self, data: bytes) -> None:
-        """Take one message: answer it at once where that can be done, else start its handler's task."""
+        """Handle one message: refuse it, or start the task of its handler, or give a reply to whoever waits for it."""
         try:
             message = envelope.parse_message(data)
         except envelope.Refusal as error:
@@ -55,16 +55,16 @@ class Conversation(LanguageServerProtocol):
             self._take_request(message.id, message.method, message.body)
 
     def refuse(self, msg_id: MsgId | None, code: int, message: str) -> None:
-        """Answer an error to what is no request in flight."""
+        """Send an error for a message that is no request in flight."""
         self._send_data({"jsonrpc": "2.0", "id": msg_id, "error": {"code": code, "message": message}})
 
     def status(self) -> int:
-        """The exit code that the protocol demands now: 0 only after `shutdown`."""
+        """The exit code that the protocol requires: 0 after `shutdown`, else 1."""
         return 0 if self._shutdown else 1
 
     async def close(self) -> None:
-        """Answer what is in flight, cancel what runs, and give it a moment to clean up."""
-        # The client may say `exit` right behind `shutdown`, whose handler then still deserves its moment.
+        """Cancel all handlers, wait for them for half a second at most, and answer all requests in flight."""
+        # If `exit` follows `shutdown` at once, the handler of `shutdown` is still running and is not cancelled.
         ending = {live.task for live in self._live.values() if live.method == lsp.SHUTDOWN}
         for task in self._tasks - ending:
             task.cancel()
@@ -75,15 +75,18 @@ class Conversation(LanguageServerProtocol):
     def send_request(
         self, method: str, params: Any = None, callback: Any = None, msg_id: MsgId | None = None
     ) -> Future[Any]:
-        """Ask the client: the future gets its typed result or a JsonRpcException; `shutdown` cancels it."""
+        """Send a request to the client; the future gets its typed result or a JsonRpcException.
+
+        `shutdown` cancels the future.
+        """
         msg_id = str(uuid4()) if msg_id is None else msg_id
         future = super().send_request(method, params, callback, msg_id)
-        # A request that nobody waits for any longer is forgotten too, and its late reply finds nothing.
+        # A cancelled future is removed too, so a late reply to it is ignored.
         future.add_done_callback(partial(self._forget, msg_id))
         return future
 
     def not_taken(self, method: str, body: dict[str, Any]) -> None:
-        """Called when a notification's params do not fit its type; nothing else becomes of it."""
+        """Called for a notification whose params do not fit their type, before it is dropped."""
 
     def _take_request(self, msg_id: MsgId, method: str, body: dict[str, Any]) -> None:
         try:
@@ -98,11 +101,11 @@ class Conversation(LanguageServerProtocol):
             self._abandon()
         context = copy_context()
         context.run(self._ctx_msg_id.set, msg_id)
-        live = self._live[msg_id] = _Live(msg_id, method)
+        live = self._live[msg_id] = _InFlight(msg_id, method)
         live.task = self._start(self._answer(live, handler, params), context)
 
     def _admit(self, msg_id: MsgId, method: str, body: dict[str, Any]) -> tuple[Handler, Any]:
-        """The handler and the params of a request that may be served now."""
+        """The handler and the typed params of a request; raises RequestError if it may not be served now."""
         if msg_id in self._live:
             raise RequestError(envelope.INVALID_REQUEST, "another request with this id is in flight")
         if self._shutdown:
@@ -137,7 +140,7 @@ class Conversation(LanguageServerProtocol):
         self._start(self._run(method, handler, params), copy_context())
 
     def _cancel(self, params: object) -> None:
-        """Answer the request that `params` names at once, whatever its handler does then."""
+        """Answer the request named by `params` as cancelled, at once, and cancel its handler."""
         msg_id = params.get("id") if isinstance(params, dict) else None
         live = self._live.get(msg_id) if isinstance(msg_id, int | str) else None
         if live is not None and live.task is not None:
@@ -145,7 +148,7 @@ class Conversation(LanguageServerProtocol):
             live.task.cancel()
 
     def _take_reply(self, message: Message) -> None:
-        """Settle the request of ours that the client has answered, if anybody still waits for it."""
+        """Give a reply of the client to whoever waits for it, if anybody still does."""
         assert message.id is not None
         body, result_type = message.body, self._result_types.pop(message.id, None)
         future = self._request_futures.pop(message.id, None)
@@ -163,14 +166,14 @@ class Conversation(LanguageServerProtocol):
         return self.fm.builtin_features.get(method) or self.fm.features.get(method)
 
     def _start(self, work: Coroutine[Any, Any, None], context: Context) -> asyncio.Task[None]:
-        # The loop itself holds tasks only weakly.
+        # The event loop holds only weak references to tasks.
         task = asyncio.get_running_loop().create_task(work, context=context)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
 
-    async def _answer(self, live: "_Live", handler: Handler, params: Any) -> None:
-        """Run a request's handler and answer what comes of it."""
+    async def _answer(self, live: "_InFlight", handler: Handler, params: Any) -> None:
+        """Run a request's handler and answer with its result or its error."""
         try:
             self._reply(live, result=await _call(handler, (params,), {}))
         except (asyncio.CancelledError, GeneratorExit):
@@ -178,37 +181,37 @@ class Conversation(LanguageServerProtocol):
         except RequestError as error:
             self._fail(live, error.code, error.message)
         except BaseException as error:
-            # SystemExit too is the fault of one handler and must not end the server. What the exception says
-            # may be source text or a path: it goes into the log on this machine, not to the client.
+            # Not even SystemExit of a handler may end the server. The text of an exception may hold source text or a
+            # path, so it goes to the log on this machine and not to the client.
             if self._live.get(live.id) is live:
                 _log.exception("the handler of %s failed", live.method)
             reason = f"the handler of {live.method} failed ({type(error).__name__}); see the server's log"
             self._fail(live, envelope.INTERNAL_ERROR, reason)
 
     async def _run(self, method: str, handler: Handler, params: Any) -> None:
-        """Run a notification's handler; nobody hears of its failure but the log."""
+        """Run a notification's handler; a failure is only logged."""
         try:
             await _call(handler, (params,), {})
         except (asyncio.CancelledError, GeneratorExit):
-            pass  # at the end, all handlers are cancelled
+            pass  # by `close`
         except envelope.Ignored as reason:
             _log.warning("ignored a notification %s: %s", method, reason)
         except BaseException:
             _log.exception("the handler of %s failed", method)
 
-    def _fail(self, live: "_Live", code: int, message: str) -> None:
+    def _fail(self, live: "_InFlight", code: int, message: str) -> None:
         if self._live.get(live.id) is live and live.method == lsp.INITIALIZE:
-            self._initialized = False  # the client may try once more
+            self._initialized = False  # the client may send `initialize` again
         self._reply(live, error={"code": code, "message": message})
 
-    def _reply(self, live: "_Live", **outcome: Any) -> None:
-        """Answer a request, unless it has its answer: being in flight and being unanswered are the same."""
+    def _reply(self, live: "_InFlight", **outcome: Any) -> None:
+        """Answer a request and remove it from those in flight; do nothing if it has been answered already."""
         if self._live.get(live.id) is live:
             self._send_data({"jsonrpc": "2.0", "id": live.id, **outcome})
             del self._live[live.id]
 
     def _abandon(self) -> None:
-        """Answer and cancel what is in flight, and forget what the client was asked."""
+        """Cancel all requests in flight, those of the client and our own."""
         for live in list(self._live.values()):
             self._cancel({"id": live.id})
         for future in list(self._request_futures.values()):
@@ -219,7 +222,7 @@ class Conversation(LanguageServerProtocol):
         self._result_types.pop(msg_id, None)
 
     def _send_data(self, data: Any) -> None:
-        """Send one message. pygls would log its text, and report what fails to the client, which may recurse."""
+        """Send one message. Overridden, because pygls logs its text, and reports a failure with another message."""
         plain = self._converter.unstructure(data)
         body = json.dumps(plain, default=self._serialize_message, allow_nan=False, separators=(",", ":"))
         if self.writer is not None:
@@ -227,8 +230,8 @@ class Conversation(LanguageServerProtocol):
 
 
 @dataclass(slots=True, eq=False)
-class _Live:
-    """One request of the client that has no answer yet."""
+class _InFlight:
+    """A request of the client that has no answer yet, and the task of its handler."""
 
     id: MsgId
     method: str
@@ -236,7 +239,10 @@ class _Live:
 
 
 async def _call(handler: Handler, args: Any, kwargs: Any) -> Any:
-    """What a handler returns. The builtin ones are generators that yield the user's handlers to be called."""
+    """Call a handler and return its result.
+
+    A builtin handler is a generator that yields (handler, args, kwargs) of the registered handlers to call.
+    """
     result: Any = handler(*(args or ()), **(kwargs or {}))
     if not inspect.isgenerator(result):
         return await result if inspect.isawaitable(result) else result

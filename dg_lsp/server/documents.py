@@ -1,7 +1,7 @@
 """The open documents, kept in step with the client's edits.
 
-Holds the text of each open document as lines and splices edits into it in the units that the client counts.
-Knows positions as plain (line, column) pairs; knows no lsprotocol type, no file and no engine.
+The text of each is held as lines, and edits are applied in the units that the client counts columns in. Positions are
+plain (line, column) pairs. Knows no lsprotocol type, no file and no engine.
 """
 
 import logging
@@ -14,7 +14,7 @@ from dg_lsp.text.documents.document import Document, Encoding
 from dg_lsp.text.documents.history import History, begun
 
 Position = tuple[int, int]
-# A range and the text that replaces it; no range means the whole document.
+# A range and the text that replaces it; None stands for the whole document.
 Change = tuple[tuple[Position, Position] | None, str]
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
@@ -24,20 +24,20 @@ _log = logging.getLogger(__name__)
 
 
 class UnknownDocument(ValueError):
-    """The client speaks of a document that it has not opened; the message says which."""
+    """The client changes or closes a document that it has not opened; the message says which."""
 
 
 class Buffer:
     """The text of one open document, as lines that end at LF, CRLF or CR and nowhere else.
 
-    `lines` keep their line ends; the last one has none and may be empty. Lone surrogates stay as they are.
+    lines: with their line ends; the last one has none and may be empty. Lone surrogates are kept.
     """
 
     __slots__ = ("_near", "lines")
 
     def __init__(self, text: str, encoding: Encoding = "utf-16") -> None:
         self.lines = _split(_paired(text, encoding))
-        self._near = (0, 0)  # a line and the byte that it begins at: edits come close together
+        self._near = (0, 0)  # a line and its byte offset, to count from: successive edits are close together
 
     @property
     def text(self) -> str:
@@ -45,51 +45,52 @@ class Buffer:
         return "".join(self.lines)
 
     def replace(self, start: Position, end: Position, text: str, encoding: Encoding) -> tuple[int, int, int]:
-        """Put `text` in the place of what lies between two positions, which may come in either order.
+        """Replace the text between two positions, given in either order, with `text`.
 
-        Columns count units of `encoding`. A column past the end of its line is the line's end, before its
-        line end; a line past the last one is the end of the text. Returns which bytes of the UTF-8 text gave way to
-        which: [start, end) became [start, stop).
+        Columns count units of `encoding`. A column past the end of its line stands for the end of the line, before its
+        line end; a line past the last one stands for the end of the text. Returns (start, end, stop): the bytes
+        [start, end) of the UTF-8 text became the bytes [start, stop). Example: in "ab\n" replacing (0, 1) to (0, 2)
+        with "xyz" gives "axyz\n" and returns (1, 2, 4).
         """
         (first, column), (last, end_column) = sorted((self._clamped(start), self._clamped(end)))
         head = _cut(self.lines[first], column, encoding)[0]
         tail = _cut(self.lines[last], end_column, encoding)[1]
-        # A CR that ends the line before may meet an LF at the seam, so that line is split anew as well. The
-        # line after cannot be concerned: the tail keeps its own line end, and no column lies inside one.
+        # The line before is split again too: if it ends with CR, and LF comes next, they become one line end. The line
+        # after is not affected, because the tail keeps its own line end.
         before = max(first - 1, 0)
         joined = _paired("".join((*self.lines[before:first], head, text, tail)), encoding)
         lines = _split(joined)
         if last + 1 < len(self.lines):
-            lines.pop()  # what comes after the last line end is the next line, which is there already
+            lines.pop()  # behind the last line end comes the next line, which is in `self.lines` already
         begin = self._offset(before)
         gone, come = _size("".join(self.lines[before : last + 1])), _size(joined)
-        # Half a character at a seam loses its other half or meets one, so that character does not stay.
+        # Half of a surrogate pair at a seam changes its character, which therefore counts as replaced.
         head, tail = _HALF_AT_END.sub("", head), _HALF_AT_START.sub("", tail)
         kept, behind = _size("".join((*self.lines[before:first], head))), _size(tail)
         self.lines[before : last + 1] = lines
         return begin + kept, begin + gone - behind, begin + come - behind
 
     def _offset(self, line: int) -> int:
-        """The byte that `line` begins at; what lies between it and the last line asked for is counted."""
+        """The byte offset of `line`, counted from the line that was asked for last."""
         near, offset = self._near
         between = _size("".join(self.lines[min(near, line) : max(near, line)]))
         self._near = line, offset + between if line >= near else offset - between
         return self._near[1]
 
     def _clamped(self, position: Position) -> Position:
-        """`position` on a line that exists and in a column that this line may have."""
+        """`position` moved to an existing line, and to a column that is not negative."""
         line, column = max(position[0], 0), max(position[1], 0)
         if line >= len(self.lines):
             line = len(self.lines) - 1
-            column = len(self.lines[line]) * 4  # no character has more units than that
+            column = len(self.lines[line]) * 4  # the end: no character has more than 4 units
         return line, column
 
 
 class Documents:
-    """The open documents by their uris, which are compared exactly as the client writes them.
+    """The open documents by their uris, which are compared as the client writes them.
 
-    A client spells the uri of one document always in the same way, and two spellings may name two documents.
-    `encoding` is what columns count; it is agreed on when the client introduces itself.
+    A client always spells the uri of a document in the same way, and two spellings may be two documents. encoding: the
+    units of columns, agreed on in `initialize`.
     """
 
     def __init__(self, encoding: Encoding = "utf-16") -> None:
@@ -97,13 +98,13 @@ class Documents:
         self._open: dict[str, _Open] = {}
 
     def open(self, uri: str, language_id: str, version: int, text: str) -> None:
-        """Take up a document; one that is open already is replaced."""
+        """Add a document; one that is open already is replaced."""
         if uri in self._open:
             _log.warning("%s was opened twice; its text is now that of the second time", uri)
         self._open[uri] = _Open(language_id, version, Buffer(text, self.encoding))
 
     def change(self, uri: str, version: int, changes: Sequence[Change]) -> None:
-        """Apply `changes` in their order, each to what the one before has left.
+        """Apply `changes` one after another, each to the result of the one before.
 
         Raises:
             UnknownDocument: the document is not open.
@@ -113,13 +114,13 @@ class Documents:
             _log.warning("the version of %s went back from %d to %d", uri, document.version, version)
         document.version, document.snapshot = version, None
         if document.history is None:
-            # What was opened is likely to be whole; a text in the middle of being typed is not.
+            # The text as it was opened is likely to be syntactically whole.
             document.history = begun(_utf8(document.buffer.text))
         for change in changes:
             document.apply(change, self.encoding)
 
     def close(self, uri: str) -> None:
-        """Forget a document.
+        """Remove a document.
 
         Raises:
             UnknownDocument: the document is not open.
@@ -128,7 +129,7 @@ class Documents:
         del self._open[uri]
 
     def snapshot(self, uri: str) -> Document | None:
-        """The document as it is now, or None where it is not open; later changes do not touch it."""
+        """The document as it is now, immutable; None if it is not open."""
         found = self._open.get(uri)
         if found is None:
             return None
@@ -153,9 +154,10 @@ class Documents:
 
 
 class _Open:
-    """One open document and its last snapshot, None from each change until it is asked for.
+    """An open document.
 
-    history: what was remembered at the last snapshot. changes: what has changed since; None: too much.
+    snapshot: the last one; None after a change. history: the older texts kept at the last snapshot. changes: those
+    since the last snapshot; None if they were too many.
     """
 
     __slots__ = ("buffer", "changes", "history", "language", "snapshot", "version")
@@ -167,7 +169,7 @@ class _Open:
         self.changes: Changes | None = Changes()
 
     def apply(self, change: Change, encoding: Encoding) -> None:
-        """Change the text, and note which bytes of it have changed."""
+        """Apply `change` to the text, and record the bytes that it changed."""
         span, text = change
         if span is None:
             old, self.buffer = self.buffer, Buffer(text, encoding)
@@ -181,19 +183,19 @@ class _Open:
 
 
 def _split(text: str) -> list[str]:
-    """The lines of `text` with their line ends; after the last line end comes one more line."""
+    """The lines of `text` with their line ends; behind the last line end there is one more line."""
     starts = [0, *(end.end() for end in _LINE_END.finditer(text)), len(text)]
     return [text[start:end] for start, end in pairwise(starts)]
 
 
 def _cut(line: str, column: int, encoding: Encoding) -> tuple[str, str]:
-    """`line` in two at `column`, at most at its line end, which stays in the second part."""
+    """`line` split at `column`, or before its line end if that comes first."""
     content = line.rstrip("\r\n")
     if encoding == "utf-32" or content.isascii():
         at = min(column, len(content))
         return line[:at], line[at:]
     if encoding == "utf-16":
-        # A column inside a surrogate pair really parts it: the client that sends it counts, and edits, halves.
+        # A column inside a surrogate pair splits the pair, because such a client edits halves.
         units = content.encode("utf-16-le", "surrogatepass")
         at = min(2 * column, len(units))
         parts = units[:at], units[at:]
@@ -202,25 +204,25 @@ def _cut(line: str, column: int, encoding: Encoding) -> tuple[str, str]:
         data = content.encode("utf-8", "surrogatepass")
         at = min(column, len(data))
         while 0 < at < len(data) and data[at] & 0xC0 == 0x80:
-            at -= 1  # a column inside a character is its beginning
+            at -= 1  # a column inside a character stands for its beginning
         head, tail = (part.decode("utf-8", "surrogatepass") for part in (data[:at], data[at:]))
     return head, tail + line[len(content) :]
 
 
 def _paired(text: str, encoding: Encoding) -> str:
-    """`text` with each two halves of a character that stand together made that character, as in UTF-16."""
+    """`text` with adjacent halves of surrogate pairs joined to characters, in UTF-16 only."""
     if encoding != "utf-16" or _SURROGATE.search(text) is None:
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
 
 def _size(text: str) -> int:
-    """How many bytes `_utf8` makes of `text`."""
+    """The length of `_utf8(text)` in bytes."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 def _utf8(text: str) -> bytes:
-    """`text` as UTF-8, with U+FFFD for lone surrogates: as many units in each encoding, so columns agree."""
+    """`text` in UTF-8, with U+FFFD for lone surrogates, which has as many units as one in each encoding."""
     try:
         return text.encode("utf-8")
     except UnicodeEncodeError:

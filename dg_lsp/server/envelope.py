@@ -1,6 +1,6 @@
-"""A JSON-RPC message from its bytes: of which kind it is, what its params are, and how to say what is wrong.
+"""Parsing of JSON-RPC messages: from bytes to a Message, and to typed params and results.
 
-Knows JSON and the converter that it is given; knows no state, no handler and no stream.
+Knows JSON and a converter; knows no state, no handler and no stream.
 """
 
 import json
@@ -27,7 +27,7 @@ _SHOWN_PATHS = 5
 
 
 class RequestError(Exception):
-    """Raised by a handler to answer a chosen error: the client gets `code` and `message` as they are."""
+    """Raised by a handler to answer a request with the error `code` and `message`."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
@@ -35,11 +35,11 @@ class RequestError(Exception):
 
 
 class Ignored(Exception):
-    """Raised by a notification's handler to do nothing but log why, in one line."""
+    """Raised by a notification's handler that ignores it; the reason is logged."""
 
 
 class Refusal(RequestError):
-    """A message that is none; `id` is the one that it carries, if that can be told."""
+    """The bytes are no valid message. id: that of the message, if it has a valid one."""
 
     def __init__(self, code: int, message: str, msg_id: MsgId | None = None) -> None:
         super().__init__(code, message)
@@ -48,7 +48,7 @@ class Refusal(RequestError):
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message: a request has an id and a method, a notification only a method, a reply only an id."""
+    """A message: a request has an id and a method, a notification only a method, a reply only an id."""
 
     id: MsgId | None
     method: str | None
@@ -62,7 +62,7 @@ def parse_message(data: bytes) -> Message:
         Refusal: it is no JSON, no object, or not of JSON-RPC 2.0.
     """
     try:
-        # Raw lone surrogates are no UTF-8, but they hurt less here than a change that is lost.
+        # Lone surrogates are not valid UTF-8; they are accepted, because losing a change of a document is worse.
         body = json.loads(data.decode("utf-8", "surrogatepass"))
     except (ValueError, RecursionError) as error:
         raise Refusal(PARSE_ERROR, "the message is no JSON text in UTF-8") from error
@@ -83,9 +83,9 @@ def parse_message(data: bytes) -> Message:
 
 
 def read_params(converter: Any, message_type: type[Any] | None, body: dict[str, Any]) -> Any:
-    """The params of a message as their type; plain JSON values where the protocol has no type for the method.
+    """The params of a message in the type of its method; plain JSON values if `message_type` is None.
 
-    Params that are left out are tried as an empty object. The converter raises what `misfit` explains.
+    Missing params are read as an empty object. If they do not fit, the converter raises an error for `misfit`.
     """
     if message_type is None:
         return body.get("params")
@@ -94,7 +94,7 @@ def read_params(converter: Any, message_type: type[Any] | None, body: dict[str, 
 
 
 def read_result(converter: Any, result_type: type[Any] | None, body: dict[str, Any]) -> Any:
-    """What the client has answered to a request of ours, as the type that belongs there.
+    """The result of the client's reply `body` in the type `result_type`; a plain JSON value if that is None.
 
     Raises:
         JsonRpcException: the answer is an error, or does not fit its type.
@@ -116,14 +116,14 @@ def read_result(converter: Any, result_type: type[Any] | None, body: dict[str, A
 
 
 def misfit(error: BaseException) -> str:
-    """Which fields do not fit their types, without what they hold: that may be source text."""
+    """A sentence that names the fields that do not fit their types, without their values, which may be source text."""
     paths = list(dict.fromkeys(_paths(error, "")))
     more = f" and {len(paths) - _SHOWN_PATHS} more" if len(paths) > _SHOWN_PATHS else ""
     return f"missing or not of the right type: {', '.join(paths[:_SHOWN_PATHS])}{more}"
 
 
 def strict_converter() -> Any:
-    """The converter of pygls, but where a text belongs it takes only a text: it would take null as "None"."""
+    """The converter of pygls, except that it refuses for a str what is no str (pygls reads null as "None")."""
     converter: Any = default_converter()  # type: ignore[no-untyped-call]
     converter.register_structure_hook(str, _text)
     return converter
@@ -141,7 +141,7 @@ def _text(value: object, _: object) -> str:
 
 
 def _paths(error: BaseException, path: str) -> list[str]:
-    """The places that an error of the converter speaks of; its notes carry the names and the indices."""
+    """The paths of the fields in an error of the converter; its notes hold names and indices."""
     for note in getattr(error, "__notes__", ()):
         if hasattr(note, "name"):
             path += "." + re.sub("_(.)", lambda found: found[1].upper(), note.name)

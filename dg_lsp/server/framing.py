@@ -1,21 +1,21 @@
-"""Message bodies out of a stream of bytes: the header is read with patience, the size is limited.
+"""Reading of message bodies from a stream of bytes, tolerant of broken headers and limited in size.
 
-Knows bytes and lengths; knows no JSON, no thread and no loop.
+Knows bytes and lengths; knows no JSON, no thread and no event loop.
 """
 
 import re
 from typing import BinaryIO
 
-LIMIT = 64 << 20
+LIMIT = 64 << 20  # bytes of a body
 
-_READ_AWAY = 1 << 30
-_LINE = 8192
+_READ_AWAY = 1 << 30  # bytes of a body that is too large, but is read and dropped
+_LINE = 8192  # bytes of a header line that are read at once
 _HEADER = re.compile(rb"[ \t]*[A-Za-z][A-Za-z0-9-]*[ \t]*:")
 _LENGTH = re.compile(rb"[ \t]*Content-Length[ \t]*:[ \t]*(.*?)[ \t]*\r?\n", re.IGNORECASE | re.DOTALL)
 
 
 class FrameError(ValueError):
-    """A frame that cannot be taken, with the JSON-RPC error code for it; reading may go on."""
+    """A frame cannot be read; `code` is the JSON-RPC error code. The next frame may be readable."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
@@ -23,10 +23,10 @@ class FrameError(ValueError):
 
 
 def read_frame(stream: BinaryIO, limit: int = LIMIT) -> bytes | None:
-    """The next message body of `stream`, None at its end (also in the middle of a message).
+    """The next message body of `stream`; None at its end, even in the middle of a message.
 
     Raises:
-        FrameError: the header has no usable length, or the body is too large; the next call goes on behind it.
+        FrameError: the header has no valid length, or the body is too large; the next call reads the frame after it.
     """
     lengths = _read_header(stream)
     if lengths is None:
@@ -34,10 +34,10 @@ def read_frame(stream: BinaryIO, limit: int = LIMIT) -> bytes | None:
     if len(lengths) != 1 or not re.fullmatch(rb"[0-9]+", lengths[0]):
         what = "no" if not lengths else "more than one" if len(lengths) > 1 else "an invalid"
         raise FrameError(-32700, f"a message header has {what} Content-Length; send exactly one, a number")
-    # Python refuses to read numbers of thousands of digits, and one of 20 is absurd enough.
+    # More than 20 digits are not converted, because Python refuses to convert thousands of digits.
     length = int(lengths[0][-20:]) if len(lengths[0]) <= 20 else _READ_AWAY + 1
     if length > limit:
-        # A length that no client can mean is a broken header, and what follows it is probably no body.
+        # An absurd length is a broken header, and no body of that length follows.
         left = length if length <= _READ_AWAY else 0
         while left and (piece := stream.read(min(left, 1 << 16))):
             left -= len(piece)
@@ -47,7 +47,7 @@ def read_frame(stream: BinaryIO, limit: int = LIMIT) -> bytes | None:
 
 
 def _read_header(stream: BinaryIO) -> list[bytes] | None:
-    """What the next header block gives as its length, each time it gives one; None at the end of the input."""
+    """The values of all Content-Length fields in the next header; None at the end of the input."""
     lengths: list[bytes] = []
     begun = False
     while line := stream.readline(_LINE):
@@ -56,7 +56,7 @@ def _read_header(stream: BinaryIO) -> list[bytes] | None:
                 return lengths
             continue
         begun = True
-        # After a broken header its body may come as if it were a header, and the next one on the same line.
+        # After a broken header its body is read as header lines, and the next header may begin in the middle of one.
         found = _LENGTH.match(line) if _HEADER.match(line) else _LENGTH.search(line)
         if found:
             lengths.append(found[1])

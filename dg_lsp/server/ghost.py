@@ -1,4 +1,4 @@
-"""Ghost text: from a cursor to inline items. Knows the session and the types of the protocol; holds nothing."""
+"""Ghost text: from a cursor to inline items. Functions without state; they know the session and the protocol."""
 
 import asyncio
 from typing import TYPE_CHECKING
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 async def ghost_text(
     ls: "DgLsp", document: Document, params: types.InlineCompletionParams
 ) -> list[types.InlineCompletionItem]:
-    """The items for a cursor.
+    """The inline items for a cursor.
 
-    1. What a menu has selected counts as typed.  2. A recent fill that still agrees needs no engine.
-    3. Wait for the next key.  4. Find the gap.  5. Fill it.  6. Items, none twice.
+    1. If a completion menu is open, its selected entry counts as typed.  2. Answer from a recent fill that agrees with
+    the text typed since.  3. Debounce.  4. Find the gap.  5. Fill it.  6. Make the items.
 
     Raises:
-        NoGap: nothing can be offered here. EngineError.
+        NoGap: nothing can be offered here. EngineError: the engine gives no answer.
     """
     automatic = params.context.trigger_kind == types.InlineCompletionTriggerKind.Automatic
     if automatic and not ls.session.settings.automatic:
@@ -34,7 +34,8 @@ async def ghost_text(
     # 1.
     if (selected := params.context.selected_completion_info) is not None:
         return await _behind_selected(ls, document, selected, automatic=automatic)
-    # 2. Who asks for several gets several; behind a fill that was just accepted nobody wants more unasked.
+    # 2. A request that was not automatic wants several items, so one recent fill is not enough. Directly behind an
+    # accepted fill nothing is offered automatically.
     edits = ls.session.recent(document, cursor)
     if automatic and not edits and ls.session.taken(document, cursor):
         raise NoGap("the fill that ends here was just accepted")
@@ -49,8 +50,8 @@ async def ghost_text(
 
 
 async def _fresh(ls: "DgLsp", document: Document, cursor: int, *, automatic: bool) -> list[Edit]:
-    """Steps 4 and 5 of `ghost_text`."""
-    # 4. A parse keeps other threads from Python, but not for long; the loop reads on between them.
+    """Steps 4 and 5 of `ghost_text`: the edits that agree with the text between the gap's start and the cursor."""
+    # 4. In a thread, so that the event loop can read messages between the parses.
     gap = await asyncio.to_thread(find_gap, document, cursor)
     if reason := convert.not_inline(document, cursor, gap):
         raise NoGap(reason)
@@ -69,7 +70,7 @@ async def _fresh(ls: "DgLsp", document: Document, cursor: int, *, automatic: boo
 async def _behind_selected(
     ls: "DgLsp", document: Document, selected: types.SelectedCompletionInfo, *, automatic: bool
 ) -> list[types.InlineCompletionItem]:
-    """Ghost text behind the selected entry of a completion menu: same range, and it begins with the entry."""
+    """Ghost text behind the selected entry of a completion menu: items of the same range that begin with the entry."""
     encoding = ls.documents.encoding
     start = convert.offset_of(document, selected.range.start, encoding)
     end = convert.offset_of(document, selected.range.end, encoding)

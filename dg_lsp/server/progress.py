@@ -1,4 +1,4 @@
-"""How far the work is, told to the client: work-done progress, created lazily, and Drafts for those who ask.
+"""Progress for the client: work-done progress, which begins only if the work takes a while, and Drafts.
 
 Knows pygls; knows no engine.
 """
@@ -20,15 +20,15 @@ from dg_lsp.text.messages import Draft
 
 _AFTER = 0.3  # seconds of work after which the progress begins
 _EVERY = 0.1  # seconds between two reports
-_DRAFTS = 1 / 20  # seconds between two drafts that a client gets
+_DRAFTS = 1 / 20  # seconds between two Drafts
 _numbers = itertools.count(1)
 _log = logging.getLogger("dg_lsp.server")
 
 
 class Progress:
-    """The progress of one piece of work: `async with Progress(...) as progress`, then `progress.report`.
+    """The progress of one task: `async with Progress(...) as progress`, then `progress.report(...)`.
 
-    `token` is the client's own, where it sent one. Cancelling it in the client cancels `task`.
+    task: what the client's cancel button cancels. token: the client's, if it sent one.
     """
 
     def __init__(self, server: Server, title: str, task: Any, token: types.ProgressToken | None = None):
@@ -40,12 +40,12 @@ class Progress:
         self._timer: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> "Progress":
-        """Begin to wait; nothing is shown yet."""
+        """Start the timer after which the progress begins."""
         self._timer = asyncio.create_task(self._begin())
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """End what was shown."""
+        """End the progress, if it has begun."""
         assert self._timer is not None
         self._timer.cancel()
         if self._token is not None:
@@ -54,7 +54,7 @@ class Progress:
             self._server.work_done_progress.end(self._token, types.WorkDoneProgressEnd())
 
     def report(self, message: str, percentage: int | None = None) -> None:
-        """Say how far the work is; too many reports are thinned out."""
+        """Report the state of the work; a report within 0.1 seconds of the last one is dropped."""
         self._latest = (message, percentage)
         now = time.monotonic()
         if self._begun and self._token is not None and now - self._sent >= _EVERY:
@@ -71,7 +71,7 @@ class Progress:
                 return
             token = f"dg-lsp-{next(_numbers)}"
             try:
-                # The work does not wait for the client's consent; only what is shown does.
+                # Only the progress waits for the client's consent; the work goes on.
                 await progress.create_async(token)
             except Exception as error:
                 _log.info("the client refused a progress token (%s)", type(error).__name__)
@@ -87,7 +87,7 @@ class Progress:
 
 
 def drafts_to(ls: Server, document: Document, gap: Gap) -> Callable[[Draft], None]:
-    """What sends Drafts to a client that asked for them; else nothing happens."""
+    """A function that sends a Draft to the client, at most 20 a second; it does nothing if the client wants none."""
     if not convert.asked_for(ls.client_capabilities, "drafts"):
         return lambda _: None
     span = convert.range_of(document, gap.span, ls.documents.encoding)

@@ -1,7 +1,7 @@
 """The server's builtin methods, and the Server that handlers are registered with.
 
-Keeps the open documents in step, agrees on the position encoding, and says what the server can do. Handlers are
-`async def`, never threads: only a task can be cancelled. Knows no settings and no engine.
+It keeps the open documents in step, agrees on the position encoding, and states the server's capabilities. Handlers are
+`async def` and never threads, because only a task can be cancelled. Knows no settings and no engine.
 """
 
 import logging
@@ -22,37 +22,37 @@ from dg_lsp.server.envelope import INVALID_PARAMS, Ignored, RequestError, strict
 
 __all__ = ["Protocol", "RequestError", "Server"]
 
-# A builtin method yields the user's handler for it, as (handler, args, kwargs), and gets what it returns.
+# A builtin method yields the registered handler as (handler, args, kwargs), and is sent its result.
 _Steps = Generator[Any, Any, Any]
 _log = logging.getLogger(__name__)
 
 
 class Protocol(Conversation):
-    """The conversation of a Server, with its documents; pygls' own workspace stays empty."""
+    """The conversation of a Server, which keeps its documents; pygls' own workspace stays empty."""
 
     _server: "Server"
 
     @lsp_method(lsp.INITIALIZE)
     def lsp_initialize(self, params: lsp.InitializeParams) -> _Steps:
-        """Agree on what columns count before the first document comes."""
+        """Choose the position encoding."""
         chosen = ServerCapabilitiesBuilder.choose_position_encoding(params.capabilities)
         self._server.documents.encoding = lsp.PositionEncodingKind(chosen).value
         return (yield from super().lsp_initialize(params))
 
     @lsp_method(lsp.SHUTDOWN)
     def lsp_shutdown(self, *args: Any) -> _Steps:
-        """Let the author's handler clean up; what was in flight is answered already."""
+        """Call the registered handler; all requests in flight have been answered."""
         yield from self._registered(lsp.SHUTDOWN, *args)
 
     @lsp_method(lsp.EXIT)
     def lsp_exit(self, *args: Any) -> _Steps:
-        """End the conversation; the loop sees the code and ends."""
+        """Set the exit code, at which the loop ends."""
         self.exit_code = self.status()
         yield from self._registered(lsp.EXIT, *args)
 
     @lsp_method(lsp.TEXT_DOCUMENT_DID_OPEN)
     def lsp_text_document__did_open(self, params: lsp.DidOpenTextDocumentParams) -> _Steps:
-        """Take a document up."""
+        """Open a document."""
         new = params.text_document
         # A language that lsprotocol knows arrives as an enumeration's member.
         language = str(getattr(new.language_id, "value", new.language_id))
@@ -61,7 +61,7 @@ class Protocol(Conversation):
 
     @lsp_method(lsp.TEXT_DOCUMENT_DID_CHANGE)
     def lsp_text_document__did_change(self, params: lsp.DidChangeTextDocumentParams) -> _Steps:
-        """Apply the changes to a document."""
+        """Change a document."""
         document = params.text_document
         changes = [_change(event) for event in params.content_changes]
         try:
@@ -72,7 +72,7 @@ class Protocol(Conversation):
 
     @lsp_method(lsp.TEXT_DOCUMENT_DID_CLOSE)
     def lsp_text_document__did_close(self, params: lsp.DidCloseTextDocumentParams) -> _Steps:
-        """Forget a document."""
+        """Close a document."""
         try:
             self._server.documents.close(params.text_document.uri)
         except UnknownDocument as error:
@@ -81,7 +81,7 @@ class Protocol(Conversation):
 
     @lsp_method(lsp.WORKSPACE_EXECUTE_COMMAND)
     def lsp_workspace__execute_command(self, params: lsp.ExecuteCommandParams) -> _Steps:
-        """Call the command's handler with the arguments as it declares them."""
+        """Call the command's handler with its arguments in their declared types."""
         try:
             return (yield from super().lsp_workspace__execute_command(params))
         except JsonRpcInvalidParams as error:
@@ -89,7 +89,7 @@ class Protocol(Conversation):
             raise RequestError(INVALID_PARAMS, reason) from error
 
     def not_taken(self, method: str, body: dict[str, Any]) -> None:
-        """A change that is lost makes a document differ from the client's; better to have it no longer."""
+        """Close a document whose change cannot be read, because its text would differ from the client's."""
         if method != lsp.TEXT_DOCUMENT_DID_CHANGE:
             return
         params = body.get("params")
@@ -100,7 +100,7 @@ class Protocol(Conversation):
             _log.error("%s is out of step with the client and put aside until it is opened again", uri)
 
     def _registered(self, method: str, *args: Any) -> _Steps:
-        """The step that calls the handler which the Server's author has registered for `method`, if any."""
+        """The step that calls the registered handler of `method`, if there is one."""
         if (handler := self.fm.features.get(method)) is not None:
             yield handler, args, None
 
@@ -108,30 +108,30 @@ class Protocol(Conversation):
 class Server(LanguageServer):
     """A language server over standard input and output; register `async def` handlers with `feature`.
 
-    `documents` are the client's open documents; `protocol` speaks with the client.
+    documents: those that the client has opened. protocol: the conversation with the client.
     """
 
     protocol: Protocol
 
     def __init__(self, name: str, version: str) -> None:
-        # Below this level pygls logs whole messages, and with them the user's source text.
+        # At lower levels pygls logs whole messages, which hold source text.
         logging.getLogger("pygls").setLevel(logging.WARNING)
         self.documents = Documents()
         super().__init__(name, version, protocol_cls=Protocol, converter_factory=strict_converter)
 
     def start(self) -> int:
-        """Serve until the client leaves, and return the exit code; the process has to end soon after."""
+        """Serve over standard input and output until the client leaves; return the exit code."""
         code = streams.serve(self, sys.stdin.buffer, sys.stdout.buffer)
-        # A thread that a handler has started may go on, and would keep the process.
+        # A thread that a handler has started must not keep the process alive.
         streams.LastResort(lambda: code).start()
         return code
 
     def thread(self) -> NoReturn:
-        """Refuse: a thread cannot be cancelled."""
+        """Always raise TypeError: a thread cannot be cancelled."""
         raise TypeError("handlers are `async def`; await work that blocks in a process or thread of your own")
 
     def report_server_error(self, error: Exception, source: Any) -> None:
-        """Log what pygls would show the user as a pop-up."""
+        """Log the error, which pygls would show to the user."""
         _log.error("%s: %s", getattr(source, "__name__", source), type(error).__name__)
 
 

@@ -1,6 +1,6 @@
-"""Session: settings, engine, the live request of each document, recent fills. Knows no protocol message.
+"""The Session with a client: settings, engine, running work of each document, recent fills. Knows no protocol message.
 
-All of it lives on the event loop; what is slow happens in the engine's process or in a worker thread.
+It runs on the event loop; slow work happens in the engine's process or in a thread.
 """
 
 import asyncio
@@ -25,30 +25,34 @@ from dg_lsp.text.messages import Draft, Status
 Result = TypeVar("Result")
 Open = Callable[[Settings, Callable[[Status], None]], Engine]
 
-_RECENT = 16  # offers kept
-_FAST = 0.3  # seconds between two requests of somebody who types fast
+_RECENT = 16  # offers that are kept
+_FAST = 0.3  # seconds between two requests while the user types fast
 _log = logging.getLogger("dg_lsp.server")
 
 
 @runtime_checkable
 class Resident(Protocol):
-    """An engine that has to be started, and that can say how it fares."""
+    """An engine in a process that has to be started."""
 
     async def start(self) -> Status:
-        """Start it unless it runs."""
+        """Start it if it does not run; its status."""
         ...
 
     async def status(self) -> Status | None:
-        """How it fares; None where it does not run."""
+        """Its status; None if it does not run."""
         ...
 
 
 class Superseded(Exception):
-    """Something newer made this piece of work pointless."""
+    """The work was cancelled, because a newer request or a change of the document replaced it."""
 
 
 class Session:
-    """One client's session. `open_engine` makes the engine for some settings; `tell` hears how it fares."""
+    """The session with one client.
+
+    open_engine: makes an Engine from settings. tell: called with each Status of the engine. eager: the client debounces
+    by itself, so `debounce` does not wait.
+    """
 
     def __init__(self, settings: Settings, open_engine: Open, tell: Callable[[Status], None]) -> None:
         self._base, self.settings = settings, settings
@@ -59,7 +63,7 @@ class Session:
         self._asked: dict[str, float] = {}
         self._offers: deque[Offer] = deque(maxlen=_RECENT)
         self._background: set[asyncio.Future[Any]] = set()
-        self.eager = False  # a client that has debounced already gets its answer at once
+        self.eager = False
 
     @property
     def engine(self) -> Engine:
@@ -69,9 +73,9 @@ class Session:
         return self._engine
 
     def configure(self, *layers: Mapping[str, Any]) -> list[str]:
-        """Put the client's settings over those of the command line; return what is wrong with them, in sentences.
+        """Apply the client's settings `layers` on top of those of the command line; return a sentence for each error.
 
-        What cannot be used is left out; the rest holds. Another checkpoint or device means another engine.
+        Wrong settings are left out. Another checkpoint, device or number of threads means another engine.
         """
         settings, wrong = self._base, []
         for name, value in (item for layer in layers for item in layer.items()):
@@ -83,34 +87,38 @@ class Session:
         if self._engine is not None and any(
             getattr(old, name) != getattr(settings, name) for name in ("checkpoint", "device", "threads")
         ):
-            # The old engine goes on for other windows; here only the connections end.
-            self.later(self._engine.close())
+            # This closes the connections only; other windows may use the old engine.
+            self._run_later(self._engine.close())
             self._engine = None
         if old != settings:
             self._offers.clear()
         return wrong
 
     def refusal(self, language: str) -> str:
-        """Why documents of `language` get nothing, or an empty sentence."""
+        """Why documents of `language` get no fills, as a sentence; empty if they do."""
         if language in self.settings.disabled_languages:
             return f"{language} is switched off by the setting disabledLanguages"
         return ""
 
     def recent(self, document: Document, cursor: int) -> list[Edit]:
-        """What a recent fill comes to at `cursor`, when what was typed since agrees with it."""
+        """The edits at `cursor` from the newest fill that agrees with the text typed since; [] if there is none."""
         for offer in reversed(self._offers):
             if edits := still_good(offer, document, cursor):
                 return edits
         return []
 
     def taken(self, document: Document, cursor: int) -> bool:
-        """Whether a recent fill ends at `cursor`: it was accepted, or typed out."""
+        """Whether a recent fill has been accepted or typed, and ends at `cursor`."""
         return any(used_up(offer, document, cursor) for offer in self._offers)
 
     async def fill(
         self, document: Document, gap: Gap, settings: Settings, show: Callable[[Draft], None]
     ) -> Outcome:
-        """Fill `gap`; `show` gets the Drafts. Cancelling closes the engine's stream. Raises EngineError."""
+        """Fill `gap` and remember the fill; `show` is called with each Draft. Cancelling closes the engine's stream.
+
+        Raises:
+            EngineError: the engine gives no answer.
+        """
         outcome = None
         async with aclosing(fill_gap(self.engine, document, gap, settings, settings.alternatives)) as events:
             async for event in events:
@@ -127,25 +135,24 @@ class Session:
         return outcome
 
     def ghost_settings(self, *, automatic: bool) -> Settings:
-        """The settings of a ghost text request: one fill in time, or several where they are asked for."""
+        """The settings of a ghost text request: one fill if it is automatic, else several and twice the deadline."""
         deadline = self.settings.ghost_deadline
         if automatic:
             return replace(self.settings, deadline=deadline, alternatives=1)
-        # Somebody who asks waits longer than somebody who types.
         return replace(self.settings, deadline=2 * deadline)
 
     async def debounce(self, uri: str) -> None:
-        """Wait a moment while keys come fast, so that not each of them costs the engine a step."""
+        """Wait `settings.debounce` milliseconds if the last request for `uri` is less than _FAST seconds ago."""
         now = time.monotonic()
         last, self._asked[uri] = self._asked.get(uri, 0.0), now
         if not self.eager and now - last < _FAST:
             await asyncio.sleep(self.settings.debounce / 1000)
 
     async def newest(self, uri: str, work: Coroutine[Any, Any, Result]) -> Result:
-        """Do `work`, ghost text for the document `uri`; it takes the place of ghost text still being made.
+        """The result of `work`, ghost text for the document `uri`; cancels older ghost text work on it.
 
         Raises:
-            Superseded: something newer took its place.
+            Superseded: newer ghost text work began, or the document changed or was closed.
         """
         if (old := self._ghost.get(uri)) is not None:
             old.cancel()
@@ -158,7 +165,7 @@ class Session:
                 del self._ghost[uri]
 
     async def current(self, uri: str, work: Coroutine[Any, Any, Result] | asyncio.Future[Result]) -> Result:
-        """Do `work` as long as the document `uri` stays as it is.
+        """The result of `work`, which is cancelled when the document `uri` changes.
 
         Raises:
             Superseded: the document changed or was closed.
@@ -179,29 +186,29 @@ class Session:
                 del self._live[uri]
 
     def warm(self) -> None:
-        """Have the engine loaded soon, without anybody waiting for it."""
+        """Start the engine in the background."""
         if isinstance(self.engine, Resident):
-            self.later(self.engine.start())
+            self._run_later(self.engine.start())
 
     async def status(self) -> Status:
-        """How the engine fares."""
+        """The engine's status; "starting" if it does not run."""
         if isinstance(self.engine, Resident) and (found := await self.engine.status()):
             return found
         return Status("starting", checkpoint=self.settings.checkpoint)
 
     def changed(self, uri: str) -> None:
-        """End the work on the document `uri`: what it would find is for a text that is no more."""
+        """Cancel the work on the document `uri`, whose text has changed."""
         for task in list(self._live.get(uri, ())):
             task.cancel()
 
     def closed(self, uri: str) -> None:
-        """Forget the document `uri`."""
+        """Cancel the work on the document `uri`, and drop its fills."""
         self.changed(uri)
         self._asked.pop(uri, None)
         self._offers = deque((o for o in self._offers if o.document.uri != uri), _RECENT)
 
-    def later(self, work: Coroutine[Any, Any, Any]) -> None:
-        """Do `work` in the background; what it raises is logged."""
+    def _run_later(self, work: Coroutine[Any, Any, Any]) -> None:
+        """Run `work` in the background; its errors are logged."""
 
         async def guarded() -> None:
             try:
@@ -216,7 +223,7 @@ class Session:
         task.add_done_callback(self._background.discard)
 
     async def close(self) -> None:
-        """End what is running; the engine's process goes on."""
+        """Cancel all work and close the connections to the engine, whose process runs on."""
         for tasks in list(self._live.values()):
             for task in list(tasks):
                 task.cancel()
@@ -227,5 +234,5 @@ class Session:
 
 
 def short_name(uri: str) -> str:
-    """The file's name, for the log."""
+    """The file name in `uri`, for the log."""
     return PurePosixPath(unquote(urlsplit(uri).path)).name or uri[:80]

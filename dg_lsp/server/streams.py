@@ -1,7 +1,7 @@
-"""A reader thread in, a writer thread out, and the loop between them.
+"""The server's main loop: a reader thread, a writer thread, and the event loop between them.
 
-Holds the hand-over to the loop, the queue to the client, and how the server ends: at `exit`, at the end of its
-input, with its parent, or when nobody reads its answers. Knows bytes; knows no method and no document.
+The server ends at `exit`, at the end of its input, with its parent process, or when nobody reads its answers. Knows
+bytes; knows no method and no document.
 """
 
 import asyncio
@@ -20,18 +20,19 @@ from dg_lsp.server.framing import LIMIT, FrameError, read_frame
 if TYPE_CHECKING:
     from dg_lsp.server.protocol import Server
 
-PARENT_CHECK_S = 1.0
-# The whole ending may take two seconds. Half a second of it is for the handlers to clean up.
+PARENT_CHECK_S = 1.0  # seconds between two looks at the parent process
+# Seconds to write what waits, and until the process is ended by force. The whole ending takes two seconds at most, of
+# which handlers have half a second to clean up.
 FLUSH_S, LAST_RESORT_S = 1.0, 1.7
 
-_WAITING_FRAMES = 16
+_WAITING_FRAMES = 16  # frames that are read ahead
 _log = logging.getLogger(__name__)
 
 
 class Inbox:
-    """Frames on their way from the reader thread to the event loop.
+    """The queue of frames from the reader thread to the event loop.
 
-    Few of them wait at a time: the reader stops reading then, and the client's pipe holds the rest.
+    If _WAITING_FRAMES of them wait, the reader stops reading, and the rest waits in the client's pipe.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -40,7 +41,7 @@ class Inbox:
         self._frames: asyncio.Queue[bytes | FrameError | None] = asyncio.Queue()
 
     def fill(self, stream: BinaryIO) -> None:
-        """Read frames until the input ends; the reader thread's work."""
+        """Put the frames of `stream` into the queue until it ends; runs in the reader thread."""
         frame: bytes | FrameError | None = b""
         while frame is not None:
             try:
@@ -53,26 +54,25 @@ class Inbox:
             self._put(frame)
 
     def end(self) -> None:
-        """Make `next` say that there is nothing more; any thread may call this."""
+        """Make `next` return None; any thread may call this."""
         self._put(None)
 
     async def next(self) -> bytes | FrameError | None:
-        """The next frame, or what is wrong with it, or None at the end."""
+        """The next frame; the FrameError of one that cannot be read; None at the end."""
         frame = await self._frames.get()
         self._room.release()
         return frame
 
     def _put(self, frame: bytes | FrameError | None) -> None:
-        # The loop may be gone already, and then nobody waits for this.
+        # The event loop may be closed already; then nobody waits for the frame.
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._frames.put_nowait, frame)
 
 
 class Writer:
-    """The way to the client: a queue and a thread, so that a client that does not read stops nobody.
+    """Writes to the client from a queue in a thread, so that a client that does not read blocks nobody.
 
-    When more than `limit` bytes wait, or the pipe breaks, the connection is lost: `lost` is called, and what
-    is written later is dropped in silence.
+    If more than `limit` bytes wait, or the pipe breaks, `lost` is called, and later writes are dropped.
     """
 
     def __init__(self, stream: BinaryIO | io.RawIOBase, lost: Callable[[], None], limit: int = LIMIT) -> None:
@@ -85,11 +85,11 @@ class Writer:
         self._thread.start()
 
     def write(self, data: bytes) -> None:
-        """Hand over `data`; never waits for the client."""
+        """Queue `data`; never blocks."""
         if self.closed:
             return
         with self._lock:
-            # What waits already counts, not what comes: one reply of any size may pass.
+            # Only the bytes that wait already count, so that one reply may have any size.
             full = self._waiting > self._limit
             self._waiting += len(data)
         if full:
@@ -99,7 +99,7 @@ class Writer:
             self._queue.put(data)
 
     def close(self) -> None:
-        """Write what waits, for a second at most, and take nothing more."""
+        """Write what waits, for FLUSH_S seconds at most; later writes are dropped."""
         if not self.closed:
             self.closed = True
             self._queue.put(None)
@@ -125,7 +125,7 @@ class Writer:
 
 
 class LastResort:
-    """Ends the process when its own ending takes too long: a handler that blocks, a thread that goes on."""
+    """A timer that ends the process by force if a blocking handler or a running thread delays its end."""
 
     def __init__(self, code: Callable[[], int]) -> None:
         self._timer = threading.Timer(LAST_RESORT_S, self._leave)
@@ -134,13 +134,13 @@ class LastResort:
         self._started = threading.Lock()
 
     def start(self) -> None:
-        """Begin to count, if that has not begun."""
-        # The reader thread and the loop may both come here at the same moment.
+        """Start the timer, if it has not been started."""
+        # The reader thread and the event loop may call this at the same time.
         if self._started.acquire(blocking=False):
             self._timer.start()
 
     def cancel(self) -> None:
-        """The ending went well."""
+        """Stop the timer."""
         self._timer.cancel()
 
     def _leave(self) -> None:
@@ -149,12 +149,12 @@ class LastResort:
 
 
 def serve(server: "Server", stdin: BinaryIO, stdout: BinaryIO) -> int:
-    """Speak with the client until it leaves, and return the exit code that the protocol demands.
+    """Serve the client until it leaves; return the exit code that the protocol requires.
 
-    From here on, standard output belongs to the protocol alone: what else is printed goes to standard error.
+    From here on standard output carries the protocol only: everything else that is printed goes to standard error.
     """
-    # The reader, the writer and the loop share one lock with parses; at the usual 5 ms a turn, each message
-    # that comes during a parse would wait for several of them.
+    # Threads that parse share Python's lock with the reader, the writer and the event loop. With the default switch
+    # interval of 5 ms a message that comes during a parse would wait for several turns.
     sys.setswitchinterval(0.001)
     last_resort = LastResort(server.protocol.status)
     try:
@@ -166,10 +166,10 @@ def serve(server: "Server", stdin: BinaryIO, stdout: BinaryIO) -> int:
 
 
 def _take_over(stdin: BinaryIO, stdout: BinaryIO) -> tuple[BinaryIO, BinaryIO | io.RawIOBase]:
-    """Private copies of both pipes; their usual numbers then lead to nothing and to standard error.
+    """Private copies of both pipes; the descriptors 0 and 1 then lead to /dev/null and to standard error.
 
-    Processes that the server starts inherit neither copy: they can steal no message, corrupt no answer, and
-    do not keep the client waiting for the end of a pipe that the server has left.
+    Processes that the server starts do not inherit the copies. So they cannot read messages or write into answers, and
+    do not keep the pipes open after the server has ended.
     """
     try:
         numbers = stdin.fileno(), stdout.fileno()
@@ -187,7 +187,7 @@ def _take_over(stdin: BinaryIO, stdout: BinaryIO) -> tuple[BinaryIO, BinaryIO | 
 async def _converse(
     server: "Server", source: BinaryIO, sink: BinaryIO | io.RawIOBase, last_resort: LastResort
 ) -> int:
-    """The loop: one message after the other, then an ending of two seconds at most."""
+    """Handle one message after another; then end within two seconds. Returns the exit code."""
     inbox = Inbox(asyncio.get_running_loop())
     writer = Writer(sink, inbox.end)
     protocol = server.protocol
@@ -195,7 +195,7 @@ async def _converse(
 
     def read() -> None:
         inbox.fill(source)
-        # A handler that blocks the loop hides the end of the input from it, but not from this thread.
+        # This thread sees the end of the input even while a handler blocks the event loop.
         last_resort.start()
 
     threading.Thread(target=read, name="reader", daemon=True).start()
@@ -206,8 +206,8 @@ async def _converse(
                 protocol.refuse(None, frame.code, str(frame))
             else:
                 protocol.handle_body(frame)
-            # Each handler runs to its first await before the next message is taken: the snapshot that it
-            # takes first is the document that the client saw when it asked, and `exit` is seen at once.
+            # Each handler runs to its first `await` before the next message is handled, so the snapshot that it takes
+            # at its beginning is the document as the client saw it, and `exit` takes effect at once.
             await asyncio.sleep(0)
     finally:
         last_resort.start()
@@ -218,7 +218,7 @@ async def _converse(
 
 
 async def _watch_parent(server: "Server", end: Callable[[], None]) -> None:
-    """Call `end` when the process that the client named as its own is gone."""
+    """Call `end` when the client's process, which it named in `initialize`, has ended."""
     seen = False
     while True:
         await asyncio.sleep(PARENT_CHECK_S)
@@ -227,12 +227,12 @@ async def _watch_parent(server: "Server", end: Callable[[], None]) -> None:
             _log.warning("the client's process is gone; the server ends")
             end()
             return
-        # A number that was never seen alive belongs to another machine or container, and says nothing.
+        # A process that was never seen alive runs on another machine or in another container.
         seen = seen or alive
 
 
 def _alive(process: int | None) -> bool:
-    # On Windows signal 0 is no question but Ctrl-C; there the end of the input has to do.
+    """Whether the process with this id runs; False on Windows, where signal 0 would send Ctrl-C."""
     if process is None or process <= 0 or os.name == "nt":
         return False
     try:
