@@ -109,7 +109,7 @@ MUTANTS = (
         4,
         "a prefix that was encoded in uneven chunks passes for an exact one",
         "dg_lsp/engine/cache.py",
-        "common = min(common, cache.even)",
+        "common = min(common, cache.aligned)",
         "common = min(common, len(cache.tokens))",
         "tests/engine/test_cache.py::test_exactness_reaches_back_to_the_first_uneven_chunk",
     ),

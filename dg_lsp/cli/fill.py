@@ -110,10 +110,10 @@ def engine_of(arguments: argparse.Namespace) -> "Engine":
 
         return LocalEngine.open(settings, _tell)
     from dg_lsp.host.resident import ResidentEngine
-    from dg_lsp.host.runtime import place_of
+    from dg_lsp.host.runtime import address_of
 
     try:
-        place_of(settings)
+        address_of(settings)
     except EngineError as error:
         raise EngineError(f"{error}, or add --alone to load the model in this process") from error
     return ResidentEngine(settings, _teller())

@@ -15,7 +15,7 @@ import pytest
 from dg_lsp.cli.main import main
 from dg_lsp.host.base import EngineError
 from dg_lsp.host.resident import ResidentEngine
-from dg_lsp.host.runtime import place_of
+from dg_lsp.host.runtime import address_of
 from dg_lsp.settings import Settings
 from dg_lsp.text.messages import Status
 from tests.scripts import install
@@ -144,7 +144,7 @@ def test_without_sockets_the_mend_is_named(
 ) -> None:
     monkeypatch.delattr(socket, "AF_UNIX")
     with pytest.raises(EngineError, match="no Unix sockets"):
-        place_of(Settings())
+        address_of(Settings())
     assert main(["fill", f"{shop}::add"]) == 2
     (told,) = capsys.readouterr().err.splitlines()
     assert "no Unix sockets" in told and "--alone" in told
