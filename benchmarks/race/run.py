@@ -22,7 +22,7 @@ from benchmarks.race.fills import KINDS, fill_cases, summarise
 from benchmarks.race.laps import Course, Lap, run_course
 from benchmarks.race.rivals import find_rivals
 from benchmarks.race.text import as_text
-from dg_lsp.bench.files import place_of
+from dg_lsp.bench.files import installed_path
 from dg_lsp.bench.holes import Case
 from dg_lsp.bench.score import make_report
 from dg_lsp.engine.cache import CHUNK
@@ -173,7 +173,7 @@ def _read(model: Checkpoint, count: int) -> tuple[int, ...]:
     Raises:
         UsageError: this Python comes without the sources of its standard library.
     """
-    places = [place_of(f"stdlib:{name}") for name in _TEXT]
+    places = [installed_path(f"stdlib:{name}") for name in _TEXT]
     if not all(place and place.is_file() for place in places):
         raise UsageError("this Python lacks the sources of its standard library; run it with another one")
     text = "".join(place.read_text("utf-8") for place in places if place)

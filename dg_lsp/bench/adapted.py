@@ -1,7 +1,7 @@
-"""`dg-lsp train --from CHECKPOINT --repo PATH`: fit a checkpoint to one repository, and show what that was good for.
+"""`dg-lsp train --from CHECKPOINT --repo PATH`: adapt a checkpoint to one repository, and measure the gain.
 
-A fifth of the files is held out. Holes in them are filled before and after, told their lengths. Nothing leaves this
-machine.
+A fifth of the files is held out, and holes in them, with their lengths given, are filled before and after. Nothing
+leaves this machine.
 """
 
 import argparse
@@ -25,17 +25,21 @@ from dg_lsp.training.heldout import File, hash_line
 from dg_lsp.training.trainer import Recipe
 
 KINDS = ("rest_of_line", "expression", "statement")
-RATES = (1.5e-3, 1e-3)  # of Muon and AdamW; what a checkpoint knows already must not be lost
-INFILL = 0.9  # how gaps look it has learned; what stands in them here it has not
+RATES = (
+    1.5e-3,
+    1e-3,
+)  # peak learning rates of Muon and AdamW; lower than at first, so that little is forgotten
+INFILL = 0.9  # share of canvases with a gap; the checkpoint has learned continuations already
 LORA_RATES = (3e-4, 3e-4)
-_LARGE, _RANK = 200_000_000, 16
+_LARGE, _RANK = 200_000_000, 16  # weights from which on an adapter is trained, and its rank
 _SKIPPED = {"node_modules", "__pycache__", "build", "dist", "venv", "site-packages"}
 
 
 def gather(repo: Path) -> tuple[list[File], list[File]]:
-    """The files of `repo` to learn from and those held out, about a fifth, the same on every machine.
+    """The Python files of `repo` to learn from, and those held out: about a fifth, the same on every machine.
 
-    In a git repository those that git tracks; else all but hidden folders and such as hold no code of one's own.
+    In a git repository they are the files that git tracks; else all files outside of hidden folders and of folders such
+    as build and node_modules.
 
     Raises:
         UsageError: there are fewer than two files of hand-written Python.
@@ -58,7 +62,11 @@ def gather(repo: Path) -> tuple[list[File], list[File]]:
 
 
 def prepare(repo: Path, base: Path, out: Path) -> list[Document]:
-    """Write the corpora and the tokenizer of `base` to `out`; return the held-out files. Raises UsageError."""
+    """Write the corpora of `repo` and the tokenizer of `base` to `out`; return the held-out files.
+
+    Raises:
+        UsageError: there are fewer than two files of hand-written Python.
+    """
     tokenizer = Tokenizer.from_file(str(base / "tokenizer.json"))
     learned, held = gather(repo)
     for files, name in ((learned, "corpus.npz"), (held, "heldout.npz")):
@@ -69,7 +77,7 @@ def prepare(repo: Path, base: Path, out: Path) -> list[Document]:
 
 
 def recipe_of(arguments: argparse.Namespace, base: Path) -> Recipe:
-    """All weights of a small checkpoint at low rates; a LoRA adapter of a large one."""
+    """The recipe for the checkpoint in `base`: all weights of a small one, a LoRA adapter of a large one."""
     weights = sum(file.stat().st_size for file in base.glob("*.safetensors")) // 2
     rank = arguments.lora if arguments.lora is not None else _RANK if weights > _LARGE else 0
     return Recipe(
@@ -87,7 +95,7 @@ def recipe_of(arguments: argparse.Namespace, base: Path) -> Recipe:
 
 
 def scores(checkpoint: str, cases: Sequence[Case], label: str) -> list[Score]:
-    """Each case filled by `checkpoint`, told the length; the kind says when: before, or then."""
+    """The scores of `checkpoint` for `cases` with given lengths; `label` is added to their kinds."""
     settings = Settings(checkpoint=checkpoint, threads=1)
     found = asyncio.run(bench.measure(cases, ["given"], settings))
     return [replace(score, kind=f"{score.kind} {label}") for score in found]
@@ -99,6 +107,7 @@ def cases_of(held: Sequence[Document], count: int) -> list[Case]:
 
 
 def _paths(repo: Path) -> list[Path]:
+    """The Python files of `repo` that git tracks; without git all that are the repository's own."""
     git = shutil.which("git")
     if git:
         asked = [git, "-C", str(repo), "ls-files", "-z", "--", "*.py"]
@@ -111,4 +120,5 @@ def _paths(repo: Path) -> list[Path]:
 
 
 def _is_own(parts: tuple[str, ...]) -> bool:
+    """Whether a path is in no hidden folder and in none of _SKIPPED."""
     return not any(part in _SKIPPED or part.startswith(".") for part in parts)

@@ -1,6 +1,6 @@
-"""Two ways to fill a gap without a model, which any model must beat: copying and counting.
+"""Two ways to fill a gap without a model: copying and counting. A model must beat both.
 
-Knows the text layer only. Both see the whole file but the gap.
+Both see the whole file except the gap. Knows the text layer only.
 """
 
 import re
@@ -14,14 +14,14 @@ from dg_lsp.text.messages import PARTS
 Baseline = Callable[[Document, Gap], str]
 _TOKEN = re.compile(r"\n[ \t]*|\w+|[^\w\s]|[^\S\n]+")
 _ORDER = 4  # an n-gram of this many tokens
-_LIMITS = {"rest_of_line": (40, 1), "function_body": (160, 10)}  # tokens and lines that a fill has at most
+_LIMITS = {"rest_of_line": (40, 1), "function_body": (160, 10)}  # the most tokens and lines of a fill
 
 
 def copy_near(document: Document, gap: Gap) -> str:
-    """The nearest like text above.
+    """A copy of the nearest similar text above the gap; empty if there is none.
 
-    For a body, the nearest body of the same indentation; for the rest of a line, the rest of the line that
-    shares the longest beginning with this one, the nearest of those.
+    For a body it is the nearest body of the same indentation; for the rest of a line, the rest of the line that has the
+    longest beginning in common with this one, and of several such lines the nearest.
     """
     if gap.kind not in PARTS:
         bodies = [
@@ -41,14 +41,14 @@ def copy_near(document: Document, gap: Gap) -> str:
 
 
 def count_tokens(document: Document, gap: Gap) -> str:
-    """What a 4-gram model of the file's own tokens goes on with, until the line or the body ends.
+    """The continuation by a 4-gram model of the file's own tokens, until the line or the body ends.
 
-    Always the commonest token after the longest known context: "stupid back-off" (Brants et al. 2007) without
-    its scores.
+    It always takes the most frequent token after the longest known context: "stupid back-off" (Brants et al. 2007)
+    without its scores.
     """
     before, after = _before(document, gap) + gap.lead, document.data[gap.end :].decode("utf-8")
     head = _TOKEN.findall(before.replace("\r\n", "\n"))
-    # The end of the file ends a line, too.
+    # The end of the file counts as a line end.
     table = _count([head, [*_TOKEN.findall(after.replace("\r\n", "\n")), "\n"]])
     tokens, lines = _LIMITS["rest_of_line" if gap.kind in PARTS else "function_body"]
     context = head[-(_ORDER - 1) :]
@@ -63,18 +63,19 @@ def count_tokens(document: Document, gap: Gap) -> str:
 
 
 def _before(document: Document, gap: Gap) -> str:
+    """The text before the gap, with LF line ends."""
     return document.data[: gap.start].decode("utf-8").replace("\r\n", "\n")
 
 
 def _shared(one: str, other: str) -> int:
-    """Characters that both begin with."""
+    """The length of the beginning that `one` and `other` have in common."""
     return next(
         (n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
     )
 
 
 def _count(texts: Sequence[Sequence[str]]) -> dict[tuple[str, ...], Counter[str]]:
-    """How often each token follows each context of 0 to 3 tokens; no context reaches over the gap."""
+    """How often each token follows each context of 0 to 3 tokens; no context spans the gap."""
     table: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
     for text in texts:
         for size in range(_ORDER):
@@ -84,6 +85,7 @@ def _count(texts: Sequence[Sequence[str]]) -> dict[tuple[str, ...], Counter[str]
 
 
 def _next(table: dict[tuple[str, ...], Counter[str]], context: Sequence[str]) -> str:
+    """The most frequent token after the longest known end of `context`."""
     for size in range(min(len(context), _ORDER - 1), -1, -1):
         known = table.get(tuple(context[len(context) - size :]))
         if known:

@@ -1,6 +1,6 @@
-"""`dg-lsp bench --bits`: how many bits a byte of what stood in the holes costs a checkpoint, as a table.
+"""`dg-lsp bench --bits`: the bits per byte of the true texts of holes under a checkpoint, as a table.
 
-Needs no sampling and no search, so it shows progress that exact matches do not show yet.
+Nothing is sampled or searched, so the table shows progress that exact matches do not show yet.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from dg_lsp.training.bits import DRAWS, TIMES, bits_per_byte
 
 
 def run(arguments: argparse.Namespace, cases: Sequence[Case], settings: Settings) -> int:
-    """Measure and print.
+    """Measure the bits of `cases`, print the table, and write the numbers to the file `--json`; return exit code 0.
 
     Raises:
         UsageError: the checkpoint cannot be used.
@@ -41,13 +41,13 @@ def run(arguments: argparse.Namespace, cases: Sequence[Case], settings: Settings
             found[f"{kind} ({len(asked)})"] = bits_per_byte(model, asked)
     print(as_text(found))
     if arguments.json:
-        told: dict[str, Any] = {"checkpoint": settings.checkpoint, "digest": model.digest, "bits": found}
-        Path(arguments.json).write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+        report: dict[str, Any] = {"checkpoint": settings.checkpoint, "digest": model.digest, "bits": found}
+        Path(arguments.json).write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     return 0
 
 
 def as_text(found: dict[str, dict[str, float]]) -> str:
-    """A row for each kind, a column for each time, the encoder last."""
+    """The table: a row for each kind, a column for each time of the denoiser, and one for the encoder."""
     columns = [*map(str, TIMES), "ahead"]
     wide = max(map(len, found))
     lines = [" ".join(["bits a byte".ljust(wide), *(f"{name:>6}" for name in columns)])]

@@ -1,6 +1,6 @@
-"""Files to make holes in: those held out from the embedded checkpoint's training, those a list names, one's own.
+"""Files to make holes in: the held-out ones, those that a list names, and those of the user.
 
-Knows files and where packages lie; knows no holes.
+Knows files and installed packages; knows no holes.
 """
 
 import hashlib
@@ -17,14 +17,14 @@ from dg_lsp.text.documents.document import Document, DocumentError, read_documen
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """The held-out files found on this machine, and why others were left out."""
+    """The files that were found, and the reasons why others were skipped."""
 
     documents: tuple[Document, ...]
     skipped: tuple[str, ...]
 
 
 def find_heldout() -> Located:
-    """The files that the embedded checkpoint was not trained on, those whose sha256 is as listed."""
+    """The installed files that the embedded checkpoint was not trained on and whose sha256 is as listed."""
     listing = json.loads((resources.files("dg_lsp") / "engine/embedded/heldout.json").read_text("utf-8"))
     documents, skipped = [], []
     for entry in listing["files"]:
@@ -36,13 +36,13 @@ def find_heldout() -> Located:
 
 
 def read_listed(name: str, digest: str) -> Document:
-    """The file that a list calls `name`, a path or what `place_of` takes, when its sha256 is still `digest`.
+    """The file that a list calls `name`: a path, or a name for `installed_path`. Its sha256 must be `digest`.
 
     Raises:
         ValueError: it is not here, or differs. DocumentError: it cannot be read.
     """
     installed = name.startswith(("stdlib:", "package:"))
-    path = place_of(name) if installed else Path(name)
+    path = installed_path(name) if installed else Path(name)
     if path is None or not path.is_file():
         raise ValueError("not installed")
     if hashlib.sha256(path.read_bytes()).hexdigest() != digest:
@@ -51,8 +51,8 @@ def read_listed(name: str, digest: str) -> Document:
     return replace(document, uri=name) if installed else document
 
 
-def place_of(name: str) -> Path | None:
-    """The path of `stdlib:textwrap.py` or `package:jinja2/loaders.py` here; None where there is none.
+def installed_path(name: str) -> Path | None:
+    """The path of a name such as `stdlib:textwrap.py` or `package:jinja2/loaders.py`; None if it is not installed.
 
     Raises:
         ValueError: `name` begins with neither `stdlib:` nor `package:`.
@@ -73,7 +73,7 @@ def place_of(name: str) -> Path | None:
 
 
 def read_files(paths: Sequence[str]) -> Located:
-    """Files of one's own choice; those that cannot be read are skipped, with the reason."""
+    """The files at `paths`; those that cannot be read are skipped, with the reason."""
     documents, skipped = [], []
     for path in paths:
         try:

@@ -1,6 +1,6 @@
-"""Holes in real files, with what stood in them: the cases of `dg-lsp bench`.
+"""Holes in real files, with their true texts: the cases of `dg-lsp bench`.
 
-Knows the text layer; knows no engine. `evaluation.py` keeps the list of holes that all numbers are for.
+Knows the text layer; knows no engine. `lists.py` keeps holes that stay the same from run to run.
 """
 
 import ast
@@ -22,7 +22,10 @@ _SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Raise, ast.
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A hole of some `kind` in a document: the gap, and the `truth` that stood in it. `name` says where it is."""
+    """A hole in a document.
+
+    name: where it is. kind: one of HOLES. gap: the gap to fill. truth: the text that stood in it.
+    """
 
     name: str
     kind: str
@@ -32,7 +35,7 @@ class Case:
 
 
 def make_cases(documents: Sequence[Document], kind: str, count: int, seed: int) -> list[Case]:
-    """At most `count` holes of one of HOLES, spread over the documents as evenly as they allow.
+    """At most `count` holes of `kind`, one of HOLES, spread over the documents as evenly as possible.
 
     The same documents, kind, count and seed give the same holes.
     """
@@ -50,10 +53,10 @@ def make_cases(documents: Sequence[Document], kind: str, count: int, seed: int) 
 
 
 def case_at(document: Document, kind: str, start: int, end: int) -> Case:
-    """The hole of `kind` at the bytes [start, end), whether or not one would be made there.
+    """The hole of `kind` at the bytes [start, end) of `document`.
 
     Raises:
-        NoGap: there is no gap for it.
+        NoGap: no gap is found there.
     """
     truth = document.data[start:end].decode("utf-8")
     name = f"{document.uri}:{document.position(start, 'utf-8')[0] + 1}"
@@ -62,7 +65,7 @@ def case_at(document: Document, kind: str, start: int, end: int) -> Case:
         if not found:
             raise NoGap(f"{name}: no function body begins and ends there")
         return Case(name, kind, document, found[0], truth)
-    # Everything within a line is removed, and the gap is where a typing person's cursor is.
+    # The text of a hole within a line is removed, as if it had not been typed yet.
     holed = replace(document, data=document.data[:start] + document.data[end:])
     gap = find_gap(holed, start, "rest_of_line")
     return Case(name, kind, holed, replace(gap, start=start, end=start), truth)
@@ -78,7 +81,7 @@ def _cases(document: Document, kind: str, chance: random.Random) -> Iterator[Cas
 
 
 def _bodies(document: Document, chance: random.Random) -> Iterator[tuple[int, int]]:
-    """Written function bodies of at most `_LONGEST` lines, in random order; docstrings are outside."""
+    """The spans of function bodies of at most _LONGEST lines, without docstrings and stubs, in random order."""
     gaps = [g for g in find_gaps(document, 0, len(document.data)) if not g.stub]
     for gap in chance.sample(gaps, len(gaps)):
         truth = document.data[gap.start : gap.end].decode("utf-8")
@@ -87,7 +90,7 @@ def _bodies(document: Document, chance: random.Random) -> Iterator[tuple[int, in
 
 
 def _rests(document: Document, chance: random.Random) -> Iterator[tuple[int, int]]:
-    """Lines cut at a random token, what follows removed."""
+    """The rests of lines from a random token on, in random order."""
     by_line = _cuts(document.text)
     for line in chance.sample(sorted(by_line), len(by_line)):
         start = document.offset(line, chance.choice(by_line[line]), "utf-32")
@@ -95,7 +98,7 @@ def _rests(document: Document, chance: random.Random) -> Iterator[tuple[int, int
 
 
 def _statements(document: Document, chance: random.Random) -> Iterator[tuple[int, int]]:
-    """Simple statements of one line inside functions, whole but for their indentation; docstrings are none."""
+    """The spans of simple statements of one line inside functions, without docstrings."""
     nodes = [
         child
         for function in _nodes(document, ast.FunctionDef | ast.AsyncFunctionDef)
@@ -108,7 +111,7 @@ def _statements(document: Document, chance: random.Random) -> Iterator[tuple[int
 
 
 def _expressions(document: Document, chance: random.Random) -> Iterator[tuple[int, int]]:
-    """Arguments, assigned and returned values, conditions and subscripts of one line, at most one a line."""
+    """The spans of arguments, assigned and returned values, conditions and subscripts, at most one a line."""
     nodes: list[ast.expr] = []
     for node in _nodes(document, ast.AST):
         match node:
@@ -142,7 +145,7 @@ def _nodes(document: Document, kind: Any) -> list[Any]:
 def _spans(
     document: Document, chance: random.Random, nodes: Sequence[Any], least: int, most: int
 ) -> Iterator[tuple[int, int]]:
-    """The byte spans of `nodes` that are on one line and between `least` and `most` long, one a line, shuffled."""
+    """The byte spans of those `nodes` that are on one line and have `least` to `most` bytes; one a line, shuffled."""
     spans: dict[int, list[tuple[int, int]]] = {}
     for node in nodes:
         if node.lineno == node.end_lineno and least <= node.end_col_offset - node.col_offset <= most:
@@ -153,10 +156,10 @@ def _spans(
 
 
 def _cuts(text: str) -> dict[int, list[int]]:
-    """For each line of code (from 0) the columns at which it may be cut.
+    """For each line of code, counted from 0, the columns at which it may be cut.
 
-    Those are where a token begins, but not the line's first, and at least three characters are left.
-    Lines with a comment or with a part of a string of several lines are left out, as their rest is prose.
+    These are the starts of its tokens except the first, with at least three characters behind them. Lines with a
+    comment or a part of a string of several lines are left out, because their rests are prose.
     """
     lines = re.split(r"\r\n|\r|\n", text)
     cuts: dict[int, list[int]] = {}
@@ -178,7 +181,7 @@ def _cuts(text: str) -> dict[int, list[int]]:
     return {line: columns for line, columns in cuts.items() if line not in prose}
 
 
-# What kinds of holes there are, and who makes their spans.
+# The kinds of holes, and the functions that find their spans.
 HOLES = {
     "function_body": _bodies,
     "rest_of_line": _rests,

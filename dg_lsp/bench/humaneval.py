@@ -1,7 +1,6 @@
-"""HumanEval-Infilling (Bavarian et al. 2022): its files as cases, and its tests run in a limited subprocess.
+"""HumanEval-Infilling (Bavarian et al. 2022, arXiv:2207.14255): its tasks as cases, and its tests in a subprocess.
 
-Knows JSON lines, the text layer and subprocesses; knows no engine. The limits guard against accidents, not
-against malice: they are no sandbox.
+The subprocess is limited against accidents; it is no sandbox against malice. Knows no engine.
 """
 
 import gzip
@@ -27,8 +26,8 @@ from dg_lsp.text.messages import Kind
 # A task of one line is the rest of its line, one of several a span.
 KINDS: tuple[Kind, ...] = ("rest_of_line", "span")
 _FIELDS = ("task_id", "prompt", "suffix", "canonical_solution", "test", "entry_point")
-# Runs in the child before the program: limits that cannot be raised again, silence, and a last word that a
-# program which ends itself early does not say.
+# Runs in the child: it sets limits that cannot be raised again, silences the program, and writes a secret word when the
+# program has run to its end, which a program that exits early does not do.
 _LAUNCHER = """
 import os, resource, runpy, sys
 path, word, seconds, memory = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
@@ -46,7 +45,7 @@ os._exit(0)
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one program may use: seconds of wall clock (and of CPU), bytes of address space."""
+    """The limits of one program: seconds of wall clock and of CPU, and bytes of address space."""
 
     seconds: float = 10.0
     memory: int = 2 << 30
@@ -54,18 +53,18 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One task: the case to fill and the `check` that follows the filled program."""
+    """A task: the case to fill, and the code that checks the filled program."""
 
     case: Case
     check: str
 
     def program(self, filled: str) -> str:
-        """The program that raises nothing if `filled`, the whole text with its gap filled, is right."""
+        """The program that raises nothing if `filled`, the document with its gap filled, is right."""
         return f"{filled}\n{self.check}"
 
 
 def read_tasks(path: Path) -> list[Task]:
-    """Read a `.jsonl` or `.jsonl.gz` file of the benchmark.
+    """The tasks in a `.jsonl` or `.jsonl.gz` file of the benchmark.
 
     Raises:
         UsageError: the file cannot be read, or a line is no task.
@@ -90,19 +89,19 @@ def read_tasks(path: Path) -> list[Task]:
 
 
 def execute(program: str, limits: Limits) -> str:
-    """Run a Python program by itself in an empty folder; return `passed`, `timeout` or how it ended.
+    """Run a Python program in an empty folder; return "passed", "timeout" or "failed (exit CODE)".
 
-    1. A child of its own session, without environment, input, site packages.  2. Its time is limited from
-    outside, all else from inside.  3. Whatever it started ends with it.
+    1. Start a child in a session of its own, without environment, input and site packages.  2. Wait for it; its time is
+    limited from outside, everything else from inside.  3. Kill whatever it has started.
     """
     word = secrets.token_hex(16)
     with tempfile.TemporaryDirectory(prefix="dg-lsp-run-", ignore_cleanup_errors=True) as folder:
         path = Path(folder) / "program.py"
         path.write_text(program, encoding="utf-8")
-        # 1. `-S` leaves the installed packages out; the tests need the standard library only.
+        # 1. `-S` leaves installed packages out; the tests need the standard library only.
         command = [sys.executable, "-I", "-S", "-c", _LAUNCHER, str(path), word]
         command += [str(max(int(limits.seconds), 1) + 1), str(limits.memory)]
-        # A file: a pipe would have to be read to its end, which a runaway grandchild could put off for ever.
+        # Output goes to a file: a pipe would have to be read to its end, which a grandchild could keep open.
         with tempfile.TemporaryFile() as out:
             code = _run(command, folder, out, limits.seconds)
             out.seek(0)
@@ -113,7 +112,7 @@ def execute(program: str, limits: Limits) -> str:
 
 
 def _run(command: list[str], folder: str, out: IO[bytes], seconds: float) -> int | None:
-    """The exit code, or None where the time was up."""
+    """The exit code; None after `seconds`."""
     silent = subprocess.DEVNULL
     child = subprocess.Popen(
         command, cwd=folder, env={}, stdin=silent, stdout=out, stderr=silent, start_new_session=True
@@ -124,13 +123,14 @@ def _run(command: list[str], folder: str, out: IO[bytes], seconds: float) -> int
     except subprocess.TimeoutExpired:
         return None
     finally:
-        # 3. The group may live on after its leader.
+        # 3. Processes of the group may outlive its leader.
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(child.pid, signal.SIGKILL)
         child.wait()
 
 
 def _task(line: str, where: str) -> Task:
+    """The task in a line; `where` names the line in errors."""
     try:
         record: Any = json.loads(line)
     except ValueError as error:
@@ -149,7 +149,7 @@ def make_task(record: Mapping[str, str]) -> Task:
 
 
 def _indent(prompt: str) -> str:
-    """How deep an editor begins the line after `prompt`: as the last one, one step deeper after a colon."""
+    """The indentation of the line after `prompt`: that of its last line, and four blanks more after a colon."""
     last = next((line for line in reversed(prompt.splitlines()) if line.strip()), "")
     depth = last[: len(last) - len(last.lstrip())]
     return depth + "    " if last.rstrip().endswith(":") else depth
@@ -158,7 +158,7 @@ def _indent(prompt: str) -> str:
 def _case(record: Mapping[str, str]) -> Case:
     """The task as a gap between prompt and suffix.
 
-    A line end that belongs to the solution stays in the document: a fill ends before it, as everywhere else.
+    A line end at the end of the solution stays in the document, because a fill ends before it.
     """
     prompt, suffix, truth = record["prompt"], record["suffix"], record["canonical_solution"]
     if truth.endswith("\n"):

@@ -1,7 +1,7 @@
-"""Lists of holes that stay the same from run to run: the shipped one, and those of one's own.
+"""Lists of holes, so that a number can be measured again: the shipped list, and those that users write.
 
-A list names each file with its hash and each hole with its bytes, so that a number can be measured again, or is
-refused where the files differ. Knows files and holes; no engine.
+A list names each file with its sha256 and each hole with its bytes; files that differ are skipped. Knows files and
+holes; knows no engine.
 """
 
 import hashlib
@@ -20,17 +20,17 @@ SHIPPED = "engine/embedded/evaluation.json"
 
 
 def shipped() -> Path:
-    """The list that all published numbers of the embedded checkpoint are for; its files were never trained on."""
+    """The path of the list behind all published numbers of the embedded checkpoint, which never saw its files."""
     return Path(str(resources.files("dg_lsp") / SHIPPED))
 
 
 def choose(documents: Sequence[Document], kinds: Sequence[str], count: int, seed: int) -> list[Case]:
-    """At most `count` holes of each of `kinds` in `documents`."""
+    """At most `count` holes of each of `kinds` in `documents`; the same `seed` gives the same holes."""
     return [case for kind in kinds for case in make_cases(documents, kind, count, seed)]
 
 
 def write(path: Path, cases: Sequence[Case]) -> None:
-    """Write the list of `cases` to `path`, one line a file and a hole."""
+    """Write the list of `cases` to `path` as JSON, with a line for each file and each hole."""
     whole = {_name(case.document): _whole(case) for case in cases}
     names = sorted(whole)
     files = [{"path": name, "sha256": hashlib.sha256(whole[name]).hexdigest()} for name in names]
@@ -40,15 +40,17 @@ def write(path: Path, cases: Sequence[Case]) -> None:
 
 
 def read(path: Path, kinds: Sequence[str], count: int) -> tuple[list[Case], list[str]]:
-    """The first `count` holes of each of `kinds` in files that are here unchanged; and why others are left out.
+    """The first `count` holes of each of `kinds` in files that are here unchanged, and why other files are skipped.
 
     Raises:
-        UsageError: `path` is no such list.
+        UsageError: `path` is no list of holes.
     """
     try:
-        told = json.loads(path.read_text("utf-8"))
-        files = [(str(file["path"]), str(file["sha256"])) for file in told["files"]]
-        holes = [(str(kind), int(number), int(start), int(end)) for kind, number, start, end in told["holes"]]
+        listed = json.loads(path.read_text("utf-8"))
+        files = [(str(file["path"]), str(file["sha256"])) for file in listed["files"]]
+        holes = [
+            (str(kind), int(number), int(start), int(end)) for kind, number, start, end in listed["holes"]
+        ]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UsageError(
             f"{path} is no list of holes ({type(error).__name__}); --write-holes makes one"
@@ -68,16 +70,17 @@ def read(path: Path, kinds: Sequence[str], count: int) -> tuple[list[Case], list
 
 
 def _name(document: Document) -> str:
-    """What finds the document's file again: a path, or a place such as `package:jinja2/loaders.py`."""
+    """The name by which a list finds the file again: a path, or a name such as `package:jinja2/loaders.py`."""
     return unquote(urlsplit(document.uri).path) if document.uri.startswith("file:") else document.uri
 
 
 def _whole(case: Case) -> bytes:
-    """The bytes of the file that the hole was made in."""
+    """The bytes of the file without the hole."""
     start, _ = _span(case)
     data = case.document.data
     return data if case.gap.end > case.gap.start else data[:start] + case.truth.encode("utf-8") + data[start:]
 
 
 def _span(case: Case) -> tuple[int, int]:
+    """The bytes of the truth in the file without the hole."""
     return case.gap.start, case.gap.start + len(case.truth.encode("utf-8"))

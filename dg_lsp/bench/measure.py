@@ -1,7 +1,4 @@
-"""Every case by every method: fills of an engine and of two baselines, scored.
-
-One path for held-out files, files of one's own and HumanEval-Infilling: cases, methods, scores.
-"""
+"""Measuring: the scores of an engine's fills and of two baselines, for cases from any source."""
 
 import difflib
 import sys
@@ -28,7 +25,7 @@ _BASELINES = {"copy": baselines.copy_near, "ngram": baselines.count_tokens}
 
 
 async def measure(cases: Sequence[Case], methods: Sequence[str], settings: Settings) -> list[Score]:
-    """Every case by every method. The model is asked once uncounted, as its first answer is the slowest."""
+    """The score of every case by every method. One fill before that is not counted, as a model's first one is slow."""
     scores = [_by_baseline(case, name) for name in methods if name in _BASELINES for case in cases]
     asked = [name for name in METHODS if name in methods and name not in _BASELINES]
     if not asked:
@@ -36,7 +33,7 @@ async def measure(cases: Sequence[Case], methods: Sequence[str], settings: Setti
     engine = LocalEngine.open(settings, _tell)
     try:
         await _by_engine(engine, cases[0], settings, asked[0])
-        # A method at a time: of two questions about one prefix in a row the second would profit from it.
+        # One method after the other: a second request with the same prefix would find it in the cache.
         for name in asked:
             for number, case in enumerate(cases, start=1):
                 scores.append(await _by_engine(engine, case, settings, name))
@@ -48,6 +45,7 @@ async def measure(cases: Sequence[Case], methods: Sequence[str], settings: Setti
 
 
 def _by_baseline(case: Case, method: str) -> Score:
+    """The score of a baseline's fill."""
     start = time.perf_counter()
     text = _BASELINES[method](case.document, case.gap)
     seconds = time.perf_counter() - start
@@ -56,7 +54,7 @@ def _by_baseline(case: Case, method: str) -> Score:
 
 
 async def _by_engine(engine: Engine, case: Case, settings: Settings, method: str) -> Score:
-    """Ask the engine as `fill` does; the time is the caller's, from the request to the Fill."""
+    """The score of the engine's fill; its time is that from the request to the Fill."""
     request = prompt.build(case.document, case.gap, settings)
     request = replace(request, like=case.truth if method == "given" else None)
     start = time.perf_counter()
@@ -71,9 +69,9 @@ async def _by_engine(engine: Engine, case: Case, settings: Settings, method: str
 
 
 def score_of(case: Case, method: str, edit: Edit | None, fill: Fill) -> Score:
-    """What `edit`, made of `fill`, is worth against the truth."""
+    """The score of `edit`, which was made from `fill`; None is no edit."""
     text, truth = edit.text.strip() if edit else "", case.truth.strip()
-    # One statement may well be `raise NotImplementedError`; a body that is nothing else is not written.
+    # `raise NotImplementedError` may be a right statement, but a body of nothing else is a stub.
     stub = case.kind == "function_body" and STUB.fullmatch(text.encode()) is not None
     offered = bool(text) and not stub
     return Score(

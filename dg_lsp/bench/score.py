@@ -1,7 +1,4 @@
-"""Scores of filled holes, and the report that they make: as data, and as a table.
-
-Knows no engine and no document; a report says what is needed to read its numbers and to repeat them.
-"""
+"""Scores of filled holes, and a report of them, as data and as a table. Knows no engine and no document."""
 
 import hashlib
 import math
@@ -29,9 +26,10 @@ METHODS = {
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """One case by one method. `similarity` is difflib's ratio; `passed` is None where no test ran.
+    """The result of one case by one method.
 
-    `offered` means that there is an edit and it is not a stub; `parses`, that it also adds no syntax error.
+    similarity: difflib's ratio. offered: there is an edit, and it is not a stub. parses: it is offered and adds no
+    syntax error. passed: whether the test passed; None if none ran. steps, searched: as in Fill.
     """
 
     case: str
@@ -52,7 +50,7 @@ class Score:
 
 
 def make_report(scores: Sequence[Score], settings: Settings) -> dict[str, Any]:
-    """All that is needed to read the numbers and to repeat them."""
+    """The scores as data, with machine, load, date, command and settings, so that they can be measured again."""
     groups: dict[tuple[str, str], list[Score]] = {}
     for score in scores:
         groups.setdefault((score.kind, score.method), []).append(score)
@@ -71,6 +69,8 @@ def make_report(scores: Sequence[Score], settings: Settings) -> dict[str, Any]:
 
 
 def _summary(scores: Sequence[Score]) -> dict[str, Any]:
+    """The means and percentiles of one kind and method."""
+
     def share(values: Sequence[float]) -> float:
         return round(statistics.fmean(values), 4)
 
@@ -82,18 +82,18 @@ def _summary(scores: Sequence[Score]) -> dict[str, Any]:
         "similarity": share([s.similarity for s in scores]),
         "parses": share([s.parses for s in scores]),
         "offered": share([s.offered for s in scores]),
-        # A refusal counts no steps, so it would make the mean look better than any fill was.
+        # A refusal has no steps, and would lower the mean.
         "steps": share([s.steps for s in scores if s.offered] or [0]),
         "searched": share([s.searched for s in scores if s.offered] or [0]),
         "p50": round(statistics.median(seconds), 4),
-        # The nearest rank: the least value that 95 % of the cases do not pass.
+        # By nearest rank: the smallest value that at least 95 % of the cases do not exceed.
         "p95": round(seconds[math.ceil(0.95 * len(seconds)) - 1], 4),
         "pass@1": share(tested) if tested else None,
     }
 
 
 def as_text(report: dict[str, Any]) -> str:
-    """The table and how to read it."""
+    """The report as a table with notes on how to read it."""
     shares = ("exact", "similarity", "parses", "offered", "steps", "searched")
     forms = {"cases": "d", **dict.fromkeys(shares, ".2f"), "p50": ".3f", "p95": ".3f", "pass@1": ".2f"}
     rows = [("kind", "method", *forms)]
@@ -123,7 +123,7 @@ def as_text(report: dict[str, Any]) -> str:
 
 
 def _digest(checkpoint: str) -> str:
-    """The sha256 of the checkpoint's manifest; empty where there is none."""
+    """The sha256 of the checkpoint's manifest; empty if it has none."""
     folder = (
         Path(dg_lsp.__file__).parent / "engine" / "embedded" if checkpoint == "embedded" else Path(checkpoint)
     )

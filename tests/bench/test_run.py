@@ -12,7 +12,7 @@ import pytest
 
 from dg_lsp.bench import baselines, humaneval
 from dg_lsp.bench import files as located
-from dg_lsp.bench.files import find_heldout, place_of
+from dg_lsp.bench.files import find_heldout, installed_path
 from dg_lsp.bench.holes import HOLES, make_cases
 from dg_lsp.bench.score import METHODS, Score, make_report
 from dg_lsp.cli.main import main
@@ -121,9 +121,9 @@ def test_a_file_that_is_no_python_gives_no_holes():
 
 def test_places_are_found_in_the_standard_library_and_in_packages():
     for name in ("stdlib:textwrap.py", "package:pytest/__init__.py"):
-        place = place_of(name)
+        place = installed_path(name)
         assert place is not None and place.is_file()
-    assert place_of("package:no_such_package_here/a.py") is None
+    assert installed_path("package:no_such_package_here/a.py") is None
 
 
 def test_held_out_files_are_used_only_with_their_hash(monkeypatch, tmp_path):
