@@ -160,3 +160,20 @@ def test_in_a_broken_file_what_stands_behind_the_gap_is_read_as_before() -> None
     broken = '|string Name(Color color) => color switch\n{\n    Color.Red => ,\n    _ => "green",\n};\n'
     assert "read" in harm("csharp", broken, '"""', "rest_of_line")
     assert harm("csharp", broken, "public ", "rest_of_line") == ""
+
+
+@pytest.mark.parametrize(
+    ("language", "source", "fill"),
+    [
+        ("java", "     * @r|", "😀"),
+        ("java", "     * <p>\n     * The calendar behave| as follows:<br>\n", "#"),
+        ("python", "    if a[k] != b[k]\n    def| test(self):\n", "😀"),
+    ],
+)
+def test_an_error_inside_of_another_one_counts(language: str, source: str, fill: str) -> None:
+    assert "syntax error" in harm(language, source, fill, "rest_of_line")
+
+
+def test_a_fill_that_makes_a_broken_file_sound_passes() -> None:
+    broken = "f({ [`${k}`]: a }, `${p|`, b)\nc[`${d}`] = 1\n"
+    assert harm("javascript", broken, "refix}", "expression") == ""

@@ -130,7 +130,7 @@ def errors_of(root: Node) -> list[Node]:
     found, stack = [], [root]
     while stack:
         node = stack.pop()
-        below = [child for child in node.children if child.has_error or child.is_missing]
+        below = [child for child in node.children if child.has_error or child.is_error or child.is_missing]
         if node.is_error or node.is_missing or (node.has_error and not below):
             found.append(node)
         stack.extend(below)

@@ -96,21 +96,29 @@ def _misread(language: Language, document: Document, gap: Gap, edit: Edit, scope
     neutral, filled = compared(document, gap, edit)
     if _is_sound(language, neutral) and (filled.clean or not _is_sound(language, new)):
         return _changed(language, gap, neutral, filled)
-    return _worse(language, gap, (old, neutral), text)
+    return _worse(language, gap, old, text)
 
 
-def _worse(language: Language, gap: Gap, texts: tuple[Text, Text], fill: bytes) -> str:
-    """What is worse in a broken file with `fill` than in it as it stands or with a neutral text: `texts` are those."""
-    old = texts[0]
+def _worse(language: Language, gap: Gap, old: Text, fill: bytes) -> str:
+    """What is worse in a broken file with `fill` in its gap than in the file as it stands, `old`."""
     # A parser that goes on from an older tree recovers otherwise than one that begins anew.
-    new, filler = (_parsed(language, old, t) for t in (fill, _filler(language, gap)))
-    most = max(len(errors_of(text.tree.root_node)) for text in texts)
+    new, filler = (_parsed(language, old, text) for text in (fill, _filler(language, gap)))
+    if _is_sound(language, new) and not _may_quote(language, fill):
+        return ""
+    most = 0 if filler.clean else len(errors_of(old.tree.root_node))
     if len(errors_of(new.tree.root_node)) > most:
         return "the fill would add a syntax error to a file that has some"
     # One quote too many may turn all errors into a single one; a span may begin what its last line ends.
     if gap.kind != "span" and _marks(language, new) not in (_marks(language, old), _marks(language, filler)):
         return _OTHERWISE
     return ""
+
+
+def _may_quote(language: Language, fill: bytes) -> bool:
+    """Whether `fill` holds what can begin or end a string or a comment."""
+    marks = (language.comment, *(mark for pair in language.block_comments for mark in pair))
+    quotes = (mark for string in language.strings for mark in (string.open, string.close))
+    return any(mark in fill for mark in (*quotes, *(mark.encode() for mark in marks)))
 
 
 def _filler(language: Language, gap: Gap) -> bytes:
