@@ -139,8 +139,8 @@ def _is_sound(language: Language, text: Text) -> bool:
 def _changed(language: Language, gap: Gap, old: Text, new: Text) -> str:
     """What of the text behind the gap is read otherwise in `new` than in `old`.
 
-    A line that was asked for may be `else:`, which ends a block but no function. A span may end a function within the
-    outermost one, and begin what the rest of its last line ends.
+    A line or a span that was asked for may end a block, such as `else:`, and what is defined within the outermost
+    function, but not that function. A span may also begin what the rest of its last line ends.
     """
     line = line_end(old.data, old.end) - old.end if gap.kind == "span" else 0
     if [m for m in _marks(language, old) if m[1] >= line] != [
@@ -149,10 +149,8 @@ def _changed(language: Language, gap: Gap, old: Text, new: Text) -> str:
         return _OTHERWISE
     held = _holders(language, old, old)
     if gap.asked and gap.kind in ("rest_of_line", "span"):
-        held = {holder for holder in held if not holder[0].startswith("block")}
-    if gap.kind == "span":
-        outermost = min((at for name, at, _ in held if name == "function.outer"), default=0)
-        held = {holder for holder in held if holder[1] <= outermost}
+        outermost = min((at for name, at, _ in held if name == "function.outer"), default=len(old.before))
+        held = {holder for holder in held if holder[1] <= outermost and not holder[0].startswith("block")}
     if not held <= _holders(language, new, old):
         return "the fill would end what it stands in, and the text behind it would belong to something else"
     return ""
