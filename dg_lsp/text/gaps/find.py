@@ -19,12 +19,15 @@ from dg_lsp.text.gaps.regions import hole_at, holes_in, slot_at
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import Kind, Wanted
 from dg_lsp.text.syntax.body import OWNER_OF, Body
+from dg_lsp.text.syntax.reach import reach
 
 __all__ = ["Gap", "NoGap", "find_function", "find_gap", "find_gaps", "find_named"]
 
 
 def find_gap(document: Document, offset: int, kind: Wanted | None = None) -> Gap:
     """The gap at the byte `offset`; without a kind, the one that a cursor there means. "holes" are several gaps in one.
+
+    A text of strange shape is read only near the cursor (see `reach`).
 
     1. Make the text round the cursor readable.  2. Where it is broken, older texts of the document may tell what else
     has been broken since: what is easiest to read counts.  3. Find the gap there.
@@ -33,11 +36,22 @@ def find_gap(document: Document, offset: int, kind: Wanted | None = None) -> Gap
         NoGap: what is asked for is not at the cursor.
         UnknownLanguage: the document's language has no grammar.
     """
+    start, stop = reach(document.data, offset)
+    if (start, stop) != (0, len(document.data)):
+        near = Document(document.uri, document.language, document.version, document.data[start:stop])
+        return _moved(find_gap(near, offset - start, kind), start)
     # 1. A broken tree is never asked what is at the cursor.
     view = view_at(document, load_language(document.language), offset)
     if kind == "holes":
         return _holes(document, view)
     return replace(_found(document, view, offset, kind), asked=kind is not None)
+
+
+def _moved(gap: Gap, by: int) -> Gap:
+    """`gap` with all its places `by` bytes further on."""
+    further = tuple(_moved(part, by) for part in gap.further)
+    scope = gap.scope[0] + by, gap.scope[1] + by
+    return replace(gap, start=gap.start + by, end=gap.end + by, scope=scope, further=further)
 
 
 def find_function(document: Document, offset: int) -> list[Gap]:
@@ -47,10 +61,9 @@ def find_function(document: Document, offset: int) -> list[Gap]:
         NoGap: the cursor is in no function.
         UnknownLanguage: the document's language has no grammar.
     """
-    view = view_at(document, load_language(document.language), offset)
-    body = replace(_found(document, view, offset, "function_body"), asked=True)
+    body = find_gap(document, offset, "function_body")
     with suppress(NoGap):
-        return [_holes(document, view), body]
+        return [find_gap(document, offset, "holes"), body]
     return [body]
 
 

@@ -10,10 +10,13 @@ from functools import lru_cache
 
 from dg_lsp.text.documents.lines import line_end, line_start
 from dg_lsp.text.languages.language import Language
+from dg_lsp.text.syntax.reach import FARTHEST, UNKNOWN
 from dg_lsp.text.syntax.tokens import Span
 
 # How many bytes are looked at in one go on the way up.
 STRIDE = 4_096
+# How many lines above an item may belong to it.
+MOST_ABOVE = 200
 _CLOSER = re.compile(rb"[)\]}]")
 _LABEL = re.compile(rb"(?:case|default|public|private|protected)\b[^;({]*:|[\w$]+[ \t]*:(?![:=])")
 # An item is over where its closing line holds little else and opens nothing again.
@@ -62,7 +65,8 @@ def _lines(space: bytes) -> re.Pattern[bytes]:
 def item_above(language: Language, data: bytes, offset: int, space: bytes) -> int:
     """Where the item begins that `offset` is in, or where the one above it ends; items are indented by `space`."""
     here, high = line_start(data, offset), line_end(data, offset)
-    while high > 0:
+    lowest = max(here - FARTHEST, 0)
+    while high > lowest:
         low = line_start(data, max(high - STRIDE, 0))
         for found in reversed(list(texts_at(data, space, low, high))):
             if found < here and _ends_item(data, found):
@@ -70,12 +74,15 @@ def item_above(language: Language, data: bytes, offset: int, space: bytes) -> in
             if _begins_item(language, data, found, space):
                 return _with_above(language, data, found - len(space), space)
         high = low if low < high else 0
-    return 0
+    # An item is looked for no further: then what is near must do.
+    return line_start(data, here - UNKNOWN) if lowest else 0
 
 
 def item_below(language: Language, data: bytes, offset: int, space: bytes) -> int:
     """Where the item ends that `offset` is in, or where the next one begins; items are indented by `space`."""
-    for at in texts_at(data, space, line_start(data, offset), len(data)):
+    end = line_end(data, offset)
+    high = min(end + FARTHEST, len(data))
+    for at in texts_at(data, space, line_start(data, offset), high):
         if _ends_item(data, at):
             return _next_line(data, at)
         line = at - len(space)
@@ -84,17 +91,18 @@ def item_below(language: Language, data: bytes, offset: int, space: bytes) -> in
             above = _with_above(language, data, line, space)
             if above > offset:
                 return above
-    return len(data)
+    return len(data) if high == len(data) else line_start(data, end + UNKNOWN)
 
 
 def _begins_item(language: Language, data: bytes, at: int, space: bytes) -> bool:
     """Whether the text at `at`, the first of its line, begins an item."""
-    words, end = language.words, line_end(data, at)
+    words = language.words
     if words.directive and data.startswith(words.directive, at):
         return False
     looks = _MEMBER if space else words.items
-    found = looks.match(data, at, end) or words.above.match(data, at, end)
-    return found is not None and not _LABEL.match(data, at, end) and not _GOES_ON.match(data, at, end)
+    if not (looks.match(data, at) or words.above.match(data, at)) or _GOES_ON.match(data, at):
+        return False
+    return not _LABEL.match(data, at, line_end(data, at))
 
 
 def _ends_item(data: bytes, at: int) -> bool:
@@ -105,7 +113,9 @@ def _ends_item(data: bytes, at: int) -> bool:
 def _with_above(language: Language, data: bytes, line: int, space: bytes) -> int:
     """`line`, moved up to the comments, attributes and the beginning of the header right above it."""
     words = language.words
-    while line > 0:
+    for _ in range(MOST_ABOVE):
+        if line <= 0:
+            break
         above = line_start(data, line - 1 - data.endswith(b"\r\n", 0, line))
         text = data[above : line_end(data, above)]
         if not text.startswith(space) or (words.directive and text.startswith(words.directive)):

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from dg_lsp.text.documents.lines import indentation, line_end, line_start
+from dg_lsp.text.syntax.reach import FARTHEST, UNKNOWN
 from dg_lsp.text.syntax.tokens import LogicalLine, State, Token
 
 _TOKEN = re.compile(
@@ -46,6 +47,9 @@ _HARD = frozenset(
 )
 _ANCHOR = re.compile(rb"(?<![^\r\n])(?:async[ \t]+def[ \t]+\w|def[ \t]+\w|class[ \t]+\w+[ \t]*[:(\[]|@\w)")
 _HEAD = re.compile(rb"(?<![^\r\n])[ \t]*(?:async[ \t]+def|def|class)[ \t]+\w+[ \t]*[:(\[]")
+# How many bytes are looked at in one go on the way up, and how long the head of an item may be.
+STRIDE = 4_096
+LONGEST_HEAD = 400
 OUTERMOST = re.compile(rb"[\r\n](?=[^\s#)\]}\"'])")
 
 
@@ -166,18 +170,21 @@ def window(data: bytes, offset: int) -> tuple[int, int]:
     """
     here = line_start(data, offset)
     eol = line_end(data, offset)
-    start = 0
-    # Looking back line by line is cheaper than matching the whole file up to the offset.
-    at = here
-    while at >= 0:
-        if _ANCHOR.match(data, at, line_end(data, at)):
-            start = at
+    low, high = max(here - FARTHEST, 0), min(eol + FARTHEST, len(data))
+    # An item is looked for no further: then what is near must do.
+    start = line_start(data, here - UNKNOWN) if low else 0
+    # The last one above is mostly near, and matching from the top down would read all.
+    for top in range(here + 1, low, -STRIDE):
+        near = _ANCHOR.finditer(data, max(top - STRIDE, low), min(top + LONGEST_HEAD, eol))
+        if found := [match.start() for match in near if match.start() < top]:
+            start = found[-1]
             break
-        at = line_start(data, at - 1) if at > 0 else -1
     while start > 0 and data[line_start(data, start - 1) : start].startswith(b"@"):
         start = line_start(data, start - 1)
-    after = _ANCHOR.search(data, min(eol + 1, len(data)))
-    return start, after.start() if after else len(data)
+    after = _ANCHOR.search(data, min(eol + 1, len(data)), high)
+    if after is not None:
+        return start, after.start()
+    return start, len(data) if high == len(data) else line_start(data, eol + UNKNOWN)
 
 
 def block(data: bytes, offset: int) -> tuple[int, int]:

@@ -13,6 +13,8 @@ from dg_lsp.text.syntax.tokens import State, closers, rests
 
 # A tree that so many insertions do not mend is damaged elsewhere too, and indentation serves better.
 TRIED = 40
+# Behind so many closed brackets of a list it may go on below.
+MOST_CLOSED = 8
 _COMPOUND = re.compile(rb"(?:async|def|class|if|elif|else|for|while|with|try|except|finally|match|case)\b")
 _DEF = re.compile(rb"(?:async[ \t]+)?def\b|class\b")
 _JOINING = (b"in", b"is", b"as", b"and", b"or", b"if", b"else", b"for", b"import", b"from", b"not in")
@@ -55,7 +57,7 @@ def insertions(data: bytes, offset: int, state: State) -> Iterator[bytes]:
     colons = ([b":", b": pass"] if _deeper(data, state.line, eol) else [b": pass", b":"]) if header else []
     # A list may go on below, after some of its brackets, with an item or an operand.
     joints = (b"", b",", b" +") if shut else ()
-    further = [shut[:count] + joint for count in range(len(shut) + 1) for joint in joints]
+    further = [shut[:count] + joint for count in range(min(len(shut), MOST_CLOSED) + 1) for joint in joints]
     ends = (b"", close, *(close + colon for colon in colons), *further)
     operands = _operands(data, offset, state)
     if state.string:
