@@ -165,7 +165,5 @@ def _case(record: Mapping[str, str]) -> Case:
         truth, suffix = truth[:-1], "\n" + suffix
     kind: Kind = "span" if "\n" in truth else "rest_of_line"
     data, start = (prompt + suffix).encode("utf-8"), len(prompt.encode("utf-8"))
-    gap = Gap(
-        start, start, kind, _indent(prompt), name=record["entry_point"], scope=(0, len(data)), asked=True
-    )
+    gap = Gap(start, start, kind, _indent(prompt), name=record["entry_point"], asked=True)
     return Case(record["task_id"], gap.kind, Document(record["task_id"], "python", 0, data), gap, truth)

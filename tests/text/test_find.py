@@ -180,11 +180,9 @@ def test_outside_of_functions_there_is_no_body(text: str) -> None:
         shown(text, "function_body")
 
 
-def test_the_scope_is_the_enclosing_function() -> None:
+def test_the_name_is_the_enclosing_function_s() -> None:
     text = "a = 1\n@b\ndef f():\n    x = 1\n\nc = 2\n"
     inside, outside = (find_gap(document(text), text.index(t)) for t in ("x =", "c ="))
-    assert text[slice(*inside.scope)] == "@b\ndef f():\n    x = 1"
-    assert outside.scope == (0, len(text))
     assert (inside.name, outside.name) == ("f", "")
 
 

@@ -94,7 +94,7 @@ def test_a_gap_in_a_long_broken_class_is_where_it_is_when_all_of_it_is_read(
         for document, cursor in documents:
             try:
                 gap = gaps.find_gap(document, cursor, kind)
-                spans.append((gap.start, gap.end, gap.kind, gap.indent, gap.name, gap.scope))
+                spans.append((gap.start, gap.end, gap.kind, gap.indent, gap.name))
             except gaps.NoGap as error:
                 spans.append(str(error))
         return spans

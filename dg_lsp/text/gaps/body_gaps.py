@@ -140,16 +140,15 @@ def _mapped(document: Document, view: View, body: Body, gap: Gap) -> Gap:
 
 
 def _closed(document: Document, view: View, body: Body, gap: Gap) -> Gap:
-    """`gap` with its scope, and with what closes the body where the file lacks it: the edit brings it along."""
+    """`gap` with what closes the body where the file lacks it: the edit brings it along."""
     first, last = view.inserted
-    scope = (view.back(body.header.start), max(view.back(body.stop), gap.end))
     if not (body.stop > body.closes and first <= body.closes < last):
-        return replace(gap, scope=scope)
+        return gap
     base = leading(view.data, body.header.define).decode()
     # Where the braces of what is round it are gone too, they all come along.
     stop = last if view.language.style == "brace" else body.stop
     tail = document.newline + base + view.data[body.closes : stop].decode()
-    return replace(gap, tail=tail, scope=scope)
+    return replace(gap, tail=tail)
 
 
 def _unit(document: Document, at: int) -> str:

@@ -50,8 +50,7 @@ def find_gap(document: Document, offset: int, kind: Wanted | None = None) -> Gap
 def _moved(gap: Gap, by: int) -> Gap:
     """`gap` with all its places `by` bytes further on."""
     further = tuple(_moved(part, by) for part in gap.further)
-    scope = gap.scope[0] + by, gap.scope[1] + by
-    return replace(gap, start=gap.start + by, end=gap.end + by, scope=scope, further=further)
+    return replace(gap, start=gap.start + by, end=gap.end + by, further=further)
 
 
 def find_function(document: Document, offset: int) -> list[Gap]:
@@ -88,10 +87,10 @@ def _recalled(document: Document, view: View, offset: int, kind: Kind | None) ->
     for found, older, text in sorted(readable, key=lambda r: r[0].cost):
         with suppress(NoGap):
             gap = _gap_in(text, found, older.cursor, kind)
-            span, scope = older.back(gap.start, gap.end), older.back(*gap.scope)
+            span = older.back(gap.start, gap.end)
             # What was typed into a stub since then stays, unless the stub is asked for by its kind.
             if span and (kind or document.data[slice(*span)] == text.data[gap.start : gap.end]):
-                return replace(gap, start=span[0], end=span[1], scope=scope or (0, len(document.data)))
+                return replace(gap, start=span[0], end=span[1])
     return None
 
 

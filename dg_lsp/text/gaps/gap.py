@@ -15,10 +15,9 @@ class Gap:
     """The half-open byte span [start, end) that a fill replaces, equal at a bare cursor.
 
     indent: the white space that the lines of the fill begin with. lead, tail: text that the edit puts before
-    and after the fill, so that the fill need not. name: the function's, with its owners. scope: the span of
-    the enclosing function, or of the file. stub: what stands in the gap says that it is not written yet. further:
-    the gaps behind this one that are filled together with it, in the order of the text. asked: a kind, a name or a
-    range was asked for, so that typed text in the gap may go.
+    and after the fill, so that the fill need not. name: the function's, with its owners. stub: what stands in the
+    gap says that it is not written yet. further: the gaps behind this one that are filled together with it, in the
+    order of the text. asked: a kind, a name or a range was asked for, so that typed text in the gap may go.
     """
 
     start: int
@@ -28,7 +27,6 @@ class Gap:
     lead: str = ""
     tail: str = ""
     name: str = ""
-    scope: Span = (0, 0)
     stub: bool = False
     further: tuple["Gap", ...] = ()
     asked: bool = False

@@ -134,6 +134,5 @@ def line_gap(document: Document, view: View, offset: int, kind: Kind) -> Gap:
         b for b in view.bodies if b.header.owner == "function" and is_at(view.data, b, view.cursor)
     )
     function = max(functions, key=lambda f: f.header.define, default=None)
-    scope = (view.back(function.header.start), view.back(function.stop)) if function else (0, len(data))
     indent = leading(data, offset).removeprefix(BOM).decode()
-    return Gap(offset, end, kind, indent, name=function.header.name if function else "", scope=scope)
+    return Gap(offset, end, kind, indent, name=function.header.name if function else "")
