@@ -1,9 +1,8 @@
-"""What broken brace code lacks at a cursor `¦`, and how damage elsewhere is put right."""
+"""What broken brace code lacks at a cursor `¦`."""
 
 import pytest
 
 from dg_lsp.text.languages.language import load_language
-from dg_lsp.text.syntax.braced_heal import heal
 from dg_lsp.text.syntax.braced_repair import TRIED, candidates, dangles, insertions
 from dg_lsp.text.syntax.braced_tags import closing_tags
 from dg_lsp.text.syntax.lexical import state_at, window
@@ -110,64 +109,6 @@ def test_a_statement_that_takes_in_the_next_line_is_ended(name: str) -> None:
     assert (made.inserted > 0) == wanted, found
 
 
-HEALED = {
-    "a brace lost above": (
-        "go",
-        "func f() {\n\tif a {\n\t\tb() // c\n\n\td(¦)\n}\n",
-        "func f() {\n\tif a {\n\t\tb() // c\n\t}\n\n\td(¦)\n}\n",
-    ),
-    "a literal's brace": ("java", "int[] a = { 1\n\nint b(¦) {\n}\n", "int[] a = { 1};\n\nint b(¦) {\n}\n"),
-    "a brace's mate lost": (
-        "c",
-        "void f() {\n  if (a)  \n    b();\n  }\n  c(¦);\n}\n",
-        "void f() {\n  if (a) {  \n    b();\n  }\n  c(¦);\n}\n",
-    ),
-    "a header lost": ("c", "void f() {\n\n    b();\n  }\n  c(¦);\n}\n", "void f() {\n\n    b();\n  ;\n  c(¦);\n}\n"),
-    "a bracket lost": ("java", "void f() {\n  a(b;\n  c(¦);\n}\n", "void f() {\n  a(b);\n  c(¦);\n}\n"),
-    "a header's bracket lost": (
-        "go",
-        "func f() {\n\tif a(b {\n\t}\n\tc(¦)\n}\n",
-        "func f() {\n\tif a(b) {\n\t}\n\tc(¦)\n}\n",
-    ),
-    "an empty list's bracket lost": ("go", "func f() {\n\ta(\n\tc(¦)\n}\n", "func f() {\n\ta()\n\tc(¦)\n}\n"),
-    "a bracket's mate lost": ("go", "func f() {\n\ta b, c)\n\td(¦)\n}\n", "func f() {\n\t_g_    \n\td(¦)\n}\n"),
-    "half a string at the end": ("go", 'func f() {\n\ta( b")\n\tc(¦)\n}\n', "func f() {\n\ta(0  )\n\tc(¦)\n}\n"),
-    "half a string at its beginning": ("go", 'func f() {\n\ta("b)\n\tc(¦)\n}\n', "func f() {\n\ta(0 )\n\tc(¦)\n}\n"),
-    "what the cursor lacks is left": ("go", "func f() {\n\ta(¦\n}\n", "func f() {\n\ta(¦\n}\n"),
-    "and its own header": ("go", "func f() {\n\tif a¦\n\t\tb()\n\t}\n}\n", "func f() {\n\tif a¦\n\t\tb()\n\t}\n}\n"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", HEALED)
-def test_damage_elsewhere_is_healed(name: str) -> None:
-    language, text, wanted = HEALED[name]
-    data, offset = cut(text)
-    loaded = load_language(language)
-    found = heal(loaded, data, offset, state_at(loaded, data, offset))
-    at = offset + sum(len(text) for place, text in found.put if place < offset)
-    assert (found.data[:at] + "¦".encode() + found.data[at:]).decode() == wanted
-    assert len(found.data) == len(data) + sum(len(text) for _, text in found.put)
-
-
-def test_offsets_go_through_a_heal_and_a_repair_and_back() -> None:
-    text = "class A {\n  void f() {\n    a(b;\n    c(d;\n    e(¦\n    g();\n  }\n}\n"
-    data, offset = cut(text)
-    made = repair(load_language("java"), data, offset)
-    assert made.cost == 0
-    assert len(made.put) == 2
-    for at in range(len(data) + 1):
-        assert made.back(made.forth(at)) == at
-    assert made.data[made.forth(data.index(b"g()")) :].startswith(b"g()")
-    assert made.data[: made.forth(offset)].endswith(b"e(")
-
-
-def test_damage_above_and_at_the_cursor_are_both_mended() -> None:
-    text = "class A {\n  void f() {\n    if (a) {\n      b();\n\n    c(d, ¦\n  }\n\n  void g() {\n  }\n}\n"
-    found, made = mended("java", text)
-    assert made.cost == 0, found
-    assert "c(d, «_g_);»" in found
-
-
 def test_what_is_tried_has_a_bound() -> None:
     data, offset = cut("class A {\n  void f() {\n    for (a ? b < c(d[¦\n    }}}) ] )\n")
     java = load_language("java")
@@ -220,5 +161,4 @@ def test_no_place_of_a_text_raises(language: str) -> None:
         state = state_at(loaded, text, offset)
         for first, last, _ in candidates(loaded, text, offset, state):
             assert 0 <= first <= last <= len(text)
-        assert len(heal(loaded, text, offset, state).data) >= len(text)
         assert cost_of(repair(loaded, text, offset).tree) >= 0

@@ -28,7 +28,6 @@ class Reading:
     """What has been read of data[start:...]: the brackets still open, all there were, and the statement at the end.
 
     line: where that statement begins, -1 between two. last: the last token that is no plain text. end: what is read.
-    strays: what closes nothing. quotes: those that nothing on their line closes; both with their statement.
     """
 
     language: Language
@@ -36,8 +35,6 @@ class Reading:
     end: int
     stack: list[Opened] = field(default_factory=list)
     all: list[Opened] = field(default_factory=list)
-    strays: list[tuple[int, int]] = field(default_factory=list)
-    quotes: list[tuple[int, int]] = field(default_factory=list)
     line: int = -1
     last: Mark | None = None
     # The columns of the present line and of the statement's first; whether nothing of the line was read yet.
@@ -70,8 +67,6 @@ def read(language: Language, data: bytes, start: int, stop: int) -> Reading:
             _end(reading, first)
         elif kind in ("string", "open_string"):
             _text(reading, first)
-            if kind == "open_string":
-                reading.quotes.append((first, reading.line))
     if found := _TEXT.search(data, reading.end, stop):
         _text(reading, found.start())
     return reading
@@ -145,13 +140,12 @@ def _open(reading: Reading, at: int) -> None:
 
 
 def _close(reading: Reading, at: int) -> None:
-    """What closes the nearest bracket that it fits; what fits none is a stray."""
+    """Close the nearest bracket that fits; what fits none closes nothing."""
     fresh = reading.fresh
     if fresh:
         _begin_line(reading, at)
     found = _fitting(reading, at, fresh=fresh)
     if found < 0:
-        reading.strays.append((at, reading.line))
         return
     while len(reading.stack) > found + 1:
         _drop(reading, at)

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from tree_sitter import Tree
 
 from dg_lsp.text.languages.language import Language
-from dg_lsp.text.syntax import braced_heal as brace_heal
 from dg_lsp.text.syntax import braced_repair as brace_repair
 from dg_lsp.text.syntax import indented_repair as offside_repair
 from dg_lsp.text.syntax.lexical import focus, state_at
@@ -26,8 +25,7 @@ ERROR_COST, MISSING_COST, ERROR_BYTES = 20, 25, 4_000
 class Repaired:
     """`data` is the text with `inserted` bytes in the place of `removed` ones at `at`; `cost` 0 is clean.
 
-    put: before that, so many bytes were inserted at these offsets of the text, to heal damage elsewhere; or taken away
-    there, where the number is below 0.
+    put: before that, members of a long class were cut out: at these offsets of the text, so many bytes (below 0).
     """
 
     data: bytes
@@ -65,8 +63,7 @@ def moved(offset: int, put: Iterable[Span]) -> int:
 def repair(language: Language, data: bytes, offset: int) -> Repaired:
     """The cheapest repair of `data` at `offset`.
 
-    1. Parse as it is; a clean tree needs no repair.  2. Read what is open at the cursor.  3. Where braces tell of
-    damage elsewhere, put that right first.  4. Search for what the cursor lacks.
+    1. Parse as it is; a clean tree needs no repair.  2. Search for what the cursor lacks.
     """
     # 1. Most calls end here.
     data, cuts = focus(language, data, offset)
@@ -78,19 +75,7 @@ def repair(language: Language, data: bytes, offset: int) -> Repaired:
         return _searched(language, replace(best, cost=1), best) if dangling else best
     if language.style == "indent" and out_of_reach(language, tree, data, offset):
         return best
-    # 3.
-    if language.style == "brace":
-        healed = brace_heal.heal(language, data, offset, state_at(language, data, offset))
-        if healed.data != data:
-            tree = language.parse(healed.data)
-            put = tuple((place, len(text)) for place, text in healed.put)
-            at = moved(offset, put)
-            mended = Repaired(healed.data, tree, at, 0, 0, cost_of(tree), put)
-            if mended.cost or dangles(language, healed.data, at, state_at(language, healed.data, at)):
-                mended = _searched(language, replace(mended, cost=mended.cost or 1), mended)
-            if mended.cost == 0:
-                return mended
-    # 4.
+    # 2.
     return _searched(language, best, best)
 
 
