@@ -24,9 +24,8 @@ class Words:
     ends: what a statement ends with, the commonest first. mask: a header that stands for any. member: what may stand
     for any member or statement. lines: what may stand on a blank line. tags: there is markup in the code.
 
-    The others are forms: operands: what may lack at the cursor; tails: what behind some of the brackets that are open
-    there; lists: what an item lacks where a brace with such a header holds items; headers: what a header lacks before
-    its brackets are closed; behind: what a block with such a header lacks behind its brace.
+    The others are forms: operands: what may lack at the cursor; lists: what an item lacks where a brace with such a
+    header holds items; behind: what a block with such a header lacks behind its brace.
     """
 
     functions: frozenset[bytes]
@@ -42,9 +41,7 @@ class Words:
     ends: tuple[bytes, ...]
     mask: bytes
     operands: tuple[Form, ...]
-    tails: tuple[Form, ...]
     lists: tuple[Form, ...]
-    headers: tuple[Form, ...]
     behind: tuple[Form, ...]
     lines: tuple[bytes, ...]
     member: bytes
@@ -67,9 +64,7 @@ def read_words(facts: Mapping[str, Any]) -> Words:
         ends=tuple(text.encode() for text in facts.get("ends", ("",))),
         mask=facts.get("mask", "if (_g_) {").encode(),
         operands=_forms(facts, "operands"),
-        tails=_forms(facts, "tails"),
         lists=_forms(facts, "lists"),
-        headers=_forms(facts, "headers"),
         behind=_forms(facts, "behind"),
         lines=tuple(text.encode() for text in facts.get("lines", ())),
         tags=facts.get("tags", False),

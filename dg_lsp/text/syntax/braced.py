@@ -10,7 +10,7 @@ from functools import lru_cache
 from dg_lsp.text.documents.lines import line_start
 from dg_lsp.text.languages.language import Language
 from dg_lsp.text.syntax.braced_focus import LONG, focus
-from dg_lsp.text.syntax.braced_reading import Reading, read
+from dg_lsp.text.syntax.braced_reading import BracketMatcher, read
 from dg_lsp.text.syntax.braced_tokens import hole_at, quotes_at, tokens
 from dg_lsp.text.syntax.braced_window import block, window
 from dg_lsp.text.syntax.tokens import State
@@ -73,7 +73,7 @@ def _read(language: Language, data: bytes, offset: int, start: int) -> State:
     return State(brackets, at, b"", False, -1, line)
 
 
-def _line(reading: Reading, offset: int) -> int:
+def _line(reading: BracketMatcher, offset: int) -> int:
     """Where the statement at the end of `reading` begins; on a blank line mostly there."""
     if reading.fresh and (not reading.stack or reading.stack[-1].bracket == b"{"):
         here = line_start(reading.data, offset)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from dg_lsp.text.documents.lines import indentation, line_end
 from dg_lsp.text.languages.language import Language
-from dg_lsp.text.syntax.braced_opened import Opened
+from dg_lsp.text.syntax.braced_opened import OpenBracket
 from dg_lsp.text.syntax.tokens import PAIRS
 
 _LINE = re.compile(rb"[\r\n]+([ \t\f]*)(?=[^\s])")
@@ -37,7 +37,7 @@ def goes_on(data: bytes, below: int, bracket: bytes) -> bool:
     return _JOINED.match(data, below) is not None or bool(outset)
 
 
-def depth_of(opened: Opened) -> int:
+def depth_of(opened: OpenBracket) -> int:
     """How deep the line is that closes a bracket: as the line that opens it, or a brace's header.
 
     A line as deep as that tells nothing where the first one in it was no deeper either.

@@ -1,4 +1,4 @@
-"""Opened: a bracket of a broken text, and what the indentation of later lines tells of it.
+"""OpenBracket: a bracket of a broken text, and what the indentation of later lines tells of it.
 
 Knows lines; knows no language, no tokens and no tree.
 """
@@ -13,7 +13,7 @@ _VALUE = re.compile(rb"(?:[\w$\x80-\xff)\]}\"'`]|\+\+|--)\Z")
 
 
 @dataclass(slots=True, eq=False)
-class Opened:
+class OpenBracket:
     """A bracket: its offset, the columns its line is indented by, and where its statement begins.
 
     base: the columns of its statement's first line; width: the lesser of the two. inner: the columns of the first line
@@ -30,7 +30,7 @@ class Opened:
     doubtful: bool = False
 
 
-def doubt(stack: list[Opened], columns: int) -> None:
+def doubt(stack: list[OpenBracket], columns: int) -> None:
     """Mark braces that a line `columns` deep shows to be closed above it, unless a later line takes that back."""
     for opened in reversed(stack):
         if opened.bracket == b"{" and not opened.doubtful and opened.inner > opened.width >= columns:

@@ -1,4 +1,4 @@
-"""Reading: which brackets of a broken text belong together, by their kinds and by the indentation of their lines.
+"""The bracket matcher: which brackets of a broken text belong together, by kind and by the indentation of their lines.
 
 Knows tokens, lines and the words of a language; knows no cursor, no grammar and no tree.
 """
@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from dg_lsp.text.documents.lines import line_end, line_start, width
 from dg_lsp.text.languages.language import Language
-from dg_lsp.text.syntax.braced_opened import Opened, doubt, follows_value, is_left
+from dg_lsp.text.syntax.braced_opened import OpenBracket, doubt, follows_value, is_left
 from dg_lsp.text.syntax.braced_tokens import Mark, marks
 
 _TEXT = re.compile(rb"[^ \t\f]")
@@ -24,7 +24,7 @@ _OPENERS = {b")": b"(", b"]": b"[", b"}": b"{"}
 
 
 @dataclass(slots=True, eq=False)
-class Reading:
+class BracketMatcher:
     """What has been read of data[start:...]: the brackets still open, and the statement at the end.
 
     line: where that statement begins, -1 between two. last: the last token that is no plain text. end: what is read.
@@ -33,7 +33,7 @@ class Reading:
     language: Language
     data: bytes
     end: int
-    stack: list[Opened] = field(default_factory=list)
+    stack: list[OpenBracket] = field(default_factory=list)
     line: int = -1
     last: Mark | None = None
     # The columns of the present line and of the statement's first; whether nothing of the line was read yet.
@@ -45,12 +45,12 @@ class Reading:
 
 
 @lru_cache(maxsize=8)
-def read(language: Language, data: bytes, start: int, stop: int) -> Reading:
+def read(language: Language, data: bytes, start: int, stop: int) -> BracketMatcher:
     """The brackets of data[start:stop], from a place that is in no string.
 
     The last answers are kept, for one pick asks the same several times; nobody changes them.
     """
-    reading = Reading(language, data, start)
+    reading = BracketMatcher(language, data, start)
     for mark in marks(language, data, start, stop):
         kind, first, end = mark
         if found := _TEXT.search(data, reading.end, first):
@@ -71,7 +71,7 @@ def read(language: Language, data: bytes, start: int, stop: int) -> Reading:
     return reading
 
 
-def _text(reading: Reading, at: int) -> None:
+def _text(reading: BracketMatcher, at: int) -> None:
     """Plain text or a string begins at `at`."""
     if reading.fresh:
         _begin_line(reading, at)
@@ -87,7 +87,7 @@ def _text(reading: Reading, at: int) -> None:
         reading.line, reading.base = at, reading.columns
 
 
-def _begin_line(reading: Reading, at: int) -> None:
+def _begin_line(reading: BracketMatcher, at: int) -> None:
     """`at` is the first text of its line: it may show that brackets above have lost their mates."""
     data, stack, words = reading.data, reading.stack, reading.language.words
     reading.fresh = False
@@ -121,7 +121,7 @@ def _begin_line(reading: Reading, at: int) -> None:
         reading.line = -1 if columns <= reading.base or reading.shut or headed else reading.line
 
 
-def _open(reading: Reading, at: int) -> None:
+def _open(reading: BracketMatcher, at: int) -> None:
     fresh = reading.fresh
     if fresh:
         _begin_line(reading, at)
@@ -129,7 +129,7 @@ def _open(reading: Reading, at: int) -> None:
         reading.line, reading.base = at, reading.columns
     reading.shut = False
     bracket = reading.data[at : at + 1]
-    opened = Opened(
+    opened = OpenBracket(
         at, bracket, reading.columns, min(reading.columns, reading.base), reading.line, reading.base
     )
     reading.stack.append(opened)
@@ -137,7 +137,7 @@ def _open(reading: Reading, at: int) -> None:
         reading.line = -1
 
 
-def _close(reading: Reading, at: int) -> None:
+def _close(reading: BracketMatcher, at: int) -> None:
     """Close the nearest bracket that fits; what fits none closes nothing."""
     fresh = reading.fresh
     if fresh:
@@ -150,7 +150,7 @@ def _close(reading: Reading, at: int) -> None:
     reading.line, reading.base, reading.shut = opened.line, opened.base, opened.bracket == b"{"
 
 
-def _fitting(reading: Reading, at: int, *, fresh: bool) -> int:
+def _fitting(reading: BracketMatcher, at: int, *, fresh: bool) -> int:
     """The place in the stack of the bracket that is closed at `at`, -1 without one.
 
     A brace at the beginning of a line closes one as deep as that line, where there is one. A round bracket closes
@@ -173,7 +173,7 @@ def _fitting(reading: Reading, at: int, *, fresh: bool) -> int:
     return -1 if not level and is_left(data, at, columns, stack[found].columns) else found
 
 
-def _end(reading: Reading, at: int) -> None:
+def _end(reading: BracketMatcher, at: int) -> None:
     """A semicolon ends a statement; round brackets that are still open have then lost their mates."""
     data, stack = reading.data, reading.stack
     if reading.fresh:

@@ -11,7 +11,7 @@ from dg_lsp.text.documents.lines import line_start
 from dg_lsp.text.languages.language import Language
 from dg_lsp.text.syntax.braced_lack import Lack, lack_at
 from dg_lsp.text.syntax.braced_tags import closing_tags
-from dg_lsp.text.syntax.tokens import State, rests
+from dg_lsp.text.syntax.tokens import State
 
 # A tree that so many changes do not mend is damaged elsewhere too, and lines serve better.
 TRIED = 40
@@ -19,7 +19,6 @@ _FILLER = b"_g_"
 _TOUCHED = re.compile(rb"[\w$\x80-\xff]\Z")
 _VALUE = re.compile(rb"[\w$\x80-\xff)\]}\"'`]\Z")
 _LAST_WORD = re.compile(rb"[\w$]+\Z")
-_SECOND_WORD = re.compile(rb"[\w$)\]] +([a-z]{2,})\Z")
 
 
 def candidates(
@@ -105,11 +104,11 @@ def _closings(lack: Lack, brackets: Sequence[int]) -> list[bytes]:
 def _joined(lack: Lack, brackets: Sequence[int], end: bytes) -> Iterator[bytes]:
     """What closes `brackets` where behind some of them a part of the statement is missing."""
     own = list(takewhile(lambda at: at not in lack.heads, brackets))
-    listed, tails = lack.list_of, lack.language.words.tails
+    listed = lack.list_of
     items = [listed[1]] if listed and listed[1] and listed[1].split()[0] not in lack.before else []
     tags = closing_tags(lack.inside) if lack.language.words.tags else b""
     items += [tags] if tags else []
-    for text in (*items, *(text for pattern, text in tails if pattern.search(lack.before))):
+    for text in items:
         for count in range(len(own) + 1):
             yield lack.closing(brackets[:count], b"") + text + lack.closing(brackets[count:], end)
 
@@ -119,9 +118,7 @@ def _headers(lack: Lack) -> Iterator[bytes]:
     if not lack.is_header:
         return
     inner = lack.closing([at for at in lack.missing if at >= lack.state.line], b"")
-    forms = [text for pattern, text in lack.language.words.headers if pattern.search(lack.before)]
-    for text in (*forms, b""):
-        yield text + inner + (b" {" if lack.deeper else b" {}")
+    yield inner + (b" {" if lack.deeper else b" {}")
 
 
 def _operands(lack: Lack) -> Iterable[bytes]:
@@ -134,10 +131,7 @@ def _operands(lack: Lack) -> Iterable[bytes]:
         return dict.fromkeys((b"", *words.lines, _FILLER))
     space = b" " if word and word[0] in words.operators and _TOUCHED.search(before) else b""
     if value:
-        # The second of two words may be half of one that stands between operands.
-        half = _SECOND_WORD.search(before)
-        infix = [rest + b" " + _FILLER for rest in rests(half[1], sorted(words.operators))] if half else []
-        return dict.fromkeys((b"", *forms, _FILLER, b"(" + _FILLER + b")", *infix))
+        return dict.fromkeys((b"", *forms, _FILLER, b"(" + _FILLER + b")"))
     return dict.fromkeys((space + _FILLER, *forms, b"", _FILLER))
 
 

@@ -9,7 +9,7 @@ from itertools import islice
 
 from dg_lsp.text.documents.lines import line_end, line_start, width
 from dg_lsp.text.syntax.indented import tokens
-from dg_lsp.text.syntax.tokens import State, closers, rests
+from dg_lsp.text.syntax.tokens import State, closers
 
 # A tree that so many insertions do not mend is damaged elsewhere too, and indentation serves better.
 TRIED = 40
@@ -17,7 +17,6 @@ TRIED = 40
 MOST_CLOSED = 8
 _COMPOUND = re.compile(rb"(?:async|def|class|if|elif|else|for|while|with|try|except|finally|match|case)\b")
 _DEF = re.compile(rb"(?:async[ \t]+)?def\b|class\b")
-_JOINING = (b"in", b"is", b"as", b"and", b"or", b"if", b"else", b"for", b"import", b"from", b"not in")
 _DANGLING = re.compile(
     rb"(?:(?<!\.\.)\.|[=+\-*/%&|^<>~,@]|\b(?:and|or|not|in|is|if|else|lambda|return|import|from|as|await|yield|for|assert|raise|del))"
     rb"[ \t]*\Z"
@@ -67,9 +66,6 @@ def insertions(data: bytes, offset: int, state: State) -> Iterator[bytes]:
 
 def _operands(data: bytes, offset: int, state: State) -> list[bytes]:
     """What may stand between a half-written line and what closes it."""
-    # A word that is being typed may be the beginning of a keyword.
-    half = re.search(rb"[a-z]+$", data[state.line : offset])
-    words = rests(half[0], _JOINING) if half else []
     # The last ones stand for a bracket or string that was opened on the rest of the line.
     opened = [prefix + bracket for bracket in (b"(", b"[", b"{") for prefix in (b"", _FILLER)]
     operands = [
@@ -85,7 +81,7 @@ def _operands(data: bytes, offset: int, state: State) -> list[bytes]:
     ]
     if _DEF.match(data[state.line : offset].lstrip()):
         operands.append(b"_g_()" if data[:offset].endswith((b" ", b"\t")) else b"()")
-    return operands + [word + b" _g_" for word in words] + opened + [b'"""', b"'''", b'""']
+    return operands + opened + [b'"""', b"'''", b'""']
 
 
 def _surplus(rest: bytes) -> int:

@@ -3,7 +3,6 @@
 The nouns only; `offside` and `braces` read them, each for its style of language.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 Span = tuple[int, int]
@@ -49,11 +48,6 @@ class State:
     begins: int
     line: int
     start: int = 0
-
-
-def rests(half: bytes, words: Iterable[bytes]) -> list[bytes]:
-    """What those of the `words` that begin with `half`, and are more than it, have behind it."""
-    return [word[len(half) :] for word in words if word.startswith(half) and word != half]
 
 
 def closers(brackets: bytes) -> bytes:
