@@ -16,7 +16,7 @@ from dg_lsp.text.syntax.tokens import Span
 # How many bytes are looked at in one go on the way up.
 STRIDE = 4_096
 # How many lines above an item may belong to it.
-MOST_ABOVE = 200
+MOST_ABOVE = 100
 _CLOSER = re.compile(rb"[)\]}]")
 _LABEL = re.compile(rb"(?:case|default|public|private|protected)\b[^;({]*:|[\w$]+[ \t]*:(?![:=])")
 # An item is over where its closing line holds little else and opens nothing again.
