@@ -1,12 +1,12 @@
 """Bodies between braces, from a tree and from lines alone. In the samples `<`...`>` is a body's text."""
 
+from collections.abc import Callable
+
 import pytest
 
 from dg_lsp.text.languages.language import load_language
-from dg_lsp.text.syntax.bodies import bodies_of
+from dg_lsp.text.syntax.bodies import bodies_by_lines, bodies_of
 from dg_lsp.text.syntax.body import Body
-from dg_lsp.text.syntax.braced_headers import head_of
-from dg_lsp.text.syntax.braced_reading import read
 
 Found = tuple[str, str, str]
 
@@ -17,14 +17,9 @@ def of_tree(language: str, text: str) -> list[Body]:
     return list(bodies_of(loaded, loaded.parse(data).root_node, data))
 
 
-def owners(language: str, text: str) -> list[str]:
-    """Whose bodies the braces of `text` open, those that open none left out."""
-    loaded, data = load_language(language), text.encode()
-    found: list[str] = []
-    for at in (n for n, byte in enumerate(data) if byte == ord("{")):
-        head = head_of(loaded, data, read(loaded, data, 0, at + 1).stack[-1].line, at)
-        found += [head.owner] if head else []
-    return found
+def by_lines(language: str, text: str) -> list[Body]:
+    data = text.encode()
+    return list(bodies_by_lines(load_language(language), data, (0, len(data))))
 
 
 def told(text: str, bodies: list[Body]) -> list[Found]:
@@ -81,6 +76,30 @@ def test_bodies_of_a_tree(language: str) -> None:
     assert [(owner, name) for owner, name, _ in found] == [(owner, name) for owner, name, _ in wanted]
     assert all(
         inside is None or inside == got for (_, _, inside), (_, _, got) in zip(wanted, found, strict=True)
+    )
+
+
+@pytest.mark.parametrize("language", SAMPLES)
+def test_lines_tell_the_same_as_a_tree(language: str) -> None:
+    text, _ = SAMPLES[language]
+    lines, tree = by_lines(language, text), of_tree(language, text)
+    spans = [(b.header.owner, b.opens, b.first, b.end, b.closes, b.stop, b.indent, b.inline) for b in tree]
+    assert [
+        (b.header.owner, b.opens, b.first, b.end, b.closes, b.stop, b.indent, b.inline) for b in lines
+    ] == spans
+
+
+@pytest.mark.parametrize("language", SAMPLES)
+def test_lines_find_where_a_lost_brace_was(language: str) -> None:
+    text, _ = SAMPLES[language]
+    inner = of_tree(language, text)[-1]
+    broken = text[: inner.closes] + " " + text[inner.closes + 1 :]
+    found = next(b for b in by_lines(language, broken) if b.opens == inner.opens)
+    assert (found.first, found.end, found.closes, found.stop) == (
+        inner.first,
+        inner.end,
+        inner.end,
+        inner.end,
     )
 
 
@@ -163,9 +182,9 @@ OWNERS = {
 
 
 @pytest.mark.parametrize("name", OWNERS)
-def test_a_header_tells_whose_a_body_is(name: str) -> None:
+def test_lines_tell_whose_a_body_is(name: str) -> None:
     language, text, wanted = OWNERS[name]
-    assert owners(language, text) == wanted
+    assert [b.header.owner for b in by_lines(language, text)] == wanted
 
 
 # Functions of one short name, each with the type it belongs to; the names are what `FILE::name` takes.
@@ -200,7 +219,8 @@ OWNED = {
 }
 
 
+@pytest.mark.parametrize("found", [of_tree, by_lines])
 @pytest.mark.parametrize("language", OWNED)
-def test_a_method_has_the_name_of_its_type(language: str) -> None:
+def test_a_method_has_the_name_of_its_type(language: str, found: Callable[[str, str], list[Body]]) -> None:
     text, names = OWNED[language]
-    assert [b.header.name for b in of_tree(language, text) if b.header.owner == "function"] == names
+    assert [b.header.name for b in found(language, text) if b.header.owner == "function"] == names

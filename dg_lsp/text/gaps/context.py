@@ -73,11 +73,11 @@ def view_at(document: Document, language: Language, offset: int) -> View:
 
 
 def by_lines(document: Document, view: View, offset: int) -> View:
-    """The same place read by indentation alone, for bodies that it holds together, where no repair mends the text."""
+    """The same place read by lines alone, for bodies in what no repair mends."""
     data, language = document.data, view.language
     start, stop = window(language, data, offset)
     # A string that was never closed would hide every body below it.
-    text = offside.unclosed(data, offset, start)
+    text = offside.unclosed(data, offset, start) if language.style == "indent" else b""
     read, cuts = focus(language, data[start:stop], offset - start)
     at = moved(offset - start, cuts)
     closed = read[:at] + text + read[at:]

@@ -195,6 +195,9 @@ def _body_gap(document: Document, view: View, offset: int, kind: Kind) -> Gap:
         # Indentation tells bodies apart where no tree does.
         view = by_lines(document, view, offset)
     body = _innermost(view, kind)
+    if body is None and view.cost and view.language.style == "brace":
+        view = by_lines(document, view, offset)
+        body = _innermost(view, kind)
     if body is None:
         what = kind.removesuffix("_body")
         raise NoGap(f"the cursor is in no {what}; put it on a {what}'s first line or in its body")

@@ -19,8 +19,9 @@ def bodies_of(language: Language, root: Node, data: bytes, span: Span | None = N
 
 
 def bodies_by_lines(language: Language, data: bytes, span: Span) -> tuple[Body, ...]:
-    """Every body of the lines in `span` by their indentation, for text that does not parse."""
-    return tuple(sorted(offside_bodies.bodies_by_lines(language, data, span), key=_place))
+    """Every body of the text `span`, a place that begins and ends with whole lines, for text that does not parse."""
+    read = offside_bodies.bodies_by_lines if language.style == "indent" else brace_bodies.bodies_by_lines
+    return tuple(sorted(read(language, data, span), key=_place))
 
 
 def item_at(root: Node, offset: int) -> Node:

@@ -1,4 +1,4 @@
-"""Bodies where braces hold them together, from a tree.
+"""Bodies where braces hold them together, from a tree or, where it is broken, from brackets and lines.
 
 Knows braces; knows no gaps, cursors or edits.
 """
@@ -13,7 +13,9 @@ from tree_sitter import Node
 from dg_lsp.text.documents.lines import leading, line_end
 from dg_lsp.text.languages.language import Language
 from dg_lsp.text.syntax.body import OWNERS, Body, Header, Owner
-from dg_lsp.text.syntax.braced_headers import without_arguments
+from dg_lsp.text.syntax.braced_headers import head_of, without_arguments
+from dg_lsp.text.syntax.braced_opened import OpenBracket
+from dg_lsp.text.syntax.braced_reading import read
 from dg_lsp.text.syntax.braced_tokens import marks
 from dg_lsp.text.syntax.tokens import Span
 
@@ -51,6 +53,26 @@ def bodies_of(language: Language, root: Node, data: bytes, span: Span | None) ->
         skipped = bool({start, outer.start_byte} & meant)
         hollow = _is_stub(language, data, inside[:2], stubs)
         yield replace(describe(language, data, header, inside), hollow=hollow, meant=skipped)
+
+
+def bodies_by_lines(language: Language, data: bytes, span: Span) -> Iterator[Body]:
+    """Every body of the text `span`, by braces where they match and by indentation where one is missing."""
+    reading = read(language, data, *span)
+    owners: list[tuple[int, str]] = []
+    for opened in reading.all:
+        if opened.bracket != b"{":
+            continue
+        closes, stop = _ends(data, opened, span[1])
+        owners = [(until, name) for until, name in owners if until > opened.at]
+        head = head_of(language, data, opened.line, opened.at)
+        if head is None:
+            continue
+        owners.append((stop, head.name))
+        qualified = ".".join(name for _, name in owners if name)
+        header = Header(head.owner, head.start, head.start, opened.at + 1, qualified)
+        inside = opened.at + 1, closes, stop
+        hollow = _is_stub(language, data, inside[:2], ())
+        yield replace(describe(language, data, header, inside), hollow=hollow)
 
 
 def describe(language: Language, data: bytes, header: Header, inside: tuple[int, int, int]) -> Body:
@@ -125,6 +147,15 @@ def _start(language: Language, data: bytes, outer: Node) -> int:
             break
         start, before = before.start_byte, before.prev_sibling
     return start
+
+
+def _ends(data: bytes, opened: OpenBracket, stop: int) -> Span:
+    """Where a body's text ends and what is behind its brace; without one it goes as far as lines say."""
+    if opened.closed >= 0:
+        return opened.closed, opened.closed + 1
+    until = opened.stop if opened.stop >= 0 else stop
+    end = max(until - _trailing(data, until), opened.at + 1)
+    return end, end
 
 
 def _trailing(data: bytes, stop: int) -> int:

@@ -17,7 +17,8 @@ class OpenBracket:
     """A bracket: its offset, the columns its line is indented by, and where its statement begins.
 
     base: the columns of its statement's first line; width: the lesser of the two. inner: the columns of the first line
-    in it, -1 before there is one. doubtful: a line below says that it was closed.
+    in it, -1 before there is one. doubtful: a line below says that it was closed. closed: where what closes it
+    stands, -1 where nothing does. stop: where its text ends then.
     """
 
     at: int
@@ -28,13 +29,15 @@ class OpenBracket:
     base: int
     inner: int = -1
     doubtful: bool = False
+    closed: int = -1
+    stop: int = -1
 
 
-def doubt(stack: list[OpenBracket], columns: int) -> None:
-    """Mark braces that a line `columns` deep shows to be closed above it, unless a later line takes that back."""
+def doubt(stack: list[OpenBracket], at: int, columns: int) -> None:
+    """Braces that the line at `at` shows to be closed above it are doubtful, unless a later line takes that back."""
     for opened in reversed(stack):
         if opened.bracket == b"{" and not opened.doubtful and opened.inner > opened.width >= columns:
-            opened.doubtful = True
+            opened.doubtful, opened.stop = True, at
         elif opened.bracket == b"{":
             if opened.doubtful and columns == opened.inner:
                 opened.doubtful = False

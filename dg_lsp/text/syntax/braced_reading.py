@@ -25,7 +25,7 @@ _OPENERS = {b")": b"(", b"]": b"[", b"}": b"{"}
 
 @dataclass(slots=True, eq=False)
 class BracketMatcher:
-    """What has been read of data[start:...]: the brackets still open, and the statement at the end.
+    """What has been read of data[start:...]: the brackets still open, all there were, and the statement at the end.
 
     line: where that statement begins, -1 between two. last: the last token that is no plain text. end: what is read.
     """
@@ -34,6 +34,7 @@ class BracketMatcher:
     data: bytes
     end: int
     stack: list[OpenBracket] = field(default_factory=list)
+    all: list[OpenBracket] = field(default_factory=list)
     line: int = -1
     last: Mark | None = None
     # The columns of the present line and of the statement's first; whether nothing of the line was read yet.
@@ -96,7 +97,7 @@ def _begin_line(reading: BracketMatcher, at: int) -> None:
         stack[-1].inner = columns
     joined = _JOINED.match(data, at) is not None
     if data[at : at + 1] == b",":
-        doubt(stack, columns)
+        doubt(stack, at, columns)
     if joined or _LABEL.match(data, at):
         if not joined:
             reading.line = -1
@@ -109,10 +110,10 @@ def _begin_line(reading: BracketMatcher, at: int) -> None:
         bare = not data[stack[-1].at + 1 : at].strip()
         if not (starts and value) and columns >= stack[-1].width + (starts or value or bare):
             break
-        stack.pop()
+        _drop(reading, at)
         reading.line = -1
     # 2. Nor does a brace over a line that is less deep than what is in it.
-    doubt(stack, columns)
+    doubt(stack, at, columns)
     # 3. A statement ends where a line is no deeper than its first, and a header where what it holds may begin.
     if not stack or stack[-1].bracket == b"{":
         first = _WORD.match(data, reading.line) if reading.line >= 0 else None
@@ -133,6 +134,7 @@ def _open(reading: BracketMatcher, at: int) -> None:
         at, bracket, reading.columns, min(reading.columns, reading.base), reading.line, reading.base
     )
     reading.stack.append(opened)
+    reading.all.append(opened)
     if bracket == b"{":
         reading.line = -1
 
@@ -145,8 +147,10 @@ def _close(reading: BracketMatcher, at: int) -> None:
     found = _fitting(reading, at, fresh=fresh)
     if found < 0:
         return
-    opened = reading.stack[found]
-    del reading.stack[found:]
+    while len(reading.stack) > found + 1:
+        _drop(reading, at)
+    opened = reading.stack.pop()
+    opened.closed = opened.stop = at
     reading.line, reading.base, reading.shut = opened.line, opened.base, opened.bracket == b"{"
 
 
@@ -173,6 +177,12 @@ def _fitting(reading: BracketMatcher, at: int, *, fresh: bool) -> int:
     return -1 if not level and is_left(data, at, columns, stack[found].columns) else found
 
 
+def _drop(reading: BracketMatcher, at: int) -> None:
+    """Take the innermost bracket away, which nothing has closed before `at`."""
+    opened = reading.stack.pop()
+    opened.stop = opened.stop if opened.doubtful else at
+
+
 def _end(reading: BracketMatcher, at: int) -> None:
     """A semicolon ends a statement; round brackets that are still open have then lost their mates."""
     data, stack = reading.data, reading.stack
@@ -185,7 +195,7 @@ def _end(reading: BracketMatcher, at: int) -> None:
         if header or (behind and not behind.startswith((b"//", b"/*"))):
             return
         while stack and stack[-1].bracket != b"{":
-            stack.pop()
+            _drop(reading, at)
     # Go's headers hold statements of their own.
     word = _WORD.match(data, reading.line) if behind and reading.line >= 0 else None
     if word is None or word[0] not in reading.language.words.blocks:
