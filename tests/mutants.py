@@ -244,11 +244,11 @@ MUTANTS = (
     ),
     Mutant(
         11,
-        "a file of any size is parsed whole",
-        "dg_lsp/text/fills/guard.py",
-        "return (start, stop) if stop - start <= WHOLE else None",
-        "return start, stop",
-        GUARD + "test_of_a_large_file_the_item_round_the_gap_is_checked_and_a_larger_one_is_refused",
+        "so many open brackets are read as any others",
+        "dg_lsp/text/syntax/reach.py",
+        "if length < LONGEST_LINE and _most_open(data, low, offset) < MOST_OPEN:",
+        "if length < LONGEST_LINE:",
+        "tests/text/test_bounds.py::test_only_a_text_of_strange_shape_is_read_in_part",
     ),
 )
 

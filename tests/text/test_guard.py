@@ -147,13 +147,13 @@ def test_a_broken_file_gets_no_further_error() -> None:
 
 
 @pytest.mark.slow
-def test_of_a_large_file_the_item_round_the_gap_is_checked_and_a_larger_one_is_refused() -> None:
+def test_of_a_large_file_the_item_round_the_gap_is_checked() -> None:
     many = "\n".join(f"def f{n}(a):\n    return [a, {n}]\n" for n in range(WHOLE // 30))
     assert len(many) > WHOLE
     place = many.replace("def f9(a):\n", "def f9(a):\n    |\n", 1)
     assert harm("python", place, "b = a") == ""
     assert harm("python", place, "b = (a")
-    assert "too large" in harm("python", "x = [\n" + "1,\n" * WHOLE + "|]\n", "2", "collection")
+    assert harm("python", "x = [\n" + "1,\n" * WHOLE + "|]\n", "2]", "collection")
 
 
 def test_in_a_broken_file_what_stands_behind_the_gap_is_read_as_before() -> None:

@@ -43,11 +43,11 @@ def harm_of(document: Document, gap: Gap, edit: Edit) -> str:
     # A fill of which its place leaves nothing would only delete what is in the gap.
     if not edit.text.removeprefix(gap.lead).removesuffix(gap.tail).strip():
         return "nothing of the fill fits into the gap"
+    scope = _scope(language, document.data, edit.start)
+    if edit.end > scope[1]:
+        return "the gap goes on beyond the code that can be checked; fill a smaller one"
     if faults := faults_of_edit(document, gap, edit):
         return f"the fill would add a syntax error: {faults[0].message}"
-    scope = _scope(language, document.data, edit.start)
-    if scope is None or edit.end > scope[1]:
-        return f"the code round the gap is larger than {WHOLE // 1000} kB, too large to be checked"
     return _misread(language, document, gap, edit, scope)
 
 
@@ -187,12 +187,9 @@ def _holders(language: Language, text: Text, old: Text) -> set[tuple[str, int, i
     }
 
 
-def _scope(language: Language, data: bytes, at: int) -> Span | None:
-    """The whole file, or of a large one the top-level item at the offset `at`; None where that is large as well."""
-    if len(data) <= WHOLE:
-        return 0, len(data)
-    start, stop = window(language, data, at)
-    return (start, stop) if stop - start <= WHOLE else None
+def _scope(language: Language, data: bytes, at: int) -> Span:
+    """The whole file, or of a large one the top-level item at the offset `at`, as far as one is looked for."""
+    return (0, len(data)) if len(data) <= WHOLE else window(language, data, at)
 
 
 def _cut(node: Node, gap: Gap) -> Span:

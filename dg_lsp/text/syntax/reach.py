@@ -10,7 +10,7 @@ from dg_lsp.text.syntax.tokens import Span
 LONGEST_LINE = 20_000
 MOST_OPEN = 250
 # A top-level item is looked for so many bytes above and below; where none is, so many are read.
-FARTHEST = 60_000
+FARTHEST = 64_000
 UNKNOWN = 2_500
 # What is read of a stranger text: so many bytes on either side of the cursor.
 NEAR = 300
