@@ -127,10 +127,11 @@ def test_any_text_is_answered(model: Checkpoint, prefix: str, suffix: str, kind:
 
 def test_a_deadline_ends_the_work(model: Checkpoint) -> None:
     asked = request(kind="function_body")
-    fill, whole = (run(model, replace(asked, deadline=d))[-1] for d in (0.05, None))
-    assert isinstance(fill, Fill) and isinstance(whole, Fill)
-    # A refused fill has no steps, only those of the search.
-    assert fill.steps + fill.searched < whole.steps + whole.searched
+    hurried, whole = (run(model, replace(asked, deadline=d)) for d in (0.05, None))
+    fill = hurried[-1]
+    assert isinstance(fill, Fill) and isinstance(whole[-1], Fill)
+    # An event is a step, and a slow machine makes fewer of them in time.
+    assert len(hurried) < len(whole) / 2
     assert fill.reason == "deadline" or fill.refusal
 
 
