@@ -57,21 +57,22 @@ def not_inline(document: Document, cursor: int, gap: Gap) -> str:
 def inline_item(
     document: Document, cursor: int, edit: Edit, encoding: Encoding
 ) -> types.InlineCompletionItem:
-    """`edit` as ghost text at `cursor`. Its text must begin with the text between its start and the cursor.
+    """`edit` as ghost text at `cursor`, with an empty range. Its text must begin with what stands before the cursor.
 
-    The item replaces its line from the beginning, because clients match it with the text before the cursor. Example: in
-    `x = fo|` an edit that writes `foo(1)` over `fo` becomes the item `x = foo(1)`.
+    Example: in `x = fo|` an edit that writes `foo(1)` over `fo` becomes the item `o(1)`. Blanks behind the cursor stay,
+    since VS Code shows no ghost text that replaces any.
     """
-    line = document.line_starts[document.line_at(cursor)]
-    if edit.start >= line:
-        text = document.data[line : edit.start].decode("utf-8") + edit.text
-    else:
-        text = edit.text.encode("utf-8")[line - edit.start :].decode("utf-8")
-    # Clients put in their buffer's own line ends, and would show a carriage return.
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return types.InlineCompletionItem(
-        insert_text=text, range=range_of(document, (line, max(edit.end, cursor)), encoding)
-    )
+    text = text_from(document, cursor, edit)
+    return types.InlineCompletionItem(insert_text=text, range=range_of(document, (cursor, cursor), encoding))
+
+
+def text_from(document: Document, start: int, edit: Edit) -> str:
+    """What `document` holds between `start` and the end of `edit` once `edit` is made; lines end at LF.
+
+    Clients put in their buffer's own line ends, and would show a carriage return.
+    """
+    new = document.data[start : edit.start] + edit.text.encode("utf-8")[max(start - edit.start, 0) :]
+    return new.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
 
 
 def draft_params(draft: Draft, request: Any, where: dict[str, Any]) -> dict[str, Any]:

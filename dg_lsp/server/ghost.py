@@ -77,7 +77,5 @@ async def _behind_selected(
     typed = apply_edit(document, Edit(start, end, selected.text))
     cursor = start + len(selected.text.encode("utf-8"))
     edits = ls.session.recent(typed, cursor) or await _fresh(ls, typed, cursor, automatic=automatic)
-    texts = [typed.data[start : e.start].decode("utf-8") + e.text for e in edits if e.start >= start]
-    if not texts:
-        raise NoGap("the fill begins before the selected entry of the menu, so it cannot be shown behind it")
+    texts = [convert.text_from(typed, start, edit) for edit in edits]
     return [types.InlineCompletionItem(insert_text=text, range=selected.range) for text in texts]

@@ -109,10 +109,10 @@ def wait_for_steps(wire: Wire, steps: int = 1) -> dict[str, Any]:
 # -- ghost text
 
 
-def test_ghost_text_replaces_its_line_from_the_beginning(start: Start) -> None:
+def test_ghost_text_begins_at_the_cursor(start: Start) -> None:
     (item,) = ghost(start(), 1, AT_X)
-    assert item["insertText"] == "x = None"
-    assert item["range"] == {"start": {"line": 4, "character": 0}, "end": AT_X}
+    assert item["insertText"] == "None"
+    assert item["range"] == {"start": AT_X, "end": AT_X}
 
 
 def test_who_asks_gets_several_and_no_two_alike(start: Start) -> None:
@@ -124,8 +124,9 @@ def test_who_asks_gets_several_and_no_two_alike(start: Start) -> None:
 def test_an_empty_body_is_filled_at_the_cursor(start: Start) -> None:
     wire = start()
     wire.send(changed(2, "def add(a, b):\n    \n"))
-    (item,) = ghost(wire, 1, {"line": 1, "character": 4})
-    assert item["insertText"] == "    return None"
+    at = {"line": 1, "character": 4}
+    (item,) = ghost(wire, 1, at)
+    assert item == {"insertText": "return None", "range": {"start": at, "end": at}}
 
 
 def test_nothing_is_an_empty_list_with_its_reason_in_the_log(start: Start) -> None:
@@ -181,7 +182,7 @@ def test_a_cancelled_request_is_answered_once_and_at_once(start: Start) -> None:
 def test_typing_what_was_offered_needs_no_engine(start: Start) -> None:
     wire = start()
     ghost(wire, 1, AT_X)
-    for number, text in enumerate(("N", "No", "Non"), start=2):
+    for number, (text, rest) in enumerate((("N", "one"), ("No", "ne"), ("Non", "e")), start=2):
         end = {"line": 4, "character": 3 + number}
         wire.send(
             changed(
@@ -191,8 +192,7 @@ def test_typing_what_was_offered_needs_no_engine(start: Start) -> None:
             )
         )
         (item,) = ghost(wire, f"t{number}", end)
-        assert item["insertText"] == "x = None"
-        assert item["range"]["end"] == end
+        assert item == {"insertText": rest, "range": {"start": end, "end": end}}
     assert wire.ask("s", "dg-lsp/status")["result"]["fills"] == 1
     # Behind a fill that was taken whole nobody wants more, unless they ask.
     wire.send(changed(8, TEXT.replace("x = ", "x = None")))
@@ -222,14 +222,27 @@ def test_columns_count_in_the_units_that_were_agreed(start: Start, encoding: str
     wire.send(changed(2, "f('\U0001f600', y, zz=)  # a\U0001f600nd more\n"))
     at = {"line": 0, "character": column}
     (item,) = ghost(wire, 1, at)
-    assert item["range"]["end"] == at and item["insertText"] == "f('\U0001f600', y, zz=None"
+    assert item == {"insertText": "None", "range": {"start": at, "end": at}}
 
 
 def test_line_ends_and_form_feeds_do_not_move_the_cursor(start: Start) -> None:
     wire = start()
     wire.send(changed(2, "a = 1\r\n\x0cb = '\u2028'\r\nx = \r\n"))
-    (item,) = ghost(wire, 1, {"line": 2, "character": 4})
-    assert item["insertText"] == "x = None"
+    at = {"line": 2, "character": 4}
+    (item,) = ghost(wire, 1, at)
+    assert item == {"insertText": "None", "range": {"start": at, "end": at}}
+
+
+def test_what_stands_behind_the_cursor_stays(start: Start) -> None:
+    wire = start()
+    wire.send(changed(2, "y = '\U0001f600'; x =   \n"))
+    at = {"line": 0, "character": 14}
+    (item,) = ghost(wire, 1, at)
+    assert item == {"insertText": "None", "range": {"start": at, "end": at}}
+    wire.send(changed(3, "f('\U0001f600', y, zz=)  # and more\n"))
+    at = {"line": 0, "character": 14}
+    (item,) = ghost(wire, 2, at)
+    assert item == {"insertText": "None", "range": {"start": at, "end": at}}
 
 
 def test_an_unusable_runtime_directory_is_told_once_and_is_the_status(

@@ -8,7 +8,7 @@ import pytest
 from lsprotocol import types
 
 from dg_lsp.host.base import Outcome
-from dg_lsp.server import ghost
+from dg_lsp.server import convert, ghost
 from dg_lsp.server.ghost import ghost_text
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
@@ -56,7 +56,7 @@ def test_a_fill_that_does_not_begin_with_what_is_typed_has_that_reason(
 ) -> None:
     text = b"def f():\n    return 1\n\n\nx = "
     (item,) = asked(_Session(Edit(len(text), len(text), "None")), text, 4)
-    assert item.insert_text == "x = None"
+    assert item.insert_text == "None"
     blank = b"def f():\n    "
     # Blanks before the cursor may be part of a gap.
     monkeypatch.setattr(ghost, "find_gap", lambda *_: Gap(9, 13, "function_body", "    "))
@@ -64,11 +64,21 @@ def test_a_fill_that_does_not_begin_with_what_is_typed_has_that_reason(
         asked(_Session(Edit(9, 13, "return 1")), blank, 4)
 
 
-def test_a_fill_that_begins_before_the_selected_entry_has_that_reason() -> None:
-    text = b"x = fo"
-    span = types.Range(types.Position(0, 4), types.Position(0, 6))
+def test_an_item_begins_at_the_cursor_though_its_edit_begins_lines_above() -> None:
+    text = "def f():\r\n    a = '😀'\r\n    ret".encode()
+    document = Document("file:///a.py", "python", 1, text)
+    edit = Edit(14, len(text), "a = '😀'\r\n    return (\r\n        1\r\n    )")
+    item = convert.inline_item(document, len(text), edit, "utf-16")
+    assert item.insert_text == "urn (\n        1\n    )"
+    at = types.Position(2, 7)
+    assert item.range == types.Range(at, at)
+
+
+def test_an_item_behind_the_selected_entry_has_its_range_and_begins_with_it() -> None:
+    text = b"y = 1\nx = fo"
+    span = types.Range(types.Position(1, 4), types.Position(1, 6))
     selected = types.SelectedCompletionInfo(range=span, text="foo")
-    (item,) = asked(_Session(Edit(7, 7, "()"), (Edit(7, 7, "()"),)), text, 6, selected)
-    assert item.insert_text == "foo()"
-    with pytest.raises(NoGap, match="before the selected entry"):
-        asked(_Session(Edit(0, 7, "y = 1"), (Edit(0, 7, "y = 1"),)), text, 6, selected)
+    # The edit begins behind the entry, at its start, or lines before it.
+    for edit in (Edit(13, 13, "()"), Edit(10, 13, "foo()"), Edit(0, 13, "y = 1\nx = foo()")):
+        (item,) = asked(_Session(edit, (edit,)), text, 6, selected)
+        assert (item.insert_text, item.range) == ("foo()", span)
