@@ -155,7 +155,7 @@ class Session:
             Superseded: newer ghost text work began, or the document changed or was closed.
         """
         if (old := self._ghost.get(uri)) is not None:
-            old.cancel()
+            self._overtake(uri, old)
         task = asyncio.ensure_future(work)
         self._ghost[uri] = task
         try:
@@ -173,17 +173,27 @@ class Session:
         task = asyncio.ensure_future(work)
         self._live.setdefault(uri, set()).add(task)
         try:
-            return await task
+            result = await task
         except asyncio.CancelledError:
             me = asyncio.current_task()
             if me is not None and me.cancelling():
                 raise
             raise Superseded from None
         finally:
-            task.cancel()
-            self._live[uri].discard(task)
-            if not self._live[uri]:
-                del self._live[uri]
+            kept = task in self._live.get(uri, ())
+            self._overtake(uri, task)
+        # Work that ended just before it was overtaken could not be cancelled any more; its result is old all the same.
+        if not kept:
+            raise Superseded
+        return result
+
+    def _overtake(self, uri: str, task: asyncio.Future[Any]) -> None:
+        """Cancel `task`, and forget it."""
+        task.cancel()
+        tasks = self._live.get(uri, set())
+        tasks.discard(task)
+        if not tasks:
+            self._live.pop(uri, None)
 
     def warm(self) -> None:
         """Start the engine in the background."""
@@ -199,7 +209,7 @@ class Session:
     def changed(self, uri: str) -> None:
         """Cancel the work on the document `uri`, whose text has changed."""
         for task in list(self._live.get(uri, ())):
-            task.cancel()
+            self._overtake(uri, task)
 
     def closed(self, uri: str) -> None:
         """Cancel the work on the document `uri`, and drop its fills."""

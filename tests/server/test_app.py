@@ -168,6 +168,16 @@ def test_typing_on_answers_what_is_out_of_date_at_once(start: Start) -> None:
     assert time.monotonic() - before < WHOLE / 3
 
 
+def test_closing_answers_what_was_asked_about_the_document_at_once(start: Start) -> None:
+    wire = start("scripted:60:200")
+    wire.send(request(1, "textDocument/inlineCompletion", inline(AT_X)))
+    wait_for_steps(wire)
+    before = time.monotonic()
+    wire.send(notification("textDocument/didClose", {"textDocument": {"uri": URI}}))
+    assert wire.answer(1)["result"] == {"items": []}
+    assert time.monotonic() - before < WHOLE / 3
+
+
 def test_a_cancelled_request_is_answered_once_and_at_once(start: Start) -> None:
     wire = start("scripted:60:200")
     wire.send(request(1, "textDocument/inlineCompletion", inline(AT_X)))

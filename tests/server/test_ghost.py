@@ -8,8 +8,10 @@ import pytest
 from lsprotocol import types
 
 from dg_lsp.host.base import Outcome
+from dg_lsp.host.scripted import ScriptedEngine
 from dg_lsp.server import convert, ghost
 from dg_lsp.server.ghost import ghost_text
+from dg_lsp.server.session import Session, Superseded
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.fills.edit import Edit
@@ -82,3 +84,32 @@ def test_an_item_behind_the_selected_entry_has_its_range_and_begins_with_it() ->
     for edit in (Edit(13, 13, "()"), Edit(10, 13, "foo()"), Edit(0, 13, "y = 1\nx = foo()")):
         (item,) = asked(_Session(edit, (edit,)), text, 6, selected)
         assert (item.insert_text, item.range) == ("foo()", span)
+
+
+def session() -> Session:
+    return Session(Settings(), lambda *_: ScriptedEngine(Fill("None")), lambda _: None)
+
+
+@pytest.mark.parametrize("overtake", ["changed", "closed", "newest"])
+def test_work_that_ends_in_the_moment_in_which_it_is_overtaken_has_no_result(overtake: str) -> None:
+    async def scenario() -> None:
+        open_session, done = session(), asyncio.get_running_loop().create_future()
+
+        async def work() -> str:
+            return str(await done)
+
+        asking = asyncio.ensure_future(open_session.newest("a", work()))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        done.set_result("old text")
+        await asyncio.sleep(0)
+        # The work has its result, which nobody has looked at yet.
+        if overtake == "newest":
+            newer = asyncio.sleep(0, "new text")
+            assert await open_session.newest("a", newer) == "new text"
+        else:
+            getattr(open_session, overtake)("a")
+        with pytest.raises(Superseded):
+            await asking
+
+    asyncio.run(scenario())
