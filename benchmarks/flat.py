@@ -80,8 +80,8 @@ def ask(model: Checkpoint, caches: PrefixCaches, request: Infill) -> Asked:
         assert isinstance(fill, Fill)
         return fill
 
-    used = last(caches.of(request.session))
-    caches.trim()
+    with caches.lend(request.session) as cache:
+        used = last(cache)
     return Asked(request, used, last(PrefixCache(model.network.config.text_config)), caches.bytes)
 
 

@@ -4,8 +4,8 @@ Not transformers' own caches, because their sliding layers drop everything outsi
 the file is longer than the window. Knows transformers' cache protocol; knows no text and no canvas.
 """
 
-from collections import OrderedDict
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -148,34 +148,45 @@ class PrefixCache(Cache):
 
 
 class PrefixCaches:
-    """A PrefixCache for each session (a document in a workspace); `trim` drops the least recently used ones.
+    """The PrefixCaches of sessions (documents in a workspace). Infills that take turns never share one.
 
-    limit: bytes that all of them may take.
+    limit: bytes that all of them may take; the least recently used ones that are not lent are dropped beyond it.
     """
 
     def __init__(self, text_config: Any, limit: int) -> None:
         self._text_config, self._limit = text_config, limit
-        self._caches: OrderedDict[str, PrefixCache] = OrderedDict()
+        self._kept: list[tuple[str, PrefixCache]] = []
+        self._lent: list[PrefixCache] = []
 
-    def of(self, session: str) -> PrefixCache:
-        """The cache of `session`, which becomes the most recently used; a new one if there is none."""
-        cache = self._caches.pop(session, None) or PrefixCache(self._text_config)
-        self._caches[session] = cache
-        return cache
+    @contextmanager
+    def lend(self, session: str) -> Iterator[PrefixCache]:
+        """The cache of `session`; another one if that is lent already, or if there is none."""
+        mine = [place for place, (name, _) in enumerate(self._kept) if name == session]
+        cache = self._kept.pop(mine[-1])[1] if mine else PrefixCache(self._text_config)
+        self._lent.append(cache)
+        try:
+            yield cache
+        finally:
+            self._lent = [other for other in self._lent if other is not cache]
+            self._kept.append((session, cache))
+            self._trim()
 
-    def trim(self) -> None:
-        """Drop the least recently used caches until the limit holds; the most recently used one always stays."""
-        held = self.bytes
-        while held > self._limit and len(self._caches) > 1:
-            held -= self._caches.popitem(last=False)[1].bytes
+    def clear(self) -> None:
+        """Drop all caches that are not lent."""
+        self._kept.clear()
 
     @property
     def bytes(self) -> int:
-        """Bytes that all caches take."""
-        return sum(cache.bytes for cache in self._caches.values())
+        """Bytes that all caches take, lent or not."""
+        return sum(cache.bytes for cache in (*(cache for _, cache in self._kept), *self._lent))
 
     def __len__(self) -> int:
-        return len(self._caches)
+        return len(self._kept) + len(self._lent)
+
+    def _trim(self) -> None:
+        """Drop the least recently used caches until the limit holds; the most recently used one always stays."""
+        while self.bytes > self._limit and len(self._kept) > 1:
+            self._kept.pop(0)
 
 
 def extend_to(

@@ -15,12 +15,16 @@ from dg_lsp.text.fills import fit
 from dg_lsp.text.fills.edit import Edit, apply_edit
 from dg_lsp.text.fills.guard import harm_of
 from dg_lsp.text.gaps.find import Gap
-from dg_lsp.text.messages import Draft, Fill, Infill
+from dg_lsp.text.messages import Draft, Fill, Infill, Priority
 from dg_lsp.text.prompts import prompt
 
 
 class EngineError(Exception):
     """The engine cannot work; the message says why, and what to do."""
+
+
+class EngineBusy(EngineError):
+    """The engine works for so many requests that it takes no more for now."""
 
 
 class Engine(Protocol):
@@ -54,8 +58,16 @@ class Outcome:
     others: tuple[Edit, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Want:
+    """What is wanted of a fill: how many different texts, and before whom it is served."""
+
+    alternatives: int = 1
+    priority: Priority = "bot"
+
+
 async def fill_gap(
-    engine: Engine, document: Document, gap: Gap, settings: Settings, alternatives: int = 1
+    engine: Engine, document: Document, gap: Gap, settings: Settings, want: Want = Want()
 ) -> AsyncGenerator[Draft | Outcome, None]:
     """Fill `gap` of `document`: yield Drafts, then one Outcome. Closing the generator cancels.
 
@@ -66,7 +78,8 @@ async def fill_gap(
         EngineError: the engine gives no answer.
     """
     # 1. The request holds no more of the file than the settings allow.
-    request = replace(prompt.build(document, gap, settings), alternatives=alternatives)
+    request = prompt.build(document, gap, settings)
+    request = replace(request, alternatives=want.alternatives, priority=want.priority)
     fill: Fill | None = None
     async with aclosing(engine.infill(request)) as events:
         async for event in events:

@@ -7,11 +7,12 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 from dg_lsp.host import room
 from dg_lsp.host.base import EngineError
-from dg_lsp.host.turn import Turn
+from dg_lsp.host.turn import Turns
 from dg_lsp.settings import Settings
 from dg_lsp.text.messages import Draft, Fill, Infill
 
@@ -33,7 +34,7 @@ class LocalEngine:
 
     def __init__(self, thread: ThreadPoolExecutor, run: Run, device: str) -> None:
         self._thread, self._run = thread, run
-        self._turn = Turn()
+        self._turns = Turns()
         self.device = device
         self.passes = 0
 
@@ -53,23 +54,32 @@ class LocalEngine:
 
     @property
     def queue(self) -> int:
-        """The number of infills that wait for their turn."""
-        return self._turn.waiting
+        """The number of infills that wait for a turn."""
+        return self._turns.waiting
 
     async def infill(self, request: Infill) -> AsyncGenerator[Draft | Fill, None]:
         """Yield Drafts, then one Fill. Closing the generator stops the model after the running step.
 
-        Requests with a deadline go before those without, because a person waits for them.
+        Live infills take turns by the step (`Turns`).
+
+        Raises:
+            EngineBusy: too many infills are live.
         """
-        async with self._turn.take(0 if request.deadline else 1):
-            loop = asyncio.get_running_loop()
-            steps = self._run(request)
+        loop = asyncio.get_running_loop()
+        came, steps = loop.time(), None
+        with self._turns.seat(request) as seat:
             try:
-                while (event := await loop.run_in_executor(self._thread, self._next, steps)) is not None:
+                while True:
+                    async with self._turns.turn(seat):
+                        steps = steps or self._run(_less(request, loop.time() - came))
+                        event = await loop.run_in_executor(self._thread, self._next, steps)
+                    if event is None:
+                        return
                     yield event
             finally:
-                # The model thread closes the iterator after the step that is running.
-                await asyncio.shield(loop.run_in_executor(self._thread, _close, steps))
+                if steps is not None:
+                    # The model thread closes the iterator after the step that is running.
+                    await asyncio.shield(loop.run_in_executor(self._thread, _close, steps))
 
     async def close(self) -> None:
         """End the model thread."""
@@ -109,13 +119,18 @@ def _load(settings: Settings, progress: Callable[[str], None]) -> tuple[Run, str
     caches = PrefixCaches(model.network.config.text_config, megabytes << 20)
 
     def run(request: Infill) -> Iterator[Draft | Fill]:
-        try:
-            fill = infill_several if request.between else infill
-            yield from fill(model, caches.of(request.session), request)
-        finally:
-            caches.trim()
+        fill = infill_several if request.between else infill
+        with caches.lend(request.session) as cache:
+            yield from fill(model, cache, request)
 
     return run, str(model.device)
+
+
+def _less(request: Infill, waited: float) -> Infill:
+    """`request` with its deadline nearer by the seconds that it has `waited`."""
+    if request.deadline is None:
+        return request
+    return replace(request, deadline=max(request.deadline - waited, 0.001))
 
 
 def _memory(device: str) -> int:

@@ -36,6 +36,7 @@ class ResidentEngine:
         self._address: Address | None = None
         self._remote: RemoteEngine | None = None
         self._failures, self._not_before, self._reason = 0, 0.0, ""
+        self._window = f"{os.getpid()}-{id(self):x}"
 
     async def infill(self, request: Infill) -> AsyncGenerator[Draft | Fill, None]:
         """Yield Drafts, then one Fill; start the engine if there is none. Closing the generator cancels.
@@ -108,7 +109,8 @@ class ResidentEngine:
         """The answer of the running engine; tells that it is busy, and then that it is ready."""
         status = None
         try:
-            async with aclosing(self._connect().infill(request)) as events:
+            mine = replace(request, window=self._window)
+            async with aclosing(self._connect().infill(mine)) as events:
                 async for event in events:
                     if status is None:
                         self._say(status := Status("busy", 1.0))

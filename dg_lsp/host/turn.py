@@ -1,49 +1,112 @@
-"""The queue for the model thread. Knows asyncio only."""
+"""Turns on the model thread: which of the live infills makes the next step. Knows asyncio and the records only.
+
+An infill holds a seat for its whole life and takes a turn for each step, so a long fill delays others by one step.
+"""
 
 import asyncio
-import heapq
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+
+from dg_lsp.host.base import EngineBusy
+from dg_lsp.text.messages import PRIORITIES, Infill
+
+_MOST = 64  # live infills
 
 
-class Turn:
-    """A lock whose waiters are served by rank, the lowest first, and within a rank in the order of arrival."""
+@dataclass(eq=False, slots=True)
+class Seat:
+    """One live infill. rank: the place of its priority, 0 first. number: counts the infills as they come."""
 
-    def __init__(self) -> None:
-        self._taken = False
+    rank: int
+    window: str
+    document: str
+    number: int
+
+
+class Turns:
+    """The seats of the live infills, and the one turn that they share.
+
+    The turn goes to the highest priority; among those to the window, and then to the document, that has waited longest
+    for a step; in a document to the newest infill.
+    """
+
+    def __init__(self, most: int = _MOST) -> None:
+        self._most = most
+        self._seats: set[Seat] = set()
+        self._waiting: dict[Seat, asyncio.Future[None]] = {}
+        self._taken = self._choosing = False
         self._count = 0
-        self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
+        self._served: dict[tuple[str, ...], int] = {}
 
     @property
     def waiting(self) -> int:
-        """The number of waiters."""
-        return sum(not place[2].done() for place in self._waiting)
+        """The number of live infills beside the one whose turn it is."""
+        return max(len(self._seats) - 1, 0)
+
+    @contextmanager
+    def seat(self, request: Infill) -> Iterator[Seat]:
+        """A seat for `request`.
+
+        Raises:
+            EngineBusy: all seats are taken.
+        """
+        if len(self._seats) >= self._most:
+            raise EngineBusy(
+                f"the engine is busy: {len(self._seats)} fills are asked for already; try again later"
+            )
+        self._count += 1
+        seat = Seat(PRIORITIES.index(request.priority), request.window, request.session, self._count)
+        self._seats.add(seat)
+        try:
+            yield seat
+        finally:
+            self._seats.discard(seat)
+            if not self._seats:
+                self._served.clear()
 
     @asynccontextmanager
-    async def take(self, rank: int) -> AsyncIterator[None]:
-        """Wait for the lock, with a given rank, and hold it; a waiter that is cancelled leaves the queue."""
-        if self._taken:
-            self._count += 1
-            ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            heapq.heappush(self._waiting, (rank, self._count, ready))
-            try:
-                await ready
-            except asyncio.CancelledError:
-                # If the lock was handed over just before the cancellation, it goes to the next waiter.
-                if ready.done() and not ready.cancelled():
-                    self._pass_on()
-                raise
-        self._taken = True
+    async def turn(self, seat: Seat) -> AsyncIterator[None]:
+        """Wait for the turn, and hold it for one step; a waiter that is cancelled leaves the queue."""
+        ready = self._waiting[seat] = asyncio.get_running_loop().create_future()
+        self._choose_soon()
+        try:
+            await ready
+        except asyncio.CancelledError:
+            # If the turn was given just before the cancellation, it goes to the next waiter.
+            if ready.done() and not ready.cancelled():
+                self._give_back()
+            raise
+        finally:
+            self._waiting.pop(seat, None)
         try:
             yield
         finally:
-            self._pass_on()
+            self._give_back()
 
-    def _pass_on(self) -> None:
-        while self._waiting:
-            ready = heapq.heappop(self._waiting)[2]
-            if not ready.done():
-                # `_taken` stays True, so that nobody takes the lock before the woken waiter runs.
-                ready.set_result(None)
-                return
+    def _give_back(self) -> None:
         self._taken = False
+        self._choose_soon()
+
+    def _choose_soon(self) -> None:
+        """Choose after the running callback, so that the infill whose step has just ended can ask for the next one."""
+        if not self._taken and not self._choosing:
+            self._choosing = True
+            asyncio.get_running_loop().call_soon(self._choose)
+
+    def _choose(self) -> None:
+        self._choosing = False
+        waiting = [seat for seat, ready in self._waiting.items() if not ready.done()]
+        if self._taken or not waiting:
+            return
+        seat = min(waiting, key=self._order)
+        self._taken = True
+        self._count += 1
+        for served in ((seat.window,), (seat.window, seat.document)):
+            self._served[served] = self._count
+        self._waiting[seat].set_result(None)
+
+    def _order(self, seat: Seat) -> tuple[int, ...]:
+        window = self._served.get((seat.window,), 0)
+        document = self._served.get((seat.window, seat.document), 0)
+        return (seat.rank, window, document, -seat.number)

@@ -9,13 +9,18 @@ from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Any, TypeVar, get_args
 
-from dg_lsp.text.messages import Draft, Effort, Fill, Infill, Kind, Run, State, Status
+from dg_lsp.text.messages import Draft, Effort, Fill, Infill, Kind, Priority, Run, State, Status
 
-WIRE = 2  # version of this format; part of the socket's name
+WIRE = 3  # version of this format; part of the socket's name
 BEAT = 1.0  # seconds after which a silent engine sends a line
 
 Plain = TypeVar("Plain", Infill, Status)
-_CHOICES = {"kind": get_args(Kind), "effort": get_args(Effort), "state": get_args(State)}
+_CHOICES = {
+    "kind": get_args(Kind),
+    "effort": get_args(Effort),
+    "state": get_args(State),
+    "priority": get_args(Priority),
+}
 _TYPES: dict[Any, tuple[type, ...]] = {int: (int,), float: (int, float), str: (str,)}
 
 
@@ -52,14 +57,15 @@ def unpack_status(values: Any) -> Status:
 
 
 def unpack_draft(values: Mapping[str, Any]) -> Draft:
-    """The Draft that an engine of the same wire version sent; not checked."""
-    return Draft(values["step"], tuple(Run(**run) for run in values["runs"]), values["milliseconds"])
+    """The Draft that an engine of the same wire version sent; not checked, unknown fields ignored."""
+    runs = tuple(Run(**_known(Run, run)) for run in values["runs"])
+    return Draft(**{**_known(Draft, values), "runs": runs})
 
 
 def unpack_fill(values: Mapping[str, Any]) -> Fill:
-    """The Fill that an engine of the same wire version sent; not checked."""
+    """The Fill that an engine of the same wire version sent; not checked, unknown fields ignored."""
     texts = {name: tuple(values[name]) for name in ("others", "further")}
-    return Fill(**{**values, **texts})
+    return Fill(**{**_known(Fill, values), **texts})
 
 
 def _plain(kind: type[Plain], values: Any) -> Plain:
@@ -67,9 +73,7 @@ def _plain(kind: type[Plain], values: Any) -> Plain:
     if not isinstance(values, dict):
         raise WireError(f"a {kind.__name__} is a JSON object")
     known = {f.name: f.type for f in fields(kind)}
-    unknown = sorted(values.keys() - known)
-    if unknown:
-        raise WireError(f"{kind.__name__} has no field {unknown[0]!r}")
+    values = _known(kind, values)
     for name, value in values.items():
         if not _suits(name, known[name], value):
             raise WireError(f"the field {name!r} of {kind.__name__} has a wrong value")
@@ -79,6 +83,12 @@ def _plain(kind: type[Plain], values: Any) -> Plain:
         return kind(**given)
     except TypeError as error:
         raise WireError(f"{kind.__name__} lacks a field: {error}") from error
+
+
+def _known(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The `values` that are fields of the record `kind`; a newer installation may send more."""
+    names = {f.name for f in fields(kind)}
+    return {name: value for name, value in values.items() if name in names}
 
 
 def _suits(name: str, kind: Any, value: Any) -> bool:

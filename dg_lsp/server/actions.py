@@ -117,7 +117,7 @@ async def fill_gap(ls: "DgLsp", document: Document, gap: Gap, target: Mapping[st
 
         ls.watchers.add(watch)
         try:
-            return await ls.session.fill(document, gap, settings, report)
+            return await ls.session.fill(document, gap, settings, report, "fill")
         finally:
             ls.watchers.discard(watch)
 

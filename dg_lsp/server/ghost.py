@@ -57,7 +57,7 @@ async def _fresh(ls: "DgLsp", document: Document, cursor: int, *, automatic: boo
         raise NoGap(reason)
     # 5.
     settings = ls.session.ghost_settings(automatic=automatic)
-    outcome = await ls.session.fill(document, gap, settings, drafts_to(ls, document, gap))
+    outcome = await ls.session.fill(document, gap, settings, drafts_to(ls, document, gap), "ghost")
     if outcome.edit is None:
         raise NoGap(outcome.why)
     typed = document.data[gap.start : cursor].decode("utf-8")

@@ -14,13 +14,13 @@ from pathlib import PurePosixPath
 from typing import Any, Protocol, TypeVar, runtime_checkable
 from urllib.parse import unquote, urlsplit
 
-from dg_lsp.host.base import Engine, EngineError, Outcome, fill_gap
+from dg_lsp.host.base import Engine, EngineError, Outcome, Want, fill_gap
 from dg_lsp.settings import Settings, SettingsError, override
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.fills.edit import Edit
 from dg_lsp.text.fills.offers import Offer, still_good, used_up
 from dg_lsp.text.gaps.find import Gap
-from dg_lsp.text.messages import Draft, Status
+from dg_lsp.text.messages import Draft, Priority, Status
 
 Result = TypeVar("Result")
 Open = Callable[[Settings, Callable[[Status], None]], Engine]
@@ -112,7 +112,12 @@ class Session:
         return any(used_up(offer, document, cursor) for offer in self._offers)
 
     async def fill(
-        self, document: Document, gap: Gap, settings: Settings, show: Callable[[Draft], None]
+        self,
+        document: Document,
+        gap: Gap,
+        settings: Settings,
+        show: Callable[[Draft], None],
+        priority: Priority,
     ) -> Outcome:
         """Fill `gap` and remember the fill; `show` is called with each Draft. Cancelling closes the engine's stream.
 
@@ -120,7 +125,9 @@ class Session:
             EngineError: the engine gives no answer.
         """
         outcome = None
-        async with aclosing(fill_gap(self.engine, document, gap, settings, settings.alternatives)) as events:
+        async with aclosing(
+            fill_gap(self.engine, document, gap, settings, Want(settings.alternatives, priority))
+        ) as events:
             async for event in events:
                 if isinstance(event, Outcome):
                     outcome = event

@@ -37,6 +37,9 @@ PARTS: tuple[Kind, ...] = (
     *("expression", "statement"),
     *("string", "comment", "rest_of_line"),
 )
+# Who is served first: ghost text, a fill that a person has asked for, a bot's, one that nobody has asked for yet.
+Priority = Literal["ghost", "fill", "bot", "ahead"]
+PRIORITIES: tuple[Priority, ...] = get_args(Priority)
 Reason = Literal["stable", "steps", "deadline"]
 State = Literal["starting", "loading", "ready", "busy", "failed"]
 
@@ -49,7 +52,8 @@ class Infill:
     begins, which may be in the middle of a line. `indent` is the white space that the lines of a body begin with.
     `alternatives` is how many different fills are wanted. `like`, when given, is a text whose number of tokens
     the engine takes as the gap's length: the oracle of measurements. `deadline` is in seconds from the moment
-    that the engine takes the request up; None is no limit (the deterministic mode of bots).
+    that a loaded engine gets the request, waiting counted; None is no limit (the deterministic mode of bots).
+    `window` names the client, so that each gets its share of the steps; `session` names the document.
     `between` is for several gaps of one kind: what stands between each and the next; `suffix` is behind the last.
     """
 
@@ -65,6 +69,8 @@ class Infill:
     like: str | None = None
     alternatives: int = 1
     between: tuple[str, ...] = ()
+    priority: Priority = "bot"
+    window: str = ""
 
 
 @dataclass(frozen=True, slots=True)

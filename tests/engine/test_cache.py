@@ -151,12 +151,28 @@ def test_each_document_keeps_its_prefix_while_another_is_worked_on() -> None:
     caches = PrefixCaches(network.config.text_config, 1 << 30)
     texts = {name: [number] * (CHUNK + 10) for number, name in enumerate(("a", "b"), start=1)}
     for name, tokens in texts.items():
-        assert list(extend_to(network, caches.of(name), tokens)) == [CHUNK, CHUNK + 10]
+        with caches.lend(name) as cache:
+            assert list(extend_to(network, cache, tokens)) == [CHUNK, CHUNK + 10]
     for name, tokens in texts.items():
-        assert list(extend_to(network, caches.of(name), tokens)) == []
+        with caches.lend(name) as cache:
+            assert list(extend_to(network, cache, tokens)) == []
     fresh = PrefixCache(network.config.text_config)
     list(extend_to(network, fresh, texts["a"]))
-    assert torch.equal(decoder_logits(network, caches.of("a")), decoder_logits(network, fresh))
+    with caches.lend("a") as cache:
+        assert torch.equal(decoder_logits(network, cache), decoder_logits(network, fresh))
+
+
+def test_two_infills_of_one_document_that_take_turns_share_no_cache() -> None:
+    network = tiny_network(0)
+    caches = PrefixCaches(network.config.text_config, 1 << 30)
+    with caches.lend("a") as one, caches.lend("a") as two:
+        assert one is not two
+        list(extend_to(network, one, [1] * 5))
+        list(extend_to(network, two, [2] * 7))
+        assert (one.tokens, two.tokens) == ((1,) * 5, (2,) * 7)
+    with caches.lend("b") as other:
+        assert other is not one and other is not two
+    assert len(caches) == 3
 
 
 def test_the_documents_used_least_recently_go_first_and_the_last_one_stays() -> None:
@@ -165,14 +181,15 @@ def test_the_documents_used_least_recently_go_first_and_the_last_one_stays() -> 
     list(extend_to(network, one, [1] * CHUNK))
     caches = PrefixCaches(network.config.text_config, 2 * one.bytes)
     for name in ("a", "b", "c", "a", "d"):
-        list(extend_to(network, caches.of(name), [1] * CHUNK))
-        caches.trim()
+        with caches.lend(name) as cache:
+            list(extend_to(network, cache, [1] * CHUNK))
     assert one.bytes > 0
     assert (len(caches), caches.bytes) == (2, 2 * one.bytes)
     # a was used after b and c.
     for name in ("a", "d"):
-        assert list(extend_to(network, caches.of(name), [1] * CHUNK)) == []
+        with caches.lend(name) as cache:
+            assert list(extend_to(network, cache, [1] * CHUNK)) == []
     small = PrefixCaches(network.config.text_config, 1)
-    list(extend_to(network, small.of("large"), [1] * CHUNK))
-    small.trim()
+    with small.lend("large") as cache:
+        list(extend_to(network, cache, [1] * CHUNK))
     assert len(small) == 1

@@ -1,6 +1,7 @@
 """The engine in this process: one thread, closing cancels, errors are the host's own."""
 
 import asyncio
+import itertools
 import os
 import threading
 from contextlib import aclosing
@@ -91,6 +92,56 @@ def test_a_request_after_a_cancelled_one_is_answered(settings: Settings) -> None
         return last
 
     assert asyncio.run(asyncio.wait_for(work(), 60))
+
+
+BODY = Infill("def f(a):\n", "\n", "python", "function_body", "    ", effort="high", session="d")
+
+
+async def _read(engine: LocalEngine, request: Infill, seen: list[str], name: str) -> Fill:
+    """The Fill for `request`; `name` is written into `seen` at each event."""
+    async for event in engine.infill(request):
+        seen.append(name)
+        if isinstance(event, Fill):
+            return event
+    raise AssertionError("no fill")
+
+
+def test_ghost_text_waits_for_at_most_two_steps_of_a_bot(settings: Settings) -> None:
+    async def work() -> list[str]:
+        engine, seen = LocalEngine.open(settings), list[str]()
+        bot = asyncio.create_task(_read(engine, BODY, seen, "bot"))
+        while len(seen) < 3:
+            await asyncio.sleep(0)
+        seen.clear()
+        ghost = replace(REQUEST, priority="ghost", session="d")
+        await _read(engine, ghost, seen, "ghost")
+        assert not bot.done(), "the bot must still be at work, or the test shows nothing"
+        await bot
+        await engine.close()
+        return seen
+
+    seen = asyncio.run(asyncio.wait_for(work(), 120))
+    first, last = seen.index("ghost"), len(seen) - 1 - seen[::-1].index("ghost")
+    assert first <= 2 and "bot" not in seen[first:last] and seen[last + 1 :]
+
+
+def test_fills_that_take_turns_in_one_document_are_what_each_is_alone(settings: Settings) -> None:
+    body = replace(BODY, effort="low", window="one")
+    other = replace(body, prefix="import os\n\n" * 30 + body.prefix, window="two")
+    requests = [body, other, replace(REQUEST, window="three")]
+
+    async def work() -> tuple[list[Fill], list[Fill], list[str]]:
+        engine, seen = LocalEngine.open(settings), list[str]()
+        alone = [await _read(engine, request, [], "") for request in requests]
+        tasks = [_read(engine, request, seen, str(n)) for n, request in enumerate(requests)]
+        together = await asyncio.gather(*tasks)
+        await engine.close()
+        return alone, list(together), seen
+
+    alone, together, seen = asyncio.run(asyncio.wait_for(work(), 240))
+    assert [replace(f, milliseconds=0) for f in together] == [replace(f, milliseconds=0) for f in alone]
+    changes = sum(one != two for one, two in itertools.pairwise(seen))
+    assert changes > 5, "they must have taken turns, or the test shows nothing"
 
 
 def test_closing_the_engine_ends_its_thread(settings: Settings) -> None:

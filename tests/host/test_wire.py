@@ -61,8 +61,9 @@ def test_a_status_arrives_as_it_was_sent(status: Status) -> None:
 # What crosses in each version of the wire. A window and an engine of one version may come from two installations, so
 # a field may only be added, renamed or removed together with a new version.
 SHAPES = {
-    2: {
-        "Infill": "prefix suffix language kind indent seed effort deadline session like alternatives between",
+    3: {
+        "Infill": "prefix suffix language kind indent seed effort deadline session like alternatives between "
+        "priority window",
         "Run": "text anchored accepted entropy",
         "Draft": "step runs milliseconds",
         "Fill": "text score steps searched reason parses repairs milliseconds refusal others further shortened",
@@ -92,7 +93,7 @@ def test_the_records_have_the_shape_of_their_wire_version(kind: type) -> None:
         {"prefix": "", "suffix": "", "language": "python", "kind": "function_body", "seed": True},
         {"prefix": "", "suffix": "", "language": "python", "kind": "function_body", "deadline": "soon"},
         {"prefix": "", "suffix": "", "language": "python", "kind": "function_body", "effort": "most"},
-        {"prefix": "", "suffix": "", "language": "python", "kind": "function_body", "extra": 1},
+        {"prefix": "", "suffix": "", "language": "python", "kind": "function_body", "priority": "first"},
         {"prefix": "", "suffix": "", "language": "python", "kind": "statement", "between": "ab"},
         {"prefix": "", "suffix": "", "language": "python", "kind": "statement", "between": ["a", 1]},
     ],
@@ -100,6 +101,21 @@ def test_the_records_have_the_shape_of_their_wire_version(kind: type) -> None:
 def test_what_does_not_follow_the_page_is_refused(values: object) -> None:
     with pytest.raises(wire.WireError):
         wire.unpack_infill(values)
+
+
+@pytest.mark.parametrize("kind", [Infill, Draft, Fill, Status])
+def test_fields_of_a_newer_installation_are_ignored(kind: type) -> None:
+    known: Any = {
+        Infill: Infill("a", "b", "python", "function_body"),
+        Draft: Draft(1, (Run("a", anchored=True, accepted=True, entropy=0.0),), 2.0),
+        Fill: Fill("x"),
+        Status: Status("ready"),
+    }[kind]
+    sent = {**json.loads(json.dumps(wire.pack(known))), "from_tomorrow": [1]}
+    for run in sent.get("runs", ()):
+        run["from_tomorrow"] = True
+    unpack: Any = getattr(wire, f"unpack_{kind.__name__.lower()}")
+    assert unpack(sent) == known
 
 
 def test_a_refusal_does_not_quote_the_text() -> None:
