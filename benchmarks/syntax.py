@@ -77,7 +77,7 @@ def damaged(fill: str, rng: random.Random) -> dict[str, str]:
 
 def passes(document: Document, gap: Gap, fill: str) -> bool:
     """Whether the whole document passes with `fill`."""
-    edit = Edit(gap.start, gap.end, gap.lead + fill + gap.tail)
+    edit = Edit(gap.start, gap.end, gap.insert_before + fill + gap.insert_after)
     return not faults_of_edit(document, gap, edit)
 
 
@@ -102,14 +102,14 @@ def main() -> None:
             print("---", name, *what, sep="\n")
 
     for document, gap, fill, after in stubbed(options.positions, options.seed):
-        full = gap.lead + fill
+        full = gap.insert_before + fill
         note("body: true fill passes", passes(document, gap, fill), full)
         note("body: true fill passes in the cut text", passes_cut(document, gap, fill), full)
         note("body: true fill is not changed", make_edit(document, gap, fill).text == full, full)
         long = make_edit(document, gap, fill + after[:300]).text
         note("body: over-long fill is cut at the true end", long == full, full, "=====", long)
         for name, broken in damaged(fill, rng).items():
-            edit = Edit(gap.start, gap.end, gap.lead + broken)
+            edit = Edit(gap.start, gap.end, gap.insert_before + broken)
             if not is_python(apply_edit(document, edit).data):
                 note(f"body: {name} is found", not passes(document, gap, broken), broken)
     for document, gap, fill in lines(options.positions, options.seed):
@@ -120,7 +120,11 @@ def main() -> None:
             passes_cut(document, gap, fill),
             before + "<<<" + fill + ">>>",
         )
-        note("line: true fill is not changed", make_edit(document, gap, fill).text == gap.lead + fill, fill)
+        note(
+            "line: true fill is not changed",
+            make_edit(document, gap, fill).text == gap.insert_before + fill,
+            fill,
+        )
         for name, broken in damaged(fill, rng).items():
             if not is_python(apply_edit(document, Edit(gap.start, gap.end, broken)).data):
                 note(

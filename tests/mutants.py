@@ -125,8 +125,8 @@ MUTANTS = (
         5,
         "an edit begins one byte too early",
         "dg_lsp/text/fills/fit.py",
-        "    return Edit(gap.start, gap.end, gap.lead",
-        "    return Edit(max(gap.start - 1, 0), gap.end, gap.lead",
+        "    return Edit(gap.start, gap.end, gap.insert_before",
+        "    return Edit(max(gap.start - 1, 0), gap.end, gap.insert_before",
         "tests/host/test_base.py::test_no_byte_outside_the_gap_changes_whatever_is_filled",
     ),
     Mutant(

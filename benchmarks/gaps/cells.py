@@ -158,9 +158,9 @@ def _how(case: Case, document: Document, gap: Gap | str) -> str:
 
 
 def _fits(case: Case, document: Document, gap: Gap) -> bool:
-    """Whether the gap's lead, what stood there, and the gap's tail make a file without an error."""
+    """Whether what stood in the gap, and what the gap inserts round it, make a file without an error."""
     data = document.data
-    text = gap.lead + case.text + gap.tail
+    text = gap.insert_before + case.text + gap.insert_after
     whole = data[: gap.start] + text.encode() + data[gap.end :]
     return not case.truth.language.parse(whole).root_node.has_error
 
@@ -170,7 +170,7 @@ def _told(document: Document, gap: Gap | str) -> str:
         return gap
     text = document.data[gap.start : gap.end].decode("utf-8", "replace")
     short = text if len(text) < 160 else f"{text[:80]} … {text[-80:]}"
-    return f"{gap.start}-{gap.end} lead {gap.lead!r} tail {gap.tail!r}: {short!r}"
+    return f"{gap.start}-{gap.end} lead {gap.insert_before!r} tail {gap.insert_after!r}: {short!r}"
 
 
 def _share(values: Sequence[bool]) -> float | None:

@@ -1,7 +1,7 @@
-"""Judge: is the gap at a frozen place what its user should get? Span, kind, and what its lead and tail bring.
+"""Judge: is the gap at a frozen place what its user should get? Span, kind, and what it inserts round its fill.
 
 Without a kind asked for: the gap is at the cursor and takes away nothing but white space (or the stub that it fills),
-its kind is acceptable, and some part of what is missing makes the file parse between its lead and its tail. For a
+its kind is acceptable, and some part of what is missing makes the file parse between what it inserts. For a
 function's body: the gap is the body, and so does the body's text. Knows what is right from the place alone.
 """
 
@@ -101,7 +101,7 @@ def _wrong(spot: Spot, data: bytes, document: Document, gap: Gap, asked: Kind | 
         return "not at the cursor"
     start = moved(_own(spot), spot.at) - spot.back + gap.start - cursor
     fits = _fits(
-        spot, data, (start, start + gap.end - gap.start), gap, _missing(spot, data, gap.tail.encode())
+        spot, data, (start, start + gap.end - gap.start), gap, _missing(spot, data, gap.insert_after.encode())
     )
     return "" if fits else "does not fit"
 
@@ -147,12 +147,12 @@ def _shifted(data: bytes, at: int, by: int) -> int:
 def _fits(spot: Spot, data: bytes, span: Span, gap: Gap, texts: Iterable[tuple[bytes, bytes]]) -> bool:
     """Whether one of `texts` makes a valid file of the one with the cut alone.
 
-    span: where the gap is in that file. The first of a pair stands between the gap's lead and tail, the second behind.
+    span: where the gap is in that file. The first of a pair stands between what the gap inserts, the second behind.
     """
     language, cut = load_language(spot.language), _applied(data, _own(spot))
     before, after = cut[: span[0]], cut[span[1] :]
     for text, behind in islice(dict.fromkeys(_closed(texts)), _TRIED):
-        whole = before + gap.lead.encode() + text + gap.tail.encode() + behind + after
+        whole = before + gap.insert_before.encode() + text + gap.insert_after.encode() + behind + after
         if not _parsed(language, data, whole).root_node.has_error and _is_sense(spot.language, whole):
             return True
     return False

@@ -90,14 +90,14 @@ def ask(found: Opened, text: str) -> Answer:
 
 
 def true_text(place: Place, gap: Gap) -> str:
-    """What the file had in the gap, without the gap's lead and tail."""
+    """What the file had in the gap, without what the gap inserts."""
     more = len(place.data) - len(place.cut)
     text = (
         place.data[gap.start : max(gap.end + more, gap.start)]
         .decode("utf-8", "replace")
         .replace("\r\n", "\n")
     )
-    lead, tail = gap.lead.replace("\r\n", "\n"), gap.tail.replace("\r\n", "\n")
+    lead, tail = gap.insert_before.replace("\r\n", "\n"), gap.insert_after.replace("\r\n", "\n")
     if text.startswith(lead):
         text = text.removeprefix(lead)
     elif text.lstrip().startswith(lead.strip()):
@@ -126,9 +126,12 @@ def _added(found: Opened, gap: Gap, after: Reading) -> int:
 
 
 def _neutral_errors(found: Opened, gap: Gap) -> int:
-    """The fewest errors that the file has with something neutral between the gap's lead and tail."""
+    """The fewest errors that the file has with something neutral between what the gap inserts."""
     data = found.document.data
     fillers = dict.fromkeys((*_FILLERS, found.place.language.placeholder(gap.kind)))
-    texts = (data[: gap.start] + f"{gap.lead}{f}{gap.tail}".encode() + data[gap.end :] for f in fillers)
+    texts = (
+        data[: gap.start] + f"{gap.insert_before}{f}{gap.insert_after}".encode() + data[gap.end :]
+        for f in fillers
+    )
     language = found.place.language
     return min(count_errors(language, language.parse(text)) for text in texts)

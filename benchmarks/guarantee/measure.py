@@ -146,7 +146,9 @@ def told(answer: Answer) -> str:
     about = f"no gap: {found.why}"
     if gap is not None:
         inside = _text(data[gap.start : gap.end])
-        about = f"gap {inside!r} {gap.kind} lead {gap.lead!r} tail {gap.tail!r} stub {gap.stub}"
+        about = (
+            f"gap {inside!r} {gap.kind} lead {gap.insert_before!r} tail {gap.insert_after!r} stub {gap.stub}"
+        )
     came = f"edit [{edit.start},{edit.end}) {edit.text!r}" if edit else f"refused: {answer.why}"
     if verdict.lost or verdict.comments:
         came += f"; lost {verdict.lost!r} {verdict.comments!r}"

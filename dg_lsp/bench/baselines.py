@@ -46,7 +46,7 @@ def count_tokens(document: Document, gap: Gap) -> str:
     It always takes the most frequent token after the longest known context: "stupid back-off" (Brants et al. 2007)
     without its scores.
     """
-    before, after = _before(document, gap) + gap.lead, document.data[gap.end :].decode("utf-8")
+    before, after = _before(document, gap) + gap.insert_before, document.data[gap.end :].decode("utf-8")
     head = _TOKEN.findall(before.replace("\r\n", "\n"))
     # The end of the file counts as a line end.
     table = _count([head, [*_TOKEN.findall(after.replace("\r\n", "\n")), "\n"]])

@@ -69,6 +69,6 @@ class Screen:
 
 def screen_of(document: Document, gap: Gap) -> Screen:
     """A Screen on stdout for the canvases of `gap`."""
-    before = document.data[: gap.start].decode("utf-8") + gap.lead
-    after = gap.parts[-1].tail + document.data[gap.span[1] :].decode("utf-8")
+    before = document.data[: gap.start].decode("utf-8") + gap.insert_before
+    after = gap.parts[-1].insert_after + document.data[gap.span[1] :].decode("utf-8")
     return Screen(sys.stdout, (before, after))

@@ -100,7 +100,7 @@ def settle(document: Document, gap: Gap, fill: Fill) -> Outcome:
         return _settle_several(document, gap, fill)
     if not fill.text.strip():
         return Outcome(gap, fill, None, fill.refusal or "the model left the gap empty")
-    # 3. The edit includes the gap's own lead and tail.
+    # 3. The edit includes what the gap inserts round its fill.
     edits = dict.fromkeys(fit.make_edit(document, gap, text) for text in (fill.text, *fill.others))
     # 4. The engine has checked only the part of the file that was sent.
     harms = {edit: harm_of(document, gap, edit) for edit in edits}

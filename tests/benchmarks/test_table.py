@@ -46,19 +46,19 @@ def how(monkeypatch: pytest.MonkeyPatch, gap: Gap, spot: Spot = CUT, *, asked: b
 
 
 def test_a_gap_at_the_cursor_that_the_missing_text_fits_is_right(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert not how(monkeypatch, Gap(21, 21, "arguments", "", tail=")"))
+    assert not how(monkeypatch, Gap(21, 21, "arguments", "", insert_after=")"))
     assert not how(monkeypatch, Gap(21, 21, "arguments", ""))
 
 
 @pytest.mark.parametrize(
     ("gap", "wrong"),
     [
-        (Gap(20, 21, "arguments", "", tail=")"), "typed text in the gap"),
-        (Gap(21, 27, "arguments", "", tail=")"), "text behind in the gap"),
+        (Gap(20, 21, "arguments", "", insert_after=")"), "typed text in the gap"),
+        (Gap(21, 27, "arguments", "", insert_after=")"), "text behind in the gap"),
         (Gap(14, 14, "arguments", ""), "not at the cursor"),
-        (Gap(21, 21, "expression", "", tail=")"), "kind expression"),
-        (Gap(21, 21, "arguments", "", tail="))"), "does not fit"),
-        (Gap(21, 21, "arguments", "", lead=" if ", tail=")"), "does not fit"),
+        (Gap(21, 21, "expression", "", insert_after=")"), "kind expression"),
+        (Gap(21, 21, "arguments", "", insert_after="))"), "does not fit"),
+        (Gap(21, 21, "arguments", "", insert_before=" if ", insert_after=")"), "does not fit"),
     ],
 )
 def test_what_a_user_should_not_get_is_told(gap: Gap, wrong: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,7 +72,10 @@ def test_a_body_asked_for_is_right_only_between_its_ends_and_where_it_fits(
     assert how(monkeypatch, Gap(16, 34, "function_body", "    "), asked=True) == "start late"
     assert how(monkeypatch, Gap(14, 21, "function_body", "    "), asked=True) == "end early"
     # One step of indentation too much.
-    assert how(monkeypatch, Gap(14, 34, "function_body", "    ", lead="    "), asked=True) == "does not fit"
+    assert (
+        how(monkeypatch, Gap(14, 34, "function_body", "    ", insert_before="    "), asked=True)
+        == "does not fit"
+    )
 
 
 def test_a_stub_may_be_replaced_although_nobody_asked_for_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,7 +53,7 @@ def show(document: Document, gap: Gap) -> str:
     """The text of `document` with `gap` marked as in a fixture."""
     parts = (document.data[: gap.start], document.data[gap.start : gap.end], document.data[gap.end :])
     before, inside, after = (part.decode("utf-8", "replace") for part in parts)
-    lead, tail = (f"⟨{text}⟩" if text else "" for text in (gap.lead, gap.tail))
+    lead, tail = (f"⟨{text}⟩" if text else "" for text in (gap.insert_before, gap.insert_after))
     return f"{before}{lead}⟦{inside}⟧{tail}{after}"
 
 

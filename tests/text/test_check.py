@@ -122,7 +122,7 @@ def test_an_edit_is_checked_in_the_whole_document() -> None:
     document = Document("file:///m.py", "python", 0, b"def f(): pass\nx = 1\n")
     gap = find_gap(document, 4)
     assert faults_of_edit(document, gap, make_edit(document, gap, "return 1")) == ()
-    found = faults_of_edit(document, gap, Edit(gap.start, gap.end, gap.lead + "return )"))
+    found = faults_of_edit(document, gap, Edit(gap.start, gap.end, gap.insert_before + "return )"))
     assert (found[0].start, found[0].end) == (7, 8)
 
 

@@ -25,7 +25,7 @@ def shown(text: str, kind: Kind | None = None) -> str:
 def marked(found: Document, gap: Gap) -> str:
     parts = (found.data[: gap.start], found.data[gap.start : gap.end], found.data[gap.end :])
     before, inside, after = (part.decode() for part in parts)
-    lead, tail = ("{" + t + "}" if t else "" for t in (gap.lead, gap.tail))
+    lead, tail = ("{" + t + "}" if t else "" for t in (gap.insert_before, gap.insert_after))
     return f"{before}{lead}<{inside}>{tail}{after}"
 
 
@@ -336,7 +336,7 @@ def test_a_value_ends_as_a_statement_where_its_block_is_not_worth_it(
     language: str, text: str, tail: str
 ) -> None:
     data, cursor = text.replace("|", "").encode(), text.index("|")
-    assert find_gap(Document("file:///m", language, 1, data), cursor, "expression").tail == tail
+    assert find_gap(Document("file:///m", language, 1, data), cursor, "expression").insert_after == tail
 
 
 @pytest.mark.parametrize("language", ["javascript", "java", "rust", "c", "csharp"])

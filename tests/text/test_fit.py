@@ -88,8 +88,8 @@ def test_lines_that_the_suffix_repeats_are_dropped() -> None:
 
 def test_true_bodies_stay_and_over_long_ones_are_cut_where_they_end() -> None:
     for found, gap, fill, after in stubbed(40, seed=31):
-        assert make_edit(found, gap, fill).text == gap.lead + fill
-        assert make_edit(found, gap, fill + after[:300]).text == gap.lead + fill
+        assert make_edit(found, gap, fill).text == gap.insert_before + fill
+        assert make_edit(found, gap, fill + after[:300]).text == gap.insert_before + fill
 
 
 def test_no_fill_changes_a_byte_outside_of_its_gap() -> None:
@@ -196,7 +196,7 @@ STATEMENTS = {
 def test_a_statement_ends_where_it_is_whole(name: str) -> None:
     language, text, written, wanted = STATEMENTS[name]
     found, gap = opened(language, text, "statement")
-    assert make_edit(found, gap, written).text == gap.lead + wanted + gap.tail
+    assert make_edit(found, gap, written).text == gap.insert_before + wanted + gap.insert_after
 
 
 def test_what_a_header_without_braces_holds_adds_no_error() -> None:
@@ -228,9 +228,9 @@ def test_a_line_that_leaves_something_open_is_ended(name: str) -> None:
     language, text, written, wanted = OPEN[name]
     found, gap = opened(language, text, "rest_of_line")
     edit = make_edit(found, gap, written)
-    assert edit.text == gap.lead + wanted + gap.tail
+    assert edit.text == gap.insert_before + wanted + gap.insert_after
     # Fitting what is fitted changes nothing.
-    assert make_edit(found, gap, edit.text.removeprefix(gap.lead)) == edit
+    assert make_edit(found, gap, edit.text.removeprefix(gap.insert_before)) == edit
     if wanted not in ("", written):
         assert not faults_of_edit(found, gap, edit)
 

@@ -19,7 +19,7 @@ def harm(language: str, source: str, fill: str, kind: Kind = "statement", **fact
     document = Document("file:///m", language, 0, (before + inside + after).encode())
     start = len(before.encode())
     gap = replace(Gap(start, start + len(inside.encode()), kind, ""), **facts)  # type: ignore[arg-type]
-    return harm_of(document, gap, Edit(gap.start, gap.end, gap.lead + fill + gap.tail))
+    return harm_of(document, gap, Edit(gap.start, gap.end, gap.insert_before + fill + gap.insert_after))
 
 
 BODY = "def f(n):\n    a = 1\n    |\n    return a\n\n\nx = {'a': (1, 2)}\n"
@@ -67,12 +67,12 @@ def test_what_was_asked_for_by_name_may_go_but_for_the_comments_of_a_stub() -> N
     assert harm("python", written, "return 1", "function_body", asked=True) == ""
     stub = "def f():\n    |# reads a file\n    raise NotImplementedError|\n"
     assert "# reads a file" in harm("python", stub, "return 1", "function_body", asked=True)
-    kept = {"asked": True, "lead": "# reads a file\n    "}
+    kept = {"asked": True, "insert_before": "# reads a file\n    "}
     assert harm("python", stub, "return 1", "function_body", **kept) == ""
 
 
 def test_what_the_lead_brings_along_again_is_not_lost() -> None:
-    assert harm("python", 'def f(): |"""Doc."""|\n', "return 1", lead='\n    """Doc."""\n    ') == ""
+    assert harm("python", 'def f(): |"""Doc."""|\n', "return 1", insert_before='\n    """Doc."""\n    ') == ""
 
 
 @pytest.mark.parametrize(

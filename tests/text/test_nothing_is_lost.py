@@ -113,7 +113,7 @@ def found(language: str, marked: str, kind: Kind | None = None) -> tuple[Documen
 
 
 def shown(document: Document, gap: Gap) -> str:
-    lead, tail = ("{" + text + "}" if text else "" for text in (gap.lead, gap.tail))
+    lead, tail = ("{" + text + "}" if text else "" for text in (gap.insert_before, gap.insert_after))
     data = document.data
     parts = (data[: gap.start], data[gap.start : gap.end], data[gap.end :])
     before, inside, after = (part.decode() for part in parts)
@@ -133,12 +133,12 @@ def test_a_docstring_asked_for_is_all_between_its_quotes(name: str) -> None:
     text = document.data[gap.start : gap.end].decode()
     quoted = re.search(r"(\"\"\"|''')(.*?)\1", document.text, re.DOTALL)
     assert quoted is not None
-    assert (text, gap.lead, gap.tail) == (quoted[2], "", "")
+    assert (text, gap.insert_before, gap.insert_after) == (quoted[2], "", "")
 
 
 def test_a_string_that_is_no_docstring_is_a_string() -> None:
     _, gap = found("python", 'x = [\n    """abc|\n  d"""\n]\n')
-    assert (gap.kind, gap.start, gap.end, gap.tail) == ("string", gap.end, gap.end, "")
+    assert (gap.kind, gap.start, gap.end, gap.insert_after) == ("string", gap.end, gap.end, "")
 
 
 def test_a_cursor_behind_a_backslash_is_in_its_string() -> None:
@@ -171,7 +171,7 @@ def test_a_line_in_a_string_begins_no_item(language: str) -> None:
     assert (gap.kind, shown(document, gap)) == ("statement", text.replace("|", "<>", 1))
     document, body = found(language, text, "function_body")
     assert body.start < gap.start < body.end
-    assert (body.lead, body.tail) == ("", "")
+    assert (body.insert_before, body.insert_after) == ("", "")
 
 
 @pytest.mark.parametrize("language", STRINGS)

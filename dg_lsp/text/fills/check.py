@@ -53,7 +53,7 @@ def is_stub(request: Infill, fill: str) -> bool:
 def faults_of_edit(document: Document, gap: Gap, edit: Edit) -> tuple[Fault, ...]:
     """Return the syntax errors that `edit`, made for `gap`, adds to `document`.
 
-    Their spans count from the beginning of the fill, behind the gap's lead.
+    Their spans count from the beginning of the fill, behind the gap's insert_before.
     """
     # The grammar's binding does not survive a character that is cut in two.
     if any(0x80 <= byte < 0xC0 for at in (edit.start, edit.end) for byte in document.data[at : at + 1]):
@@ -70,11 +70,11 @@ def compared(document: Document, gap: Gap, edit: Edit) -> tuple[Text, Text]:
 
 
 def _parts(document: Document, gap: Gap, edit: Edit) -> tuple[bytes, bytes, bytes]:
-    """Split the text after `edit` into the text before the fill (with the gap's lead), the fill, and the rest."""
-    inner = edit.text.removeprefix(gap.lead)
-    fill = inner.removesuffix(gap.tail) if gap.tail else inner
-    before = document.data[: edit.start] + _bytes(gap.lead)
-    return before, _bytes(fill), _bytes(gap.tail) + document.data[edit.end :]
+    """Split the text after `edit` into what stands before the fill, the fill itself, and the rest."""
+    inner = edit.text.removeprefix(gap.insert_before)
+    fill = inner.removesuffix(gap.insert_after) if gap.insert_after else inner
+    before = document.data[: edit.start] + _bytes(gap.insert_before)
+    return before, _bytes(fill), _bytes(gap.insert_after) + document.data[edit.end :]
 
 
 def _faults(language: Language, kind: str, parts: tuple[bytes, bytes, bytes]) -> tuple[Fault, ...]:

@@ -23,15 +23,15 @@ _LAST_END = re.compile(r"[ \t\f]*[\r\n]\s*\Z")
 
 
 def make_edit(document: Document, gap: Gap, text: str) -> Edit:
-    """Return the edit that replaces `gap` by its lead, the fitted `text`, and its tail."""
+    """Return the edit that replaces `gap` by its insert_before, the fitted `text` and its insert_after."""
     request = Infill(
-        prefix=document.data[: gap.start].decode("utf-8") + gap.lead,
-        suffix=gap.tail + document.data[gap.end :].decode("utf-8"),
+        prefix=document.data[: gap.start].decode("utf-8") + gap.insert_before,
+        suffix=gap.insert_after + document.data[gap.end :].decode("utf-8"),
         language=document.language,
         kind=gap.kind,
         indent=gap.indent,
     )
-    return Edit(gap.start, gap.end, gap.lead + fit(request, text) + gap.tail)
+    return Edit(gap.start, gap.end, gap.insert_before + fit(request, text) + gap.insert_after)
 
 
 def fit(request: Infill, text: str) -> str:

@@ -41,7 +41,7 @@ def harm_of(document: Document, gap: Gap, edit: Edit) -> str:
     if lost := _lost(language, document, gap):
         return f"the fill would delete `{lost}`"
     # A fill of which its place leaves nothing would only delete what is in the gap.
-    if not edit.text.removeprefix(gap.lead).removesuffix(gap.tail).strip():
+    if not edit.text.removeprefix(gap.insert_before).removesuffix(gap.insert_after).strip():
         return "nothing of the fill fits into the gap"
     scope = _scope(language, document.data, edit.start)
     if edit.end > scope[1]:
@@ -54,7 +54,7 @@ def harm_of(document: Document, gap: Gap, edit: Edit) -> str:
 def _lost(language: Language, document: Document, gap: Gap) -> str:
     """What begins with the first word in the gap that the edit would delete and may not.
 
-    `pass` goes when a body is filled; `# reads a file` above it stays, in the gap's lead if anywhere in the gap.
+    `pass` goes when a body is filled; `# reads a file` above it stays, as insert_before if anywhere in the gap.
     """
     old = document.data[gap.start : gap.end]
     if not old.strip():
@@ -69,7 +69,7 @@ def _lost(language: Language, document: Document, gap: Gap) -> str:
     is_stub = not _blanked(left, comments).strip(b" \t\f\r\n;")
     if gap.asked and not is_stub:
         return ""
-    kept, at = (gap.lead + gap.tail).encode(), 0
+    kept, at = (gap.insert_before + gap.insert_after).encode(), 0
     for word in re.finditer(rb"[^\s;]+", left):
         at = kept.find(word[0], at)
         if at < 0:
@@ -122,8 +122,8 @@ def _may_quote(language: Language, fill: bytes) -> bool:
 
 
 def _filler(language: Language, gap: Gap) -> bytes:
-    """What means nothing in `gap`, with its lead and tail."""
-    return f"{gap.lead}{language.placeholder(gap.kind)}{gap.tail}".encode()
+    """What means nothing in `gap`, with what is inserted round it."""
+    return f"{gap.insert_before}{language.placeholder(gap.kind)}{gap.insert_after}".encode()
 
 
 def _parsed(language: Language, text: Text, fill: bytes) -> Text:

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.documents.lines import indentation, leading, line_end, line_start, width
-from dg_lsp.text.gaps.context import View
+from dg_lsp.text.gaps.context import CursorContext
 from dg_lsp.text.gaps.gap import Gap
 from dg_lsp.text.languages.language import Language, load_language
 from dg_lsp.text.syntax.body import KIND_OF, MARKER, Body
@@ -26,22 +26,22 @@ _OPENED = {
 }
 
 
-def body_gap(document: Document, view: View, body: Body, cursor: int | None = None) -> Gap:
-    """The gap of a `body` of the view, in the document; a `cursor` of the view says on which blank line to write."""
-    first, last = view.inserted
+def body_gap(document: Document, context: CursorContext, body: Body, cursor: int | None = None) -> Gap:
+    """The gap of a `body` in the document; a `cursor` of the context says on which blank line to write."""
+    first, last = context.inserted
     made = body.first is not None and first <= body.first and body.end <= last and body.opens <= first
-    if made and not (view.repaired and view.repaired.removed):
+    if made and not (context.repaired and context.repaired.removed):
         # What a repair has put there is no text of the body's, which is empty in the text without it.
-        data = view.data[:first] + view.data[last:]
+        data = context.data[:first] + context.data[last:]
         closes = body.opens if first <= body.closes < last else body.closes - (last - first)
         empty = replace(body, first=None, end=body.opens, indent=None, closes=closes)
         empty = replace(empty, hollow=True, meant=False)
         empty = replace(empty, stop=closes + body.stop - body.closes if closes > body.opens else closes)
         gap = _gap(document, data, empty, min(first, len(data)))
         return _closed(
-            document, view, body, replace(gap, start=gap.start + view.base, end=gap.end + view.base)
+            document, context, body, replace(gap, start=gap.start + context.base, end=gap.end + context.base)
         )
-    return _mapped(document, view, body, _gap(document, view.data, body, cursor))
+    return _mapped(document, context, body, _gap(document, context.data, body, cursor))
 
 
 def _gap(document: Document, data: bytes, body: Body, cursor: int | None) -> Gap:
@@ -62,11 +62,11 @@ def _gap(document: Document, data: bytes, body: Body, cursor: int | None) -> Gap
         kept = newline + indent + data[start:end].decode() if body.docstring else ""
         stop = body.closes if shut and not commented else body.end
         start = body.header.opens if kept else body.opens
-        return replace(gap, start=start, end=stop, lead=kept + gap.lead)
+        return replace(gap, start=start, end=stop, insert_before=kept + gap.insert_before)
     if body.first is not None:
         if body.first <= line_end(data, body.opens):
             return gap
-        return replace(gap, start=body.first, lead="")
+        return replace(gap, start=body.first, insert_before="")
     return _empty(data, body, gap, cursor)
 
 
@@ -105,11 +105,11 @@ def _empty(data: bytes, body: Body, gap: Gap, cursor: int | None) -> Gap:
         space = leading(data, start)
         end = start + len(space)
         if body.docstring is None and width(space) > header and here in (None, start):
-            return replace(gap, start=end, end=end, indent=space.decode(), lead="")
+            return replace(gap, start=end, end=end, indent=space.decode(), insert_before="")
         if space.decode() == gap.indent and here in (None, start):
-            return replace(gap, start=end, end=end, lead="")
+            return replace(gap, start=end, end=end, insert_before="")
         if start == here:
-            return replace(gap, start=start, end=end, lead=gap.indent)
+            return replace(gap, start=start, end=end, insert_before=gap.indent)
     space_end = re.compile(rb"[ \t\f]*").match(data, body.opens)
     assert space_end is not None
     return replace(gap, start=body.opens, end=space_end.end())
@@ -127,28 +127,32 @@ def _blank_lines(data: bytes, offset: int) -> Iterable[int]:
         found = step.match(data, line_end(data, start))
 
 
-def _mapped(document: Document, view: View, body: Body, gap: Gap) -> Gap:
-    """`gap` in the offsets of the document; what a repair put before its start becomes part of its lead."""
-    first, last = view.inserted
-    start, end = view.back(gap.start), view.back(gap.end)
-    lead = gap.lead
+def _mapped(document: Document, context: CursorContext, body: Body, gap: Gap) -> Gap:
+    """`gap` in the offsets of the document; what a repair put before its start is inserted with the fill."""
+    first, last = context.inserted
+    start, end = context.back(gap.start), context.back(gap.end)
+    lead = gap.insert_before
     if first < gap.start <= last:
-        lead = view.data[first : gap.start].decode() + lead
-    elif lead and view.language.style == "indent" and not view.data.endswith(b":", 0, body.header.opens):
+        lead = context.data[first : gap.start].decode() + lead
+    elif (
+        lead and context.language.style == "indent" and not context.data.endswith(b":", 0, body.header.opens)
+    ):
         lead = ":" + lead
-    return _closed(document, view, body, replace(gap, start=start, end=max(start, end), lead=lead))
+    return _closed(
+        document, context, body, replace(gap, start=start, end=max(start, end), insert_before=lead)
+    )
 
 
-def _closed(document: Document, view: View, body: Body, gap: Gap) -> Gap:
+def _closed(document: Document, context: CursorContext, body: Body, gap: Gap) -> Gap:
     """`gap` with what closes the body where the file lacks it: the edit brings it along."""
-    first, last = view.inserted
+    first, last = context.inserted
     if not (body.stop > body.closes and first <= body.closes < last):
         return gap
-    base = leading(view.data, body.header.define).decode()
+    base = leading(context.data, body.header.define).decode()
     # Where the braces of what is round it are gone too, they all come along.
-    stop = last if view.language.style == "brace" else body.stop
-    tail = document.newline + base + view.data[body.closes : stop].decode()
-    return replace(gap, tail=tail)
+    stop = last if context.language.style == "brace" else body.stop
+    tail = document.newline + base + context.data[body.closes : stop].decode()
+    return replace(gap, insert_after=tail)
 
 
 def _unit(document: Document, at: int) -> str:

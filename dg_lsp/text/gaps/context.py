@@ -1,4 +1,4 @@
-"""View: the part of a document round a cursor in a form that can be read, however broken the file is.
+"""CursorContext: the part of a document round a cursor in a form that can be read, however broken the file is.
 
 Knows trees, repairs and lines; knows no gaps and no kinds.
 """
@@ -29,7 +29,7 @@ _COMMENTS = (b"#", b"//", b"/*", b"*")
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class CursorContext:
     """data[base:] of a document with at most one repair, its tree, and the bodies in it.
 
     `cursor` and the bodies count in bytes of `data`. cost: how broken it still is; 0 is not at all.
@@ -45,7 +45,7 @@ class View:
     cost: int = 0
 
     def back(self, offset: int) -> int:
-        """An offset of the view as one of the document."""
+        """An offset of the context as one of the document."""
         return self.base + (self.repaired.back(offset) if self.repaired else offset)
 
     @property
@@ -55,7 +55,7 @@ class View:
         return (made.at, made.at + made.inserted) if made else (self.cursor, self.cursor)
 
 
-def view_at(document: Document, language: Language, offset: int) -> View:
+def context_at(document: Document, language: Language, offset: int) -> CursorContext:
     """The first clean one of: the file as it is, the top-level item round the cursor, this repaired; else the last."""
     data = document.data
     if len(data) <= WHOLE and (whole := _clean(language, document, offset)):
@@ -69,31 +69,31 @@ def view_at(document: Document, language: Language, offset: int) -> View:
         return whole
     cursor, root = mended.forth(offset - start), mended.tree.root_node
     bodies = bodies_of(language, root, mended.data, _near(mended.data, cursor, mended))
-    return View(language, mended.data, mended.tree, bodies, cursor, start, mended, mended.cost)
+    return CursorContext(language, mended.data, mended.tree, bodies, cursor, start, mended, mended.cost)
 
 
-def by_lines(document: Document, view: View, offset: int) -> View:
+def from_lines(document: Document, context: CursorContext, offset: int) -> CursorContext:
     """The same place read by lines alone, for bodies in what no repair mends."""
-    data, language = document.data, view.language
+    data, language = document.data, context.language
     start, stop = window(language, data, offset)
     # A string that was never closed would hide every body below it.
     text = offside.unclosed(data, offset, start) if language.style == "indent" else b""
     read, cuts = focus(language, data[start:stop], offset - start)
     at = moved(offset - start, cuts)
     closed = read[:at] + text + read[at:]
-    repaired = Repaired(closed, view.tree, at, 0, len(text), view.cost, cuts)
+    repaired = Repaired(closed, context.tree, at, 0, len(text), context.cost, cuts)
     bodies = bodies_by_lines(language, closed, (0, len(closed)))
-    return View(language, closed, view.tree, bodies, at, start, repaired, view.cost)
+    return CursorContext(language, closed, context.tree, bodies, at, start, repaired, context.cost)
 
 
-def state_of(document: Document, view: View, offset: int) -> State:
-    """What is open at `offset` of the document: told by the view's tree where this is the whole file's, clean."""
-    if view.repaired is None and not view.cost:
-        return state_in(view.language, view.tree.root_node, document.data, offset)
-    return state_at(view.language, document.data, offset)
+def state_of(document: Document, context: CursorContext, offset: int) -> State:
+    """What is open at `offset` of the document: told by the context's tree where this is the whole file's, clean."""
+    if context.repaired is None and not context.cost:
+        return state_in(context.language, context.tree.root_node, document.data, offset)
+    return state_at(context.language, document.data, offset)
 
 
-def whole_view(document: Document, language: Language) -> View:
+def whole_context(document: Document, language: Language) -> CursorContext:
     """All of the file, by its tree or, where that is broken, by its lines."""
     data = document.data
     tree = tree_of(language, document)
@@ -101,10 +101,10 @@ def whole_view(document: Document, language: Language) -> View:
         bodies = bodies_by_lines(language, data, (0, len(data)))
     else:
         bodies = bodies_of(language, tree.root_node, data)
-    return View(language, data, tree, bodies, -1)
+    return CursorContext(language, data, tree, bodies, -1)
 
 
-def _clean(language: Language, document: Document, offset: int) -> View | None:
+def _clean(language: Language, document: Document, offset: int) -> CursorContext | None:
     """The whole file, where it has no error."""
     data, tree = document.data, tree_of(language, document)
     if tree.root_node.has_error:
@@ -112,7 +112,9 @@ def _clean(language: Language, document: Document, offset: int) -> View | None:
     if dangles(language, data, offset, state_in(language, tree.root_node, data, offset)):
         return None
     # A query over all of a long file would cost more than its parse.
-    return View(language, data, tree, bodies_of(language, tree.root_node, data, _near(data, offset)), offset)
+    return CursorContext(
+        language, data, tree, bodies_of(language, tree.root_node, data, _near(data, offset)), offset
+    )
 
 
 def _near(data: bytes, cursor: int, mended: Repaired | None = None) -> Span:

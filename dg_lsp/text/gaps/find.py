@@ -1,6 +1,6 @@
 """The gap at a cursor, in a range, or by a function's name: where a fill begins and ends, however broken the file is.
 
-Knows views, bodies and slots; knows no model and no editor.
+Knows contexts, bodies and regions; knows no model and no editor.
 """
 
 import difflib
@@ -10,12 +10,12 @@ from dataclasses import replace
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.documents.lines import line_end, line_start
 from dg_lsp.text.gaps.body_gaps import body_gap
-from dg_lsp.text.gaps.context import View, by_lines, view_at, whole_view
+from dg_lsp.text.gaps.context import CursorContext, context_at, from_lines, whole_context
 from dg_lsp.text.gaps.gap import Gap, NoGap
 from dg_lsp.text.gaps.kinds import body_at, choose_kind
 from dg_lsp.text.gaps.recall import remembered, undone
-from dg_lsp.text.gaps.region_gaps import line_gap, open_gap, slot_gap, typed, untouched
-from dg_lsp.text.gaps.regions import hole_at, holes_in, slot_at
+from dg_lsp.text.gaps.region_gaps import line_gap, open_gap, region_gap, typed, untouched
+from dg_lsp.text.gaps.regions import hole_at, holes_in, region_at
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import Kind, Wanted
 from dg_lsp.text.syntax.body import OWNER_OF, Body
@@ -41,10 +41,10 @@ def find_gap(document: Document, offset: int, kind: Wanted | None = None) -> Gap
         near = Document(document.uri, document.language, document.version, document.data[start:stop])
         return _moved(find_gap(near, offset - start, kind), start)
     # 1. A broken tree is never asked what is at the cursor.
-    view = view_at(document, load_language(document.language), offset)
+    context = context_at(document, load_language(document.language), offset)
     if kind == "holes":
-        return _holes(document, view)
-    return replace(_found(document, view, offset, kind), asked=kind is not None)
+        return _holes(document, context)
+    return replace(_found(document, context, offset, kind), asked=kind is not None)
 
 
 def _moved(gap: Gap, by: int) -> Gap:
@@ -66,24 +66,24 @@ def find_function(document: Document, offset: int) -> list[Gap]:
     return [body]
 
 
-def _found(document: Document, view: View, offset: int, kind: Kind | None) -> Gap:
+def _found(document: Document, context: CursorContext, offset: int, kind: Kind | None) -> Gap:
     """Steps 2 and 3 of `find_gap`."""
     # 2.
-    if view.repaired is not None and (gap := _recalled(document, view, offset, kind)):
+    if context.repaired is not None and (gap := _recalled(document, context, offset, kind)):
         return gap
     # 3.
-    return _gap_in(document, view, offset, kind)
+    return _gap_in(document, context, offset, kind)
 
 
-def _recalled(document: Document, view: View, offset: int, kind: Kind | None) -> Gap | None:
-    """The gap as older texts of the document tell it, where they are no harder to read than `view`."""
-    if kind == "statement" and (gap := _remembered(document, view, offset)):
+def _recalled(document: Document, context: CursorContext, offset: int, kind: Kind | None) -> Gap | None:
+    """The gap as older texts of the document tell it, where they are no harder to read than `context`."""
+    if kind == "statement" and (gap := _remembered(document, context, offset)):
         return gap
     readable = []
     for older in undone(document, offset):
         text = Document(document.uri, document.language, document.version, older.data)
-        found = view_at(text, view.language, older.cursor)
-        readable += [(found, older, text)] if found.cost <= view.cost else []
+        found = context_at(text, context.language, older.cursor)
+        readable += [(found, older, text)] if found.cost <= context.cost else []
     for found, older, text in sorted(readable, key=lambda r: r[0].cost):
         with suppress(NoGap):
             gap = _gap_in(text, found, older.cursor, kind)
@@ -94,75 +94,75 @@ def _recalled(document: Document, view: View, offset: int, kind: Kind | None) ->
     return None
 
 
-def _remembered(document: Document, view: View, offset: int) -> Gap | None:
+def _remembered(document: Document, context: CursorContext, offset: int) -> Gap | None:
     """The statement that the cursor was in before a part of it was taken away."""
     base = document.history.base if document.history else None
     line = line_start(document.data, offset), line_end(document.data, offset)
     here = [c for c in base.changes.spans if c.now <= line[1] and c.stop >= line[0]] if base else []
     if not here or any(c.now < c.stop for c in here):
         return None
-    for node in remembered(view.language, document, offset, "statement")[:1]:
+    for node in remembered(context.language, document, offset, "statement")[:1]:
         start, end = node.body
-        return replace(line_gap(document, view, start, "statement"), start=start, end=end)
+        return replace(line_gap(document, context, start, "statement"), start=start, end=end)
     return None
 
 
-def _gap_in(document: Document, view: View, offset: int, kind: Kind | None) -> Gap:
+def _gap_in(document: Document, context: CursorContext, offset: int, kind: Kind | None) -> Gap:
     """The gap in what can be read of the document.
 
     1. Choose the kind.  2. A body is found by its header, a part of a line by the tree.  3. What nobody asked for
     by name leaves what is typed as it stands.
     """
     # 1.
-    chosen = kind or choose_kind(document, view, offset)
+    chosen = kind or choose_kind(document, context, offset)
     # 2.
     if chosen in OWNER_OF:
-        return _body_gap(document, view, offset, chosen)
+        return _body_gap(document, context, offset, chosen)
     if chosen == "rest_of_line":
-        return line_gap(document, view, offset, chosen)
-    if kind is None and chosen == "statement" and (hole := hole_at(view)) is not None:
-        return replace(slot_gap(document, view, hole), stub=True)
-    slot = slot_at(view, chosen)
-    masked = view.repaired is not None and view.repaired.removed > 0
+        return line_gap(document, context, offset, chosen)
+    if kind is None and chosen == "statement" and (hole := hole_at(context)) is not None:
+        return replace(region_gap(document, context, hole), stub=True)
+    region = region_at(context, chosen)
+    masked = context.repaired is not None and context.repaired.removed > 0
     if (
         masked
         and chosen != "statement"
-        and slot
-        and slot.end <= view.inserted[1]
-        and slot.end > view.inserted[0]
+        and region
+        and region.end <= context.inserted[1]
+        and region.end > context.inserted[0]
     ):
         # What gave way for the repair is no part of it.
-        slot = None
-    if slot is None or (kind is None and chosen == "statement"):
-        found = open_gap(document, view, offset, chosen)
+        region = None
+    if region is None or (kind is None and chosen == "statement"):
+        found = open_gap(document, context, offset, chosen)
         if found is None and kind is not None:
             raise NoGap(f"the cursor is in no {chosen.replace('_', ' ')}; put it where one stands or begins")
-        found = found or line_gap(document, view, offset, "rest_of_line")
-        return found if kind is not None else untouched(document, view, found, offset)
-    gap = slot_gap(document, view, slot)
+        found = found or line_gap(document, context, offset, "rest_of_line")
+        return found if kind is not None else untouched(document, context, found, offset)
+    gap = region_gap(document, context, region)
     # 3.
-    return gap if kind is not None else typed(document, view, gap, offset)
+    return gap if kind is not None else typed(document, context, gap, offset)
 
 
 def find_gaps(document: Document, start: int, end: int) -> list[Gap]:
     """The bodies of all functions that overlap [start, end), in the order of the text."""
-    view = whole_view(document, load_language(document.language))
-    functions = [b for b in view.bodies if b.header.owner == "function"]
+    context = whole_context(document, load_language(document.language))
+    functions = [b for b in context.bodies if b.header.owner == "function"]
     found = [f for f in functions if f.header.start < max(end, start + 1) and f.end >= start]
-    return [replace(body_gap(document, view, f), asked=True) for f in found]
+    return [replace(body_gap(document, context, f), asked=True) for f in found]
 
 
-def _holes(document: Document, view: View) -> Gap:
+def _holes(document: Document, context: CursorContext) -> Gap:
     """The placeholders between written lines of the function round the cursor: the first, with the `further`."""
-    body = _innermost(view, "function_body")
+    body = _innermost(context, "function_body")
     if body is None:
         raise NoGap("the cursor is in no function; put it on a function's first line or in its body")
-    first, last = view.inserted
+    first, last = context.inserted
     # What a repair has put there is nobody's placeholder.
-    holes = [s for s in holes_in(view, (body.opens, body.end)) if s.end <= first or last <= s.start]
+    holes = [s for s in holes_in(context, (body.opens, body.end)) if s.end <= first or last <= s.start]
     if not holes:
         raise NoGap(f"{body.header.name} has no holes: no placeholder stands between written lines")
-    gap, *further = (replace(slot_gap(document, view, hole), stub=True, asked=True) for hole in holes)
+    gap, *further = (replace(region_gap(document, context, hole), stub=True, asked=True) for hole in holes)
     return replace(gap, further=tuple(further))
 
 
@@ -189,25 +189,25 @@ def find_named(document: Document, qualname: str, kind: Wanted | None = None) ->
     raise NoGap(f"there is no function {qualname} in {document.uri}; {hint}")
 
 
-def _body_gap(document: Document, view: View, offset: int, kind: Kind) -> Gap:
+def _body_gap(document: Document, context: CursorContext, offset: int, kind: Kind) -> Gap:
     """The gap of the innermost body of `kind` round the cursor."""
-    if view.cost and view.language.style == "indent":
+    if context.cost and context.language.style == "indent":
         # Indentation tells bodies apart where no tree does.
-        view = by_lines(document, view, offset)
-    body = _innermost(view, kind)
-    if body is None and view.cost and view.language.style == "brace":
-        view = by_lines(document, view, offset)
-        body = _innermost(view, kind)
+        context = from_lines(document, context, offset)
+    body = _innermost(context, kind)
+    if body is None and context.cost and context.language.style == "brace":
+        context = from_lines(document, context, offset)
+        body = _innermost(context, kind)
     if body is None:
         what = kind.removesuffix("_body")
         raise NoGap(f"the cursor is in no {what}; put it on a {what}'s first line or in its body")
-    return body_gap(document, view, body, view.cursor)
+    return body_gap(document, context, body, context.cursor)
 
 
-def _innermost(view: View, kind: Kind) -> Body | None:
-    first, last = view.inserted
-    bodies = [b for b in view.bodies if b.header.owner == OWNER_OF[kind]]
-    if view.language.style == "brace":
+def _innermost(context: CursorContext, kind: Kind) -> Body | None:
+    first, last = context.inserted
+    bodies = [b for b in context.bodies if b.header.owner == OWNER_OF[kind]]
+    if context.language.style == "brace":
         # One whose braces only the repair has put there is none.
         bodies = [b for b in bodies if not (first < b.header.opens and b.stop <= last)]
-    return body_at(replace(view, bodies=tuple(bodies)))
+    return body_at(replace(context, bodies=tuple(bodies)))

@@ -14,9 +14,9 @@ class NoGap(ValueError):
 class Gap:
     """The half-open byte span [start, end) that a fill replaces, equal at a bare cursor.
 
-    indent: the white space that the lines of the fill begin with. lead, tail: text that the edit puts before
-    and after the fill, so that the fill need not. name: the function's, with its owners. stub: what stands in the
-    gap says that it is not written yet. further: the gaps behind this one that are filled together with it, in the
+    indent: the white space that the lines of the fill begin with. insert_before, insert_after: text that the edit puts
+    before and after the fill, so that the fill need not. name: the function's, with its owners. stub: what stands in
+    the gap says that it is not written yet. further: the gaps behind this one that are filled together with it, in the
     order of the text. asked: a kind, a name or a range was asked for, so that typed text in the gap may go.
     """
 
@@ -24,8 +24,8 @@ class Gap:
     end: int
     kind: Kind
     indent: str
-    lead: str = ""
-    tail: str = ""
+    insert_before: str = ""
+    insert_after: str = ""
     name: str = ""
     stub: bool = False
     further: tuple["Gap", ...] = ()

@@ -1,4 +1,4 @@
-"""Slot: a part of a line or list that can be filled as one, such as the arguments of a call; at a cursor.
+"""Region: a part of a line or list that can be filled as one, such as the arguments of a call; at a cursor.
 
 Knows trees and captures; knows no bodies and no edits.
 """
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from dg_lsp.text.documents.lines import indentation, line_end, line_start
-from dg_lsp.text.gaps.context import View
+from dg_lsp.text.gaps.context import CursorContext
 from dg_lsp.text.messages import LISTS, STRINGS, Kind
 from dg_lsp.text.syntax.indented import logical_lines
 from dg_lsp.text.syntax.indented_bodies import code_end
@@ -25,8 +25,8 @@ _QUOTES = re.compile(rb"[A-Za-z@$]*(#*)(?:\"\"\"|'''|[\"'`])(?:(?<=R\")[^()\s]*\
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
-    """[start, end) of a view's data, without the delimiters; [outer_start, outer_end) with them."""
+class Region:
+    """[start, end) of a context's data, without the delimiters; [outer_start, outer_end) with them."""
 
     kind: Kind
     start: int
@@ -35,18 +35,18 @@ class Slot:
     outer_end: int
 
 
-def slot_at(view: View, kind: Kind) -> Slot | None:
-    """The slot of `kind` at the view's cursor, the innermost one; of expressions the outermost in its statement."""
-    if kind == "statement" and view.cost and view.language.style == "indent":
-        return _by_lines(view)
-    found = slots_at(view, kind)
+def region_at(context: CursorContext, kind: Kind) -> Region | None:
+    """The innermost region of `kind` at the context's cursor; of expressions the outermost in its statement."""
+    if kind == "statement" and context.cost and context.language.style == "indent":
+        return _by_lines(context)
+    found = regions_at(context, kind)
     if kind == "statement":
-        found = _not_round(view, found)
+        found = _not_round(context, found)
     if kind == "expression":
-        found = _in_header(view, found)
-    if kind == "expression" and not _is_whole(view, found):
+        found = _in_header(context, found)
+    if kind == "expression" and not _is_whole(context, found):
         # A string may hold expressions of its own.
-        holders = {k: slots_at(view, k)[:1] for k in _HOLDERS}
+        holders = {k: regions_at(context, k)[:1] for k in _HOLDERS}
         inside = [
             s
             for s in found
@@ -58,28 +58,32 @@ def slot_at(view: View, kind: Kind) -> Slot | None:
     return found[0] if found else None
 
 
-def _not_round(view: View, found: list[Slot]) -> list[Slot]:
+def _not_round(context: CursorContext, found: list[Region]) -> list[Region]:
     """Those of the statements that hold no body round a blank line: in such a body a new one belongs."""
-    data, cursor = view.data, view.cursor
+    data, cursor = context.data, context.cursor
     if data[line_start(data, cursor) : line_end(data, cursor)].strip():
         return found
-    opens = [b.header.opens for b in view.bodies if b.header.opens <= cursor <= b.closes]
+    opens = [b.header.opens for b in context.bodies if b.header.opens <= cursor <= b.closes]
     return [s for s in found if all(at <= s.start for at in opens)]
 
 
-def _in_header(view: View, found: list[Slot]) -> list[Slot]:
-    """Those of the slots that are part of the header at the cursor, if it is in one: a value may hold its body."""
-    low, high = _near(view)
-    headers = [b.header for b in view.bodies if b.header.owner == "block"]
+def _in_header(context: CursorContext, found: list[Region]) -> list[Region]:
+    """Those of the regions that are part of the header at the cursor, if it is in one: a value may hold its body."""
+    low, high = _near(context)
+    headers = [b.header for b in context.bodies if b.header.owner == "block"]
     inside = [h for h in headers if h.define <= low and high <= h.opens]
     return [s for s in found if all(h.define <= s.start and s.end <= h.opens for h in inside[-1:])] or found
 
 
-def _by_lines(view: View) -> Slot | None:
+def _by_lines(context: CursorContext) -> Region | None:
     """The logical line at the cursor, for what no repair mends."""
-    data, here, eol = view.data, line_start(view.data, view.cursor), line_end(view.data, view.cursor)
-    for line in logical_lines(data, *window(view.language, data, view.cursor)):
-        if not line_start(data, line.start) <= view.cursor <= line_end(data, line.end):
+    data, here, eol = (
+        context.data,
+        line_start(context.data, context.cursor),
+        line_end(context.data, context.cursor),
+    )
+    for line in logical_lines(data, *window(context.language, data, context.cursor)):
+        if not line_start(data, line.start) <= context.cursor <= line_end(data, line.end):
             continue
         start, end = line.start, line.end
         # A bracket that was lost joins lines: what goes on with a statement stands deeper than it.
@@ -88,8 +92,8 @@ def _by_lines(view: View) -> Slot | None:
             start = first.start()
         below = _TEXT.search(data, eol)
         if below and below.start() < end and not _deeper(data, below.start(), line.width):
-            end = max(view.cursor, start)
-        return Slot("statement", start, end, start, end)
+            end = max(context.cursor, start)
+        return Region("statement", start, end, start, end)
     return None
 
 
@@ -98,25 +102,25 @@ def _deeper(data: bytes, at: int, columns: int) -> bool:
     return indentation(data, at) > columns or data[at : at + 1] in (b")", b"]", b"}")
 
 
-def _is_whole(view: View, found: list[Slot]) -> bool:
-    """Whether the innermost slot is a placeholder that alone stands in its place of a list that is closed."""
-    first, last = view.inserted
-    alone = view.data[first:last].strip() == b"_g_" and view.data[:first].rstrip().endswith(_BEFORE)
-    return bool(found) and alone and (found[0].start, found[0].end) == _near(view)
+def _is_whole(context: CursorContext, found: list[Region]) -> bool:
+    """Whether the innermost region is a placeholder that alone stands in its place of a list that is closed."""
+    first, last = context.inserted
+    alone = context.data[first:last].strip() == b"_g_" and context.data[:first].rstrip().endswith(_BEFORE)
+    return bool(found) and alone and (found[0].start, found[0].end) == _near(context)
 
 
-def hole_at(view: View) -> Slot | None:
-    """The statement at the view's cursor that says "not written yet" between others that are written."""
-    data, cursor = view.data, view.cursor
-    return next(iter(holes_in(view, (line_start(data, cursor), line_end(data, cursor)))), None)
+def hole_at(context: CursorContext) -> Region | None:
+    """The statement at the context's cursor that says "not written yet" between others that are written."""
+    data, cursor = context.data, context.cursor
+    return next(iter(holes_in(context, (line_start(data, cursor), line_end(data, cursor)))), None)
 
 
-def holes_in(view: View, span: Span) -> list[Slot]:
-    """The statements within `span` of the view's data that say "not written yet" between others that are written."""
+def holes_in(context: CursorContext, span: Span) -> list[Region]:
+    """The statements within `span` of the context's data that say "not written yet" between others that are written."""
     start, end = span
-    nodes = view.language.captures(view.tree.root_node, (start, end + 1)).get("stub", [])
+    nodes = context.language.captures(context.tree.root_node, (start, end + 1)).get("stub", [])
     inside = [n for n in nodes if start <= n.start_byte and n.end_byte <= end and _has_written(n)]
-    return [_trimmed(view.data, "statement", node) for node in sorted(inside, key=lambda n: n.start_byte)]
+    return [_trimmed(context.data, "statement", node) for node in sorted(inside, key=lambda n: n.start_byte)]
 
 
 def _has_written(stub: Node) -> bool:
@@ -126,37 +130,37 @@ def _has_written(stub: Node) -> bool:
     return any(node != stub and not node.type.endswith("comment") for node in beside)
 
 
-def slots_at(view: View, kind: Kind) -> list[Slot]:
-    """All slots of `kind` that hold the view's cursor, the innermost first."""
-    low, high = _near(view)
-    nodes = view.language.captures(view.tree.root_node, (max(low - 1, 0), high + 1)).get(kind, [])
-    slots = [_trimmed(view.data, kind, node) for node in nodes if not node.is_missing]
-    holding = [s for s in slots if _holds(s, kind, low, high)]
+def regions_at(context: CursorContext, kind: Kind) -> list[Region]:
+    """All regions of `kind` that hold the context's cursor, the innermost first."""
+    low, high = _near(context)
+    nodes = context.language.captures(context.tree.root_node, (max(low - 1, 0), high + 1)).get(kind, [])
+    regions = [_trimmed(context.data, kind, node) for node in nodes if not node.is_missing]
+    holding = [s for s in regions if _holds(s, kind, low, high)]
     return sorted(holding, key=lambda s: (s.outer_end - s.outer_start, s.start))
 
 
-def _near(view: View) -> Span:
-    """What the slot must hold: the placeholder that a repair has put at the cursor, or the cursor."""
-    start, stop = view.inserted
-    at = view.data.find(b"_g_", start, stop)
-    if at >= 0 and not _CLOSES.search(view.data, start, at):
+def _near(context: CursorContext) -> Span:
+    """What the region must hold: the placeholder that a repair has put at the cursor, or the cursor."""
+    start, stop = context.inserted
+    at = context.data.find(b"_g_", start, stop)
+    if at >= 0 and not _CLOSES.search(context.data, start, at):
         return at, at + 3
     # No node reaches over the blanks at the end of a line or list.
-    data, cursor = view.data, view.cursor
+    data, cursor = context.data, context.cursor
     here, rest = data[line_start(data, cursor) : cursor], data[cursor : line_end(data, cursor)]
     blank = here.strip() and rest.lstrip()[:1] in (b"", b")", b"]", b"}", b",", b";", b":", b"{")
     at = cursor - (len(here) - len(here.rstrip())) * bool(blank)
     return at, at
 
 
-def _holds(slot: Slot, kind: Kind, low: int, high: int) -> bool:
+def _holds(region: Region, kind: Kind, low: int, high: int) -> bool:
     if kind in LISTS or kind in STRINGS:
-        return slot.start <= low and high <= slot.end
-    return slot.outer_start <= low and high <= slot.outer_end
+        return region.start <= low and high <= region.end
+    return region.outer_start <= low and high <= region.outer_end
 
 
-def _trimmed(data: bytes, kind: Kind, node: Node) -> Slot:
-    """The slot of a captured node: without brackets, quotes or what begins and ends a comment."""
+def _trimmed(data: bytes, kind: Kind, node: Node) -> Region:
+    """The region of a captured node: without brackets, quotes or what begins and ends a comment."""
     outer = node.start_byte, code_end(node) if kind == "statement" else node.end_byte
     start, end = outer
     if kind in LISTS:
@@ -165,7 +169,7 @@ def _trimmed(data: bytes, kind: Kind, node: Node) -> Slot:
         start, end = _unquoted(data, node)
     elif kind == "comment":
         start, end = _bare(data, start, end)
-    return Slot(kind, start, max(start, end), *outer)
+    return Region(kind, start, max(start, end), *outer)
 
 
 def _inside(node: Node) -> Span:

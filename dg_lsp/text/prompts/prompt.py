@@ -23,15 +23,15 @@ KEPT = 2_000
 def build(document: Document, gap: Gap, settings: Settings) -> Infill:
     """Return the request for `gap`, with at most `prefix_bytes` before it and `suffix_bytes` after it.
 
-    Both are whole lines. The gap's lead is appended to the prefix and its tail is put before the suffix, beyond those
-    limits. The text between several gaps is sent whole.
+    Both are whole lines. The prefix ends with the gap's insert_before and the suffix begins with its insert_after,
+    beyond those limits. The text between several gaps is sent whole.
     """
     before = document.data[: gap.start].removeprefix(BOM)
     after = document.data[gap.span[1] :]
     language = load_language(document.language)
     return Infill(
-        prefix=shortened(language, before, settings.prefix_bytes).decode("utf-8") + gap.lead,
-        suffix=gap.parts[-1].tail + after[: _cut_after(after, settings.suffix_bytes)].decode("utf-8"),
+        prefix=shortened(language, before, settings.prefix_bytes).decode("utf-8") + gap.insert_before,
+        suffix=gap.parts[-1].insert_after + after[: _cut_after(after, settings.suffix_bytes)].decode("utf-8"),
         language=document.language,
         kind=gap.kind,
         indent=gap.indent,
@@ -40,7 +40,7 @@ def build(document: Document, gap: Gap, settings: Settings) -> Infill:
         deadline=settings.deadline or None,
         session=document.uri,
         between=tuple(
-            one.tail + document.data[one.end : two.start].decode("utf-8") + two.lead
+            one.insert_after + document.data[one.end : two.start].decode("utf-8") + two.insert_before
             for one, two in pairwise(gap.parts)
         ),
     )
