@@ -27,6 +27,10 @@ class EngineDied(EngineError):
     """The engine ended, or became silent, in the middle of an answer."""
 
 
+class EngineSilent(EngineDied):
+    """Not a line came for long, although a living engine sends one each second."""
+
+
 class EngineFailed(EngineError):
     """The engine cannot load its checkpoint; the message is the engine's own, and says what to do."""
 
@@ -56,8 +60,8 @@ class RemoteEngine:
         """Yield Drafts, then one Fill. Closing the generator closes the stream, which cancels the request.
 
         Raises:
-            EngineAbsent, EngineDied, EngineFailed: see their docstrings. EngineError: this request failed; the engine
-                still works.
+            EngineAbsent, EngineDied, EngineSilent, EngineFailed: see their docstrings. EngineError: this request
+                failed; the engine still works.
         """
         async with aclosing(self._events(request)) as events:
             async for name, value in events:
@@ -72,13 +76,13 @@ class RemoteEngine:
                     self._tell(value["done"])
         raise EngineDied("the engine ended in the middle of an answer; the next request starts it again")
 
-    async def status(self) -> Status:
-        """The engine's status.
+    async def status(self, patience: float = _SILENCE) -> Status:
+        """The engine's status; an engine that does not answer within `patience` seconds counts as silent.
 
         Raises:
-            EngineAbsent, EngineDied: see their docstrings.
+            EngineAbsent, EngineDied, EngineSilent: see their docstrings.
         """
-        ask = partial(self._client.get, "/v1/status", timeout=_SILENCE)
+        ask = partial(self._client.get, "/v1/status", timeout=patience)
         try:
             try:
                 answer = await ask()
@@ -88,6 +92,8 @@ class RemoteEngine:
             return wire.unpack_status(answer.json())
         except httpx2.ConnectError as error:
             raise EngineAbsent("no engine is running") from error
+        except httpx2.TimeoutException as error:
+            raise EngineSilent("the engine does not answer; end it with dg-lsp engine stop") from error
         except (httpx2.HTTPError, OSError, ValueError) as error:
             raise EngineDied("the engine does not answer; end it with dg-lsp engine stop") from error
 
@@ -125,8 +131,10 @@ class RemoteEngine:
         except (httpx2.HTTPError, OSError, ValueError, KeyError) as error:
             if isinstance(error, httpx2.NetworkError | httpx2.RemoteProtocolError) and not answered:
                 raise EngineAbsent("no engine is running") from error
+            if isinstance(error, httpx2.TimeoutException):
+                raise EngineSilent("the engine answers too slowly; try again") from error
             raise EngineDied(
-                "the engine died, or went silent, in the middle of an answer; the next request starts it again"
+                "the engine died in the middle of an answer; the next request starts it again"
             ) from error
 
 

@@ -116,6 +116,14 @@ async def _watch(service: Service, settings: Settings, listening: tuple[Path, in
     """Return when the engine has to exit: its socket is gone, loading has failed, or nobody has used it for long."""
     while True:
         await asyncio.sleep(1)
+        if still := service.stuck:
+            _log.error("no step for %.0f s although a request waits; exiting", still)
+            service.give_up(
+                f"the engine stood still for {still:.0f} s and ends; the next request starts it again"
+            )
+            # Time for the answers to leave. The model's thread cannot be ended, so the process ends with it.
+            await asyncio.sleep(0.5)
+            return
         if _inode(listening[0]) != listening[1]:
             _log.warning("the socket is gone, so nobody can come any more; exiting")
             return

@@ -19,12 +19,14 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from dg_lsp.host.base import EngineError
-from dg_lsp.host.client import EngineAbsent, EngineDied, EngineFailed, RemoteEngine
+from dg_lsp.host.client import EngineAbsent, EngineDied, EngineFailed, EngineSilent, RemoteEngine
 from dg_lsp.host.runtime import Address, address_of, peer
 from dg_lsp.settings import Settings
 from dg_lsp.text.messages import Draft, Fill, Infill, Status
 
 _PATIENCE = 20.0  # seconds in which a started process must listen; it loads after that
+_SILENCE = 15.0  # seconds without a line after which an engine is asked whether it lives
+_LAST_WORD = 5.0  # seconds that it then has to answer
 _LOG_BYTES = 1 << 20  # a longer log is written anew
 
 
@@ -59,6 +61,12 @@ class ResidentEngine:
                     async for event in events:
                         yield event
             self._failures = 0
+        except EngineSilent as error:
+            if not await self._end_silent():
+                raise
+            died = EngineDied("the engine stood still and was ended; the next request starts it again")
+            self._back_off(str(died))
+            raise died from error
         except (EngineAbsent, EngineFailed, EngineDied) as error:
             self._back_off(str(error))
             raise
@@ -122,6 +130,18 @@ class ResidentEngine:
             if status is not None:
                 self._say(replace(status, state="ready"))
 
+    async def _end_silent(self) -> bool:
+        """Kill an engine that has been silent, if it is so a second time; whether it was killed."""
+        assert self._address is not None
+        try:
+            await self._connect().status(_LAST_WORD)
+        except EngineSilent:
+            _kill(self._address.socket)
+            return True
+        except EngineError:
+            pass
+        return False
+
     async def _spawned(self, remote: RemoteEngine, address: Address) -> Status:
         """Start a process and wait until it listens; its status.
 
@@ -148,7 +168,7 @@ class ResidentEngine:
             except EngineError as error:
                 self._say(Status("failed", mend=str(error)))
                 raise
-            self._remote = RemoteEngine(self._address.socket, self._loading)
+            self._remote = RemoteEngine(self._address.socket, self._loading, _SILENCE)
         return self._remote
 
     def _loading(self, done: float) -> None:

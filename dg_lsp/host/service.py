@@ -9,9 +9,11 @@ import os
 import platform
 import time
 import traceback
+from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing, suppress
 from importlib import metadata
+from statistics import median
 from typing import Any, Protocol
 
 import dg_lsp
@@ -19,6 +21,8 @@ from dg_lsp.host import wire
 from dg_lsp.host.base import Engine, EngineError
 from dg_lsp.text.messages import Draft, Fill, Infill, State, Status
 
+_PATIENCE = 20.0  # seconds without a step after which an engine counts as stuck
+_FIRST_STEP = 600.0  # seconds that a step may take before it is known how long they usually take
 _log = logging.getLogger("dg_lsp.engine")
 
 
@@ -41,10 +45,11 @@ class Hosted(Engine, Protocol):
 class Service:
     """One engine and its status: call `load` once, then `lines` for each request.
 
-    last_active: time.monotonic() of the last request, event or end of a request.
+    last_active: time.monotonic() of the last request, event or end of a request. patience: seconds without a step, while a
+    request waits, after which the engine counts as stuck.
     """
 
-    def __init__(self, checkpoint: str, digest: str) -> None:
+    def __init__(self, checkpoint: str, digest: str, patience: float = _PATIENCE) -> None:
         self._checkpoint, self._digest = checkpoint, digest
         self._engine: Hosted | None = None
         self._ready = asyncio.Event()
@@ -55,6 +60,8 @@ class Service:
         self._unanswered: set[_Mailbox] = set()
         self._working: set[asyncio.Task[None]] = set()
         self.last_active = time.monotonic()
+        self._patience, self._moved = patience, self.last_active
+        self._paces: deque[float] = deque(maxlen=50)
 
     async def load(self, open_engine: Callable[[Callable[[float], None]], Awaitable[Hosted]]) -> None:
         """Open the engine with `open_engine`, whose argument is a function to call with the share of the loading done.
@@ -143,6 +150,8 @@ class Service:
                 yield wire.line("error", {"message": self._state[2], "failed": True})
                 return
             # 2.
+            if not self._working:
+                self._moved = time.monotonic()
             work = asyncio.create_task(self._run(self._engine, request, mailbox))
             self._working.add(work)
             work.add_done_callback(self._working.discard)
@@ -165,7 +174,7 @@ class Service:
         try:
             async with aclosing(engine.infill(request)) as events:
                 async for event in events:
-                    self.last_active = time.monotonic()
+                    self._step()
                     if isinstance(event, Draft):
                         mailbox.put(event)
                     else:
@@ -181,6 +190,29 @@ class Service:
         finally:
             self._end(mailbox, "error", {"message": "the engine stopped without an answer"})
 
+    def _step(self) -> None:
+        """Note that the model has made a step."""
+        now = self.last_active = time.monotonic()
+        self._paces.append(now - self._moved)
+        self._moved = now
+
+    @property
+    def stuck(self) -> float:
+        """Seconds without a step while a request waits, if they are too many; else 0.
+
+        Too many are more than `patience`, and more than 20 steps usually take. The first steps may take long.
+        """
+        if not self._working:
+            return 0.0
+        usual = median(self._paces) if len(self._paces) > 2 else _FIRST_STEP / 20
+        still = time.monotonic() - self._moved
+        return still if still > max(self._patience, 20 * usual) else 0.0
+
+    def give_up(self, message: str) -> None:
+        """Answer each open request with the error `message`."""
+        for mailbox in list(self._unanswered):
+            self._end(mailbox, "error", {"message": message})
+
     def _end(self, mailbox: "_Mailbox", name: str, last: dict[str, Any]) -> None:
         """Put the end into the mailbox; the request counts as answered from now on."""
         mailbox.end(name, last)
@@ -193,7 +225,8 @@ class Service:
         _log.info("fill %d: %.0f ms, %d steps, %s", self._fills, fill.milliseconds, fill.steps, fill.reason)
 
     def _beat(self) -> dict[str, int]:
-        return {"queue": self._engine.queue if self._engine else 0}
+        engine = self._engine
+        return {"queue": engine.queue, "passes": engine.passes} if engine else {}
 
     async def close(self) -> None:
         """Close the engine."""

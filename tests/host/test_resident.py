@@ -13,7 +13,7 @@ import httpx2
 import pytest
 
 from dg_lsp.host.base import EngineError
-from dg_lsp.host.client import EngineDied, RemoteEngine
+from dg_lsp.host.client import EngineDied, EngineSilent, RemoteEngine
 from dg_lsp.host.resident import ResidentEngine, stop_at
 from dg_lsp.host.runtime import address_of
 from dg_lsp.settings import Settings
@@ -200,6 +200,45 @@ def test_an_engine_that_hangs_can_be_stopped(runtime: Path) -> None:
         assert (await fill_of(engine)).text == "None"
 
     with_engine(QUICK, work)
+
+
+def test_an_engine_that_stands_still_is_ended_and_the_next_request_is_answered(
+    runtime: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dg_lsp.host.resident._SILENCE", 2.0)
+    monkeypatch.setattr("dg_lsp.host.resident._LAST_WORD", 0.5)
+
+    async def work(engine: ResidentEngine) -> None:
+        for _ in range(2):
+            await engine.start()
+            process = (await status_of(engine)).process
+            with pytest.raises(EngineDied, match="stood still and was ended"):
+                async with aclosing(engine.infill(REQUEST)) as events:
+                    await anext(events)
+                    os.kill(process, signal.SIGSTOP)
+                    async for _ in events:
+                        pass
+            async with aclosing(engine.infill(REQUEST)) as events:
+                assert isinstance(await anext(events), Draft)
+            assert (await status_of(engine)).process != process
+            engine._failures = 0
+        assert len(processes(runtime)) == 1
+
+    with_engine(SLOW, work)
+
+
+def test_an_engine_that_answers_is_never_killed(runtime: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # It sends a line each second only.
+    monkeypatch.setattr("dg_lsp.host.resident._SILENCE", 0.3)
+
+    async def work(engine: ResidentEngine) -> None:
+        await engine.start()
+        process = (await status_of(engine)).process
+        with pytest.raises(EngineSilent, match="too slowly"):
+            await fill_of(engine)
+        assert (await status_of(engine)).process == process
+
+    with_engine(Settings(checkpoint="scripted:5:2000"), work)
 
 
 def test_an_engine_that_is_slow_to_tell_its_status_is_no_dead_one(runtime: Path) -> None:

@@ -4,11 +4,14 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
+from pathlib import Path
 from typing import Any
 
 from dg_lsp.host.base import EngineError
+from dg_lsp.host.process import _watch
 from dg_lsp.host.scripted import ScriptedEngine, open_scripted
 from dg_lsp.host.service import Hosted, Service
+from dg_lsp.settings import Settings
 from dg_lsp.text.messages import Draft, Fill, Infill
 
 REQUEST = Infill("x = ", "\n", "python", "rest_of_line")
@@ -171,5 +174,45 @@ def test_a_reader_that_leaves_twice_leaves_no_busy_engine_behind() -> None:
         until.set()
         await asyncio.gather(reading, return_exceptions=True)
         assert service.status().state == "ready" and not service.working
+
+    asyncio.run(work())
+
+
+class _Stuck(ScriptedEngine):
+    """An engine whose last step never ends."""
+
+    async def infill(self, request: Infill) -> AsyncGenerator[Draft | Fill, None]:
+        async for event in super().infill(request):
+            if isinstance(event, Fill):
+                await asyncio.sleep(3600)
+            yield event
+
+
+def test_an_engine_without_a_step_for_long_says_so_to_who_waits_and_ends(tmp_path: Path) -> None:
+    async def work() -> dict[str, Any]:
+        service = Service("scripted", "", patience=0.5)
+        drafts = [Draft(n, (), 0.0) for n in range(1, 8)]
+        await service.load(opener(_Stuck(Fill("x"), drafts, 0.01)))
+        socket = tmp_path / "socket"
+        socket.touch()
+        watch = asyncio.create_task(_watch(service, Settings(), (socket, socket.stat().st_ino)))
+        await asyncio.sleep(1.5)
+        assert not watch.done() and not service.stuck, "nobody waits, so nothing is stuck"
+        reading = asyncio.create_task(lines_of(service))
+        await asyncio.wait_for(watch, 10)
+        return (await asyncio.wait_for(reading, 1))[-1]["error"]  # type: ignore[no-any-return]
+
+    assert "stood still" in asyncio.run(work())["message"]
+
+
+def test_slow_steps_are_not_taken_for_none() -> None:
+    async def work() -> None:
+        service = Service("scripted", "", patience=0.05)
+        await service.load(opener(open_scripted("scripted:6:100")))
+        reading = asyncio.create_task(lines_of(service))
+        while not reading.done():
+            assert not service.stuck
+            await asyncio.sleep(0.01)
+        assert "fill" in reading.result()[-1]
 
     asyncio.run(work())
