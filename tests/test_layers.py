@@ -17,7 +17,7 @@ RULES: dict[str, tuple[set[str], set[str]]] = {
     "settings": (set(), set()),
     "text": ({"settings"}, {"tree_sitter"}),
     "engine": ({"settings", "text"}, MODEL),
-    "host": ({"settings", "text"}, {"httpx2", "starlette", "uvicorn", "filelock"}),
+    "host": ({"settings", "text"}, {"httpcore2", "httpx2", "starlette", "uvicorn", "filelock"}),
     "server": ({"settings", "text", "host"}, {"pygls", "lsprotocol"}),
     "training": ({"settings", "text", "engine"}, MODEL | {"peft"}),
     "bench": ({"settings", "text", "engine", "host", "training"}, MODEL),

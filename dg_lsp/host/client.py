@@ -1,17 +1,19 @@
 """The client of an engine process: HTTP over a Unix socket. Knows the wire; starts no engine."""
 
 import json
+import os
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import httpcore2
 import httpx2
 
 from dg_lsp.host import wire
 from dg_lsp.host.base import EngineError
-from dg_lsp.host.runtime import sockets
+from dg_lsp.host.runtime import peer, sockets
 from dg_lsp.text.messages import Draft, Fill, Infill, Status
 
 _SILENCE = (
@@ -48,12 +50,10 @@ class RemoteEngine:
         self._tell = tell
         # Without `trust_env=False` a proxy from the environment would be used.
         self._client = httpx2.AsyncClient(
-            transport=httpx2.AsyncHTTPTransport(uds=str(path)),
+            transport=_Transport(path),
             base_url="http://engine",
             trust_env=False,
             timeout=httpx2.Timeout(5.0, read=silence, pool=None),
-            # A kept connection may belong to an engine that has ended since.
-            limits=httpx2.Limits(max_keepalive_connections=0),
         )
 
     async def infill(self, request: Infill) -> AsyncGenerator[Draft | Fill, None]:
@@ -136,6 +136,40 @@ class RemoteEngine:
             raise EngineDied(
                 "the engine died in the middle of an answer; the next request starts it again"
             ) from error
+
+
+class EngineForeign(EngineError):
+    """The process that listens at the socket belongs to another user; it got nothing."""
+
+
+class _Transport(httpx2.AsyncHTTPTransport):
+    """HTTP over the Unix socket at `path`, to a process of the same user only."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(uds=str(path))
+        # A kept connection may belong to an engine that has ended since.
+        self._pool = httpcore2.AsyncConnectionPool(
+            uds=str(path), max_keepalive_connections=0, network_backend=_SameUser()
+        )
+
+
+class _SameUser(httpcore2.AnyIOBackend):
+    """Connections whose other end is checked before a byte is sent."""
+
+    async def connect_unix_socket(self, path: str, *others: Any, **options: Any) -> Any:
+        """A connection to `path`.
+
+        Raises:
+            EngineForeign: another user's process listens there.
+        """
+        stream = await super().connect_unix_socket(path, *others, **options)
+        if peer(stream.get_extra_info("socket"))[1] != os.getuid():
+            await stream.aclose()
+            raise EngineForeign(
+                f"the engine at {path} belongs to another user, so nothing was sent; set DG_LSP_RUNTIME_DIR to a "
+                "folder of your own"
+            )
+        return stream
 
 
 def running() -> list[Status]:

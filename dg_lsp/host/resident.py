@@ -20,7 +20,7 @@ from filelock import FileLock, Timeout
 
 from dg_lsp.host.base import EngineError
 from dg_lsp.host.client import EngineAbsent, EngineDied, EngineFailed, EngineSilent, RemoteEngine
-from dg_lsp.host.runtime import Address, address_of, peer
+from dg_lsp.host.runtime import Address, address_of, peer, runtime_directory
 from dg_lsp.settings import Settings
 from dg_lsp.text.messages import Draft, Fill, Infill, Status
 
@@ -89,6 +89,8 @@ class ResidentEngine:
         """
         remote = self._connect()
         assert self._address is not None
+        # Again each time: it may have been removed, or made anew by somebody else.
+        self._checked()
         # 1.
         async with _held(self._address.start_lock):
             # 2.
@@ -170,6 +172,18 @@ class ResidentEngine:
                 raise
             self._remote = RemoteEngine(self._address.socket, self._loading, _SILENCE)
         return self._remote
+
+    def _checked(self) -> None:
+        """Check the runtime directory, and make it if it is missing.
+
+        Raises:
+            EngineError: it cannot be used.
+        """
+        try:
+            runtime_directory()
+        except EngineError as error:
+            self._say(Status("failed", mend=str(error)))
+            raise
 
     def _loading(self, done: float) -> None:
         self._say(Status("loading", done))

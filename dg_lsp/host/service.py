@@ -45,8 +45,8 @@ class Hosted(Engine, Protocol):
 class Service:
     """One engine and its status: call `load` once, then `lines` for each request.
 
-    last_active: time.monotonic() of the last request, event or end of a request. patience: seconds without a step, while a
-    request waits, after which the engine counts as stuck.
+    last_active: time.monotonic() of the last request, event or end of a request. patience: seconds without a step
+    after which the engine counts as stuck, if a request waits.
     """
 
     def __init__(self, checkpoint: str, digest: str, patience: float = _PATIENCE) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import signal
 import socket
 import sys
@@ -251,6 +252,50 @@ def test_an_engine_that_is_slow_to_tell_its_status_is_no_dead_one(runtime: Path)
         assert (await status_of(engine)).process == process
 
     with_engine(QUICK, work)
+
+
+def test_an_engine_of_another_user_gets_nothing(runtime: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work(engine: ResidentEngine) -> None:
+        await fill_of(engine)
+        before = (await status_of(engine)).fills
+        # As if the directory had been made by somebody else, who listens there.
+        monkeypatch.setattr("dg_lsp.host.client.peer", lambda _: (1, os.getuid() + 1))
+        with pytest.raises(EngineError, match="belongs to another user, so nothing was sent"):
+            await fill_of(engine)
+        monkeypatch.undo()
+        monkeypatch.setenv("DG_LSP_RUNTIME_DIR", str(runtime))
+        assert (await status_of(engine)).fills == before
+
+    with_engine(QUICK, work)
+
+
+def test_a_runtime_directory_that_vanished_is_made_again(runtime: Path) -> None:
+    async def work(engine: ResidentEngine) -> None:
+        await fill_of(engine)
+        shutil.rmtree(runtime)
+        assert (await fill_of(engine)).text == "None"
+        assert runtime.stat().st_mode & 0o077 == 0
+
+    with_engine(QUICK, work)
+
+
+def test_a_runtime_directory_that_became_a_link_is_refused(runtime: Path, tmp_path: Path) -> None:
+    told: list[Status] = []
+
+    async def work() -> None:
+        engine = ResidentEngine(QUICK, told.append)
+        await fill_of(engine)
+        shutil.rmtree(runtime)
+        (tmp_path / "elsewhere").mkdir()
+        runtime.symlink_to(tmp_path / "elsewhere")
+        with pytest.raises(EngineError, match=r"is no folder of yours; set DG_LSP_RUNTIME_DIR"):
+            await fill_of(engine)
+        await engine.close()
+        runtime.unlink()
+        runtime.mkdir()
+
+    asyncio.run(asyncio.wait_for(work(), 60))
+    assert told[-1].state == "failed" and "DG_LSP_RUNTIME_DIR" in told[-1].mend
 
 
 def test_a_stale_socket_is_no_obstacle(runtime: Path) -> None:
