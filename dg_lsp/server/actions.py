@@ -1,24 +1,21 @@
-"""Filling on demand: the code action, its resolve, and the command for bots.
+"""Filling on demand: the code action, and what it has in common with the commands.
 
 Functions without state; they know the session and the protocol's types.
 """
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import asdict, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlsplit
 
 from lsprotocol import types
 
 from dg_lsp.host.base import Outcome
 from dg_lsp.server import convert
-from dg_lsp.server.progress import Progress, drafts_to
+from dg_lsp.server.progress import Progress, drafts_to, loading_to
 from dg_lsp.settings import Settings, SettingsError, override
-from dg_lsp.text.documents.document import Document, DocumentError, read_document
+from dg_lsp.text.documents.document import Document, DocumentError
 from dg_lsp.text.gaps.find import Gap, NoGap, find_gap, find_gaps, find_named
-from dg_lsp.text.messages import BODIES, WANTED, Draft, Status
+from dg_lsp.text.messages import BODIES, WANTED, Draft
 
 if TYPE_CHECKING:
     from dg_lsp.server.app import DgLsp
@@ -58,7 +55,7 @@ def action(
         listed.data = data
     else:
         # A client that cannot resolve code actions gets a command instead.
-        listed.command = types.Command(title=title, command=FILL, arguments=[data])
+        listed.command = types.Command(title=title, command=ls.prefix + FILL, arguments=[data])
     return listed
 
 
@@ -102,7 +99,7 @@ async def fill_gap(ls: "DgLsp", document: Document, gap: Gap, target: Mapping[st
     Raises:
         EngineError: the engine gives no answer. NoGap: a setting in `target` is wrong.
     """
-    settings = _settings(ls, target)
+    settings = settings_of(ls, target)
     task = asyncio.current_task()
     async with Progress(ls, title_of(gap), task, target.get("workDoneToken")) as progress:
         show = drafts_to(ls, document, gap)
@@ -111,75 +108,17 @@ async def fill_gap(ls: "DgLsp", document: Document, gap: Gap, target: Mapping[st
             progress.report(f"step {draft.step}" if draft.step else "reading the file, trying lengths")
             show(draft)
 
-        def watch(status: Status) -> None:
-            if status.state in ("starting", "loading"):
-                progress.report(f"loading the model, {status.done:.0%}", int(status.done * 100))
-
-        ls.watchers.add(watch)
-        try:
+        with loading_to(progress, ls.watchers):
             return await ls.session.fill(document, gap, settings, report, "fill")
-        finally:
-            ls.watchers.discard(watch)
 
 
-async def fill_command(ls: "DgLsp", target: Mapping[str, Any]) -> dict[str, Any]:
-    """Fill the gap of `target` and have the client apply the edit; return the result of the command `dg-lsp.fill`.
-
-    1. Take the document, open or from the disk, and check its version.  2. Find the gap.  3. Fill it.
-    4. Have the client apply the edit, if it can and `target` does not say otherwise.
-
-    Raises:
-        NoGap, DocumentError, UnknownLanguage: there is nothing to fill. EngineError: the engine gives no answer.
-        Superseded: the document changed meanwhile.
-    """
-    # 1.
-    uri = str(target.get("uri", ""))
-    is_open = ls.documents.snapshot(uri) is not None
-    document = ls.snapshot(uri) if is_open else replace(read_document(_path(uri)), uri=uri)
-    wanted = target.get("version")
-    if is_open and wanted is not None and wanted != document.version:
-        raise NoGap(f"the document is at version {document.version}, not {wanted}; ask again")
-    # 2. and 3.
-    gap = await gap_of(ls, document, target)
-    outcome = await ls.session.current(uri, fill_gap(ls, document, gap, target))
-    result: dict[str, Any] = {
-        "applied": False,
-        "edit": None,
-        "why": outcome.why,
-        "fill": asdict(outcome.fill),
-    }
-    if outcome.edit is None:
-        ls.refuse(uri, outcome.why)
-        return result
-    # 4.
-    edit = convert.workspace_edit(document, outcome.edit, ls.documents.encoding, ls.client_capabilities)
-    result["edit"] = ls.protocol._converter.unstructure(edit)
-    workspace = ls.client_capabilities.workspace
-    if target.get("apply", True) and workspace and workspace.apply_edit:
-        answer = await asyncio.wait_for(
-            ls.workspace_apply_edit_async(types.ApplyWorkspaceEditParams(edit, label=title_of(gap))), 30
-        )
-        result["applied"] = answer.applied
-        if not answer.applied:
-            result["why"] = answer.failure_reason or "the client did not apply the edit"
-    return result
-
-
-def _settings(ls: "DgLsp", target: Mapping[str, Any]) -> Settings:
+def settings_of(ls: "DgLsp", target: Mapping[str, Any]) -> Settings:
     """The session's settings with seed, effort and deadline from `target`."""
     own = {name: target[name] for name in ("seed", "effort", "deadline") if name in target}
     try:
         return override(ls.session.settings, {**own, "alternatives": 1})
     except SettingsError as error:
         raise NoGap(str(error)) from error
-
-
-def _path(uri: str) -> Path:
-    """The path of a file:// address; raises DocumentError for another one."""
-    parts = urlsplit(uri)
-    if parts.scheme != "file" or not parts.path:
-        raise DocumentError(f"{uri[:80]!r} is not open and is no file:// address; open it first")
-    return Path(unquote(parts.path))
 
 
 def _position(value: Any) -> types.Position:

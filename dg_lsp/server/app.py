@@ -6,16 +6,18 @@ the document as the client saw it.
 
 import asyncio
 import logging
-from dataclasses import asdict
+import time
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from lsprotocol import types
 
 import dg_lsp
 from dg_lsp.host.base import EngineError
-from dg_lsp.server import actions, convert, ghost
+from dg_lsp.server import actions, commands, convert, ghost
 from dg_lsp.server.protocol import RequestError, Server
-from dg_lsp.server.session import Open, Session, Superseded, short_name
+from dg_lsp.server.session import ENGINE_WIDE, Open, Session, Superseded, short_name
+from dg_lsp.server.status import Last, StatusBoard
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document, DocumentError
 from dg_lsp.text.gaps.find import NoGap, find_function, find_gaps
@@ -23,13 +25,15 @@ from dg_lsp.text.languages.language import UnknownLanguage, knows
 from dg_lsp.text.messages import Status
 
 SECTION = "dg-lsp"
+Command = Callable[["DgLsp", dict[str, Any]], Awaitable[dict[str, Any]]]
 _log = logging.getLogger("dg_lsp.server")
 
 
 class DgLsp(Server):
     """The server with its session.
 
-    watchers: functions that are called with each Status of the engine.
+    watchers: functions that are called with each Status of the engine. board: what the client is told of the server.
+    prefix: what the names of the commands begin with. configured: set once the client's settings are read.
     """
 
     def __init__(self, settings: Settings, open_engine: Open) -> None:
@@ -37,6 +41,9 @@ class DgLsp(Server):
         self.session = Session(settings, open_engine, self.tell)
         self.options: dict[str, Any] = {}
         self.watchers: set[Any] = set()
+        self.board = StatusBoard(self._notify_status, settings.checkpoint)
+        self.prefix = ""
+        self.configured = asyncio.Event()
         self._told: set[str] = set()
 
     def snapshot(self, uri: str) -> Document:
@@ -56,8 +63,7 @@ class DgLsp(Server):
         """Pass the engine's status to the watchers, to a client that wants it, and as a warning if it has failed."""
         for watcher in list(self.watchers):
             watcher(status)
-        if convert.asked_for(self.client_capabilities, "status"):
-            self.protocol.notify("dg-lsp/status", asdict(status))
+        self.board.engine_said(status)
         if status.state == "failed":
             self.warn(status.mend)
 
@@ -71,6 +77,31 @@ class DgLsp(Server):
     def refuse(self, uri: str, reason: str) -> None:
         """Log why the document `uri` gets an empty answer (law 9)."""
         _log.info("%s: nothing offered: %s", short_name(uri), reason)
+
+    def ended(self, uri: str, began: float, why: str = "") -> None:
+        """Tell that a request for the document `uri` has ended; `why` nothing was offered, empty if something was.
+
+        began: time.monotonic() of its beginning.
+        """
+        if why:
+            self.refuse(uri, why)
+        self.board.ended(Last(uri, not why, why, (time.monotonic() - began) * 1000))
+
+    def off(self, uri: str) -> str:
+        """Why the document `uri` gets no ghost text while one types, as a sentence; empty if it does."""
+        try:
+            language = self.snapshot(uri).language
+        except NoGap as error:
+            return str(error)
+        if not knows(language):
+            return f"dg-lsp has no grammar for {language}"
+        if not self.session.settings.automatic:
+            return "ghost text while one types is switched off by the setting automatic"
+        return ""
+
+    def _notify_status(self, told: dict[str, Any]) -> None:
+        if convert.asked_for(self.client_capabilities, "status"):
+            self.protocol.notify("dg-lsp/status", told)
 
 
 def make_server(settings: Settings, open_engine: Open) -> DgLsp:
@@ -88,16 +119,23 @@ def make_server(settings: Settings, open_engine: Open) -> DgLsp:
     server.feature(types.TEXT_DOCUMENT_CODE_ACTION, options)(code_action)
     server.feature(types.CODE_ACTION_RESOLVE)(resolve)
     server.feature("dg-lsp/status")(status)
-    server.command(actions.FILL)(fill)
     return server
 
 
 async def initialize(ls: DgLsp, params: types.InitializeParams) -> None:
-    """Keep the client's initialization options and whether it debounces by itself."""
+    """Keep the client's initialization options and whether it debounces by itself; register the commands.
+
+    The option commandPrefix is put before the commands' names: two clients in one editor may not use the same names.
+    """
     given = params.initialization_options
     if given is not None and not isinstance(given, dict):
         _log.warning("initializationOptions must be an object; the defaults are taken")
-    ls.options = given if isinstance(given, dict) else {}
+    ls.options = dict(given) if isinstance(given, dict) else {}
+    prefix = ls.options.pop("commandPrefix", None)
+    ls.prefix = prefix if isinstance(prefix, str) else ""
+    ls.protocol.fm.commands.clear()
+    ls.command(ls.prefix + actions.FILL)(fill)
+    ls.command(ls.prefix + commands.FILL_ALL)(fill_all)
     # Neovim itself waits 200 ms before it asks.
     ls.session.eager = params.client_info is not None and params.client_info.name.startswith("Neovim")
     _log.info("dg-lsp %s for %s", ls.version, params.client_info.name if params.client_info else "a client")
@@ -122,8 +160,9 @@ async def shutdown(ls: DgLsp, *_: Any) -> None:
 
 async def did_open(ls: DgLsp, params: types.DidOpenTextDocumentParams) -> None:
     """Start the engine, because loading takes longer than typing the first line."""
-    language = params.text_document.language_id
-    if ls.session.settings.automatic and not ls.session.refusal(language) and knows(language):
+    # The client's settings may name another engine than the command line does.
+    await ls.configured.wait()
+    if not ls.off(params.text_document.uri):
         ls.session.warm()
 
 
@@ -147,15 +186,16 @@ async def inline_completion(ls: DgLsp, params: types.InlineCompletionParams) -> 
 
     Always a list, because clients keep showing old ghost text after null or an error.
     """
-    uri = params.text_document.uri
+    uri, began = params.text_document.uri, time.monotonic()
     items: list[types.InlineCompletionItem] = []
     try:
         document = ls.snapshot(uri)
         items = await ls.session.newest(uri, ghost.ghost_text(ls, document, params))
+        ls.ended(uri, began)
     except Superseded:
         ls.refuse(uri, "something newer took its place")
     except (NoGap, UnknownLanguage, DocumentError, EngineError) as error:
-        ls.refuse(uri, str(error))
+        ls.ended(uri, began, str(error))
     return types.InlineCompletionList(items=items)
 
 
@@ -186,7 +226,7 @@ async def code_action(ls: DgLsp, params: types.CodeActionParams) -> list[types.C
 
 async def resolve(ls: DgLsp, action: types.CodeAction) -> types.CodeAction:
     """Fill the gap of a code action; an action for an older version of the document is returned unchanged."""
-    data = action.data if isinstance(action.data, dict) else {}
+    data, began = action.data if isinstance(action.data, dict) else {}, time.monotonic()
     uri = str(data.get("uri", ""))
     try:
         document = ls.snapshot(uri)
@@ -196,45 +236,69 @@ async def resolve(ls: DgLsp, action: types.CodeAction) -> types.CodeAction:
         gap = await actions.gap_of(ls, document, data)
         outcome = await ls.session.current(uri, actions.fill_gap(ls, document, gap, {}))
         if outcome.edit:
-            edit = convert.workspace_edit(
-                document, outcome.edit, ls.documents.encoding, ls.client_capabilities
-            )
-            action.edit = edit
+            edits, client = [outcome.edit], ls.client_capabilities
+            action.edit = convert.workspace_edit(document, edits, ls.documents.encoding, client)
+        ls.ended(uri, began, "" if outcome.edit else outcome.why)
         if outcome.why:
             # The user has asked for this, and an action that silently does nothing looks broken.
-            ls.refuse(uri, outcome.why)
             message = outcome.why if outcome.edit else f"nothing offered: {outcome.why}"
             ls.window_show_message(types.ShowMessageParams(types.MessageType.Info, f"dg-lsp: {message}"))
     except Superseded:
         ls.refuse(uri, "the document changed meanwhile")
     except (NoGap, UnknownLanguage, DocumentError) as error:
-        ls.refuse(uri, str(error))
+        ls.ended(uri, began, str(error))
     except EngineError as error:
+        ls.ended(uri, began, str(error))
         raise RequestError(types.LSPErrorCodes.RequestFailed.value, str(error)) from error
     return action
 
 
 async def fill(ls: DgLsp, target: dict[str, Any]) -> dict[str, Any]:
     """The command `dg-lsp.fill`; docs/bots.md describes `target` and the result."""
-    uri = str(target.get("uri", ""))
+    return await _command(ls, target, commands.fill_command, {"fill": None})
+
+
+async def fill_all(ls: DgLsp, target: dict[str, Any]) -> dict[str, Any]:
+    """The command `dg-lsp.fillAll`; docs/bots.md describes `target` and the result."""
+    return await _command(ls, target, commands.fill_all_command, {"filled": [], "left": []})
+
+
+async def _command(
+    ls: DgLsp, target: dict[str, Any], command: Command, empty: dict[str, Any]
+) -> dict[str, Any]:
+    """The result of `command` for `target`; where nothing can be filled, `empty` with the reason.
+
+    Raises:
+        RequestError: the document changed meanwhile, or the engine gives no answer.
+    """
+    uri, began = str(target.get("uri", "")), time.monotonic()
+    before = ls.documents.snapshot(uri)
     try:
-        return await actions.fill_command(ls, target)
+        result = await command(ls, target)
+        ls.ended(uri, began, "" if result["edit"] else result["why"])
+        return result
     except Superseded as error:
+        if ls.documents.snapshot(uri) is before:
+            raise RequestError(types.LSPErrorCodes.RequestCancelled.value, "cancelled") from error
         message = "the document changed meanwhile; ask again for the new version"
         raise RequestError(types.LSPErrorCodes.ContentModified.value, message) from error
     except (NoGap, UnknownLanguage, DocumentError) as error:
-        ls.refuse(uri, str(error))
-        return {"applied": False, "edit": None, "why": str(error), "fill": None}
+        ls.ended(uri, began, str(error))
+        return {"applied": False, "edit": None, "why": str(error), **empty}
     except EngineError as error:
+        ls.ended(uri, began, str(error))
         raise RequestError(types.LSPErrorCodes.RequestFailed.value, str(error)) from error
 
 
-async def status(ls: DgLsp, _: Any = None) -> dict[str, Any]:
-    """The request `dg-lsp/status`: the engine's Status as an object."""
+async def status(ls: DgLsp, params: Any = None) -> dict[str, Any]:
+    """The request `dg-lsp/status`: the object that docs/bots.md describes, for a document if `params` name one."""
+    uri = params.get("uri") if isinstance(params, dict) else None
+    off = ls.off(uri) if isinstance(uri, str) else ""
     try:
-        return asdict(await ls.session.status())
+        found = await ls.session.status()
     except EngineError as error:
-        return asdict(Status("failed", mend=str(error), checkpoint=ls.session.settings.checkpoint))
+        found = Status("failed", mend=str(error), checkpoint=ls.session.settings.checkpoint)
+    return ls.board.told(found, off)
 
 
 async def _configure(ls: DgLsp, sent: Any = None) -> None:
@@ -249,6 +313,10 @@ async def _configure(ls: DgLsp, sent: Any = None) -> None:
             _log.warning("the client did not tell its settings (%s)", type(error).__name__)
     elif isinstance(sent, dict):
         changed = sent.get(SECTION, sent)
+    before = ls.session.settings
     for sentence in ls.session.configure(ls.options, changed if isinstance(changed, dict) else {}):
         ls.warn(sentence)
+    if any(getattr(before, name) != getattr(ls.session.settings, name) for name in ENGINE_WIDE):
+        ls.board.replaced(ls.session.settings.checkpoint)
+    ls.configured.set()
     logging.getLogger("dg_lsp").setLevel(ls.session.settings.log_level.upper())

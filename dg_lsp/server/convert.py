@@ -30,15 +30,17 @@ def plain(position: types.Position) -> dict[str, int]:
 
 
 def workspace_edit(
-    document: Document, edit: Edit, encoding: Encoding, client: types.ClientCapabilities
+    document: Document, edits: Sequence[Edit], encoding: Encoding, client: types.ClientCapabilities
 ) -> types.WorkspaceEdit:
-    """`edit` as a WorkspaceEdit: with the document's version if `client` supports that, else as plain changes."""
-    change = types.TextEdit(range_of(document, (edit.start, edit.end), encoding), edit.text)
+    """`edits` as one WorkspaceEdit: with the document's version if `client` supports that, else as plain changes."""
+    changes = [
+        types.TextEdit(range_of(document, (edit.start, edit.end), encoding), edit.text) for edit in edits
+    ]
     workspace = client.workspace.workspace_edit if client.workspace else None
     if workspace and workspace.document_changes and document.version is not None:
         versioned = types.OptionalVersionedTextDocumentIdentifier(document.uri, document.version)
-        return types.WorkspaceEdit(document_changes=[types.TextDocumentEdit(versioned, [change])])
-    return types.WorkspaceEdit(changes={document.uri: [change]})
+        return types.WorkspaceEdit(document_changes=[types.TextDocumentEdit(versioned, [*changes])])
+    return types.WorkspaceEdit(changes={document.uri: changes})
 
 
 def not_inline(document: Document, cursor: int, gap: Gap) -> str:

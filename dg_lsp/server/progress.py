@@ -7,7 +7,8 @@ import asyncio
 import itertools
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from lsprotocol import types
@@ -16,7 +17,7 @@ from dg_lsp.server import convert
 from dg_lsp.server.protocol import Server
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import Gap
-from dg_lsp.text.messages import Draft
+from dg_lsp.text.messages import Draft, Status
 
 _AFTER = 0.3  # seconds of work after which the progress begins
 _EVERY = 0.1  # seconds between two reports
@@ -84,6 +85,21 @@ class Progress:
         )
         progress.begin(self._token, begin)
         self._begun = True
+
+
+@contextmanager
+def loading_to(progress: Progress, watchers: set[Callable[[Status], None]]) -> Iterator[None]:
+    """Report how far the engine is loaded while the block runs; `watchers` are called with each Status."""
+
+    def watch(status: Status) -> None:
+        if status.state in ("starting", "loading"):
+            progress.report(f"loading the model, {status.done:.0%}", int(status.done * 100))
+
+    watchers.add(watch)
+    try:
+        yield
+    finally:
+        watchers.discard(watch)
 
 
 def drafts_to(ls: Server, document: Document, gap: Gap) -> Callable[[Draft], None]:

@@ -25,7 +25,9 @@ from dg_lsp.text.messages import Draft, Priority, Status
 Result = TypeVar("Result")
 Open = Callable[[Settings, Callable[[Status], None]], Engine]
 
+ENGINE_WIDE = ("checkpoint", "device", "threads")  # another value of these settings means another engine
 _RECENT = 16  # offers that are kept
+_FOLLOW = 0.2  # seconds between two looks at an engine that loads
 _FAST = 0.3  # seconds between two requests while the user types fast
 _log = logging.getLogger("dg_lsp.server")
 
@@ -85,7 +87,7 @@ class Session:
                 wrong.append(str(error))
         old, self.settings = self.settings, settings
         if self._engine is not None and any(
-            getattr(old, name) != getattr(settings, name) for name in ("checkpoint", "device", "threads")
+            getattr(old, name) != getattr(settings, name) for name in ENGINE_WIDE
         ):
             # This closes the connections only; other windows may use the old engine.
             self._run_later(self._engine.close())
@@ -203,15 +205,21 @@ class Session:
             self._live.pop(uri, None)
 
     def warm(self) -> None:
-        """Start the engine in the background."""
+        """Start the engine in the background, and tell its status until it is loaded."""
         if isinstance(self.engine, Resident):
-            self._run_later(self.engine.start())
+            self._run_later(self._load(self.engine))
 
-    async def status(self) -> Status:
-        """The engine's status; "starting" if it does not run."""
-        if isinstance(self.engine, Resident) and (found := await self.engine.status()):
-            return found
-        return Status("starting", checkpoint=self.settings.checkpoint)
+    async def _load(self, engine: Resident) -> None:
+        status = await engine.start()
+        while status.state in ("starting", "loading"):
+            await asyncio.sleep(_FOLLOW)
+            gone = Status("failed", mend="the engine ended while it loaded; the next request starts it again")
+            status = await engine.status() or gone
+            self._tell(status)
+
+    async def status(self) -> Status | None:
+        """The engine's status; None if no engine runs."""
+        return await self.engine.status() if isinstance(self.engine, Resident) else None
 
     def changed(self, uri: str) -> None:
         """Cancel the work on the document `uri`, whose text has changed."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import dg_lsp
 from tests.server.wire import NoMessage, Wire, notification, request
 
 URI = "file:///w/shop.py"
@@ -17,6 +18,7 @@ TEXT = "def add(a, b):\n    raise NotImplementedError\n\n\nx = \n"
 AT_X = {"line": 4, "character": 4}
 RESOLVES = {"textDocument": {"codeAction": {"resolveSupport": {"properties": ["edit"]}}}}
 APPLIES = {"workspace": {"applyEdit": True, "workspaceEdit": {"documentChanges": True}}}
+STATUS = {"experimental": {"dgLsp": {"status": True}}}
 Start = Callable[..., Wire]
 WHOLE = (
     12.0  # seconds that `scripted:60:200` works on one fill; what ends it early ends it in a third of them
@@ -498,12 +500,194 @@ def test_cancelling_the_progress_cancels_the_work(start: Start) -> None:
 
 
 def test_states_come_to_who_asked(start: Start) -> None:
-    wire = start(capabilities={"experimental": {"dgLsp": {"status": True}}})
+    wire = start(capabilities=STATUS)
     ghost(wire, 1, AT_X)
     states = [m["params"]["state"] for m in wire.messages if m.get("method") == "dg-lsp/status"]
     assert states[0] == "starting" and states[-1] == "ready"
     last = [m["params"] for m in wire.messages if m.get("method") == "dg-lsp/status"][-1]
     assert last["checkpoint"] == "scripted" and last["steps"] == 1
+
+
+def test_the_state_has_one_name_and_says_why(start: Start) -> None:
+    wire = start(initializationOptions={"automatic": False})
+    told = wire.ask("s", "dg-lsp/status")["result"]
+    assert (told["state"], told["checkpoint"], told["last"]) == ("idle", "scripted", None)
+    assert "no engine runs" in told["why"] and told["version"] == dg_lsp.__version__
+    ghost(wire, 1, AT_X, kind=1)
+    told = wire.ask("s", "dg-lsp/status")["result"]
+    assert (told["state"], told["why"], told["device"]) == ("ready", "", "none")
+    last = told["last"]
+    assert (last["uri"], last["offered"], last["why"]) == (URI, True, "") and last["milliseconds"] > 0
+
+
+def test_an_engine_that_loads_when_a_document_is_opened_tells_that_it_is_ready(start: Start) -> None:
+    wire = start(capabilities=STATUS)
+    states = [wire.until("dg-lsp/status")["params"]["state"]]
+    while states[-1] != "ready":
+        states.append(wire.until("dg-lsp/status")["params"]["state"])
+    assert states[0] == "starting"
+
+
+@pytest.mark.parametrize(
+    ("options", "language", "why"),
+    [
+        ({"disabledLanguages": ["python"]}, "python", "disabledLanguages"),
+        ({"automatic": False}, "python", "the setting automatic"),
+        ({}, "klingon", "no grammar for klingon"),
+    ],
+)
+def test_the_state_of_a_document_that_gets_nothing_is_off(
+    start: Start, options: dict[str, Any], language: str, why: str
+) -> None:
+    wire = start(initializationOptions=options)
+    opened(wire, TEXT, language=language)
+    told = wire.ask("s", "dg-lsp/status", {"uri": URI})["result"]
+    assert told["state"] == "off" and why in told["why"]
+    assert wire.ask("s", "dg-lsp/status", {"uri": "file:///w/closed.py"})["result"]["state"] == "off"
+    assert wire.ask("s", "dg-lsp/status")["result"]["state"] != "off"
+
+
+def test_how_each_request_ended_is_told_and_the_last_one_is_never_lost(start: Start) -> None:
+    wire = start(capabilities=STATUS)
+    ghost(wire, "warm", AT_X)
+    before = len(wire.messages)
+    for number in range(30):
+        ghost(wire, number, {"line": 1, "character": 10})
+    ghost(wire, "last", {"line": 4, "character": 2})
+    wire.rest(0.5)
+    told = [m["params"]["last"] for m in wire.messages[before:] if m.get("method") == "dg-lsp/status"]
+    assert 1 <= len(told) < 20
+    assert not told[0]["offered"] and "a function body stands elsewhere" in told[0]["why"]
+    assert told[-1] == wire.ask("s", "dg-lsp/status")["result"]["last"] and told[-1] != told[0]
+
+
+# -- all stubs of a file
+
+STUBS = """A = "\U0001f600"
+
+
+def first(x):
+    pass
+
+
+def written(x):
+    return x
+
+
+class Shop:
+    def second(self):
+        ...
+
+    def third(self):
+        raise NotImplementedError
+""".replace("\n", "\r\n")
+
+
+def fill_all(wire: Wire, **target: Any) -> dict[str, Any]:
+    params = {"command": "dg-lsp.fillAll", "arguments": [{"uri": URI, **target}]}
+    return wire.ask("all", "workspace/executeCommand", params)
+
+
+def applied(text: str, changes: list[Any]) -> str:
+    """`text` (columns in UTF-16) after the changes of one edit, all of which count in the old text."""
+    lines = text.splitlines(keepends=True)
+
+    def offset(place: dict[str, int]) -> int:
+        head = lines[place["line"]].encode("utf-16-le")[: 2 * place["character"]].decode("utf-16-le")
+        return sum(map(len, lines[: place["line"]])) + len(head)
+
+    for change in sorted(changes, key=lambda c: offset(c["range"]["start"]), reverse=True):
+        start, end = (offset(change["range"][name]) for name in ("start", "end"))
+        text = text[:start] + change["newText"] + text[end:]
+    return text
+
+
+def test_all_stubs_of_a_file_are_filled_by_one_edit(start: Start) -> None:
+    wire = start(capabilities=APPLIES)
+    wire.send(changed(2, STUBS))
+    params = {"command": "dg-lsp.fillAll", "arguments": [{"uri": URI, "version": 2, "seed": 2}]}
+    wire.send(request("all", "workspace/executeCommand", params))
+    asked = wire.until("workspace/applyEdit", 20)
+    (change,) = asked["params"]["edit"]["documentChanges"]
+    assert change["textDocument"] == {"uri": URI, "version": 2}
+    filled = STUBS.replace("pass", "return False").replace("...", "return False")
+    assert applied(STUBS, change["edits"]) == filled.replace("raise NotImplementedError", "return False")
+    wire.send({"jsonrpc": "2.0", "id": asked["id"], "result": {"applied": True}})
+    result = wire.answer("all")["result"]
+    assert result["applied"] and result["filled"] == ["first", "Shop.second", "Shop.third"]
+    assert result["left"] == [] and result["why"] == ""
+
+
+def test_a_file_without_stubs_gets_no_edit_and_the_reason(start: Start) -> None:
+    wire = start()
+    wire.send(changed(2, "x = 1\n"))
+    result = fill_all(wire)["result"]
+    assert result["edit"] is None and "has a body" in result["why"]
+    assert result["filled"] == result["left"] == []
+    assert "at version 2, not 7" in fill_all(wire, version=7)["result"]["why"]
+
+
+def test_cancelling_the_progress_keeps_what_is_filled(start: Start) -> None:
+    wire = start("scripted:10:100", capabilities={"window": {"workDoneProgress": True}})
+    wire.send(changed(2, STUBS))
+    params = {"command": "dg-lsp.fillAll", "arguments": [{"uri": URI}]}
+    wire.send(request("all", "workspace/executeCommand", params))
+    token, message = begin_progress(wire), ""
+    while not message.startswith("2 of 3: Shop.second"):
+        message = wire.until("$/progress")["params"]["value"].get("message", "")
+    wire.send(notification("window/workDoneProgress/cancel", {"token": token}))
+    result = wire.answer("all", 5)["result"]
+    assert result["filled"] == ["first"]
+    assert result["left"] == [["Shop.second", "cancelled"], ["Shop.third", "cancelled"]]
+    (changes,) = result["edit"]["changes"].values()
+    assert applied(STUBS, changes) == STUBS.replace("pass", "return None")
+
+
+def test_a_change_while_all_stubs_are_filled_is_content_modified(start: Start) -> None:
+    wire = start("scripted:60:200")
+    wire.send(changed(2, STUBS))
+    params = {"command": "dg-lsp.fillAll", "arguments": [{"uri": URI}]}
+    wire.send(request("all", "workspace/executeCommand", params))
+    wait_for_steps(wire)
+    wire.send(changed(3, STUBS + "y"))
+    assert wire.answer("all", WHOLE / 3)["error"]["code"] == -32801
+
+
+def test_an_engine_that_dies_between_two_stubs_leaves_the_others_with_the_reason(start: Start) -> None:
+    wire = start("scripted:10:100")
+    wire.send(changed(2, STUBS))
+    params = {"command": "dg-lsp.fillAll", "arguments": [{"uri": URI}]}
+    wire.send(request("all", "workspace/executeCommand", params))
+    os.kill(wait_for_steps(wire, 15)["process"], signal.SIGKILL)
+    result = wire.answer("all")["result"]
+    assert result["filled"] == ["first"] and [name for name, _ in result["left"]] == [
+        "Shop.second",
+        "Shop.third",
+    ]
+    assert all("died" in why for _, why in result["left"])
+
+
+# -- the names of the commands
+
+
+def test_a_client_may_put_a_prefix_before_the_names_of_the_commands(start: Start) -> None:
+    wire = start(initializationOptions={"commandPrefix": "two."})
+    told = wire.messages[0]["result"]["capabilities"]["executeCommandProvider"]["commands"]
+    assert sorted(told) == ["two.dg-lsp.fill", "two.dg-lsp.fillAll"]
+    (action,) = actions(wire, 1, 6)
+    assert action["command"]["command"] == "two.dg-lsp.fill"
+    reply = wire.ask(
+        "x",
+        "workspace/executeCommand",
+        {"command": "two.dg-lsp.fill", "arguments": [{"uri": URI, "name": "add"}]},
+    )
+    assert reply["result"]["edit"]
+    assert not [m for m in wire.messages if m.get("method") == "window/showMessage"]
+
+
+def test_without_a_prefix_the_commands_have_their_own_names(start: Start) -> None:
+    told = start().messages[0]["result"]["capabilities"]["executeCommandProvider"]["commands"]
+    assert sorted(told) == ["dg-lsp.fill", "dg-lsp.fillAll"]
 
 
 # -- settings

@@ -1,0 +1,100 @@
+"""All unwritten functions of a document, filled one after another. Knows an engine and text; no file, no editor."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+from dataclasses import dataclass
+
+from dg_lsp.host.base import Engine, EngineError, Outcome, Want, fill_gap
+from dg_lsp.settings import Settings
+from dg_lsp.text.documents.document import Document
+from dg_lsp.text.fills.edit import Edit, apply_edit
+from dg_lsp.text.gaps.find import Gap, find_gaps
+from dg_lsp.text.messages import Draft, Priority
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """The turn of one stub begins. number: counts from 1. document: the text now, in which `gap` is its body."""
+
+    number: int
+    gap: Gap
+    document: Document
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The turn of a stub has ended.
+
+    edit: of the document before the turn, None if the stub is left as it was. why: the reason for that, as a sentence.
+    document: the text now.
+    """
+
+    turn: Turn
+    edit: Edit | None
+    why: str
+    document: Document
+
+
+async def keep_all(_: Document) -> str:
+    """Keep every fill."""
+    return ""
+
+
+def stubs_of(document: Document) -> list[Gap]:
+    """The bodies of all functions of `document` that are not written yet, in the order of the text.
+
+    Raises:
+        UnknownLanguage: the document's language has no grammar.
+    """
+    return [gap for gap in find_gaps(document, 0, len(document.data)) if gap.stub]
+
+
+async def fill_stubs(
+    engine: Engine,
+    document: Document,
+    settings: Settings,
+    keep: Callable[[Document], Awaitable[str]] = keep_all,
+    priority: Priority = "bot",
+) -> AsyncGenerator[Turn | Draft | Ended, None]:
+    """Fill the stubs of `document` in the order of the text; yield for each its Turn, Drafts, and how it Ended.
+
+    keep: called with the document after a fill; it returns why the fill is not kept, and an empty text if it is. A fill
+    that is not kept is taken back before the next turn. Closing the generator cancels.
+
+    1. Find the next stub in the text as it is now: earlier fills have moved it.  2. Fill it.  3. Keep the fill or not.
+
+    Raises:
+        EngineError: the engine gives no answer. UnknownLanguage: the document's language has no grammar.
+    """
+    behind, number = 0, 0
+    while True:
+        # 1.
+        found = await asyncio.to_thread(stubs_of, document)
+        gap = next((gap for gap in found if gap.start >= behind), None)
+        if gap is None:
+            return
+        number += 1
+        turn = Turn(number, gap, document)
+        yield turn
+        # 2.
+        outcome: Outcome | None = None
+        async with aclosing(fill_gap(engine, document, gap, settings, Want(priority=priority))) as events:
+            async for event in events:
+                if isinstance(event, Outcome):
+                    outcome = event
+                else:
+                    yield event
+        if outcome is None:
+            raise EngineError("the engine stopped without an answer; run the command again")
+        # 3.
+        edit, why = outcome.edit, outcome.why
+        filled = apply_edit(document, edit) if edit else document
+        if edit and (why := await keep(filled)):
+            edit = None
+        if edit:
+            document, behind = filled, edit.start + len(edit.text.encode("utf-8"))
+        else:
+            # An empty body has no byte of its own.
+            behind = max(gap.end, gap.start + 1)
+        yield Ended(turn, edit, "" if edit else why, document)

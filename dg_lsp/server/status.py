@@ -1,0 +1,104 @@
+"""What the client is told of the server: how the engine fares, why, and how the last request ended.
+
+Knows the engine's Status; knows no protocol type and starts nothing.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import dg_lsp
+from dg_lsp.text.messages import Status
+
+_EVERY = 0.1  # seconds between two notifications about the last request
+# The fields that stay true of an engine whatever it does.
+_LASTING = (
+    *("checkpoint", "digest", "device", "milliseconds", "steps"),
+    *("wire", "package", "python", "torch", "process"),
+)
+_IDLE = "no engine runs; the first request starts it"
+
+
+@dataclass(frozen=True, slots=True)
+class Last:
+    """How the last request for ghost text or a fill ended: something was offered, or `why` nothing was."""
+
+    uri: str
+    offered: bool
+    why: str
+    milliseconds: float
+
+
+class StatusBoard:
+    """The newest Status of the engine and the newest Last, sent to the client with `send` when they change.
+
+    engine: None before the engine has told anything. checkpoint: the one that the settings name.
+    """
+
+    def __init__(self, send: Callable[[dict[str, Any]], None], checkpoint: str) -> None:
+        self._send = send
+        self.checkpoint = checkpoint
+        self._timer: asyncio.TimerHandle | None = None
+        self._sent = 0.0
+        self.engine: Status | None = None
+        self.last: Last | None = None
+
+    def engine_said(self, status: Status) -> None:
+        """Keep the engine's `status` and send it."""
+        self.engine = self._completed(status)
+        self._send_now()
+
+    def replaced(self, checkpoint: str) -> None:
+        """Forget the engine, because the settings name another, with this `checkpoint`."""
+        self.engine, self.checkpoint = None, checkpoint
+        self._send_now()
+
+    def ended(self, last: Last) -> None:
+        """Keep how a request ended and send it: at once, or at the end of 0.1 seconds after the notification before."""
+        self.last = last
+        if self._timer is None:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_at(max(self._sent + _EVERY, loop.time()), self._send_now)
+
+    def told(self, found: Status | None, off: str = "") -> dict[str, Any]:
+        """The object for the client.
+
+        found: the status of the engine, None if none runs. off: why the document that the client asks about gets
+        nothing; empty if it does.
+        """
+        status = self._completed(found) if found else self._without_engine()
+        state = "off" if off else status.state if status else "idle"
+        why = off or (_why(status) if status else _IDLE)
+        last = asdict(self.last) if self.last else None
+        fields = asdict(status or Status("ready", checkpoint=self.checkpoint))
+        return {**fields, "state": state, "why": why, "version": dg_lsp.__version__, "last": last}
+
+    def _without_engine(self) -> Status | None:
+        """What is true while no engine answers: it is being started, or it has failed."""
+        engine = self.engine
+        return engine if engine and engine.state in ("starting", "failed") else None
+
+    def _completed(self, status: Status) -> Status:
+        """`status` with what is known of the same engine and is not told again at each change."""
+        known = self.engine
+        if known is None or status.state in ("starting", "failed"):
+            return status
+        return replace(
+            status, **{n: getattr(known, n) for n in _LASTING if not getattr(status, n) and getattr(known, n)}
+        )
+
+    def _send_now(self) -> None:
+        """Send what is kept; it includes what a timer would send later."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._sent = asyncio.get_running_loop().time()
+        self._send(self.told(self.engine))
+
+
+def _why(status: Status) -> str:
+    """The sentence that explains `status`; empty where all is well."""
+    if status.state == "loading":
+        return f"loading the model, {status.done:.0%}".replace("%", " %")
+    return {"starting": "starting the engine", "failed": status.mend}.get(status.state, "")
