@@ -60,7 +60,7 @@
 (preproc_else (statement) @statement)
 (preproc_elif (statement) @statement)
 
-(string_literal) @string
+[(string_literal) (system_lib_string)] @string
 (comment) @comment
 ((comment) @todo (#match? @todo "(TODO|FIXME|XXX)"))
 

@@ -199,6 +199,22 @@ def test_a_statement_ends_where_it_is_whole(name: str) -> None:
     assert make_edit(found, gap, written).text == gap.insert_before + wanted + gap.insert_after
 
 
+# Language, text with the cursor, what a model writes, how much of it the brackets round the gap hold.
+ENCLOSED = {
+    "a condition": ("csharp", "class A { void f() {\n  if (de|\n  g();\n} }\n", "coder is null) g();", "coder is null"),
+    "a list": ("javascript", "function f() {\n  return [...x, a|\n}\n", "(b), c]).d;", "(b), c"),
+    "an argument": ("python", "add(p, (c, |\nb = 1\n", "0.25, 1 - c), 'black')", "0.25, 1 - c"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ENCLOSED)
+def test_an_expression_ends_where_its_brackets_do(name: str) -> None:
+    language, text, written, wanted = ENCLOSED[name]
+    found, gap = opened(language, text, "expression")
+    assert make_edit(found, gap, written).text == gap.lead + wanted + gap.tail
+    assert not faults_of_edit(found, gap, make_edit(found, gap, written))
+
+
 def test_what_a_header_without_braces_holds_adds_no_error() -> None:
     before = "class A {\n  void f() {\n    if (a)\n      "
     for language in ("csharp", "java", "cpp"):

@@ -104,6 +104,8 @@ def test_what_only_python_itself_refuses_is_refused() -> None:
         ("javascript", "f(a, |b); g('c');\n", "/* "),
         ("javascript", "let a = |1; let b = `c`;\n", "`x` + `"),
         ("c", "int f(void) {\n  return 1;|\n}\n/* end */\n", " /*"),
+        ("c", "#inclu|de <stdio.h>\n", "*/"),
+        ("cpp", "#inclu|de <vector>\n", '"""'),
     ],
 )
 def test_the_text_behind_the_gap_is_read_as_before(language: str, source: str, fill: str) -> None:

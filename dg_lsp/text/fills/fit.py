@@ -6,7 +6,7 @@ from itertools import islice
 
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.fills import check
-from dg_lsp.text.fills.container import literal_at, within
+from dg_lsp.text.fills.container import literal_at, surplus, within
 from dg_lsp.text.fills.edit import Edit
 from dg_lsp.text.fills.ending import endings
 from dg_lsp.text.gaps.find import Gap
@@ -94,8 +94,15 @@ def plain(request: Infill, text: str) -> str:
 
 
 def _first_whole(request: Infill, text: str) -> str:
-    """Return the shortest beginning of `text` in whole lines that adds no error; without one, its first line."""
-    starts = [text[:end] for end in islice(_line_ends(load_language(request.language), text), _LINES)]
+    """Return the shortest beginning of `text` in whole lines that adds no error; without one, its first line.
+
+    Where all add one, a bracket that `text` closes without opening it ends it: for `if (|)`, `a) b();` becomes `a`.
+    """
+    language = load_language(request.language)
+    starts = [text[:end] for end in islice(_line_ends(language, text), _LINES)]
+    data = text.encode("utf-8")
+    if (end_of_brackets := surplus(language, data)) is not None:
+        starts.append(data[:end_of_brackets].decode("utf-8"))
     return next((t for t in starts if not _faulty(request, t)), starts[0]) if len(starts) > 1 else starts[0]
 
 

@@ -21,7 +21,7 @@ _HOLDERS: tuple[Kind, ...] = ("statement", "string")
 _CLOSES = re.compile(rb"[)\]}>]")
 _BEFORE = (b"(", b"[", b"{", b",", b":")
 _TEXT = re.compile(rb"\S")
-_QUOTES = re.compile(rb"[A-Za-z@$]*(#*)(?:\"\"\"|'''|[\"'`])(?:(?<=R\")[^()\s]*\()?")
+_QUOTES = re.compile(rb"[A-Za-z@$]*(#*)(?:\"\"\"|'''|[\"'`]|<)(?:(?<=R\")[^()\s]*\()?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +195,8 @@ def _unquoted(data: bytes, node: Node) -> Span:
     if quotes is None:
         return start, end
     closing = quotes[0].lstrip(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz@$#")
-    shut = closing + quotes[1]
+    # What stands between angle brackets is the name of a system's header.
+    shut = b">" if closing == b"<" else closing + quotes[1]
     if b"(" in closing:
         shut = b")" + closing[1:-1] + b'"'
     start = quotes.end()
