@@ -106,6 +106,7 @@ def test_what_only_python_itself_refuses_is_refused() -> None:
         ("c", "int f(void) {\n  return 1;|\n}\n/* end */\n", " /*"),
         ("c", "#inclu|de <stdio.h>\n", "*/"),
         ("cpp", "#inclu|de <vector>\n", '"""'),
+        ("cpp", "void f() {\n|  cout << 'a';\n}\n", "#"),
     ],
 )
 def test_the_text_behind_the_gap_is_read_as_before(language: str, source: str, fill: str) -> None:
@@ -179,3 +180,16 @@ def test_an_error_inside_of_another_one_counts(language: str, source: str, fill:
 def test_a_fill_that_makes_a_broken_file_sound_passes() -> None:
     broken = "f({ [`${k}`]: a }, `${p|`, b)\nc[`${d}`] = 1\n"
     assert harm("javascript", broken, "refix}", "expression") == ""
+
+
+@pytest.mark.parametrize(
+    ("language", "source", "fill", "kind"),
+    [
+        ("python", 'class A:\n    """\n    A minimal subset of p|athli', "😀", "docstring"),
+        ("rust", 'use a::{\n    b, /* c, d,\n};\n#[cfg(e = |"f")]\nfn g() {}\n', "*/", "arguments"),
+    ],
+)
+def test_what_is_sound_with_a_guessed_end_is_looked_at_without_it(
+    language: str, source: str, fill: str, kind: Kind
+) -> None:
+    assert harm(language, source, fill, kind)

@@ -95,8 +95,17 @@ def _misread(language: Language, document: Document, gap: Gap, edit: Edit, scope
     # The file is broken as it stands, so it is compared as it would be with a filler that means nothing.
     neutral, filled = compared(document, gap, edit)
     if _is_sound(language, neutral) and (filled.clean or not _is_sound(language, new)):
-        return _changed(language, gap, neutral, filled)
+        changed = _changed(language, gap, neutral, filled)
+        # What was read in a part of the file, or with guessed ends, may be read otherwise in the file itself.
+        if changed or _is_whole(gap, old, neutral):
+            return changed
     return _worse(language, gap, old, text)
+
+
+def _is_whole(gap: Gap, old: Text, neutral: Text) -> bool:
+    """Whether `neutral` is `old` with another fill, and neither a part of it nor longer at its ends."""
+    around = len(old.before + old.after) + len((gap.lead + gap.tail).encode())
+    return len(neutral.before + neutral.after) == around
 
 
 def _worse(language: Language, gap: Gap, old: Text, fill: bytes) -> str:
