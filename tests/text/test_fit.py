@@ -211,7 +211,7 @@ ENCLOSED = {
 def test_an_expression_ends_where_its_brackets_do(name: str) -> None:
     language, text, written, wanted = ENCLOSED[name]
     found, gap = opened(language, text, "expression")
-    assert make_edit(found, gap, written).text == gap.lead + wanted + gap.tail
+    assert make_edit(found, gap, written).text == gap.insert_before + wanted + gap.insert_after
     assert not faults_of_edit(found, gap, make_edit(found, gap, written))
 
 

@@ -104,7 +104,7 @@ def _misread(language: Language, document: Document, gap: Gap, edit: Edit, scope
 
 def _is_whole(gap: Gap, old: Text, neutral: Text) -> bool:
     """Whether `neutral` is `old` with another fill, and neither a part of it nor longer at its ends."""
-    around = len(old.before + old.after) + len((gap.lead + gap.tail).encode())
+    around = len(old.before + old.after) + len((gap.insert_before + gap.insert_after).encode())
     return len(neutral.before + neutral.after) == around
 
 
