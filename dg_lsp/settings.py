@@ -28,27 +28,33 @@ class SettingsError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The options; each field's `help` is the sentence that `--help` and the documentation show."""
+    """The options; each field's `help` is the sentence that `--help` and the documentation show.
+
+    Those marked `machine` say what runs on this machine, so a workspace's settings cannot change them.
+    """
 
     checkpoint: str = field(
         default="embedded",
         metadata={
-            "help": "the model: `embedded`, a directory, or a hub name such as google/diffusiongemma-26B-A4B-it"
+            "machine": True,
+            "help": "the model: `embedded`, a directory, or a hub name such as google/diffusiongemma-26B-A4B-it",
         },
     )
     device: str = field(
         default="auto",
         metadata={
+            "machine": True,
             "help": "where the model runs: auto (a GPU if there is one), cpu, cuda, cuda:1; cuda+cpu:20 or cpu+disk:8 "
             "keeps so many layers on the first place and fetches the others when they are used; cuda+graphs "
-            "records CUDA graphs"
+            "records CUDA graphs",
         },
     )
     threads: int = field(
         default=0,
         metadata={
+            "machine": True,
             "help": "torch threads on the CPU; 0 takes half of the cores, but at least one. An engine that already "
-            "runs keeps its own"
+            "runs keeps its own",
         },
     )
     effort: str = field(
@@ -93,15 +99,17 @@ class Settings:
     idle_minutes: float = field(
         default=0.0,
         metadata={
+            "machine": True,
             "help": "minutes without a request after which the engine exits; 0 is 15 on a CPU, 60 on a GPU. An engine "
-            "that already runs keeps its own"
+            "that already runs keeps its own",
         },
     )
     cache_megabytes: int = field(
         default=0,
         metadata={
+            "machine": True,
             "help": "megabytes for the encoded prefixes of several documents; 0 is 512 on a CPU, 4096 on a GPU. An "
-            "engine that already runs keeps its own"
+            "engine that already runs keeps its own",
         },
     )
     log_level: str = field(
@@ -121,6 +129,16 @@ class Settings:
 def help_of(name: str) -> str:
     """The sentence that belongs to the setting `name`."""
     return str(next(f.metadata["help"] for f in fields(Settings) if f.name == name))
+
+
+def name_of(given: str) -> str:
+    """The option that a client calls `given`, in camel or snake case; example: `ghostDeadline` -> `ghost_deadline`."""
+    return re.sub(r"[A-Z]", lambda m: "_" + m[0].lower(), given)
+
+
+def of_machine() -> tuple[str, ...]:
+    """The options that a workspace's settings cannot change."""
+    return tuple(f.name for f in fields(Settings) if f.metadata.get("machine"))
 
 
 def from_environment(environment: Mapping[str, str] = os.environ) -> Settings:
@@ -144,7 +162,7 @@ def override(settings: Settings, values: Mapping[str, Any]) -> Settings:
     kinds: dict[str, type] = {f.name: type(getattr(Settings(), f.name)) for f in fields(Settings)}
     changes: dict[str, Any] = {}
     for given, value in values.items():
-        name = re.sub(r"[A-Z]", lambda m: "_" + m[0].lower(), given)
+        name = name_of(given)
         if name not in kinds:
             raise SettingsError(f"unknown setting {given!r}; known are {', '.join(kinds)}")
         if value is None:

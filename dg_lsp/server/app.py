@@ -16,7 +16,7 @@ import dg_lsp
 from dg_lsp.host.base import EngineError
 from dg_lsp.server import actions, commands, convert, ghost
 from dg_lsp.server.protocol import RequestError, Server
-from dg_lsp.server.session import ENGINE_WIDE, Open, Session, Superseded, short_name
+from dg_lsp.server.session import Open, Session, Superseded, short_name
 from dg_lsp.server.status import Last, StatusBoard
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document, DocumentError
@@ -136,6 +136,9 @@ async def initialize(ls: DgLsp, params: types.InitializeParams) -> None:
     ls.protocol.fm.commands.clear()
     ls.command(ls.prefix + actions.FILL)(fill)
     ls.command(ls.prefix + commands.FILL_ALL)(fill_all)
+    # At once, so that the first document that is opened warms the right engine. `initialized` tells what is wrong.
+    ls.session.configure(ls.options, {})
+    ls.board.checkpoint = ls.session.settings.checkpoint
     # Neovim itself waits 200 ms before it asks.
     ls.session.eager = params.client_info is not None and params.client_info.name.startswith("Neovim")
     _log.info("dg-lsp %s for %s", ls.version, params.client_info.name if params.client_info else "a client")
@@ -313,10 +316,7 @@ async def _configure(ls: DgLsp, sent: Any = None) -> None:
             _log.warning("the client did not tell its settings (%s)", type(error).__name__)
     elif isinstance(sent, dict):
         changed = sent.get(SECTION, sent)
-    before = ls.session.settings
     for sentence in ls.session.configure(ls.options, changed if isinstance(changed, dict) else {}):
         ls.warn(sentence)
-    if any(getattr(before, name) != getattr(ls.session.settings, name) for name in ENGINE_WIDE):
-        ls.board.replaced(ls.session.settings.checkpoint)
     ls.configured.set()
     logging.getLogger("dg_lsp").setLevel(ls.session.settings.log_level.upper())

@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 from urllib.parse import unquote, urlsplit
 
 from dg_lsp.host.base import Engine, EngineError, Outcome, Want, fill_gap
-from dg_lsp.settings import Settings, SettingsError, override
+from dg_lsp.settings import Settings, SettingsError, name_of, of_machine, override
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.fills.edit import Edit
 from dg_lsp.text.fills.offers import Offer, still_good, used_up
@@ -25,7 +25,6 @@ from dg_lsp.text.messages import Draft, Priority, Status
 Result = TypeVar("Result")
 Open = Callable[[Settings, Callable[[Status], None]], Engine]
 
-ENGINE_WIDE = ("checkpoint", "device", "threads")  # another value of these settings means another engine
 _RECENT = 16  # offers that are kept
 _FOLLOW = 0.2  # seconds between two looks at an engine that loads
 _FAST = 0.3  # seconds between two requests while the user types fast
@@ -74,25 +73,29 @@ class Session:
             self._engine = self._open_engine(self.settings, self._tell)
         return self._engine
 
-    def configure(self, *layers: Mapping[str, Any]) -> list[str]:
-        """Apply the client's settings `layers` on top of those of the command line; return a sentence for each error.
+    def configure(self, own: Mapping[str, Any], workspace: Mapping[str, Any]) -> list[str]:
+        """Apply the client's settings on top of those of the command line; return a sentence for each error.
 
-        Wrong settings are left out. Another checkpoint, device or number of threads means another engine.
+        own: the client's initialization options. workspace: its configuration, which may come from a file in the
+        workspace, and so cannot change what runs on this machine. Wrong settings are left out.
         """
         settings, wrong = self._base, []
-        for name, value in (item for layer in layers for item in layer.items()):
+        for given, value in (*own.items(), *workspace.items()):
             try:
-                settings = override(settings, {name: value})
+                changed = override(settings, {given: value})
             except SettingsError as error:
                 wrong.append(str(error))
-        old, self.settings = self.settings, settings
-        if self._engine is not None and any(
-            getattr(old, name) != getattr(settings, name) for name in ENGINE_WIDE
-        ):
-            # This closes the connections only; other windows may use the old engine.
-            self._run_later(self._engine.close())
-            self._engine = None
-        if old != settings:
+                continue
+            name = name_of(given)
+            if given in workspace and name in of_machine() and changed != settings:
+                wrong.append(
+                    f"the workspace cannot set {given!r}; set it with --{name.replace('_', '-')}, with "
+                    f"DG_LSP_{name.upper()} or in the initialization options"
+                )
+                continue
+            settings = changed
+        if self.settings != settings:
+            self.settings = settings
             self._offers.clear()
         return wrong
 

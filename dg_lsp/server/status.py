@@ -49,11 +49,6 @@ class StatusBoard:
         self.engine = self._completed(status)
         self._send_now()
 
-    def replaced(self, checkpoint: str) -> None:
-        """Forget the engine, because the settings name another, with this `checkpoint`."""
-        self.engine, self.checkpoint = None, checkpoint
-        self._send_now()
-
     def ended(self, last: Last) -> None:
         """Keep how a request ended and send it: at once, or at the end of 0.1 seconds after the notification before."""
         self.last = last

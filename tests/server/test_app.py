@@ -745,14 +745,30 @@ def test_settings_that_are_sent_along_hold(start: Start) -> None:
     assert ghost(wire, 1, AT_X) == []
 
 
-def test_a_new_checkpoint_is_another_engine(start: Start) -> None:
+@pytest.mark.parametrize(
+    "name, value", [("checkpoint", "/tmp/evil"), ("device", "cuda"), ("idleMinutes", 900)]
+)
+def test_a_workspace_cannot_say_what_runs_on_this_machine(start: Start, name: str, value: Any) -> None:
     wire = start()
     ghost(wire, 1, AT_X)
     first = wire.ask("s", "dg-lsp/status")["result"]["process"]
-    settings = {"dg-lsp": {"checkpoint": "scripted:1:1"}}
+    settings = {"dg-lsp": {name: value, "disabledLanguages": ["rust"]}}
     wire.send(notification("workspace/didChangeConfiguration", {"settings": settings}))
+    assert "DG_LSP_" in wire.until("window/showMessage")["params"]["message"]
     assert ghost(wire, 2, AT_X)
-    assert wire.ask("s", "dg-lsp/status")["result"]["process"] != first
+    assert wire.ask("s", "dg-lsp/status")["result"]["process"] == first
+    # The rest holds.
+    opened(wire, "fn f() {}\n", "file:///a.rs", language="rust")
+    assert wire.ask(
+        3, "textDocument/inlineCompletion", inline(AT_X) | {"textDocument": {"uri": "file:///a.rs"}}
+    )["result"] == {"items": []}
+
+
+def test_the_checkpoint_of_the_initialization_options_is_the_only_engine(start: Start, runtime: Path) -> None:
+    wire = start(initializationOptions={"checkpoint": "scripted:1:1"})
+    ghost(wire, 1, AT_X)
+    assert wire.ask("s", "dg-lsp/status")["result"]["checkpoint"] == "scripted:1:1"
+    assert len(list(runtime.glob("*.sock"))) == 1
 
 
 # -- when the engine is not well
