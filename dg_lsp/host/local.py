@@ -106,6 +106,7 @@ def _load(settings: Settings, progress: Callable[[str], None]) -> tuple[Run, str
     from dg_lsp.engine.cache import PrefixCaches  # noqa: PLC0415
     from dg_lsp.engine.fill.infill import infill  # noqa: PLC0415
     from dg_lsp.engine.fill.several import infill_several  # noqa: PLC0415
+    from dg_lsp.engine.fill.words import infill_word  # noqa: PLC0415
     from dg_lsp.engine.load.checkpoint import CheckpointError, find_directory, load_checkpoint  # noqa: PLC0415
 
     torch.set_num_threads(settings.threads or max((os.cpu_count() or 2) // 2, 1))
@@ -119,7 +120,7 @@ def _load(settings: Settings, progress: Callable[[str], None]) -> tuple[Run, str
     caches = PrefixCaches(model.network.config.text_config, megabytes << 20)
 
     def run(request: Infill) -> Iterator[Draft | Fill]:
-        fill = infill_several if request.between else infill
+        fill = infill_several if request.between else infill_word if request.endings else infill
         with caches.lend(request.session) as cache:
             yield from fill(model, cache, request)
 

@@ -77,7 +77,10 @@ def open_scripted(name: str) -> ScriptedEngine:
 
 
 def _scripted(request: Infill) -> Fill:
-    known = _BODIES if request.kind not in PARTS else _LINES
+    known: tuple[str, ...] = _BODIES if request.kind not in PARTS else _LINES
+    if request.endings:
+        # Behind a word that is complete a call follows.
+        known = tuple(ending or "()" for ending in request.endings)
     # Another seed begins at another text.
     first = request.seed % len(known)
     texts = known[first:] + known[:first]

@@ -11,7 +11,7 @@ from typing import Any, TypeVar, get_args
 
 from dg_lsp.text.messages import Draft, Effort, Fill, Infill, Kind, Priority, Run, State, Status
 
-WIRE = 3  # version of this format; part of the socket's name
+WIRE = 4  # version of this format; part of the socket's name
 BEAT = 1.0  # seconds after which a silent engine sends a line
 
 Plain = TypeVar("Plain", Infill, Status)
@@ -97,7 +97,7 @@ def _suits(name: str, kind: Any, value: Any) -> bool:
         return value in _CHOICES[name]
     if kind in _TYPES:
         return isinstance(value, _TYPES[kind]) and not isinstance(value, bool)
-    if name == "between":
+    if name in ("between", "endings"):
         return isinstance(value, list | tuple) and all(isinstance(text, str) for text in value)
     # The other fields, `like` and `deadline`, may be null.
     wanted: tuple[type, ...] = (str,) if name == "like" else (int, float)

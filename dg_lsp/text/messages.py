@@ -55,6 +55,7 @@ class Infill:
     that a loaded engine gets the request, waiting counted; None is no limit (the deterministic mode of bots).
     `window` names the client, so that each gets its share of the steps; `session` names the document.
     `between` is for several gaps of one kind: what stands between each and the next; `suffix` is behind the last.
+    `endings`, where `prefix` ends with half a word: the fill begins with one of these, and the word ends there.
     """
 
     prefix: str
@@ -71,6 +72,7 @@ class Infill:
     between: tuple[str, ...] = ()
     priority: Priority = "bot"
     window: str = ""
+    endings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

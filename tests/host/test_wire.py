@@ -61,9 +61,9 @@ def test_a_status_arrives_as_it_was_sent(status: Status) -> None:
 # What crosses in each version of the wire. A window and an engine of one version may come from two installations, so
 # a field may only be added, renamed or removed together with a new version.
 SHAPES = {
-    3: {
+    4: {
         "Infill": "prefix suffix language kind indent seed effort deadline session like alternatives between "
-        "priority window",
+        "priority window endings",
         "Run": "text anchored accepted entropy",
         "Draft": "step runs milliseconds",
         "Fill": "text score steps searched reason parses repairs milliseconds refusal others further shortened",
@@ -96,6 +96,7 @@ def test_the_records_have_the_shape_of_their_wire_version(kind: type) -> None:
         {"prefix": "", "suffix": "", "language": "python", "kind": "function_body", "priority": "first"},
         {"prefix": "", "suffix": "", "language": "python", "kind": "statement", "between": "ab"},
         {"prefix": "", "suffix": "", "language": "python", "kind": "statement", "between": ["a", 1]},
+        {"prefix": "", "suffix": "", "language": "python", "kind": "statement", "endings": "ab"},
     ],
 )
 def test_what_does_not_follow_the_page_is_refused(values: object) -> None:

@@ -62,6 +62,7 @@ class Language:
     ids: what editors call it. style: `indent` or `brace`, what holds a body together. indent: one step of indentation
     where a file shows none. comment: what begins one that ends with its line. placeholders: the neutral text of each
     kind of gap. regex: a slash may begin a regular expression. words: what broken text is read and mended with.
+    builtins: the names that every file may use.
     """
 
     name: str
@@ -75,8 +76,14 @@ class Language:
     regex: bool
     placeholders: tuple[tuple[str, str], ...]
     words: Words
+    builtins: tuple[bytes, ...]
     grammar: tree_sitter.Language
     query: tree_sitter.Query
+
+    @property
+    def keywords(self) -> tuple[bytes, ...]:
+        """The words that the grammar itself holds."""
+        return _keywords(self.grammar)
 
     def parse(self, data: bytes) -> Tree:
         """The tree of `data`."""
@@ -160,6 +167,7 @@ def load_language(name: str) -> Language:
         regex=facts.get("regex", False),
         placeholders=tuple(facts["placeholders"].items()),
         words=read_words(_inherited(facts, "repair")),
+        builtins=tuple(name.encode() for name in facts.get("builtins", "").split()),
         grammar=grammar,
         query=query,
     )
@@ -239,6 +247,15 @@ def _quotes(facts: dict[str, Any]) -> Quotes:
 def _place(record: dict[str, Node]) -> tuple[int, int]:
     outer = next(node for name, node in record.items() if name.endswith(".outer"))
     return outer.start_byte, -outer.end_byte
+
+
+@cache
+def _keywords(grammar: tree_sitter.Language) -> tuple[bytes, ...]:
+    """The words among the grammar's visible symbols without a name of their own."""
+    symbols = range(grammar.node_kind_count)
+    plain = (n for n in symbols if grammar.node_kind_is_visible(n) and not grammar.node_kind_is_named(n))
+    texts = {grammar.node_kind_for_id(n) or "" for n in plain}
+    return tuple(sorted(text.encode() for text in texts if text.isidentifier()))
 
 
 def _rows(data: bytes) -> bytes:

@@ -39,6 +39,7 @@ def build(document: Document, gap: Gap, settings: Settings) -> Infill:
         effort=cast(Effort, settings.effort),
         deadline=settings.deadline or None,
         session=document.uri,
+        endings=gap.endings,
         between=tuple(
             one.insert_after + document.data[one.end : two.start].decode("utf-8") + two.insert_before
             for one, two in pairwise(gap.parts)

@@ -1,0 +1,127 @@
+"""Half a word: choose the word that it becomes by likelihood, then fill the line behind it."""
+
+import math
+from collections.abc import Generator, Sequence
+from dataclasses import replace
+
+import torch
+
+from dg_lsp.engine.cache import PrefixCache, extend_to
+from dg_lsp.engine.decoder import capped_logits
+from dg_lsp.engine.fill.candidates import SUFFIX_READ, why_refused
+from dg_lsp.engine.fill.infill import infill, tokenise
+from dg_lsp.engine.fill.likelihood import neg_log_likelihoods
+from dg_lsp.engine.fill.steps import Clock
+from dg_lsp.engine.load.checkpoint import Checkpoint
+from dg_lsp.text.gaps.words import is_part
+from dg_lsp.text.messages import Draft, Fill, Infill
+
+# Characters of the line before the cursor that are read again with each ending; those before are encoded once.
+HEAD = 200
+# The most likely tokens behind a word that are looked at, to tell whether the word goes on.
+NEXT = 16
+
+
+def infill_word(
+    model: Checkpoint, cache: PrefixCache, request: Infill
+) -> Generator[Draft | Fill, None, None]:
+    """Complete the half word at the end of the prefix to one of `request.endings`; yield Drafts, then one Fill.
+
+    1. Rank the endings by the likelihood of the words.  2. Fill the line behind the likeliest; behind the next ones
+    too, if alternatives are wanted.  3. The text is the ending and what follows it, or the ending alone where that is
+    likelier. A fill that would go on with the word is dropped.
+    """
+    clock = Clock(request.deadline)
+    # 1.
+    ranked = yield from rank_endings(model, cache, request, clock)
+    found, refused = list[Fill](), list[Fill]()
+    for ending in ranked[: request.alternatives]:
+        # 2.
+        behind = replace(request, prefix=request.prefix + ending, endings=(), alternatives=1)
+        fill = Fill("")
+        for event in infill(model, cache, replace(behind, deadline=clock.left())):
+            if isinstance(event, Draft):
+                yield event
+            else:
+                fill = event
+        # 3.
+        fill = yield from _with_ending(model, cache, request, (ending, fill))
+        (refused if fill.refusal else found).append(fill)
+        if clock.is_over():
+            break
+    best, *others = found or refused
+    yield clock.stamp(replace(best, others=tuple(f.text for f in others) if found else ()))
+
+
+def rank_endings(
+    model: Checkpoint, cache: PrefixCache, request: Infill, clock: Clock
+) -> Generator[Draft, None, Sequence[str]]:
+    """The endings of `request`, the likeliest word first; yield Drafts while the prefix is encoded.
+
+    The likelihood of a word is that of its tokens and of its end: that no token follows which goes on with it. Without
+    the second part `self` would always be likelier than `self_test`.
+    """
+    if len(request.endings) == 1:
+        return request.endings
+    line = max(request.prefix.rfind("\n"), request.prefix.rfind("\r")) + 1
+    cut = max(line, len(request.prefix) - HEAD)
+    lines, seam = tokenise(model, replace(request, prefix=request.prefix[:cut]))
+    rows = [model.encode(request.prefix[cut:] + ending) for ending in request.endings]
+    # What all words have in common is encoded once; each row keeps a token of its own at least.
+    same = next(
+        (i for i, column in enumerate(zip(*rows, strict=False)) if len(set(column)) > 1), len(rows[0])
+    )
+    same = min(same, *(len(row) - 1 for row in rows))
+    known = (*lines, *seam.head, *rows[0][:same])
+    for _ in extend_to(model.network, cache, known, exact=request.deadline is None):
+        yield Draft(0, (), clock.milliseconds())
+    scores = word_neg_log_likelihoods(model, cache, [row[same:] for row in rows])
+    yield Draft(0, (), clock.milliseconds())
+    return [request.endings[n] for n in sorted(range(len(rows)), key=lambda n: scores[n])]
+
+
+@torch.inference_mode()
+def word_neg_log_likelihoods(
+    model: Checkpoint, cache: PrefixCache, rows: Sequence[Sequence[int]]
+) -> list[float]:
+    """-log p in nats of each token sequence behind the prefix in `cache`, and of a word's end behind it."""
+    longest, network = max(map(len, rows)), model.network
+    padded = [[cache.tokens[-1], *row, *[0] * (longest - len(row))] for row in rows]
+    states = network.model.encoder.language_model(
+        input_ids=torch.tensor(padded, device=model.device),
+        past_key_values=cache.scratch(len(rows), len(cache.tokens) - 1),
+    ).last_hidden_state
+    scores = []
+    # Row by row, since a large vocabulary times all rows would take too much memory.
+    for row, hidden in zip(rows, states, strict=True):
+        chances = capped_logits(network, hidden[: len(row) + 1]).log_softmax(-1)
+        word = chances[range(len(row)), list(row)].sum()
+        chance, token = chances[-1].topk(min(NEXT, chances.shape[-1]))
+        on = [is_part(model.tokenizer.decode([t]).encode("utf-8")) for t in token.tolist()]
+        going_on = float(chance[torch.tensor(on, device=chance.device)].exp().sum())
+        scores.append(-float(word) - math.log(max(1 - going_on, 1e-6)))
+    return scores
+
+
+def _with_ending(
+    model: Checkpoint, cache: PrefixCache, request: Infill, parts: tuple[str, Fill]
+) -> Generator[Draft, None, Fill]:
+    """The Fill of an ending and of the fill behind it: both or the ending alone, whichever is likelier."""
+    ending, fill = parts
+    rest = "" if fill.refusal or is_part(fill.text.encode("utf-8")) else fill.text
+    alone = why_refused(request, ending)
+    if not rest:
+        why = "no fill ends the word where it is complete" if fill.text and not ending else fill.refusal
+        return replace(
+            fill, text="" if alone else ending, refusal=(why or alone) if alone else "", parses=not alone
+        )
+    if not alone:
+        behind = replace(request, prefix=request.prefix + ending)
+        lines, seam = tokenise(model, behind)
+        for _ in extend_to(model.network, cache, lines, exact=request.deadline is None):
+            yield Draft(0, (), fill.milliseconds)
+        suffix = (*seam.suffix, seam.filler)[:SUFFIX_READ]
+        texts = [(*seam.head, *suffix), (*seam.head, *model.encode(rest), *suffix)]
+        short, long = neg_log_likelihoods(model.network, cache, texts, [len(seam.head)] * 2)
+        rest = "" if short < long else rest
+    return replace(fill, text=ending + rest)

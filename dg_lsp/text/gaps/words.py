@@ -1,0 +1,82 @@
+"""Words in sight: what a half-typed word at the cursor may become. Reads bytes by patterns; parses nothing."""
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+from dg_lsp.text.documents.document import Document
+from dg_lsp.text.documents.lines import line_start
+from dg_lsp.text.languages.language import Language, Quotes
+
+# Bytes that are read on each side of the cursor, and of each other document from its beginning.
+NEAR = 100_000
+# Words that are compared at most; more of them say that hardly anything has been typed yet.
+MOST = 64
+# A byte of a character that is not in ASCII counts as a letter.
+_PART = rb"[\w$\x80-\xff]"
+_HALF = re.compile(rb"(?<!%s)(?!\d)%s+\Z" % (_PART, _PART))
+
+
+def half_word(data: bytes, cursor: int) -> bytes:
+    """The beginning of a word directly before the cursor; empty if there is none, or if the word goes on behind it.
+
+    In `x = fi|` it is `fi`; in `fi|rst`, `fi |` and `12|` it is empty.
+    """
+    if is_part(data[cursor : cursor + 1]):
+        return b""
+    found = _HALF.search(data, line_start(data, cursor), cursor)
+    return found[0] if found else b""
+
+
+def is_part(text: bytes) -> bool:
+    """Whether `text` begins with a character of a word."""
+    return re.match(_PART, text) is not None
+
+
+def endings(language: Language, document: Document, cursor: int, others: Sequence[bytes]) -> tuple[str, ...]:
+    """What may follow the half word before the cursor so that it becomes a word in sight, at most MOST texts.
+
+    Words in sight are the names in the code of `document` and of `others`, the texts of further documents, and the
+    language's keywords and builtins. The nearest come first. An empty ending says that the half word is one of them.
+    """
+    half = half_word(document.data, cursor)
+    known = [word for word in (*language.builtins, *language.keywords) if word.startswith(half)]
+    data, start = document.data, max(cursor - NEAR, 0)
+    here = sorted(
+        (abs(start + at - cursor), word)
+        for at, word in _names(language, half, data[start : cursor + NEAR])
+        if start + at + len(half) != cursor
+    )
+    there = [word for text in others for _, word in _names(language, half, text[:NEAR])]
+    names = list(dict.fromkeys([*(word for _, word in here), *there]))[: max(MOST - len(known), 0)]
+    found = dict.fromkeys((*names, *known))
+    return tuple(word.removeprefix(half).decode("utf-8", "replace") for word in found)[:MOST]
+
+
+def _names(language: Language, half: bytes, text: bytes) -> Iterator[tuple[int, bytes]]:
+    """The words of `text` that begin with `half`, with their places; those in comments and strings are left out."""
+    for match in re.finditer(
+        b"%s|(?<!%s)(%s%s*)" % (_skipped(language), _PART, re.escape(half), _PART), text, re.DOTALL
+    ):
+        if match[1] is not None:
+            yield match.start(), match[1]
+
+
+@lru_cache
+def _skipped(language: Language) -> bytes:
+    """A pattern of the comments and strings of `language`."""
+    blocks = [re.escape(a.encode()) + b".*?" + re.escape(b.encode()) for a, b in language.block_comments]
+    comment = re.escape(language.comment.encode()) + rb"[^\r\n]*"
+    strings = [_string(quotes) for quotes in language.strings if not quotes.character]
+    return b"|".join((*blocks, comment, *strings))
+
+
+def _string(quotes: Quotes) -> bytes:
+    """A pattern of a closed string."""
+    close = re.escape(quotes.close)
+    inside = rb"(?:%s(?!%s)%s.)*?" % (
+        rb"\\.|" if quotes.escapes else b"",
+        close,
+        b"" if quotes.lines else rb"(?![\r\n])",
+    )
+    return re.escape(quotes.open) + inside + close
