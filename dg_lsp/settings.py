@@ -82,6 +82,13 @@ class Settings:
     automatic: bool = field(
         default=True, metadata={"help": "offer ghost text while one types, and not only when it is asked for"}
     )
+    prose: bool = field(
+        default=False,
+        metadata={
+            "help": "offer ghost text in comments and in strings, too, while one types; asked for, it is offered "
+            "there anyway"
+        },
+    )
     disabled_languages: tuple[str, ...] = field(
         default=(), metadata={"help": "language ids that get no ghost text and no code action"}
     )

@@ -119,6 +119,7 @@ def make_server(settings: Settings, open_engine: Open) -> DgLsp:
     server.feature(types.TEXT_DOCUMENT_CODE_ACTION, options)(code_action)
     server.feature(types.CODE_ACTION_RESOLVE)(resolve)
     server.feature("dg-lsp/status")(status)
+    server.feature("dg-lsp/dismissed")(dismissed)
     return server
 
 
@@ -200,6 +201,18 @@ async def inline_completion(ls: DgLsp, params: types.InlineCompletionParams) -> 
     except (NoGap, UnknownLanguage, DocumentError, EngineError) as error:
         ls.ended(uri, began, str(error))
     return types.InlineCompletionList(items=items)
+
+
+async def dismissed(ls: DgLsp, params: Any) -> None:
+    """Do not offer the dismissed ghost text again at its place; `params` has uri, position and text."""
+    try:
+        document = ls.snapshot(params["uri"])
+        position = types.Position(int(params["position"]["line"]), int(params["position"]["character"]))
+        text = str(params["text"])
+    except (KeyError, TypeError, ValueError) as error:
+        _log.info("ignored a notification dg-lsp/dismissed (%s)", type(error).__name__)
+        return
+    ls.session.dismiss(document, convert.offset_of(document, position, ls.documents.encoding), text)
 
 
 async def code_action(ls: DgLsp, params: types.CodeActionParams) -> list[types.CodeAction]:

@@ -56,22 +56,11 @@ def not_inline(document: Document, cursor: int, gap: Gap) -> str:
     return f"the {gap.kind.replace('_', ' ')} at the cursor is not empty, and ghost text replaces nothing"
 
 
-def inline_item(
-    document: Document, cursor: int, edit: Edit, encoding: Encoding
-) -> types.InlineCompletionItem:
-    """`edit` as ghost text at `cursor`, with an empty range. Its text must begin with what stands before the cursor.
-
-    Example: in `x = fo|` an edit that writes `foo(1)` over `fo` becomes the item `o(1)`. Blanks behind the cursor stay,
-    since VS Code shows no ghost text that replaces any.
-    """
-    text = text_from(document, cursor, edit)
-    return types.InlineCompletionItem(insert_text=text, range=range_of(document, (cursor, cursor), encoding))
-
-
 def text_from(document: Document, start: int, edit: Edit) -> str:
     """What `document` holds between `start` and the end of `edit` once `edit` is made; lines end at LF.
 
-    Clients put in their buffer's own line ends, and would show a carriage return.
+    Example: in `x = fo|`, with `start` at the cursor, an edit that writes `foo(1)` over `fo` gives `o(1)`. Clients put
+    in their buffer's own line ends, and would show a carriage return.
     """
     new = document.data[start : edit.start] + edit.text.encode("utf-8")[max(start - edit.start, 0) :]
     return new.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")

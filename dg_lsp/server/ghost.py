@@ -1,6 +1,8 @@
 """Ghost text: from a cursor to inline items. Functions without state; they know the session and the protocol."""
 
 import asyncio
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lsprotocol import types
@@ -9,54 +11,83 @@ from dg_lsp.server import convert
 from dg_lsp.server.progress import drafts_to
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.fills.edit import Edit, apply_edit
-from dg_lsp.text.gaps.find import NoGap, find_gap
+from dg_lsp.text.gaps.find import Gap, NoGap, find_gap
+from dg_lsp.text.gaps.words import endings, half_word, is_part
+from dg_lsp.text.languages.language import load_language
+from dg_lsp.text.messages import STRINGS
 
 if TYPE_CHECKING:
     from dg_lsp.server.app import DgLsp
+
+_OTHERS = 8  # further open documents whose words count as in sight
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """Where ghost text is wanted: behind the `cursor` of `document`.
+
+    replaced: the range that an item replaces; it begins at `start`, and is empty unless an entry of a menu is selected.
+    whole: the word before the cursor is such an entry, and complete. automatic: nobody has asked for it.
+    """
+
+    document: Document
+    cursor: int
+    start: int
+    replaced: types.Range
+    whole: bool
+    automatic: bool
 
 
 async def ghost_text(
     ls: "DgLsp", document: Document, params: types.InlineCompletionParams
 ) -> list[types.InlineCompletionItem]:
-    """The inline items for a cursor.
+    """The inline items for a cursor; at most one if nobody has asked for them.
 
     1. If a completion menu is open, its selected entry counts as typed.  2. Answer from a recent fill that agrees with
-    the text typed since.  3. Debounce.  4. Find the gap.  5. Fill it.  6. Make the items.
+    the text typed since.  3. Debounce.  4. Find the gap.  5. Fill it.  6. Make the items, without what was dismissed.
 
     Raises:
         NoGap: nothing can be offered here. EngineError: the engine gives no answer.
     """
-    automatic = params.context.trigger_kind == types.InlineCompletionTriggerKind.Automatic
-    if automatic and not ls.session.settings.automatic:
-        raise NoGap("ghost text is switched off by the setting automatic")
-    encoding = ls.documents.encoding
-    cursor = convert.offset_of(document, params.position, encoding)
     # 1.
-    if (selected := params.context.selected_completion_info) is not None:
-        return await _behind_selected(ls, document, selected, automatic=automatic)
-    # 2. A request that was not automatic wants several items, so one recent fill is not enough. Directly behind an
-    # accepted fill nothing is offered automatically.
-    edits = ls.session.recent(document, cursor)
-    if automatic and not edits and ls.session.taken(document, cursor):
-        raise NoGap("the fill that ends here was just accepted")
-    if not edits or (len(edits) < 2 and not automatic):
+    spot = _spot(ls, document, params)
+    if spot.automatic and (reason := _unwanted(ls, spot)):
+        raise NoGap(reason)
+    # 2. A request that was not automatic wants several items, so one recent fill is not enough.
+    edits = ls.session.recent(spot.document, spot.cursor)
+    if not edits or (len(edits) < 2 and not spot.automatic):
         # 3.
-        if automatic:
+        if spot.automatic:
             await ls.session.debounce(document.uri)
-        edits = await _fresh(ls, document, cursor, automatic=automatic)
+        # 4. and 5.
+        edits = await fill_at(ls, spot)
     # 6.
-    items = [convert.inline_item(document, cursor, edit, encoding) for edit in edits]
-    return items[:1] if automatic else items
+    texts = [convert.text_from(spot.document, spot.start, edit) for edit in edits]
+    if spot.automatic:
+        at = convert.offset_of(document, params.position, ls.documents.encoding)
+        texts = [t for t in texts if not ls.session.was_dismissed(document, at, t)][:1]
+        if not texts:
+            raise NoGap("this text was dismissed here")
+    return [types.InlineCompletionItem(insert_text=text, range=spot.replaced) for text in texts]
 
 
-async def _fresh(ls: "DgLsp", document: Document, cursor: int, *, automatic: bool) -> list[Edit]:
-    """Steps 4 and 5 of `ghost_text`: the edits that agree with the text between the gap's start and the cursor."""
-    # 4. In a thread, so that the event loop can read messages between the parses.
+async def fill_at(ls: "DgLsp", spot: Spot) -> list[Edit]:
+    """Find the gap at a spot and fill it: the edits that agree with the text between the gap's start and the cursor.
+
+    Raises:
+        NoGap: nothing can be offered here. EngineError: the engine gives no answer.
+    """
+    document, cursor = spot.document, spot.cursor
+    # In a thread, so that the event loop can read messages between the parses.
     gap = await asyncio.to_thread(find_gap, document, cursor)
     if reason := convert.not_inline(document, cursor, gap):
         raise NoGap(reason)
-    # 5.
-    settings = ls.session.ghost_settings(automatic=automatic)
+    prose = _is_prose(gap)
+    if spot.automatic and prose and not ls.session.settings.prose:
+        raise NoGap("ghost text in comments and strings is switched off by the setting prose")
+    if not prose and half_word(document.data, cursor):
+        gap = await asyncio.to_thread(_with_endings, spot, gap, _other_texts(ls, document))
+    settings = ls.session.ghost_settings(automatic=spot.automatic)
     outcome = await ls.session.fill(document, gap, settings, drafts_to(ls, document, gap), "ghost")
     if outcome.edit is None:
         raise NoGap(outcome.why)
@@ -64,18 +95,71 @@ async def _fresh(ls: "DgLsp", document: Document, cursor: int, *, automatic: boo
     found = [e for e in (outcome.edit, *outcome.others) if e.text.startswith(typed)]
     if not found:
         raise NoGap("no fill begins with what is typed before the cursor")
+    if gap.endings and not (found := [e for e in found if _completes(gap, e.text)]):
+        raise NoGap("no fill completes the half word before the cursor to a word in sight")
     return found
 
 
-async def _behind_selected(
-    ls: "DgLsp", document: Document, selected: types.SelectedCompletionInfo, *, automatic: bool
-) -> list[types.InlineCompletionItem]:
-    """Ghost text behind the selected entry of a completion menu: items of the same range that begin with the entry."""
-    encoding = ls.documents.encoding
+def _spot(ls: "DgLsp", document: Document, params: types.InlineCompletionParams) -> Spot:
+    """The Spot of a request; an entry of a menu is put into the document."""
+    automatic = params.context.trigger_kind == types.InlineCompletionTriggerKind.Automatic
+    encoding, selected = ls.documents.encoding, params.context.selected_completion_info
+    if selected is None:
+        cursor = convert.offset_of(document, params.position, encoding)
+        replaced = convert.range_of(document, (cursor, cursor), encoding)
+        return Spot(document, cursor, cursor, replaced, whole=False, automatic=automatic)
     start = convert.offset_of(document, selected.range.start, encoding)
     end = convert.offset_of(document, selected.range.end, encoding)
     typed = apply_edit(document, Edit(start, end, selected.text))
     cursor = start + len(selected.text.encode("utf-8"))
-    edits = ls.session.recent(typed, cursor) or await _fresh(ls, typed, cursor, automatic=automatic)
-    texts = [convert.text_from(typed, start, edit) for edit in edits]
-    return [types.InlineCompletionItem(insert_text=text, range=selected.range) for text in texts]
+    return Spot(typed, cursor, start, selected.range, whole=True, automatic=automatic)
+
+
+def _unwanted(ls: "DgLsp", spot: Spot) -> str:
+    """Why nothing is offered at a spot unless somebody asks, as a sentence; empty if something may be."""
+    data, cursor = spot.document.data, spot.cursor
+    if not ls.session.settings.automatic:
+        return "ghost text is switched off by the setting automatic"
+    if is_part(data[cursor : cursor + 1]) and half_word(data[:cursor], cursor):
+        return "the cursor is in the middle of a word"
+    if not ls.session.recent(spot.document, cursor) and ls.session.taken(spot.document, cursor):
+        return "the fill that ends here was just accepted"
+    return ""
+
+
+def _with_endings(spot: Spot, gap: Gap, others: list[bytes]) -> Gap:
+    """`gap`, which begins behind half a word, with the texts that complete that word.
+
+    Raises:
+        NoGap: no word in sight begins with it.
+    """
+    if spot.whole:
+        return gap if gap.insert_before else replace(gap, endings=("",))
+    found = endings(load_language(spot.document.language), spot.document, spot.cursor, others)
+    # What the gap inserts before its fill ends the word where it is.
+    if not found or (gap.insert_before and "" not in found):
+        raise NoGap("no word in sight begins with the half word before the cursor")
+    return gap if gap.insert_before else replace(gap, endings=found)
+
+
+def _is_prose(gap: Gap) -> bool:
+    """Whether the cursor is in a comment or a string; what a comment asks for begins on a line of its own below it."""
+    asked_for = gap.kind == "statement" and gap.insert_before.startswith(("\n", "\r"))
+    return asked_for or gap.kind in (*STRINGS, "comment")
+
+
+def _completes(gap: Gap, text: str) -> bool:
+    """Whether `text` begins with one of the gap's endings and ends the word there."""
+    return any(text.startswith(e) and not is_part(text.removeprefix(e).encode("utf-8")) for e in gap.endings)
+
+
+def _other_texts(ls: "DgLsp", document: Document) -> list[bytes]:
+    """The texts of the open documents of the same language that were opened last."""
+    found: list[bytes] = []
+    for uri in reversed(ls.documents.uris()):
+        # Nothing is read of a document that the settings leave out.
+        with suppress(NoGap):
+            other = ls.snapshot(uri)
+            if uri != document.uri and other.language == document.language:
+                found.append(other.data)
+    return found[:_OTHERS]

@@ -18,7 +18,7 @@ from dg_lsp.host.base import Engine, EngineError, Outcome, Want, fill_gap
 from dg_lsp.settings import Settings, SettingsError, name_of, of_machine, override
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.fills.edit import Edit
-from dg_lsp.text.fills.offers import Offer, still_good, used_up
+from dg_lsp.text.fills.offers import Offer, place_of, still_good, used_up
 from dg_lsp.text.gaps.find import Gap
 from dg_lsp.text.messages import Draft, Priority, Status
 
@@ -26,6 +26,7 @@ Result = TypeVar("Result")
 Open = Callable[[Settings, Callable[[Status], None]], Engine]
 
 _RECENT = 16  # offers that are kept
+_DISMISSED = 100  # dismissed texts that are kept of each document
 _FOLLOW = 0.2  # seconds between two looks at an engine that loads
 _FAST = 0.3  # seconds between two requests while the user types fast
 _log = logging.getLogger("dg_lsp.server")
@@ -63,6 +64,7 @@ class Session:
         self._ghost: dict[str, asyncio.Future[Any]] = {}
         self._asked: dict[str, float] = {}
         self._offers: deque[Offer] = deque(maxlen=_RECENT)
+        self._dismissed: dict[str, deque[tuple[bytes, str]]] = {}
         self._background: set[asyncio.Future[Any]] = set()
         self.eager = False
 
@@ -115,6 +117,15 @@ class Session:
     def taken(self, document: Document, cursor: int) -> bool:
         """Whether a recent fill has been accepted or typed, and ends at `cursor`."""
         return any(used_up(offer, document, cursor) for offer in self._offers)
+
+    def dismiss(self, document: Document, cursor: int, text: str) -> None:
+        """Keep that the user does not want `text` at `cursor`, until the document is closed."""
+        known = self._dismissed.setdefault(document.uri, deque(maxlen=_DISMISSED))
+        known.append((place_of(document, cursor), text))
+
+    def was_dismissed(self, document: Document, cursor: int, text: str) -> bool:
+        """Whether the user has dismissed `text` at the place of `cursor`."""
+        return (place_of(document, cursor), text) in self._dismissed.get(document.uri, ())
 
     async def fill(
         self,
@@ -233,6 +244,7 @@ class Session:
         """Cancel the work on the document `uri`, and drop its fills."""
         self.changed(uri)
         self._asked.pop(uri, None)
+        self._dismissed.pop(uri, None)
         self._offers = deque((o for o in self._offers if o.document.uri != uri), _RECENT)
 
     def _run_later(self, work: Coroutine[Any, Any, Any]) -> None:

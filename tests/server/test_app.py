@@ -149,6 +149,77 @@ def test_an_unknown_language_is_an_empty_list_with_its_reason(start: Start) -> N
     assert wire.logged("klingon")
 
 
+def test_half_a_word_becomes_a_word_in_sight_or_nothing(start: Start) -> None:
+    wire = start()
+    other = {"uri": "file:///w/other.py", "languageId": "python", "version": 1, "text": "fiasco = wide = 1\n"}
+    wire.send(notification("textDocument/didOpen", {"textDocument": other}))
+    at = {"line": 1, "character": 10}
+    for number, (typed, rest) in enumerate(
+        (("fi", "rst"), ("fia", "sco"), ("fina", "lly"), ("wide", "()")), start=2
+    ):
+        wire.send(changed(number, f"first = 1\ntotal = {typed}\n"))
+        (item,) = ghost(wire, number, {**at, "character": 8 + len(typed)})
+        assert item["insertText"] == rest
+    wire.send(changed(8, "first = 1\ntotal = fx\n"))
+    assert ghost(wire, 8, at) == []
+    assert wire.logged("no word in sight begins with the half word before the cursor")
+    # Who asks gets all that fit, and nothing else.
+    wire.send(changed(9, "first = 1\ntotal = fi\n"))
+    texts = [item["insertText"] for item in ghost(wire, 9, at, kind=1)]
+    assert texts == ["rst", "lter", "nally"]
+
+
+def test_in_the_middle_of_a_word_and_in_prose_nothing_is_offered_unless_asked_for(start: Start) -> None:
+    wire = start()
+    for number, (text, why) in enumerate(
+        (
+            ("x = fo|o\n", "in the middle of a word"),
+            ("x = 1  # so |\n", "by the setting prose"),
+            ("# TODO: this |\n", "by the setting prose"),
+            ("x = 'so |'\n", "by the setting prose"),
+        ),
+        start=2,
+    ):
+        wire.send(changed(number, text.replace("|", "")))
+        at = {"line": 0, "character": text.index("|")}
+        assert ghost(wire, f"a{number}", at) == []
+        assert wire.logged(why), text
+        assert ghost(wire, f"b{number}", at, kind=1), text
+
+
+def test_prose_is_completed_where_a_setting_says_so(start: Start) -> None:
+    wire = start(initializationOptions={"prose": True})
+    wire.send(changed(2, "x = 1  # so mu\n"))
+    # Words of prose need not be in sight.
+    assert ghost(wire, 1, {"line": 0, "character": 14})
+
+
+def test_what_was_dismissed_is_not_offered_again_at_its_place(start: Start) -> None:
+    wire = start()
+    (item,) = ghost(wire, 1, AT_X)
+
+    def dismiss(**params: Any) -> None:
+        sent = {"uri": URI, "version": 1, "position": AT_X, "text": item["insertText"], **params}
+        wire.send(notification("dg-lsp/dismissed", sent))
+
+    dismiss(uri="file:///w/unknown.py")
+    dismiss(position=None)
+    dismiss(text="something else")
+    assert ghost(wire, 2, AT_X) == [item]
+    dismiss()
+    assert ghost(wire, 3, AT_X) == []
+    assert wire.logged("this text was dismissed here")
+    assert len(ghost(wire, 4, AT_X, kind=1)) == 3
+    # The place moves with the lines above it, and is another one after another head or line above.
+    wire.send(changed(2, "import os\n" + TEXT))
+    assert ghost(wire, 5, {**AT_X, "line": 5}) == []
+    wire.send(changed(3, TEXT.replace("x = ", "y = ")))
+    assert ghost(wire, 6, AT_X)
+    wire.send(notification("textDocument/didClose", {"textDocument": {"uri": URI}}))
+    opened(wire, TEXT)
+    assert ghost(wire, 7, AT_X) == [item]
+
+
 def test_a_newer_request_takes_the_place_of_an_older_one(start: Start) -> None:
     wire = start("scripted:60:200")
     wire.send(request(1, "textDocument/inlineCompletion", inline(AT_X)))
@@ -212,7 +283,7 @@ def test_typing_what_was_offered_needs_no_engine(start: Start) -> None:
     assert ghost(wire, "taken", taken) == []
     assert wire.ask("s2", "dg-lsp/status")["result"]["fills"] == 1
     # What does not agree asks the engine.
-    wire.send(changed(9, TEXT.replace("x = ", "x = Q")))
+    wire.send(changed(9, TEXT.replace("x = ", "x = (")))
     ghost(wire, "q", {"line": 4, "character": 5})
     assert wire.ask("s", "dg-lsp/status")["result"]["fills"] == 2
 
@@ -226,6 +297,14 @@ def test_ghost_text_behind_the_selected_entry_of_a_menu(start: Start) -> None:
     chosen = {"range": span, "text": "path or "}
     (item,) = ghost(wire, 1, {"line": 0, "character": 10}, selectedCompletionInfo=chosen)
     assert item["range"] == span and item["insertText"] == "path or None"
+    # The entry is a word, in sight or not; asked for, several texts may follow it.
+    chosen = {"range": span, "text": "pathlib"}
+    (item,) = ghost(wire, 2, {"line": 0, "character": 10}, selectedCompletionInfo=chosen)
+    assert item["range"] == span and item["insertText"] == "pathlib()"
+    chosen = {"range": span, "text": "path or "}
+    items = ghost(wire, 3, {"line": 0, "character": 10}, kind=1, selectedCompletionInfo=chosen)
+    assert [i["insertText"] for i in items] == ["path or None", "path or True", "path or False"]
+    assert len(ghost(wire, 4, {"line": 0, "character": 10}, selectedCompletionInfo=chosen)) == 1
 
 
 @pytest.mark.parametrize(("encoding", "column"), [("utf-8", 16), ("utf-16", 14), ("utf-32", 13)])

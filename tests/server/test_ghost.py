@@ -29,6 +29,9 @@ class _Session:
     def __init__(self, edit: Edit, recent: tuple[Edit, ...] = ()) -> None:
         self._edit, self._recent = edit, list(recent)
 
+    def taken(self, *_: Any) -> bool:
+        return False
+
     def recent(self, _document: Document, _cursor: int) -> list[Edit]:
         return self._recent
 
@@ -66,14 +69,11 @@ def test_a_fill_that_does_not_begin_with_what_is_typed_has_that_reason(
         asked(_Session(Edit(9, 13, "return 1")), blank, 4)
 
 
-def test_an_item_begins_at_the_cursor_though_its_edit_begins_lines_above() -> None:
+def test_the_text_of_an_item_begins_at_the_cursor_though_its_edit_begins_lines_above() -> None:
     text = "def f():\r\n    a = '😀'\r\n    ret".encode()
     document = Document("file:///a.py", "python", 1, text)
     edit = Edit(14, len(text), "a = '😀'\r\n    return (\r\n        1\r\n    )")
-    item = convert.inline_item(document, len(text), edit, "utf-16")
-    assert item.insert_text == "urn (\n        1\n    )"
-    at = types.Position(2, 7)
-    assert item.range == types.Range(at, at)
+    assert convert.text_from(document, len(text), edit) == "urn (\n        1\n    )"
 
 
 def test_an_item_behind_the_selected_entry_has_its_range_and_begins_with_it() -> None:
@@ -82,7 +82,7 @@ def test_an_item_behind_the_selected_entry_has_its_range_and_begins_with_it() ->
     selected = types.SelectedCompletionInfo(range=span, text="foo")
     # The edit begins behind the entry, at its start, or lines before it.
     for edit in (Edit(13, 13, "()"), Edit(10, 13, "foo()"), Edit(0, 13, "y = 1\nx = foo()")):
-        (item,) = asked(_Session(edit, (edit,)), text, 6, selected)
+        (item,) = asked(_Session(edit, (edit, edit)), text, 6, selected)[:1]
         assert (item.insert_text, item.range) == ("foo()", span)
 
 

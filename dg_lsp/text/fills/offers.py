@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from dg_lsp.text.documents.document import Document
+from dg_lsp.text.documents.lines import line_start
 from dg_lsp.text.fills.edit import Edit
 
 
@@ -33,6 +34,12 @@ def used_up(offer: Offer, document: Document, cursor: int) -> bool:
     """Whether one of the fills was accepted, or typed out, and nothing else changed."""
     typed = _typed(offer, document, cursor)
     return typed is not None and typed in (text.encode("utf-8") for text in offer.texts)
+
+
+def place_of(document: Document, cursor: int) -> bytes:
+    """Return what tells the place of `cursor` however the lines above move: the line above, and its own up to it."""
+    line = line_start(document.data, cursor)
+    return document.data[line_start(document.data, line - 1) if line else 0 : cursor]
 
 
 def _typed(offer: Offer, document: Document, cursor: int) -> bytes | None:
