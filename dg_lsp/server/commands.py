@@ -40,7 +40,7 @@ async def fill_command(ls: "DgLsp", target: Mapping[str, Any]) -> dict[str, Any]
         Superseded: the document changed meanwhile.
     """
     # 1.
-    document = _document(ls, target)
+    document = await _document(ls, target)
     # 2. and 3.
     gap = await gap_of(ls, document, target)
     outcome = await ls.session.current(document.uri, fill_gap(ls, document, gap, target))
@@ -69,7 +69,7 @@ async def fill_all_command(ls: "DgLsp", target: Mapping[str, Any]) -> dict[str, 
         Superseded: the document changed meanwhile, so an edit would not fit it.
     """
     # 1.
-    document = _document(ls, target)
+    document = await _document(ls, target)
     names = [gap.name for gap in await asyncio.to_thread(stubs_of, document)]
     if not names:
         raise NoGap("every function in the file has a body")
@@ -143,7 +143,7 @@ async def _fill_stubs(
                     progress.report(*told)
 
 
-def _document(ls: "DgLsp", target: Mapping[str, Any]) -> Document:
+async def _document(ls: "DgLsp", target: Mapping[str, Any]) -> Document:
     """The document of `target`: open, else read from the disk.
 
     Raises:
@@ -151,7 +151,8 @@ def _document(ls: "DgLsp", target: Mapping[str, Any]) -> Document:
     """
     uri = str(target.get("uri", ""))
     if ls.documents.snapshot(uri) is None:
-        return replace(read_document(_path(uri)), uri=uri)
+        # In a thread, because a disk may be slow.
+        return replace(await asyncio.to_thread(read_document, _path(uri)), uri=uri)
     document, wanted = ls.snapshot(uri), target.get("version")
     if wanted is not None and wanted != document.version:
         raise NoGap(f"the document is at version {document.version}, not {wanted}; ask again")

@@ -8,6 +8,7 @@ import asyncio
 import inspect
 import json
 import logging
+import traceback
 from collections.abc import Callable, Coroutine, Generator
 from concurrent.futures import Future
 from contextvars import Context, copy_context
@@ -182,9 +183,9 @@ class Conversation(LanguageServerProtocol):
             self._fail(live, error.code, error.message)
         except BaseException as error:
             # Not even SystemExit of a handler may end the server. The text of an exception may hold source text or a
-            # path, so it goes to the log on this machine and not to the client.
+            # path, so neither the client nor the log gets it.
             if self._live.get(live.id) is live:
-                _log.exception("the handler of %s failed", live.method)
+                _log_failure(live.method, error)
             reason = f"the handler of {live.method} failed ({type(error).__name__}); see the server's log"
             self._fail(live, envelope.INTERNAL_ERROR, reason)
 
@@ -196,8 +197,8 @@ class Conversation(LanguageServerProtocol):
             pass  # by `close`
         except envelope.Ignored as reason:
             _log.warning("ignored a notification %s: %s", method, reason)
-        except BaseException:
-            _log.exception("the handler of %s failed", method)
+        except BaseException as error:
+            _log_failure(method, error)
 
     def _fail(self, live: "_InFlight", code: int, message: str) -> None:
         if self._live.get(live.id) is live and live.method == lsp.INITIALIZE:
@@ -254,3 +255,10 @@ async def _call(handler: Handler, args: Any, kwargs: Any) -> Any:
         except StopIteration as end:
             return end.value
         value = await _call(*step)
+
+
+def _log_failure(method: str, error: BaseException) -> None:
+    """Log that the handler of `method` failed: the kind of `error` and its stack, which holds lines of our code only."""
+    stack = "".join(traceback.format_tb(error.__traceback__))
+    _log.error("the handler of %s failed: %s\n%s", method, type(error).__name__, stack)
+    _log.debug("its message: %s", error)

@@ -1,5 +1,6 @@
 """Documents: bytes as they are, lines by the protocol's rule, positions in three encodings."""
 
+import os
 from pathlib import Path
 from typing import get_args
 
@@ -7,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dg_lsp.text.documents.document import Document, DocumentError, Encoding, read_document
+from dg_lsp.text.documents.document import LARGEST, Document, DocumentError, Encoding, read_document
 from dg_lsp.text.documents.lines import line_end
 from dg_lsp.text.fills.edit import Edit, apply_edit
 
@@ -106,10 +107,15 @@ def test_what_cannot_be_read_says_why(tmp_path: Path) -> None:
     (tmp_path / "latin.py").write_bytes(b"s = '\xe9'\n")
     (tmp_path / "folder.py").mkdir()
     (tmp_path / "a.txt").write_text("x")
+    os.mkfifo(tmp_path / "pipe.py")
+    with (tmp_path / "large.py").open("wb") as file:
+        file.truncate(LARGEST + 1)
     for name, sentence in {
         "latin.py": r"byte 5.*convert it to UTF-8",
         "folder.py": "is a directory",
         "none.py": "there is no file",
+        "pipe.py": "is a pipe or a device; name a file",
+        "large.py": "is larger than 32 MiB",
         "a.txt": r"no language is known for a\.txt; known are .*\.py",
     }.items():
         with pytest.raises(DocumentError, match=sentence):

@@ -3,7 +3,9 @@
 Knows bytes and line ends; knows no grammar and no editor.
 """
 
+import os
 import re
+import stat
 from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
@@ -14,6 +16,7 @@ from dg_lsp.text.languages.language import UnknownLanguage, language_of
 
 Encoding = Literal["utf-8", "utf-16", "utf-32"]
 
+LARGEST = 32 << 20  # bytes of a file that is read
 BOM = b"\xef\xbb\xbf"
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 _UNITS = {"utf-16": ("utf-16-le", 2), "utf-32": ("utf-32-le", 4)}
@@ -116,11 +119,11 @@ def read_document(path: Path) -> Document:
     """The file at `path` as a Document of version 0, its language chosen by its name.
 
     Raises:
-        DocumentError: the file is missing, no file, not readable, not UTF-8, or of an unknown language.
+        DocumentError: the file is missing, no file, too large, not readable, not UTF-8, or of an unknown language.
     """
     try:
         language = language_of(path)
-        data = path.read_bytes()
+        data = _regular_bytes(path)
         data.decode("utf-8")
     except UnknownLanguage as error:
         raise DocumentError(str(error)) from error
@@ -135,6 +138,25 @@ def read_document(path: Path) -> Document:
     except OSError as error:
         raise DocumentError(f"{path} cannot be read ({error.strerror}); check its permissions") from error
     return Document(path.absolute().as_uri(), language, 0, data)
+
+
+def _regular_bytes(path: Path) -> bytes:
+    """The bytes of the file at `path`.
+
+    Raises:
+        DocumentError: it is a pipe or a device, or larger than LARGEST. OSError: it cannot be read.
+    """
+    # A pipe without a writer would block the opening, and one with a writer the reading.
+    with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
+        found = os.fstat(file.fileno())
+        if stat.S_ISDIR(found.st_mode):
+            raise IsADirectoryError
+        if not stat.S_ISREG(found.st_mode):
+            raise DocumentError(f"{path} is a pipe or a device; name a file")
+        data = file.read(LARGEST + 1)
+    if len(data) > LARGEST:
+        raise DocumentError(f"{path} is larger than {LARGEST >> 20} MiB; nothing is filled in such files")
+    return data
 
 
 def _whole(content: bytes, at: int) -> int:
