@@ -4,6 +4,7 @@ Imports torch only when an engine is opened.
 """
 
 import asyncio
+import logging
 import os
 from collections.abc import AsyncGenerator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,9 +15,12 @@ from dg_lsp.host import room
 from dg_lsp.host.base import EngineError
 from dg_lsp.host.turn import Turns
 from dg_lsp.settings import Settings
+from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import Draft, Fill, Infill
+from dg_lsp.text.prompts.prompt import shortened
 
 Run = Callable[[Infill], Iterator[Draft | Fill]]
+_log = logging.getLogger("dg_lsp.engine")
 # OpenMP threads that wait actively would take the cores from the editor. oneDNN and torch cache code for 1,024 shapes
 # each, and a growing file makes ever new shapes; with 128 they take 300 MB less and are as fast (docs/log).
 _ENVIRONMENT = {
@@ -124,7 +128,54 @@ def _load(settings: Settings, progress: Callable[[str], None]) -> tuple[Run, str
         with caches.lend(request.session) as cache:
             yield from fill(model, cache, request)
 
-    return run, str(model.device)
+    def free() -> None:
+        caches.clear()
+        torch.cuda.empty_cache()
+
+    return with_second_try(run, free), str(model.device)
+
+
+def with_second_try(run: Run, free: Callable[[], None]) -> Run:
+    """`run`; where it runs out of memory, it is called once more, after `free`, with a smaller request.
+
+    Raises:
+        EngineError: that is too much as well.
+    """
+
+    def tried(request: Infill) -> Iterator[Draft | Fill]:
+        try:
+            yield from run(request)
+            return
+        except (MemoryError, RuntimeError) as error:
+            if not _is_out_of_memory(error):
+                raise
+        # Outside of the handler, whose error holds the tensors of the first try.
+        _log.warning("out of memory; once more with less text")
+        free()
+        try:
+            yield from run(smaller(request))
+        except (MemoryError, RuntimeError) as error:
+            if not _is_out_of_memory(error):
+                raise
+            free()
+            raise EngineError(
+                "out of memory, also with less text; set prefixBytes or cacheMegabytes lower, or the effort to low"
+            ) from None
+
+    return tried
+
+
+def smaller(request: Infill) -> Infill:
+    """`request` with half of its prefix, the lowest effort and no alternatives."""
+    before = request.prefix.encode("utf-8")
+    short = shortened(load_language(request.language), before, len(before) // 2)
+    return replace(request, prefix=short.decode("utf-8"), effort="low", alternatives=1)
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    """Whether torch or Python could not get memory; on a CPU, torch raises a plain RuntimeError."""
+    words = str(error)
+    return isinstance(error, MemoryError) or "out of memory" in words or "can't allocate memory" in words
 
 
 def _less(request: Infill, waited: float) -> Infill:

@@ -43,6 +43,9 @@ def run_engine(settings: Settings) -> int:
         EngineError: the runtime directory cannot be used.
     """
     address = address_of(settings)
+    # If memory ends, the system is to end the engine rather than an editor.
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("500")
     # 1. The operating system frees the lock however the process ends.
     lock = FileLock(address.lock)
     try:

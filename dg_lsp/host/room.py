@@ -1,5 +1,6 @@
 """The check that a checkpoint fits the free memory. Runs in the engine's process."""
 
+from contextlib import suppress
 from pathlib import Path
 
 from dg_lsp.host.base import EngineError
@@ -36,11 +37,44 @@ def _free(device: str) -> tuple[int | None, str]:
 
         if torch.cuda.is_available():
             return int(torch.cuda.mem_get_info()[0]), "the GPU"
+    places = [
+        (free, name)
+        for free, name in ((_of_machine(), "this machine"), (of_cgroup(), "this container"))
+        if free
+    ]
+    return min(places) if places else (None, "")
+
+
+def _of_machine() -> int | None:
+    """The free bytes of the machine; None where it does not tell."""
     meminfo = Path("/proc/meminfo")
     if not meminfo.exists():
-        return None, ""
+        return None
     fields = dict(line.split(":", 1) for line in meminfo.read_text().splitlines())
-    return int(fields["MemAvailable"].split()[0]) << 10, "this machine"
+    return int(fields["MemAvailable"].split()[0]) << 10
+
+
+def of_cgroup(root: Path = Path("/sys/fs/cgroup"), own: Path = Path("/proc/self/cgroup")) -> int | None:
+    """The bytes that this process's control group, or one that holds it, leaves free; None without a limit.
+
+    Version 2 of control groups: https://docs.kernel.org/admin-guide/cgroup-v2.html, "Memory Interface Files".
+    """
+    try:
+        name = next(line[3:] for line in own.read_text().splitlines() if line.startswith("0::"))
+    except (OSError, StopIteration):
+        return None
+    free = []
+    group = root / name.strip("/")
+    for folder in (group, *group.parents):
+        with suppress(OSError, ValueError, KeyError):
+            most = int((folder / "memory.max").read_text())  # "max" is no limit
+            used = int((folder / "memory.current").read_text())
+            fields = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
+            # The kernel gives back what it keeps of files.
+            free.append(most - used + int(fields["inactive_file"]))
+        if folder == root:
+            break
+    return max(min(free), 0) if free else None
 
 
 def _gib(size: int) -> str:

@@ -4,6 +4,7 @@ import asyncio
 import itertools
 import os
 import threading
+from collections.abc import Iterator
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from dg_lsp.host.base import EngineError
-from dg_lsp.host.local import LocalEngine
+from dg_lsp.host.local import LocalEngine, with_second_try
+from dg_lsp.host.room import of_cgroup
 from dg_lsp.settings import Settings
 from dg_lsp.text.messages import Draft, Fill, Infill
 from tests.engine.tiny import save_checkpoint
@@ -161,3 +163,45 @@ def test_the_code_kept_for_shapes_is_bounded_unless_the_environment_says_otherwi
     asyncio.run(LocalEngine.open(settings).close())
     assert os.environ["LRU_CACHE_CAPACITY"] == "7"
     assert os.environ["ONEDNN_PRIMITIVE_CACHE_CAPACITY"] == "128"
+
+
+def test_where_memory_ends_a_smaller_request_is_tried_once() -> None:
+    asked, freed = list[Infill](), list[int]()
+
+    def run(request: Infill) -> Iterator[Draft | Fill]:
+        asked.append(request)
+        yield Draft(0, (), 0.0)
+        if len(request.prefix) > 60:
+            raise RuntimeError(
+                "[enforce fail at alloc_cpu.cpp:124] DefaultCPUAllocator: can't allocate memory"
+            )
+        yield Fill("x")
+
+    tried = with_second_try(run, lambda: freed.append(1))
+    long = replace(REQUEST, prefix="a = 1\n" * 15 + "x = ", effort="high", alternatives=3)
+    *_, fill = tried(long)
+    assert fill == Fill("x") and len(freed) == 1
+    assert long.prefix.endswith(asked[1].prefix) and asked[1].prefix.endswith("\nx = ")
+    assert (asked[1].effort, asked[1].alternatives) == ("low", 1)
+    with pytest.raises(EngineError, match="out of memory, also with less text; set prefixBytes"):
+        list(tried(replace(long, prefix="a = 1\n" * 60 + "x = ")))
+    assert len(asked) == 4
+    with pytest.raises(RuntimeError, match="shape"):
+        list(with_second_try(_broken, lambda: None)(REQUEST))
+
+
+def _broken(_: Infill) -> Iterator[Draft | Fill]:
+    raise RuntimeError("a wrong shape")
+
+
+def test_a_container_s_limit_counts_as_well_as_the_machine(tmp_path: Path) -> None:
+    (tmp_path / "own").write_text("0::/a/b\n")
+    inner = tmp_path / "fs" / "a" / "b"
+    inner.mkdir(parents=True)
+    assert of_cgroup(tmp_path / "fs", tmp_path / "own") is None
+    for folder, most, used in ((inner, "max", 10), (inner.parent, "1000", 700)):
+        (folder / "memory.max").write_text(most)
+        (folder / "memory.current").write_text(str(used))
+        (folder / "memory.stat").write_text("anon 1\ninactive_file 50\n")
+    assert of_cgroup(tmp_path / "fs", tmp_path / "own") == 350
+    assert of_cgroup(tmp_path / "fs", tmp_path / "none") is None
