@@ -1,0 +1,111 @@
+"""By hand: how many half-typed words ghost text completes rightly, in the standard library, and how long it takes.
+
+    python -m benchmarks.half_words [--checkpoint embedded] [--each 1] [--show]
+
+The places are fixed beforehand: in each held-out file with an odd place in embedded/heldout.json, until there are 20,
+a name of at least four letters that the file's name draws, typed to its half. The rest of its line is not yet there. A
+word is right if the fill begins with the rest of the name and ends it there. With `--development` the other held-out
+files are taken, on which the ranking was chosen.
+"""
+
+import argparse
+import asyncio
+import io
+import random
+import statistics
+import time
+import tokenize
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from dg_lsp.bench.files import find_heldout
+from dg_lsp.host.base import Outcome, Want, fill_gap
+from dg_lsp.host.local import LocalEngine
+from dg_lsp.settings import Settings
+from dg_lsp.text.documents.document import Document
+from dg_lsp.text.gaps.find import find_gap
+from dg_lsp.text.gaps.words import endings, half_word, is_part
+from dg_lsp.text.languages.language import load_language
+
+PLACES, LETTERS = 20, 4
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A half word before the cursor of `document`, and the rest of the word that stood there."""
+
+    document: Document
+    cursor: int
+    rest: str
+    line: str
+
+
+def places(texts: list[tuple[str, str]], each: int) -> Iterator[Place]:
+    """`each` places in each of `texts`, pairs of a name and a text."""
+    for name, text in texts:
+        lines = text.splitlines(keepends=True)
+        known = tokenize.generate_tokens(io.StringIO(text).readline)
+        names = [t for t in known if t.type == tokenize.NAME and len(t.string) >= LETTERS]
+        for token in random.Random(name).sample(names, each):
+            row, column = token.start
+            half = column + (len(token.string) + 1) // 2
+            before = "".join(lines[: row - 1]) + lines[row - 1][:half]
+            data = (before + "\n" + "".join(lines[row:])).encode()
+            document = Document(f"file:///{name}", "python", 1, data)
+            rest = token.string[half - column :]
+            yield Place(document, len(before.encode()), rest, lines[row - 1].strip())
+
+
+async def completed(engine: LocalEngine, place: Place, settings: Settings) -> tuple[str, float]:
+    """What ghost text offers at a place, and the seconds that it takes; empty if no word fits."""
+    began = time.perf_counter()
+    document, cursor = place.document, place.cursor
+    gap = find_gap(document, cursor)
+    assert half_word(document.data, cursor)
+    found = endings(load_language("python"), document, cursor, ())
+    text = ""
+    if found:
+        gap = replace(gap, endings=found)
+        async for event in fill_gap(engine, document, gap, settings, Want(1, "ghost")):
+            if isinstance(event, Outcome) and event.edit:
+                text = event.edit.text
+    return text, time.perf_counter() - began
+
+
+async def measure(options: argparse.Namespace) -> None:
+    """Complete the word at each place and print the counts."""
+    files = [(d.uri, d.text) for d in find_heldout().documents if d.uri.startswith("stdlib:")]
+    chosen = list(places(files[1 - options.development :: 2][:PLACES], options.each))
+    settings = Settings(checkpoint=options.checkpoint, deadline=Settings().ghost_deadline)
+    engine = LocalEngine.open(settings)
+    right, offered, seconds = 0, 0, list[float]()
+    for place in chosen:
+        # The second time is counted, with the file encoded as it is while one types.
+        await completed(engine, place, settings)
+        text, took = await completed(engine, place, settings)
+        hit = text.startswith(place.rest) and not is_part(text.removeprefix(place.rest).encode())
+        right, offered = right + hit, offered + bool(text)
+        seconds.append(took)
+        if options.show:
+            print(f"{'right' if hit else '     '} {place.rest!r:20} {text[:40]!r:44} {place.line[:60]}")
+    await engine.close()
+    print(f"{len(chosen)} half words: {offered} completed, {right} rightly; ", end="")
+    print(f"median {1000 * statistics.median(seconds):.0f} ms, worst {1000 * max(seconds):.0f} ms")
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--checkpoint", default="embedded")
+    parser.add_argument("--each", type=int, default=1, help="half words of each file")
+    parser.add_argument(
+        "--development", action="store_true", help="take the files that the ranking was chosen on"
+    )
+    parser.add_argument("--show", action="store_true", help="print each place")
+    asyncio.run(measure(parser.parse_args()))
+
+
+if __name__ == "__main__":
+    main()
