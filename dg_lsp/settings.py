@@ -12,6 +12,16 @@ from typing import Any
 EFFORTS = ("low", "normal", "high")
 GRAPHS = "+graphs"  # behind a CUDA device: its passes are recorded
 LOG_LEVELS = ("debug", "info", "warning", "error")
+# Files that hold passwords and keys by custom.
+SECRETS = (
+    *(".env*", "*.env", ".envrc", ".netrc", ".npmrc", ".pypirc", ".htpasswd", ".pgpass", ".git-credentials"),
+    *("*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.kdbx", "*.ppk", "*.asc", "*.gpg"),
+    *("id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*"),
+    *("credentials", "credentials.*", "*_credentials.*", "*-credentials.*"),
+    *("secret.*", "secrets.*", "*_secret.*", "*_secrets.*", "*-secret.*", "*-secrets.*"),
+    *("*.secret", "*.secrets", "*.tfvars", "*.tfstate"),
+    *(".ssh/", ".aws/", ".gnupg/", ".kube/"),
+)
 _NOT_NEGATIVE = (
     "threads", "deadline", "prefix_bytes", "suffix_bytes", "alternatives", "ghost_deadline", "debounce", "idle_minutes",
     "cache_megabytes",
@@ -91,6 +101,21 @@ class Settings:
     )
     disabled_languages: tuple[str, ...] = field(
         default=(), metadata={"help": "language ids that get no ghost text and no code action"}
+    )
+    exclude: tuple[str, ...] = field(
+        default=SECRETS,
+        metadata={
+            "help": "globs of files that nothing is done for, because they may hold secrets: no ghost text, no code "
+            "action, no command. `*.pem` is compared with a file's name, `.ssh/` with the names of its folders, "
+            "`deploy/*.py` with its path in the workspace folder"
+        },
+    )
+    ghost_languages: tuple[str, ...] = field(
+        default=(),
+        metadata={
+            "help": "language ids that get ghost text while one types although the checkpoint has not learned them; "
+            "* means all of them"
+        },
     )
     alternatives: int = field(
         default=3, metadata={"help": "how many different fills to look for when ghost text is asked for"}

@@ -71,7 +71,9 @@ def _row(name: str) -> str:
 def _shown(default: object) -> str:
     if isinstance(default, bool):
         return "on" if default else "off"
-    return f"`{default}`" if default != () else "none"
+    if isinstance(default, tuple):
+        return " ".join(f"`{one}`" for one in default) or "none"
+    return f"`{default}`"
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ All engines of a user share one directory that only the user may enter: `DG_LSP_
 """
 
 import hashlib
+import json
 import os
 import re
 import socket
@@ -92,10 +93,7 @@ def digest_of(checkpoint: str) -> str:
     It is that of manifest.json if there is one, so that copies of a checkpoint count as the same; else of config.json
     with the sizes and times of the weights; else, for a hub name, of the name.
     """
-    path = (
-        Path(dg_lsp.__file__).parent / "engine" / "embedded" if checkpoint == "embedded" else Path(checkpoint)
-    )
-    path = path.expanduser()
+    path = _folder(checkpoint)
     try:
         if (path / "manifest.json").is_file():
             identity = (path / "manifest.json").read_bytes()
@@ -110,6 +108,15 @@ def digest_of(checkpoint: str) -> str:
     return hashlib.sha256(identity).hexdigest()
 
 
+def learned(checkpoint: str) -> tuple[str, ...]:
+    """The languages that a checkpoint has been trained on, by its dg_lsp.json; () if that names none: all of them."""
+    try:
+        told = json.loads((_folder(checkpoint) / "dg_lsp.json").read_text(encoding="utf-8"))["languages"]
+        return tuple(str(name) for name in told)
+    except (OSError, ValueError, LookupError, TypeError):
+        return ()
+
+
 def sockets() -> list[Path]:
     """The sockets of all engines of this user, running or not."""
     return sorted(runtime_directory().glob("*.sock"))
@@ -122,6 +129,13 @@ def peer(connection: Any) -> tuple[int, int]:
     credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
     process, user, _ = struct.unpack("3i", credentials)
     return process, user
+
+
+def _folder(checkpoint: str) -> Path:
+    """The folder of a checkpoint that is a directory or the embedded one."""
+    if checkpoint == "embedded":
+        return Path(dg_lsp.__file__).parent / "engine" / "embedded"
+    return Path(checkpoint).expanduser()
 
 
 def _directory(environment: Mapping[str, str]) -> Path:

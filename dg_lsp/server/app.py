@@ -50,14 +50,24 @@ class DgLsp(Server):
         """The open document `uri` as it is now.
 
         Raises:
-            NoGap: it is not open, or its language is switched off.
+            NoGap: it is not open, or excluded, or its language is switched off.
         """
         document = self.documents.snapshot(uri)
         if document is None:
             raise NoGap("the document is not open; send textDocument/didOpen first")
-        if refusal := self.session.refusal(document.language):
-            raise NoGap(refusal)
+        self.permit(uri, document.language)
         return document
+
+    def permit(self, uri: str, language: str = "") -> None:
+        """Do nothing if the document `uri` may be filled.
+
+        Raises:
+            NoGap: it is excluded, or its language is switched off.
+        """
+        workspace = self.protocol.workspace
+        folders = [*workspace.folders, *filter(None, [workspace.root_uri])]
+        if refusal := self.session.refusal(convert.path_in(uri, folders), language):
+            raise NoGap(refusal)
 
     def tell(self, status: Status) -> None:
         """Pass the engine's status to the watchers, to a client that wants it, and as a warning if it has failed."""
@@ -95,9 +105,7 @@ class DgLsp(Server):
             return str(error)
         if not knows(language):
             return f"dg-lsp has no grammar for {language}"
-        if not self.session.settings.automatic:
-            return "ghost text while one types is switched off by the setting automatic"
-        return ""
+        return self.session.silence(language)
 
     def _notify_status(self, told: dict[str, Any]) -> None:
         if convert.asked_for(self.client_capabilities, "status"):

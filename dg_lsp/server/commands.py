@@ -151,8 +151,11 @@ async def _document(ls: "DgLsp", target: Mapping[str, Any]) -> Document:
     """
     uri = str(target.get("uri", ""))
     if ls.documents.snapshot(uri) is None:
+        ls.permit(uri)
         # In a thread, because a disk may be slow.
-        return replace(await asyncio.to_thread(read_document, _path(uri)), uri=uri)
+        unopened = replace(await asyncio.to_thread(read_document, _path(uri)), uri=uri)
+        ls.permit(uri, unopened.language)
+        return unopened
     document, wanted = ls.snapshot(uri), target.get("version")
     if wanted is not None and wanted != document.version:
         raise NoGap(f"the document is at version {document.version}, not {wanted}; ask again")

@@ -1,7 +1,9 @@
 """Pure functions between the protocol's types (positions, edits, items) and ours (offsets, Edit, Draft)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from pathlib import PurePosixPath
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from lsprotocol import types
 
@@ -64,6 +66,15 @@ def text_from(document: Document, start: int, edit: Edit) -> str:
     """
     new = document.data[start : edit.start] + edit.text.encode("utf-8")[max(start - edit.start, 0) :]
     return new.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
+
+
+def path_in(uri: str, folders: Iterable[str]) -> PurePosixPath:
+    """The path in the address `uri`, relative to the innermost of `folders`, addresses too, that it is in."""
+    path = PurePosixPath(unquote(urlsplit(uri).path))
+    inside = [
+        f for f in (PurePosixPath(unquote(urlsplit(f).path)) for f in folders) if path.is_relative_to(f)
+    ]
+    return path.relative_to(max(inside, key=lambda folder: len(folder.parts))) if inside else path
 
 
 def draft_params(draft: Draft, request: Any, where: dict[str, Any]) -> dict[str, Any]:

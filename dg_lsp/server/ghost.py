@@ -118,8 +118,8 @@ def _spot(ls: "DgLsp", document: Document, params: types.InlineCompletionParams)
 def _unwanted(ls: "DgLsp", spot: Spot) -> str:
     """Why nothing is offered at a spot unless somebody asks, as a sentence; empty if something may be."""
     data, cursor = spot.document.data, spot.cursor
-    if not ls.session.settings.automatic:
-        return "ghost text is switched off by the setting automatic"
+    if reason := ls.session.silence(spot.document.language):
+        return reason
     if is_part(data[cursor : cursor + 1]) and half_word(data[:cursor], cursor):
         return "the cursor is in the middle of a word"
     if not ls.session.recent(spot.document, cursor) and ls.session.taken(spot.document, cursor):

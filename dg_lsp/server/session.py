@@ -15,8 +15,10 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 from urllib.parse import unquote, urlsplit
 
 from dg_lsp.host.base import Engine, EngineError, Outcome, Want, fill_gap
+from dg_lsp.host.runtime import learned
 from dg_lsp.settings import Settings, SettingsError, name_of, of_machine, override
 from dg_lsp.text.documents.document import Document
+from dg_lsp.text.documents.excluded import excluding
 from dg_lsp.text.fills.edit import Edit
 from dg_lsp.text.fills.offers import Offer, place_of, still_good, used_up
 from dg_lsp.text.gaps.find import Gap
@@ -101,11 +103,27 @@ class Session:
             self._offers.clear()
         return wrong
 
-    def refusal(self, language: str) -> str:
-        """Why documents of `language` get no fills, as a sentence; empty if they do."""
+    def refusal(self, path: PurePosixPath, language: str = "") -> str:
+        """Why the document at `path`, in its workspace folder, gets no fills, as a sentence; empty if it does."""
+        if glob := excluding(path, self.settings.exclude):
+            return f"{path.name} is excluded by {glob} in the setting exclude, because it may hold secrets"
         if language in self.settings.disabled_languages:
             return f"{language} is switched off by the setting disabledLanguages"
         return ""
+
+    def silence(self, language: str) -> str:
+        """Why documents of `language` get no ghost text while one types, as a sentence; empty if they do."""
+        settings = self.settings
+        if not settings.automatic:
+            return "ghost text while one types is switched off by the setting automatic"
+        known = learned(settings.checkpoint)
+        if not known or language in known or {language, "*"} & {*settings.ghost_languages}:
+            return ""
+        name = "embedded checkpoint" if settings.checkpoint == "embedded" else "checkpoint"
+        return (
+            f"the {name} has learned {' and '.join(map(str.capitalize, known))} only; "
+            f"add {language} to the setting ghostLanguages to try it here"
+        )
 
     def recent(self, document: Document, cursor: int) -> list[Edit]:
         """The edits at `cursor` from the newest fill that agrees with the text typed since; [] if there is none."""

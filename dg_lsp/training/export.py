@@ -26,6 +26,7 @@ _EMBEDDED = {
     "bos": BOS,
     "eos": EOS,
     "max_prefix_tokens": 1024,
+    "languages": ["python"],
 }
 
 

@@ -778,6 +778,62 @@ def test_a_language_that_is_off_gets_nothing_and_the_reason(start: Start) -> Non
     assert wire.logged("switched off")
 
 
+@pytest.mark.parametrize("folder", ["file:///w", None])
+def test_an_excluded_document_gets_nothing_and_no_engine_hears_of_it(
+    start: Start, folder: str | None
+) -> None:
+    wire = start(capabilities=RESOLVES, rootUri=folder, initializationOptions={"exclude": ["sho?.py", "x"]})
+    why = "shop.py is excluded by sho?.py in the setting exclude"
+    assert ghost(wire, 1, AT_X) == [] and ghost(wire, 2, AT_X, kind=1) == [] and actions(wire, 1, 6) == []
+    assert why in fill(wire, name="add")["result"]["why"] and why in fill_all(wire)["result"]["why"]
+    told = wire.ask("s", "dg-lsp/status", {"uri": URI})["result"]
+    assert told["state"] == "off" and why in told["why"] and why in told["last"]["why"]
+    assert wire.ask("s", "dg-lsp/status")["result"]["state"] == "idle"
+
+
+def test_an_excluded_file_is_not_even_read(start: Start, tmp_path: Path) -> None:
+    path = tmp_path / ".ssh" / "deploy.py"
+    path.parent.mkdir()
+    path.write_text(TEXT)
+    wire = start(rootUri=tmp_path.as_uri())
+    assert "excluded by .ssh/" in fill(wire, uri=path.as_uri(), name="add")["result"]["why"]
+    assert "excluded by .ssh/" in fill_all(wire, uri=path.as_uri())["result"]["why"]
+
+
+def test_a_language_that_is_off_is_off_for_a_file_that_is_not_open(start: Start, tmp_path: Path) -> None:
+    (tmp_path / "shop.py").write_text(TEXT)
+    wire = start(initializationOptions={"disabledLanguages": ["python"]})
+    assert "switched off" in fill(wire, uri=(tmp_path / "shop.py").as_uri(), name="add")["result"]["why"]
+
+
+TYPESCRIPT = "file:///w/shop.ts"
+CODE = "function add(a: number, b: number) {\n}\n\nlet x = \n"
+
+
+def test_what_the_checkpoint_has_not_learned_gets_no_ghost_text_unless_asked_for(start: Start) -> None:
+    wire = start("embedded", capabilities=RESOLVES, initializationOptions={"disabledLanguages": ["python"]})
+    opened(wire, CODE, TYPESCRIPT, language="typescript")
+    params = inline({"line": 3, "character": 8}) | {"textDocument": {"uri": TYPESCRIPT}}
+    assert wire.ask(1, "textDocument/inlineCompletion", params)["result"]["items"] == []
+    told = wire.ask("s", "dg-lsp/status", {"uri": TYPESCRIPT})["result"]
+    why = "the embedded checkpoint has learned Python only; add typescript to the setting ghostLanguages"
+    assert told["state"] == "off" and why in told["why"] and why in told["last"]["why"]
+    assert wire.ask("s", "dg-lsp/status")["result"]["state"] == "idle"
+    at = {"line": 0, "character": 3}
+    asked = {"textDocument": {"uri": TYPESCRIPT}, "range": {"start": at, "end": at}}
+    assert wire.ask("a", "textDocument/codeAction", {**asked, "context": {"diagnostics": []}})["result"]
+    settings = {"dg-lsp": {"ghostLanguages": ["typescript"], "checkpoint": "embedded"}}
+    wire.send(notification("workspace/didChangeConfiguration", {"settings": settings}))
+    assert wire.ask("s", "dg-lsp/status", {"uri": TYPESCRIPT})["result"]["state"] != "off"
+
+
+def test_a_checkpoint_that_says_nothing_of_languages_serves_all_of_them(start: Start) -> None:
+    wire = start(initializationOptions={"disabledLanguages": ["python"]})
+    opened(wire, CODE, TYPESCRIPT, language="typescript")
+    params = inline({"line": 3, "character": 8}) | {"textDocument": {"uri": TYPESCRIPT}}
+    assert wire.ask(1, "textDocument/inlineCompletion", params)["result"]["items"]
+
+
 def test_ghost_text_can_be_off_while_one_types_only(start: Start) -> None:
     wire = start(initializationOptions={"automatic": False})
     assert ghost(wire, 1, AT_X) == []

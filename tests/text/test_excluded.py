@@ -1,0 +1,56 @@
+"""Which files are excluded by which globs."""
+
+from pathlib import PurePosixPath
+
+import pytest
+
+from dg_lsp.settings import Settings
+from dg_lsp.text.documents.excluded import excluding
+
+
+@pytest.mark.parametrize(
+    ("path", "glob", "excluded"),
+    [
+        ("a/b/server.pem", "*.pem", True),
+        ("a/b/SERVER.PEM", "*.pem", True),
+        ("a.pem/server.py", "*.pem", False),
+        ("a/b.py", "a", False),
+        ("home/.ssh/config.py", ".ssh/", True),
+        (".ssh/config.py", ".ssh/", True),
+        ("x/.ssh", ".ssh/", False),
+        ("deploy/live/keys.py", "deploy/*.py", True),
+        ("src/deploy/keys.py", "deploy/*.py", False),
+        ("src/deploy/keys.py", "**/deploy/*.py", True),
+        ("deploy/keys.py", "**/deploy/*.py", True),
+        ("deploy/keys.py", "/deploy/keys.py", True),
+        ("/w/deploy/keys.py", "w/deploy/", True),
+        ("deploy/a/b.py", "deploy/a/", True),
+        ("a[1].py", "a[[]1].py", True),
+    ],
+)
+def test_a_glob_excludes_by_name_by_folder_or_by_path(path: str, glob: str, *, excluded: bool) -> None:
+    assert excluding(PurePosixPath(path), ["nothing", glob]) == (glob if excluded else "")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        ".env",
+        ".env.local",
+        "prod.env",
+        "server.key",
+        "id_ed25519.pub",
+        "credentials.py",
+        "my_secrets.ts",
+        "a.tfvars",
+    ],
+)
+def test_what_holds_secrets_by_custom_is_excluded_by_default(name: str) -> None:
+    assert excluding(PurePosixPath("src") / name, Settings().exclude)
+
+
+@pytest.mark.parametrize(
+    "name", ["environment.py", "keys.py", "secretary.py", "envoy.go", "tokens.rs", "test_keys.c"]
+)
+def test_what_only_sounds_like_it_is_not(name: str) -> None:
+    assert not excluding(PurePosixPath("src") / name, Settings().exclude)
