@@ -35,7 +35,8 @@ class Opened:
 class Answer:
     """What came of one request. `edit` is None where it was refused, and `why` says why.
 
-    right: the true text was put in and the file is as it was. added: errors that a damaged file has more.
+    right: the true text was put in and the file is as it was. added: errors that a damaged file has more. closed: of
+    the true text nothing is left to be put in, since the gap itself inserts all of it.
     """
 
     opened: Opened
@@ -47,6 +48,7 @@ class Answer:
     added: int = 0
     crash: bool = False
     milliseconds: float = 0.0
+    closed: bool = False
 
     @property
     def harms(self) -> tuple[str, ...]:
@@ -81,7 +83,8 @@ def ask(found: Opened, text: str) -> Answer:
         return Answer(found, text, why=f"{type(error).__name__}: {error}", crash=True)
     took = (time.perf_counter() - begun) * 1000
     if outcome.edit is None:
-        return Answer(found, text, why=outcome.why, milliseconds=took)
+        closed = text == TRUTH and not fill.strip()
+        return Answer(found, text, why=outcome.why, milliseconds=took, closed=closed)
     after = read(found.place.language, apply_edit(found.document, outcome.edit).data)
     verdict = judge(found.before, after, Claim((gap.start, gap.end), found.place.kind, found.place.room))
     right = text == TRUTH and is_same(found.place, after.data)

@@ -111,6 +111,7 @@ def _note(portion: Portion, answer: Answer, counts: Counts) -> None:
     if answer.edit is not None:
         count("truths offered" if true else "edits")
     count("truths right", answer.right)
+    count("truths closed", answer.closed)
     count("broken", verdict.broken)
     count("outside", verdict.outside)
     count("characters lost", len(b"".join(verdict.lost.split())))

@@ -180,6 +180,7 @@ def test_an_error_inside_of_another_one_counts(language: str, source: str, fill:
 def test_a_fill_that_makes_a_broken_file_sound_passes() -> None:
     broken = "f({ [`${k}`]: a }, `${p|`, b)\nc[`${d}`] = 1\n"
     assert harm("javascript", broken, "refix}", "expression") == ""
+    assert harm("tsx", "f(a);\nT.b = `${PRE|`;\n", "FIX}.c", "expression") == ""
 
 
 @pytest.mark.parametrize(

@@ -94,10 +94,11 @@ def _misread(language: Language, document: Document, gap: Gap, edit: Edit, scope
         return _changed(language, gap, old, new)
     # The file is broken as it stands, so it is compared as it would be with a filler that means nothing.
     neutral, filled = compared(document, gap, edit)
-    if _is_sound(language, neutral) and (filled.clean or not _is_sound(language, new)):
+    is_sound, is_whole = _is_sound(language, new), _is_whole(gap, old, neutral)
+    if _is_sound(language, neutral) and (filled.clean or not is_sound):
         changed = _changed(language, gap, neutral, filled)
         # What was read in a part of the file, or with guessed ends, may be read otherwise in the file itself.
-        if changed or _is_whole(gap, old, neutral):
+        if is_whole or (changed and not is_sound):
             return changed
     return _worse(language, gap, old, text)
 
