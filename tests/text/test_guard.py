@@ -194,3 +194,9 @@ def test_what_is_sound_with_a_guessed_end_is_looked_at_without_it(
     language: str, source: str, fill: str, kind: Kind
 ) -> None:
     assert harm(language, source, fill, kind)
+
+
+def test_a_line_that_was_asked_for_may_open_the_string_that_is_closed_behind_it() -> None:
+    broken = "def f():\n|    \n        b('c')\n        \"\"\")\n    return 'd'\n"
+    assert harm("python", broken, '    a = g("""', "rest_of_line", asked=True) == ""
+    assert "read" in harm("python", broken, '    a = g("""', "rest_of_line")

@@ -113,7 +113,8 @@ def _worse(language: Language, gap: Gap, old: Text, fill: bytes) -> str:
     """What is worse in a broken file with `fill` in its gap than in the file as it stands, `old`."""
     # A parser that goes on from an older tree recovers otherwise than one that begins anew.
     new, filler = (_parsed(language, old, text) for text in (fill, _filler(language, gap)))
-    if _is_sound(language, new) and not _may_quote(language, fill):
+    # A line that was asked for may open the string that the text behind it closes.
+    if _is_sound(language, new) and (_is_asked_line(gap) or not _may_quote(language, fill)):
         return ""
     most = 0 if filler.clean else len(errors_of(old.tree.root_node))
     if len(errors_of(new.tree.root_node)) > most:
@@ -122,6 +123,11 @@ def _worse(language: Language, gap: Gap, old: Text, fill: bytes) -> str:
     if gap.kind != "span" and _marks(language, new) not in (_marks(language, old), _marks(language, filler)):
         return _OTHERWISE
     return ""
+
+
+def _is_asked_line(gap: Gap) -> bool:
+    """Whether a line or a span was asked for by name, which may begin what ends behind it."""
+    return gap.asked and gap.kind in ("rest_of_line", "span")
 
 
 def _may_quote(language: Language, fill: bytes) -> bool:
@@ -158,7 +164,7 @@ def _changed(language: Language, gap: Gap, old: Text, new: Text) -> str:
     ]:
         return _OTHERWISE
     held = _holders(language, old, old)
-    if gap.asked and gap.kind in ("rest_of_line", "span"):
+    if _is_asked_line(gap):
         outermost = min((at for name, at, _ in held if name == "function.outer"), default=len(old.before))
         held = {holder for holder in held if holder[1] <= outermost and not holder[0].startswith("block")}
     if not held <= _holders(language, new, old):
