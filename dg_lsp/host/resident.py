@@ -1,7 +1,7 @@
 """The user's engine process as an Engine: found, or started if there is none. Loads no model itself.
 
-All windows share one engine process for each checkpoint and device. It is started at the first request, in a session of
-its own, and again after it died; if it keeps dying, the pause before the next start grows.
+All windows share one engine process for each checkpoint and device. It is started at the first request, as a
+child of nobody, and again after it died; if it keeps dying, the pause before the next start grows.
 """
 
 import asyncio
@@ -13,7 +13,8 @@ import sys
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from io import FileIO
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -28,6 +29,17 @@ _PATIENCE = 20.0  # seconds in which a started process must listen; it loads aft
 _SILENCE = 15.0  # seconds without a line after which an engine is asked whether it lives
 _LAST_WORD = 5.0  # seconds that it then has to answer
 _LOG_BYTES = 1 << 20  # a longer log is written anew
+# Run by a Python of its own: start another Python with the given arguments, tell its process id, and end. What is
+# started so is nobody's child; standard output, on which the id was told, becomes standard error, which is the log.
+_LAUNCHER = """
+import os, sys
+if process := os.fork():
+    print(process)
+else:
+    os.setsid()
+    os.dup2(2, 1)
+    os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
+"""
 
 
 class ResidentEngine:
@@ -82,7 +94,7 @@ class ResidentEngine:
         """Start the engine if there is none; return its status once it listens (it may still be loading).
 
         1. Take the start lock, so that one client at a time starts it.  2. Look again: another client may have started
-        it.  3. Start the process in a session of its own.
+        it.  3. Start the process, which is nobody's child.
 
         Raises:
             EngineError: it does not start; the message says what to do.
@@ -150,15 +162,15 @@ class ResidentEngine:
         Raises:
             EngineError: it ended, or did not listen within _PATIENCE seconds.
         """
-        process = _spawn(self._settings, address)
-        end = time.monotonic() + _PATIENCE
-        while time.monotonic() < end:
-            with suppress(EngineAbsent, EngineDied):
-                return await remote.status()
-            if process.poll() is not None:
-                break
-            await asyncio.sleep(0.02)
-        process.kill()
+        started = await asyncio.to_thread(_spawn, self._settings, address)
+        with started.life:
+            end = time.monotonic() + _PATIENCE
+            while time.monotonic() < end and started.lives:
+                with suppress(EngineAbsent, EngineDied):
+                    return await remote.status()
+                await asyncio.sleep(0.02)
+            if started.lives:
+                os.kill(started.process, signal.SIGKILL)
         reason = f"the engine does not start: {_last_line(address.log)} (more in {address.log})"
         self._back_off(reason)
         raise EngineError(reason)
@@ -226,24 +238,49 @@ def _kill(path: Path) -> None:
             os.kill(process, signal.SIGKILL)
 
 
-def _spawn(settings: Settings, address: Address) -> subprocess.Popen[bytes]:
-    """Start an engine process for `settings` in a session of its own, with its output in the log file."""
-    command = [sys.executable, "-m", "dg_lsp", "engine", "run"]
+@dataclass(frozen=True, slots=True)
+class _Started:
+    """A process that is nobody's child. life: the end of a pipe, at its end once the process has ended."""
+
+    process: int
+    life: FileIO
+
+    @property
+    def lives(self) -> bool:
+        """Whether the process has not ended; its id could be another's by now, and a dead process may keep it."""
+        return self.life.read(1) is None
+
+
+def _spawn(settings: Settings, address: Address) -> _Started:
+    """Start an engine process for `settings`, with its output in the log file.
+
+    It belongs to no window: an editor that ends its children, their process group or their session does not reach it.
+    """
+    command = ["-m", "dg_lsp", "engine", "run"]
     checkpoint = Path(settings.checkpoint)
     named = str(checkpoint.absolute()) if checkpoint.is_dir() else settings.checkpoint
     for name in ("device", "threads", "idle_minutes", "cache_megabytes", "log_level"):
         command += [f"--{name.replace('_', '-')}", str(getattr(settings, name))]
-    # The log goes on over several starts, up to a limit.
-    mode = "ab" if address.log.exists() and address.log.stat().st_size < _LOG_BYTES else "wb"
-    with address.log.open(mode) as log:
-        return subprocess.Popen(
-            [*command, "--checkpoint", named],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            cwd=address.socket.parent,
-            start_new_session=True,
-        )
+    ours, theirs = os.pipe()
+    os.set_blocking(ours, False)
+    life = FileIO(ours)
+    try:
+        # The log goes on over several starts, up to a limit.
+        mode = "ab" if address.log.exists() and address.log.stat().st_size < _LOG_BYTES else "wb"
+        with address.log.open(mode) as log:
+            launched = subprocess.run(
+                [sys.executable, "-I", "-S", "-c", _LAUNCHER, *command, "--checkpoint", named],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                cwd=address.socket.parent,
+                pass_fds=(theirs,),
+                check=False,
+            )
+    finally:
+        # The engine has a copy of it, which is closed when it ends.
+        os.close(theirs)
+    return _Started(int(launched.stdout or 0), life)
 
 
 @asynccontextmanager

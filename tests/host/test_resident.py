@@ -5,7 +5,9 @@ import os
 import shutil
 import signal
 import socket
+import subprocess
 import sys
+import time
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from pathlib import Path
@@ -166,6 +168,61 @@ def test_an_engine_that_does_not_start_says_what_its_log_says(
     async def work(engine: ResidentEngine) -> None:
         with pytest.raises(EngineError, match="does not start"):
             await fill_of(engine)
+
+    with_engine(QUICK, work)
+
+
+CLIENT = """
+import asyncio, sys, time
+from dg_lsp.host.resident import ResidentEngine
+from dg_lsp.settings import Settings
+print(asyncio.run(ResidentEngine(Settings(checkpoint="scripted")).start()).process, flush=True)
+time.sleep(60)
+"""
+
+
+def stat_of(process: int) -> list[str]:
+    """State, parent, process group and session of a process."""
+    return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[:4]
+
+
+def test_an_engine_is_no_windows_child_and_outlives_its_group(runtime: Path) -> None:
+    client = subprocess.Popen([sys.executable, "-c", CLIENT], stdout=subprocess.PIPE, start_new_session=True)
+    assert client.stdout is not None
+    engine = int(client.stdout.readline())
+    _, parent, group, session = stat_of(engine)
+    assert int(parent) != client.pid and int(group) == int(session) == engine
+    children = [p.name for p in Path("/proc").glob("[0-9]*") if stat_or_none(p) == str(client.pid)]
+    assert children == [], "the launcher must have been waited for"
+    os.killpg(client.pid, signal.SIGKILL)
+    client.wait()
+    client.stdout.close()
+
+    async def work(engine_of_another: ResidentEngine) -> None:
+        assert (await status_of(engine_of_another)).process == engine
+        await fill_of(engine_of_another)
+
+    with_engine(QUICK, work)
+
+
+def stat_or_none(path: Path) -> str | None:
+    """The parent of the process at `path`; None if it has ended."""
+    try:
+        return stat_of(int(path.name))[1]
+    except OSError:
+        return None
+
+
+def test_an_engine_that_ends_at_once_is_told_with_its_last_words(
+    runtime: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DG_LSP_EFFORT", "most")
+
+    async def work(engine: ResidentEngine) -> None:
+        began = time.monotonic()
+        with pytest.raises(EngineError, match=r"does not start: .*'effort' takes one of"):
+            await fill_of(engine)
+        assert time.monotonic() - began < 15, "its end must be noticed, not waited for"
 
     with_engine(QUICK, work)
 
