@@ -5,10 +5,9 @@ import itertools
 import pytest
 
 from dg_lsp.text.languages.language import load_language
-from dg_lsp.text.syntax.braced import block, state_at, window
-from dg_lsp.text.syntax.braced_focus import LONG, focus
-from dg_lsp.text.syntax.braced_tokens import tokens
-from dg_lsp.text.syntax.tokens import State
+from dg_lsp.text.syntax.brackets import State, state_at
+from dg_lsp.text.syntax.items import LONG, block, focus, window
+from dg_lsp.text.syntax.lexer import tokens
 
 
 def cut(text: str) -> tuple[bytes, int]:

@@ -1,7 +1,5 @@
 """Bodies between braces, from a tree and from lines alone. In the samples `<`...`>` is a body's text."""
 
-from collections.abc import Callable
-
 import pytest
 
 from dg_lsp.text.languages.language import load_language
@@ -219,8 +217,7 @@ OWNED = {
 }
 
 
-@pytest.mark.parametrize("found", [of_tree, by_lines])
 @pytest.mark.parametrize("language", OWNED)
-def test_a_method_has_the_name_of_its_type(language: str, found: Callable[[str, str], list[Body]]) -> None:
+def test_a_method_has_the_name_of_its_type(language: str) -> None:
     text, names = OWNED[language]
-    assert [b.header.name for b in found(language, text) if b.header.owner == "function"] == names
+    assert [b.header.name for b in of_tree(language, text) if b.header.owner == "function"] == names

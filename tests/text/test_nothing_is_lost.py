@@ -18,7 +18,7 @@ from dg_lsp.text.gaps.gap import Gap
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import Kind
 from dg_lsp.text.syntax.body import MARKER
-from dg_lsp.text.syntax.lexical import tokens
+from dg_lsp.text.syntax.lexer import tokens
 
 DOCSTRINGS = {
     "a module's": '"""Tools.\n\nMore| text.\n"""\nimport os\n',

@@ -9,9 +9,8 @@ import pytest
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.documents.history import begun
 from dg_lsp.text.fills.edit import Edit, apply_edit
-from dg_lsp.text.gaps.recall import Remembered, remembered, tree_of, undone
+from dg_lsp.text.gaps.recall import tree_of, undone
 from dg_lsp.text.languages.language import load_language
-from dg_lsp.text.messages import Kind
 
 # What is replaced by what: each stands once, at the moment that it is replaced.
 Damage = tuple[tuple[str, str], ...]
@@ -106,10 +105,6 @@ def damaged(language: str, text: str, damage: Damage, newline: str = "\n") -> Do
     return document
 
 
-def recalled(document: Document, cursor: str, kind: Kind) -> tuple[Remembered, ...]:
-    return remembered(load_language(document.language), document, document.data.index(cursor.encode()), kind)
-
-
 def shown(document: Document, span: tuple[int, int]) -> str:
     return document.data[slice(*span)].decode().replace("\r\n", "\n")
 
@@ -143,7 +138,6 @@ def test_a_document_from_a_file_has_no_history_and_still_a_tree() -> None:
     document = Document("file:///m.py", "python", 0, b"x = 1\n")
     assert not tree_of(load_language("python"), document).root_node.has_error
     assert undone(document, 0) == ()
-    assert remembered(load_language("python"), document, 0, "statement") == ()
 
 
 # -- damage undone
@@ -209,125 +203,3 @@ def test_what_was_put_in_at_the_ends_of_a_span_is_not_of_it() -> None:
     span = found.back(start, start + len(body.encode()))
     assert span is not None
     assert shown(document, span) == body
-
-
-# -- nodes remembered
-
-
-@pytest.mark.parametrize("newline", ["\n", "\r\n"])
-@pytest.mark.parametrize(("language", "what"), DAMAGES)
-def test_a_body_is_remembered_through_damage(language: str, what: str, newline: str) -> None:
-    sample, body = SAMPLES[language]
-    document = damaged(language, sample, (*LOST[language][what], ("side(1, 2)", "side(1, √")), newline)
-    found = recalled(document, "√", "function_body")
-    wanted = body.replace("side(1, 2)", "side(1, √")
-    if what == "the header cut" and language == "typescript":
-        assert shown(document, found[0].outer).startswith("ar {")
-    assert [shown(document, node.body) for node in found] == [wanted]
-    inner = wanted.removeprefix("{").removesuffix("}")
-    assert shown(document, found[0].inner) == inner
-    assert shown(document, found[0].outer).endswith(wanted)
-
-
-@pytest.mark.parametrize(
-    ("kind", "first"),
-    [
-        ("block", "total += side(1, √"),
-        ("class_body", "def area("),
-        ("arguments", "(1, √"),
-        ("statement", "total += side(1, √"),
-    ],
-)
-def test_other_kinds_are_remembered_innermost_first(kind: Kind, first: str) -> None:
-    document = damaged("python", PYTHON, (('Say it."""', 'Say it.""'), ("side(1, 2)", "side(1, √")))
-    found = recalled(document, "√", kind)
-    assert shown(document, found[0].body).startswith(first)
-    sizes = [node.outer[1] - node.outer[0] for node in found]
-    assert sizes == sorted(sizes)
-
-
-@pytest.mark.parametrize(
-    ("language", "typed", "body"),
-    [
-        ("python", ("return total", "return total\n        √ = ("), "total = wide"),
-        ("python", ("return total", "return total\n\n        # why\n        √"), "total = wide"),
-        ("python", ("total = wide", "√ = (\n        total = wide"), "√ = (\n"),
-        ("typescript", ("    return total;\n", "    return total;\n    √ = (\n"), "{\n    let total"),
-        ("typescript", ("high: number) {", "high: number) {\n    √ = ("), "{\n    √ = ("),
-    ],
-)
-def test_what_is_typed_at_the_ends_of_a_body_belongs_to_it(
-    language: str, typed: tuple[str, str], body: str
-) -> None:
-    document = damaged(language, SAMPLES[language][0], (LOST[language]["a quote above"][0], typed))
-    found = recalled(document, "√", "function_body")
-    assert found
-    text = shown(document, found[0].body)
-    assert text.startswith(body)
-    assert "√" in text
-    assert "name" not in text
-
-
-def test_what_is_typed_behind_a_body_does_not_belong_to_it() -> None:
-    more = ("return total", "return total\n\n    limit = (\n        9,")
-    document = damaged("python", PYTHON, (('Say it."""', 'Say it.""'), more, ("side(1, 2)", "side(1, √")))
-    assert [shown(document, node.body) for node in recalled(document, "√", "function_body")] == [
-        PYTHON_AREA.replace("side(1, 2)", "side(1, √")
-    ]
-
-
-# What is typed, and the kinds that it begins nothing of, so that they are still remembered.
-BEGUN: list[tuple[str, str, str, str]] = [
-    ("python", "class", "return total\n", "return total\n\n    def new(self):\n        if √\n"),
-    ("python", "class", "            total +=", "            def n():\n                return √\n            total +="),
-    ("python", "function", "        total = wide", "        class New:\n            √\n        total = wide"),
-    ("python", "function class", "        total = wide", "        if wide:\n            √\n        total = wide"),
-    ("python", "function class block", "            total +=", "            x = √\n            total +="),
-    ("typescript", "class", "return total;\n  }\n", "return total;\n  }\n\n  fresh(x: number) {\n    if (√\n"),
-    ("typescript", "class", "      total +=", "      function fresh(x) {\n        return √\n      total +="),
-    ("typescript", "function", "    let total", "    class Fresh {\n      √\n    let total"),
-    ("typescript", "function class", "    let total", "    if (wide) {\n      √\n    let total"),
-    ("typescript", "function class block", "      total +=", "      x = √\n      total +="),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("language", "still", "old", "new"), BEGUN)
-@pytest.mark.parametrize("kind", ["function_body", "class_body", "block"])
-def test_in_what_was_begun_since_nothing_is_remembered(
-    language: str, still: str, old: str, new: str, kind: Kind
-) -> None:
-    document = damaged(language, SAMPLES[language][0], (LOST[language]["a quote above"][0], (old, new)))
-    assert bool(recalled(document, "√", kind)) == (kind.removesuffix("_body") in still.split())
-
-
-@pytest.mark.parametrize(
-    "typed", ["each(|y| {\n        y + √\n    x + 1", "fn fresh(y: u32) -> u32 {\n        y + √\n    x + 1"]
-)
-def test_what_was_begun_and_not_closed_is_found(typed: str) -> None:
-    """Alone in the older text it would not parse."""
-    rust = 'const NAME: &str = "shape";\n\nfn area(x: u32) -> u32 {\n    x + 1\n}\n'
-    document = damaged("rust", rust, (('shape"', "shape"), ("x + 1", typed)))
-    assert recalled(document, "√", "function_body") == ()
-
-
-@pytest.mark.parametrize("language", SAMPLES)
-def test_a_header_that_was_renamed_is_not_a_new_one(language: str) -> None:
-    document = damaged(
-        language,
-        SAMPLES[language][0],
-        (LOST[language]["a quote above"][0], (" area(", " areas("), ("side(1, 2)", "side(1, √")),
-    )
-    assert len(recalled(document, "√", "function_body")) == 1
-
-
-def test_a_node_that_was_broken_in_the_older_text_is_not_remembered() -> None:
-    broken = PYTHON.replace("total = wide * high", "total = wide * (")
-    document = damaged("python", broken, (("side(1, 2)", "side(1, √"),))
-    assert recalled(document, "√", "function_body") == ()
-
-
-def test_nothing_is_remembered_of_a_text_too_long_to_be_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
-    document = damaged("python", PYTHON, (('Say it."""', 'Say it.""'), ("side(1, 2)", "side(1, √")))
-    assert recalled(document, "√", "function_body")
-    monkeypatch.setattr("dg_lsp.text.gaps.recall.WHOLE", 10)
-    assert recalled(document, "√", "function_body") == ()

@@ -7,7 +7,7 @@ import pytest
 from dg_lsp.text.fills.resume import find_break, resume_point
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import Infill
-from dg_lsp.text.syntax.lexical import tokens
+from dg_lsp.text.syntax.lexer import tokens
 
 PYTHON = ("def f(x):\n    ", "\n\n\ndef g():\n    return 2\n")
 BRACES = ("{\n    ", "\n}\n")

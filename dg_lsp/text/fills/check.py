@@ -20,7 +20,7 @@ from dg_lsp.text.messages import BODIES, LISTS, Infill
 from dg_lsp.text.syntax.baseline import WHOLE, Text, alone, neutral_text
 from dg_lsp.text.syntax.bodies import bodies_of, item_at
 from dg_lsp.text.syntax.body import Body
-from dg_lsp.text.syntax.lexical import window
+from dg_lsp.text.syntax.items import window
 
 # Deeper nesting could overflow a parser's stack; no real body comes near it.
 DEEPEST = 90

@@ -8,10 +8,10 @@ from dg_lsp.text.documents.lines import width
 from dg_lsp.text.languages.language import Language
 from dg_lsp.text.messages import BODIES, LISTS, STRINGS, Infill
 from dg_lsp.text.syntax.baseline import Text, neutral_text
-from dg_lsp.text.syntax.indented import logical_lines
-from dg_lsp.text.syntax.indented_bodies import function_over
-from dg_lsp.text.syntax.lexical import state_at, tokens, window
-from dg_lsp.text.syntax.tokens import LogicalLine
+from dg_lsp.text.syntax.brackets import state_at
+from dg_lsp.text.syntax.indented_bodies import LogicalLine, function_over, logical_lines
+from dg_lsp.text.syntax.items import window
+from dg_lsp.text.syntax.lexer import tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ def within(language: Language, request: Infill, text: str) -> str:
     if request.kind in (*STRINGS, "comment"):
         return data[: _end_of_literal(literal_at(language, request.prefix), data)].decode("utf-8", "ignore")
     if request.kind in BODIES and language.style == "indent":
-        return deep(text, request.indent)
+        return deep(language, text, request.indent)
     if request.kind not in (*BODIES, *LISTS) or (counted := surplus(language, data)) is None:
         return text
     before, after = (part.encode("utf-8", "replace") for part in (request.prefix, request.suffix))
@@ -52,7 +52,7 @@ def function_of_span(language: Language, before: bytes) -> LogicalLine | None:
     if language.style != "indent":
         return None
     start, _ = window(language, before, len(before))
-    return function_over(before, start, len(before))
+    return function_over(language, before, start, len(before))
 
 
 def _end_of_span(language: Language, request: Infill, fill: bytes) -> int:
@@ -67,7 +67,7 @@ def _end_of_span(language: Language, request: Infill, fill: bytes) -> int:
         return len(fill)
     data, start, stop = before + fill + after, len(before), len(before) + len(fill)
     kept = start
-    for line in logical_lines(data, header.start, len(data)):
+    for line in logical_lines(language, data, header.start, len(data)):
         if line.width > header.width or line.start == header.start:
             kept = max(kept, min(line.end, stop))
         elif not line.comment:
@@ -77,12 +77,12 @@ def _end_of_span(language: Language, request: Infill, fill: bytes) -> int:
     return kept - start if data[kept:stop].strip() else len(fill)
 
 
-def deep(text: str, indent: str) -> str:
+def deep(language: Language, text: str, indent: str) -> str:
     """Return `text` up to its first line that is indented less than `indent`, lines inside strings apart."""
     data = text.encode("utf-8")
     wanted = width(indent.encode("utf-8"))
     end = 0
-    for line in logical_lines(data, 0, len(data)):
+    for line in logical_lines(language, data, 0, len(data)):
         if line.start > 0 and line.width < wanted:
             # A comment closes no block; it belongs to the body only if a line of the body follows.
             if line.comment:

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from dg_lsp.text.documents.lines import line_start
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import Infill
-from dg_lsp.text.syntax.lexical import state_at
-from dg_lsp.text.syntax.tokens import closers
+from dg_lsp.text.syntax.brackets import closers, state_at
 
 
 def endings(request: Infill, text: str) -> Iterator[str]:

@@ -11,7 +11,7 @@ from dg_lsp.text.documents.lines import indentation, line_start
 from dg_lsp.text.fills.parse_log import given_up
 from dg_lsp.text.languages.language import Language
 from dg_lsp.text.syntax.baseline import Text
-from dg_lsp.text.syntax.lexical import window
+from dg_lsp.text.syntax.items import window
 
 # A line with text and its first character; those that go on with what is above; the end of a header or a statement.
 _LINE = re.compile(rb"(?<=[\r\n])[ \t\f]*([^\s])")

@@ -12,7 +12,7 @@ from dg_lsp.text.fills.ending import endings
 from dg_lsp.text.gaps.find import Gap
 from dg_lsp.text.languages.language import Language, load_language
 from dg_lsp.text.messages import LISTS, PARTS, Infill, Kind
-from dg_lsp.text.syntax.lexical import tokens
+from dg_lsp.text.syntax.lexer import tokens
 
 # Kinds that may go on over line ends while a bracket is open, or while what stands there is not whole.
 _LOGICAL: tuple[Kind, ...] = ("expression", "statement")

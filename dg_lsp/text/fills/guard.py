@@ -19,8 +19,8 @@ from dg_lsp.text.gaps.gap import Gap
 from dg_lsp.text.languages.language import Language, load_language
 from dg_lsp.text.syntax.baseline import WHOLE, Text
 from dg_lsp.text.syntax.body import MARKER
-from dg_lsp.text.syntax.lexical import window
-from dg_lsp.text.syntax.tokens import Span
+from dg_lsp.text.syntax.items import window
+from dg_lsp.text.syntax.lexer import Span
 
 # How many bytes behind a gap strings and brackets are compared; a quote too many shows at the next one.
 REACH = 20_000

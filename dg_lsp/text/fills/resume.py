@@ -13,8 +13,7 @@ from dg_lsp.text.fills.parse_log import given_up
 from dg_lsp.text.languages.language import Language, load_language
 from dg_lsp.text.messages import Infill
 from dg_lsp.text.syntax.baseline import neutral_text
-from dg_lsp.text.syntax.lexical import tokens
-from dg_lsp.text.syntax.tokens import Span
+from dg_lsp.text.syntax.lexer import Span, tokens
 
 NEAR = 2_000  # bytes behind the fill that the parser is watched on
 _SPACE = re.compile(rb"\s*")

@@ -8,8 +8,7 @@ from dg_lsp.text.fills import check, fit
 from dg_lsp.text.fills.container import within
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import Infill
-from dg_lsp.text.syntax.lexical import state_at
-from dg_lsp.text.syntax.tokens import closers
+from dg_lsp.text.syntax.brackets import closers, state_at
 
 
 @dataclass(frozen=True, slots=True)

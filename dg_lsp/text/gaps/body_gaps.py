@@ -14,7 +14,7 @@ from dg_lsp.text.gaps.context import CursorContext
 from dg_lsp.text.gaps.gap import Gap
 from dg_lsp.text.languages.language import Language, load_language
 from dg_lsp.text.syntax.body import KIND_OF, MARKER, Body
-from dg_lsp.text.syntax.lexical import tokens
+from dg_lsp.text.syntax.lexer import tokens
 
 # How far round a body its file's step of indentation is looked for, in bytes.
 NEAR = 100_000

@@ -11,13 +11,13 @@ from dg_lsp.text.documents.document import Document
 from dg_lsp.text.documents.lines import line_end, line_start
 from dg_lsp.text.gaps.recall import tree_of
 from dg_lsp.text.languages.language import Language
-from dg_lsp.text.syntax import indented as offside
 from dg_lsp.text.syntax.bodies import bodies_by_lines, bodies_of
 from dg_lsp.text.syntax.body import Body
-from dg_lsp.text.syntax.lexical import focus, state_at, window
+from dg_lsp.text.syntax.brackets import State, lacks_end, state_at
+from dg_lsp.text.syntax.items import focus, window
+from dg_lsp.text.syntax.lexer import Span
 from dg_lsp.text.syntax.parsed import state_in
-from dg_lsp.text.syntax.repair import Repaired, dangles, moved, repair
-from dg_lsp.text.syntax.tokens import Span, State
+from dg_lsp.text.syntax.repair import Repaired, dangles, repair
 
 # A file of at most so many bytes is read whole; of a longer one first the top-level item round the cursor.
 WHOLE = 60_000
@@ -77,11 +77,11 @@ def from_lines(document: Document, context: CursorContext, offset: int) -> Curso
     data, language = document.data, context.language
     start, stop = window(language, data, offset)
     # A string that was never closed would hide every body below it.
-    text = offside.unclosed(data, offset, start) if language.style == "indent" else b""
-    read, cuts = focus(language, data[start:stop], offset - start)
-    at = moved(offset - start, cuts)
+    state = state_at(language, data, offset, start)
+    text = state.string if lacks_end(language, data, offset, state) else b""
+    read, at = focus(language, data[start:stop], offset - start), offset - start
     closed = read[:at] + text + read[at:]
-    repaired = Repaired(closed, context.tree, at, 0, len(text), context.cost, cuts)
+    repaired = Repaired(closed, context.tree, at, 0, len(text), context.cost)
     bodies = bodies_by_lines(language, closed, (0, len(closed)))
     return CursorContext(language, closed, context.tree, bodies, at, start, repaired, context.cost)
 
@@ -107,9 +107,8 @@ def whole_context(document: Document, language: Language) -> CursorContext:
 def _clean(language: Language, document: Document, offset: int) -> CursorContext | None:
     """The whole file, where it has no error."""
     data, tree = document.data, tree_of(language, document)
-    if tree.root_node.has_error:
-        return None
-    if dangles(language, data, offset, state_in(language, tree.root_node, data, offset)):
+    root = tree.root_node
+    if root.has_error or dangles(language, data, offset, state_in(language, root, data, offset)):
         return None
     # A query over all of a long file would cost more than its parse.
     return CursorContext(

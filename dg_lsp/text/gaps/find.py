@@ -8,12 +8,11 @@ from contextlib import suppress
 from dataclasses import replace
 
 from dg_lsp.text.documents.document import Document
-from dg_lsp.text.documents.lines import line_end, line_start
 from dg_lsp.text.gaps.body_gaps import body_gap
 from dg_lsp.text.gaps.context import CursorContext, context_at, from_lines, whole_context
 from dg_lsp.text.gaps.gap import Gap, NoGap
 from dg_lsp.text.gaps.kinds import body_at, choose_kind
-from dg_lsp.text.gaps.recall import remembered, undone
+from dg_lsp.text.gaps.recall import undone
 from dg_lsp.text.gaps.region_gaps import line_gap, open_gap, region_gap, typed, untouched
 from dg_lsp.text.gaps.regions import hole_at, holes_in, region_at
 from dg_lsp.text.languages.language import load_language
@@ -77,8 +76,6 @@ def _found(document: Document, context: CursorContext, offset: int, kind: Kind |
 
 def _recalled(document: Document, context: CursorContext, offset: int, kind: Kind | None) -> Gap | None:
     """The gap as older texts of the document tell it, where they are no harder to read than `context`."""
-    if kind == "statement" and (gap := _remembered(document, context, offset)):
-        return gap
     readable = []
     for older in undone(document, offset):
         text = Document(document.uri, document.language, document.version, older.data)
@@ -91,19 +88,6 @@ def _recalled(document: Document, context: CursorContext, offset: int, kind: Kin
             # What was typed into a stub since then stays, unless the stub is asked for by its kind.
             if span and (kind or document.data[slice(*span)] == text.data[gap.start : gap.end]):
                 return replace(gap, start=span[0], end=span[1])
-    return None
-
-
-def _remembered(document: Document, context: CursorContext, offset: int) -> Gap | None:
-    """The statement that the cursor was in before a part of it was taken away."""
-    base = document.history.base if document.history else None
-    line = line_start(document.data, offset), line_end(document.data, offset)
-    here = [c for c in base.changes.spans if c.now <= line[1] and c.stop >= line[0]] if base else []
-    if not here or any(c.now < c.stop for c in here):
-        return None
-    for node in remembered(context.language, document, offset, "statement")[:1]:
-        start, end = node.body
-        return replace(line_gap(document, context, start, "statement"), start=start, end=end)
     return None
 
 
@@ -191,13 +175,10 @@ def find_named(document: Document, qualname: str, kind: Wanted | None = None) ->
 
 def _body_gap(document: Document, context: CursorContext, offset: int, kind: Kind) -> Gap:
     """The gap of the innermost body of `kind` round the cursor."""
-    if context.cost and context.language.style == "indent":
-        # Indentation tells bodies apart where no tree does.
+    if context.cost:
+        # Lines tell bodies apart where no tree does.
         context = from_lines(document, context, offset)
     body = _innermost(context, kind)
-    if body is None and context.cost and context.language.style == "brace":
-        context = from_lines(document, context, offset)
-        body = _innermost(context, kind)
     if body is None:
         what = kind.removesuffix("_body")
         raise NoGap(f"the cursor is in no {what}; put it on a {what}'s first line or in its body")

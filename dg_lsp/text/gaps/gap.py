@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from dg_lsp.text.messages import Kind
-from dg_lsp.text.syntax.tokens import Span
+from dg_lsp.text.syntax.lexer import Span
 
 
 class NoGap(ValueError):

@@ -11,7 +11,7 @@ from dg_lsp.text.gaps.context import CursorContext, state_of
 from dg_lsp.text.gaps.regions import hole_at, regions_at
 from dg_lsp.text.messages import Kind
 from dg_lsp.text.syntax.body import KIND_OF, Body
-from dg_lsp.text.syntax.tokens import State
+from dg_lsp.text.syntax.brackets import State
 
 _VALUE = re.compile(
     rb"(?:^|[^=!<>:+\-*/%&|^])(?:=|:=|[+\-*/%&|^]=|=>|->)(?![=>])|<-"
@@ -135,4 +135,4 @@ def _is_docstring(context: CursorContext, data: bytes, state: State) -> bool:
         return True
     if context.repaired is None:
         return False
-    return len(state.string) > 1 and not data[line_start(data, state.begins) : state.begins].strip()
+    return len(state.string) > 1 and not data[line_start(data, state.begins) : state.begins].strip(b" \trRuU")

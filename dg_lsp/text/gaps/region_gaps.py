@@ -13,9 +13,8 @@ from dg_lsp.text.gaps.gap import Gap
 from dg_lsp.text.gaps.kinds import is_at, is_todo
 from dg_lsp.text.gaps.regions import Region
 from dg_lsp.text.messages import LISTS, STRINGS, Kind
-from dg_lsp.text.syntax.braced_below import next_line, unclosed
-from dg_lsp.text.syntax.indented import lacks_end
-from dg_lsp.text.syntax.tokens import Span, closers
+from dg_lsp.text.syntax.brackets import closers, lacks_end, next_line, unclosed
+from dg_lsp.text.syntax.lexer import Span
 
 # What a repair has put behind a placeholder: of it a fill needs the brackets and what ends a header or statement.
 _CLOSERS = re.compile(rb"(?:\s*[)\]}>\"'`])*[:;]?")
@@ -119,7 +118,7 @@ def untouched(document: Document, context: CursorContext, gap: Gap, offset: int)
     if state.string:
         # Quotes that stand below end the string, unless a line before them looks like the head of a definition.
         lines = any(quotes.lines for quotes in context.language.strings if quotes.close == state.string)
-        shut = lines and state.string in data[eol:] and not lacks_end(data, offset, state)
+        shut = lines and state.string in data[eol:] and not lacks_end(context.language, data, offset, state)
         return replace(
             gap, start=offset, end=eol, insert_before="", insert_after="" if shut else state.string.decode()
         )

@@ -11,10 +11,9 @@ from tree_sitter import Node
 from dg_lsp.text.documents.lines import indentation, line_end, line_start
 from dg_lsp.text.gaps.context import CursorContext
 from dg_lsp.text.messages import LISTS, STRINGS, Kind
-from dg_lsp.text.syntax.indented import logical_lines
-from dg_lsp.text.syntax.indented_bodies import code_end
-from dg_lsp.text.syntax.lexical import window
-from dg_lsp.text.syntax.tokens import Span
+from dg_lsp.text.syntax.indented_bodies import code_end, logical_lines
+from dg_lsp.text.syntax.items import window
+from dg_lsp.text.syntax.lexer import Span
 
 _HOLDERS: tuple[Kind, ...] = ("statement", "string")
 # A placeholder behind one of these is not what stands at the cursor.
@@ -82,7 +81,7 @@ def _by_lines(context: CursorContext) -> Region | None:
         line_start(context.data, context.cursor),
         line_end(context.data, context.cursor),
     )
-    for line in logical_lines(data, *window(context.language, data, context.cursor)):
+    for line in logical_lines(context.language, data, *window(context.language, data, context.cursor)):
         if not line_start(data, line.start) <= context.cursor <= line_end(data, line.end):
             continue
         start, end = line.start, line.end

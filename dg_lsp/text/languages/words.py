@@ -1,6 +1,6 @@
-"""Words: what language.toml says under [repair] about a language with braces, for text that no parser can read.
+"""Words: what language.toml says under [repair], for text that no parser can read.
 
-The noun and how it is read; `braces`, `brace_bodies` and `brace_repair` know what it means.
+The noun and how it is read; `dg_lsp/text/syntax` knows what it means.
 """
 
 import re
@@ -8,76 +8,60 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-# A text that is tried where the text before the cursor matches.
-Form = tuple[re.Pattern[bytes], bytes]
-
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """functions, classes, blocks: words of the headers of such bodies. alone: words that are the whole header of a
-    block. lambdas: what the header of a function without
-    a name looks like at its end. operators: words that want an operand. starts: words that only begin a statement.
+    """functions, classes, blocks: words of the headers of such bodies. alone: the whole header of a block.
 
-    items: what a line at column 0 that begins an item of the file looks like. above: what a line that belongs to the
-    item below it begins with. directive: what begins a line of its own at any depth, such as a preprocessor's.
+    lambdas: what the header of a function without a name looks like at its end. lists: what a header looks like whose
+    brace holds a list and not statements. operators: words that want an operand. starts: words that only begin a
+    statement.
 
-    ends: what a statement ends with, the commonest first. mask: a header that stands for any. member: what may stand
-    for any member or statement. lines: what may stand on a blank line. tags: there is markup in the code.
+    items: what a line at column 0 that begins an item of the file looks like; members: one that begins a part of an
+    item. above: what a line that belongs to the item below it begins with. directive: what begins a line of its own at
+    any depth, such as a preprocessor's.
 
-    The others are forms: operands: what may lack at the cursor; lists: what an item lacks where a brace with such a
-    header holds items; behind: what a block with such a header lacks behind its brace.
+    operands: pairs of what the text before a cursor looks like and what may lack there. ends: what a statement ends
+    with, the commonest first. headers: what a header ends with, before a body and without one. mask: a header that
+    stands for any. member: what may stand for any member or statement.
     """
 
     functions: frozenset[bytes]
     classes: frozenset[bytes]
     blocks: frozenset[bytes]
     alone: frozenset[bytes]
-    lambdas: re.Pattern[bytes]
     operators: frozenset[bytes]
     starts: frozenset[bytes]
+    lambdas: re.Pattern[bytes]
+    lists: tuple[re.Pattern[bytes], ...]
     items: re.Pattern[bytes]
+    members: re.Pattern[bytes]
     above: re.Pattern[bytes]
     directive: bytes
+    operands: tuple[tuple[re.Pattern[bytes], bytes], ...]
     ends: tuple[bytes, ...]
+    headers: tuple[bytes, ...]
     mask: bytes
-    operands: tuple[Form, ...]
-    lists: tuple[Form, ...]
-    behind: tuple[Form, ...]
-    lines: tuple[bytes, ...]
     member: bytes
-    tags: bool
 
 
 def read_words(facts: Mapping[str, Any]) -> Words:
-    """The words of the table [repair]; what it leaves out is empty."""
+    """The words of the table [repair]; what it leaves out is empty or what most languages have."""
+    sets = ("functions", "classes", "blocks", "alone", "operators", "starts")
     return Words(
-        functions=_words(facts, "functions"),
-        classes=_words(facts, "classes"),
-        blocks=_words(facts, "blocks"),
-        alone=_words(facts, "alone"),
+        **{name: frozenset(word.encode() for word in facts.get(name, ())) for name in sets},
         lambdas=_pattern(facts.get("lambdas", r"(?!)")),
-        operators=_words(facts, "operators"),
-        starts=_words(facts, "starts"),
+        lists=tuple(_pattern(pattern) for pattern, _ in facts.get("lists", ())),
         items=_pattern(facts.get("items", r"[\w$@#(\[\"'~!]")),
+        members=_pattern(facts.get("members", r"[\w$@#~*&<\[\"'\x80-\xff]")),
         above=_pattern(facts.get("above", "@")),
         directive=facts.get("directive", "").encode(),
+        operands=tuple((_pattern(pattern), text.encode()) for pattern, text in facts.get("operands", ())),
         ends=tuple(text.encode() for text in facts.get("ends", ("",))),
+        headers=tuple(text.encode() for text in facts.get("headers", (" {", " {}"))),
         mask=facts.get("mask", "if (_g_) {").encode(),
-        operands=_forms(facts, "operands"),
-        lists=_forms(facts, "lists"),
-        behind=_forms(facts, "behind"),
-        lines=tuple(text.encode() for text in facts.get("lines", ())),
-        tags=facts.get("tags", False),
         member=facts.get("member", "_g_;").encode(),
     )
-
-
-def _words(facts: Mapping[str, Any], name: str) -> frozenset[bytes]:
-    return frozenset(word.encode() for word in facts.get(name, ()))
-
-
-def _forms(facts: Mapping[str, Any], name: str) -> tuple[Form, ...]:
-    return tuple((_pattern(pattern), text.encode()) for pattern, text in facts.get(name, ()))
 
 
 def _pattern(text: str) -> re.Pattern[bytes]:

@@ -10,7 +10,7 @@ from dg_lsp.text.documents.lines import leading, line_start
 from dg_lsp.text.languages.language import Language
 from dg_lsp.text.prompts.headers import headers_at, headers_by_lines
 from dg_lsp.text.prompts.part import Lines, Part, part_of
-from dg_lsp.text.syntax.lexical import window
+from dg_lsp.text.syntax.items import window
 
 # Imports are looked for in the first bytes of a file.
 HEAD = 20_000

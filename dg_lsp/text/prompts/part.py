@@ -6,8 +6,8 @@ from tree_sitter import Node
 
 from dg_lsp.text.documents.lines import line_end, line_start
 from dg_lsp.text.languages.language import Language
-from dg_lsp.text.syntax.lexical import state_at
-from dg_lsp.text.syntax.tokens import Span, closers
+from dg_lsp.text.syntax.brackets import closers, state_at
+from dg_lsp.text.syntax.lexer import Span
 
 _OPENING = {"(": b"(", "[": b"[", "{": b"{", "${": b"{"}
 _CLOSING = (")", "]", "}")

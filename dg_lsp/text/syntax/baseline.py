@@ -12,9 +12,9 @@ from tree_sitter import Tree
 from dg_lsp.text.documents.lines import line_end, line_start
 from dg_lsp.text.languages.language import Language
 from dg_lsp.text.messages import PARTS, STRINGS
-from dg_lsp.text.syntax.lexical import block, state_at, window
+from dg_lsp.text.syntax.brackets import closers, state_at
+from dg_lsp.text.syntax.items import block, window
 from dg_lsp.text.syntax.repair import cost_of, insertions, out_of_reach
-from dg_lsp.text.syntax.tokens import closers
 
 # What may have stood before a text whose beginning was cut off: a block, a string, a bracket, several.
 LEADS = {
@@ -132,9 +132,7 @@ def _searched(language: Language, kind: str, before: bytes, after: bytes) -> Tex
     state = state_at(language, data, len(before))
     first, lowest = best, cost_of(best.tree)
     # Parsing costs by the byte, and what is broken above the line no filler mends.
-    tries = (
-        1 if out_of_reach(language, best.tree, best.data, len(before)) else max(EFFORT // (len(data) + 1), 1)
-    )
+    tries = 1 if out_of_reach(best.tree, state.line) else max(EFFORT // (len(data) + 1), 1)
     for text in islice((b"", *insertions(language, data, len(before), state)), tries):
         candidate = first.filled(language, text)
         cost = cost_of(candidate.tree)

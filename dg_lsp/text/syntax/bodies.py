@@ -9,7 +9,7 @@ from dg_lsp.text.languages.language import Language
 from dg_lsp.text.syntax import braced_bodies as brace_bodies
 from dg_lsp.text.syntax import indented_bodies as offside_bodies
 from dg_lsp.text.syntax.body import OWNERS, Body
-from dg_lsp.text.syntax.tokens import Span
+from dg_lsp.text.syntax.lexer import Span
 
 
 def bodies_of(language: Language, root: Node, data: bytes, span: Span | None = None) -> tuple[Body, ...]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dg_lsp.text.messages import Kind
-from dg_lsp.text.syntax.tokens import Span
+from dg_lsp.text.syntax.lexer import Span
 
 Owner = Literal["function", "class", "block"]
 OWNERS: tuple[Owner, ...] = ("function", "class", "block")

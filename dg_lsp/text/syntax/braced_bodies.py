@@ -13,11 +13,9 @@ from tree_sitter import Node
 from dg_lsp.text.documents.lines import leading, line_end
 from dg_lsp.text.languages.language import Language
 from dg_lsp.text.syntax.body import OWNERS, Body, Header, Owner
-from dg_lsp.text.syntax.braced_headers import head_of, without_arguments
-from dg_lsp.text.syntax.braced_opened import OpenBracket
-from dg_lsp.text.syntax.braced_reading import read
-from dg_lsp.text.syntax.braced_tokens import marks
-from dg_lsp.text.syntax.tokens import Span
+from dg_lsp.text.syntax.brackets import OpenBracket, read
+from dg_lsp.text.syntax.headers import head_of, without_arguments
+from dg_lsp.text.syntax.lexer import Span, marks
 
 _SPACE = re.compile(rb"[ \t\f]*")
 _BLANK = re.compile(rb"\s*")
@@ -56,21 +54,14 @@ def bodies_of(language: Language, root: Node, data: bytes, span: Span | None) ->
 
 
 def bodies_by_lines(language: Language, data: bytes, span: Span) -> Iterator[Body]:
-    """Every body of the text `span`, by braces where they match and by indentation where one is missing."""
+    """Every body of the text `span`, by braces where they match and by indentation where one is missing; no names."""
     reading = read(language, data, *span)
-    owners: list[tuple[int, str]] = []
-    for opened in reading.all:
-        if opened.bracket != b"{":
-            continue
-        closes, stop = _ends(data, opened, span[1])
-        owners = [(until, name) for until, name in owners if until > opened.at]
+    for opened in (o for o in reading.all if o.bracket == b"{"):
         head = head_of(language, data, opened.line, opened.at)
         if head is None:
             continue
-        owners.append((stop, head.name))
-        qualified = ".".join(name for _, name in owners if name)
-        header = Header(head.owner, head.start, head.start, opened.at + 1, qualified)
-        inside = opened.at + 1, closes, stop
+        header = Header(head.owner, head.start, head.start, opened.at + 1, name="")
+        inside = opened.at + 1, *_ends(data, opened, span[1])
         hollow = _is_stub(language, data, inside[:2], ())
         yield replace(describe(language, data, header, inside), hollow=hollow)
 

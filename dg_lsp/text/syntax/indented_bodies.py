@@ -5,6 +5,7 @@ Knows the offside rule; knows no gaps, cursors or edits.
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from tree_sitter import Node
@@ -12,8 +13,7 @@ from tree_sitter import Node
 from dg_lsp.text.documents.lines import indentation, leading, line_end, line_start, width
 from dg_lsp.text.languages.language import Language
 from dg_lsp.text.syntax.body import OWNERS, Body, Header, Owner, Statement
-from dg_lsp.text.syntax.indented import logical_lines, tokens
-from dg_lsp.text.syntax.tokens import LogicalLine, Span
+from dg_lsp.text.syntax.lexer import Span, Token, tokens
 
 _DEF = re.compile(rb"(?:async[ \t]+)?def[ \t]+([\w\x80-\xff]+)")
 _CLASS = re.compile(rb"class[ \t]+([\w\x80-\xff]+)")
@@ -21,7 +21,21 @@ _BLOCK = re.compile(rb"(?:async[ \t]+)?(?:if|elif|else|for|while|with|try|except
 STUB = re.compile(rb"(?:pass|\.\.\.|raise[ \t]+NotImplemented(?:Error)?(?:[ \t]*\(.*\))?)[ \t]*;?", re.DOTALL)
 _DOC = re.compile(rb"[rRuU]?[\"'].*[\"']", re.DOTALL)
 _MEANT = re.compile(rb"@[^\r\n]*\b(?:abstract(?:|class|static)method|abstractproperty|overload)\b")
+_BLANK = ("space", "comment", "newline", "joined")
 _NAMED = ("function_definition", "class_definition")
+
+
+@dataclass(frozen=True, slots=True)
+class LogicalLine:
+    """One statement's header, one simple statement or one comment line: [start, end) without indentation.
+
+    `width` is its indentation in columns, tabs to the next multiple of 8; `comment` says it is only one.
+    """
+
+    start: int
+    end: int
+    width: int
+    comment: bool
 
 
 def bodies_of(language: Language, root: Node, data: bytes, span: Span | None) -> Iterator[Body]:
@@ -65,14 +79,14 @@ def _kinds(data: bytes, found: dict[str, list[Node]]) -> dict[Span, Literal["doc
     return kinds
 
 
-def bodies_by_lines(language: Language, data: bytes, span: Span) -> Iterator[Body]:  # noqa: ARG001
+def bodies_by_lines(language: Language, data: bytes, span: Span) -> Iterator[Body]:
     """Every body of the text `span` by indentation alone.
 
     1. Read logical lines.  2. A header opens a body; a line of code that is not deeper closes it.
     3. What stands in between, at the indentation of its first line, is its body.
     """
     # 1. Comments neither open nor close anything.
-    lines = [line for line in logical_lines(data, *span) if not line.comment]
+    lines = [line for line in logical_lines(language, data, *span) if not line.comment]
     owners: list[tuple[int, str]] = []
     for number, line in enumerate(lines):
         while owners and owners[-1][0] >= line.width:
@@ -80,23 +94,57 @@ def bodies_by_lines(language: Language, data: bytes, span: Span) -> Iterator[Bod
         # 2. The body is the run of deeper lines.
         named = _DEF.match(data, line.start) or _CLASS.match(data, line.start)
         owner: Owner = "function" if named and named.re is _DEF else "class" if named else "block"
-        colon = _colon(data, line)
+        colon = _colon(language, data, line)
         if named is not None:
             owners.append((line.width, named[1].decode("utf-8", "replace")))
         elif not _BLOCK.match(data, line.start) or data[colon - 1 : colon] != b":":
             continue
         above = _decorators(lines, number, data) if named else line.start
         # 3. A line without its colon is no header; repair inserts one where it can.
-        body = _statements(data, colon, line, _body_lines(lines, number))
+        body = _statements(language, data, (colon, line.end), _body_lines(lines, number))
         meant = bool(_MEANT.search(data, above, line.start)) or _in_protocol(data, lines, number)
         header = Header(owner, above, line.start, colon, ".".join(name for _, name in owners))
         yield describe(data, header, body, meant=meant)
 
 
-def function_over(data: bytes, start: int, offset: int) -> LogicalLine | None:
+def logical_lines(language: Language, data: bytes, start: int, stop: int) -> Iterator[LogicalLine]:
+    """The logical lines of data[start:stop], from a place that begins one."""
+    depth, first, end, comment, fresh = 0, -1, start, True, True
+    for token in tokens(language, data, start, stop):
+        if fresh and depth and _begins_statement(language, data, token, first):
+            yield LogicalLine(first, end, indentation(data, first), comment)
+            depth, first, comment = 0, -1, True
+        if token.kind == "newline":
+            fresh = True
+            if depth == 0 and first >= 0:
+                yield LogicalLine(first, end, indentation(data, first), comment)
+                first, comment = -1, True
+            continue
+        if token.kind == "space":
+            continue
+        fresh, end = False, token.start + 1 if token.kind == "joined" else token.end
+        first = token.start if first < 0 else first
+        comment = comment and token.kind == "comment"
+        depth = max(depth + (token.kind == "open") - (token.kind == "close"), 0)
+    if first >= 0:
+        yield LogicalLine(first, end, indentation(data, first), comment)
+
+
+def _begins_statement(language: Language, data: bytes, token: Token, line: int) -> bool:
+    """Whether `token`, the first of a line inside brackets, begins a statement: then a bracket was lost.
+
+    So does a keyword, a decorator, or a word less deep than `line`, where the brackets were opened.
+    """
+    text = data[token.start : token.end]
+    if text in language.words.starts or (text == b"@" and data[token.end : token.end + 1].isalpha()):
+        return True
+    return token.kind == "word" and indentation(data, token.start) < indentation(data, line)
+
+
+def function_over(language: Language, data: bytes, start: int, offset: int) -> LogicalLine | None:
     """The header of the outermost function that is open at `offset`, read from `start`; None where there is none."""
     opened: list[LogicalLine] = []
-    for line in logical_lines(data[:offset], start, offset):
+    for line in logical_lines(language, data[:offset], start, offset):
         if not line.comment:
             opened = [above for above in opened if above.width < line.width]
             opened += [line] if _DEF.match(data, line.start) else []
@@ -161,10 +209,10 @@ def _with_comments(data: bytes, at: int, header: int) -> int:
     return at
 
 
-def _colon(data: bytes, line: LogicalLine) -> int:
+def _colon(language: Language, data: bytes, line: LogicalLine) -> int:
     """The end of the colon that ends the header beginning at `line`, or of the line where there is none."""
     depth, end = 0, line.start
-    for token in tokens(data, line.start, line.end):
+    for token in tokens(language, data, line.start, line.end):
         depth += (token.kind == "open") - (token.kind == "close")
         if token.kind == "other" and depth <= 0 and data[token.start : token.end] == b":":
             return token.end
@@ -196,25 +244,23 @@ def _body_lines(lines: list[LogicalLine], number: int) -> list[LogicalLine]:
     return lines[number + 1 : stop]
 
 
-def _statements(data: bytes, colon: int, line: LogicalLine, inside: list[LogicalLine]) -> list[Statement]:
-    """The statements of a body as far as lines tell them: each logical line is one."""
+def _statements(language: Language, data: bytes, behind: Span, inside: list[LogicalLine]) -> list[Statement]:
+    """The statements of a body as far as lines tell them: the rest of its header's line, and each line `inside`."""
     spans = [(b.start, b.end) for b in inside]
-    same = re.compile(rb"[ \t\f]*([^\s#])").match(data, colon, line.end)
-    spans[:0] = [(same.start(1), line.end)] if same else []
+    same = re.compile(rb"[ \t\f]*([^\s#])").match(data, *behind)
+    spans[:0] = [(same.start(1), behind[1])] if same else []
     body: list[Statement] = []
     for start, last in spans:
-        end = _code_stop(data, start, last)
+        code = [t for t in tokens(language, data, start, last) if t.kind not in _BLANK]
+        end = code[-1].end if code else last
         kind: Literal["docstring", "stub", "code"] = "code"
-        if not body and _DOC.fullmatch(data, start, end) and len(list(tokens(data, start, end))) == 1:
+        if (
+            not body
+            and _DOC.fullmatch(data, start, end)
+            and [t.kind for t in code if t.kind != "word"] == ["string"]
+        ):
             kind = "docstring"
         elif STUB.fullmatch(data, start, end):
             kind = "stub"
         body.append(Statement(start, end, kind))
     return body
-
-
-def _code_stop(data: bytes, start: int, end: int) -> int:
-    """Where the last token of data[start:end] ends that is neither comment nor white space."""
-    blank = ("space", "comment", "newline", "joined")
-    code = [t.end for t in tokens(data, start, end) if t.kind not in blank]
-    return code[-1] if code else end

@@ -9,34 +9,27 @@ from dataclasses import replace
 from tree_sitter import Node
 
 from dg_lsp.text.languages.language import Language
-from dg_lsp.text.syntax import braced, indented
 from dg_lsp.text.syntax.bodies import item_at
-from dg_lsp.text.syntax.tokens import State
+from dg_lsp.text.syntax.brackets import State, state_from
 
 
 def state_in(language: Language, root: Node, data: bytes, offset: int) -> State:
     """What is open at `offset` of `data`, whose tree `root` has no error.
 
-    1. Begin at the top-level item that the offset is in or behind.  2. Where classes with braces are round the offset,
-    begin at the member of the innermost one; their braces are open.  3. Read tokens from there.
+    1. Begin at the top-level item that the offset is in or behind.  2. Where classes are round the offset, begin at
+    the member of the innermost one; their braces are open.  3. Read tokens from there.
     """
     # 1.
     item = item_at(root, offset)
     start = item.start_byte if item != root else 0
-    if language.style == "indent":
-        return indented.state_at(data, offset, start)
     # 2.
-    around = [
-        body
-        for body in _classes(language, item, offset)
-        if data[body.start_byte : body.start_byte + 1] == b"{"
-    ]
+    around = _classes(language, item, offset)
     if around:
-        start = _member(around[-1], offset)
+        start = _member(data, around[-1], offset)
     # 3.
-    inner = braced.state_from(language, data, offset, start)
-    opened = (*(body.start_byte for body in around), *inner.opened)
-    return replace(inner, brackets=b"{" * len(around) + inner.brackets, opened=opened)
+    inner = state_from(language, data, offset, start)
+    braces = tuple(b.start_byte for b in around if data[b.start_byte : b.start_byte + 1] == b"{")
+    return replace(inner, brackets=b"{" * len(braces) + inner.brackets, opened=(*braces, *inner.opened))
 
 
 def _classes(language: Language, item: Node, offset: int) -> list[Node]:
@@ -46,7 +39,7 @@ def _classes(language: Language, item: Node, offset: int) -> list[Node]:
     return sorted(holding, key=lambda body: body.start_byte)
 
 
-def _member(body: Node, offset: int) -> int:
-    """Where the last member of `body` begins at or before `offset`; behind the brace where there is none."""
+def _member(data: bytes, body: Node, offset: int) -> int:
+    """Where the last member of `body` begins at or before `offset`; behind a brace where there is none."""
     members = [child for child in body.named_children if child.start_byte <= offset]
-    return members[-1].start_byte if members else body.start_byte + 1
+    return members[-1].start_byte if members else body.start_byte + data.startswith(b"{", body.start_byte)

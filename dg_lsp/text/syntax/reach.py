@@ -4,7 +4,7 @@ Knows lines and counts brackets; knows no language, no tokens and no tree.
 """
 
 from dg_lsp.text.documents.lines import line_end, line_start
-from dg_lsp.text.syntax.tokens import Span
+from dg_lsp.text.syntax.lexer import Span
 
 # Nobody writes a longer line by hand, nor so many brackets open at once.
 LONGEST_LINE = 20_000

@@ -1,32 +1,40 @@
-"""Repair search: the smallest change at the cursor that makes a broken file parse again.
+"""Repair search: the smallest change at the cursor that makes a broken text parse again, for all languages.
 
-Each candidate is parsed incrementally, the cheapest tree is kept. Knows trees and lexical state, but no gaps; what
-may be missing is known to `offside_repair` and `brace_repair`.
+Each candidate is parsed incrementally, the cheapest tree is kept. Knows trees and what is open at a place; knows no
+gaps.
 """
 
+import re
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import islice, takewhile
 
 from tree_sitter import Tree
 
+from dg_lsp.text.documents.lines import indentation, line_end, line_start
 from dg_lsp.text.languages.language import Language
-from dg_lsp.text.syntax import braced_repair as brace_repair
-from dg_lsp.text.syntax import indented_repair as offside_repair
-from dg_lsp.text.syntax.lexical import focus, state_at
-from dg_lsp.text.syntax.tokens import Span, State
+from dg_lsp.text.syntax.brackets import State, next_line, state_at
+from dg_lsp.text.syntax.items import focus
+from dg_lsp.text.syntax.lack import Lack, lack_at
+from dg_lsp.text.syntax.lexer import wants_operand
 
 # Seconds of work after which no further candidate is tried.
 PATIENCE = 0.016
 ERROR_COST, MISSING_COST, ERROR_BYTES = 20, 25, 4_000
+# A tree that so many changes do not mend is damaged elsewhere too, and lines serve better.
+TRIED = 40
+# At most so many brackets of a list are closed one by one.
+MOST_CLOSED = 8
+_FILLER = b"_g_"
+_TOUCHED = re.compile(rb"[\w$\x80-\xff]\Z")
+_VALUE = re.compile(rb"[\w$\x80-\xff)\]}\"'`]\Z")
+_LAST_WORD = re.compile(rb"[\w$]+\Z")
 
 
 @dataclass(frozen=True, slots=True)
 class Repaired:
-    """`data` is the text with `inserted` bytes in the place of `removed` ones at `at`; `cost` 0 is clean.
-
-    put: before that, members of a long class were cut out: at these offsets of the text, so many bytes (below 0).
-    """
+    """`data` is the text with `inserted` bytes in the place of `removed` ones at `at`; `cost` 0 is clean."""
 
     data: bytes
     tree: Tree
@@ -34,84 +42,66 @@ class Repaired:
     removed: int
     inserted: int
     cost: int
-    put: tuple[Span, ...] = ()
 
     def forth(self, offset: int) -> int:
         """An offset of the text before the repair as one after it; inside what gave way it is its beginning."""
-        offset = moved(offset, self.put)
         if offset <= self.at + self.removed and (self.removed or offset <= self.at):
             return min(offset, self.at)
         return offset - self.removed + self.inserted
 
     def back(self, offset: int) -> int:
         """An offset of the repaired text as one of the text before; inside the repair it is what gave way for it."""
-        if offset > self.at:
-            offset = max(offset - self.inserted, self.at) + self.removed
-        shift = 0
-        for place, length in self.put:
-            if offset <= place + shift:
-                break
-            shift += min(length, offset - place - shift)
-        return offset - shift
-
-
-def moved(offset: int, put: Iterable[Span]) -> int:
-    """`offset` of a text as one of the text that has so many bytes more (or fewer) at the places `put`."""
-    return offset + sum(max(length, place - offset) for place, length in put if place < offset)
+        return max(offset - self.inserted, self.at) + self.removed if offset > self.at else offset
 
 
 def repair(language: Language, data: bytes, offset: int) -> Repaired:
-    """The cheapest repair of `data` at `offset`.
+    """The cheapest repair of `data`, a top-level item, at `offset`; of a long item only the part round the place stays.
 
-    1. Parse as it is; a clean tree needs no repair.  2. Search for what the cursor lacks.
+    1. Parse as it is; a clean tree needs no repair, unless a line dangles.  2. Parse each candidate.  3. Stop at the
+    first that parses cleanly, or when too much time has gone; the earlier of two equal ones wins.
+
+    Example: for `f(a, |` in Python the candidate is `_g_)`.
     """
     # 1. Most calls end here.
-    data, cuts = focus(language, data, offset)
-    offset = moved(offset, cuts)
+    data = focus(language, data, offset)
     tree = language.parse(data)
-    best = Repaired(data, tree, offset, 0, 0, cost_of(tree), cuts)
-    if best.cost == 0:
-        dangling = dangles(language, data, offset, state_at(language, data, offset))
-        return _searched(language, replace(best, cost=1), best) if dangling else best
-    if language.style == "indent" and out_of_reach(language, tree, data, offset):
+    best = Repaired(data, tree, offset, 0, 0, cost_of(tree))
+    state, lowest = state_at(language, data, offset), best.cost
+    if lowest == 0 and dangles(language, data, offset, state):
+        lowest = 1
+    if lowest == 0 or (best.cost and language.style == "indent" and out_of_reach(tree, state.line)):
         return best
-    # 2.
-    return _searched(language, best, best)
-
-
-def _searched(language: Language, first: Repaired, otherwise: Repaired) -> Repaired:
-    """The cheapest of `first` and its repairs at its place; `otherwise` where no repair is cheaper.
-
-    1. The lexical state survives damage that no tree does.  2. Parse each candidate.  3. Stop at the first that
-    parses cleanly, or when too much time has gone; the earlier of two equal ones wins.
-    """
     begun = time.thread_time()
-    # 1.
-    data, tree, best = first.data, first.tree, first
-    state = state_at(language, data, first.at)
-    for start, end, text in candidates(language, data, first.at, state):
+    for start, end, text in candidates(language, data, offset, state):
         # 2. Only the neighbourhood of the cursor is parsed again.
         new = language.reparse(tree, data, (start, end), text)
         cost = cost_of(new)
-        if cost < best.cost:
+        if cost < lowest:
+            lowest = cost
             changed = data[:start] + text + data[end:]
-            best = Repaired(changed, new, start, end - start, len(text), cost, first.put)
+            best = Repaired(changed, new, start, end - start, len(text), cost)
         # 3. Cheapest first, so the first clean one is the smallest change. Others wait for this thread's parses.
         if cost == 0 or time.thread_time() - begun > PATIENCE:
             break
-    return otherwise if best is first else best
+    return best
 
 
 def dangles(language: Language, data: bytes, offset: int, state: State) -> bool:
-    """Whether a clean text is only so because the statement at `offset` takes in the one on the next line."""
-    if language.style == "indent":
-        return offside_repair.dangles(data, offset, state)
-    return brace_repair.dangles(language, data, offset, state)
+    """Whether the line ends at `offset` with what wants an operand, which a parser then takes from the next statement.
+
+    Example: in Python `x = |` above `f(a)` parses as one assignment.
+    """
+    eol = line_end(data, offset)
+    before = data[max(state.line, line_start(data, offset)) : offset].rstrip()
+    if data[offset:eol].strip() or not before or before.endswith((b":", b";", b"{", b"}", b"*/")):
+        return False
+    inside = state.string or state.comment or state.brackets[-1:] not in (b"", b"{")
+    deeper = next_line(language, data, eol)[0] > indentation(data, offset)
+    return not inside and not deeper and wants_operand(language, data, offset)
 
 
-def out_of_reach(language: Language, tree: Tree, data: bytes, offset: int) -> bool:
-    """Whether an error ends above the cursor's logical line, where no change at the cursor reaches it."""
-    line = state_at(language, data, offset).line
+def out_of_reach(tree: Tree, line: int) -> bool:
+    """Whether an error ends above the logical line that begins at `line`, where no change on it reaches the error."""
     stack = [tree.root_node]
     while stack:
         node = stack.pop()
@@ -140,14 +130,78 @@ def cost_of(tree: Tree) -> int:
 def candidates(
     language: Language, data: bytes, offset: int, state: State
 ) -> Iterator[tuple[int, int, bytes]]:
-    """Replacements (start, end, text) at or near the cursor, where `state` is open, cheapest first."""
-    if language.style == "indent":
-        return offside_repair.candidates(data, offset, state)
-    return brace_repair.candidates(language, data, offset, state)
+    """Replacements (start, end, text) at the cursor, where `state` is open, the likeliest first.
+
+    1. At the cursor an operand, and what closes the brackets that lines below do not close.  2. Last of all the whole
+    statement gives way.
+    """
+    lack = lack_at(language, data, offset, state)
+    # 1.
+    texts = dict.fromkeys(text for text in _at_cursor(lack) if text)
+    yield from ((offset, offset, text) for text in islice(texts, TRIED))
+    # 2.
+    yield from _masks(lack)
 
 
 def insertions(language: Language, data: bytes, offset: int, state: State) -> Iterator[bytes]:
-    """What may be inserted at `offset`, where `state` is open, without touching any other byte."""
-    if language.style == "indent":
-        return offside_repair.insertions(data, offset, state)
-    return brace_repair.insertions(language, data, offset, state)
+    """What may be inserted at `offset`, where `state` is open, without touching any other byte; nothing comes first."""
+    yield from dict.fromkeys((b"", *_at_cursor(lack_at(language, data, offset, state))))
+
+
+def _at_cursor(lack: Lack) -> Iterator[bytes]:
+    """What may be inserted at the cursor."""
+    if lack.state.comment:
+        return
+    operands = _operands(lack)
+    if lack.state.string:
+        # A backslash at the end would take the quote along.
+        slashes = len(lack.data[: lack.offset]) - len(lack.data[: lack.offset].rstrip(b"\\"))
+        operands = [b"\\" * (slashes % 2) + lack.state.string]
+    ends = _ends(lack)
+    yield from (operand + end for operand in operands for end in ends)
+
+
+def _operands(lack: Lack) -> Iterable[bytes]:
+    """What may stand between a half-written line and what closes it."""
+    before, words = lack.before, lack.language.words
+    word = _LAST_WORD.search(before.rstrip())
+    wanting = word is not None and word[0] in words.operators
+    forms = [text for pattern, text in words.operands if pattern.search(before)]
+    if not before.strip():
+        return dict.fromkeys((b"", _FILLER))
+    if _VALUE.search(before.rstrip()) and not wanting:
+        return dict.fromkeys((b"", *forms, _FILLER, b"(" + _FILLER + b")"))
+    space = b" " if wanting and _TOUCHED.search(before) else b""
+    return dict.fromkeys((space + _FILLER, *forms, b"", _FILLER))
+
+
+def _ends(lack: Lack) -> Iterable[bytes]:
+    """What may follow an operand at the cursor: what closes brackets, a statement's end, a header's colon."""
+    words = lack.language.words
+    if words.directive and lack.data.startswith(words.directive, line_start(lack.data, lack.offset)):
+        return [b""]
+    if lack.rest:
+        # The rest of the line may close less than the statement has opened.
+        own = list(takewhile(lambda at: at not in lack.heads, lack.all))[:MOST_CLOSED]
+        ends = words.ends if lack.rest.startswith(b"}") else (b"",)
+        found = [lack.closing(own[:count], end) for count in range(len(own) + 1) for end in ends]
+        found = [b"", *found]
+    else:
+        own = [at for at in lack.missing if at >= lack.state.line]
+        headers = words.headers if lack.is_header else ()
+        found = [lack.closing(own, b"") + end for end in (headers if lack.deeper else headers[::-1])]
+        found += [lack.closing(brackets, end) for brackets in (lack.missing, lack.all) for end in words.ends]
+    return dict.fromkeys(found)
+
+
+def _masks(lack: Lack) -> Iterator[tuple[int, int, bytes]]:
+    """The statement at the cursor replaced by one that stands for any."""
+    line, data, words = lack.state.line, lack.data, lack.language.words
+    start = line + len(data[line : lack.offset]) - len(data[line : lack.offset].lstrip())
+    start = max(start, line_start(data, start))
+    if lack.language.style == "indent" and lack.owns:
+        return
+    if lack.deeper or data[start : lack.eol].rstrip().endswith(b"{"):
+        yield start, lack.eol, words.mask
+    before = [at for at in lack.missing if at < start]
+    yield from ((start, lack.eol, _FILLER + lack.closing(before, end)) for end in words.ends)

@@ -1,16 +1,17 @@
-"""Tokens where braces hold bodies together, for text that no parser can read yet.
+"""The lexer: tokens of text that no parser can read yet, for all languages.
 
-Knows strings, brackets and comments from language.toml; knows no grammar, no tree and no lines.
+Knows strings, brackets and comments from language.toml; knows no grammar, no tree and no indentation.
 """
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 
 from dg_lsp.text.documents.lines import line_end, line_start
 from dg_lsp.text.languages.language import Language, Quotes
-from dg_lsp.text.syntax.tokens import Token
 
+Span = tuple[int, int]
 # A token that is more than plain text: its kind and its half-open span. `end` is a semicolon.
 Mark = tuple[str, int, int]
 
@@ -22,6 +23,15 @@ _PLAIN = re.compile(
 _SIMPLE = frozenset(("newline", "open", "close", "end", "joined", "block"))
 _REGEX = re.compile(rb"/(?![*/>])(?:[^/\\\[\r\n]|\\[^\r\n]|\[(?:[^\]\\\r\n]|\\[^\r\n])*\])+/[A-Za-z]*")
 _WORD = re.compile(rb"[\w$\x80-\xff]+\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token and its half-open span. `kind` is open_string for a string that nothing closes."""
+
+    kind: str
+    start: int
+    end: int
 
 
 def tokens(language: Language, data: bytes, start: int, stop: int) -> Iterator[Token]:

@@ -1,0 +1,397 @@
+"""The bracket matcher: which brackets of a broken text belong together, and what is open at a place of it.
+
+By kind and by the indentation of their lines. Knows tokens, lines and the words of a language; knows no tree.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+
+from dg_lsp.text.documents.lines import indentation, line_end, line_start, width
+from dg_lsp.text.languages.language import Language
+from dg_lsp.text.syntax.items import LONG, focus, window
+from dg_lsp.text.syntax.lexer import Mark, hole_at, marks, quotes_at
+
+# A template that holds code counts as a bracket of that code.
+PAIRS = {b"(": b")", b"[": b"]", b"{": b"}", b"`": b"`", b'"': b'"'}
+_LINE = re.compile(rb"[\r\n]+([ \t\f]*)(?=[^\s])")
+_VALUE = re.compile(rb"(?:[\w$\x80-\xff)\]}\"'`]|\+\+|--)\Z")
+_TEXT = re.compile(rb"[^ \t\f]")
+_WORD = re.compile(rb"[\w$\x80-\xff]+")
+# A line that begins with one of these goes on with what is above it.
+_JOINED = re.compile(rb"[.)\]},?:&|+\-*/=<>%^{]")
+# A label may stand less deep than what it is in.
+_LABEL = re.compile(rb"(?:case|default)\b|[\w$]+[ \t]*:(?![:=])")
+# The brackets behind these hold semicolons.
+_PARTED = re.compile(rb"\b(?:for(?:\s+await)?|try)\s*\Z")
+_OPENERS = {b")": b"(", b"]": b"[", b"}": b"{"}
+# What stands between two lines of one statement.
+_JOINING = re.compile(rb"[=+\-*/%&|?<>.(\[][ \t]*\Z")
+_CLOSERS = re.compile(rb"[)\]} \t]*")
+# A line that goes on with an operand; and one that may stand as deep as the header of what it is in.
+_OPERATOR = re.compile(rb"[.?:&|+\-*/=<>%^,]")
+_OUTSET = re.compile(rb"(?:case|default|else|catch|finally)\b|[\w$]+[ \t]*:(?![:=])")
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What is open at an offset.
+
+    brackets: those that nothing has closed, outermost first; opened: their offsets. string: the quotes of an open
+    string, else empty. comment: the offset is in one. begins: where the open string or comment begins, else -1.
+    line: where the logical line begins. start: where reading began, a place in no string and no comment.
+    """
+
+    brackets: bytes
+    opened: tuple[int, ...]
+    string: bytes
+    comment: bool
+    begins: int
+    line: int
+    start: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class OpenBracket:
+    """A bracket: its offset, the columns its line is indented by, and where its statement begins.
+
+    base: the columns of its statement's first line; width: the lesser of the two. inner: the columns of the first line
+    in it, -1 before there is one. closed: where what closes it stands, -1 where nothing does. stop: where its text
+    ends then.
+    """
+
+    at: int
+    bracket: bytes
+    columns: int
+    width: int
+    line: int
+    base: int
+    inner: int = -1
+    closed: int = -1
+    stop: int = -1
+
+
+@dataclass(slots=True, eq=False)
+class BracketMatcher:
+    """What has been read of data[start:...]: the brackets still open, all there were, and the statement at the end.
+
+    line: where that statement begins, -1 between two. last: the last token that is no plain text. end: what is read.
+    holder: the bracket that holds statements; empty where indentation does.
+    """
+
+    language: Language
+    data: bytes
+    end: int
+    holder: bytes
+    stack: list[OpenBracket] = field(default_factory=list)
+    all: list[OpenBracket] = field(default_factory=list)
+    line: int = -1
+    last: Mark | None = None
+    # The columns of the present line and of the statement's first; whether nothing of the line was read yet.
+    columns: int = 0
+    base: int = 0
+    fresh: bool = True
+    # A brace has just been closed: whether the statement ends there is told by what follows.
+    shut: bool = False
+
+    @property
+    def is_between_statements(self) -> bool:
+        """Whether what comes next may begin a statement, since no bracket is open that holds none."""
+        return not self.stack or self.stack[-1].bracket == self.holder
+
+
+def closers(brackets: bytes) -> bytes:
+    """What closes the open `brackets`, innermost first."""
+    return b"".join(PAIRS[brackets[i : i + 1]] for i in reversed(range(len(brackets))))
+
+
+def state_at(language: Language, data: bytes, offset: int, start: int | None = None) -> State:
+    """What is open at `offset`, read from `start`, a place in no string (without it, from its top-level item).
+
+    Of a long item only what is round the place is read. The code inside a template counts the template among its
+    brackets.
+    """
+    start = window(language, data, offset)[0] if start is None else start
+    if offset - start <= LONG:
+        return state_from(language, data, offset, start)
+    return _focused(language, data, offset, start)
+
+
+@lru_cache(maxsize=8)
+def state_from(language: Language, data: bytes, offset: int, start: int) -> State:
+    """What is open at `offset`, where all is read from `start`, a place in no string, and no lines are consulted.
+
+    The last answers are kept, for one gap asks the same several times.
+    """
+    return replace(_read(language, data, offset, start), start=start)
+
+
+@lru_cache(maxsize=8)
+def _focused(language: Language, data: bytes, offset: int, start: int) -> State:
+    stop = max(window(language, data, offset)[1], offset)
+    found = _read(language, focus(language, data[start:stop], offset - start), offset - start, 0)
+    opened = tuple(at + start for at in found.opened)
+    begins = found.begins + start if found.begins >= 0 else -1
+    return State(found.brackets, opened, found.string, found.comment, begins, found.line + start, start)
+
+
+def _read(language: Language, data: bytes, offset: int, start: int) -> State:
+    reading = read(language, data, start, offset)
+    at, brackets = tuple(o.at for o in reading.stack), b"".join(o.bracket for o in reading.stack)
+    line = _line(reading, offset)
+    kind, first, end = reading.last if reading.last else ("", -1, -1)
+    if kind == "open_string" and end == offset:
+        quotes = quotes_at(language, data, first)
+        hole = hole_at(language, data, first, offset) if quotes.hole else -1
+        if hole < 0:
+            return State(brackets, at, quotes.close, False, first, line)
+        inner = _read(language, data, offset, hole)
+        inside = (*at, first, hole - 1, *inner.opened)
+        brackets += quotes.close[:1] + b"{" + inner.brackets
+        return State(brackets, inside, inner.string, inner.comment, inner.begins, inner.line)
+    if kind == "directive" and end == offset:
+        inner = _read(language, data, offset, first + len(language.words.directive))
+        brackets, at = brackets + inner.brackets, (*at, *inner.opened)
+        return State(brackets, at, inner.string, inner.comment, inner.begins, inner.line)
+    if kind == "comment" and end == offset and not _closed(language, data[first:end]):
+        return State(brackets, at, b"", True, first, line)
+    return State(brackets, at, b"", False, -1, line)
+
+
+def _line(reading: BracketMatcher, offset: int) -> int:
+    """Where the statement at the end of `reading` begins; on a blank line mostly there."""
+    if reading.fresh and reading.is_between_statements:
+        here = line_start(reading.data, offset)
+        above = reading.data[max(here - 80, 0) : here].rstrip()
+        if not reading.holder or reading.line < 0 or not _JOINING.search(above):
+            return here
+    if reading.line >= 0:
+        return reading.line
+    return max(min(reading.end, offset), line_start(reading.data, offset))
+
+
+def _closed(language: Language, comment: bytes) -> bool:
+    """Whether a comment ends before its line does."""
+    pairs = [(a.encode(), b.encode()) for a, b in language.block_comments]
+    return any(comment.startswith(a) and comment.endswith(b, len(a)) for a, b in pairs)
+
+
+def next_line(language: Language, data: bytes, eol: int) -> tuple[int, int]:
+    """How deep the next line with text below `eol` is, and where its text begins; comments do not count."""
+    at, directive = eol, language.words.directive
+    while found := _LINE.search(data, at):
+        at = found.end()
+        line = data[at : line_end(data, at)]
+        if line.startswith((language.comment.encode(), b"/*", b"* ", b"*/")) or line == b"*":
+            continue
+        if not (directive and line.startswith(directive)):
+            return indentation(data, at), at
+    return -1, len(data)
+
+
+def lacks_end(language: Language, data: bytes, offset: int, state: State) -> bool:
+    """Whether the head of a def or class stands between `offset` and the next quotes like those of the open string."""
+    if language.style != "indent" or len(state.string) < 3:
+        return False
+    end = data.find(state.string, offset)
+    head = re.compile(rb"(?<![^\r\n])[ \t]*(?:%b)" % language.words.members.pattern)
+    return head.search(data, offset, end if end >= 0 else len(data)) is not None
+
+
+def goes_on(data: bytes, below: int, bracket: bytes) -> bool:
+    """Whether the line at `below` may stand in a `bracket` although it is no deeper than the line that opened it."""
+    outset = bracket == b"{" and _OUTSET.match(data, below)
+    return _OPERATOR.match(data, below) is not None or bool(outset)
+
+
+def depth_of(opened: OpenBracket) -> int:
+    """How deep the line is that closes a bracket: as the line that opens it, or a brace's header.
+
+    A line as deep as that tells nothing where the first one in it was no deeper either.
+    """
+    depth = opened.width if opened.bracket == b"{" else opened.columns
+    return depth - (opened.inner == depth)
+
+
+def unclosed(data: bytes, opened: Sequence[tuple[int, int]], columns: int, below: int) -> tuple[int, ...]:
+    """Those of the `opened` brackets that the next line with text shows to be closed before it.
+
+    It is at `below`, indented by `columns`. Where it closes brackets itself, those as deep as it are not missing.
+    """
+    run = _CLOSERS.match(data, below)
+    shut = [bytes([c]) for c in run[0] if c in b")]}"] if run else []
+    found: list[int] = []
+    for at, depth in opened:
+        if depth == columns and shut and shut[0] == PAIRS.get(data[at : at + 1]):
+            break
+        if depth < columns or (depth == columns and goes_on(data, below, data[at : at + 1])):
+            break
+        found.append(at)
+    return tuple(found)
+
+
+@lru_cache(maxsize=8)
+def read(language: Language, data: bytes, start: int, stop: int) -> BracketMatcher:
+    """The brackets of data[start:stop], from a place that is in no string.
+
+    The last answers are kept, for one pick asks the same several times; nobody changes them.
+    """
+    reading = BracketMatcher(language, data, start, b"{" if language.style == "brace" else b"")
+    for mark in marks(language, data, start, stop):
+        kind, first, end = mark
+        if found := _TEXT.search(data, reading.end, first):
+            _text(reading, found.start())
+        reading.last, reading.end = mark, end
+        if kind == "newline":
+            reading.fresh = True
+        elif kind == "open":
+            _open(reading, first)
+        elif kind == "close":
+            _close(reading, first)
+        elif kind == "end":
+            _end(reading, first)
+        elif kind in ("string", "open_string"):
+            _text(reading, first)
+    if found := _TEXT.search(data, reading.end, stop):
+        _text(reading, found.start())
+    return reading
+
+
+def _text(reading: BracketMatcher, at: int) -> None:
+    """Plain text or a string begins at `at`."""
+    if reading.fresh:
+        _begin_line(reading, at)
+    elif reading.shut:
+        word = _WORD.match(reading.data, at)
+        if word is not None and word[0] not in reading.language.words.blocks:
+            reading.line = -1
+    elif reading.stack and reading.stack[-1].inner < 0:
+        # What begins on the line of its bracket goes on deeper than that.
+        reading.stack[-1].inner = reading.columns + 1
+    reading.shut = False
+    if reading.line < 0:
+        reading.line, reading.base = at, reading.columns
+
+
+def _begin_line(reading: BracketMatcher, at: int) -> None:
+    """`at` is the first text of its line: it may show that brackets above have lost their mates."""
+    data, stack, words = reading.data, reading.stack, reading.language.words
+    reading.fresh = False
+    columns = reading.columns = width(data[line_start(data, at) : at])
+    if stack and stack[-1].inner < 0:
+        stack[-1].inner = columns
+    if not reading.holder:
+        # A line end ends a statement but inside brackets, and those do not go on over the beginning of one.
+        if stack and _begins_statement(reading, at):
+            stack.clear()
+        reading.line = reading.line if stack else -1
+        return
+    joined = _JOINED.match(data, at) is not None
+    if joined or _LABEL.match(data, at):
+        if not joined:
+            reading.line = -1
+        return
+    # 1. Brackets go on only over deeper lines, and braces over lines that are as deep as what is in them.
+    while stack and columns <= stack[-1].width:
+        if reading.is_between_statements and stack[-1].inner <= stack[-1].width:
+            break
+        _drop(reading, at)
+        reading.line = -1
+    # 2. A statement ends where a line is no deeper than its first, and a header where what it holds may begin.
+    if reading.is_between_statements:
+        first = _WORD.match(data, reading.line) if reading.line >= 0 else None
+        headed = first is not None and first[0] in words.blocks
+        headed = headed or (reading.line >= 0 and _LABEL.match(data, reading.line) is not None)
+        reading.line = -1 if columns <= reading.base or reading.shut or headed else reading.line
+
+
+def _begins_statement(reading: BracketMatcher, at: int) -> bool:
+    """Whether the line that begins at `at`, inside brackets, shows that they have lost their mates (Python).
+
+    It does where it begins with a keyword or a decorator, or with a word less deep than the statement's first line.
+    """
+    word = _WORD.match(reading.data, at)
+    if word is None:
+        return reading.data[at : at + 1] == b"@" and reading.data[at + 1 : at + 2].isalpha()
+    return word[0] in reading.language.words.starts or reading.columns < reading.base
+
+
+def _open(reading: BracketMatcher, at: int) -> None:
+    fresh = reading.fresh
+    if fresh:
+        _begin_line(reading, at)
+    if reading.line < 0:
+        reading.line, reading.base = at, reading.columns
+    reading.shut = False
+    bracket = reading.data[at : at + 1]
+    opened = OpenBracket(
+        at, bracket, reading.columns, min(reading.columns, reading.base), reading.line, reading.base
+    )
+    reading.stack.append(opened)
+    reading.all.append(opened)
+    if bracket == reading.holder:
+        reading.line = -1
+
+
+def _close(reading: BracketMatcher, at: int) -> None:
+    """Close the nearest bracket that fits; what fits none closes nothing."""
+    fresh = reading.fresh
+    if fresh:
+        _begin_line(reading, at)
+    found = _fitting(reading, at, fresh=fresh)
+    if found < 0:
+        return
+    while len(reading.stack) > found + 1:
+        _drop(reading, at)
+    opened = reading.stack.pop()
+    opened.closed = opened.stop = at
+    reading.line, reading.base, reading.shut = opened.line, opened.base, opened.bracket == reading.holder
+
+
+def _fitting(reading: BracketMatcher, at: int, *, fresh: bool) -> int:
+    """The place in the stack of the bracket that is closed at `at`, -1 without one.
+
+    A brace at the beginning of a line closes one as deep as that line, where there is one. A round bracket closes
+    none beyond a brace, unless its line is no deeper than that one's.
+    """
+    data, stack, columns = reading.data, reading.stack, reading.columns
+    opener = _OPENERS[data[at : at + 1]]
+    fitting = [n for n, opened in enumerate(stack) if opened.bracket == opener]
+    if not fitting:
+        return -1
+    if opener != reading.holder:
+        braces = [n for n, opened in enumerate(stack) if opened.bracket == reading.holder]
+        inside = not braces or fitting[-1] > braces[-1]
+        return fitting[-1] if inside or (fresh and stack[fitting[-1]].width >= columns) else -1
+    # Only the innermost may be closed as deep as its own line; a header's brace is closed as deep as the header.
+    near = [n for n in fitting[-1:] if columns == stack[n].columns]
+    level = (near or [n for n in fitting if columns == stack[n].width]) if fresh else []
+    # One that is deeper than what it would close has lost its mate.
+    lost = fresh and not level and columns > stack[fitting[-1]].width
+    return -1 if lost else (level or fitting)[-1]
+
+
+def _drop(reading: BracketMatcher, at: int) -> None:
+    """Take the innermost bracket away, which nothing has closed before `at`."""
+    opened = reading.stack.pop()
+    opened.stop = at
+
+
+def _end(reading: BracketMatcher, at: int) -> None:
+    """A semicolon ends a statement; round brackets that are still open have then lost their mates."""
+    data, stack = reading.data, reading.stack
+    if reading.fresh:
+        _begin_line(reading, at)
+    reading.shut = False
+    behind = data[at + 1 : line_end(data, at)].lstrip()
+    if not reading.is_between_statements:
+        header = _PARTED.search(data, max(stack[-1].at - 20, 0), stack[-1].at)
+        if header or (behind and not behind.startswith((b"//", b"/*"))):
+            return
+        while not reading.is_between_statements:
+            _drop(reading, at)
+    # Go's headers hold statements of their own.
+    word = _WORD.match(data, reading.line) if behind and reading.line >= 0 else None
+    if word is None or word[0] not in reading.language.words.blocks:
+        reading.line = -1

@@ -1,0 +1,244 @@
+"""The top-level item that a place is in, found by the lines at column 0; of a long one the member round the place.
+
+Knows lines and what the first line of an item looks like, so a string over several lines can mislead it; knows no tree.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+
+from dg_lsp.text.documents.lines import leading, line_end, line_start
+from dg_lsp.text.languages.language import Language
+from dg_lsp.text.syntax.headers import head_of
+from dg_lsp.text.syntax.lexer import Span, marks
+from dg_lsp.text.syntax.reach import FARTHEST, UNKNOWN
+
+# Blanking less than this saves nothing.
+LONG = 4_000
+_BLANKS = bytes(c if c in b"\r\n" else 32 for c in range(256))
+_OPENS = re.compile(rb"\{[ \t]*(?://[^\r\n]*)?(?=[\r\n])")
+_INNER = re.compile(rb"\s*?[\r\n]([ \t]*)(?=[^\s])")
+_TEXT = re.compile(rb"[^\s]")
+_CLASS = re.compile(rb"([ \t]*)(?:@[^\r\n]*(?:\r\n|\n|\r)[ \t]*)*class[ \t]+\w")
+_APART = re.compile(rb"[#/*]|[\w$]+[ \t]*:|case\b")
+# How many bytes are looked at in one go on the way up.
+STRIDE = 4_096
+# How many lines above an item may belong to it.
+MOST_ABOVE = 100
+_CLOSER = re.compile(rb"[)\]}]")
+# Of Python: comments and strings may stand at column 0 in any block.
+_ANYWHERE = re.compile(rb"[)\]}#\"']")
+_LABEL = re.compile(rb"(?:case|default|public|private|protected)\b[^;({]*:|[\w$]+[ \t]*:(?![:=])")
+# An item is over where its closing line holds little else and opens nothing again.
+_ENDS = re.compile(
+    rb"(?:[)\]};,(\[ \t]*[)\]};]|[)\]}][^\r\n{]*;)[ \t]*(?://[^\r\n]*|/\*[^\r\n]*)?(?![^\r\n])"
+)
+_ENDED = re.compile(rb"[;}{,)][ \t]*\Z")
+_COMMENT = re.compile(rb"//|/\*| ?\*")
+_GOES_ON = re.compile(rb"(?:else|catch|finally|where|throws|extends|implements)\b")
+
+
+@lru_cache(maxsize=8)
+def window(language: Language, data: bytes, offset: int) -> Span:
+    """The item round `offset` with what belongs to it above; between two items what stands between them.
+
+    The last answers are kept, for one pick asks the same several times.
+    """
+    return item_above(language, data, offset, b""), item_below(language, data, offset, b"")
+
+
+def block(language: Language, data: bytes, offset: int) -> Span:
+    """The part of `window` that ends where the next line with text stands at column 0, closing brackets apart."""
+    start, stop = window(language, data, offset)
+    for at in texts_at(data, b"", line_end(data, offset), stop):
+        if not _ANYWHERE.match(data, at):
+            return start, at
+    return start, stop
+
+
+def texts_at(data: bytes, space: bytes, low: int, high: int) -> Iterator[int]:
+    """Where the text begins of the lines of data[low:high] that are indented by `space` and no more."""
+    if low == 0 and data.startswith(space) and not data[len(space) : len(space) + 1].isspace():
+        yield len(space)
+    # A pattern that begins with a character is looked for quickly.
+    for match in _lines(space).finditer(data, max(low - 1, 0), high):
+        yield match.end()
+
+
+@lru_cache(maxsize=64)
+def _lines(space: bytes) -> re.Pattern[bytes]:
+    return re.compile(rb"[\r\n]" + space + rb"(?=[^\s])")
+
+
+def item_above(language: Language, data: bytes, offset: int, space: bytes) -> int:
+    """Where the item begins that `offset` is in, or where the one above it ends; items are indented by `space`."""
+    here, high = line_start(data, offset), line_end(data, offset)
+    lowest = max(here - FARTHEST, 0)
+    while high > lowest:
+        low = line_start(data, max(high - STRIDE, 0))
+        for found in reversed(list(texts_at(data, space, low, high))):
+            if found < here and _ends_item(data, found):
+                return _next_line(data, found)
+            if _begins_item(language, data, found, space):
+                return _with_above(language, data, found - len(space), space)
+        high = low if low < high else 0
+    # An item is looked for no further: then what is near must do.
+    return line_start(data, here - UNKNOWN) if lowest else 0
+
+
+def item_below(language: Language, data: bytes, offset: int, space: bytes) -> int:
+    """Where the item ends that `offset` is in, or where the next one begins; items are indented by `space`."""
+    end = line_end(data, offset)
+    high = min(end + FARTHEST, len(data))
+    for at in texts_at(data, space, line_start(data, offset), high):
+        if _ends_item(data, at):
+            return _next_line(data, at)
+        line = at - len(space)
+        if line > offset and _begins_item(language, data, at, space):
+            # The place may be on what belongs to the item below it.
+            above = _with_above(language, data, line, space)
+            if above > offset:
+                return above
+    return len(data) if high == len(data) else line_start(data, end + UNKNOWN)
+
+
+def _begins_item(language: Language, data: bytes, at: int, space: bytes) -> bool:
+    """Whether the text at `at`, the first of its line, begins an item."""
+    words = language.words
+    if words.directive and data.startswith(words.directive, at):
+        return False
+    looks = words.members if space else words.items
+    if not (looks.match(data, at) or words.above.match(data, at)) or _GOES_ON.match(data, at):
+        return False
+    return not _LABEL.match(data, at, line_end(data, at))
+
+
+def _ends_item(data: bytes, at: int) -> bool:
+    """Whether the text at `at`, the first of its line, closes an item."""
+    return _CLOSER.match(data, at) is not None and _ENDS.match(data, at) is not None
+
+
+def _with_above(language: Language, data: bytes, line: int, space: bytes) -> int:
+    """`line`, moved up to the comments, attributes and the beginning of the header right above it."""
+    words = language.words
+    for _ in range(MOST_ABOVE):
+        if line <= 0:
+            break
+        above = line_start(data, line - 1 - data.endswith(b"\r\n", 0, line))
+        text = data[above : line_end(data, above)]
+        if not text.startswith(space) or (words.directive and text.startswith(words.directive)):
+            return line
+        text = text[len(space) :]
+        attached = _COMMENT.match(text) or words.above.match(text)
+        begun = (words.members if space else words.items).match(text) and not _ENDED.search(text)
+        header = begun and language.style == "brace"
+        if not attached and not header:
+            return line
+        line = line_start(data, _comment_start(language, data, above))
+    return line
+
+
+def _comment_start(language: Language, data: bytes, line: int) -> int:
+    """Where the comment begins that ends with the line at `line`, else `line`."""
+    for opening, closing in language.block_comments:
+        if data.endswith(closing.encode(), line, line_end(data, line)):
+            begins = data.rfind(opening.encode(), 0, line + len(opening))
+            return begins if begins >= 0 else line
+    return line
+
+
+def _next_line(data: bytes, at: int) -> int:
+    end = line_end(data, at)
+    return min(end + 1 + data.startswith(b"\r\n", end), len(data))
+
+
+@lru_cache(maxsize=4)
+def focus(language: Language, data: bytes, offset: int) -> bytes:
+    """`data`, one item of a file, with what stands apart from `offset` blanked; `data` itself where it is short."""
+    item = 0, len(data)
+    while item[1] - item[0] > LONG and (inside := _inside(language, data, item, offset)):
+        start, stop, space = inside
+        above = max(item_above(language, data, offset, space), start)
+        while above > start and _is_quoted(language, data, start, above):
+            above = max(item_above(language, data, above - 1, space), start)
+        below = max(min(item_below(language, data, offset, space), stop), above)
+        while below < stop and _is_quoted(language, data, start, below):
+            below = min(item_below(language, data, below, space), stop)
+        if below - above >= item[1] - item[0]:
+            break
+        data = _blanked(language, data, (start, above), space)
+        data = _blanked(language, data, (below, stop), space)
+        item = above, below
+    return data
+
+
+def _inside(language: Language, data: bytes, item: Span, offset: int) -> tuple[int, int, bytes] | None:
+    """The lines between the header of `item` and what closes it, if `offset` is on one; and their indentation."""
+    start, stop = item
+    if language.style == "indent":
+        return _in_class(language, data, item, offset)
+    found = marks(language, data, start, min(offset, stop))
+    braces = (first for kind, first, _ in found if kind == "open" and data[first] in b"{")
+    opens = next((m for m in (_OPENS.match(data, at) for at in braces) if m), None)
+    if opens is None or head_of(language, data, start, opens.start()) is None:
+        return None
+    last = line_start(data, start + len(data[start:stop].rstrip()))
+    text = _TEXT.search(data, last, stop)
+    if text is None or data[text.start()] not in b")]}" or not opens.end() < offset < last:
+        return None
+    # Only where the members stand deeper, all of them, do their lines tell them apart.
+    first, outer = _INNER.match(data, opens.end(), last), leading(data, text.start())
+    if first is None or len(first[1]) <= len(outer):
+        return None
+    if not all(_APART.match(data, at) for at in texts_at(data, outer, opens.end(), last)):
+        return None
+    return opens.end(), last, _least(data, (opens.end(), last), outer, first[1])
+
+
+def _in_class(language: Language, data: bytes, item: Span, offset: int) -> tuple[int, int, bytes] | None:
+    """The same for the members of a class that indentation holds together, from the first function on."""
+    head = _CLASS.match(data, *item)
+    if head is None:
+        return None
+    columns = len(head[1])
+    outside = re.compile(rb"[\r\n](?=[ \t]{0,%d}[^\s#)\]}\"'])" % columns).search(data, head.end(), item[1])
+    stop = outside.end() if outside else item[1]
+    member = rb"(?<![^\r\n])([ \t]{%d,})(?:%b)" % (columns + 1, language.words.members.pattern)
+    first = re.compile(member).search(data, head.end(), stop)
+    if first is None or not first.start() <= offset < stop or _is_quoted(language, data, item[0], stop):
+        return None
+    return first.start(), stop, first[1]
+
+
+def _is_quoted(language: Language, data: bytes, start: int, at: int) -> bool:
+    """Whether `at` is in a string over lines that begins behind `start`, told by counting such quotes."""
+    quotes = {q.close for q in language.strings if q.open == q.close and len(q.close) == 3}
+    return any(data.count(quote, start, at) % 2 for quote in quotes)
+
+
+def _least(data: bytes, span: Span, outer: bytes, space: bytes) -> bytes:
+    """The least white space beyond `outer` that a line of code in `span` begins with; `space` at most."""
+    while len(space) > len(outer) + 1:
+        lesser = rb"[\r\n](%b[ \t]{1,%d})(?=[^\s/*#])" % (outer, len(space) - len(outer) - 1)
+        found = re.compile(lesser).search(data, *span)
+        if found is None:
+            break
+        space = found[1]
+    return space
+
+
+def _blanked(language: Language, data: bytes, span: Span, space: bytes) -> bytes:
+    """`data` with `span` blanked, but for a member of no meaning on one of its lines and a comment at its end."""
+    start, stop = span
+    filler = language.words.member
+    blank = bytearray(data[start:stop].translate(_BLANKS))
+    last = len(data[start:stop].rstrip())
+    mark = language.comment.encode()
+    if last >= len(mark) and not re.search(rb"[\r\n]", data[start + last - len(mark) : start + last]):
+        blank[last - len(mark) : last] = mark
+    # Without it a class would look empty, and what is left open before it as if nothing followed.
+    line = re.compile(rb"[\r\n]" + space + rb"(?=[^\s][^\r\n]{%d})" % len(filler))
+    if found := line.search(data, max(start - 1, 0), stop):
+        at = found.end() - start
+        blank[at : at + len(filler)] = filler
+    return data[:start] + bytes(blank) + data[stop:]
