@@ -78,7 +78,7 @@ async def main(arguments: argparse.Namespace) -> int:
     """Start the server, fill, report."""
     client = LanguageClient("fill-stubs", "1")
     client.feature("dg-lsp/draft")(show)
-    await client.start_io(sys.executable, "-m", "dg_lsp", "--stdio", "--log-level", "warning")
+    await client.start_io(sys.executable, "-P", "-m", "dg_lsp", "--stdio", "--log-level", "warning")
     # A pipe that nobody reads would stop the server one day.
     server = client._server
     assert server is not None and server.stderr is not None

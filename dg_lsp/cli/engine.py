@@ -7,6 +7,7 @@ import logging
 import sys
 import time
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from dg_lsp.cli.options import SERVING, add_settings, explain, settings_of
@@ -34,6 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--all", action="store_true", help="stop and status: the engines of every checkpoint")
     parser.add_argument("--json", action="store_true", help="status and start: one JSON object a line")
+    parser.add_argument("--socket", type=Path, help=argparse.SUPPRESS)
     add_settings(parser, SERVING)
 
 
@@ -50,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
         )
         # What other libraries have to say at this level may quote what they were given.
         logging.getLogger("httpx2").setLevel(logging.WARNING)
-        return run_engine(settings)
+        return run_engine(settings, arguments.socket)
     if arguments.action == "start":
         return _show([asyncio.run(_start(settings))], arguments)
     if arguments.action == "stop":

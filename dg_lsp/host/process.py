@@ -20,7 +20,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from dg_lsp.host.app import make_app
 from dg_lsp.host.base import EngineError
 from dg_lsp.host.local import LocalEngine
-from dg_lsp.host.runtime import Address, address_of, peer
+from dg_lsp.host.runtime import Address, address_of, digest_of, peer
 from dg_lsp.host.scripted import open_scripted
 from dg_lsp.host.service import Hosted, Service
 from dg_lsp.settings import Settings
@@ -33,8 +33,10 @@ _STAGES = ("importing torch", "importing transformers", "fetching", "checking", 
 _log = logging.getLogger("dg_lsp.engine")
 
 
-def run_engine(settings: Settings) -> int:
+def run_engine(settings: Settings, named: Path | None = None) -> int:
     """Run the engine for `settings` until it has to exit; return the exit code.
+
+    named: the socket at which the client that starts it will look for it; by default the one for `settings`.
 
     1. Take the lock, so that there is one engine.  2. Listen, so that clients can follow the loading.
     3. Load.  4. Serve; watch for idleness and for the removal of the socket.  5. Remove the socket and free the lock.
@@ -42,7 +44,7 @@ def run_engine(settings: Settings) -> int:
     Raises:
         EngineError: the runtime directory cannot be used.
     """
-    address = address_of(settings)
+    address = Address(named, digest_of(settings.checkpoint)) if named else address_of(settings)
     # If memory ends, the system is to end the engine rather than an editor.
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("500")

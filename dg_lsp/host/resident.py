@@ -256,7 +256,9 @@ def _spawn(settings: Settings, address: Address) -> _Started:
 
     It belongs to no window: an editor that ends its children, their process group or their session does not reach it.
     """
-    command = ["-m", "dg_lsp", "engine", "run"]
+    # With -P no module is taken from the current folder. The socket is named, because another version of dg-lsp may
+    # have another rule for it.
+    command = ["-P", "-m", "dg_lsp", "engine", "run", "--socket", str(address.socket)]
     checkpoint = Path(settings.checkpoint)
     named = str(checkpoint.absolute()) if checkpoint.is_dir() else settings.checkpoint
     for name in ("device", "threads", "idle_minutes", "cache_megabytes", "log_level"):

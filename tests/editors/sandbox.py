@@ -48,7 +48,7 @@ class Sandbox:
     @property
     def command(self) -> list[str]:
         """The server's command line."""
-        return [sys.executable, "-m", "dg_lsp", "--stdio"]
+        return [sys.executable, "-P", "-m", "dg_lsp", "--stdio"]
 
     @property
     def environment(self) -> dict[str, str]:

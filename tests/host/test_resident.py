@@ -18,7 +18,7 @@ import pytest
 from dg_lsp.host.base import EngineError
 from dg_lsp.host.client import EngineDied, EngineSilent, RemoteEngine
 from dg_lsp.host.resident import ResidentEngine, stop_at
-from dg_lsp.host.runtime import address_of
+from dg_lsp.host.runtime import Address, address_of
 from dg_lsp.settings import Settings
 from dg_lsp.text.messages import Draft, Fill, Infill, Status
 
@@ -353,6 +353,20 @@ def test_a_runtime_directory_that_became_a_link_is_refused(runtime: Path, tmp_pa
 
     asyncio.run(asyncio.wait_for(work(), 60))
     assert told[-1].state == "failed" and "DG_LSP_RUNTIME_DIR" in told[-1].mend
+
+
+def test_the_engine_listens_where_the_client_looks_and_runs_no_module_of_its_folder(
+    runtime: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (runtime / "httpx2.py").write_text("raise SystemExit('a module of this folder was run')")
+    here = Address(runtime / "named-by-another-rule.sock", "digest")
+    monkeypatch.setattr("dg_lsp.host.resident.address_of", lambda _: here)
+
+    async def work(engine: ResidentEngine) -> None:
+        assert (await fill_of(engine)).text == "None"
+        assert here.socket.exists()
+
+    with_engine(QUICK, work)
 
 
 def test_a_stale_socket_is_no_obstacle(runtime: Path) -> None:
