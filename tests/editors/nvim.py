@@ -5,14 +5,18 @@ Knows ghost text as what stands on the screen and not in the buffer; knows nothi
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 import pynvim
 
 from tests.editors.sandbox import HERE, NVIM, Sandbox
 
+PLUGIN = HERE.parents[1] / "editors/nvim"
 ROWS, COLUMNS = 24, 100
 PATIENCE = 15.0  # seconds: the first answer starts an engine, on a machine with other work
 
@@ -22,21 +26,31 @@ for column = 1, vim.o.columns do text[column] = vim.fn.screenstring(row, column)
 return vim.fn.trim(table.concat(text), " ", 2)
 """
 
-# Every 5 ms: the line in the buffer and the virtual text that is drawn behind it.
-_WATCH = """
-local space = vim.api.nvim_get_namespaces()["nvim.lsp.inline_completion"]
-_G.seen = {}
-_G.watch = vim.uv.new_timer()
-_G.watch:start(0, 5, vim.schedule_wrap(function()
-  local row = vim.api.nvim_win_get_cursor(0)[1] - 1
-  local marks = vim.api.nvim_buf_get_extmarks(0, space, { row, 0 }, { row, -1 }, { details = true })
-  local ghost = ""
-  for _, mark in ipairs(marks) do
-    for _, chunk in ipairs(mark[4].virt_text or {}) do ghost = ghost .. chunk[1] end
+# All that one sight of the editor tells: the rows of the screen, and the buffer at the same moment.
+_SIGHT = """
+vim.api.nvim_set_decoration_provider(vim.api.nvim_create_namespace("tests.sight"), {
+  on_win = function(_, _, buf) _G.drawn = vim.api.nvim_buf_get_changedtick(buf) end,
+})
+function _G.sight()
+  local rows = {}
+  for row = 1, vim.o.lines - 2 do
+    local cells = {}
+    for column = 1, vim.o.columns do cells[column] = vim.fn.screenstring(row, column) end
+    rows[row] = vim.fn.trim(table.concat(cells), " ", 2)
   end
-  local sight = { vim.api.nvim_get_current_line(), ghost }
-  if not vim.deep_equal(sight, _G.seen[#_G.seen]) then table.insert(_G.seen, sight) end
-end))
+  local cursor = vim.api.nvim_win_get_cursor(0)
+  return {
+    rows = rows, lines = vim.api.nvim_buf_get_lines(0, 0, -1, false), row = cursor[1] - 1, col = cursor[2],
+    fresh = _G.drawn == vim.b.changedtick, mode = vim.api.nvim_get_mode().mode, menu = vim.fn.pumvisible() == 1, time = vim.uv.hrtime() / 1e9,
+  }
+end
+"""
+
+_SAMPLE = """
+local every = ...
+_G.samples = {}
+_G.sampler = vim.uv.new_timer()
+_G.sampler:start(0, every, vim.schedule_wrap(function() table.insert(_G.samples, _G.sight()) end))
 """
 
 _LATE = """
@@ -45,17 +59,79 @@ vim.defer_fn(function() vim.rpcnotify(channel, "late", wait) end, patience)
 """
 
 
-class Editor:
-    """One running Neovim. Use it as a context manager."""
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """The editor at one moment. rows: the screen, without what is right of the text. row, col: the cursor, in bytes.
 
-    def __init__(self, sandbox: Sandbox) -> None:
+    fresh: the screen was drawn since the last change of the buffer; it is not while more keys wait.
+    """
+
+    rows: list[str]
+    lines: list[str]
+    row: int
+    col: int
+    fresh: bool
+    mode: str
+    menu: bool
+    time: float
+
+    @property
+    def before(self) -> str:
+        """The text before the cursor in its line."""
+        return self.lines[self.row].encode()[: self.col].decode()
+
+    @property
+    def behind(self) -> str:
+        """The text behind the cursor in its line."""
+        return self.lines[self.row].encode()[self.col :].decode()
+
+    @property
+    def ghost(self) -> str | None:
+        """The text that stands on the screen at the cursor and not in the buffer; None if the rest disagrees or is not drawn yet.
+
+        The file must begin at the top of the screen, and have no tabs and no lines that wrap.
+        """
+        if not self.fresh:
+            return None
+        head, tail = self.before, self.behind
+        above, row = self.rows[: self.row], self.rows[self.row].ljust(len(head + tail.rstrip()))
+        if above != [line.rstrip() for line in self.lines[: self.row]] or not row.startswith(head):
+            return None
+        below = [line.rstrip() for line in self.lines[self.row + 1 :]]
+        rest = self.rows[self.row + 1 :]
+        extra = next((n for n in range(len(rest)) if rest[n : n + len(below) + 1] == [*below, "~"]), None)
+        if extra is None or not row.endswith(tail.rstrip()):
+            return None
+        return "\n".join([row[len(head) : len(row) - len(tail.rstrip())].rstrip(), *rest[:extra]]).rstrip()
+
+
+class Editor:
+    """One running Neovim with the plug-in. Use it as a context manager.
+
+    options: what `vim.g.dg_lsp` holds besides the server's command. fake: the server is tests/editors/neovim/server.lua.
+    before: commands that run first, as those of a user's init.vim.
+    """
+
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        options: Mapping[str, Any] | None = None,
+        before: Sequence[str] = (),
+        *,
+        fake: bool = False,
+        nvim: Path = NVIM,
+    ) -> None:
         pairs = [f"{name}={value}" for name, value in sandbox.environment.items()]
-        command = json.dumps(sandbox.command)  # a list of JSON strings is one of Vim strings, too
         clean = ["env", "--ignore-environment", f"--chdir={sandbox.project}", *pairs]
-        nvim = [str(NVIM), "--embed", "--headless", "--clean", "--cmd", f"let g:dg_lsp_command = {command}"]
-        self.rpc = pynvim.attach("child", argv=[*clean, *nvim, "-u", str(HERE / "neovim/init.lua")])
+        given = {"cmd": ["sh"] if fake else sandbox.command, **(options or {})}
+        first = [f"set runtimepath^={PLUGIN}", "set noswapfile", f"let g:dg_lsp = {_vim(given)}", *before]
+        if fake:
+            first.append(f"luafile {HERE / 'neovim/server.lua'}")
+        commands = [word for command in first for word in ("--cmd", command)]
+        self.rpc = pynvim.attach("child", argv=[*clean, str(nvim), "--embed", "--headless", "--clean", *commands])
         self._waits = 0
         self.rpc.ui_attach(COLUMNS, ROWS, rgb=True, ext_linegrid=True)
+        self.rpc.exec_lua(_SIGHT)
 
     def __enter__(self) -> "Editor":
         return self
@@ -113,12 +189,21 @@ class Editor:
                 if kind == "grid_line" and any(text in "".join(c[0] for c in call[3]) for call in calls):
                     return
 
+    def sight(self) -> "Sight":
+        """What stands on the screen and in the buffer at this moment."""
+        return Sight(**self.rpc.exec_lua("return _G.sight()"))
+
     @contextmanager
-    def watched(self) -> Iterator[list[tuple[str, str]]]:
-        """Collect each (line in the buffer, ghost text behind it) that is seen until the block ends."""
-        seen: list[tuple[str, str]] = []
-        self.rpc.exec_lua(_WATCH)
+    def sampled(self, every: int = 20) -> Iterator[list["Sight"]]:
+        """Collect a sight each `every` milliseconds until the block ends."""
+        seen: list[Sight] = []
+        self.rpc.exec_lua(_SAMPLE, every)
         try:
             yield seen
         finally:
-            seen += [(line, ghost) for line, ghost in self.rpc.exec_lua("_G.watch:stop() return _G.seen")]
+            seen += [Sight(**found) for found in self.rpc.exec_lua("_G.sampler:stop() return _G.samples")]
+
+
+def _vim(value: Any) -> str:
+    """`value` as a Vim expression, which JSON is but for its true and false."""
+    return json.dumps(value).replace("true", "v:true").replace("false", "v:false")

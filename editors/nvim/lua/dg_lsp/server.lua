@@ -1,0 +1,250 @@
+--- The language server as Neovim's client sees it: how it is found, started, restarted, and spoken to.
+
+local options = require("dg_lsp.options")
+local status = require("dg_lsp.status")
+
+local M = { name = "dg_lsp" }
+local markers = {
+  { "pyproject.toml", "package.json", "tsconfig.json", "Cargo.toml", "go.mod", "pom.xml", "build.gradle", "CMakeLists.txt" },
+  ".git",
+}
+local said = {} -- messages that are given once
+local stopping = false -- the server is meant to end
+
+---@param message string
+---@param level? integer
+local function say(message, level)
+  vim.notify("dg-lsp: " .. message, level or vim.log.levels.WARN)
+end
+
+--- The command line of the server: the user's `cmd`, else dg-lsp from the PATH or from where pipx and uv put it.
+---@return string[]
+function M.command()
+  local own = options.get(0).cmd
+  if #own > 0 then
+    return own
+  end
+  local places = { "dg-lsp", vim.fn.expand("~/.local/bin/dg-lsp") }
+  for _, place in ipairs(places) do
+    if vim.fn.executable(place) == 1 then
+      return { place, "--stdio" }
+    end
+  end
+  return { "dg-lsp", "--stdio" }
+end
+
+--- The command that installs the server: from the clone that this plug-in lies in, if it does, else by its name.
+---@return string
+function M.install_command()
+  local here = vim.fs.dirname(vim.api.nvim_get_runtime_file("lua/dg_lsp/server.lua", false)[1] or "")
+  local clone = vim.fs.normalize(here .. "/../../../..")
+  local is_clone = vim.fn.filereadable(clone .. "/dg_lsp/__main__.py") == 1
+  return "pipx install " .. (is_clone and vim.fn.shellescape(clone) or "dg-lsp")
+end
+
+--- Whether the server can be started; if not, the user is told once how to install it.
+---@return boolean
+local function present()
+  local program = M.command()[1]
+  if vim.fn.executable(program) == 1 then
+    return true
+  end
+  local why = ("%s is not installed; run: %s"):format(program, M.install_command())
+  if status.get().state ~= "missing" then
+    status.set({ state = "missing", why = why })
+  end
+  if not said.missing then
+    said.missing = true
+    vim.schedule(function()
+      say(why)
+    end)
+  end
+  return false
+end
+
+--- Tell the user that the server died, unless it was meant to end.
+---@param code integer
+---@param signal integer
+local function ended(code, signal)
+  if stopping or (code == 0 and signal == 0) or vim.v.exiting ~= vim.NIL then
+    return
+  end
+  local how = signal ~= 0 and "signal " .. signal or "exit code " .. code
+  local why = ("the server has ended (%s); :DgLsp restart starts it again, :DgLsp log shows why"):format(how)
+  status.set({ state = "ended", why = why })
+  say(why)
+end
+
+--- Start the server. Its end is reported here, so Neovim's own message about it is left out.
+---@param dispatchers table
+---@param config? table
+---@return table
+local function start(dispatchers, config)
+  local on_exit = dispatchers.on_exit
+  dispatchers.on_exit = function(code, signal)
+    vim.schedule(function()
+      ended(code, signal)
+    end)
+    on_exit(0, 0)
+  end
+  return vim.lsp.rpc.start(M.command(), dispatchers, { cwd = config and config.root_dir })
+end
+
+--- Decide whether a buffer is served, and call `on_dir` with its project's folder if so.
+---@param buf integer
+---@param on_dir fun(root: string)
+local function root_dir(buf, on_dir)
+  if options.off(buf) ~= "" or not present() then
+    return
+  end
+  if #vim.lsp.get_clients({ name = M.name }) == 0 then
+    status.set({ state = "launching" })
+  end
+  require("dg_lsp.keys").define(buf)
+  local name = vim.api.nvim_buf_get_name(buf)
+  local root = vim.iter(markers):map(function(marker)
+    return vim.fs.root(buf, marker)
+  end):next()
+  on_dir(root or (name ~= "" and vim.fs.dirname(name)) or vim.uv.cwd())
+end
+
+--- The configuration of Neovim's client, as lsp/dg_lsp.lua returns it.
+---@return table
+function M.config()
+  return {
+    name = M.name,
+    cmd = start,
+    filetypes = options.filetypes,
+    root_dir = root_dir,
+    capabilities = {
+      general = { positionEncodings = { "utf-8", "utf-16" } },
+      workspace = { configuration = true },
+      experimental = { dgLsp = { status = true, drafts = true } },
+    },
+    on_init = function(client)
+      client.settings = M.settings(client)
+      -- Neovim's own inline completion would draw a second ghost text, and put it in the wrong place.
+      client.server_capabilities.inlineCompletionProvider = nil
+      status.set({ state = "idle" })
+    end,
+    handlers = {
+      ["workspace/applyEdit"] = function(...)
+        -- A fill is an undo step of its own, in Insert mode too; setting this option ends the step before it.
+        vim.bo.undolevels = vim.bo.undolevels
+        return vim.lsp.handlers["workspace/applyEdit"](...)
+      end,
+      ["dg-lsp/status"] = function(_, result)
+        status.set(result)
+      end,
+      ["dg-lsp/draft"] = function(_, result, context)
+        require("dg_lsp.fill").draft(result, context)
+      end,
+    },
+  }
+end
+
+--- The client that serves a buffer, once it is initialised.
+---@param buf integer
+---@return vim.lsp.Client?
+function M.client(buf)
+  return vim.lsp.get_clients({ name = M.name, bufnr = buf })[1]
+end
+
+--- Send a request. `handler` is called with the error and the result.
+---@return boolean sent
+---@return integer? id
+function M.request(client, method, params, handler, buf)
+  if vim.fn.has("nvim-0.11") == 1 then
+    return client:request(method, params, handler, buf)
+  end
+  return client.request(method, params, handler, buf)
+end
+
+--- Send a notification.
+function M.notify(client, method, params)
+  if vim.fn.has("nvim-0.11") == 1 then
+    return client:notify(method, params)
+  end
+  return client.notify(method, params)
+end
+
+--- Cancel a request.
+function M.cancel(client, id)
+  if vim.fn.has("nvim-0.11") == 1 then
+    return client:cancel_request(id)
+  end
+  return client.cancel_request(id)
+end
+
+--- Have a buffer served, if it is on.
+---@param buf integer
+function M.attach(buf)
+  local config = vim.deepcopy(vim.lsp.config and vim.lsp.config[M.name] or M.config())
+  config.root_dir(buf, function(root)
+    config.root_dir = root
+    vim.lsp.start(config, { bufnr = buf })
+  end)
+end
+
+--- Attach the buffers that are on, and take those that are off from the server, which then forgets their text.
+function M.refresh()
+  for _, buf in ipairs(vim.api.nvim_list_bufs()) do
+    if vim.api.nvim_buf_is_loaded(buf) then
+      local client, on = M.client(buf), options.off(buf) == ""
+      if client and not on then
+        vim.lsp.buf_detach_client(buf, client.id)
+      elseif on and not client then
+        M.attach(buf)
+      end
+    end
+  end
+end
+
+--- Start the server again, after stopping it if it runs. The engine runs on.
+function M.restart()
+  said.missing = nil
+  local clients = vim.lsp.get_clients({ name = M.name })
+  stopping = true
+  for _, client in ipairs(clients) do
+    if vim.fn.has("nvim-0.11") == 1 then
+      client:stop(1000)
+    else
+      client.stop()
+    end
+  end
+  local function again(left)
+    if left > 0 and #vim.lsp.get_clients({ name = M.name }) > 0 then
+      vim.defer_fn(function()
+        again(left - 1)
+      end, 50)
+    else
+      stopping = false
+      M.refresh()
+    end
+  end
+  again(100)
+end
+
+--- What a client answers to the server's `workspace/configuration`: the user's settings over those of vim.lsp.config.
+---@param client vim.lsp.Client
+---@return table
+function M.settings(client)
+  local configured = client.config.settings or {}
+  local merged = vim.tbl_extend("force", configured["dg-lsp"] or {}, options.get(0).settings)
+  return vim.tbl_extend("force", configured, { ["dg-lsp"] = next(merged) and merged or vim.empty_dict() })
+end
+
+--- Change a setting of the running server, and of those started later.
+---@param name string
+---@param value any
+function M.setting(name, value)
+  options.set("g", { settings = { [name] = value } })
+  for _, client in ipairs(vim.lsp.get_clients({ name = M.name })) do
+    client.settings = M.settings(client)
+    M.notify(client, "workspace/didChangeConfiguration", { settings = client.settings })
+  end
+end
+
+M.say = say
+
+return M

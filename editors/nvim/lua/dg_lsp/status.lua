@@ -1,0 +1,100 @@
+--- What the server and its engine are doing, as the server tells it by `dg-lsp/status`, and as text for a statusline.
+
+local M = {}
+
+--- Besides the server's states: "none" (not started), "launching", "missing" (not installed), "ended" (it died).
+---@class dg_lsp.Status
+---@field state string
+---@field why? string
+---@field done? number
+---@field last? { uri: string, offered: boolean, why: string, milliseconds: number }
+
+---@type dg_lsp.Status
+local latest = { state = "none", why = "the server has not been started" }
+
+--- The newest status.
+---@return dg_lsp.Status
+function M.get()
+  return latest
+end
+
+--- Keep a status, and let statuslines and the autocommand `User DgLspStatus` know.
+---@param status dg_lsp.Status
+function M.set(status)
+  latest = status
+  vim.schedule(function()
+    vim.api.nvim_exec_autocmds("User", { pattern = "DgLspStatus", modeline = false })
+    vim.cmd.redrawstatus()
+  end)
+end
+
+--- What one waits for before the first ghost text, such as "loading 40 %"; "" when nothing is being started.
+---@return string
+function M.waiting()
+  if latest.state == "loading" then
+    return ("loading %.0f %%"):format((latest.done or 0) * 100)
+  end
+  return (latest.state == "launching" or latest.state == "starting") and "starting" or ""
+end
+
+--- The text for a statusline: "" in buffers that dg-lsp does not serve, else such as "dg-lsp: ready".
+---@return string
+function M.text()
+  local off = require("dg_lsp.options").off(vim.api.nvim_get_current_buf())
+  local known = vim.tbl_contains(require("dg_lsp.options").filetypes, vim.bo.filetype)
+  if not known or vim.bo.buftype ~= "" then
+    return ""
+  elseif off ~= "" then
+    return "dg-lsp: off"
+  end
+  local waiting = M.waiting()
+  return "dg-lsp: " .. (waiting ~= "" and waiting or latest.state)
+end
+
+--- The lines of `:DgLsp status`, from the server's answer for the current buffer.
+---@param answer dg_lsp.Status
+---@param off string why dg-lsp is off in the buffer, or ""
+---@return string[]
+function M.report(answer, off)
+  local lines = { "Server: " .. (answer.version and "dg-lsp " .. answer.version or answer.state) }
+  local state = answer.state
+  if answer.why and answer.why ~= "" then
+    state = state .. ": " .. answer.why
+  end
+  table.insert(lines, "State: " .. state)
+  if answer.checkpoint and answer.checkpoint ~= "" then
+    local device = answer.device and answer.device ~= "" and " on " .. answer.device or ""
+    table.insert(lines, "Model: " .. answer.checkpoint .. device)
+  end
+  if (answer.milliseconds or 0) > 0 then
+    table.insert(lines, ("Last fill: %.0f ms, %d steps"):format(answer.milliseconds, answer.steps or 0))
+  end
+  table.insert(lines, "This buffer: " .. (off == "" and "on" or "off: " .. off))
+  local last = answer.last or latest.last
+  if type(last) == "table" then
+    local offered = last.offered and ("offered after %.0f ms"):format(last.milliseconds or 0)
+    table.insert(lines, "Last request: " .. (offered or "nothing offered: " .. (last.why or "")))
+  end
+  return lines
+end
+
+--- Show the status of the current buffer in a window that closes with the next move of the cursor.
+function M.show()
+  local server = require("dg_lsp.server")
+  local buf = vim.api.nvim_get_current_buf()
+  local off = require("dg_lsp.options").off(buf)
+  local function open(answer)
+    local lines = M.report(answer, off)
+    vim.lsp.util.open_floating_preview(lines, "", { border = "rounded", focus_id = "dg_lsp.status", wrap = true })
+  end
+  local client = server.client(buf)
+  if not client then
+    return open(latest)
+  end
+  local params = { uri = vim.uri_from_bufnr(buf) }
+  server.request(client, "dg-lsp/status", params, function(err, answer)
+    open(answer or { state = "failed", why = err and err.message or "the server gave no answer" })
+  end, buf)
+end
+
+return M

@@ -1,0 +1,305 @@
+--- Ghost text in the current buffer: asked for after the last key, drawn, shortened by what is typed, accepted.
+---
+--- One rule keeps it right: what is drawn and what is accepted is always text.rest(offer), computed from the buffer at
+--- that moment. Neovim's own inline completion keeps the range of the request instead, and so corrupts text.
+
+local options = require("dg_lsp.options")
+local server = require("dg_lsp.server")
+local status = require("dg_lsp.status")
+local text = require("dg_lsp.text")
+
+local M = {}
+local api = vim.api
+local space = api.nvim_create_namespace("dg_lsp.suggestion")
+local AUTOMATIC, INVOKED = 2, 1
+
+local offers = {} ---@type dg_lsp.Offer[] the newest answer; all at the same place
+local index = 1 -- which of them is shown
+local counted = false -- whether "(1/3)" is drawn behind it
+local drawn ---@type { buf: integer, rest: string? }? what is on the screen now
+local pending ---@type { client: vim.lsp.Client?, id: integer?, place: table, timer: uv.uv_timer_t? }?
+
+--- Where the cursor is, and in which state of which buffer.
+local function here()
+  local row, col = unpack(api.nvim_win_get_cursor(0))
+  return { api.nvim_get_current_buf(), vim.b.changedtick, row, col }
+end
+
+--- Whether ghost text may be on the screen: in Insert mode, with no completion menu.
+local function free()
+  return api.nvim_get_mode().mode == "i" and vim.fn.pumvisible() == 0
+end
+
+---@return string?
+local function rest()
+  return offers[index] and free() and text.rest(offers[index]) or nil
+end
+
+local function erase()
+  if drawn and api.nvim_buf_is_valid(drawn.buf) then
+    api.nvim_buf_clear_namespace(drawn.buf, space, 0, -1)
+  end
+  drawn = nil
+end
+
+--- Draw ghost text at the cursor: its first line before what stands behind the cursor, its other lines below.
+---@param ghost string
+local function draw(ghost)
+  local row, col = unpack(api.nvim_win_get_cursor(0))
+  local lines = text.drawn(ghost)
+  local first = { { lines[1], "DgLspGhost" } }
+  if counted then
+    table.insert(first, { (" (%d/%d)"):format(index, #offers), "DgLspHint" })
+  end
+  local below = vim.tbl_map(function(line)
+    return { { line, "DgLspGhost" } }
+  end, vim.list_slice(lines, 2))
+  api.nvim_buf_set_extmark(0, space, row - 1, col, {
+    virt_text = first,
+    virt_text_pos = "inline",
+    virt_lines = #below > 0 and below or nil,
+    hl_mode = "combine",
+  })
+  drawn = { buf = api.nvim_get_current_buf(), rest = ghost }
+end
+
+--- Say at the end of the cursor's line that the server or its engine is being started, if it is.
+local function draw_waiting()
+  local waiting = status.waiting()
+  if waiting == "" or not free() or options.off(0) ~= "" then
+    return
+  end
+  local row = api.nvim_win_get_cursor(0)[1] - 1
+  local sign = { { "  dg-lsp: " .. waiting, "DgLspHint" } }
+  api.nvim_buf_set_extmark(0, space, row, 0, { virt_text = sign, virt_text_pos = "eol" })
+  drawn = { buf = api.nvim_get_current_buf() }
+end
+
+--- Draw what agrees with the buffer now, and nothing else.
+---@return string? ghost
+local function refresh()
+  local ghost = rest()
+  erase()
+  if ghost then
+    draw(ghost)
+  else
+    draw_waiting()
+  end
+  return ghost
+end
+
+--- Take the pending request back.
+local function cancel()
+  local old = pending
+  pending = nil
+  if old and old.timer then
+    old.timer:stop()
+    old.timer:close()
+  end
+  if old and old.id and old.client then
+    server.cancel(old.client, old.id)
+  end
+end
+
+--- The offers in an answer: the items that begin at the cursor and replace nothing.
+---@return dg_lsp.Offer[]
+local function offers_in(result, position)
+  local found = {}
+  for _, item in ipairs(result and (result.items or result) or {}) do
+    local range = item.range or { start = position, ["end"] = position }
+    local new = type(item.insertText) == "string" and item.insertText ~= ""
+    if new and vim.deep_equal(range.start, position) and vim.deep_equal(range["end"], position) then
+      table.insert(found, text.offer(item.insertText))
+    end
+  end
+  return found
+end
+
+--- Ask for ghost text at the cursor. `show` is called with the offers, if nothing has changed in the meantime.
+---@param kind integer
+---@param show fun(found: dg_lsp.Offer[])
+local function send(kind, show)
+  local buf = api.nvim_get_current_buf()
+  local client = server.client(buf)
+  if not client or options.off(buf) ~= "" then
+    return
+  end
+  local mine = { client = client, place = here() }
+  pending = mine
+  local params = vim.lsp.util.make_position_params(0, client.offset_encoding)
+  params.context = { triggerKind = kind }
+  local _, id = server.request(client, "textDocument/inlineCompletion", params, function(_, result)
+    if pending ~= mine then
+      return
+    end
+    pending = nil
+    if vim.deep_equal(here(), mine.place) then
+      show(offers_in(result, params.position))
+    end
+  end, buf)
+  mine.id = id
+end
+
+--- Show an automatic answer.
+local function offered(found)
+  offers, index, counted = found, 1, false
+  refresh()
+end
+
+--- Ask for ghost text once no key has come for the option `debounce`.
+local function ask_soon()
+  cancel()
+  local own = options.get(0)
+  if not (own.automatic and free()) or options.off(0) ~= "" or vim.fn.reg_executing() ~= "" then
+    return
+  end
+  if own.debounce == 0 then
+    return send(AUTOMATIC, offered)
+  end
+  local mine = { place = here() }
+  pending = mine
+  mine.timer = vim.defer_fn(function()
+    if pending ~= mine then
+      return
+    end
+    pending = nil
+    if free() and vim.deep_equal(here(), mine.place) then
+      send(AUTOMATIC, offered)
+    end
+  end, own.debounce)
+end
+
+--- The buffer or the cursor has changed.
+local function moved()
+  refresh()
+  if pending and not vim.deep_equal(here(), pending.place) then
+    cancel()
+  end
+end
+
+--- A key was typed, or Insert mode has begun.
+local function typed()
+  if refresh() then
+    cancel() -- what is shown agrees with what was typed, so there is nothing to ask
+  else
+    offers = {}
+    ask_soon()
+  end
+end
+
+--- Whether ghost text is on the screen and agrees with the buffer.
+---@return boolean
+function M.visible()
+  return drawn ~= nil and drawn.rest ~= nil and rest() ~= nil
+end
+
+--- Put a part of the ghost text into the buffer: text.whole, text.word or text.line of it.
+---@param part fun(ghost: string): string
+---@return boolean accepted
+function M.accept(part)
+  local ghost = M.visible() and rest()
+  if not ghost then
+    return false
+  end
+  local lines = vim.split(part(ghost), "\n", { plain = true })
+  local row, col = unpack(api.nvim_win_get_cursor(0))
+  cancel()
+  api.nvim_buf_set_text(0, row - 1, col, row - 1, col, lines)
+  api.nvim_win_set_cursor(0, { row + #lines - 1, (#lines == 1 and col or 0) + #lines[#lines] })
+  refresh()
+  return true
+end
+
+--- Hide the ghost text, and tell the server not to offer it here again.
+---@return boolean dismissed
+function M.dismiss()
+  local ghost = M.visible() and rest()
+  if not ghost then
+    return false
+  end
+  local client = server.client(0)
+  if client then
+    local position = vim.lsp.util.make_position_params(0, client.offset_encoding).position
+    server.notify(client, "dg-lsp/dismissed", {
+      uri = vim.uri_from_bufnr(0),
+      version = vim.lsp.util.buf_versions[api.nvim_get_current_buf()],
+      position = position,
+      text = ghost,
+    })
+  end
+  offers = {}
+  cancel()
+  erase()
+  return true
+end
+
+--- Show the offer that is `step` further among those that agree with the buffer.
+---@param step integer
+local function turn(step)
+  for _ = 1, #offers do
+    index = (index - 1 + step) % #offers + 1
+    if rest() then
+      break
+    end
+  end
+  counted = true
+  refresh()
+end
+
+--- Show the next (1) or previous (-1) of several texts; they are asked for at the first time.
+---@param step integer
+function M.cycle(step)
+  if counted and M.visible() then
+    return turn(step)
+  end
+  local shown = rest()
+  cancel()
+  send(INVOKED, function(found)
+    if #found == 0 then
+      return vim.notify("dg-lsp: no other text is offered here; :DgLsp status says why", vim.log.levels.INFO)
+    end
+    offers, index, counted = found, step == 1 and #found or 1, true
+    for number, offer in ipairs(found) do
+      if offer.text == shown then
+        index = number
+      end
+    end
+    turn(step)
+  end)
+end
+
+--- Begin to watch keys, modes and menus. Called once, by plugin/dg_lsp.lua.
+function M.watch()
+  local group = api.nvim_create_augroup("dg_lsp.suggestion", {})
+  local function on(events, run, pattern)
+    api.nvim_create_autocmd(events, {
+      group = group,
+      pattern = pattern,
+      callback = function()
+        if drawn or pending or vim.tbl_contains(options.filetypes, vim.bo.filetype) then
+          run()
+        end
+      end,
+    })
+  end
+  on({ "TextChangedI", "InsertEnter" }, typed)
+  -- The menu may have gone without a key in the buffer.
+  on("CompleteDone", function()
+    vim.schedule(typed)
+  end)
+  on({ "CursorMovedI", "TextChangedP", "CompleteChanged" }, moved)
+  on("ModeChanged", moved, "i*:*")
+  on({ "BufLeave", "WinLeave", "CmdlineEnter", "TextChanged" }, function()
+    offers = {}
+    cancel()
+    erase()
+  end)
+  on("User", refresh, "DgLspStatus")
+  on("LspAttach", function()
+    if free() then
+      typed()
+    end
+  end)
+end
+
+return M

@@ -1,0 +1,81 @@
+"""Random scripts of keys in a real Neovim: an accept puts in what the screen showed, and no other key changes.
+
+DG_LSP_KEY_SCRIPTS says how many scripts run; `make editors-long` runs 1,000.
+"""
+
+import os
+import time
+
+import pytest
+
+from tests.editors import neovim_keys
+from tests.editors.neovim_keys import COL, ROW, TARGETS, Script, joined, justified, script, wrong
+from tests.editors.nvim import Editor, Sight
+from tests.editors.sandbox import NVIM, Sandbox, skip_without
+
+pytestmark = [pytest.mark.slow, skip_without(NVIM)]
+
+SCRIPTS = int(os.environ.get("DG_LSP_KEY_SCRIPTS", "50"))
+
+# At each typed key, before it does anything: the key and what the editor shows.
+WATCH = """
+_G.presses = {}
+vim.on_key(function(_, typed)
+  if typed and typed ~= "" then table.insert(_G.presses, { vim.fn.keytrans(typed), _G.sight() }) end
+end)
+"""
+SERVER = """
+local targets, seed = ...
+math.randomseed(seed)
+_G.fake.targets = targets
+local delays = { 0, 0, 30, 60, 150 }
+_G.fake.delay = function() return delays[math.random(#delays)] end
+vim.o.expandtab, vim.o.tabstop, vim.o.softtabstop, vim.o.autoindent = true, 4, 0, true
+vim.bo.expandtab, vim.bo.tabstop, vim.bo.softtabstop, vim.bo.indentexpr = true, 4, 0, ""
+"""
+RESET = """
+local lines, row, col = ...
+vim.cmd.stopinsert()
+vim.api.nvim_buf_set_lines(0, 0, -1, false, lines)
+vim.api.nvim_win_set_cursor(0, { row + 1, 0 })
+_G.presses = {}
+"""
+
+
+def play(editor: Editor, played: Script) -> list[tuple[str, Sight]]:
+    """Type the script; return each key with the sight before it, and at last what was there in the end."""
+    editor.keys("<Esc>")
+    editor.rpc.exec_lua(RESET, played.text, ROW, COL)
+    first = f"0{COL - 1}la" if len(played.text[ROW]) > COL else "A"
+    together = first
+    for key, pause in played.keys:
+        together += key
+        if pause:
+            editor.keys(together)
+            together = ""
+            time.sleep(pause)
+    editor.keys(together)
+    time.sleep(0.02)
+    presses = [(key, Sight(**found)) for key, found in editor.rpc.exec_lua("return _G.presses")]
+    return joined([*presses[len(first) :], ("<End>", editor.sight())])
+
+
+def test_random_keys_never_corrupt_the_text(sandbox: Sandbox) -> None:
+    shown = accepted = unseen = 0
+    with Editor(sandbox, {"debounce": 20}, fake=True) as editor:
+        editor.open("ghost.py")
+        editor.rpc.exec_lua(SERVER, TARGETS, 1)
+        editor.rpc.exec_lua(WATCH)
+        for seed in range(SCRIPTS):
+            sights = play(editor, script(seed))
+            for (key, before), (_, after) in zip(sights, sights[1:], strict=False):
+                unseen += before.ghost is None
+                shown += bool(before.ghost)
+                where = f"script {seed}, {''.join(k for k, _ in sights)}: at {before}"
+                if before.ghost and before.mode == "i" and not before.menu:
+                    assert justified(before), f"ghost text that nothing justifies; {where}"
+                    accepted += key in neovim_keys.ACCEPTS
+                assert not (complaint := wrong(key, before, after)), f"{complaint}; {where}"
+    print(f"{SCRIPTS} scripts: ghost text at {shown} keys, {accepted} accepts, {unseen} keys before the screen was drawn")
+    assert shown >= SCRIPTS, f"ghost text was on the screen at only {shown} keys"
+    assert accepted >= SCRIPTS / 2, f"only {accepted} accepts met ghost text"
