@@ -31,9 +31,9 @@ _SIGHT = """
 vim.api.nvim_set_decoration_provider(vim.api.nvim_create_namespace("tests.sight"), {
   on_win = function(_, _, buf) _G.drawn = vim.api.nvim_buf_get_changedtick(buf) end,
 })
-function _G.sight()
+function _G.sight(whole)
   local rows = {}
-  for row = 1, vim.o.lines - 2 do
+  for row = 1, vim.o.lines - (whole and 0 or 2) do
     local cells = {}
     for column = 1, vim.o.columns do cells[column] = vim.fn.screenstring(row, column) end
     rows[row] = vim.fn.trim(table.concat(cells), " ", 2)
@@ -41,7 +41,8 @@ function _G.sight()
   local cursor = vim.api.nvim_win_get_cursor(0)
   return {
     rows = rows, lines = vim.api.nvim_buf_get_lines(0, 0, -1, false), row = cursor[1] - 1, col = cursor[2],
-    fresh = _G.drawn == vim.b.changedtick, mode = vim.api.nvim_get_mode().mode, menu = vim.fn.pumvisible() == 1, time = vim.uv.hrtime() / 1e9,
+    fresh = _G.drawn == vim.b.changedtick, mode = vim.api.nvim_get_mode().mode, menu = vim.fn.pumvisible() == 1,
+    time = vim.uv.hrtime() / 1e9,
   }
 end
 """
@@ -87,9 +88,10 @@ class Sight:
 
     @property
     def ghost(self) -> str | None:
-        """The text that stands on the screen at the cursor and not in the buffer; None if the rest disagrees or is not drawn yet.
+        """The text that stands on the screen at the cursor and not in the buffer; None if the rest disagrees.
 
-        The file must begin at the top of the screen, and have no tabs and no lines that wrap.
+        None also if the screen is not drawn yet. The file must begin at the top of the screen, have no tabs and no
+        lines that wrap.
         """
         if not self.fresh:
             return None
@@ -108,7 +110,7 @@ class Sight:
 class Editor:
     """One running Neovim with the plug-in. Use it as a context manager.
 
-    options: what `vim.g.dg_lsp` holds besides the server's command. fake: the server is tests/editors/neovim/server.lua.
+    options: what `vim.g.dg_lsp` holds besides the server's command. fake: take tests/editors/neovim/server.lua for it.
     before: commands that run first, as those of a user's init.vim.
     """
 
@@ -128,8 +130,11 @@ class Editor:
         if fake:
             first.append(f"luafile {HERE / 'neovim/server.lua'}")
         commands = [word for command in first for word in ("--cmd", command)]
-        self.rpc = pynvim.attach("child", argv=[*clean, str(nvim), "--embed", "--headless", "--clean", *commands])
+        self.rpc = pynvim.attach(
+            "child", argv=[*clean, str(nvim), "--embed", "--headless", "--clean", *commands]
+        )
         self._waits = 0
+        self.project = sandbox.project
         self.rpc.ui_attach(COLUMNS, ROWS, rgb=True, ext_linegrid=True)
         self.rpc.exec_lua(_SIGHT)
 
@@ -145,7 +150,11 @@ class Editor:
     def open(self, name: str) -> None:
         """Edit the file and wait until the server has attached to it."""
         self.rpc.command(f"edit {name}")
-        self.wait(lambda: self.rpc.exec_lua("return #vim.lsp.get_clients({bufnr = 0}) > 0"), "no server")
+        self.wait(self.attached, "no server")
+
+    def attached(self) -> bool:
+        """Whether the server serves the current buffer."""
+        return bool(self.rpc.exec_lua("return #vim.lsp.get_clients({bufnr = 0}) > 0"))
 
     def keys(self, text: str) -> None:
         """Type; `<Esc>` and the like are keys."""

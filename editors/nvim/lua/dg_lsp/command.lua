@@ -1,6 +1,7 @@
 --- The command `:DgLsp` and its subcommands.
 
 local options = require("dg_lsp.options")
+local say = require("dg_lsp.say")
 local server = require("dg_lsp.server")
 
 local M = {}
@@ -14,11 +15,11 @@ local function switch(on, where)
   elseif where then
     options.set("g", { filetypes = { [where] = on } })
   else
-    options.set("g", { enabled = on })
+    options.switch(on)
   end
   server.refresh()
   local off = options.off(0)
-  vim.notify("dg-lsp: this buffer is " .. (off == "" and "on" or "off: " .. off))
+  say("this buffer is " .. (off == "" and "on" or "off: " .. off))
 end
 
 local function log()
@@ -53,10 +54,10 @@ local function run(name, argument)
   local found = subcommands[name or "status"]
   local values = found and found.values
   if not found then
-    vim.notify(("dg-lsp: no subcommand %s; see :help :DgLsp"):format(name), vim.log.levels.ERROR)
+    say(("no subcommand %s; see :help :DgLsp"):format(name), vim.log.levels.ERROR)
   elseif argument and not vim.tbl_contains(values or {}, argument) then
     local known = values and "takes one of " .. table.concat(values, ", ") or "takes no argument"
-    vim.notify(("dg-lsp: %s %s"):format(name, known), vim.log.levels.ERROR)
+    say(("%s %s"):format(name, known), vim.log.levels.ERROR)
   else
     found.run(argument)
   end

@@ -1,7 +1,9 @@
 --- Fills that the user asks for: sent, drawn while they settle, cancelled, and reported.
 
 local options = require("dg_lsp.options")
+local say = require("dg_lsp.say")
 local server = require("dg_lsp.server")
+local status = require("dg_lsp.status")
 
 local M = {}
 local api = vim.api
@@ -30,16 +32,14 @@ M.kinds = {
 local running ---@type { client: vim.lsp.Client, id: integer, buf: integer, key: table? }?
 local drafts = {} ---@type table<integer, integer> request -> the buffer in which its draft is drawn
 
----@param message string
-local function say(message)
-  vim.notify("dg-lsp: " .. message, vim.log.levels.INFO)
-end
-
+--- Say at the end of a line of the buffer what the fill is doing; the line is the cursor's when it begins.
 ---@param buf integer
 ---@param message string
 local function note(buf, message)
   local marks = api.nvim_buf_get_extmarks(buf, note_space, 0, -1, {})
   local row = marks[1] and marks[1][2] or api.nvim_win_get_cursor(0)[1] - 1
+  local waiting = status.waiting()
+  message = waiting ~= "" and waiting or message
   local chunk = { ("  dg-lsp: %s, <C-c> cancels"):format(message), "DgLspHint" }
   api.nvim_buf_set_extmark(buf, note_space, row, 0, { id = 1, virt_text = { chunk }, virt_text_pos = "eol" })
 end
@@ -237,6 +237,15 @@ function M.watch()
       local value = event.data.params and event.data.params.value
       if running and event.data.client_id == running.client.id and type(value) == "table" and value.message then
         note(running.buf, value.message)
+      end
+    end,
+  })
+  api.nvim_create_autocmd("User", {
+    group = group,
+    pattern = "DgLspStatus",
+    callback = function()
+      if running and api.nvim_buf_is_valid(running.buf) then
+        note(running.buf, "filling")
       end
     end,
   })

@@ -73,7 +73,7 @@ local function check_server()
       vim.health.info(line)
     end
   end
-  vim.health.info("settings: " .. vim.inspect(client.settings["dg-lsp"] or {}, { newline = " ", indent = "" }))
+  vim.health.info("settings: " .. vim.inspect(options.get(0).settings, { newline = " ", indent = "" }))
 end
 
 local function check_buffers()

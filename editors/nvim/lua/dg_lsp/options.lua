@@ -60,6 +60,19 @@ function M.set(scope, changes)
   vim[scope].dg_lsp = vim.tbl_deep_extend("force", kept, changes)
 end
 
+--- Switch dg-lsp on or off everywhere, whatever single buffers say.
+---@param on boolean
+function M.switch(on)
+  M.set("g", { enabled = on })
+  for _, buf in ipairs(vim.api.nvim_list_bufs()) do
+    local own = table_of(vim.b[buf].dg_lsp)
+    if own.enabled ~= nil then
+      own.enabled = nil
+      vim.b[buf].dg_lsp = next(own) and own or nil
+    end
+  end
+end
+
 --- Why dg-lsp is off in a buffer, as a sentence; "" where it is on.
 ---@param buf integer
 ---@return string

@@ -1,6 +1,7 @@
 --- The language server as Neovim's client sees it: how it is found, started, restarted, and spoken to.
 
 local options = require("dg_lsp.options")
+local say = require("dg_lsp.say")
 local status = require("dg_lsp.status")
 
 local M = { name = "dg_lsp" }
@@ -10,12 +11,6 @@ local markers = {
 }
 local said = {} -- messages that are given once
 local stopping = false -- the server is meant to end
-
----@param message string
----@param level? integer
-local function say(message, level)
-  vim.notify("dg-lsp: " .. message, level or vim.log.levels.WARN)
-end
 
 --- The command line of the server: the user's `cmd`, else dg-lsp from the PATH or from where pipx and uv put it.
 ---@return string[]
@@ -56,7 +51,7 @@ local function present()
   if not said.missing then
     said.missing = true
     vim.schedule(function()
-      say(why)
+      say(why, vim.log.levels.WARN)
     end)
   end
   return false
@@ -70,9 +65,9 @@ local function ended(code, signal)
     return
   end
   local how = signal ~= 0 and "signal " .. signal or "exit code " .. code
-  local why = ("the server has ended (%s); :DgLsp restart starts it again, :DgLsp log shows why"):format(how)
+  local why = ("the server has ended (%s); :DgLsp restart starts it again"):format(how)
   status.set({ state = "ended", why = why })
-  say(why)
+  say(why, vim.log.levels.WARN)
 end
 
 --- Start the server. Its end is reported here, so Neovim's own message about it is left out.
@@ -128,6 +123,10 @@ function M.config()
       status.set({ state = "idle" })
     end,
     handlers = {
+      ["window/showMessage"] = function(_, result)
+        local levels = { vim.log.levels.ERROR, vim.log.levels.WARN }
+        say((result.message:gsub("^dg%-lsp: ", "")), levels[result.type])
+      end,
       ["workspace/applyEdit"] = function(...)
         -- A fill is an undo step of its own, in Insert mode too; setting this option ends the step before it.
         vim.bo.undolevels = vim.bo.undolevels
@@ -244,7 +243,5 @@ function M.setting(name, value)
     M.notify(client, "workspace/didChangeConfiguration", { settings = client.settings })
   end
 end
-
-M.say = say
 
 return M

@@ -4,6 +4,7 @@
 --- that moment. Neovim's own inline completion keeps the range of the request instead, and so corrupts text.
 
 local options = require("dg_lsp.options")
+local say = require("dg_lsp.say")
 local server = require("dg_lsp.server")
 local status = require("dg_lsp.status")
 local text = require("dg_lsp.text")
@@ -256,7 +257,7 @@ function M.cycle(step)
   cancel()
   send(INVOKED, function(found)
     if #found == 0 then
-      return vim.notify("dg-lsp: no other text is offered here; :DgLsp status says why", vim.log.levels.INFO)
+      return say("nothing else is offered here; :DgLsp status says why")
     end
     offers, index, counted = found, step == 1 and #found or 1, true
     for number, offer in ipairs(found) do
@@ -282,7 +283,8 @@ function M.watch()
       end,
     })
   end
-  on({ "TextChangedI", "InsertEnter" }, typed)
+  on("TextChangedI", typed)
+  on("ModeChanged", typed, "*:i") -- InsertEnter comes before the mode
   -- The menu may have gone without a key in the buffer.
   on("CompleteDone", function()
     vim.schedule(typed)

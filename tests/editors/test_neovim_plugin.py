@@ -1,0 +1,277 @@
+"""The plug-in alone, in a real Neovim: keys, menus, options, messages. The server is neovim/server.lua beside this."""
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.editors.nvim import Editor
+from tests.editors.sandbox import NVIM, Sandbox, open_sandbox, skip_without
+
+pytestmark = [pytest.mark.slow, skip_without(NVIM)]
+
+LINES = ["def add(first, second):", "    ", "print(add)"]
+TARGETS = [
+    "total = first + second",
+    "total = None",
+    "if first:\n        return 1\n    return 2",
+    "\tx = [\t1]",
+]
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Editor]:
+    """One editor for all tests of this file that need no options of their own."""
+    folder = tmp_path_factory.mktemp("shared")
+    with open_sandbox(folder) as sandbox, Editor(sandbox, {"debounce": 0}, fake=True) as editor:
+        yield editor
+
+
+@pytest.fixture
+def editor(shared: Editor) -> Editor:
+    """The shared editor in Insert mode, behind the blanks of the second line."""
+    shared.keys("<Esc>")
+    shared.rpc.command("%bwipeout!")
+    shared.rpc.exec_lua("vim.g.dg_lsp = { cmd = { 'sh' }, debounce = 0 }")
+    _begin(shared)
+    return shared
+
+
+def _begin(editor: Editor) -> None:
+    editor.open("ghost.py")
+    editor.rpc.exec_lua("_G.fake.targets = ...; _G.fake.told = {}; _G.fake.asked = {}", TARGETS)
+    editor.rpc.current.buffer[:] = LINES
+    editor.rpc.command("set expandtab autoindent indentexpr= undolevels=1000")
+    editor.keys("<Esc>2GA")
+
+
+def shows(editor: Editor, ghost: str) -> None:
+    editor.wait(lambda: editor.sight().ghost == ghost, f"not {ghost!r} but {editor.sight().ghost!r} is shown")
+
+
+def holds(editor: Editor, *lines: str) -> None:
+    editor.wait(lambda: editor.lines() == [LINES[0], *lines, LINES[-1]], f"the buffer holds {editor.lines()}")
+
+
+def told(editor: Editor, method: str) -> list[Any]:
+    found = editor.rpc.exec_lua("return _G.fake.told")
+    return [params for name, params in found if name == method]
+
+
+def test_a_word_a_line_and_the_rest_are_accepted(editor: Editor) -> None:
+    editor.keys("if")
+    shows(editor, " first:\n        return 1\n    return 2")
+    editor.keys("<C-Right>")
+    holds(editor, "    if first")
+    editor.keys("<C-Down>")
+    holds(editor, "    if first:")
+    editor.keys("<C-Down>")
+    holds(editor, "    if first:", "        return 1")
+    editor.keys("<Tab>")
+    holds(editor, "    if first:", "        return 1", "    return 2")
+
+
+def test_each_accept_is_one_undo_step(editor: Editor) -> None:
+    editor.keys("tot")
+    shows(editor, "al = first + second")
+    editor.keys("<C-Right>")
+    holds(editor, "    total")
+    editor.keys("<Tab>")
+    holds(editor, "    total = first + second")
+    editor.keys("!<Esc>u")
+    holds(editor, "    total = first + second")
+    editor.keys("u")
+    holds(editor, "    total")
+    editor.keys("u")
+    holds(editor, "    tot")
+    editor.keys("u")
+    holds(editor, "    ")
+
+
+def test_a_key_that_agrees_shortens_and_one_that_disagrees_hides(editor: Editor) -> None:
+    editor.keys("tot")
+    shows(editor, "al = first + second")
+    editor.rpc.exec_lua("_G.fake.asked = {}; _G.fake.delay = function() return 60000 end")
+    editor.keys("al")
+    shows(editor, " = first + second")
+    assert editor.rpc.exec_lua("return #_G.fake.asked") == 0, "nothing is asked while the text agrees"
+    editor.keys("<BS>")
+    shows(editor, "l = first + second")
+    editor.keys("x")
+    shows(editor, "")
+    editor.keys("<BS>")
+    editor.rpc.exec_lua("_G.fake.delay = function() return 0 end")
+
+
+def test_the_text_behind_the_cursor_stays_visible(editor: Editor) -> None:
+    editor.rpc.current.buffer[1] = "    )  # 😀"
+    editor.keys("<Esc>0wi" + "tot")
+    editor.wait(
+        lambda: editor.sight().rows[1] == "    total = first + second)  # 😀",
+        f"the screen shows {editor.sight().rows[1]!r}",
+    )
+    editor.keys("<Tab>")
+    holds(editor, "    total = first + second)  # 😀")
+
+
+def test_tabs_are_drawn_as_wide_as_they_will_be(editor: Editor) -> None:
+    editor.rpc.command("set tabstop=8")
+    editor.rpc.exec_lua("_G.fake.targets = { 'x = [\\t1]\\n\\ty' }")
+    editor.keys("x ")
+    editor.wait(lambda: editor.sight().rows[1:3] == ["    x = [       1]", "        y"], "drawn otherwise")
+    editor.keys("<Tab>")
+    holds(editor, "    x = [\t1]", "\ty")
+
+
+def test_next_and_previous_show_the_alternatives(editor: Editor) -> None:
+    editor.keys("total = ")
+    shows(editor, "first + second")
+    editor.keys("<M-]>")
+    shows(editor, "None (2/2)")
+    editor.keys("<M-]>")
+    shows(editor, "first + second (1/2)")
+    editor.keys("<M-[>")
+    shows(editor, "None (2/2)")
+    editor.keys("<Tab>")
+    holds(editor, "    total = None")
+
+
+def test_a_dismissed_text_is_told_to_the_server(editor: Editor) -> None:
+    editor.keys("total = ")
+    shows(editor, "first + second")
+    editor.keys("<C-]>")
+    shows(editor, "")
+    (params,) = told(editor, "dg-lsp/dismissed")
+    assert params["text"] == "first + second"
+    assert params["position"] == {"line": 1, "character": 12}
+    assert params["uri"].endswith("ghost.py") and params["version"] > 0
+    holds(editor, "    total = ")
+
+
+def test_ghost_text_goes_with_insert_mode_and_the_buffer(editor: Editor) -> None:
+    editor.keys("total = ")
+    shows(editor, "first + second")
+    editor.keys("<Esc>")
+    shows(editor, "")
+    editor.keys("A")
+    shows(editor, "first + second")
+    editor.rpc.command("edit! fill.py")
+    editor.rpc.command("buffer ghost.py") if "ghost.py" not in editor.rpc.current.buffer.name else None
+    editor.keys("<Esc>")
+    editor.wait(lambda: "first + second" not in "".join(editor.sight().rows), "it stayed")
+
+
+def test_an_answer_to_an_older_text_is_not_shown(editor: Editor) -> None:
+    editor.rpc.exec_lua("_G.fake.delay = function() return 150 end")
+    with editor.sampled(5) as seen:
+        editor.keys("total = ")
+        time.sleep(0.08)
+        editor.keys("N")  # the server answers `total = ` now, with `first + second`
+        editor.wait(lambda: editor.sight().ghost == "one", "no ghost text")
+    editor.rpc.exec_lua("_G.fake.delay = function() return 0 end")
+    assert {s.ghost for s in seen if s.before == "    total = N"} <= {"", "one", None}
+    assert editor.rpc.exec_lua("return #_G.fake.asked") >= 2, "nothing was overtaken, so nothing was tested"
+
+
+def test_the_completion_menu_appears_as_without_the_plug_in(editor: Editor) -> None:
+    words = ["first", "second", "third_value", "fourth", "fifth_number"]
+    places = [word[:stop] for word in words for stop in (1, 2, 3, 4)]
+    editor.rpc.exec_lua("_G.fake.targets = ...", [f"{place}XX" for place in places])
+    editor.rpc.current.buffer[:] = [*LINES[:2], *words]
+    editor.rpc.command("set completeopt=menuone")
+    menus: dict[bool, list[Any]] = {}
+    for on in (True, False):
+        editor.rpc.command(f"DgLsp {'enable' if on else 'disable'}")
+        menus[on] = []
+        for place in places:
+            editor.keys(f"<Esc>2Gcc    {place}")
+            if on:
+                editor.wait(lambda: editor.sight().ghost == "XX", "no ghost text to be in the menu's way")
+            editor.keys("<C-N>")
+            time.sleep(0.03)
+            found = editor.rpc.call("complete_info", ["items", "pum_visible"])
+            menus[on].append([found["pum_visible"], [item["word"] for item in found["items"]]])
+            if on and found["pum_visible"]:
+                assert "XX" not in "".join(editor.rpc.exec_lua("return _G.sight().rows")), (
+                    "drawn under a menu"
+                )
+            editor.keys("<C-E>")
+    assert menus[True] == menus[False]
+    assert sum(visible for visible, _ in menus[True]) >= 10
+
+
+def test_tab_does_what_it_did_before(sandbox: Sandbox) -> None:
+    mapped = ["inoremap <Tab> <C-R>='mapped'<CR>", "iabbrev teh the", "set expandtab tabstop=4"]
+    with Editor(sandbox, {"debounce": 0}, mapped, fake=True) as editor:
+        _begin(editor)
+        editor.keys("<Tab>")
+        holds(editor, "    mapped")
+        editor.keys("<Esc>cctotal = ")
+        editor.wait(lambda: editor.sight().ghost == "first + second", "no ghost text")
+        editor.keys("<Tab>")
+        holds(editor, "    total = first + second")
+        editor.rpc.command("iunmap <Tab>")
+        editor.rpc.command("imap <expr> <Tab> pumvisible() ? '<C-N>' : '<Tab>'")
+        editor.keys("<Esc>cc" + "a<Tab>b<Tab><Tab>c")
+        holds(editor, "    a   b       c")
+        editor.rpc.command("iunmap <Tab>")
+        editor.keys("<Esc>cc" + "teh<Tab>")
+        holds(editor, "    the ")
+        editor.keys("<Esc>ccteh<C-]>!")
+        holds(editor, "    the!")
+        editor.rpc.command("inoremap <buffer> <Tab> [own]")
+        editor.keys("<Esc>cc<Tab>")
+        holds(editor, "    [own]")
+
+
+def test_options_switch_off_a_buffer_a_filetype_and_all(editor: Editor) -> None:
+    editor.keys("total = ")
+    shows(editor, "first + second")
+    for off in ("DgLsp disable buffer", "DgLsp disable python", "DgLsp disable"):
+        editor.rpc.command(off)
+        editor.wait(lambda: not editor.attached(), "the server still serves the buffer")
+        editor.keys("<Esc>cctotal = ")
+        time.sleep(0.1)
+        shows(editor, "")
+        editor.rpc.command(off.replace("disable", "enable"))
+        editor.wait(editor.attached, "the server does not serve the buffer")
+        editor.keys("<Esc>cctotal = ")
+        shows(editor, "first + second")
+    editor.rpc.exec_lua("vim.b.dg_lsp = { automatic = false }")
+    editor.keys("<Esc>cctotal = ")
+    time.sleep(0.1)
+    shows(editor, "")
+    editor.keys("<M-]>")
+    shows(editor, "first + second (1/2)")
+
+
+def test_status_and_health_tell_the_state_and_the_reason(editor: Editor) -> None:
+    editor.keys("<Esc>")
+    editor.rpc.command("DgLsp status")
+    editor.wait(lambda: "the moon is full" in "".join(editor.sight().rows), "no reason")
+    assert "State: ready" in "".join(editor.sight().rows)
+    editor.keys("l")
+    assert editor.rpc.exec_lua("return require('dg_lsp.status').text()") == "dg-lsp: idle"
+    editor.rpc.exec_lua("vim.g.dg_lsp = { cmd = { 'sh' }, debonce = 3 }")
+    editor.rpc.command("checkhealth dg_lsp")
+    report = "\n".join(editor.lines())
+    editor.rpc.command("bwipeout!")
+    for text in ("Neovim 0.12", "vim.g.dg_lsp.debonce is unknown", "command: sh", "the server answered in"):
+        assert text in report, f"{text!r} is missing from {report}"
+
+
+def test_the_command_completes_its_words(editor: Editor) -> None:
+    editor.keys("<Esc>")
+    complete = editor.rpc.call("getcompletion", "DgLsp ", "cmdline")
+    assert {"status", "fill", "holes", "fill_all", "cancel", "enable", "disable", "restart", "log"} <= set(
+        complete
+    )
+    assert editor.rpc.call("getcompletion", "DgLsp effort ", "cmdline") == ["high", "low", "normal"]
+
+
+def test_ghost_text_has_a_colour_without_true_colour(editor: Editor) -> None:
+    found = editor.rpc.exec_lua("return vim.api.nvim_get_hl(0, { name = 'DgLspGhost', link = false })")
+    assert "ctermfg" in found and "fg" in found
+    editor.rpc.command("colorscheme blue")
+    assert "ctermfg" in editor.rpc.exec_lua("return vim.api.nvim_get_hl(0, { name = 'DgLspGhost' })")
