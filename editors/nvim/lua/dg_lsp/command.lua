@@ -31,6 +31,7 @@ end
 local places = vim.list_extend({ "buffer" }, options.filetypes)
 
 --- Each subcommand: what runs with its argument, and the arguments that complete.
+-- stylua: ignore
 local subcommands = {
   status = { run = function() require("dg_lsp.status").show() end },
   fill = { run = function(kind) require("dg_lsp.fill").run(kind) end, values = require("dg_lsp.fill").kinds },
@@ -46,7 +47,7 @@ local subcommands = {
     values = { "low", "normal", "high" },
   },
   health = { run = function() vim.cmd.checkhealth("dg_lsp") end },
-} -- stylua: ignore
+}
 
 ---@param name? string
 ---@param argument? string

@@ -13,7 +13,9 @@ local function check_neovim()
   elseif vim.fn.has("nvim-0.11") == 1 then
     health.warn(("Neovim %s: nobody has tried dg-lsp with it; it is made for 0.12"):format(version))
   else
-    health.warn(("Neovim %s: ghost text, fills and :DgLsp work; vim.lsp.config does not. Made for 0.12"):format(version))
+    health.warn(
+      ("Neovim %s: ghost text, fills and :DgLsp work; vim.lsp.config does not. Made for 0.12"):format(version)
+    )
   end
 end
 

@@ -92,7 +92,7 @@ function M.off(buf)
   return "switched off; :DgLsp enable"
 end
 
---- What is wrong with vim.g.dg_lsp and the current buffer's vim.b.dg_lsp: one sentence for each unknown name or wrong kind.
+--- What is wrong with vim.g.dg_lsp and the current buffer's vim.b.dg_lsp, one sentence each.
 ---@return string[]
 function M.check()
   local wrong = {}

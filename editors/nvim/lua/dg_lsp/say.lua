@@ -1,6 +1,6 @@
 --- Messages to the user that never ask for a key.
 
---- Show a message. One that does not fit is cut, since Neovim would stop and ask for <Enter>; `:messages` has all of it.
+--- Show a message. One that does not fit is cut, since Neovim would stop and ask for <Enter>; `:messages` has it.
 ---@param message string
 ---@param level? integer of vim.log.levels; INFO if left out
 return function(message, level)

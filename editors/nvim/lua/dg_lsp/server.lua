@@ -6,7 +6,16 @@ local status = require("dg_lsp.status")
 
 local M = { name = "dg_lsp" }
 local markers = {
-  { "pyproject.toml", "package.json", "tsconfig.json", "Cargo.toml", "go.mod", "pom.xml", "build.gradle", "CMakeLists.txt" },
+  {
+    "pyproject.toml",
+    "package.json",
+    "tsconfig.json",
+    "Cargo.toml",
+    "go.mod",
+    "pom.xml",
+    "build.gradle",
+    "CMakeLists.txt",
+  },
   ".git",
 }
 local said = {} -- messages that are given once
@@ -97,9 +106,12 @@ local function root_dir(buf, on_dir)
   end
   require("dg_lsp.keys").define(buf)
   local name = vim.api.nvim_buf_get_name(buf)
-  local root = vim.iter(markers):map(function(marker)
-    return vim.fs.root(buf, marker)
-  end):next()
+  local root = vim
+    .iter(markers)
+    :map(function(marker)
+      return vim.fs.root(buf, marker)
+    end)
+    :next()
   on_dir(root or (name ~= "" and vim.fs.dirname(name)) or vim.uv.cwd())
 end
 
