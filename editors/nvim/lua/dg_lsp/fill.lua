@@ -220,7 +220,7 @@ function M.draft(draft, context)
   end
 end
 
---- Begin to watch requests, which take their drafts with them, and the server's progress. Called once, by plugin/dg_lsp.lua.
+--- Begin to watch requests, which take their drafts with them, and the progress of the server. Called once.
 function M.watch()
   local group = api.nvim_create_augroup("dg_lsp.fill", {})
   api.nvim_create_autocmd("LspRequest", {
