@@ -15,6 +15,7 @@ import dg_lsp
 # The subcommands, which are the modules of the same names, and what each of them does.
 COMMANDS = {
     "fill": "fill one gap of a file and print the change as a diff",
+    "bot": "fill every unwritten function of files and folders, and keep the fills that pass a test command",
     "trace": "show step by step how one gap settles",
     "demo": "cut gaps of several kinds out of a small file, fill them, and show what comes of it",
     "serve": "be a language server on stdin and stdout; the same as --stdio or no command",

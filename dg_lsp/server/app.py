@@ -104,7 +104,7 @@ class DgLsp(Server):
         except NoGap as error:
             return str(error)
         if not knows(language):
-            return f"dg-lsp has no grammar for {language}"
+            return f"there is no grammar for {language}"
         return self.session.silence(language)
 
     def _notify_status(self, told: dict[str, Any]) -> None:

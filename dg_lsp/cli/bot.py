@@ -1,0 +1,265 @@
+"""`dg-lsp bot`: fill the unwritten functions of files and folders, and keep the fills that pass a test command."""
+
+import argparse
+import asyncio
+import json
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import aclosing, asynccontextmanager, suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Literal
+
+from dg_lsp.cli.options import explain, settings_of
+from dg_lsp.settings import Settings, UsageError
+
+if TYPE_CHECKING:
+    from dg_lsp.host.base import Engine
+    from dg_lsp.host.stubs import Ended
+    from dg_lsp.text.documents.document import Document
+
+_TESTED = (
+    "a shell command that is run after each fill, with {path} and {name} replaced by the file and the function; the "
+    "fill is kept if the exit status is 0, else taken back"
+)
+_CODES = "0 every stub was filled, or there was none; 1 some were left; 2 usage or bad input; 130 interrupted"
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """What came of one stub. outcome: kept; filled but taken back, by `why`; or without a fill, by `why`."""
+
+    path: str
+    name: str
+    line: int
+    outcome: Literal["kept", "taken back", "no fill"]
+    why: str
+    seconds: float
+
+
+@dataclass(slots=True)
+class Report:
+    """What came of all stubs; skipped: files with the reasons."""
+
+    stubs: list[Tried] = field(default_factory=list)
+    skipped: list[tuple[str, str]] = field(default_factory=list)
+    diff: str = ""
+    interrupted: bool = False
+
+    def summary(self) -> dict[str, int]:
+        """How many stubs were tried, filled and kept."""
+        filled = sum(tried.outcome != "no fill" for tried in self.stubs)
+        return {"tried": len(self.stubs), "filled": filled, "kept": self.kept}
+
+    @property
+    def kept(self) -> int:
+        """How many fills were kept."""
+        return sum(tried.outcome == "kept" for tried in self.stubs)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `dg-lsp bot`."""
+    from dg_lsp.cli.fill import add_engine
+
+    explain(
+        parser,
+        "Fill every unwritten function (a body of pass, ..., NotImplementedError, todo!() and the like) of files and "
+        "folders, one after another. A file that changes meanwhile is left alone from then on.",
+        'dg-lsp bot src/ --keep-if "pytest -q -x" --json report.json',
+        _CODES,
+    )
+    parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="a file, or a folder with files")
+    parser.add_argument("--keep-if", metavar="COMMAND", help=_TESTED)
+    parser.add_argument(
+        "--timeout", type=float, default=600, metavar="SECONDS", help="for one run of the command (600)"
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="change no file; print the changes as a diff on stdout"
+    )
+    parser.add_argument("--json", metavar="FILE", help="write a report as JSON; - is stdout")
+    add_engine(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Fill, report, and return the exit code."""
+    from dg_lsp.cli.fill import engine_of
+
+    if arguments.dry_run and arguments.keep_if:
+        raise UsageError("--dry-run changes no file, so --keep-if would test nothing; leave one of them away")
+    settings, report = settings_of(arguments), Report()
+    paths = list(find_files(arguments.paths, settings, report))
+    try:
+        asyncio.run(_fill_files(engine_of(arguments), paths, arguments, report))
+    except KeyboardInterrupt:
+        report.interrupted = True
+    finally:
+        _print(report, arguments)
+    if report.interrupted:
+        return 130
+    return 0 if report.kept == len(report.stubs) and not report.skipped else 1
+
+
+def find_files(paths: Sequence[Path], settings: Settings, report: Report) -> Iterator[Path]:
+    """The files of `paths` in known languages, sorted, each once; what may not be read goes to the report.
+
+    A folder in a git repository gives the files that git does not ignore, another one all but hidden ones.
+
+    Raises:
+        UsageError: a path does not exist.
+    """
+    from dg_lsp.text.documents.excluded import excluding
+    from dg_lsp.text.languages.language import UnknownLanguage, language_of
+
+    named = [path for path in paths if path.is_file()]
+    for path in paths:
+        if not path.exists():
+            raise UsageError(f"there is no {path}; name files and folders")
+    inside = sorted({file for folder in paths if folder.is_dir() for file in _files_in(folder)})
+    for path in dict.fromkeys([*named, *inside]):
+        if glob := excluding(PurePosixPath(path.as_posix()), settings.exclude):
+            report.skipped += (
+                [(str(path), f"excluded by {glob} in the setting exclude")] if path in named else []
+            )
+            continue
+        try:
+            if language_of(path) not in settings.disabled_languages:
+                yield path
+        except UnknownLanguage as error:
+            report.skipped += [(str(path), str(error))] if path in named else []
+
+
+def _files_in(folder: Path) -> Iterator[Path]:
+    command = ["git", "-C", str(folder), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    try:
+        listed = subprocess.run(command, capture_output=True, check=True).stdout.decode(
+            "utf-8", "surrogateescape"
+        )
+        found = [folder / name for name in listed.split("\0") if name]
+    except (OSError, subprocess.CalledProcessError):
+        found = [
+            p for p in folder.rglob("*") if not any(n.startswith(".") for n in p.relative_to(folder).parts)
+        ]
+    return (path for path in found if path.is_file())
+
+
+async def _fill_files(
+    engine: "Engine", paths: Sequence[Path], arguments: argparse.Namespace, report: Report
+) -> None:
+    """Fill the files of `paths` one after another and close the engine; SIGTERM is an interrupt, as Ctrl+C is."""
+    from dg_lsp.text.documents.document import DocumentError
+
+    try:
+        async with _interruptible():
+            for path in paths:
+                try:
+                    await _fill_file(engine, path, arguments, report)
+                except (DocumentError, UsageError) as error:
+                    report.skipped.append((str(path), str(error)))
+                    _tell(f"{path}: {error}")
+    finally:
+        await engine.close()
+
+
+async def _fill_file(engine: "Engine", path: Path, arguments: argparse.Namespace, report: Report) -> None:
+    """Fill the stubs of one file.
+
+    Raises:
+        DocumentError, UsageError: the file cannot be read, or has been changed by somebody else.
+        EngineError: the engine gives no answer.
+    """
+    from dg_lsp.cli.target import replace_file
+    from dg_lsp.cli.trial import check_no_backup, keep_if
+    from dg_lsp.host.stubs import Ended, Turn, fill_stubs
+    from dg_lsp.text.documents.document import read_document
+    from dg_lsp.text.fills.edit import unified_diff
+
+    check_no_backup(path)
+    first = now = read_document(path)
+    turn: Turn | None = None
+    filled, began = False, 0.0
+
+    async def keep(after: "Document") -> str:
+        nonlocal filled
+        filled = True
+        if not arguments.keep_if or turn is None:
+            return ""
+        # Not str.format: a command may hold other braces.
+        words = {"{path}": shlex.quote(str(path)), "{name}": shlex.quote(turn.gap.name)}
+        command = arguments.keep_if
+        for mark, word in words.items():
+            command = command.replace(mark, word)
+        return await keep_if(path, (turn.document.data, after.data), command, arguments.timeout)
+
+    try:
+        async with aclosing(fill_stubs(engine, first, settings_of(arguments), keep)) as events:
+            async for event in events:
+                if isinstance(event, Turn):
+                    turn, filled, began = event, False, time.monotonic()
+                elif isinstance(event, Ended):
+                    now = event.document
+                    report.stubs.append(_tried(path, event, filled=filled, seconds=time.monotonic() - began))
+                    _tell(_words(report.stubs[-1]))
+    finally:
+        # Also what was filled before an interrupt; with a command it has been written already.
+        report.diff += unified_diff(first, now, str(path))
+        if not arguments.keep_if and not arguments.dry_run and now is not first:
+            replace_file(path, first.data, now.data)
+
+
+def _tried(path: Path, ended: "Ended", *, filled: bool, seconds: float) -> Tried:
+    turn = ended.turn
+    outcome: Literal["kept", "taken back", "no fill"] = (
+        "kept" if ended.edit else "taken back" if filled else "no fill"
+    )
+    line = turn.document.line_at(turn.gap.start) + 1
+    return Tried(str(path), turn.gap.name, line, outcome, ended.why, round(seconds, 3))
+
+
+@asynccontextmanager
+async def _interruptible() -> AsyncIterator[None]:
+    """Let SIGTERM cancel the block as Ctrl+C does, so that a file on trial gets its text back."""
+    task = asyncio.current_task()
+    assert task is not None
+    terminated = False
+
+    def stop() -> None:
+        nonlocal terminated
+        terminated = True
+        task.cancel()
+
+    with suppress(NotImplementedError):
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop)
+    try:
+        yield
+    except asyncio.CancelledError:
+        if terminated:
+            raise KeyboardInterrupt from None
+        raise
+
+
+def _print(report: Report, arguments: argparse.Namespace) -> None:
+    """Print the diff of a dry run, the sum, and the report where it is wanted."""
+    summary = report.summary()
+    if arguments.dry_run and arguments.json != "-":
+        sys.stdout.write(report.diff)
+    _tell("{tried} stubs, {filled} filled, {kept} kept".format(**summary))
+    if arguments.json:
+        plain = json.dumps({"summary": summary, **asdict(report)}, indent=1) + "\n"
+        if arguments.json == "-":
+            sys.stdout.write(plain)
+        else:
+            Path(arguments.json).write_text(plain, encoding="utf-8")
+
+
+def _words(tried: Tried) -> str:
+    return f"{tried.path}:{tried.line} {tried.name}: {tried.outcome}" + (
+        f" ({tried.why})" if tried.why else ""
+    )
+
+
+def _tell(sentence: str) -> None:
+    print("dg-lsp:", sentence, file=sys.stderr, flush=True)

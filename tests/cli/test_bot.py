@@ -1,0 +1,194 @@
+"""The bot as a program, with the scripted engine."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SHOP = (
+    'def price(n):\n    """The price of n."""\n    raise NotImplementedError\n\n\n'
+    "def tax(n):\n    return n\n\n\ndef sum(n):\n    pass\n"
+)
+CART = "class Cart:\r\n    def total(self):\r\n        pass\r\n\r\n    def count(self):\r\n        ...\r\n"
+ADD = "function add(a: number) {\n}\n"
+
+# Each starts an engine.
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def folder(tmp_path: Path, runtime: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("DG_LSP_CHECKPOINT", "scripted")
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "shop.py").write_text(SHOP)
+    (tmp_path / "inner" / "cart.py").write_bytes(CART.encode())
+    (tmp_path / "inner" / "add.ts").write_text(ADD)
+    (tmp_path / "secrets.py").write_text(SHOP)
+    (tmp_path / ".hidden").mkdir()
+    (tmp_path / ".hidden" / "shop.py").write_text(SHOP)
+    return tmp_path
+
+
+def command(*arguments: str | Path) -> list[str]:
+    return [sys.executable, "-m", "dg_lsp", "bot", *map(str, arguments)]
+
+
+def run(*arguments: str | Path) -> tuple[dict, str, int]:
+    """The report, what stands on standard error, and the exit code."""
+    done = subprocess.run([*command(*arguments), "--json", "-"], capture_output=True, text=True, check=False)
+    return json.loads(done.stdout), done.stderr, done.returncode
+
+
+def outcomes(report: dict) -> dict[str, str]:
+    return {entry["name"]: entry["outcome"] for entry in report["stubs"]}
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(p): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def test_a_dry_run_shows_the_diff_and_changes_no_file(folder: Path) -> None:
+    before = contents(folder)
+    done = subprocess.run(command(folder, "--dry-run"), capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and contents(folder) == before
+    assert done.stdout.count("return None") == 5 and "-    raise NotImplementedError" in done.stdout
+    assert "5 stubs, 5 filled, 5 kept" in done.stderr
+    both = subprocess.run(command(folder, "--dry-run", "--keep-if", "true"), capture_output=True, check=False)
+    assert both.returncode == 2 and b"leave one of them away" in both.stderr
+
+
+def test_stubs_in_all_languages_are_filled_and_line_ends_stay(folder: Path) -> None:
+    report, _, code = run(folder, "--seed", "2")
+    assert code == 0 and report["summary"] == {"tried": 5, "filled": 5, "kept": 5}
+    assert outcomes(report) == dict.fromkeys(["price", "sum", "Cart.total", "Cart.count", "add"], "kept")
+    assert [e["line"] for e in report["stubs"] if e["name"] == "Cart.count"] == [6]
+    filled = CART.replace("pass", "return False").replace("...", "return False")
+    assert (folder / "inner" / "cart.py").read_bytes() == filled.encode()
+    assert "return False" in (folder / "inner" / "add.ts").read_text()
+    assert (folder / "secrets.py").read_text() == (folder / ".hidden" / "shop.py").read_text() == SHOP
+
+
+def test_only_fills_that_pass_the_command_are_kept(folder: Path) -> None:
+    path = folder / "shop.py"
+    report, told, code = run(
+        path, "--keep-if", "echo said {path}; grep -q return {path} && test {name} != price"
+    )
+    assert code == 1 and outcomes(report) == {"price": "taken back", "sum": "kept"}
+    assert path.read_text() == SHOP.replace("pass", "return None")
+    assert (
+        f"the command ended with 1: said {path}" in report["stubs"][0]["why"] and "price: taken back" in told
+    )
+    assert sorted(p.name for p in folder.iterdir()) == [".hidden", "inner", "secrets.py", "shop.py"]
+
+
+def test_a_command_that_takes_too_long_is_ended_with_its_children(folder: Path) -> None:
+    path, mark = folder / "shop.py", folder / "mark"
+    slow = f"(sleep 3; touch {mark}) & sleep 60"
+    report, _, code = run(path, "--keep-if", slow, "--timeout", "0.5")
+    assert code == 1 and path.read_text() == SHOP
+    assert all("longer than 0.5 s" in entry["why"] for entry in report["stubs"])
+    time.sleep(3)
+    assert not mark.exists()
+
+
+def on_trial(folder: Path) -> subprocess.Popen[bytes]:
+    """A bot in the middle of a trial of shop.py."""
+    path = folder / "shop.py"
+    bot = subprocess.Popen(command(path, "--keep-if", "sleep 60"), stderr=subprocess.DEVNULL)
+    end = time.monotonic() + 60
+    while path.read_text() == SHOP:
+        assert time.monotonic() < end and bot.poll() is None
+        time.sleep(0.02)
+    return bot
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_in_the_middle_of_a_trial_takes_it_back(folder: Path, how: signal.Signals) -> None:
+    before = contents(folder)
+    bot = on_trial(folder)
+    bot.send_signal(how)
+    assert bot.wait(20) == 130
+    assert contents(folder) == before
+
+
+def test_after_a_kill_the_text_from_before_is_beside_the_file_and_is_told(folder: Path) -> None:
+    bot = on_trial(folder)
+    bot.kill()
+    bot.wait()
+    assert (folder / ".shop.py.dg-lsp-before").read_text() == SHOP
+    report, _, code = run(folder / "shop.py")
+    assert code == 1 and "put it back, or delete it" in report["skipped"][0][1] and report["stubs"] == []
+
+
+def test_a_file_that_somebody_else_changes_is_left_alone(folder: Path) -> None:
+    path = folder / "shop.py"
+    report, _, code = run(path, "--keep-if", "echo '# mine' >> {path}")
+    assert (
+        code == 1
+        and path.read_text() == SHOP.replace("raise NotImplementedError", "return None") + "# mine\n"
+    )
+    assert outcomes(report) == {"price": "kept"} and "changed meanwhile" in report["skipped"][0][1]
+
+
+def test_a_named_file_that_is_excluded_or_unknown_is_told(folder: Path) -> None:
+    (folder / "words.txt").write_text("x")
+    report, _, code = run(folder / "secrets.py", folder / "words.txt")
+    assert code == 1 and [
+        "excluded" in report["skipped"][0][1],
+        "no language" in report["skipped"][1][1],
+    ] == [True, True]
+    assert run_error(folder / "nothing.py") == 2
+
+
+def run_error(*arguments: str | Path) -> int:
+    return subprocess.run(command(*arguments), capture_output=True, check=False).returncode
+
+
+def test_what_git_ignores_is_not_filled(folder: Path) -> None:
+    git = ["git", "-C", str(folder)]
+    subprocess.run([*git, "init", "-q"], check=True, env={**os.environ, "GIT_CONFIG_GLOBAL": os.devnull})
+    (folder / ".gitignore").write_text("inner/\n")
+    report, _, _ = run(folder)
+    assert sorted(entry["name"] for entry in report["stubs"]) == ["price", "price", "sum", "sum"]
+    assert (folder / "inner" / "cart.py").read_bytes() == CART.encode()
+
+
+def test_the_hook_for_pre_commit_is_a_command_that_fills_the_files_it_is_given(folder: Path) -> None:
+    text = (ROOT / ".pre-commit-hooks.yaml").read_text()
+    entry = re.search(r"entry: dg-lsp (.*)", text)
+    assert entry is not None
+    done = subprocess.run(
+        [sys.executable, "-m", "dg_lsp", *entry[1].split(), folder / "shop.py"], check=False
+    )
+    assert done.returncode == 0 and "NotImplementedError" not in (folder / "shop.py").read_text()
+
+
+def test_the_script_of_the_action_fills_and_forgives_stubs_that_are_left(
+    folder: Path, tmp_path: Path
+) -> None:
+    text = (ROOT / "examples" / "github-action" / "action.yml").read_text()
+    script = textwrap.dedent(text.rpartition("run: |\n")[2])
+    (tmp_path / "dg-lsp" / "bin").mkdir(parents=True)
+    program = tmp_path / "dg-lsp" / "bin" / "dg-lsp"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m dg_lsp "$@"\n')
+    program.chmod(0o755)
+    inputs = {
+        "PATHS": f"{folder / 'shop.py'} {folder / 'inner'}",
+        "KEEP_IF": "test {name} != price",
+        "SEED": "0",
+    }
+    environment = {**os.environ, **inputs, "RUNNER_TEMP": str(tmp_path), "TIMEOUT": "60"}
+    subprocess.run(["bash", "-e", "-c", script], env=environment, check=True)
+    assert json.loads((tmp_path / "dg-lsp.json").read_text())["summary"] == {
+        "tried": 5,
+        "filled": 5,
+        "kept": 4,
+    }
