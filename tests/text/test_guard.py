@@ -171,9 +171,13 @@ def test_in_a_broken_file_what_stands_behind_the_gap_is_read_as_before() -> None
         ("java", "     * @r|", "😀"),
         ("java", "     * <p>\n     * The calendar behave| as follows:<br>\n", "#"),
         ("python", "    if a[k] != b[k]\n    def| test(self):\n", "😀"),
+        ("java", "if(o{c t e(){|e;\n", "#"),
+        ("csharp", "c l class r{ng(){{|}n s){}====}}", "}"),
     ],
 )
-def test_an_error_inside_of_another_one_counts(language: str, source: str, fill: str) -> None:
+def test_an_error_that_is_inside_of_another_one_or_was_hidden_counts(
+    language: str, source: str, fill: str
+) -> None:
     assert "syntax error" in harm(language, source, fill, "rest_of_line")
 
 

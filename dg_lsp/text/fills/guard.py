@@ -116,13 +116,24 @@ def _worse(language: Language, gap: Gap, old: Text, fill: bytes) -> str:
     # A line that was asked for may open the string that the text behind it closes.
     if _is_sound(language, new) and (_is_asked_line(gap) or not _may_quote(language, fill)):
         return ""
-    most = 0 if filler.clean else len(errors_of(old.tree.root_node))
-    if len(errors_of(new.tree.root_node)) > most:
-        return "the fill would add a syntax error to a file that has some"
     # One quote too many may turn all errors into a single one; a span may begin what its last line ends.
     if gap.kind != "span" and _marks(language, new) not in (_marks(language, old), _marks(language, filler)):
         return _OTHERWISE
+    most = (0, 0) if filler.clean else _error_counts(old)
+    if any(count > limit for count, limit in zip(_error_counts(new), most, strict=True)):
+        return "the fill would add a syntax error to a file that has some"
     return ""
+
+
+def _error_counts(text: Text) -> tuple[int, int]:
+    """How many different errors the tree of `text` has, and how many of them it shows as a node of their own.
+
+    A parser may show what it has hidden before, or miss the same twice in one place.
+    """
+    found = {
+        (n.type, n.start_byte, n.end_byte, n.is_error or n.is_missing) for n in errors_of(text.tree.root_node)
+    }
+    return len(found), sum(shown for *_, shown in found)
 
 
 def _is_asked_line(gap: Gap) -> bool:
