@@ -87,3 +87,13 @@ def test_each_heading_that_a_page_points_to_is_there():
 def slug(heading: str) -> str:
     """A heading as links name it: `How code is written` is how-code-is-written."""
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def test_each_test_that_the_page_of_security_names_is_there() -> None:
+    named = set(re.findall(r"`(test_\w+)`", (ROOT / "docs" / "security.md").read_text()))
+    there = {
+        name
+        for path in (ROOT / "tests").rglob("*.py")
+        for name in re.findall(r"def (test_\w+)", path.read_text())
+    }
+    assert len(named) > 20 and named <= there
