@@ -90,10 +90,10 @@ def slug(heading: str) -> str:
 
 
 def test_each_test_that_the_page_of_security_names_is_there() -> None:
-    named = set(re.findall(r"`(test_\w+)`", (ROOT / "docs" / "security.md").read_text()))
+    named = set(re.findall(r"`(test_\w+)`", (PAGE.parent / "security.md").read_text()))
     there = {
         name
-        for path in (ROOT / "tests").rglob("*.py")
+        for path in (PAGE.parents[1] / "tests").rglob("*.py")
         for name in re.findall(r"def (test_\w+)", path.read_text())
     }
     assert len(named) > 20 and named <= there
