@@ -125,8 +125,18 @@ class Settings:
         metadata={"help": "seconds after which ghost text takes the best fill so far; 0 is no limit"},
     )
     debounce: int = field(
-        default=30,
-        metadata={"help": "milliseconds that ghost text waits for the next key while one types fast"},
+        default=50,
+        metadata={
+            "help": "milliseconds that ghost text waits at most for the next key, while keys come faster than fills; "
+            "it waits no longer than a quarter of a fill's usual time, and not at all for Neovim, which waits by itself"
+        },
+    )
+    prefetch: bool = field(
+        default=True,
+        metadata={
+            "help": "begin to fill the next line as soon as ghost text is accepted at the end of a line, so that it is "
+            "there sooner after Enter"
+        },
     )
     idle_minutes: float = field(
         default=0.0,

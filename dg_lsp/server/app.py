@@ -181,6 +181,7 @@ async def did_open(ls: DgLsp, params: types.DidOpenTextDocumentParams) -> None:
 async def did_change(ls: DgLsp, params: types.DidChangeTextDocumentParams) -> None:
     """Cancel the work on the old text of the document."""
     ls.session.changed(params.text_document.uri)
+    ghost.look_ahead(ls, params.text_document.uri)
 
 
 async def did_close(ls: DgLsp, params: types.DidCloseTextDocumentParams) -> None:

@@ -10,11 +10,13 @@ from lsprotocol import types
 from dg_lsp.server import convert
 from dg_lsp.server.progress import drafts_to
 from dg_lsp.text.documents.document import Document
+from dg_lsp.text.fills.ahead import next_line
 from dg_lsp.text.fills.edit import Edit, apply_edit
+from dg_lsp.text.fills.offers import accepted_end
 from dg_lsp.text.gaps.find import Gap, NoGap, find_gap
 from dg_lsp.text.gaps.words import endings, half_word, is_part
 from dg_lsp.text.languages.language import load_language
-from dg_lsp.text.messages import STRINGS
+from dg_lsp.text.messages import STRINGS, Priority
 
 if TYPE_CHECKING:
     from dg_lsp.server.app import DgLsp
@@ -54,13 +56,15 @@ async def ghost_text(
     if spot.automatic and (reason := _unwanted(ls, spot)):
         raise NoGap(reason)
     # 2. A request that was not automatic wants several items, so one recent fill is not enough.
+    if spot.automatic:
+        await ls.session.begun_ahead(spot.document, spot.cursor)
     edits = ls.session.recent(spot.document, spot.cursor)
     if not edits or (len(edits) < 2 and not spot.automatic):
         # 3.
         if spot.automatic:
             await ls.session.debounce(document.uri)
         # 4. and 5.
-        edits = await fill_at(ls, spot)
+        edits = await fill_at(ls, spot, "ghost")
     # 6.
     texts = [convert.text_from(spot.document, spot.start, edit) for edit in edits]
     if spot.automatic:
@@ -71,7 +75,28 @@ async def ghost_text(
     return [types.InlineCompletionItem(insert_text=text, range=spot.replaced) for text in texts]
 
 
-async def fill_at(ls: "DgLsp", spot: Spot) -> list[Edit]:
+def look_ahead(ls: "DgLsp", uri: str) -> None:
+    """Begin ghost text for the next line, if a fill at the end of a line has just been accepted; else end such work.
+
+    Work that was begun for the text that the document `uri` now has goes on.
+    """
+    settings, offer = ls.session.settings, ls.session.offered(uri)
+    if not (settings.prefetch and settings.automatic and offer):
+        return
+    with suppress(NoGap):
+        document = ls.snapshot(uri)
+        if ls.session.foresaw(document):
+            return
+        ls.session.stop_ahead()
+        end = accepted_end(offer, document)
+        if end is not None and (foreseen := next_line(document, end)):
+            typed, cursor = foreseen
+            replaced = convert.range_of(typed, (cursor, cursor), ls.documents.encoding)
+            spot = Spot(typed, cursor, cursor, replaced, whole=False, automatic=True)
+            ls.session.begin_ahead(typed, cursor, fill_at(ls, spot, "ahead"))
+
+
+async def fill_at(ls: "DgLsp", spot: Spot, priority: Priority) -> list[Edit]:
     """Find the gap at a spot and fill it: the edits that agree with the text between the gap's start and the cursor.
 
     Raises:
@@ -88,7 +113,8 @@ async def fill_at(ls: "DgLsp", spot: Spot) -> list[Edit]:
     if not prose and half_word(document.data, cursor):
         gap = await asyncio.to_thread(_with_endings, spot, gap, _other_texts(ls, document))
     settings = ls.session.ghost_settings(automatic=spot.automatic)
-    outcome = await ls.session.fill(document, gap, settings, drafts_to(ls, document, gap), "ghost")
+    show = drafts_to(ls, document, gap) if priority == "ghost" else lambda _: None
+    outcome = await ls.session.fill(document, gap, settings, show, priority)
     if outcome.edit is None:
         raise NoGap(outcome.why)
     typed = document.data[gap.start : cursor].decode("utf-8")

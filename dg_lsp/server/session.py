@@ -5,11 +5,13 @@ It runs on the event loop; slow work happens in the engine's process or in a thr
 
 import asyncio
 import logging
+import math
+import statistics
 import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import aclosing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any, Protocol, TypeVar, runtime_checkable
 from urllib.parse import unquote, urlsplit
@@ -30,7 +32,7 @@ Open = Callable[[Settings, Callable[[Status], None]], Engine]
 _RECENT = 16  # offers that are kept
 _DISMISSED = 100  # dismissed texts that are kept of each document
 _FOLLOW = 0.2  # seconds between two looks at an engine that loads
-_FAST = 0.3  # seconds between two requests while the user types fast
+_WAITED = 0.25  # the share of the time of a fill that ghost text waits for the next key
 _log = logging.getLogger("dg_lsp.server")
 
 
@@ -51,6 +53,15 @@ class Superseded(Exception):
     """The work was cancelled, because a newer request or a change of the document replaced it."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Ahead:
+    """Work on ghost text at `cursor` of a `document` that does not exist yet."""
+
+    document: Document
+    cursor: int
+    task: asyncio.Future[list[Edit]]
+
+
 class Session:
     """The session with one client.
 
@@ -65,8 +76,11 @@ class Session:
         self._live: dict[str, set[asyncio.Future[Any]]] = {}
         self._ghost: dict[str, asyncio.Future[Any]] = {}
         self._asked: dict[str, float] = {}
+        self._took: deque[float] = deque(maxlen=_RECENT)
         self._offers: deque[Offer] = deque(maxlen=_RECENT)
         self._dismissed: dict[str, deque[tuple[bytes, str]]] = {}
+        self._newest: dict[str, Offer] = {}
+        self._ahead: _Ahead | None = None
         self._background: set[asyncio.Future[Any]] = set()
         self.eager = False
 
@@ -101,6 +115,7 @@ class Session:
         if self.settings != settings:
             self.settings = settings
             self._offers.clear()
+            self._newest.clear()
         return wrong
 
     def refusal(self, path: PurePosixPath, language: str = "") -> str:
@@ -136,6 +151,44 @@ class Session:
         """Whether a recent fill has been accepted or typed, and ends at `cursor`."""
         return any(used_up(offer, document, cursor) for offer in self._offers)
 
+    def offered(self, uri: str) -> Offer | None:
+        """The newest ghost text of the document `uri`."""
+        return self._newest.get(uri)
+
+    def begin_ahead(self, document: Document, cursor: int, work: Coroutine[Any, Any, list[Edit]]) -> None:
+        """Begin `work`, ghost text at `cursor` for the text that `document` is likely to have next."""
+        self.stop_ahead()
+        task = asyncio.ensure_future(work)
+        # Nobody may ever ask for its result.
+        task.add_done_callback(lambda done: done.cancelled() or done.exception())
+        self._ahead = _Ahead(document, cursor, task)
+
+    def stop_ahead(self) -> None:
+        """Cancel the work that was begun ahead."""
+        if self._ahead is not None:
+            self._ahead.task.cancel()
+            self._ahead = None
+
+    def foresaw(self, document: Document) -> bool:
+        """Whether work was begun ahead for this very text of `document`."""
+        ahead = self._ahead
+        return ahead is not None and (ahead.document.uri, ahead.document.data) == (
+            document.uri,
+            document.data,
+        )
+
+    async def begun_ahead(self, document: Document, cursor: int) -> None:
+        """Wait for the work that was begun ahead for this place, if there is any; its fill is a recent one then.
+
+        Raises:
+            NoGap, EngineError: it came to nothing.
+        """
+        ahead = self._ahead
+        if ahead is not None and self.foresaw(document) and ahead.cursor == cursor:
+            await asyncio.wait([ahead.task])
+            if not ahead.task.cancelled():
+                ahead.task.result()
+
     def dismiss(self, document: Document, cursor: int, text: str) -> None:
         """Keep that the user does not want `text` at `cursor`, until the document is closed."""
         known = self._dismissed.setdefault(document.uri, deque(maxlen=_DISMISSED))
@@ -158,7 +211,9 @@ class Session:
         Raises:
             EngineError: the engine gives no answer.
         """
-        outcome = None
+        if priority != "ahead":
+            self.stop_ahead()
+        outcome, began = None, time.monotonic()
         async with aclosing(
             fill_gap(self.engine, document, gap, settings, Want(settings.alternatives, priority))
         ) as events:
@@ -169,10 +224,15 @@ class Session:
                     show(event)
         if outcome is None:
             raise EngineError("the engine stopped without an answer")
+        if priority == "ghost":
+            self._took.append(time.monotonic() - began)
         if outcome.edit:
             edits = (outcome.edit, *outcome.others)
             start, end = outcome.edit.start, outcome.edit.end
-            self._offers.append(Offer(document, start, end, tuple(e.text for e in edits)))
+            offer = Offer(document, start, end, tuple(e.text for e in edits))
+            self._offers.append(offer)
+            if priority in ("ghost", "ahead"):
+                self._newest[document.uri] = offer
         return outcome
 
     def ghost_settings(self, *, automatic: bool) -> Settings:
@@ -183,11 +243,15 @@ class Session:
         return replace(self.settings, deadline=2 * deadline)
 
     async def debounce(self, uri: str) -> None:
-        """Wait `settings.debounce` milliseconds if the last request for `uri` is less than _FAST seconds ago."""
+        """Wait for the next key while keys come faster than fills: the next one would overtake a fill begun now.
+
+        That is a share of the median time of the recent fills, and at most `settings.debounce` milliseconds.
+        """
         now = time.monotonic()
-        last, self._asked[uri] = self._asked.get(uri, 0.0), now
-        if not self.eager and now - last < _FAST:
-            await asyncio.sleep(self.settings.debounce / 1000)
+        last, self._asked[uri] = self._asked.get(uri, -math.inf), now
+        usual = statistics.median(self._took) if self._took else 0.0
+        if not self.eager and now - last < usual:
+            await asyncio.sleep(min(_WAITED * usual, self.settings.debounce / 1000))
 
     async def newest(self, uri: str, work: Coroutine[Any, Any, Result]) -> Result:
         """The result of `work`, ghost text for the document `uri`; cancels older ghost text work on it.
@@ -261,8 +325,10 @@ class Session:
     def closed(self, uri: str) -> None:
         """Cancel the work on the document `uri`, and drop its fills."""
         self.changed(uri)
+        self.stop_ahead()
         self._asked.pop(uri, None)
         self._dismissed.pop(uri, None)
+        self._newest.pop(uri, None)
         self._offers = deque((o for o in self._offers if o.document.uri != uri), _RECENT)
 
     def _run_later(self, work: Coroutine[Any, Any, Any]) -> None:
@@ -282,6 +348,7 @@ class Session:
 
     async def close(self) -> None:
         """Cancel all work and close the connections to the engine, whose process runs on."""
+        self.stop_ahead()
         for tasks in list(self._live.values()):
             for task in list(tasks):
                 task.cancel()

@@ -263,7 +263,7 @@ def test_a_cancelled_request_is_answered_once_and_at_once(start: Start) -> None:
 
 
 def test_typing_what_was_offered_needs_no_engine(start: Start) -> None:
-    wire = start()
+    wire = start(initializationOptions={"prefetch": False})
     ghost(wire, 1, AT_X)
     for number, (text, rest) in enumerate((("N", "one"), ("No", "ne"), ("Non", "e")), start=2):
         end = {"line": 4, "character": 3 + number}
@@ -286,6 +286,53 @@ def test_typing_what_was_offered_needs_no_engine(start: Start) -> None:
     wire.send(changed(9, TEXT.replace("x = ", "x = (")))
     ghost(wire, "q", {"line": 4, "character": 5})
     assert wire.ask("s", "dg-lsp/status")["result"]["fills"] == 2
+
+
+def accept(wire: Wire) -> None:
+    """Take the ghost text behind `x = ` over, and wait until the engine works ahead."""
+    assert ghost(wire, "shown", AT_X)
+    wire.send(changed(2, TEXT.replace("x = ", "x = None")))
+    assert ghost(wire, "behind", {**AT_X, "character": 8}) == []
+
+
+def test_behind_an_accepted_line_the_next_one_is_filled_ahead(start: Start) -> None:
+    wire = start("scripted:8:50")
+    accept(wire)
+    # Enter is pressed before the fill has ended; the request takes it over.
+    wait_for_steps(wire, 9)
+    wire.send(changed(3, TEXT.replace("x = ", "x = None\n")))
+    began = time.monotonic()
+    (item,) = ghost(wire, "next", {"line": 5, "character": 0})
+    assert item["insertText"] == "None"
+    assert wire.ask("s", "dg-lsp/status")["result"]["fills"] == 2
+    # The line behind that is not begun before this one is accepted.
+    assert time.monotonic() - began < 5
+    assert wire.ask("s", "dg-lsp/status")["result"]["state"] == "ready"
+
+
+@pytest.mark.parametrize("typed", ["x = None\ny", "x = None "])
+def test_another_change_ends_what_was_begun_ahead(start: Start, typed: str) -> None:
+    wire = start("scripted:40:50")
+    accept(wire)
+    wait_for_steps(wire, 42)
+    wire.send(changed(3, TEXT.replace("x = ", typed)))
+    end = time.monotonic() + 1.5
+    while wire.ask("s", "dg-lsp/status")["result"]["state"] != "ready" and time.monotonic() < end:
+        time.sleep(0.02)
+    assert time.monotonic() < end
+    # And nothing else is begun.
+    before = wire.ask("s", "dg-lsp/status")["result"]
+    time.sleep(0.4)
+    assert before["passes"] == wire.ask("s", "dg-lsp/status")["result"]["passes"]
+    assert before["fills"] == 1
+
+
+def test_nothing_is_begun_ahead_where_the_setting_says_no(start: Start) -> None:
+    wire = start("scripted:8:50", initializationOptions={"prefetch": False})
+    accept(wire)
+    time.sleep(0.3)
+    assert wire.ask("s", "dg-lsp/status")["result"]["state"] == "ready"
+    assert wire.ask("s", "dg-lsp/status")["result"]["passes"] == 8
 
 
 def test_ghost_text_behind_the_selected_entry_of_a_menu(start: Start) -> None:

@@ -15,8 +15,9 @@ from dg_lsp.server.session import Session, Superseded
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.fills.edit import Edit
+from dg_lsp.text.gaps.find import find_gap
 from dg_lsp.text.gaps.gap import Gap, NoGap
-from dg_lsp.text.messages import Fill
+from dg_lsp.text.messages import Fill, Infill
 
 INVOKED = types.InlineCompletionTriggerKind.Invoked
 
@@ -31,6 +32,9 @@ class _Session:
 
     def taken(self, *_: Any) -> bool:
         return False
+
+    async def begun_ahead(self, *_: Any) -> None:
+        pass
 
     def recent(self, _document: Document, _cursor: int) -> list[Edit]:
         return self._recent
@@ -111,5 +115,42 @@ def test_work_that_ends_in_the_moment_in_which_it_is_overtaken_has_no_result(ove
             getattr(open_session, overtake)("a")
         with pytest.raises(Superseded):
             await asking
+
+    asyncio.run(scenario())
+
+
+def test_a_key_is_waited_for_while_keys_come_faster_than_fills(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, waits = [100.0], list[float]()
+
+    async def sleep(seconds: float) -> None:
+        waits.append(seconds)
+
+    monkeypatch.setattr("dg_lsp.server.session.time", SimpleNamespace(monotonic=lambda: now[0]))
+    document = Document("file:///a.py", "python", 1, b"x = ")
+
+    def answer(_: Infill) -> Fill:
+        now[0] += 0.4
+        return Fill("None")
+
+    async def keys(open_session: Session, pauses: tuple[float, ...]) -> list[float]:
+        waits.clear()
+        for pause in pauses:
+            now[0] += pause
+            await open_session.debounce("a")
+        return list(waits)
+
+    async def scenario() -> None:
+        monkeypatch.setattr("dg_lsp.server.session.asyncio.sleep", sleep)
+        open_session = Session(Settings(debounce=250), lambda *_: ScriptedEngine(answer), lambda _: None)
+        # Nothing is known yet of how long fills take.
+        assert await keys(open_session, (1.0, 0.1)) == []
+        for _ in range(3):
+            gap = find_gap(document, 4)
+            await open_session.fill(document, gap, open_session.settings, lambda _: None, "ghost")
+        assert await keys(open_session, (1.0, 0.1, 0.3, 0.5)) == pytest.approx([0.1, 0.1])
+        open_session.settings = Settings(debounce=20)
+        assert await keys(open_session, (1.0, 0.1)) == [0.02]
+        open_session.eager = True
+        assert await keys(open_session, (1.0, 0.1)) == []
 
     asyncio.run(scenario())

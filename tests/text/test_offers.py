@@ -2,7 +2,7 @@
 
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.fills.edit import apply_edit
-from dg_lsp.text.fills.offers import Offer, still_good, used_up
+from dg_lsp.text.fills.offers import Offer, accepted_end, still_good, used_up
 
 OLD = Document("file:///a.py", "python", 1, b"x = \ny = 1\n")
 OFFER = Offer(OLD, 4, 4, ("None", "No", "1"))
@@ -33,6 +33,13 @@ def test_a_fill_that_was_taken_whole_is_used_up() -> None:
     assert not used_up(OFFER, *typed(b"N"))
     assert not used_up(OFFER, *typed(b"None", b")"))
     assert not used_up(OFFER, Document(OLD.uri, "python", 2, b"x = None\ny = 2\n"), 8)
+
+
+def test_a_fill_that_was_accepted_ends_where_its_text_does() -> None:
+    assert accepted_end(OFFER, typed(b"None")[0]) == 8 and accepted_end(OFFER, typed(b"No")[0]) == 6
+    assert accepted_end(OFFER, typed(b"N")[0]) is None
+    assert accepted_end(OFFER, typed(b"None ")[0]) is None
+    assert accepted_end(OFFER, typed(b"None)")[0]) is None
 
 
 def test_what_does_not_agree_is_none() -> None:

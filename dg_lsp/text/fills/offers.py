@@ -42,6 +42,13 @@ def place_of(document: Document, cursor: int) -> bytes:
     return document.data[line_start(document.data, line - 1) if line else 0 : cursor]
 
 
+def accepted_end(offer: Offer, document: Document) -> int | None:
+    """Return where a fill ends that was accepted or typed out, if nothing else changed, not even blanks; else None."""
+    ends = (offer.start + len(text.encode("utf-8")) for text in offer.texts)
+    behind = len(offer.document.data) - offer.start
+    return next((e for e in ends if len(document.data) - e == behind and used_up(offer, document, e)), None)
+
+
 def _typed(offer: Offer, document: Document, cursor: int) -> bytes | None:
     """Return what stands in the gap before the cursor; None if anything else but blanks changed."""
     old, new, end = offer.document, document, _end(offer, document)

@@ -62,7 +62,7 @@ class Language:
     ids: what editors call it. style: `indent` or `brace`, what holds a body together. indent: one step of indentation
     where a file shows none. comment: what begins one that ends with its line. placeholders: the neutral text of each
     kind of gap. regex: a slash may begin a regular expression. words: what broken text is read and mended with.
-    builtins: the names that every file may use.
+    builtins: the names that every file may use. leaves: the first words of statements behind which editors indent less.
     """
 
     name: str
@@ -77,6 +77,7 @@ class Language:
     placeholders: tuple[tuple[str, str], ...]
     words: Words
     builtins: tuple[bytes, ...]
+    leaves: tuple[bytes, ...]
     grammar: tree_sitter.Language
     query: tree_sitter.Query
 
@@ -168,6 +169,7 @@ def load_language(name: str) -> Language:
         placeholders=tuple(facts["placeholders"].items()),
         words=read_words(_inherited(facts, "repair")),
         builtins=tuple(name.encode() for name in facts.get("builtins", "").split()),
+        leaves=tuple(word.encode() for word in facts.get("leaves", ())),
         grammar=grammar,
         query=query,
     )
