@@ -227,7 +227,10 @@ def _in_spot(
 ) -> tuple[Place, Place | None]:
     """A cursor in a docstring, comment or string; cut up to its end, or to that of the line."""
     asked = spot.kind if rng.random() < ASKED_SPECIAL else None
-    place = Place(language, data, at, at, spot.kind, asked, spot.outer if asked else None)
+    # The blanks at the end of a comment's line are the comment's.
+    begin, rest = spot.outer[0], data[spot.outer[1] : line_of(data, spot.outer[1])[1]]
+    room = begin, spot.outer[1] + len(rest) - len(rest.lstrip())
+    place = Place(language, data, at, at, spot.kind, asked, room if asked else None)
     start, end = spot.inner
     if not start <= at < end:
         return place, None

@@ -3,7 +3,9 @@
 Judged by the benchmark's judge, which shares no code with the guard nor with how gaps are found.
 """
 
+import random
 from functools import cache
+from itertools import islice
 
 import pytest
 from hypothesis import given, settings
@@ -12,7 +14,7 @@ from hypothesis import strategies as st
 from benchmarks.gaps.sources import find_corpus
 from benchmarks.guarantee.answers import TEXTS, ask, opened
 from benchmarks.guarantee.judge import Claim, judge, read
-from benchmarks.guarantee.places import Place
+from benchmarks.guarantee.places import Place, valid_places
 from dg_lsp.host import base
 from dg_lsp.text.languages.language import known_languages, load_language
 from dg_lsp.text.messages import KINDS, Kind
@@ -62,6 +64,11 @@ def test_without_the_guard_the_judge_finds_harm(name: str, monkeypatch: pytest.M
     assert ask(opened(place), fill).harms == ()
     monkeypatch.setattr(base, "harm_of", lambda *_: "")
     assert harm in ask(opened(place), fill).harms
+
+
+def test_the_blanks_behind_a_comment_are_its_own() -> None:
+    found = islice(valid_places(load_language("c"), b"// one two  \nint a;\n", random.Random(0)), 30)
+    assert {place.room for place, _ in found if place.kind == "comment"} == {(0, 12)}
 
 
 JUDGED: dict[str, tuple[str, str, str, Claim, tuple[str, ...]]] = {
