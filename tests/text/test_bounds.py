@@ -13,7 +13,7 @@ from dg_lsp.text.gaps.find import NoGap, find_gap
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import Kind
 from dg_lsp.text.syntax.brackets import state_at
-from dg_lsp.text.syntax.reach import FARTHEST, LONGEST_LINE, MOST_OPEN, NEAR, reach
+from dg_lsp.text.syntax.items import FARTHEST, LONGEST_LINE, MOST_OPEN, NEAR, reach
 from dg_lsp.text.syntax.repair import insertions
 
 LANGUAGES = ("python", "typescript", "cpp")

@@ -1,23 +1,23 @@
 """CursorContext: the part of a document round a cursor in a form that can be read, however broken the file is.
 
-Knows trees, repairs and lines; knows no gaps and no kinds.
+Older texts of the document tell what else has been broken since. Knows trees, repairs and lines; chooses no gap.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from tree_sitter import Tree
+from tree_sitter import Node, Tree
 
+from dg_lsp.text.documents.changes import Change, Changes
 from dg_lsp.text.documents.document import Document
+from dg_lsp.text.documents.history import Past, Reading
 from dg_lsp.text.documents.lines import line_end, line_start
-from dg_lsp.text.gaps.recall import tree_of
 from dg_lsp.text.languages.language import Language
-from dg_lsp.text.syntax.bodies import bodies_by_lines, bodies_of
+from dg_lsp.text.syntax.bodies import bodies_by_lines, bodies_of, item_at
 from dg_lsp.text.syntax.body import Body
-from dg_lsp.text.syntax.brackets import State, lacks_end, state_at
+from dg_lsp.text.syntax.brackets import State, lacks_end, state_at, state_from
 from dg_lsp.text.syntax.items import focus, window
 from dg_lsp.text.syntax.lexer import Span
-from dg_lsp.text.syntax.parsed import state_in
-from dg_lsp.text.syntax.repair import Repaired, dangles, repair
+from dg_lsp.text.syntax.repair import Repaired, cost_of, dangles, repair
 
 # A file of at most so many bytes is read whole; of a longer one first the top-level item round the cursor.
 WHOLE = 60_000
@@ -26,6 +26,113 @@ PARSED = 200_000
 # How many blank lines and comments may lie between a body and the cursor, and what comments begin with.
 _LINES_BETWEEN = 40
 _COMMENTS = (b"#", b"//", b"/*", b"*")
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """A document with all undone that has changed since its last good text, except at the cursor.
+
+    changes: those that lead from `data` back to the document.
+    """
+
+    data: bytes
+    cursor: int
+    changes: Changes
+
+    def back(self, start: int, end: int) -> Span | None:
+        """A span of `data` as one of the document; None where one of its ends was replaced itself."""
+        if self.changes.cuts(start) or self.changes.cuts(end):
+            return None
+        first = self.changes.behind(start)
+        return first, max(first, self.changes.before(end))
+
+
+def tree_of(language: Language, document: Document) -> Tree:
+    """The tree of `document`, parsed at most once, and from the tree of an older text where there is one."""
+    history = document.history
+    if history is None:
+        return language.parse(document.data)
+    past = history.last
+    return _read(language, history.now, past.reading if past else None, past.changes if past else Changes())
+
+
+def undone(document: Document, offset: int) -> tuple[Undone, ...]:
+    """The document as it would be had only the line of `offset` been changed, and had only the place itself.
+
+    Damage elsewhere is gone from them, while what is being typed stands in them, so that a gap can be looked for as in
+    a file with one broken place. Nothing is parsed: which of them is any better is for the caller to see. One that
+    would be the document, or the same as the one before, is left out.
+    """
+    base = document.history.base if document.history else None
+    if base is None:
+        return ()
+    data, changes = document.data, base.changes.spans
+    places = (line_start(data, offset), line_end(data, offset)), (offset, offset)
+    kept = [tuple(c for c in changes if c.stop >= first and c.now <= last) for first, last in places]
+    unlike = [k for k in dict.fromkeys(kept) if len(k) < len(changes)]
+    return tuple(_with_only(document, base, k, offset) for k in unlike)
+
+
+def _with_only(document: Document, base: Past, kept: tuple[Change, ...], offset: int) -> Undone:
+    """The older text with the changes `kept`, and how the others lead from there to the document."""
+    old, parts = base.reading.data, []
+    far: list[Change] = []
+    at = shift = 0
+    for change in base.changes.spans:
+        if change not in kept:
+            far.append(Change(change.start + shift, change.end + shift, change.now, change.stop))
+            continue
+        parts += [old[at : change.start], document.data[change.now : change.stop]]
+        at = change.end
+        shift += change.stop - change.now - (change.end - change.start)
+    changes = Changes(tuple(far))
+    return Undone(b"".join((*parts, old[at:])), changes.turned().before(offset), changes)
+
+
+def _read(language: Language, reading: Reading, other: Reading | None, changes: Changes) -> Tree:
+    """The tree of `reading`, with `changes` from that of `other` where it has one."""
+    if reading.tree is None:
+        if other is None or other.tree is None:
+            tree = language.parse(reading.data)
+        elif changes.spans:
+            start, end, now, stop = changes.around()
+            tree = language.reparse(other.tree, other.data, (start, end), reading.data[now:stop])
+        else:
+            tree = other.tree
+        reading.tree, reading.cost = tree, cost_of(tree)
+    return reading.tree
+
+
+def state_in(language: Language, root: Node, data: bytes, offset: int) -> State:
+    """What is open at `offset` of `data`, whose tree `root` has no error.
+
+    1. Begin at the top-level item that the offset is in or behind.  2. Where classes are round the offset, begin at
+    the member of the innermost one; their braces are open.  3. Read tokens from there.
+    """
+    # 1.
+    item = item_at(root, offset)
+    start = item.start_byte if item != root else 0
+    # 2.
+    around = _classes(language, item, offset)
+    if around:
+        start = _member(data, around[-1], offset)
+    # 3.
+    inner = state_from(language, data, offset, start)
+    braces = tuple(b.start_byte for b in around if data[b.start_byte : b.start_byte + 1] == b"{")
+    return replace(inner, brackets=b"{" * len(braces) + inner.brackets, opened=(*braces, *inner.opened))
+
+
+def _classes(language: Language, item: Node, offset: int) -> list[Node]:
+    """The bodies of classes and their like in `item` that hold `offset`, the outermost first."""
+    bodies = [record["class.body"] for record in language.records(item, (offset, offset + 1))["class"]]
+    holding = [body for body in bodies if body.start_byte < offset < body.end_byte]
+    return sorted(holding, key=lambda body: body.start_byte)
+
+
+def _member(data: bytes, body: Node, offset: int) -> int:
+    """Where the last member of `body` begins at or before `offset`; behind a brace where there is none."""
+    members = [child for child in body.named_children if child.start_byte <= offset]
+    return members[-1].start_byte if members else body.start_byte + data.startswith(b"{", body.start_byte)
 
 
 @dataclass(frozen=True, slots=True)

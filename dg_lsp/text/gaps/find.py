@@ -8,17 +8,14 @@ from contextlib import suppress
 from dataclasses import replace
 
 from dg_lsp.text.documents.document import Document
-from dg_lsp.text.gaps.body_gaps import body_gap
-from dg_lsp.text.gaps.context import CursorContext, context_at, from_lines, whole_context
+from dg_lsp.text.gaps.context import CursorContext, context_at, from_lines, undone, whole_context
 from dg_lsp.text.gaps.gap import Gap, NoGap
-from dg_lsp.text.gaps.kinds import body_at, choose_kind
-from dg_lsp.text.gaps.recall import undone
-from dg_lsp.text.gaps.region_gaps import line_gap, open_gap, region_gap, typed, untouched
-from dg_lsp.text.gaps.regions import hole_at, holes_in, region_at
+from dg_lsp.text.gaps.kinds import body_at, choose_kind, hole_at, holes_in, region_at
+from dg_lsp.text.gaps.spans import body_gap, line_gap, open_gap, region_gap, typed, untouched
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import Kind, Wanted
 from dg_lsp.text.syntax.body import OWNER_OF, Body
-from dg_lsp.text.syntax.reach import reach
+from dg_lsp.text.syntax.items import reach
 
 __all__ = ["Gap", "NoGap", "find_function", "find_gap", "find_gaps", "find_named"]
 

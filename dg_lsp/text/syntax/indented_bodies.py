@@ -1,10 +1,10 @@
-"""Bodies where indentation holds them together (Python), from a tree or, where it is broken, from lines.
+"""Bodies where indentation holds them together (Python), from a tree or, where it is broken, from logical lines.
 
-Knows the offside rule; knows no gaps, cursors or edits.
+Knows no gaps, cursors or edits.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,7 +12,7 @@ from tree_sitter import Node
 
 from dg_lsp.text.documents.lines import indentation, leading, line_end, line_start, width
 from dg_lsp.text.languages.language import Language
-from dg_lsp.text.syntax.body import OWNERS, Body, Header, Owner, Statement
+from dg_lsp.text.syntax.body import Body, Header, Owner, Statement
 from dg_lsp.text.syntax.lexer import Span, Token, tokens
 
 _DEF = re.compile(rb"(?:async[ \t]+)?def[ \t]+([\w\x80-\xff]+)")
@@ -22,7 +22,7 @@ STUB = re.compile(rb"(?:pass|\.\.\.|raise[ \t]+NotImplemented(?:Error)?(?:[ \t]*
 _DOC = re.compile(rb"[rRuU]?[\"'].*[\"']", re.DOTALL)
 _MEANT = re.compile(rb"@[^\r\n]*\b(?:abstract(?:|class|static)method|abstractproperty|overload)\b")
 _BLANK = ("space", "comment", "newline", "joined")
-_NAMED = ("function_definition", "class_definition")
+Captures = Mapping[str, Sequence[Node]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,38 +38,31 @@ class LogicalLine:
     comment: bool
 
 
-def bodies_of(language: Language, root: Node, data: bytes, span: Span | None) -> Iterator[Body]:
-    """Every body below `root`, the tree of `data`; with a `span` those that meet it."""
-    marks = language.captures(root) if span is None else None
-    records = language.records(root, span)
-    for owner in OWNERS:
-        for record in records[owner]:
-            outer, block = record[f"{owner}.outer"], record[f"{owner}.body"]
-            decorated = outer.parent is not None and outer.parent.type == "decorated_definition"
-            start = outer.parent.start_byte if decorated and outer.parent else outer.start_byte
-            header = Header(
-                owner, start, outer.start_byte, record[f"{owner}.colon"].end_byte, _qualified(outer)
-            )
-            parts = [n for n in block.named_children if n.type != "comment" and n.end_byte > n.start_byte]
-            found = marks or _marks(language, root, outer, parts)
-            kinds = _kinds(data, found)
-            body = [
-                Statement(n.start_byte, code_end(n), kinds.get((n.start_byte, n.end_byte), "code"))
-                for n in parts
-            ]
-            meant = any(n.start_byte == outer.start_byte for n in found.get("stub.skip", ()))
-            yield describe(data, header, body, meant=meant)
+def body_of(data: bytes, header: Header, block: Node, marks: Captures) -> Body:
+    """The Body behind `header` whose statements are the node `block`; `marks` are what is captured in it."""
+    kinds = _kinds(data, marks)
+    body = [
+        Statement(n.start_byte, code_end(n), kinds.get((n.start_byte, n.end_byte), "code"))
+        for n in _statements_of(block)
+    ]
+    meant = any(n.start_byte == header.define for n in marks.get("stub.skip", ()))
+    return describe(data, header, body, meant=meant)
 
 
-def _marks(language: Language, root: Node, outer: Node, parts: Sequence[Node]) -> dict[str, list[Node]]:
+def marks_of(language: Language, root: Node, outer: Node, block: Node) -> Captures:
     """The captures of a body's first statement, or of all that a body which may be a stub has."""
+    parts = _statements_of(block)
     if not parts:
         return language.captures(root, (outer.start_byte, outer.start_byte + 1))
     start = outer.start_byte if len(parts) <= 2 else parts[0].start_byte
     return language.captures(root, (start, parts[: 2 if len(parts) <= 2 else 1][-1].end_byte))
 
 
-def _kinds(data: bytes, found: dict[str, list[Node]]) -> dict[Span, Literal["docstring", "stub"]]:
+def _statements_of(block: Node) -> list[Node]:
+    return [n for n in block.named_children if n.type != "comment" and n.end_byte > n.start_byte]
+
+
+def _kinds(data: bytes, found: Captures) -> dict[Span, Literal["docstring", "stub"]]:
     kinds: dict[Span, Literal["docstring", "stub"]] = {
         (n.start_byte, n.end_byte): "stub" for n in found.get("stub", ())
     }
@@ -167,17 +160,6 @@ def describe(data: bytes, header: Header, body: Sequence[Statement], *, meant: b
     hollow = not rest or (len(rest) == 1 and rest[0].kind == "stub")
     span = (docstring.start, docstring.end) if docstring else None
     return Body(header, opens, span, first, end, end, end, inline, indent, hollow, meant)
-
-
-def _qualified(node: Node) -> str:
-    names = []
-    at: Node | None = node
-    while at is not None:
-        name = at.child_by_field_name("name") if at.type in _NAMED else None
-        if name is not None and name.text is not None:
-            names.append(name.text.decode("utf-8", "replace"))
-        at = at.parent
-    return ".".join(reversed(names))
 
 
 def code_end(node: Node) -> int:
