@@ -172,10 +172,16 @@ def find_named(document: Document, qualname: str, kind: Wanted | None = None) ->
 
 def _body_gap(document: Document, context: CursorContext, offset: int, kind: Kind) -> Gap:
     """The gap of the innermost body of `kind` round the cursor."""
-    if context.cost:
-        # Lines tell bodies apart where no tree does.
-        context = from_lines(document, context, offset)
     body = _innermost(context, kind)
+    if context.cost:
+        # Lines tell bodies apart where no tree does, but for one whose brace only a repair has put there.
+        lines = from_lines(document, context, offset)
+        by_lines = _innermost(lines, kind)
+        is_whole = by_lines is not None and (
+            by_lines.stop > by_lines.closes or lines.language.style == "indent"
+        )
+        if is_whole or body is None:
+            context, body = lines, by_lines
     if body is None:
         what = kind.removesuffix("_body")
         raise NoGap(f"the cursor is in no {what}; put it on a {what}'s first line or in its body")
