@@ -245,7 +245,7 @@ MUTANTS = (
     Mutant(
         11,
         "so many open brackets are read as any others",
-        "dg_lsp/text/syntax/reach.py",
+        "dg_lsp/text/syntax/items.py",
         "if length < LONGEST_LINE and _most_open(data, low, offset) < MOST_OPEN:",
         "if length < LONGEST_LINE:",
         "tests/text/test_bounds.py::test_only_a_text_of_strange_shape_is_read_in_part",
