@@ -168,9 +168,9 @@ class Editor:
         """The cursor's line as it stands on the screen, ghost text included."""
         return str(self.rpc.exec_lua(_SCREEN_LINE))
 
-    def wait(self, met: Callable[[], object], complaint: str) -> None:
+    def wait(self, met: Callable[[], object], complaint: str, patience: float = PATIENCE) -> None:
         """Poll until `met`; complain with all that the user would see."""
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + patience
         while not met():
             if time.monotonic() > until:
                 messages = self.rpc.command_output("messages")

@@ -14,7 +14,7 @@ LUACHECK = EDITORS / "luacheck/usr"
 
 @skip_without(NODE, STYLUA)
 def test_stylua_would_change_nothing() -> None:
-    command = [NODE, HERE / "neovim/stylua.mjs", EDITORS / "npm", "--check", *FILES]
+    command = [str(NODE), str(HERE / "neovim/stylua.mjs"), str(EDITORS / "npm"), "--check", *map(str, FILES)]
     found = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (found.returncode, found.stdout) == (0, ""), found.stderr
 
@@ -23,10 +23,10 @@ def test_stylua_would_change_nothing() -> None:
 def test_luacheck_warns_of_nothing() -> None:
     lua, native = LUACHECK / "share/lua/5.1", next(Path(LUACHECK).rglob("lua/5.1/lfs.so")).parent
     paths = {"LUA_PATH": f"{lua}/?.lua;{lua}/?/init.lua", "LUA_CPATH": f"{native}/?.so"}
-    command = [NVIM, "-l", HERE / "neovim/luacheck.lua", "--no-cache", "--no-color"]
-    own = ["--config", PLUGIN / ".luacheckrc"]
+    command = [str(NVIM), "-l", str(HERE / "neovim/luacheck.lua"), "--no-cache", "--no-color"]
+    own = ["--config", str(PLUGIN / ".luacheckrc")]
     found = subprocess.run(
-        [*command, *own, *FILES],
+        [*command, *own, *map(str, FILES)],
         env={**os.environ, **paths},
         capture_output=True,
         text=True,
