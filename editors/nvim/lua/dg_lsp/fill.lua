@@ -190,7 +190,11 @@ local function draw(buf, range, runs, encoding)
   api.nvim_buf_set_extmark(buf, space, row, col, replaced)
   local head = line:sub(1, col)
   if head:match("^%s*$") then
-    table.insert(lines[1], 1, { head:gsub("\t", (" "):rep(vim.bo[buf].tabstop)), "DgLspAnchor" })
+    local indent = head:gsub("\t", (" "):rep(vim.bo[buf].tabstop))
+    -- Some models write the first line's indent themselves.
+    if not vim.startswith(lines[1][1] and lines[1][1][1] or "", indent) then
+      table.insert(lines[1], 1, { indent, "DgLspAnchor" })
+    end
     api.nvim_buf_set_extmark(buf, space, last, 0, { virt_lines = lines })
   else
     local below = vim.list_slice(lines, 2)
