@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from dg_lsp.text.languages.language import knows
 from tests.editors.nvim import Editor
 from tests.editors.sandbox import NVIM, Sandbox, open_sandbox, skip_without
 
@@ -246,6 +247,17 @@ def test_options_switch_off_a_buffer_a_filetype_and_all(editor: Editor) -> None:
     shows(editor, "first + second (1/2)")
 
 
+@pytest.mark.parametrize("suffix", "py js jsx ts tsx rs go c cpp java cs".split())
+def test_the_files_of_each_language_are_served(editor: Editor, suffix: str) -> None:
+    editor.rpc.exec_lua("_G.fake.told = {}")
+    editor.keys("<Esc>")
+    editor.rpc.command(f"edit! {editor.project / 'shop'}.{suffix}")
+    editor.wait(editor.attached, "the server does not serve it")
+    editor.wait(lambda: told(editor, "textDocument/didOpen"), "it was not opened")
+    (opened,) = told(editor, "textDocument/didOpen")
+    assert knows(opened["textDocument"]["languageId"])
+
+
 def test_status_and_health_tell_the_state_and_the_reason(editor: Editor) -> None:
     editor.keys("<Esc>")
     editor.rpc.command("DgLsp status")
@@ -259,6 +271,14 @@ def test_status_and_health_tell_the_state_and_the_reason(editor: Editor) -> None
     editor.rpc.command("bwipeout!")
     for text in ("Neovim 0.12", "vim.g.dg_lsp.debonce is unknown", "command: sh", "the server answered in"):
         assert text in report, f"{text!r} is missing from {report}"
+
+
+def test_effort_and_own_settings_reach_the_server(editor: Editor) -> None:
+    editor.rpc.command("DgLsp effort high")
+    editor.wait(lambda: told(editor, "workspace/didChangeConfiguration"), "the server was not told")
+    (params,) = told(editor, "workspace/didChangeConfiguration")
+    assert params == {"settings": {"dg-lsp": {"effort": "high"}}}
+    assert editor.rpc.exec_lua("return vim.lsp.get_clients()[1].settings") == params["settings"]
 
 
 def test_the_command_completes_its_words(editor: Editor) -> None:

@@ -104,6 +104,10 @@ local function root_dir(buf, on_dir)
   if #vim.lsp.get_clients({ name = M.name }) == 0 then
     status.set({ state = "launching" })
   end
+  if vim.fn.has("nvim-0.12") == 0 and not said.version then
+    said.version = true
+    say(("made for Neovim 0.12; in %s :checkhealth dg_lsp says what works"):format(tostring(vim.version())))
+  end
   require("dg_lsp.keys").define(buf)
   local name = vim.api.nvim_buf_get_name(buf)
   local root = vim
@@ -115,6 +119,20 @@ local function root_dir(buf, on_dir)
   on_dir(root or (name ~= "" and vim.fs.dirname(name)) or vim.uv.cwd())
 end
 
+--- What the client can do besides what Neovim says of itself; Neovim 0.10 would take this for all.
+---@return table
+local function capabilities()
+  local own = {
+    general = { positionEncodings = { "utf-8", "utf-16" } },
+    workspace = { configuration = true },
+    experimental = { dgLsp = { status = true, drafts = true } },
+  }
+  if vim.fn.has("nvim-0.11") == 1 then
+    return own
+  end
+  return vim.tbl_deep_extend("force", vim.lsp.protocol.make_client_capabilities(), own)
+end
+
 --- The configuration of Neovim's client, as lsp/dg_lsp.lua returns it.
 ---@return table
 function M.config()
@@ -122,12 +140,11 @@ function M.config()
     name = M.name,
     cmd = start,
     filetypes = options.filetypes,
+    get_language_id = function(_, filetype)
+      return filetype == "cs" and "csharp" or filetype -- Vim's name and the protocol's
+    end,
     root_dir = root_dir,
-    capabilities = {
-      general = { positionEncodings = { "utf-8", "utf-16" } },
-      workspace = { configuration = true },
-      experimental = { dgLsp = { status = true, drafts = true } },
-    },
+    capabilities = capabilities(),
     on_init = function(client)
       client.settings = M.settings(client)
       -- Neovim's own inline completion would draw a second ghost text, and put it in the wrong place.
