@@ -10,7 +10,6 @@ import json
 import sys
 import time
 from collections.abc import Callable
-from contextlib import aclosing
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -164,32 +163,12 @@ async def _fill(
     engine: "Engine", place: "Place", settings: Settings, show: Callable[[Draft], None]
 ) -> "Outcome":
     """Fill the gap of `place` and close `engine`; an interrupt closes the stream, which cancels."""
+    from dg_lsp.host.base import fill_gap, outcome_of
+
     try:
-        return await fill_with(engine, place, settings, show)
+        return await outcome_of(fill_gap(engine, *place, settings), show)
     finally:
         await engine.close()
-
-
-async def fill_with(
-    engine: "Engine", place: "Place", settings: Settings, show: Callable[[Draft], None]
-) -> "Outcome":
-    """Fill the gap of `place` with `engine`, which stays open; `show` gets each Draft.
-
-    Raises:
-        EngineError: the engine stopped.
-    """
-    from dg_lsp.host.base import EngineError, Outcome, fill_gap
-
-    outcome = None
-    async with aclosing(fill_gap(engine, *place, settings)) as events:
-        async for event in events:
-            if isinstance(event, Outcome):
-                outcome = event
-            else:
-                show(event)
-    if outcome is None:
-        raise EngineError("the engine stopped without an answer; run the command again")
-    return outcome
 
 
 def _teller() -> Callable[[Status], None]:

@@ -4,7 +4,7 @@ Knows text and the records; knows no torch, no editor and no wire.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -92,6 +92,16 @@ async def fill_gap(
         raise EngineError("the engine stopped without an answer; run the command again")
     # In a thread, because the check may parse the whole file and must not block the event loop.
     yield await asyncio.to_thread(settle, document, gap, fill)
+
+
+async def outcome_of(events: AsyncGenerator[Draft | Outcome, None], show: Callable[[Draft], None]) -> Outcome:
+    """The Outcome that `events` of `fill_gap` end with; `show` is called with each Draft. Closes `events`."""
+    async with aclosing(events):
+        async for event in events:
+            if isinstance(event, Outcome):
+                return event
+            show(event)
+    raise AssertionError("a fill ends with its outcome")
 
 
 def settle(document: Document, gap: Gap, fill: Fill) -> Outcome:

@@ -10,13 +10,12 @@ import statistics
 import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Mapping
-from contextlib import aclosing
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any, Protocol, TypeVar, runtime_checkable
 from urllib.parse import unquote, urlsplit
 
-from dg_lsp.host.base import Engine, EngineError, Outcome, Want, fill_gap
+from dg_lsp.host.base import Engine, EngineError, Outcome, Want, fill_gap, outcome_of
 from dg_lsp.host.runtime import learned
 from dg_lsp.settings import Settings, SettingsError, name_of, of_machine, override
 from dg_lsp.text.documents.document import Document
@@ -213,17 +212,8 @@ class Session:
         """
         if priority != "ahead":
             self.stop_ahead()
-        outcome, began = None, time.monotonic()
-        async with aclosing(
-            fill_gap(self.engine, document, gap, settings, Want(settings.alternatives, priority))
-        ) as events:
-            async for event in events:
-                if isinstance(event, Outcome):
-                    outcome = event
-                else:
-                    show(event)
-        if outcome is None:
-            raise EngineError("the engine stopped without an answer")
+        want, began = Want(settings.alternatives, priority), time.monotonic()
+        outcome = await outcome_of(fill_gap(self.engine, document, gap, settings, want), show)
         if priority == "ghost":
             self._took.append(time.monotonic() - began)
         if outcome.edit:
