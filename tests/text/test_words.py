@@ -6,7 +6,7 @@ import pytest
 
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.words import MOST, endings, half_word, is_part
-from dg_lsp.text.languages.language import load_language
+from dg_lsp.text.languages.language import known_languages, load_language
 
 CODE = '''\
 import fileinput  # finally a file
@@ -84,3 +84,11 @@ def test_what_is_read_is_bounded() -> None:
 def test_is_part() -> None:
     assert is_part(b"a") and is_part("é".encode()) and is_part(b"_") and is_part(b"1")
     assert not is_part(b"") and not is_part(b"(") and not is_part(b" ")
+
+
+@pytest.mark.parametrize("name", known_languages())
+def test_each_language_has_keywords_from_its_grammar_and_builtins_from_its_folder(name: str) -> None:
+    language = load_language(name)
+    assert {b"if", b"return", b"else"} <= set(language.keywords)
+    assert language.builtins and all(is_part(word) for word in language.builtins)
+    assert not set(language.builtins) & set(language.keywords)
