@@ -247,7 +247,7 @@ def test_options_switch_off_a_buffer_a_filetype_and_all(editor: Editor) -> None:
     shows(editor, "first + second (1/2)")
 
 
-@pytest.mark.parametrize("suffix", "py js jsx ts tsx rs go c cpp java cs".split())
+@pytest.mark.parametrize("suffix", ["py", "js", "jsx", "ts", "tsx", "rs", "go", "c", "cpp", "java", "cs"])
 def test_the_files_of_each_language_are_served(editor: Editor, suffix: str) -> None:
     editor.rpc.exec_lua("_G.fake.told = {}")
     editor.keys("<Esc>")
