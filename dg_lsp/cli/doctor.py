@@ -10,19 +10,24 @@ import importlib.metadata
 import json
 import os
 import re
+import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from dg_lsp.settings import Settings
+import dg_lsp
+from dg_lsp.cli.plugins import EDITORS
+from dg_lsp.settings import Settings, UsageError
 
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
 
 State = Literal["ok", "warn", "fail"]
 _PYTHON = (3, 11)
+_OLDEST = {"nvim": (0, 12), "vscode": (1, 91)}
 _LITTLE = 2 << 30  # bytes of free memory below which loading the embedded checkpoint may fail
 _REINSTALL = "reinstall it: python -m pip install --force-reinstall dg-lsp"
 _SAMPLE = (
@@ -53,6 +58,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--json", action="store_true", help="print the findings as one JSON object")
     parser.add_argument(
+        "--editor",
+        choices=EDITORS,
+        help="check the chain from this editor to the engine: its version, the plug-in, the server on PATH, a fill",
+    )
+    parser.add_argument(
+        "--with", dest="program", metavar="PROGRAM", help="VS Code's program, as for dg-lsp editor"
+    )
+    parser.add_argument(
         "--no-fill", action="store_true", help="leave out the last checks, which load the model"
     )
     add_settings(parser)
@@ -62,8 +75,13 @@ def run(arguments: argparse.Namespace) -> int:
     """Print a line for each check; 1 if one failed."""
     from dg_lsp.cli.options import settings_of
 
+    checks: list[Callable[[Settings], Finding]]
     checks = [check_python, check_packages, check_device, check_memory, check_grammars, check_checkpoint]
-    checks += [] if arguments.no_fill else [check_fill, check_engine]
+    checks += [] if arguments.no_fill else [check_fill]
+    if arguments.editor:
+        chain = (partial(check, arguments.editor, arguments.program) for check in EDITOR_CHECKS)
+        checks = [*chain]
+    checks += [] if arguments.no_fill else [check_engine]
     findings: list[Finding] = []
 
     def note(finding: Finding) -> None:
@@ -89,7 +107,7 @@ def examine(check: Callable[[Settings], Finding], settings: Settings) -> Finding
     try:
         return check(settings)
     except Exception as error:  # whatever a broken installation brings is a finding
-        name = check.__name__.removeprefix("check_")
+        name = getattr(check, "func", check).__name__.removeprefix("check_")
         return Finding(name, "fail", _first_line(error), _REINSTALL)
 
 
@@ -207,6 +225,77 @@ def check_engine(settings: Settings) -> Finding:
         return Finding("engine", "fail", str(error), "dg-lsp engine stop, then dg-lsp engine start")
     found = f"{status.state} on {status.device}, {status.memory / 2**20:.0f} MiB, process {status.process}"
     return Finding("engine", "ok", f"{found}; round trip in {seconds:.2f} s")
+
+
+def check_editor(editor: str, program: str | None, _: Settings) -> Finding:
+    """Whether the editor is there, in a version that the plug-in is made for."""
+    from dg_lsp.cli import plugins
+
+    try:
+        found = plugins.find_program(program) if editor == "vscode" else shutil.which("nvim")
+        if found is None:
+            return Finding("editor", "fail", "nvim is not on PATH", "install Neovim 0.12 or newer")
+        told = _first_line_of(plugins.run(found, "--version"))
+    except UsageError as error:
+        return Finding("editor", "fail", str(error), "install it, or name its program with --with")
+    numbers = tuple(int(n) for n in re.findall(r"\d+", told)[:2])
+    if numbers < _OLDEST[editor]:
+        wanted = ".".join(map(str, _OLDEST[editor]))
+        mend = f"the plug-in is made for {wanted} and newer; older ones show no ghost text"
+        return Finding("editor", "warn", f"{told} at {found}", mend)
+    return Finding("editor", "ok", f"{told} at {found}")
+
+
+def check_plugin(editor: str, program: str | None, _: Settings) -> Finding:
+    """Whether the plug-in is installed, in the version of this server."""
+    from dg_lsp.cli import plugins
+
+    mend = f"dg-lsp editor install {editor}"
+    try:
+        folder = plugins.nvim_folder()
+        version = (
+            plugins.nvim_version(folder)
+            if editor == "nvim"
+            else plugins.vscode_version(plugins.find_program(program))
+        )
+    except UsageError as error:
+        return Finding("plugin", "fail", str(error), "see the editor's line")
+    if not version:
+        where = (
+            f"dg-lsp has put none into {folder}" if editor == "nvim" else f"no extension {plugins.EXTENSION}"
+        )
+        return Finding("plugin", "fail", where, mend)
+    if version != dg_lsp.__version__:
+        said = f"the plug-in is of version {version}, this server of {dg_lsp.__version__}"
+        return Finding("plugin", "warn", said, mend)
+    return Finding("plugin", "ok", f"version {version}, as the server")
+
+
+def check_server(editor: str, _: str | None, __: Settings) -> Finding:
+    """Whether the editor finds the server on PATH, in the version of this one."""
+    from dg_lsp.cli import plugins
+
+    setting = "vim.g.dg_lsp.cmd" if editor == "nvim" else "the setting dg-lsp.path"
+    here = Path(sys.executable).with_name("dg-lsp")
+    found = shutil.which("dg-lsp")
+    if found is None:
+        mend = f"add {here.parent} to PATH, or set {setting} to {here}"
+        return Finding("server", "fail", "dg-lsp is not on PATH", mend)
+    try:
+        version = _first_line_of(plugins.run(found, "--version")).removeprefix("dg-lsp ")
+    except UsageError as error:
+        return Finding("server", "fail", str(error), f"set {setting} to {here}")
+    if version != dg_lsp.__version__:
+        said = f"{found} is of version {version}, this one of {dg_lsp.__version__}"
+        return Finding("server", "warn", said, f"set {setting} to {here}, or update the other")
+    return Finding("server", "ok", f"{found}, version {version}")
+
+
+EDITOR_CHECKS = (check_editor, check_plugin, check_server)
+
+
+def _first_line_of(said: str) -> str:
+    return next(iter(said.splitlines()), "").strip()
 
 
 def _requirements() -> "list[Requirement]":

@@ -18,6 +18,7 @@ COMMANDS = {
     "bot": "fill every unwritten function of files and folders, and keep the fills that pass a test command",
     "trace": "show step by step how one gap settles",
     "demo": "cut gaps of several kinds out of a small file, fill them, and show what comes of it",
+    "editor": "put the plug-in for VS Code or Neovim in, or take it out",
     "serve": "be a language server on stdin and stdout; the same as --stdio or no command",
     "train": "train a checkpoint, or adapt one to a repository",
     "bench": "make holes in real files, fill them, and report how well and how fast",

@@ -54,7 +54,10 @@ def run(arguments: argparse.Namespace) -> int:
     print(_WORDS, flush=True)
     filled, same, count = asyncio.run(_fill_all(list(cuts(source)), arguments))
     print(f"\n{filled} of {count} gaps were filled, {same} of them as they were.")
-    print("Next, with a file of your own: dg-lsp fill FILE::function, or dg-lsp trace FILE:LINE:COLUMN")
+    print(
+        "Next, in your editor: dg-lsp editor install vscode, or nvim; then dg-lsp doctor --editor vscode, or nvim"
+    )
+    print("With a file of your own: dg-lsp fill FILE::function, or dg-lsp trace FILE:LINE:COLUMN")
     return 0 if filled else 1
 
 
