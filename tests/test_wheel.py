@@ -44,7 +44,7 @@ def test_the_sdist_holds_what_its_makefile_and_tests_use(built: Path) -> None:
         names = {name.partition("/")[2] for name in archive.getnames()}
     ours = {
         path.relative_to(ROOT).as_posix()
-        for folder in ("tests", "benchmarks", "examples", "dg_lsp", "grammars")
+        for folder in ("tests", "benchmarks", "editors/nvim", "examples", "dg_lsp", "grammars")
         for path in (ROOT / folder).rglob("*.*")
         if path.suffix in (".py", ".scm", ".toml", ".sh", ".lua")
     }
@@ -61,8 +61,13 @@ def test_queries_and_checkpoint_are_inside(wheel: Path) -> None:
         "dg_lsp/engine/embedded/manifest.json",
         "dg_lsp/engine/embedded/tokenizer.json",
         "dg_lsp/py.typed",
+        "dg_lsp/editors/nvim/plugin/dg_lsp.lua",
+        "dg_lsp/editors/nvim/lsp/dg_lsp.lua",
     ):
         assert wanted in names
+    # It is built by `make vsix`, and git ignores it.
+    built = (ROOT / "editors/vscode/dg-lsp.vsix").exists()
+    assert ("dg_lsp/editors/vscode/dg-lsp.vsix" in names) == built
     assert not [n for n in names if n.startswith("tests/") or n.endswith((".bin", ".pt", ".pkl"))]
 
 
@@ -92,3 +97,8 @@ def test_the_installed_wheel_fills_a_gap(wheel: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.startswith("--- a/sums.py\n+++ b/sums.py\n") and "\n-    pass\n" in done.stdout
     assert (work / "sums.py").read_text(encoding="utf-8") == SOURCE
+    # The plug-in for Neovim comes from the wheel, too.
+    editor = [sys.executable, "-m", "dg_lsp", "editor", "install", "nvim"]
+    subprocess.run(editor, cwd=work, env={**environment, "XDG_DATA_HOME": str(tmp_path)}, check=True)
+    plugin = tmp_path / "nvim/site/pack/dg-lsp/start/dg-lsp/plugin/dg_lsp.lua"
+    assert plugin.read_bytes() == (place / "dg_lsp/editors/nvim/plugin/dg_lsp.lua").read_bytes()
