@@ -115,9 +115,10 @@ def judge(before: Reading, after: Reading, claim: Claim) -> Verdict:
     if not after.whole:
         return Verdict(broken=True, outside=outside, lost=lost, comments=tuple(gone))
     gone += _missing(before, after, claim.gap)
-    return Verdict(
-        False, outside, lost, tuple(gone), _behind(before, end) != _behind(after, start + len(text))
-    )
+    # What the old and the new text of the gap end with alike, such as a bracket, may mean something else in each.
+    rest = len(before.data) - (end if outside else claim.gap[1])
+    pairs = _behind(before, len(before.data) - rest) != _behind(after, len(after.data) - rest)
+    return Verdict(False, outside, lost, tuple(gone), pairs)
 
 
 def changed(old: bytes, new: bytes) -> tuple[int, int, bytes]:

@@ -78,6 +78,10 @@ JUDGED: dict[str, tuple[str, str, str, Claim, tuple[str, ...]]] = {
     "a word outside of what was asked for": (
         "python", '"""A."""\nx = 1\n', '"""B."""\n', Claim((3, 15), "docstring", (0, 8)), ("typed text lost",),
     ),
+    "an end that both texts share": (
+        "go", 'func f() {\n\tpanic("a")\n}\n', "func f() {\n\tg()\n\t// h(a)\n}\n",
+        Claim((12, 22), "function_body"), (),
+    ),
     "text round the gap": ("python", "x = 1\ny = 2\n", "x = 3\ny = 2\n", Claim((6, 6), "statement"), ("outside",)),
     "a stub": ("python", "def f():\n    pass\n", "def f():\n    return 1\n", Claim((13, 17), None), ()),
     "a stub's comment": (
