@@ -354,7 +354,10 @@ def test_the_help_lists_each_command(capsys):
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_an_unknown_option_is_exit_two_and_one_line(capsys, command):
-    needed = {"fill": ["a.py:1"], "trace": ["a.py:1"], "train": ["--out", "x"], "engine": ["status"]}
+    needed = {"fill": ["a.py:1"], "trace": ["a.py:1"], "train": ["--out", "x"], "engine": ["status"]} | {
+        "bot": ["a.py"],
+        "editor": ["list"],
+    }
     assert main([command, *needed.get(command, []), "--nonsense"]) == 2
     assert capsys.readouterr().err == (
         f"dg-lsp: error: unknown argument '--nonsense'; see dg-lsp {command} --help\n"
