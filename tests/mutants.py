@@ -179,6 +179,14 @@ MUTANTS = (
     ),
     Mutant(
         6,
+        "work that ended in the moment in which it was overtaken is answered with its old text",
+        "dg_lsp/server/session.py",
+        "        if not kept:",
+        "        if False:",
+        "tests/server/test_ghost.py::test_work_that_ends_in_the_moment_in_which_it_is_overtaken_has_no_result",
+    ),
+    Mutant(
+        6,
         "the reply to a cancel waits for the handler",
         "dg_lsp/server/conversation.py",
         "            self._fail(live, *_CANCELLED)\n            live.task.cancel()",
