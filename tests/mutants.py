@@ -235,6 +235,22 @@ MUTANTS = (
         "tests/host/test_service.py::test_an_error_of_the_engine_is_the_last_line",
     ),
     Mutant(
+        7,
+        "the engine stays in the session of its window",
+        "dg_lsp/host/resident.py",
+        "    os.setsid()\n",
+        "",
+        "tests/host/test_resident.py::test_an_engine_is_no_windows_child_and_outlives_its_group",
+    ),
+    Mutant(
+        9,
+        "how the last request ended is not told",
+        "dg_lsp/server/status.py",
+        "            self._timer = loop.call_at(",
+        "            self._timer = loop.call_at(1e9 + ",
+        "tests/server/test_app.py::test_how_each_request_ended_is_told_and_the_last_one_is_never_lost",
+    ),
+    Mutant(
         9,
         "an empty answer has no reason",
         "dg_lsp/host/base.py",
