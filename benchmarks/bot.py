@@ -17,6 +17,7 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ def main(arguments: argparse.Namespace) -> None:
         files = [p for p in sorted(source.rglob("*.py")) if "test" not in p.relative_to(source).as_posix()]
         candidates = [cut for path in files for cut in cuts(path, arguments.longest)]
         random.Random(0).shuffle(candidates)
-        told: list[dict[str, object]] = []
+        told: list[dict[str, Any]] = []
         for cut in candidates:
             if len(told) == arguments.count:
                 break
@@ -86,7 +87,8 @@ def main(arguments: argparse.Namespace) -> None:
                 report = json.loads(done.stdout)
                 # The package may have stubs of its own, such as abstract methods.
                 named = [one for one in report["stubs"] if one["name"].rpartition(".")[2] == cut.name]
-                mine = min(named, key=lambda one: abs(one["line"] - cut.first))
+                unseen: dict[str, Any] = {"outcome": "not seen as a stub", "line": 0}
+                mine = min(named, key=lambda one: abs(one["line"] - cut.first), default=unseen)
                 if not report["summary"]["kept"]:
                     assert cut.path.read_text(encoding="utf-8") == stubbed, "a fill was not taken back"
                 told.append(mine)

@@ -96,12 +96,17 @@ def _list(name: str | None) -> list[str]:
     ]
     for program in [name] if name else plugins.PROGRAMS:
         if found := shutil.which(program):
-            lines.append(
-                f"{program:<12} {found}: extension {plugins.vscode_version(found) or 'not installed'}"
-            )
+            lines.append(f"{program:<12} {found}: {_extension(found)}")
     if len(lines) == 1:
         lines.append(f"vscode       none of {', '.join(plugins.PROGRAMS)} is on PATH")
     return [*lines, f"dg-lsp       {dg_lsp.__version__}: {_brought('nvim')}, {_brought('vscode')}"]
+
+
+def _extension(program: str) -> str:
+    try:
+        return f"extension {plugins.vscode_version(program) or 'not installed'}"
+    except UsageError as error:
+        return str(error)
 
 
 def _brought(editor: str) -> str:

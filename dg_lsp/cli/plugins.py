@@ -206,7 +206,8 @@ def _help_index(folder: Path) -> list[Path]:
     if not program or not doc.is_dir():
         return []
     with suppress(UsageError):
-        run(program, "--headless", "-u", "NONE", "-i", "NONE", "-c", f"helptags {doc}", "-c", "quit")
+        index = f"execute 'helptags' fnameescape('{doc}')"
+        run(program, "--headless", "-u", "NONE", "-i", "NONE", "-c", index, "-c", "quit")
     return [Path("doc/tags")] if (doc / "tags").is_file() else []
 
 

@@ -120,6 +120,7 @@ def test_what_cannot_be_done_is_told_with_its_mend(
     assert main(["editor", "install", "vscode", "--with", "nothing"]) == 2
     assert "nothing is not on PATH" in capsys.readouterr().err
     program(home, "code", "#!/bin/sh\necho no room >&2\nexit 3\n")
+    assert main(["editor", "list"]) == 0 and "failed with 3: no room" in capsys.readouterr().out
     monkeypatch.setattr(dg_lsp, "__file__", str(home / "dg_lsp" / "__init__.py"))
     assert main(["editor", "install", "vscode"]) == 2
     assert "make vsix (needs Node 20 or newer)" in capsys.readouterr().err
