@@ -77,13 +77,13 @@ def script(seed: int) -> Script:
 
 def justified(sight: Sight) -> bool:
     """Whether what `sight` shows as ghost text completes a target with what stands before it."""
-    ghost = _plain(sight.ghost or "")
-    return any(
-        _squeezed("\n".join([*sight.lines[row : sight.row], sight.before])) + _squeezed(ghost)
-        == _squeezed(target)
-        for row in range(sight.row + 1)
-        for target in TARGETS
-    )
+    ghost = _squeezed(_plain(sight.ghost or ""))
+    return any(head + ghost == _squeezed(target) for head in _heads(sight) for target in TARGETS)
+
+
+def _heads(sight: Sight) -> list[str]:
+    """What stands before the cursor from each line on, without blanks."""
+    return [_squeezed("".join([*sight.lines[row : sight.row], sight.before])) for row in range(sight.row + 1)]
 
 
 def wrong(key: str, before: Sight, after: Sight) -> str:
@@ -118,9 +118,8 @@ def part(ghost: str, which: str) -> str:
 def _wrong_accept(key: str, before: Sight, after: Sight) -> str:
     ghost, inserted = before.ghost, _inserted(before, after)
     if ghost is None:  # the screen was not yet drawn after the key before; what it got must still be right
-        fine = not inserted.strip() or any(
-            _squeezed(t).startswith(_squeezed(before.before + inserted)) for t in TARGETS
-        )
+        begun = [head + _squeezed(inserted) for head in _heads(before)]
+        fine = not inserted.strip() or any(_squeezed(t).startswith(b) for t in TARGETS for b in begun)
         return "" if fine else f"{key} put in {inserted!r} behind {before.before!r}, never shown"
     expected = part(_plain(ghost), ACCEPTS[key])
     if not expected:

@@ -1,6 +1,8 @@
 """A real Neovim with the plug-in and the real server: ghost text, fills, saved files, undo, what is said in trouble."""
 
+import ast
 import os
+import re
 import signal
 import subprocess
 import time
@@ -26,6 +28,18 @@ from tests.editors.sandbox import (
 pytestmark = [pytest.mark.slow, skip_without(NVIM)]
 
 SHOWN = "    total = None"
+SHOP = """class Cart:
+    def __init__(self, items):
+        self.items = items
+
+    def count(self):
+        pass
+
+    def add(self, item):
+        self.items.append(item)
+
+    def remove(self, item):
+        """
 STUB = "def one(x):\n    pass\n\n\ndef two(x):\n    pass\n"
 HOLES = "def hole(first):\n    total = 1\n    ...\n    print(total)\n    ...\n    return total\n"
 TYPESCRIPT = "function add(first: number, second: number) {\n    \n}\n"
@@ -161,25 +175,76 @@ def test_the_commands_fill_a_body_holes_and_all_stubs(editor: Editor) -> None:
     editor.wait(lambda: editor.lines() == STUB.splitlines(), "one undo is not enough")
 
 
+@pytest.mark.parametrize("pause", [0, 0.05, 0.15, 0.25])
+def test_an_accept_is_right_at_any_time_behind_a_key(editor: Editor, pause: float) -> None:
+    editor.open("ghost.py")
+    ghost(editor)
+    for keys, expected in (
+        ("N", "    total = None"),
+        ("No<BS>", "    total = None"),
+        ("N<Left>", "    total =     N"),
+    ):
+        editor.keys("<Esc>cc" + "total = ")
+        editor.wait(lambda: editor.screen_line() == SHOWN, "no ghost text")
+        for key in re.findall("<.*?>|.", keys):
+            editor.keys(key)
+            time.sleep(pause and 0.02)
+        time.sleep(pause)
+        editor.keys("<Tab>")
+        editor.wait(lambda: editor.lines()[1] == expected, f"{keys!r}, {pause} s, Tab: {editor.lines()[1]!r}")  # noqa: B023
+
+
+def test_a_dismissed_text_is_not_offered_again(editor: Editor) -> None:
+    editor.open("ghost.py")
+    ghost(editor)
+    editor.keys("<C-]>")
+    editor.wait(lambda: editor.screen_line() == "    total =", "it was not hidden")
+    editor.keys("x<BS>")
+    time.sleep(0.4)
+    assert editor.screen_line() == "    total ="
+    editor.keys("<Esc>ccother = ")
+    editor.wait(lambda: editor.screen_line() == "    other = None", "nothing is offered elsewhere")
+
+
 @pytest.mark.parametrize("sandbox", ["scripted:40:100"], indirect=True)
-@pytest.mark.parametrize("by", ["<C-c>", ":DgLsp cancel<CR>"])
-def test_a_fill_is_drawn_while_it_runs_and_can_be_cancelled(sandbox: Sandbox, by: str) -> None:
+def test_a_fill_is_drawn_while_it_runs_and_can_be_cancelled(sandbox: Sandbox) -> None:
+    expected = FILL_BEFORE.splitlines()
     with Editor(sandbox) as editor:
         editor.open("fill.py")
         editor.rpc.api.win_set_cursor(0, (FILL_LINE, 4))
-        began = time.monotonic()
-        editor.rpc.command("DgLsp fill")
-        editor.wait(lambda: "<C-c> cancels" in editor.screen_line(), "no sign of the fill")
-        assert time.monotonic() - began < 0.3
-        editor.wait(lambda: editor.sight().rows[FILL_LINE] == "    ?", "the draft is not on the screen")
-        editor.keys(by)
-        expected = FILL_BEFORE.splitlines()
+        for by in ("<C-c>", ":DgLsp cancel<CR>"):
+            began = time.monotonic()
+            editor.rpc.command("DgLsp fill")
+            editor.wait(lambda: "<C-c> cancels" in editor.screen_line(), "no sign of the fill")
+            assert time.monotonic() - began < 0.3
+            editor.wait(lambda: editor.sight().rows[FILL_LINE] == "    ?", "the draft is not on the screen")
+            editor.keys(by)
+            editor.wait(lambda: editor.sight().rows[: len(expected)] == expected, f"{by}: the draft stayed")
+            time.sleep(0.3)
+            assert editor.lines() == expected and editor.sight().rows[: len(expected)] == expected
+            assert not editor.rpc.call("maparg", "<C-c>", "n"), "<C-c> was not given back"
+
+
+@pytest.mark.parametrize("sandbox", ["embedded"], indirect=True)
+def test_the_embedded_model_writes_python_that_is_accepted_and_saved(sandbox: Sandbox) -> None:
+    (sandbox.project / "shop.py").write_text(SHOP)
+    with Editor(sandbox) as editor:
+        editor.open("shop.py")
+        editor.keys("GA" + "self.items.rem")
         editor.wait(
-            lambda: editor.sight().rows[: len(expected)] == expected, "the draft stayed on the screen"
+            lambda: editor.sight().ghost and "dg-lsp" not in editor.screen_line(), "no ghost text", 90
         )
-        time.sleep(0.3)
-        assert editor.lines() == expected and editor.sight().rows[: len(expected)] == expected
-        assert not editor.rpc.call("maparg", "<C-c>", "n"), "<C-c> was not given back"
+        shown = editor.screen_line()
+        editor.keys("<Tab>")
+        editor.wait(lambda: editor.lines()[-1] == shown, "something else than shown was accepted")
+        editor.keys("<Esc>")
+        editor.rpc.api.win_set_cursor(0, (6, 8))
+        editor.rpc.command("DgLsp fill")
+        editor.wait(lambda: "pass" not in "".join(editor.lines()), "the body was not filled", 30)
+        editor.rpc.command("write")
+    saved = (sandbox.project / "shop.py").read_text()
+    ast.parse(saved)
+    assert saved.endswith(shown + "\n")
 
 
 def test_ghost_text_comes_soon_behind_the_last_key(editor: Editor) -> None:

@@ -65,7 +65,7 @@ def test_no_stale_ghost_text_while_one_types(sandbox: Sandbox) -> None:
                 for character in chance.choice(LINES):
                     editor.keys(character)
                     typed += 1
-                    thinks = character in "=( " and chance.random() < 0.3
+                    thinks = character in "=( " and chance.random() < 0.15
                     time.sleep(chance.uniform(0.7, 1.0) if thinks else chance.gauss(0.08, 0.02))
         answers = {answer.rstrip() for answer in editor.rpc.exec_lua("return _G.answers")}
     wrong = [sight for sight in seen if not agrees(sight, answers)]
