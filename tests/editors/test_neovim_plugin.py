@@ -116,6 +116,18 @@ def test_the_text_behind_the_cursor_stays_visible(editor: Editor) -> None:
     holds(editor, "    total = first + second)  # 😀")
 
 
+def test_a_bracket_that_is_closed_at_once_hides_ghost_text_that_closes_it_too(editor: Editor) -> None:
+    editor.rpc.command("inoremap <buffer> ( ()<Left>")
+    editor.rpc.exec_lua("_G.fake.targets = { 'print(first)' }")
+    editor.keys("print")
+    shows(editor, "(first)")
+    editor.rpc.exec_lua("_G.fake.delay = function() return 60000 end")
+    editor.keys("(")
+    editor.wait(lambda: editor.lines()[1] == "    print()", "the bracket was not closed")
+    shows(editor, "")
+    editor.rpc.exec_lua("_G.fake.delay = function() return 0 end")
+
+
 def test_tabs_are_drawn_as_wide_as_they_will_be(editor: Editor) -> None:
     editor.rpc.command("set tabstop=8")
     editor.rpc.exec_lua("_G.fake.targets = { 'x = [\\t1]\\n\\ty' }")
