@@ -140,6 +140,17 @@ def test_a_word_without_a_rest_that_can_be_shown_stands_alone(
     assert (fill.text, fill.refusal) == ("", "it would add a syntax error")
 
 
+def test_where_the_likeliest_word_cannot_be_shown_the_next_one_is_tried(
+    model: Checkpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second, _ = ranked(model, request("rst", "eld", "le"))
+    asked = behind(monkeypatch, "", "it would add a syntax error")
+    monkeypatch.setattr(words, "why_refused", lambda _, text: "a syntax error" if text == first else "")
+    fill = run(model, request("rst", "eld", "le"))
+    assert (fill.text, fill.refusal, fill.others) == (second, "", ())
+    assert len(asked) == 2
+
+
 def test_a_long_line_is_not_read_again_with_each_ending(model: Checkpoint) -> None:
     long = request("rst", "eld", prefix="x = " + "1 + " * 500 + "fi")
     assert sorted(ranked(model, long)) == ["eld", "rst"]

@@ -18,6 +18,8 @@ from dg_lsp.text.messages import Draft, Fill, Infill
 
 # Characters of the line before the cursor that are read again with each ending; those before are encoded once.
 HEAD = 200
+# Further words that are tried where the likeliest cannot be shown.
+SPARE = 1
 # The most likely tokens behind a word that are looked at, to tell whether the word goes on.
 NEXT = 16
 
@@ -35,7 +37,7 @@ def infill_word(
     # 1.
     ranked = yield from rank_endings(model, cache, request, clock)
     found, refused = list[Fill](), list[Fill]()
-    for ending in ranked[: request.alternatives]:
+    for ending in ranked[: request.alternatives + SPARE]:
         # 2.
         behind = replace(request, prefix=request.prefix + ending, endings=(), alternatives=1)
         fill = Fill("")
@@ -47,7 +49,7 @@ def infill_word(
         # 3.
         fill = yield from _with_ending(model, cache, request, (ending, fill))
         (refused if fill.refusal else found).append(fill)
-        if clock.is_over():
+        if len(found) == request.alternatives or clock.is_over():
             break
     best, *others = found or refused
     yield clock.stamp(replace(best, others=tuple(f.text for f in others) if found else ()))
