@@ -36,8 +36,8 @@ class Words:
     """functions, classes, blocks: words of the headers of such bodies. alone: the whole header of a block.
 
     lambdas: what the header of a function without a name looks like at its end. lists: what a header looks like whose
-    brace holds a list and not statements. operators: words that want an operand. starts: words that only begin a
-    statement.
+    brace holds a list and not statements. operators: words that want an operand. starts: words that
+    only begin a statement, for languages that indentation holds together.
 
     items: what a line at column 0 that begins an item of the file looks like; members: one that begins a part of an
     item. above: what a line that belongs to the item below it begins with. directive: what begins a line of its own at
@@ -73,7 +73,7 @@ def read_words(facts: Mapping[str, Any]) -> Words:
     return Words(
         **{name: frozenset(word.encode() for word in facts.get(name, ())) for name in sets},
         lambdas=_pattern(facts.get("lambdas", r"(?!)")),
-        lists=tuple(_pattern(pattern) for pattern, _ in facts.get("lists", ())),
+        lists=tuple(_pattern(pattern) for pattern in facts.get("lists", ())),
         items=_pattern(facts.get("items", r"[\w$@#(\[\"'~!]")),
         members=_pattern(facts.get("members", r"[\w$@#~*&<\[\"'\x80-\xff]")),
         above=_pattern(facts.get("above", "@")),
