@@ -32,7 +32,7 @@ from dg_lsp.engine.load.checkpoint import Checkpoint, load_checkpoint
 from dg_lsp.engine.sampler import AnchoredSampler, SeededNoise
 from dg_lsp.settings import Settings
 from dg_lsp.text.fills import fit
-from dg_lsp.text.fills.shorten import shorten
+from dg_lsp.text.fills.stitch import shorten
 from dg_lsp.text.messages import Fill, Infill
 from dg_lsp.text.prompts import prompt
 

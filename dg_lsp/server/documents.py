@@ -9,9 +9,8 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from dg_lsp.text.documents.changes import MOST, Changes
 from dg_lsp.text.documents.document import Document, Encoding
-from dg_lsp.text.documents.history import History, begun
+from dg_lsp.text.documents.history import MOST, Changes, History, begun
 
 Position = tuple[int, int]
 # A range and the text that replaces it; None stands for the whole document.

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dg_lsp.text.documents.changes import Change, Changes, trimmed
+from dg_lsp.text.documents.history import Change, Changes, trimmed
 
 
 class Marked:

@@ -2,8 +2,7 @@
 
 import random
 
-from dg_lsp.text.documents.changes import MOST, Changes
-from dg_lsp.text.documents.history import History, begun
+from dg_lsp.text.documents.history import MOST, Changes, History, begun
 from dg_lsp.text.languages.language import load_language
 
 PYTHON = load_language("python")

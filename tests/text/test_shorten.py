@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from dg_lsp.text.fills.check import faults
-from dg_lsp.text.fills.shorten import shorten
+from dg_lsp.text.fills.stitch import shorten
 from dg_lsp.text.messages import Infill
 
 PYTHON = ("def f(x):\n    ", "\n\n\ndef g():\n    return 2\n")

@@ -26,8 +26,7 @@ from dg_lsp.engine.fill.steps import CANVAS_SEED, Clock, denoise_batch, report_s
 from dg_lsp.engine.load.checkpoint import Checkpoint
 from dg_lsp.engine.load.frame import frame_of
 from dg_lsp.text.fills import fit
-from dg_lsp.text.fills.shorten import shorten
-from dg_lsp.text.fills.stitch import Written
+from dg_lsp.text.fills.stitch import Written, shorten
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import Draft, Fill, Infill
 from dg_lsp.text.prompts.prompt import shortened

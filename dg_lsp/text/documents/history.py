@@ -1,14 +1,128 @@
-"""History: at most two older texts of one buffer, and what has changed since each.
+"""History: at most two older texts of one buffer, and what has changed since each; maps offsets from one to the other.
 
 One is the text that parses best, from which a gap in a broken file can be found; the other has the newest tree, with
 which the next parse starts.
 """
 
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from tree_sitter import Tree
 
-from dg_lsp.text.documents.changes import MOST, Changes, trimmed
+# A text in which more places than this have changed is another text.
+MOST = 512
+
+
+class Change(NamedTuple):
+    """The bytes [start, end) of the old text have become the bytes [now, stop) of the new one."""
+
+    start: int
+    end: int
+    now: int
+    stop: int
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """All changes between two texts, in their order; between two changes both texts have the same bytes.
+
+    For "a = 1" that became "ab = 12": (Change(1, 1, 1, 2), Change(5, 5, 6, 7)).
+    """
+
+    spans: tuple[Change, ...] = ()
+
+    def then(self, start: int, end: int, stop: int) -> "Changes":
+        """Return these changes with one more edit: the bytes [start, end) of the new text became [start, stop)."""
+        spans, moved = self.spans, stop - end
+        first = bisect_left(spans, start, key=lambda c: c.stop)
+        last = bisect_right(spans, end, key=lambda c: c.now)
+        shift = spans[first - 1].end - spans[first - 1].stop if first else 0
+        # Bytes between the changes are the same in both texts, so offsets there differ by what came before.
+        old_start, old_end = start + shift, end + shift
+        if first < last:
+            low, high = spans[first], spans[last - 1]
+            old_start, old_end = min(low.start, old_start), max(high.end, end - high.stop + high.end)
+            start, stop = min(low.now, start), max(high.stop + moved, stop)
+        merged = () if old_start == old_end and start == stop else (Change(old_start, old_end, start, stop),)
+        behind = spans[last:]
+        if moved:
+            behind = tuple(Change(c.start, c.end, c.now + moved, c.stop + moved) for c in behind)
+        return Changes((*spans[:first], *merged, *behind))
+
+    def followed_by(self, later: "Changes") -> "Changes":
+        """Return the changes from the old text of these to the new text of `later`, which starts where these end."""
+        both = self
+        # From the last to the first, so that each is still where it was.
+        for change in reversed(later.spans):
+            both = both.then(change.start, change.end, change.start + change.stop - change.now)
+        return both
+
+    def turned(self) -> "Changes":
+        """Return the changes from the new text back to the old one."""
+        return Changes(tuple(Change(c.now, c.stop, c.start, c.end) for c in self.spans))
+
+    def before(self, offset: int) -> int:
+        """Map an old offset to the new text; where text was inserted at it, to the beginning of that."""
+        at = bisect_left(self.spans, offset, key=lambda c: c.end)
+        if at < len(self.spans) and self.spans[at].start <= offset:
+            change = self.spans[at]
+            return change.stop if change.start < offset == change.end else change.now
+        return offset + (self.spans[at - 1].stop - self.spans[at - 1].end if at else 0)
+
+    def behind(self, offset: int) -> int:
+        """Map an old offset to the new text; where text was inserted at it, to the end of that."""
+        at = bisect_left(self.spans, offset, key=lambda c: c.end)
+        if at < len(self.spans) and self.spans[at].start <= offset:
+            change = self.spans[at]
+            return change.now if change.start == offset < change.end else change.stop
+        return self.before(offset)
+
+    def cuts(self, offset: int) -> bool:
+        """Whether the old text on both sides of `offset` was replaced, so that its new place is a guess."""
+        at = bisect_right(self.spans, offset, key=lambda c: c.end)
+        change = self.spans[at] if at < len(self.spans) else None
+        return change is not None and change.start < offset and change.now < change.stop
+
+    def around(self) -> Change:
+        """Return the one change that spans all of these; there must be at least one."""
+        return Change(self.spans[0].start, self.spans[-1].end, self.spans[0].now, self.spans[-1].stop)
+
+
+def trimmed(changes: Changes, old: bytes, new: bytes) -> Changes:
+    """Return `changes` with each one narrowed to what differs: "foo" replaced by "fo" becomes one "o" deleted."""
+    spans = (_trimmed(change, old, new) for change in changes.spans)
+    return Changes(tuple(c for c in spans if c.start < c.end or c.now < c.stop))
+
+
+def _trimmed(change: Change, old: bytes, new: bytes) -> Change:
+    start, end, now, stop = change
+    gone, come = old[start:end], new[now:stop]
+    # Compare the ends first: a line that was inserted below another one then begins at the other's end, as if typed.
+    same = _common(gone[::-1], come[::-1])
+    while same and _inside(gone, len(gone) - same):
+        same -= 1
+    gone, come = gone[: len(gone) - same], come[: len(come) - same]
+    first = _common(gone, come)
+    while first and (_inside(gone, first) or _inside(come, first)):
+        first -= 1
+    return Change(start + first, end - same, now + first, stop - same)
+
+
+def _common(one: bytes, other: bytes) -> int:
+    """Count the bytes that two texts have in common at their beginning."""
+    low, high = 0, min(len(one), len(other))
+    if one[:high] == other[:high]:
+        return high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if one[low:middle] == other[low:middle] else (low, middle)
+    return low
+
+
+def _inside(text: bytes, at: int) -> bool:
+    """Whether `at` lies between two bytes of one character."""
+    return text[at : at + 1] != b"" and text[at] & 0xC0 == 0x80
 
 
 @dataclass(slots=True, eq=False)

@@ -3,9 +3,8 @@
 import difflib
 from dataclasses import dataclass
 
-from dg_lsp.text.documents.changes import Changes
 from dg_lsp.text.documents.document import Document
-from dg_lsp.text.documents.history import begun
+from dg_lsp.text.documents.history import Changes, begun
 
 
 @dataclass(frozen=True, slots=True)

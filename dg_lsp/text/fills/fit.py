@@ -5,13 +5,14 @@ from collections.abc import Iterator
 from itertools import islice
 
 from dg_lsp.text.documents.document import Document
+from dg_lsp.text.documents.lines import line_start
 from dg_lsp.text.fills import check
 from dg_lsp.text.fills.container import literal_at, surplus, within
 from dg_lsp.text.fills.edit import Edit
-from dg_lsp.text.fills.ending import endings
 from dg_lsp.text.gaps.find import Gap
 from dg_lsp.text.languages.language import Language, load_language
 from dg_lsp.text.messages import LISTS, PARTS, Infill, Kind
+from dg_lsp.text.syntax.brackets import closers, state_at
 from dg_lsp.text.syntax.lexer import tokens
 
 # Kinds that may go on over line ends while a bracket is open, or while what stands there is not whole.
@@ -20,6 +21,28 @@ _LOGICAL: tuple[Kind, ...] = ("expression", "statement")
 _LINES = 12
 _LINE_END = re.compile(r"\r\n|\n|\r")
 _LAST_END = re.compile(r"[ \t\f]*[\r\n]\s*\Z")
+
+
+def endings(request: Infill, text: str) -> Iterator[str]:
+    """Yield what may be put behind `text`, the rest of the line of `request`, to close what is open; likeliest first.
+
+    `f(a` gets `)`, and `if a` in Python gets `:` and an indented `pass`.
+    """
+    language = load_language(request.language)
+    before = request.prefix.encode("utf-8", "replace")
+    data = before + text.encode("utf-8", "replace")
+    state = state_at(language, data, len(data))
+    if state.string or state.comment:
+        return
+    below, body = "\n" + request.indent, language.placeholder("block")
+    here = line_start(before, len(before))
+    shut = closers(bytes(data[at] for at in state.opened if at >= here)).decode()
+    if shut and text.endswith("{"):
+        shut = below + shut
+    if body and not shut:
+        shut = ("" if text.endswith(":") else ":") + below + language.indent + body
+    if shut:
+        yield from (shut + end.decode() for end in dict.fromkeys((b"", *language.words.ends)))
 
 
 def make_edit(document: Document, gap: Gap, text: str) -> Edit:

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 from dg_lsp.text.documents.lines import line_end, line_start
 from dg_lsp.text.fills.check import faults
-from dg_lsp.text.fills.fault import Fault
-from dg_lsp.text.fills.parse_log import given_up
+from dg_lsp.text.fills.fault import Fault, given_up
 from dg_lsp.text.languages.language import Language, load_language
 from dg_lsp.text.messages import Infill
 from dg_lsp.text.syntax.baseline import neutral_text

@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 
 from tree_sitter import Node, Tree
 
-from dg_lsp.text.documents.changes import Change, Changes
 from dg_lsp.text.documents.document import Document
-from dg_lsp.text.documents.history import Past, Reading
+from dg_lsp.text.documents.history import Change, Changes, Past, Reading
 from dg_lsp.text.documents.lines import line_end, line_start
 from dg_lsp.text.languages.language import Language
 from dg_lsp.text.syntax.bodies import bodies_by_lines, bodies_of, item_at
