@@ -14,15 +14,11 @@ from dg_lsp.text.gaps.context import CursorContext, state_of
 from dg_lsp.text.messages import LISTS, STRINGS, Kind
 from dg_lsp.text.syntax.body import KIND_OF, Body
 from dg_lsp.text.syntax.brackets import State
-from dg_lsp.text.syntax.indented_bodies import code_end, logical_lines
-from dg_lsp.text.syntax.items import window
+from dg_lsp.text.syntax.indented_bodies import code_end
 from dg_lsp.text.syntax.lexer import Span
 
 _HOLDERS: tuple[Kind, ...] = ("statement", "string")
-# A placeholder behind one of these is not what stands at the cursor.
 _CLOSES = re.compile(rb"[)\]}>]")
-_BEFORE = (b"(", b"[", b"{", b",", b":")
-_ANY = re.compile(rb"\S")
 _QUOTES = re.compile(rb"[A-Za-z@$]*(#*)(?:\"\"\"|'''|[\"'`]|<)(?:(?<=R\")[^()\s]*\()?")
 _VALUE = re.compile(
     rb"(?:^|[^=!<>:+\-*/%&|^])(?:=|:=|[+\-*/%&|^]=|=>|->)(?![=>])|<-"
@@ -51,14 +47,10 @@ class Region:
 
 def region_at(context: CursorContext, kind: Kind) -> Region | None:
     """The innermost region of `kind` at the context's cursor; of expressions the outermost in its statement."""
-    if kind == "statement" and context.cost and context.language.style == "indent":
-        return _by_lines(context)
     found = regions_at(context, kind)
     if kind == "statement":
         found = _not_round(context, found)
     if kind == "expression":
-        found = _in_header(context, found)
-    if kind == "expression" and not _is_whole(context, found):
         # A string may hold expressions of its own.
         holders = {k: regions_at(context, k)[:1] for k in _HOLDERS}
         inside = [
@@ -79,48 +71,6 @@ def _not_round(context: CursorContext, found: list[Region]) -> list[Region]:
         return found
     opens = [b.header.opens for b in context.bodies if b.header.opens <= cursor <= b.closes]
     return [s for s in found if all(at <= s.start for at in opens)]
-
-
-def _in_header(context: CursorContext, found: list[Region]) -> list[Region]:
-    """Those of the regions that are part of the header at the cursor, if it is in one: a value may hold its body."""
-    low, high = _place_of(context)
-    headers = [b.header for b in context.bodies if b.header.owner == "block"]
-    inside = [h for h in headers if h.define <= low and high <= h.opens]
-    return [s for s in found if all(h.define <= s.start and s.end <= h.opens for h in inside[-1:])] or found
-
-
-def _by_lines(context: CursorContext) -> Region | None:
-    """The logical line at the cursor, for what no repair mends."""
-    data, here, eol = (
-        context.data,
-        line_start(context.data, context.cursor),
-        line_end(context.data, context.cursor),
-    )
-    for line in logical_lines(context.language, data, *window(context.language, data, context.cursor)):
-        if not line_start(data, line.start) <= context.cursor <= line_end(data, line.end):
-            continue
-        start, end = line.start, line.end
-        # A bracket that was lost joins lines: what goes on with a statement stands deeper than it.
-        first = _ANY.search(data, here, eol)
-        if first and line.start < here and not _deeper(data, first.start(), line.width):
-            start = first.start()
-        below = _ANY.search(data, eol)
-        if below and below.start() < end and not _deeper(data, below.start(), line.width):
-            end = max(context.cursor, start)
-        return Region("statement", start, end, start, end)
-    return None
-
-
-def _deeper(data: bytes, at: int, columns: int) -> bool:
-    """Whether the text at `at` begins its line deeper than `columns`, or closes a bracket."""
-    return indentation(data, at) > columns or data[at : at + 1] in (b")", b"]", b"}")
-
-
-def _is_whole(context: CursorContext, found: list[Region]) -> bool:
-    """Whether the innermost region is a placeholder that alone stands in its place of a list that is closed."""
-    first, last = context.inserted
-    alone = context.data[first:last].strip() == b"_g_" and context.data[:first].rstrip().endswith(_BEFORE)
-    return bool(found) and alone and (found[0].start, found[0].end) == _place_of(context)
 
 
 def hole_at(context: CursorContext) -> Region | None:

@@ -29,9 +29,6 @@ _OPENERS = {b")": b"(", b"]": b"[", b"}": b"{"}
 # What stands between two lines of one statement.
 _JOINING = re.compile(rb"[=+\-*/%&|?<>.(\[][ \t]*\Z")
 _CLOSERS = re.compile(rb"[)\]} \t]*")
-# A line that goes on with an operand; and one that may stand as deep as the header of what it is in.
-_OPERATOR = re.compile(rb"[.?:&|+\-*/=<>%^,]")
-_OUTSET = re.compile(rb"(?:case|default|else|catch|finally)\b|[\w$]+[ \t]*:(?![:=])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,21 +196,6 @@ def lacks_end(language: Language, data: bytes, offset: int, state: State) -> boo
     return head.search(data, offset, end if end >= 0 else len(data)) is not None
 
 
-def goes_on(data: bytes, below: int, bracket: bytes) -> bool:
-    """Whether the line at `below` may stand in a `bracket` although it is no deeper than the line that opened it."""
-    outset = bracket == b"{" and _OUTSET.match(data, below)
-    return _OPERATOR.match(data, below) is not None or bool(outset)
-
-
-def depth_of(opened: OpenBracket) -> int:
-    """How deep the line is that closes a bracket: as the line that opens it, or a brace's header.
-
-    A line as deep as that tells nothing where the first one in it was no deeper either.
-    """
-    depth = opened.width if opened.bracket == b"{" else opened.columns
-    return depth - (opened.inner == depth)
-
-
 def unclosed(data: bytes, opened: Sequence[tuple[int, int]], columns: int, below: int) -> tuple[int, ...]:
     """Those of the `opened` brackets that the next line with text shows to be closed before it.
 
@@ -225,7 +207,7 @@ def unclosed(data: bytes, opened: Sequence[tuple[int, int]], columns: int, below
     for at, depth in opened:
         if depth == columns and shut and shut[0] == PAIRS.get(data[at : at + 1]):
             break
-        if depth < columns or (depth == columns and goes_on(data, below, data[at : at + 1])):
+        if depth < columns:
             break
         found.append(at)
     return tuple(found)

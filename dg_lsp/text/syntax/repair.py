@@ -14,7 +14,7 @@ from tree_sitter import Tree
 
 from dg_lsp.text.documents.lines import indentation, leading, line_end, line_start
 from dg_lsp.text.languages.language import Language
-from dg_lsp.text.syntax.brackets import PAIRS, State, depth_of, next_line, read, state_at, unclosed
+from dg_lsp.text.syntax.brackets import PAIRS, State, next_line, read, state_at, unclosed
 from dg_lsp.text.syntax.headers import Head, head_of
 from dg_lsp.text.syntax.items import focus
 from dg_lsp.text.syntax.lexer import marks, quotes_at, wants_operand
@@ -98,9 +98,9 @@ def lack_at(language: Language, data: bytes, offset: int, state: State) -> Lack:
     """What is missing at `offset`, where `state` is open."""
     eol = line_end(data, offset)
     known = {o.at: o for o in read(language, data, state.start, offset).stack}
-    opened = [
-        (at, depth_of(known[at]) if at in known else indentation(data, at)) for at in reversed(state.opened)
-    ]
+    # A header's brace is closed as deep as the header.
+    depths = {at: o.width if o.bracket == b"{" else o.columns for at, o in known.items()}
+    opened = [(at, depths.get(at, indentation(data, at))) for at in reversed(state.opened)]
     braces = [o for o in known.values() if o.bracket == b"{" and language.style == "brace"]
     rest = data[offset:eol].strip()
     if rest and not (state.string or state.comment):
