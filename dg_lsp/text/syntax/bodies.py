@@ -15,8 +15,8 @@ from dg_lsp.text.languages.language import Language
 from dg_lsp.text.syntax import indented_bodies
 from dg_lsp.text.syntax.body import OWNERS, Body, Header, Owner
 from dg_lsp.text.syntax.brackets import OpenBracket, read
-from dg_lsp.text.syntax.headers import head_of, without_arguments
 from dg_lsp.text.syntax.indented_bodies import Captures
+from dg_lsp.text.syntax.items import head_of, without_arguments
 from dg_lsp.text.syntax.lexer import Span, marks
 
 _SPACE = re.compile(rb"[ \t\f]*")

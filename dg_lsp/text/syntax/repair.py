@@ -15,8 +15,7 @@ from tree_sitter import Tree
 from dg_lsp.text.documents.lines import indentation, leading, line_end, line_start
 from dg_lsp.text.languages.language import Language
 from dg_lsp.text.syntax.brackets import PAIRS, State, next_line, read, state_at, unclosed
-from dg_lsp.text.syntax.headers import Head, head_of
-from dg_lsp.text.syntax.items import focus
+from dg_lsp.text.syntax.items import Head, focus, head_of
 from dg_lsp.text.syntax.lexer import marks, quotes_at, wants_operand
 
 _ASSIGNS = re.compile(rb"[^=!<>]=(?![=>])")
