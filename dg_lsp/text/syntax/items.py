@@ -331,7 +331,7 @@ def _inside(language: Language, data: bytes, item: Span, offset: int) -> tuple[i
         return None
     if not all(_APART.match(data, at) for at in texts_at(data, outer, opens.end(), last)):
         return None
-    return opens.end(), last, first[1]
+    return opens.end(), last, _least(data, (opens.end(), last), outer, first[1])
 
 
 def _in_class(language: Language, data: bytes, item: Span, offset: int) -> tuple[int, int, bytes] | None:
@@ -353,6 +353,17 @@ def _is_quoted(language: Language, data: bytes, start: int, at: int) -> bool:
     """Whether `at` is in a string over lines that begins behind `start`, told by counting such quotes."""
     quotes = {q.close for q in language.strings if q.open == q.close and len(q.close) == 3}
     return any(data.count(quote, start, at) % 2 for quote in quotes)
+
+
+def _least(data: bytes, span: Span, outer: bytes, space: bytes) -> bytes:
+    """The least white space beyond `outer` that a line of code in `span` begins with; `space` at most."""
+    while len(space) > len(outer) + 1:
+        lesser = rb"[\r\n](%b[ \t]{1,%d})(?=[^\s/*#])" % (outer, len(space) - len(outer) - 1)
+        found = re.compile(lesser).search(data, *span)
+        if found is None:
+            break
+        space = found[1]
+    return space
 
 
 def _blanked(language: Language, data: bytes, span: Span, space: bytes) -> bytes:
