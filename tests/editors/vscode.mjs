@@ -1,42 +1,41 @@
-// Drives a real VS Code in a real browser. Reads one job as JSON on standard input, prints one JSON result.
+// Drives a real VS Code in a real browser: one session for many checks. The first line of standard input is the job as
+// JSON; each further line is a request {do, ...}, answered by one line {ok, value} or {error}. "quit" ends the session.
 //
-// job: editors (folder of install.sh), chromium, extension (folder), home, project, shots (folder for screenshots),
-//      environment (the editor's), settings (added to the editor's), task ("smoke" or "measure") and what it needs.
-// result: { ok, steps: {name: seconds}, error?, screen? } and what the task found.
-import { spawn } from "node:child_process";
+// job: editors (folder of install.sh), chromium, vsix or extension (folder), home, project, shots (folder for
+//      screenshots), environment (the editor's), settings (the user's, beside those below), file (to open first).
+import { execFileSync, spawn } from "node:child_process";
 import fs from "node:fs";
 import { createRequire } from "node:module";
 import net from "node:net";
 import path from "node:path";
+import readline from "node:readline";
 
-const job = JSON.parse(fs.readFileSync(0, "utf8"));
-const { chromium } = createRequire(`${job.editors}/npm/`)("playwright-core");
 const PATIENCE = 20_000; // ms: the first answer starts an engine, on a machine with other work
-const GHOST = ".ghost-text-decoration";
-const result = { ok: false, steps: {} };
 
-// What would open by itself, talk to the network or offer text of its own is off.
+// What would open by itself, talk to the network or write text of its own is off. Completion is as it comes.
 const SETTINGS = {
   "chat.disableAIFeatures": true,
   "editor.acceptSuggestionOnEnter": "off",
   "editor.autoClosingBrackets": "never",
   "editor.autoClosingQuotes": "never",
+  "editor.autoIndent": "none",
+  "editor.detectIndentation": false,
   "editor.hover.enabled": "off",
-  "editor.inlineSuggest.enabled": true,
   "editor.inlineSuggest.showToolbar": "never",
   "editor.lightbulb.enabled": "off",
   "editor.minimap.enabled": false,
   "editor.parameterHints.enabled": false,
-  "editor.quickSuggestions": { other: "off", comments: "off", strings: "off" },
-  "editor.suggestOnTriggerCharacters": false,
-  "editor.wordBasedSuggestions": "off",
+  "editor.stickyScroll.enabled": false,
+  "editor.suggest.showStatusBar": false,
+  "editor.useTabStops": false,
   "extensions.autoCheckUpdates": false,
   "extensions.autoUpdate": false,
   "files.autoSave": "off",
-  "security.workspace.trust.enabled": false,
   "telemetry.telemetryLevel": "off",
   "update.mode": "none",
+  "window.menuBarVisibility": "hidden",
   "workbench.enableExperiments": false,
+  "workbench.secondarySideBar.defaultVisibility": "hidden",
   "workbench.startupEditor": "none",
   "workbench.tips.enabled": false,
 };
@@ -49,117 +48,267 @@ async function freePort() {
   return port;
 }
 
-function layOut() {
-  const extension = path.join(job.home, "extensions", "dg-lsp.dg-lsp-test-0.0.1");
-  fs.mkdirSync(path.join(job.home, "user", "User"), { recursive: true });
-  fs.cpSync(job.extension, extension, { recursive: true });
-  fs.symlinkSync(`${job.editors}/npm/node_modules`, path.join(extension, "node_modules"));
-  const settings = JSON.stringify({ ...SETTINGS, ...job.settings }, null, 2);
-  fs.writeFileSync(path.join(job.home, "user", "User", "settings.json"), settings);
-  fs.writeFileSync(path.join(job.home, "code-server.yaml"), "");
-}
+// Runs in the page once: `screen()` reads what the active editor shows, and keys are noted with what they met.
+function watchScreen() {
+  const text = (node) => node.textContent.replaceAll("\u00a0", " ").replaceAll(/[\u200b\u200c]/g, "");
+  const isGhost = (span) => [...span.classList].some((name) => name.startsWith("ghost-text"));
+  const editor = () => document.querySelector(".editor-group-container.active .monaco-editor[data-uri]");
 
-async function startHost(port) {
-  const modules = `${job.editors}/vscode/node_modules`;
-  const args = [
-    `${modules}/code-server/out/node/entry.js`,
-    ...["--config", path.join(job.home, "code-server.yaml"), "--auth", "none", "--bind-addr", `127.0.0.1:${port}`],
-    ...["--user-data-dir", path.join(job.home, "user"), "--extensions-dir", path.join(job.home, "extensions")],
-    ...["--disable-telemetry", "--disable-update-check", "--disable-workspace-trust", "--ignore-last-opened"],
-  ];
-  const log = fs.openSync(path.join(job.shots, "host.log"), "w");
-  const env = { ...job.environment, EXTENSIONS_GALLERY: "{}" }; // no gallery: no request leaves the machine
-  // Its own process group, since it starts several processes and does not always take them along.
-  const host = spawn(process.execPath, args, { env, detached: true, stdio: ["ignore", log, log] });
-  const until = Date.now() + PATIENCE;
-  for (;;) {
-    try {
-      if ((await fetch(`http://127.0.0.1:${port}/healthz`)).ok) return host;
-    } catch {
-      if (host.exitCode !== null || Date.now() > until) throw new Error("code-server does not start: see host.log");
+  globalThis.screen_ = () => {
+    const root = editor();
+    if (!root) return null;
+    const lines = [...root.querySelectorAll(".view-lines > .view-line")].sort(
+      (a, b) => parseFloat(a.style.top) - parseFloat(b.style.top),
+    );
+    const cursor = root.querySelector(".cursors-layer .cursor")?.getBoundingClientRect();
+    const rows = [];
+    const seen = { rows, ghost: "", more: "", before: "", after: "", row: -1, misplaced: false };
+    for (const [row, line] of lines.entries()) {
+      let [before, ghost, after] = ["", "", ""];
+      for (const span of line.querySelectorAll(":scope > span > span")) {
+        if (isGhost(span)) {
+          if (!ghost && cursor) seen.misplaced = Math.abs(span.getBoundingClientRect().left - cursor.left) > 4;
+          ghost += text(span);
+        } else if (ghost) after += text(span);
+        else before += text(span);
+      }
+      rows.push(before + after);
+      if (ghost) Object.assign(seen, { ghost, before, after, row });
     }
-    await new Promise((done) => setTimeout(done, 50));
-  }
+    const blocks = [...root.querySelectorAll(".view-zones .view-line, .suggest-preview-text .view-line")];
+    seen.more = blocks.map(text).join("\n");
+    const menu = document.querySelector(".suggest-widget.visible");
+    seen.menu = menu ? [...menu.querySelectorAll(".monaco-list-row .label-name")].map(text) : [];
+    return seen;
+  };
+
+  // The screen as each key found it, so that no time passes between looking and pressing.
+  globalThis.met = null;
+  addEventListener("keydown", () => (globalThis.met = globalThis.screen_()), true);
 }
 
-async function stopHost(host) {
-  const gone = new Promise((done) => host.once("exit", done));
-  const patience = setTimeout(() => process.kill(-host.pid, "SIGKILL"), 1500);
-  process.kill(-host.pid, "SIGTERM");
-  await gone;
-  clearTimeout(patience);
-}
-
-class Workbench {
-  constructor(page, port) {
-    [this.page, this.port] = [page, port];
-    this.began = Date.now();
+class Session {
+  constructor(job) {
+    this.job = job;
+    this.userSettings = path.join(job.home, "user", "User", "settings.json");
+    const modules = `${job.editors}/vscode/node_modules`;
+    this.entry = [`${modules}/code-server/out/node/entry.js`];
+    this.folders = [
+      ...["--user-data-dir", path.join(job.home, "user")],
+      ...["--extensions-dir", path.join(job.home, "extensions")],
+    ];
+    this.environment = { ...job.environment, EXTENSIONS_GALLERY: "{}" }; // no gallery: no request leaves the machine
   }
 
-  // Note that a step is reached, and what the screen then shows.
-  async step(name) {
-    result.steps[name] = (Date.now() - this.began) / 1000;
-    await this.page.screenshot({ path: path.join(job.shots, `${name}.png`) });
+  async start() {
+    const { job } = this;
+    fs.mkdirSync(path.dirname(this.userSettings), { recursive: true });
+    this.settings(job);
+    fs.writeFileSync(path.join(job.home, "code-server.yaml"), "");
+    const config = ["--config", path.join(job.home, "code-server.yaml")];
+    if (job.vsix) {
+      const install = [...this.entry, ...config, ...this.folders, "--install-extension", job.vsix];
+      execFileSync(process.execPath, install, { env: this.environment, stdio: "ignore" });
+    }
+    for (const folder of job.extensions ?? []) {
+      fs.cpSync(folder, path.join(job.home, "extensions", path.basename(folder)), { recursive: true });
+    }
+    this.port = await freePort();
+    const args = [
+      ...[...this.entry, ...config, ...this.folders, "--auth", "none", "--bind-addr", `127.0.0.1:${this.port}`],
+      ...["--disable-telemetry", "--disable-update-check", "--ignore-last-opened"],
+      ...(job.trust ? [] : ["--disable-workspace-trust"]),
+    ];
+    const log = fs.openSync(path.join(job.shots, "host.log"), "w");
+    // Its own process group, since it starts several processes and does not always take them along.
+    this.host = spawn(process.execPath, args, { env: this.environment, detached: true, stdio: ["ignore", log, log] });
+    await this.listening();
+    const { chromium } = createRequire(`${job.editors}/npm/`)("playwright-core");
+    this.browser = await chromium.launch({
+      executablePath: job.chromium,
+      args: ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"],
+      env: job.environment,
+    });
+    await this.load(job);
   }
 
-  // Load the workbench with one file open and wait for the language server.
-  async load(file) {
-    const open = `vscode-remote://127.0.0.1:${this.port}${job.project}/${file}`;
-    const query = new URLSearchParams({ folder: job.project, payload: JSON.stringify([["openFile", open]]) });
+  // Open a window with one file.
+  async load({ file, width = 1100, height = 700 }) {
+    await this.page?.context().close();
+    this.page = await this.browser.newPage({ viewport: { width, height } });
+    this.page.setDefaultTimeout(PATIENCE);
+    await this.page.addInitScript(watchScreen);
+    const open = `vscode-remote://127.0.0.1:${this.port}${this.job.project}/${file}`;
+    const query = new URLSearchParams({ folder: this.job.project, payload: JSON.stringify([["openFile", open]]) });
     await this.page.goto(`http://127.0.0.1:${this.port}/?${query}`);
-    await this.page.locator(".statusbar-item", { hasText: "dg-lsp: ready" }).waitFor();
-    await this.focus();
-  }
-
-  async focus() {
     await this.page.locator(".editor-group-container.active .monaco-editor .view-lines").first().click();
   }
 
-  // Open a file by name, at line:column.
-  async goto(place) {
+  async listening() {
+    const until = Date.now() + PATIENCE;
+    for (;;) {
+      try {
+        if ((await fetch(`http://127.0.0.1:${this.port}/healthz`)).ok) return;
+      } catch {
+        if (this.host.exitCode !== null || Date.now() > until) {
+          throw new Error("code-server does not start: see host.log");
+        }
+      }
+      await new Promise((done) => setTimeout(done, 50));
+    }
+  }
+
+  async quit() {
+    await this.browser?.close();
+    if (!this.host) return;
+    const gone = new Promise((done) => this.host.once("exit", done));
+    const patience = setTimeout(() => process.kill(-this.host.pid, "SIGKILL"), 1500);
+    process.kill(-this.host.pid, "SIGTERM");
+    await gone;
+    clearTimeout(patience);
+  }
+
+  // Write the user's settings; the window takes them up by itself.
+  settings({ settings }) {
+    fs.writeFileSync(this.userSettings, JSON.stringify({ ...SETTINGS, ...settings }, null, 2));
+  }
+
+  async shot({ name }) {
+    await this.page.screenshot({ path: path.join(this.job.shots, `${name}.png`) });
+  }
+
+  // Open a file at line:column.
+  async goto({ place }) {
+    const [file, line = 1, column = 1] = place.split(":");
     await this.page.keyboard.press("Control+P");
     await this.page.locator(".quick-input-widget input").fill(place);
-    await this.page.locator(".quick-input-list .monaco-list-row.focused", { hasText: place.split(":")[0] }).waitFor();
+    await this.page.locator(".quick-input-list .monaco-list-row.focused", { hasText: file }).waitFor();
     await this.page.keyboard.press("Enter");
-    await this.page.locator(".tab.active", { hasText: place.split(":")[0] }).waitFor();
+    await this.page.locator(".tab.active", { hasText: file }).waitFor();
     await this.page.locator(".quick-input-widget").waitFor({ state: "hidden" });
+    await this.text({ selector: ".statusbar-item#status\\.editor\\.selection", wanted: `Ln ${line}, Col ${column}` });
   }
 
-  // Save, and return the file's text once the tab no longer says that there is something to save.
-  async save(file) {
+  async type({ text, delay = 20 }) {
+    await this.page.keyboard.type(text, { delay });
+  }
+
+  // Press a key; the screen as the key found it, and as it is two frames and `wait` milliseconds later.
+  async press({ key, wait = 0 }) {
+    await this.page.evaluate(() => (globalThis.met = null));
+    if ([...key].length === 1) await this.page.keyboard.type(key);
+    else await this.page.keyboard.press(key);
+    if (wait) await this.page.waitForTimeout(wait);
+    return this.page.evaluate(async () => {
+      for (let frame = 0; frame < 2; frame++) await new Promise((done) => requestAnimationFrame(done));
+      return { met: globalThis.met, now: globalThis.screen_() };
+    });
+  }
+
+  screen() {
+    return this.page.evaluate(() => globalThis.screen_());
+  }
+
+  // Wait until `test`, a JavaScript expression of the screen `s`, holds; the screen then.
+  async until({ test, patience = PATIENCE }) {
+    const found = await this.page.waitForFunction(
+      (source) => {
+        const s = globalThis.screen_();
+        return s && new Function("s", `return ${source}`)(s) ? s : null;
+      },
+      test,
+      { polling: "raf", timeout: patience },
+    );
+    return found.jsonValue();
+  }
+
+  // Wait until an element has a text or a label with `wanted` in it; all of that text.
+  async text({ selector, wanted, patience = PATIENCE }) {
+    const found = await this.page.waitForFunction(
+      ([css, part]) => {
+        for (const node of document.querySelectorAll(css)) {
+          const all = `${node.textContent} ${node.getAttribute("aria-label") ?? ""}`;
+          if (all.includes(part)) return all;
+        }
+        return null;
+      },
+      [selector, wanted],
+      { polling: 20, timeout: patience },
+    );
+    return found.jsonValue();
+  }
+
+  // All texts that a selector finds now.
+  texts({ selector }) {
+    return this.page.locator(selector).allTextContents();
+  }
+
+  async click({ selector, text }) {
+    await this.page.locator(selector, text ? { hasText: text } : {}).first().click();
+  }
+
+  // Run a command by its title in the palette.
+  async command({ title }) {
+    await this.page.keyboard.press("F1");
+    await this.page.locator(".quick-input-widget input").fill(`>${title}`);
+    await this.page.locator(".quick-input-list .monaco-list-row.focused", { hasText: title }).waitFor();
+    await this.page.keyboard.press("Enter");
+  }
+
+  // Save, and wait until the tab no longer says that there is something to save.
+  async save() {
     await this.page.keyboard.press("Control+S");
     await this.page.locator(".tab.active.dirty").waitFor({ state: "detached" });
-    return fs.readFileSync(path.join(job.project, file), "utf8");
   }
-}
 
-async function smoke(bench) {
-  const { page } = bench;
-  await bench.load("ghost.py");
-  await bench.step("loaded");
+  async dirty() {
+    await this.page.locator(".tab.active.dirty").waitFor();
+  }
 
-  await bench.goto("ghost.py:2:5");
-  await page.keyboard.type("total = ", { delay: 30 });
-  await page.locator(GHOST, { hasText: "None" }).waitFor();
-  await bench.step("ghost-shown");
-  await page.keyboard.press("Tab");
-  await page.locator(GHOST, { hasText: "None" }).waitFor({ state: "detached" });
-  result.accepted = await bench.save("ghost.py");
-  await bench.step("ghost-accepted");
+  // Type a text while the screen is sampled each `every` milliseconds; the distinct neighbouring samples.
+  async sample({ text, delay, every = 20, after = 0, backspaces = "" }) {
+    await this.page.evaluate((pause) => {
+      globalThis.samples = [];
+      globalThis.sampling = setInterval(() => globalThis.samples.push(globalThis.screen_()), pause);
+    }, every);
+    for (const character of text) {
+      if (backspaces.includes(character)) await this.page.keyboard.press("Backspace");
+      else await this.page.keyboard.type(character);
+      await this.page.waitForTimeout(delay);
+    }
+    await this.page.waitForTimeout(after);
+    return this.page.evaluate(() => {
+      clearInterval(globalThis.sampling);
+      return globalThis.samples.map(({ before, ghost, more, after, row, misplaced }) => ({
+        ...{ before, ghost, more, after, row, misplaced },
+      }));
+    });
+  }
 
-  await bench.goto(`fill.py:${job.line}:5`);
-  await page.keyboard.press("Control+.");
-  const action = page.locator(".action-widget .monaco-list-row", { hasText: job.title });
-  await action.waitFor();
-  await bench.step("fill-offered");
-  await action.click();
-  await page.locator(".tab.active.dirty").waitFor();
-  result.filled = await bench.save("fill.py");
-  await bench.step("fill-done");
-  await page.keyboard.press("Control+Z");
-  await page.locator(".tab.active.dirty").waitFor();
-  result.undone = await bench.save("fill.py");
-  await bench.step("fill-undone");
+  // In each file in turn: Enter, wait for ghost text on the new line, and write a statement that leaves none to offer.
+  async measure({ files, rounds, pause }) {
+    const { page } = this;
+    await page.evaluate(watchGhost, ".ghost-text-decoration");
+    for (const file of files) await this.goto({ place: `${file}:2:5` });
+    const milliseconds = Object.fromEntries(files.map((file) => [file, []]));
+    for (let round = 0; round < rounds; round++) {
+      const turns = [...files.entries()];
+      for (const [index, file] of round % 2 ? turns.reverse() : turns) {
+        await page.keyboard.press(`Alt+${index + 1}`);
+        await page.locator(".tab.active", { hasText: file }).waitFor();
+        await page.waitForTimeout(pause);
+        await page.keyboard.press("Enter");
+        const took = await page.waitForFunction(() => {
+          const { key, seen } = globalThis.ghostWatch;
+          return seen === null ? null : { ms: seen - key };
+        });
+        milliseconds[file].push((await took.jsonValue()).ms);
+        await page.keyboard.press("Escape");
+        await page.keyboard.type("0");
+      }
+    }
+    return milliseconds;
+  }
 }
 
 // Runs in the page: note when a key goes down, and when new ghost text is in the frame that the browser then paints.
@@ -178,63 +327,19 @@ function watchGhost(selector) {
   }).observe(document.body, { subtree: true, childList: true, characterData: true });
 }
 
-// In each file in turn: Enter, wait for ghost text on the new line, write a statement there that leaves none to offer.
-async function measure(bench) {
-  const { page } = bench;
-  await bench.load(job.files[0]);
-  await page.evaluate(watchGhost, GHOST);
-  for (const file of job.files) await bench.goto(`${file}:2:100`);
-  const milliseconds = Object.fromEntries(job.files.map((file) => [file, []]));
-  for (let round = 0; round < job.rounds; round++) {
-    const turns = [...job.files.entries()];
-    for (const [index, file] of round % 2 ? turns.reverse() : turns) {
-      await page.keyboard.press(`Alt+${index + 1}`);
-      await page.locator(".tab.active", { hasText: file }).waitFor();
-      await page.waitForTimeout(job.pause);
-      await page.keyboard.press("Enter");
-      const took = await page.waitForFunction(() => {
-        const { key, seen } = globalThis.ghostWatch;
-        return seen === null ? null : { ms: seen - key };
-      });
-      milliseconds[file].push((await took.jsonValue()).ms);
-      if (round === 0) await bench.step(`ghost-${file}`);
-      await page.keyboard.press("Escape");
-      await page.keyboard.type("0");
-    }
-  }
-  await bench.step("measured");
-  result.milliseconds = milliseconds;
-}
-
-async function main() {
-  layOut();
-  const port = await freePort();
-  const host = await startHost(port);
-  let browser;
+let session;
+for await (const line of readline.createInterface({ input: process.stdin })) {
+  let answer;
   try {
-    browser = await chromium.launch({
-      executablePath: job.chromium,
-      args: ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"],
-      env: job.environment,
-    });
-    const page = await browser.newPage({ viewport: { width: 1100, height: 700 } });
-    page.setDefaultTimeout(PATIENCE);
-    try {
-      await { smoke, measure }[job.task](new Workbench(page, port));
-      result.ok = true;
-    } catch (error) {
-      await page.screenshot({ path: path.join(job.shots, "failed.png") });
-      throw error;
-    }
-  } finally {
-    await browser?.close();
-    await stopHost(host);
+    const { do: name, ...given } = JSON.parse(line);
+    if (name === "start") session = new Session(given);
+    answer = { ok: true, value: (await session[name](given)) ?? null };
+    if (name === "quit") session = undefined;
+  } catch (error) {
+    await session?.page?.screenshot({ path: path.join(session.job.shots, "failed.png") }).catch(() => undefined);
+    answer = { ok: false, error: error.message };
   }
+  process.stdout.write(`${JSON.stringify(answer)}\n`);
+  if (!session) break;
 }
-
-try {
-  await main();
-} catch (error) {
-  result.error = error.message;
-}
-process.stdout.write(JSON.stringify(result));
+await session?.quit();

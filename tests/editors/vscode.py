@@ -1,47 +1,168 @@
-"""Runs `vscode.mjs`: hands it a job, gives back its result. Knows where its parts lie and what the server needs."""
+"""One session of a real VS Code in a real browser, driven by `vscode.mjs`, with the extension from its built package.
+
+Knows where its parts lie and what the server needs; the tests know what is typed and what must be seen.
+"""
 
 import json
 import subprocess
-from collections.abc import Mapping
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from tests.editors.sandbox import CHROMIUM, EDITORS, HERE, NODE, Sandbox
 
+VSIX = HERE.parents[1] / "editors/vscode/dg-lsp.vsix"
+YARDSTICK = HERE / "yardstick"
+STATUS = "#dg-lsp\\.dg-lsp\\.dg-lsp\\.status"  # publisher, extension, our name of the item
+MESSAGES = ".notifications-toasts .notification-list-item-message"
+_PATIENCE = 60  # seconds for one request, far above the driver's own
 
-def drive(
-    sandbox: Sandbox, task: str, settings: Mapping[str, object] | None = None, **needs: object
-) -> dict[str, Any]:
-    """Let VS Code do the task, with further editor settings; the screenshots lie in `shots` beside the project.
+
+@dataclass
+class VSCode:
+    """The running session; each method is a request to the driver.
+
+    sandbox: the world it runs in. shots: the folder of its screenshots and of its log.
+    """
+
+    sandbox: Sandbox
+    shots: Path
+    _driver: "subprocess.Popen[str]"
+
+    def ask(self, what: str, **needs: Any) -> Any:
+        """Have the driver do something; what it gives back.
+
+        Raises:
+            AssertionError: it could not be done; names the folder with a picture of the screen.
+        """
+        assert self._driver.stdin is not None and self._driver.stdout is not None
+        watch = threading.Timer(_PATIENCE + needs.get("patience", 0) / 1000, self._driver.kill)
+        watch.start()
+        try:
+            self._driver.stdin.write(json.dumps({"do": what, **needs}) + "\n")
+            self._driver.stdin.flush()
+            line = self._driver.stdout.readline()
+        finally:
+            watch.cancel()
+        assert line, f"the driver ended in {what}; pictures and logs: {self.shots}"
+        answer = json.loads(line)
+        assert answer["ok"], f"{what} {needs}: {answer['error']}; pictures and logs: {self.shots}"
+        return answer["value"]
+
+    def open(self, name: str, text: str | bytes, line: int = 1, column: int = 1) -> None:
+        """Write a file of the project and open it there, with the cursor at line:column as the editor counts them."""
+        data = text.encode() if isinstance(text, str) else text
+        (self.sandbox.project / name).write_bytes(data)
+        self.ask("goto", place=f"{name}:{line}:{column}")
+
+    def type(self, text: str, delay: int = 20) -> None:
+        """Type a text, `delay` milliseconds a key."""
+        self.ask("type", text=text, delay=delay)
+
+    def press(self, key: str, wait: int = 0) -> dict[str, Any]:
+        """Press a key; the screen as the key met it and as it is now."""
+        pressed: dict[str, Any] = self.ask("press", key=key, wait=wait)
+        return pressed
+
+    def until(self, test: str, patience: int = 20_000) -> dict[str, Any]:
+        """Wait until a JavaScript expression of the screen `s` holds; the screen."""
+        seen: dict[str, Any] = self.ask("until", test=test, patience=patience)
+        return seen
+
+    def ghost(self, text: str) -> dict[str, Any]:
+        """Wait for the ghost text `text` at the cursor; the screen."""
+        return self.until(f"s.ghost === {json.dumps(text)} && !s.misplaced")
+
+    def status(self, word: str, patience: int = 20_000) -> str:
+        """Wait for `word` in the status item; all that it says."""
+        return str(self.ask("text", selector=f"{STATUS}, {STATUS} a", wanted=word, patience=patience))
+
+    def message(self, part: str) -> str:
+        """Wait for a message with `part` in it; all of it."""
+        return str(self.ask("text", selector=MESSAGES, wanted=part))
+
+    def command(self, title: str) -> None:
+        """Run a command of the palette."""
+        self.ask("command", title=title)
+
+    def settings(self, **changed: Any) -> None:
+        """Set the user's settings to the driver's and these; `__` stands for a dot in a name."""
+        named = {name.replace("__", "."): value for name, value in changed.items()}
+        self.ask("settings", settings={**own_settings(self.sandbox), **named})
+
+    def saved(self, name: str) -> bytes:
+        """Save, and read what is on the disk."""
+        self.ask("save")
+        return (self.sandbox.project / name).read_bytes()
+
+    def shot(self, name: str) -> Path:
+        """Take a picture of the window; where it lies."""
+        self.ask("shot", name=name)
+        return self.shots / f"{name}.png"
+
+
+def own_settings(sandbox: Sandbox) -> dict[str, Any]:
+    """The settings that make the extension run this checkout's server."""
+    return {"dg-lsp.path": str(server_program(sandbox))}
+
+
+def server_program(sandbox: Sandbox) -> Path:
+    """A program `dg-lsp` that runs this checkout; made where it is missing."""
+    program = sandbox.root / "bin/dg-lsp"
+    if not program.exists():
+        program.parent.mkdir()
+        program.write_text(f'#!/bin/sh\nexec {sys.executable} -m dg_lsp "$@"\n')
+        program.chmod(0o755)
+    return program
+
+
+@contextmanager
+def open_vscode(
+    sandbox: Sandbox,
+    file: str = "ghost.py",
+    settings: Mapping[str, Any] | None = None,
+    **job: Any,
+) -> Iterator[VSCode]:
+    """A session with `file` open; `settings` replace those that name the server; `job` is for the driver.
 
     Raises:
-        AssertionError: the task was not done to its end; names the steps done and where the pictures lie.
+        AssertionError: it does not start.
     """
     shots = sandbox.root / "shots"
-    shots.mkdir()
-    server = {"dgLspTest.command": sandbox.command, "dgLspTest.environment": sandbox.environment}
-    job = {
+    shots.mkdir(exist_ok=True)
+    driver = subprocess.Popen(
+        [str(NODE), str(HERE / "vscode.mjs")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=(shots / "driver.log").open("w"),
+        env=sandbox.environment,
+        cwd=sandbox.project,
+        text=True,
+    )
+    editor = VSCode(sandbox, shots, driver)
+    needs = {
         "editors": str(EDITORS),
         "chromium": str(CHROMIUM),
-        "extension": str(HERE / "vscode"),
+        "vsix": str(VSIX),
         "home": str(sandbox.root / "home"),
         "project": str(sandbox.project),
         "shots": str(shots),
         "environment": sandbox.environment,
-        "settings": {**server, **(settings or {})},
-        "task": task,
-        **needs,
+        "settings": own_settings(sandbox) if settings is None else settings,
+        "file": file,
     }
-    done = subprocess.run(
-        [str(NODE), str(HERE / "vscode.mjs")],
-        input=json.dumps(job),
-        env=sandbox.environment,
-        cwd=sandbox.project,
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    result: dict[str, Any] = json.loads(done.stdout)
-    assert result["ok"], f"{result['error']}\nafter {result['steps']}; pictures and logs: {shots}"
-    return result
+    try:
+        editor.ask("start", **{**needs, **job})
+        yield editor
+    finally:
+        assert driver.stdin is not None
+        try:
+            # At the end of its input the driver closes browser and editor.
+            driver.stdin.close()
+            driver.wait(20)
+        except subprocess.TimeoutExpired:
+            driver.kill()

@@ -1,0 +1,236 @@
+// The life of the server: start, stop, restart, one after another and never two at once; and what happens when it dies.
+import {
+  commands,
+  EventEmitter,
+  type CancellationToken,
+  type Disposable,
+  type LogOutputChannel,
+  type TextDocument,
+  window,
+} from "vscode";
+import {
+  CloseAction,
+  type DynamicFeature,
+  ErrorAction,
+  ExecuteCommandRequest,
+  LanguageClient,
+  type Middleware,
+  type StaticFeature,
+  TransportKind,
+} from "vscode-languageclient/node";
+import { LANGUAGES } from "./languages";
+import { type Draft, type Status } from "./protocol";
+import { type Found, findServer } from "./server";
+
+const CRASHES = 5; // this many in ...
+const CRASH_WINDOW = 180_000; // ... so many milliseconds, and the user decides whether to go on
+
+/** Where the server itself stands, apart from its engine. */
+export type Life =
+  | { phase: "stopped" | "starting" | "restarting" | "running" }
+  | { phase: "missing" | "failed"; why: string };
+
+/** A language client that leaves the server's commands unregistered: their names are not ours alone. */
+class Client extends LanguageClient {
+  override registerFeature(feature: StaticFeature | DynamicFeature<unknown>): void {
+    const type = "registrationType" in feature ? feature.registrationType : undefined;
+    if (type?.method !== ExecuteCommandRequest.method) super.registerFeature(feature);
+  }
+}
+
+export class Server implements Disposable {
+  private readonly changed = new EventEmitter<Life>();
+  private readonly statusHeard = new EventEmitter<Status>();
+  private readonly draftHeard = new EventEmitter<Draft>();
+  private client: Client | undefined;
+  private queue: Promise<void> = Promise.resolve();
+  private crashes: number[] = [];
+  private state: Life = { phase: "stopped" };
+  private where: Found | undefined;
+
+  readonly onLife = this.changed.event;
+  readonly onStatus = this.statusHeard.event;
+  readonly onDraft = this.draftHeard.event;
+
+  constructor(
+    private readonly log: LogOutputChannel,
+    private readonly middleware: Middleware,
+  ) {}
+
+  get life(): Life {
+    return this.state;
+  }
+
+  /** The server's program, if it was found. */
+  get program(): string | undefined {
+    return this.where?.program;
+  }
+
+  get running(): boolean {
+    return this.client?.isRunning() ?? false;
+  }
+
+  /** Stop the server if it runs and start it again; several calls are done one after another. */
+  restart(): Promise<void> {
+    this.crashes = [];
+    return this.next(async () => {
+      await this.stopClient();
+      await this.startClient("starting");
+    });
+  }
+
+  stop(): Promise<void> {
+    return this.next(() => this.stopClient());
+  }
+
+  dispose(): void {
+    void this.stop();
+    for (const emitter of [this.changed, this.statusHeard, this.draftHeard]) emitter.dispose();
+  }
+
+  /** Send a request that the server has beyond the protocol. */
+  async request<Result>(method: string, params: unknown, token?: CancellationToken): Promise<Result> {
+    if (!this.client?.isRunning()) throw new Error("the server does not run");
+    return token ? this.client.sendRequest(method, params, token) : this.client.sendRequest(method, params);
+  }
+
+  /** Run one of the server's commands. */
+  command<Result>(name: string, argument: unknown, token?: CancellationToken): Promise<Result> {
+    return this.request(ExecuteCommandRequest.method, { command: name, arguments: [argument] }, token);
+  }
+
+  notify(method: string, params: unknown): void {
+    if (this.client?.isRunning()) void this.client.sendNotification(method, params);
+  }
+
+  uriOf(document: TextDocument): string {
+    return this.client?.code2ProtocolConverter.asUri(document.uri) ?? document.uri.toString();
+  }
+
+  get converter(): LanguageClient["protocol2CodeConverter"] | undefined {
+    return this.client?.protocol2CodeConverter;
+  }
+
+  private next(work: () => Promise<void>): Promise<void> {
+    this.queue = this.queue.then(work).catch((error: unknown) => {
+      this.log.error(String(error));
+    });
+    return this.queue;
+  }
+
+  private enter(life: Life): void {
+    this.state = life;
+    this.changed.fire(life);
+    void commands.executeCommand("setContext", "dg-lsp.running", life.phase === "running");
+  }
+
+  private async startClient(phase: "starting" | "restarting"): Promise<void> {
+    this.enter({ phase });
+    this.where = await findServer();
+    if (this.where.program === undefined) {
+      this.log.error(this.where.why);
+      this.enter({ phase: "missing", why: this.where.why });
+      return;
+    }
+    this.log.info(`the server is ${this.where.program}, from ${this.where.origin}`);
+    const client = this.makeClient(this.where.program);
+    this.client = client;
+    try {
+      await client.start();
+      if (this.client === client) this.enter({ phase: "running" });
+    } catch (error) {
+      await this.failed(client, error instanceof Error ? error.message : String(error));
+    }
+  }
+
+  private makeClient(program: string): Client {
+    const client = new Client(
+      "dg-lsp",
+      "dg-lsp",
+      { command: program, transport: TransportKind.stdio },
+      {
+        documentSelector: LANGUAGES.map((language) => ({ language })),
+        outputChannel: this.log,
+        middleware: this.middleware,
+        initializationFailedHandler: () => false,
+        errorHandler: {
+          error: () => ({ action: ErrorAction.Continue, handled: true }),
+          closed: () => {
+            void this.died(client);
+            return { action: CloseAction.DoNotRestart, handled: true };
+          },
+        },
+        stdioOptions: { stdout: () => undefined, stderr: this.keepLog },
+      },
+    );
+    client.registerFeature({
+      fillClientCapabilities: (capabilities) => {
+        capabilities.experimental = { dgLsp: { status: true, drafts: true } };
+      },
+      initialize: () => undefined,
+      getState: () => ({ kind: "static" }),
+      clear: () => undefined,
+    });
+    client.onNotification("dg-lsp/status", (status: Status) => {
+      this.statusHeard.fire(status);
+    });
+    client.onNotification("dg-lsp/draft", (draft: Draft) => {
+      this.draftHeard.fire(draft);
+    });
+    return client;
+  }
+
+  private async stopClient(): Promise<void> {
+    const client = this.client;
+    this.client = undefined;
+    await client?.dispose().catch((error: unknown) => {
+      this.log.warn(`stopping: ${String(error)}`);
+    });
+    this.enter({ phase: "stopped" });
+  }
+
+  /** The server is gone although nobody has stopped it: start it again, unless it dies over and over. */
+  private async died(client: Client): Promise<void> {
+    if (this.client !== client) return;
+    const now = Date.now();
+    this.crashes = [...this.crashes.filter((then) => now - then < CRASH_WINDOW), now];
+    if (this.crashes.length >= CRASHES) {
+      await this.failed(client, `the server ended ${CRASHES} times within three minutes`);
+      return;
+    }
+    this.log.warn("the server ended; it is started again");
+    await this.next(async () => {
+      if (this.client !== client) return; // a restart was asked for meanwhile
+      await this.stopClient();
+      await this.startClient("restarting");
+    });
+  }
+
+  private async failed(client: Client, why: string): Promise<void> {
+    if (this.client !== client) return;
+    this.client = undefined;
+    this.log.error(why);
+    this.enter({ phase: "failed", why });
+    const again = "Restart";
+    const log = "Show log";
+    const chosen = await window.showErrorMessage(`dg-lsp: ${why}. Nothing is offered until it runs again.`, again, log);
+    if (chosen === again) await this.restart();
+    if (chosen === log) this.log.show();
+  }
+
+  /** The server's log into ours, line by line, each at its own level. */
+  private readonly keepLog = (stream: NodeJS.ReadableStream): void => {
+    let rest = "";
+    stream.setEncoding("utf8");
+    stream.on("data", (piece: string) => {
+      const lines = (rest + piece).split(/\r?\n/);
+      rest = lines.pop() ?? "";
+      for (const line of lines) {
+        if (/\b(ERROR|CRITICAL|Traceback)\b/.test(line)) this.log.error(line);
+        else if (/\bWARNING\b/.test(line)) this.log.warn(line);
+        else if (/\bDEBUG\b/.test(line)) this.log.debug(line);
+        else if (line) this.log.info(line);
+      }
+    });
+  };
+}

@@ -1,0 +1,121 @@
+// dg-lsp in VS Code: puts the parts together. What is offered comes from the server; here is how it is shown.
+import {
+  CancellationTokenSource,
+  commands,
+  type ExtensionContext,
+  type TextEditor,
+  window,
+  workspace,
+} from "vscode";
+import type { Middleware } from "vscode-languageclient/node";
+import { Server } from "./client";
+import { Fills } from "./fill";
+import { Ghost } from "./ghost";
+import { doctor, flagsFrom, install, sayMissing, trace } from "./install";
+import { LANGUAGES } from "./languages";
+import { showMenu } from "./menu";
+import { type Manifest, SECTION, settingsForServer } from "./settings";
+import { StatusItem } from "./status";
+
+let server: Server | undefined;
+
+export function activate(context: ExtensionContext): void {
+  const log = window.createOutputChannel("dg-lsp", { log: true });
+  const manifest = context.extension.packageJSON as Manifest;
+  const ghost: Ghost = new Ghost((document) => fills.busy(document));
+  const started = new Server(log, middleware(manifest, ghost, () => fills));
+  const fills: Fills = new Fills(started);
+  const status = new StatusItem(started, ghost);
+  server = started;
+  context.subscriptions.push(log, started, fills, status);
+  register(context, started, ghost, fills, status, manifest, () => {
+    log.show();
+  });
+  void commands.executeCommand("setContext", "dg-lsp.languages", LANGUAGES);
+  context.subscriptions.push(
+    started.onLife((life) => {
+      if (life.phase === "missing") void sayMissing(life.why);
+    }),
+    workspace.onDidChangeConfiguration((event) => {
+      if (event.affectsConfiguration(`${SECTION}.path`)) void started.restart();
+    }),
+    workspace.onDidGrantWorkspaceTrust(() => void started.restart()),
+  );
+  // Not awaited: other extensions need not wait for the server.
+  void started.restart();
+}
+
+export function deactivate(): Promise<void> | undefined {
+  return server?.stop();
+}
+
+/** What stands between the editor and the server. */
+function middleware(manifest: Manifest, ghost: Ghost, fills: () => Fills): Middleware {
+  return {
+    provideInlineCompletionItems: ghost.provide,
+    workspace: {
+      configuration: async (params, token, next) => {
+        const answers = await next(params, token);
+        if (!Array.isArray(answers)) return answers;
+        return answers.map((answer: unknown, index) =>
+          params.items[index]?.section === SECTION ? settingsForServer(manifest) : answer,
+        );
+      },
+    },
+    resolveCodeAction: async (item, token, next) => {
+      const document = window.activeTextEditor?.document;
+      if (!document) return next(item, token);
+      const source = new CancellationTokenSource();
+      token.onCancellationRequested(() => {
+        source.cancel();
+      });
+      return fills().during(document, source, async () => next(item, source.token));
+    },
+  };
+}
+
+function register(
+  context: ExtensionContext,
+  started: Server,
+  ghost: Ghost,
+  fills: Fills,
+  status: StatusItem,
+  manifest: Manifest,
+  showLog: () => void,
+): void {
+  const flags = () => flagsFrom(settingsForServer(manifest));
+  const table: Record<string, () => unknown> = {
+    fillBody: () => fills.fill("function_body"),
+    fillHoles: () => fills.fill("holes"),
+    fillStubs: () => fills.fillStubs(),
+    cancel: () => {
+      fills.cancel();
+    },
+    dismiss: () => ghost.dismiss(started),
+    trigger: () => commands.executeCommand("editor.action.inlineSuggest.trigger"),
+    next: () => commands.executeCommand("editor.action.inlineSuggest.showNext"),
+    previous: () => commands.executeCommand("editor.action.inlineSuggest.showPrevious"),
+    restart: () => started.restart(),
+    showLog,
+    showTrace: () => {
+      withEditor(({ document, selection }) => {
+        trace(started, document, selection.active, flags());
+      });
+    },
+    doctor: () => {
+      doctor(started, flags());
+    },
+    install: async () => {
+      const watching = await install(started);
+      if (watching) context.subscriptions.push(watching);
+    },
+    menu: () => showMenu(status, ghost, (command) => commands.executeCommand(command)),
+  };
+  for (const [name, run] of Object.entries(table)) {
+    context.subscriptions.push(commands.registerCommand(`dg-lsp.${name}`, run));
+  }
+}
+
+function withEditor(work: (editor: TextEditor) => void): void {
+  if (window.activeTextEditor) work(window.activeTextEditor);
+}

@@ -1,0 +1,79 @@
+// Ghost text: what of the server's answers is let through, and what is told to the server when one is dismissed.
+import {
+  commands,
+  type CancellationToken,
+  type InlineCompletionContext,
+  type InlineCompletionItem,
+  InlineCompletionTriggerKind,
+  type Position,
+  Range,
+  type TextDocument,
+  window,
+} from "vscode";
+import type { Middleware } from "vscode-languageclient/node";
+import type { Server } from "./client";
+
+type Next = Parameters<NonNullable<Middleware["provideInlineCompletionItems"]>>[4];
+
+/** What was last given to the editor. */
+interface Shown {
+  document: TextDocument;
+  position: Position;
+  items: InlineCompletionItem[];
+}
+
+export class Ghost {
+  private shown: Shown | undefined;
+  private snoozedUntil = 0;
+
+  /** occupied: whether a fill is being made in a document, which ghost text would cover. */
+  constructor(private readonly occupied: (document: TextDocument) => boolean) {}
+
+  /** The time until which nothing is offered automatically; undefined if it is over. */
+  get snoozed(): Date | undefined {
+    return this.snoozedUntil > Date.now() ? new Date(this.snoozedUntil) : undefined;
+  }
+
+  /** Offer nothing automatically for `minutes`; 0 ends it. */
+  snooze(minutes: number): void {
+    this.snoozedUntil = minutes ? Date.now() + minutes * 60_000 : 0;
+    if (minutes) void commands.executeCommand("editor.action.inlineSuggest.hide");
+  }
+
+  /** The language client's middleware: the server's items, unless they came too late or nothing is wanted. */
+  readonly provide = async (
+    document: TextDocument,
+    position: Position,
+    context: InlineCompletionContext,
+    token: CancellationToken,
+    next: Next,
+  ): Promise<InlineCompletionItem[]> => {
+    const automatic = context.triggerKind === InlineCompletionTriggerKind.Automatic;
+    if ((automatic && this.snoozed) || this.occupied(document)) return [];
+    const { version } = document;
+    const found = (await next(document, position, context, token)) ?? [];
+    // An answer to an older text of the document is not shown, whatever it says.
+    if (token.isCancellationRequested || document.version !== version) return [];
+    const items = Array.isArray(found) ? found : found.items;
+    this.shown = { document, position, items };
+    return items;
+  };
+
+  /** Hide the ghost text, and tell the server that it is not wanted here. */
+  async dismiss(server: Server): Promise<void> {
+    await commands.executeCommand("editor.action.inlineSuggest.hide");
+    const editor = window.activeTextEditor;
+    const { shown } = this;
+    this.shown = undefined;
+    if (!editor || shown?.document !== editor.document) return;
+    const cursor = editor.selection.active;
+    if (cursor.line !== shown.position.line || cursor.isBefore(shown.position)) return;
+    const typed = editor.document.getText(new Range(shown.position, cursor));
+    const position = { line: cursor.line, character: cursor.character };
+    const about = { uri: server.uriOf(editor.document), version: editor.document.version, position };
+    for (const { insertText } of shown.items) {
+      const whole = typeof insertText === "string" ? insertText : insertText.value;
+      if (whole.startsWith(typed)) server.notify("dg-lsp/dismissed", { ...about, text: whole.slice(typed.length) });
+    }
+  }
+}

@@ -1,0 +1,94 @@
+// What is said where the server is missing, and what is run in a terminal for the user to see.
+import { homedir } from "node:os";
+import { commands, Disposable, type TextDocument, type Position, Range, window, workspace } from "vscode";
+import type { Server } from "./client";
+import { findServer, onPath } from "./server";
+
+const LOOK = 3000; // ms between two looks for a server that is being installed
+const LOOKS = 200;
+
+/** The command that installs `what`, a wheel or a clone, by the best tool on this machine. */
+export function installCommand(tool: string | undefined, what: string): string {
+  if (tool === "uv") return `uv tool install ${quoted(what)}`;
+  if (tool === "pipx") return `pipx install ${quoted(what)}`;
+  return `python3 -m pip install --user ${quoted(what)}`;
+}
+
+/** `word` for a POSIX shell. */
+export function quoted(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+}
+
+/** Say that the server is missing, and how to get it. */
+export async function sayMissing(why: string): Promise<void> {
+  const command = installCommand(await tool(), "PATH/TO/dg_lsp.whl");
+  const [install, choose] = ["Install in a terminal ...", "Set its path ..."];
+  const sentence = `dg-lsp: ${why}. Install it from its wheel or a clone: ${command}`;
+  const chosen = await window.showErrorMessage(sentence, install, choose);
+  if (chosen === install) await commands.executeCommand("dg-lsp.install");
+  if (chosen === choose) await commands.executeCommand("workbench.action.openSettings", "dg-lsp.path");
+}
+
+/** Ask for the wheel or clone, install it in a terminal, and start the server once it is there. */
+export async function install(server: Server): Promise<Disposable | undefined> {
+  const options = {
+    title: "The wheel dg_lsp-....whl, or the folder of a clone",
+    openLabel: "Install",
+    canSelectFolders: true,
+    canSelectFiles: true,
+  };
+  const [chosen] = (await window.showOpenDialog(options)) ?? [];
+  if (!chosen) return undefined;
+  inTerminal(installCommand(await tool(), chosen.fsPath));
+  let looks = 0;
+  const timer = setInterval(() => {
+    void findServer().then(({ program }) => {
+      if (!program && ++looks < LOOKS) return;
+      clearInterval(timer);
+      if (program && !server.running) void server.restart();
+    });
+  }, LOOK);
+  return new Disposable(() => {
+    clearInterval(timer);
+  });
+}
+
+/** Run `dg-lsp doctor` with the model of the settings. */
+export function doctor(server: Server, flags: string[]): void {
+  if (server.program) inTerminal([server.program, "doctor", ...flags].map(quoted).join(" "));
+  else void sayMissing("the server dg-lsp is not installed");
+}
+
+/** Show in a terminal how the gap at `position` settles. */
+export function trace(server: Server, document: TextDocument, position: Position, flags: string[]): void {
+  if (!server.program) return;
+  if (document.isDirty || document.uri.scheme !== "file") {
+    void window.showInformationMessage("dg-lsp: save the file first; the trace reads it from the disk");
+    return;
+  }
+  // The command counts characters, and the editor UTF-16 units.
+  const before = document.getText(new Range(position.line, 0, position.line, position.character));
+  const place = `${document.uri.fsPath}:${position.line + 1}:${Array.from(before).length + 1}`;
+  inTerminal([server.program, "trace", place, ...flags].map(quoted).join(" "));
+}
+
+/** The options of the command line for what the user has set of the model. */
+export function flagsFrom(settings: Record<string, unknown>): string[] {
+  return ["checkpoint", "device"].flatMap((name) => {
+    const value = settings[name];
+    return typeof value === "string" ? [`--${name}`, value] : [];
+  });
+}
+
+function inTerminal(command: string): void {
+  const cwd = workspace.workspaceFolders?.[0]?.uri ?? homedir();
+  const terminal = window.terminals.find(({ name, exitStatus }) => name === "dg-lsp" && !exitStatus);
+  const shown = terminal ?? window.createTerminal({ name: "dg-lsp", cwd });
+  shown.show();
+  shown.sendText(command);
+}
+
+async function tool(): Promise<string | undefined> {
+  for (const name of ["uv", "pipx"]) if (await onPath(name)) return name;
+  return undefined;
+}

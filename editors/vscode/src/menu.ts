@@ -1,0 +1,94 @@
+// The menu behind the status item.
+import { QuickPickItemKind, type QuickPickItem, window, workspace } from "vscode";
+import type { Ghost } from "./ghost";
+import { LANGUAGES } from "./languages";
+import { SECTION, setEverywhere, setHere } from "./settings";
+import type { StatusItem } from "./status";
+
+const EFFORTS = ["low", "normal", "high"];
+const SNOOZE = [5, 15, 60]; // minutes
+
+type Entry = QuickPickItem & { run?: () => unknown };
+
+/** Commands that an entry runs, by their own titles. */
+export type Run = (command: string) => Thenable<unknown>;
+
+export async function showMenu(status: StatusItem, ghost: Ghost, run: Run): Promise<void> {
+  const { word, why, lines } = status.words;
+  const entries: Entry[] = [
+    { label: `dg-lsp: ${word || why}`, ...(word ? { detail: [why, ...lines].join(" · ") } : { detail: lines.join(" · ") }) },
+    { label: "", kind: QuickPickItemKind.Separator },
+    automatic(),
+    ...language(),
+    ...snooze(ghost, status),
+    { label: "$(dashboard) Effort ...", description: effortNow(), run: chooseEffort },
+    { label: "", kind: QuickPickItemKind.Separator },
+    { label: "$(list-tree) Fill all stubs in this file", run: () => run("dg-lsp.fillStubs") },
+    { label: "$(graph-line) Show how the gap at the cursor settles", run: () => run("dg-lsp.showTrace") },
+    { label: "$(output) Show the log", run: () => run("dg-lsp.showLog") },
+    { label: "$(debug-restart) Restart the server", run: () => run("dg-lsp.restart") },
+    { label: "$(pulse) Check the installation (doctor)", run: () => run("dg-lsp.doctor") },
+  ];
+  const chosen = await window.showQuickPick(entries, { title: "dg-lsp" });
+  await chosen?.run?.();
+  status.draw();
+}
+
+function automatic(): Entry {
+  const on = workspace.getConfiguration(SECTION).get<boolean | null>("automatic") ?? true;
+  const place = workspace.workspaceFolders ? "in this workspace" : "everywhere";
+  return {
+    label: on ? `$(circle-slash) Turn ghost text off ${place}` : `$(check) Turn ghost text on ${place}`,
+    description: on ? "it still comes when it is asked for" : "",
+    run: () => setHere("automatic", on ? false : null),
+  };
+}
+
+function language(): Entry[] {
+  const here = window.activeTextEditor?.document.languageId;
+  if (!here || !LANGUAGES.includes(here)) return [];
+  const off = workspace.getConfiguration(SECTION).get<string[] | null>("disabledLanguages") ?? [];
+  const rest = off.filter((name) => name !== here);
+  if (off.includes(here)) {
+    return [
+      {
+        label: `$(check) Turn dg-lsp on for ${here}`,
+        run: () => setEverywhere("disabledLanguages", rest.length ? rest : null),
+      },
+    ];
+  }
+  return [
+    { label: `$(circle-slash) Turn dg-lsp off for ${here}`, run: () => setEverywhere("disabledLanguages", [...off, here]) },
+  ];
+}
+
+function snooze(ghost: Ghost, status: StatusItem): Entry[] {
+  if (ghost.snoozed) {
+    return [
+      {
+        label: "$(bell) End the snooze",
+        run: () => {
+          ghost.snooze(0);
+        },
+      },
+    ];
+  }
+  return SNOOZE.map((minutes) => ({
+    label: `$(bell-slash) Snooze for ${minutes} minutes`,
+    run: () => {
+      ghost.snooze(minutes);
+      setTimeout(() => {
+        status.draw();
+      }, minutes * 60_000 + 50);
+    },
+  }));
+}
+
+function effortNow(): string {
+  return workspace.getConfiguration(SECTION).get<string | null>("effort") ?? "normal";
+}
+
+async function chooseEffort(): Promise<void> {
+  const chosen = await window.showQuickPick(EFFORTS, { title: "How hard to try", placeHolder: effortNow() });
+  if (chosen) await setEverywhere("effort", chosen);
+}

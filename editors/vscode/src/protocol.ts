@@ -1,0 +1,53 @@
+// What the server says beyond the language server protocol; docs/architecture.md and docs/bots.md describe it.
+import type { Range, WorkspaceEdit } from "vscode-languageclient/node";
+
+export type State = "idle" | "starting" | "loading" | "ready" | "busy" | "off" | "failed";
+
+/** The notification and the answer to the request `dg-lsp/status`. */
+export interface Status {
+  state: State;
+  why?: string;
+  done: number;
+  checkpoint: string;
+  device: string;
+  milliseconds: number;
+  steps: number;
+  queue: number;
+  version?: string;
+  last?: Last | null;
+}
+
+/** What became of the last request for ghost text or a fill. */
+export interface Last {
+  uri: string;
+  offered: boolean;
+  why: string;
+  milliseconds: number;
+}
+
+/** A stretch of the canvas: its text, whether it is an anchor, whether the sampler has accepted it, its entropy in nats. */
+export type Run = [text: string, anchored: boolean, accepted: boolean, entropy: number];
+
+/** The notification `dg-lsp/draft`. */
+export interface Draft {
+  uri: string;
+  version: number | null;
+  step: number;
+  range: Range;
+  runs: Run[];
+}
+
+/** The result of the command `dg-lsp.fill`. */
+export interface FillResult {
+  applied: boolean;
+  edit: WorkspaceEdit | null;
+  why: string;
+}
+
+/** The result of the command `dg-lsp.fillAll`. */
+export interface FillAllResult {
+  applied: boolean;
+  edit: WorkspaceEdit | null;
+  filled: string[];
+  left: [name: string, why: string][];
+}

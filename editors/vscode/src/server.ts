@@ -1,0 +1,79 @@
+// Where the server's program is, in the order of trust: the setting, the active Python environment, the workspace's
+// own environment, the PATH. Nothing is ever downloaded here.
+import { constants } from "node:fs";
+import { access } from "node:fs/promises";
+import * as path from "node:path";
+import { extensions, Uri, workspace } from "vscode";
+
+/** The program and where it was found; or why there is none. */
+export type Found = { program: string; origin: string } | { program: undefined; why: string };
+
+const NAME = process.platform === "win32" ? "dg-lsp.exe" : "dg-lsp";
+const BIN = process.platform === "win32" ? "Scripts" : "bin";
+const PYTHON_PATIENCE = 3000; // ms for the Python extension to tell its environment
+
+/** The part of the Python extension's interface that is used here. */
+interface PythonApi {
+  environments?: {
+    getActiveEnvironmentPath(resource?: Uri): { path: string };
+    resolveEnvironment(environment: { path: string }): Promise<PythonEnvironment | undefined>;
+  };
+}
+
+interface PythonEnvironment {
+  executable: { uri?: Uri };
+}
+
+export async function findServer(): Promise<Found> {
+  const given = workspace.getConfiguration("dg-lsp").inspect<string | null>("path")?.globalValue;
+  if (given) {
+    const program = path.resolve(given.replace(/^~(?=$|[/\\])/, process.env.HOME ?? "~"));
+    if (await runs(program)) return { program, origin: "the setting dg-lsp.path" };
+    return { program: undefined, why: `the setting dg-lsp.path names ${program}, which is no program` };
+  }
+  // A program that a workspace brings along is run only where the user trusts the workspace.
+  if (workspace.isTrusted) {
+    const active = await activePython();
+    const beside = active && path.join(path.dirname(active), NAME);
+    if (beside && (await runs(beside))) return { program: beside, origin: "the active Python environment" };
+    for (const folder of workspace.workspaceFolders ?? []) {
+      const own = path.join(folder.uri.fsPath, ".venv", BIN, NAME);
+      if (folder.uri.scheme === "file" && (await runs(own))) return { program: own, origin: "the workspace's .venv" };
+    }
+  }
+  const program = await onPath(NAME);
+  return program ? { program, origin: "the PATH" } : { program: undefined, why: "the server dg-lsp is not installed" };
+}
+
+/** The first program `name` in an absolute folder of the PATH. */
+export async function onPath(name: string): Promise<string | undefined> {
+  for (const folder of (process.env.PATH ?? "").split(path.delimiter)) {
+    const program = path.join(folder, name);
+    // A relative folder would be one of the workspace's.
+    if (path.isAbsolute(folder) && (await runs(program))) return program;
+  }
+  return undefined;
+}
+
+async function runs(program: string): Promise<boolean> {
+  try {
+    await access(program, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The interpreter that the Python extension has active, if that extension is there and tells it in time. */
+async function activePython(): Promise<string | undefined> {
+  const extension = extensions.getExtension<PythonApi>("ms-python.python");
+  if (!extension) return undefined;
+  const late = new Promise<undefined>((done) => setTimeout(done, PYTHON_PATIENCE, undefined));
+  const asked = async () => {
+    const environments = (await extension.activate()).environments;
+    const resource = workspace.workspaceFolders?.[0]?.uri;
+    const found = await environments?.resolveEnvironment(environments.getActiveEnvironmentPath(resource));
+    return found?.executable.uri?.fsPath;
+  };
+  return Promise.race([asked().catch(() => undefined), late]);
+}

@@ -1,0 +1,129 @@
+// The item in the status bar: what the server and its engine do, and why nothing was offered.
+import { type Disposable, MarkdownString, StatusBarAlignment, ThemeColor, window, workspace } from "vscode";
+import type { Life, Server } from "./client";
+import type { Ghost } from "./ghost";
+import { LANGUAGES } from "./languages";
+import type { Status } from "./protocol";
+
+/** What the status bar says. */
+export interface Words {
+  icon: string;
+  /** One or two words; "" where the icon is enough. */
+  word: string;
+  /** The sentence behind it. */
+  why: string;
+  alarm?: boolean;
+}
+
+/** What there is to say, from the server's life, the engine's status and how long nothing is wanted. */
+export function wordsFor(life: Life, status: Status | undefined, snoozed: Date | undefined): Words {
+  if (life.phase === "missing") return { icon: "error", word: "not installed", why: life.why, alarm: true };
+  if (life.phase === "failed") return { icon: "error", word: "stopped", why: life.why, alarm: true };
+  if (life.phase === "stopped") return { icon: "debug-disconnect", word: "stopped", why: "the server was stopped" };
+  if (life.phase !== "running") return { icon: "loading~spin", word: life.phase, why: `the server is ${life.phase}` };
+  if (status?.state === "failed") return { icon: "error", word: "failed", why: status.why ?? "", alarm: true };
+  if (status?.state === "off") return { icon: "circle-slash", word: "off", why: status.why ?? "" };
+  if (snoozed) {
+    const until = snoozed.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+    return { icon: "bell-slash", word: "snoozed", why: `nothing is offered by itself until ${until}` };
+  }
+  switch (status?.state) {
+    case "starting":
+      return { icon: "loading~spin", word: "starting", why: status.why ?? "the engine is starting" };
+    case "loading":
+      return { icon: "loading~spin", word: `loading ${Math.round(status.done * 100)} %`, why: status.why ?? "" };
+    case "ready":
+      return { icon: "check", word: "", why: "ready" };
+    case "busy":
+      return { icon: "sync~spin", word: "", why: "busy" };
+    default:
+      return { icon: "circle-outline", word: "", why: "no engine runs; it starts with the first request" };
+  }
+}
+
+/** Sentences on the engine and on its last answer, one a line. */
+export function details(status: Status | undefined): string[] {
+  if (!status) return [];
+  const lines = [];
+  if (status.checkpoint) lines.push(`model ${status.checkpoint}${status.device && ` on ${status.device}`}`);
+  if (status.milliseconds) lines.push(`last fill: ${Math.round(status.milliseconds)} ms, ${status.steps} steps`);
+  const last = status.last;
+  if (last && !last.offered && last.why) lines.push(`nothing offered: ${last.why}`);
+  return lines;
+}
+
+export class StatusItem implements Disposable {
+  private readonly item = window.createStatusBarItem("dg-lsp.status", StatusBarAlignment.Right, 100);
+  private readonly listeners: Disposable[];
+  private status: Status | undefined;
+  private here: Status | undefined;
+  private asking = 0;
+
+  constructor(
+    private readonly server: Server,
+    private readonly ghost: Ghost,
+  ) {
+    this.item.name = "dg-lsp";
+    this.item.command = "dg-lsp.menu";
+    this.listeners = [
+      server.onLife(({ phase }) => {
+        if (phase !== "running") this.status = this.here = undefined;
+        this.draw();
+        void this.ask();
+      }),
+      server.onStatus((status) => {
+        this.status = status;
+        this.draw();
+      }),
+      window.onDidChangeActiveTextEditor(() => void this.ask()),
+      // The server hears of a change first, and answers by the new settings.
+      workspace.onDidChangeConfiguration((event) => {
+        if (event.affectsConfiguration("dg-lsp")) setTimeout(() => void this.ask(), 300);
+      }),
+    ];
+    this.draw();
+  }
+
+  /** What is said now, and the lines behind it. */
+  get words(): Words & { lines: string[] } {
+    const status = this.here?.state === "off" ? this.here : this.status;
+    const words = wordsFor(this.server.life, status, this.ghost.snoozed);
+    return { ...words, lines: details(this.status ?? this.here) };
+  }
+
+  draw(): void {
+    const { icon, word, why, alarm, lines } = this.words;
+    this.item.text = `$(${icon}) dg-lsp${word && `: ${word}`}`;
+    this.item.tooltip = tooltip([why, ...lines, `server: ${this.server.program ?? "none"}`]);
+    this.item.accessibilityInformation = { label: `dg-lsp: ${word || why}` };
+    this.item.backgroundColor = alarm ? new ThemeColor("statusBarItem.errorBackground") : undefined;
+    const language = window.activeTextEditor?.document.languageId;
+    if (alarm || (language && LANGUAGES.includes(language))) this.item.show();
+    else this.item.hide();
+  }
+
+  dispose(): void {
+    for (const listener of [...this.listeners, this.item]) listener.dispose();
+  }
+
+  /** Ask the server whether something is off for the active document, and say so. */
+  private async ask(): Promise<void> {
+    const turn = ++this.asking;
+    const document = window.activeTextEditor?.document;
+    this.here = undefined;
+    if (document && LANGUAGES.includes(document.languageId) && this.server.running) {
+      const uri = this.server.uriOf(document);
+      const told = await this.server.request<Status>("dg-lsp/status", { uri }).catch(() => undefined);
+      if (turn !== this.asking) return;
+      this.here = told;
+      if (told && told.state !== "off") this.status = told;
+    }
+    this.draw();
+  }
+}
+
+function tooltip(lines: string[]): MarkdownString {
+  const text = new MarkdownString();
+  for (const line of lines.filter(Boolean)) text.appendText(line).appendMarkdown("\n\n");
+  return text;
+}

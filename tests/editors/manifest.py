@@ -1,0 +1,96 @@
+"""Writes what editors/vscode/package.json has from the code: its settings, its languages, its version.
+
+    python -m tests.editors.manifest
+
+`test_manifest.py` compares the file with what is written here.
+"""
+
+import json
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import dg_lsp
+from dg_lsp.server.app import SECTION
+from dg_lsp.settings import EFFORTS, LOG_LEVELS, Settings
+from dg_lsp.text.languages.language import known_languages, load_language
+from tests.configuration import camel
+
+MANIFEST = Path(__file__).parents[2] / "editors/vscode/package.json"
+# What says which program and model runs, where, and what it takes of the machine: only the user may set it.
+OF_THE_MACHINE = ("checkpoint", "device", "threads", "idle_minutes", "cache_megabytes")
+_KINDS = {bool: "boolean", int: "integer", float: "number", str: "string", tuple: "array"}
+_CHOICES = {"effort": EFFORTS, "log_level": LOG_LEVELS}
+
+# The settings of the extension itself.
+_OWN: dict[str, dict[str, Any]] = {
+    "path": {
+        "type": ["string", "null"],
+        "default": None,
+        "scope": "machine",
+        "description": "The program dg-lsp; without it the active Python environment and the PATH are searched.",
+    },
+    "preview": {
+        "type": "boolean",
+        "default": False,
+        "scope": "window",
+        "description": "Show a fill as a preview of changes first, to be applied or discarded.",
+    },
+    "showDrafts": {
+        "type": "boolean",
+        "default": True,
+        "scope": "window",
+        "description": "While a fill is being made, draw its drafts where it will stand.",
+    },
+}
+
+
+def manifest(old: dict[str, Any]) -> dict[str, Any]:
+    """The manifest `old` with settings, languages and version as the code has them now."""
+    settings = {f"{SECTION}.{name}": own for name, own in _OWN.items()}
+    settings |= {f"{SECTION}.{camel(f.name)}": _schema(f.name, f.metadata["help"]) for f in fields(Settings)}
+    new: dict[str, Any] = json.loads(json.dumps(old))
+    new["version"] = dg_lsp.__version__
+    new["activationEvents"] = [f"onLanguage:{name}" for name in languages()]
+    new["contributes"]["configuration"]["properties"] = settings
+    restricted = [name for name, schema in settings.items() if schema["scope"] == "machine"]
+    new["capabilities"]["untrustedWorkspaces"]["restrictedConfigurations"] = restricted
+    return new
+
+
+def languages() -> list[str]:
+    """What editors call the languages that there are grammars for."""
+    return sorted({name for known in known_languages() for name in load_language(known).ids})
+
+
+def text(manifest: dict[str, Any]) -> str:
+    """The manifest as the file has it."""
+    return json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
+
+
+def _schema(name: str, sentence: str) -> dict[str, Any]:
+    """The JSON schema of a setting. Its default is null, which is not sent and so overrides nothing."""
+    default = getattr(Settings(), name)
+    kind = _KINDS[type(default)]
+    schema: dict[str, Any] = {"type": [kind, "null"], "default": None}
+    if name in _CHOICES:
+        schema["enum"] = [*_CHOICES[name], None]
+    if kind == "array":
+        schema["items"] = {"type": "string"}
+    if kind in ("integer", "number"):
+        schema["minimum"] = 0
+    schema["scope"] = "machine" if name in OF_THE_MACHINE else "window"
+    schema["markdownDescription"] = f"{sentence[0].upper()}{sentence[1:]}. Not set: {_shown(default)}."
+    return schema
+
+
+def _shown(default: object) -> str:
+    if isinstance(default, bool):
+        return "on" if default else "off"
+    if isinstance(default, tuple):
+        return ", ".join(f"`{part}`" for part in default) or "none"
+    return f"`{default}`"
+
+
+if __name__ == "__main__":
+    MANIFEST.write_text(text(manifest(json.loads(MANIFEST.read_text(encoding="utf-8")))), encoding="utf-8")
