@@ -12,13 +12,11 @@ from typing import Any
 
 import dg_lsp
 from dg_lsp.server.app import SECTION
-from dg_lsp.settings import EFFORTS, LOG_LEVELS, Settings
+from dg_lsp.settings import EFFORTS, LOG_LEVELS, Settings, of_machine
 from dg_lsp.text.languages.language import known_languages, load_language
 from tests.configuration import camel
 
 MANIFEST = Path(__file__).parents[2] / "editors/vscode/package.json"
-# What says which program and model runs, where, and what it takes of the machine: only the user may set it.
-OF_THE_MACHINE = ("checkpoint", "device", "threads", "idle_minutes", "cache_megabytes")
 _KINDS = {bool: "boolean", int: "integer", float: "number", str: "string", tuple: "array"}
 _CHOICES = {"effort": EFFORTS, "log_level": LOG_LEVELS}
 
@@ -79,7 +77,7 @@ def _schema(name: str, sentence: str) -> dict[str, Any]:
         schema["items"] = {"type": "string"}
     if kind in ("integer", "number"):
         schema["minimum"] = 0
-    schema["scope"] = "machine" if name in OF_THE_MACHINE else "window"
+    schema["scope"] = "machine" if name in of_machine() else "window"
     schema["markdownDescription"] = f"{sentence[0].upper()}{sentence[1:]}. Not set: {_shown(default)}."
     return schema
 

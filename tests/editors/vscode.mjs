@@ -2,7 +2,7 @@
 // JSON; each further line is a request {do, ...}, answered by one line {ok, value} or {error}. "quit" ends the session.
 //
 // job: editors (folder of install.sh), chromium, vsix or extension (folder), home, project, shots (folder for
-//      screenshots), environment (the editor's), settings (the user's, beside those below), file (to open first).
+//      screenshots), environment (the editor's), settings (the user's, beside those below), machine (those of the machine), file (to open first).
 import { execFileSync, spawn } from "node:child_process";
 import fs from "node:fs";
 import { createRequire } from "node:module";
@@ -87,10 +87,18 @@ function watchScreen() {
   addEventListener("keydown", () => (globalThis.met = globalThis.screen_()), true);
 }
 
+// At once, so that nobody reads half of it.
+function write(file, object) {
+  fs.writeFileSync(`${file}.new`, JSON.stringify(object, null, 2));
+  fs.renameSync(`${file}.new`, file);
+}
+
 class Session {
   constructor(job) {
     this.job = job;
     this.userSettings = path.join(job.home, "user", "User", "settings.json");
+    // In a window of a remote host, settings of the scope `machine` count only here.
+    this.machineSettings = path.join(job.home, "user", "Machine", "settings.json");
     const modules = `${job.editors}/vscode/node_modules`;
     this.entry = [`${modules}/code-server/out/node/entry.js`];
     this.folders = [
@@ -102,7 +110,7 @@ class Session {
 
   async start() {
     const { job } = this;
-    fs.mkdirSync(path.dirname(this.userSettings), { recursive: true });
+    for (const file of [this.userSettings, this.machineSettings]) fs.mkdirSync(path.dirname(file), { recursive: true });
     this.settings(job);
     fs.writeFileSync(path.join(job.home, "code-server.yaml"), "");
     const config = ["--config", path.join(job.home, "code-server.yaml")];
@@ -169,8 +177,9 @@ class Session {
   }
 
   // Write the user's settings; the window takes them up by itself.
-  settings({ settings }) {
-    fs.writeFileSync(this.userSettings, JSON.stringify({ ...SETTINGS, ...settings }, null, 2));
+  settings({ settings, machine }) {
+    write(this.userSettings, { ...SETTINGS, ...settings });
+    write(this.machineSettings, machine);
   }
 
   async shot({ name }) {

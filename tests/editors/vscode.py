@@ -16,6 +16,7 @@ from typing import Any
 from tests.editors.sandbox import CHROMIUM, EDITORS, HERE, NODE, Sandbox
 
 VSIX = HERE.parents[1] / "editors/vscode/dg-lsp.vsix"
+MANIFEST = HERE.parents[1] / "editors/vscode/package.json"
 YARDSTICK = HERE / "yardstick"
 STATUS = "#dg-lsp\\.dg-lsp\\.dg-lsp\\.status"  # publisher, extension, our name of the item
 MESSAGES = ".notifications-toasts .notification-list-item-message"
@@ -90,9 +91,8 @@ class VSCode:
         self.ask("command", title=title)
 
     def settings(self, **changed: Any) -> None:
-        """Set the user's settings to the driver's and these; `__` stands for a dot in a name."""
-        named = {name.replace("__", "."): value for name, value in changed.items()}
-        self.ask("settings", settings={**own_settings(self.sandbox), **named})
+        """Set our settings `changed` and no others, in the user's file or the machine's as their scope says."""
+        self.ask("settings", **_files({**own_settings(self.sandbox), **changed}))
 
     def saved(self, name: str) -> bytes:
         """Save, and read what is on the disk."""
@@ -107,7 +107,17 @@ class VSCode:
 
 def own_settings(sandbox: Sandbox) -> dict[str, Any]:
     """The settings that make the extension run this checkout's server."""
-    return {"dg-lsp.path": str(server_program(sandbox))}
+    return {"path": str(server_program(sandbox))}
+
+
+def _files(settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Our settings as the user's file and the machine's have them; a name with a dot is the editor's own."""
+    known = json.loads(MANIFEST.read_text())["contributes"]["configuration"]["properties"]
+    files: dict[str, dict[str, Any]] = {"settings": {}, "machine": {}}
+    for name, value in settings.items():
+        key = name if "." in name else f"dg-lsp.{name}"
+        files["machine" if known.get(key, {}).get("scope") == "machine" else "settings"][key] = value
+    return files
 
 
 def server_program(sandbox: Sandbox) -> Path:
@@ -152,7 +162,7 @@ def open_vscode(
         "project": str(sandbox.project),
         "shots": str(shots),
         "environment": sandbox.environment,
-        "settings": own_settings(sandbox) if settings is None else settings,
+        **_files(own_settings(sandbox) if settings is None else settings),
         "file": file,
     }
     try:

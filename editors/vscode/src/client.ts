@@ -55,6 +55,7 @@ export class Server implements Disposable {
   constructor(
     private readonly log: LogOutputChannel,
     private readonly middleware: Middleware,
+    private readonly options: () => Record<string, unknown>,
   ) {}
 
   get life(): Life {
@@ -77,6 +78,12 @@ export class Server implements Disposable {
       await this.stopClient();
       await this.startClient("starting");
     });
+  }
+
+  /** Wait for a start that is under way; whether the server then runs. */
+  async ready(): Promise<boolean> {
+    await this.queue;
+    return this.running;
   }
 
   stop(): Promise<void> {
@@ -152,6 +159,7 @@ export class Server implements Disposable {
         documentSelector: LANGUAGES.map((language) => ({ language })),
         outputChannel: this.log,
         middleware: this.middleware,
+        initializationOptions: this.options,
         initializationFailedHandler: () => false,
         errorHandler: {
           error: () => ({ action: ErrorAction.Continue, handled: true }),

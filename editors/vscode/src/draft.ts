@@ -1,14 +1,15 @@
 // A fill on its way: the canvas drawn over the place where it will stand. Anchors are solid, free text is dim, and the
 // fainter the less sure the model is. The buffer is not touched.
 //
-// The editor has no lines that are not in the buffer, so each piece of the draft is a piece of text that hangs at the
-// place of its line and column, in front of what stands there.
+// The editor has no lines that are not in the buffer, so each piece of the draft hangs at the place of its line and
+// column, in front of what stands there.
 import {
   type DecorationOptions,
   Position,
   Range,
   type TextDocument,
   type TextEditor,
+  type ThemableDecorationAttachmentRenderOptions,
   ThemeColor,
   window,
   workspace,
@@ -17,7 +18,6 @@ import type { Draft, Run } from "./protocol";
 
 const UNSURE = 3; // nats at which text is faintest
 const LINES = 40; // no more of a draft is drawn
-const BEHIND = 2; // lines of the text behind the gap that are drawn under the draft
 
 /** A piece of one line of the draft, at its column on the screen. */
 export interface Piece {
@@ -43,14 +43,14 @@ export function withoutHead(runs: readonly Run[], before: string): Run[] {
   return [...(rest ? [[rest, true, true, 0] as Run] : []), ...runs.slice(first)];
 }
 
-/** The runs as pieces of lines that begin at `column`; of the anchors at the end only BEHIND lines. */
+/** The runs as pieces of lines that begin at `column`; the anchors at the end only to the end of their first line. */
 export function layOut(runs: readonly Run[], column: number, tab: number): Piece[] {
   const pieces: Piece[] = [];
   const last = runs.findLastIndex(([, anchored]) => !anchored);
   let line = 0;
   let end = LINES;
   for (const [index, [text, anchored, accepted, entropy]] of runs.entries()) {
-    if (index === last + 1) end = Math.min(LINES, line + BEHIND + 1);
+    if (index === last + 1) end = Math.min(LINES, line + 1);
     const sure = accepted ? 1 : 1 - Math.min(Math.max(entropy / UNSURE, 0), 1);
     const opacity = anchored ? 1 : 0.3 + 0.5 * sure;
     for (const [number, part] of text.split(/\r\n|\r|\n/).entries()) {
@@ -113,26 +113,37 @@ export class Canvas {
     const before = document.getText(new Range(0, 0, start.line, start.character)).replace(/\r\n/g, "\n");
     const line = document.getText(new Range(start.line, 0, start.line, start.character));
     const pieces = layOut(withoutHead(draft.runs, before), widened(line, 0, tab).length, tab);
-    editor.setDecorations(this.style, pieces.map((piece) => hung(start, piece)));
+    const first = pieces[0]?.column ?? 0;
+    const height = (pieces.at(-1)?.line ?? -1) + 1;
+    const covers = Array.from({ length: height }, (_, number) => cover(start, number, number ? 0 : first));
+    editor.setDecorations(this.style, [...covers, ...pieces.map((piece) => hung(start, piece))]);
     // What stands in the gap, and behind it on its last line, is drawn as part of the draft or will be gone.
     editor.setDecorations(this.hidden, [new Range(start, document.lineAt(end.line).range.end)]);
   }
 }
 
+/** What hides a line of the buffer under a line of the draft, from `column` on. */
+function cover(start: Position, line: number, column: number): DecorationOptions {
+  const look = { contentText: " ", backgroundColor: new ThemeColor("editor.background") };
+  return attached(start, line, column, "width: 100vw; z-index: 10", look);
+}
+
 /** A piece as text that hangs at its line and column. */
-function hung(start: Position, piece: Piece): DecorationOptions {
+function hung(start: Position, { line, column, text, opacity, anchored }: Piece): DecorationOptions {
+  const color = new ThemeColor(anchored ? "editor.foreground" : "editorGhostText.foreground");
+  const style = `white-space: pre; z-index: 11; opacity: ${opacity.toFixed(2)}`;
+  return attached(start, line, column, style, { contentText: text, color });
+}
+
+/** An attachment to the place `start` that stands `line` lines below it, at `column`. */
+function attached(
+  start: Position,
+  line: number,
+  column: number,
+  style: string,
+  look: ThemableDecorationAttachmentRenderOptions,
+): DecorationOptions {
   // The properties behind `none` are CSS; there is no other way to say where an attachment stands.
-  const place = `position: absolute; left: ${piece.column}ch; top: ${piece.line * 100}%; z-index: 10`;
-  const look = `white-space: pre; height: 100%; opacity: ${piece.opacity.toFixed(2)}`;
-  return {
-    range: new Range(start, start),
-    renderOptions: {
-      before: {
-        contentText: piece.text,
-        color: new ThemeColor(piece.anchored ? "editor.foreground" : "editorGhostText.foreground"),
-        backgroundColor: new ThemeColor("editor.background"),
-        textDecoration: `none; ${place}; ${look}`,
-      },
-    },
-  };
+  const place = `none; position: absolute; left: ${column}ch; top: ${line * 100}%; height: 100%; ${style}`;
+  return { range: new Range(start, start), renderOptions: { before: { ...look, textDecoration: place } } };
 }

@@ -14,7 +14,7 @@ import { Ghost } from "./ghost";
 import { doctor, flagsFrom, install, sayMissing, trace } from "./install";
 import { LANGUAGES } from "./languages";
 import { showMenu } from "./menu";
-import { type Manifest, SECTION, settingsForServer } from "./settings";
+import { keysOfMachine, type Manifest, ofMachine, ofWindow, SECTION } from "./settings";
 import { StatusItem } from "./status";
 
 let server: Server | undefined;
@@ -23,7 +23,7 @@ export function activate(context: ExtensionContext): void {
   const log = window.createOutputChannel("dg-lsp", { log: true });
   const manifest = context.extension.packageJSON as Manifest;
   const ghost: Ghost = new Ghost((document) => fills.busy(document));
-  const started = new Server(log, middleware(manifest, ghost, () => fills));
+  const started = new Server(log, middleware(manifest, ghost, () => fills), () => ofMachine(manifest));
   const fills: Fills = new Fills(started);
   const status = new StatusItem(started, ghost);
   server = started;
@@ -37,7 +37,7 @@ export function activate(context: ExtensionContext): void {
       if (life.phase === "missing") void sayMissing(life.why);
     }),
     workspace.onDidChangeConfiguration((event) => {
-      if (event.affectsConfiguration(`${SECTION}.path`)) void started.restart();
+      if (keysOfMachine(manifest).some((key) => event.affectsConfiguration(key))) void started.restart();
     }),
     workspace.onDidGrantWorkspaceTrust(() => void started.restart()),
   );
@@ -58,7 +58,7 @@ function middleware(manifest: Manifest, ghost: Ghost, fills: () => Fills): Middl
         const answers = await next(params, token);
         if (!Array.isArray(answers)) return answers;
         return answers.map((answer: unknown, index) =>
-          params.items[index]?.section === SECTION ? settingsForServer(manifest) : answer,
+          params.items[index]?.section === SECTION ? ofWindow(manifest) : answer,
         );
       },
     },
@@ -83,7 +83,7 @@ function register(
   manifest: Manifest,
   showLog: () => void,
 ): void {
-  const flags = () => flagsFrom(settingsForServer(manifest));
+  const flags = () => flagsFrom(ofMachine(manifest));
   const table: Record<string, () => unknown> = {
     fillBody: () => fills.fill("function_body"),
     fillHoles: () => fills.fill("holes"),

@@ -101,6 +101,10 @@ export class Fills {
     target: object,
     told: (result: Result) => string,
   ): Promise<void> {
+    if (!(await this.server.ready())) {
+      await commands.executeCommand("dg-lsp.menu");
+      return;
+    }
     const source = new CancellationTokenSource();
     const argument = { ...target, uri: this.server.uriOf(document), version: document.version, apply: !preview() };
     try {

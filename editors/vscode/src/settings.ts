@@ -1,5 +1,5 @@
-// What the server is told of the user's settings: only what somebody has set; and what says which model runs where,
-// only from the user's own settings, never from a workspace's.
+// What the server is told of the user's settings: only what somebody has set. What says which model runs where comes
+// only from the user's own settings, never from a workspace's, and is told once, when the server starts.
 import { ConfigurationTarget, workspace } from "vscode";
 
 export const SECTION = "dg-lsp";
@@ -12,14 +12,29 @@ export interface Manifest {
   contributes: { configuration: { properties: Record<string, { scope?: string }> } };
 }
 
-/** The answer to the server's `workspace/configuration`. */
-export function settingsForServer(manifest: Manifest): Record<string, unknown> {
+/** The settings that belong to the machine, for the server's initialization. */
+export function ofMachine(manifest: Manifest): Record<string, unknown> {
+  return settingsOf(manifest, (scope) => scope === "machine");
+}
+
+/** The settings that belong to a window, for the server's `workspace/configuration`. */
+export function ofWindow(manifest: Manifest): Record<string, unknown> {
+  return settingsOf(manifest, (scope) => scope !== "machine");
+}
+
+/** The keys of the settings that need another start of the server. */
+export function keysOfMachine(manifest: Manifest): string[] {
+  const all = Object.entries(manifest.contributes.configuration.properties);
+  return all.filter(([, { scope }]) => scope === "machine").map(([key]) => key);
+}
+
+function settingsOf(manifest: Manifest, wanted: (scope?: string) => boolean): Record<string, unknown> {
   const settings = workspace.getConfiguration(SECTION);
   const told: Record<string, unknown> = {};
   for (const [key, { scope }] of Object.entries(manifest.contributes.configuration.properties)) {
     const name = key.slice(SECTION.length + 1);
     const value: unknown = scope === "machine" ? settings.inspect(name)?.globalValue : settings.get(name);
-    if (!OURS.has(name) && value !== null && value !== undefined) told[name] = value;
+    if (wanted(scope) && !OURS.has(name) && value !== null && value !== undefined) told[name] = value;
   }
   return told;
 }
