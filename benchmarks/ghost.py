@@ -16,12 +16,12 @@ from pathlib import Path
 
 from tests.editors.nvim import Editor
 from tests.editors.sandbox import Sandbox, open_sandbox
-from tests.editors.vscode import drive
+from tests.editors.vscode import YARDSTICK, open_vscode
 
 BEFORE = "def add(first, second):\n    total = 1\n"
 WARM_UP = 5  # rounds that start engines and fill caches
 DEBOUNCE = 200.0  # ms, fixed in Neovim's runtime/lua/vim/lsp/inline_completion.lua
-SERVED, TRIVIAL = "served.py", "trivial.py"
+SERVED, TRIVIAL = "served.py", "trivial.txt"
 
 
 def measure_neovim(sandbox: Sandbox, rounds: int, pause: int) -> list[float]:
@@ -48,10 +48,12 @@ def measure_vscode(sandbox: Sandbox, rounds: int, pause: int) -> dict[str, list[
     """The same in VS Code, by turns in a file that the server serves and in one that the yardstick serves."""
     for name in (SERVED, TRIVIAL):
         (sandbox.project / name).write_text(BEFORE)
-    settings = {"dgLspTest.files": f"**/{SERVED}", "dgLspTest.trivialFiles": f"**/{TRIVIAL}"}
-    files = [SERVED, TRIVIAL]
-    result = drive(sandbox, "measure", files=files, rounds=rounds, pause=pause, settings=settings)
-    return dict(result["milliseconds"])
+    with open_vscode(sandbox, SERVED, extensions=[str(YARDSTICK)]) as editor:
+        editor.settings(debounce=0, **{"editor.quickSuggestions": "off"})
+        editor.status("ready", patience=60_000)
+        patience = rounds * (pause + 1000) * 2
+        files = [SERVED, TRIVIAL]
+        return dict(editor.ask("measure", files=files, rounds=rounds, pause=pause, patience=patience))
 
 
 def report(name: str, taken: list[float]) -> float:

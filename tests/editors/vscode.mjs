@@ -2,7 +2,7 @@
 // JSON; each further line is a request {do, ...}, answered by one line {ok, value} or {error}. "quit" ends the session.
 //
 // job: editors (folder of install.sh), chromium, vsix or extension (folder), home, project, shots (folder for
-//      screenshots), environment (the editor's), settings (the user's, beside those below), machine (those of the machine), file (to open first).
+//      screenshots), environment (the editor's), settings (of the host, beside those below), file (to open first).
 import { execFileSync, spawn } from "node:child_process";
 import fs from "node:fs";
 import { createRequire } from "node:module";
@@ -87,17 +87,11 @@ function watchScreen() {
   addEventListener("keydown", () => (globalThis.met = globalThis.screen_()), true);
 }
 
-// At once, so that nobody reads half of it.
-function write(file, object) {
-  fs.writeFileSync(`${file}.new`, JSON.stringify(object, null, 2));
-  fs.renameSync(`${file}.new`, file);
-}
-
 class Session {
   constructor(job) {
     this.job = job;
     this.userSettings = path.join(job.home, "user", "User", "settings.json");
-    // In a window of a remote host, settings of the scope `machine` count only here.
+    // In a window of a remote host, settings of the scope `machine` count only here; and changes are seen here.
     this.machineSettings = path.join(job.home, "user", "Machine", "settings.json");
     const modules = `${job.editors}/vscode/node_modules`;
     this.entry = [`${modules}/code-server/out/node/entry.js`];
@@ -111,6 +105,7 @@ class Session {
   async start() {
     const { job } = this;
     for (const file of [this.userSettings, this.machineSettings]) fs.mkdirSync(path.dirname(file), { recursive: true });
+    fs.writeFileSync(this.userSettings, JSON.stringify(SETTINGS, null, 2));
     this.settings(job);
     fs.writeFileSync(path.join(job.home, "code-server.yaml"), "");
     const config = ["--config", path.join(job.home, "code-server.yaml")];
@@ -118,9 +113,7 @@ class Session {
       const install = [...this.entry, ...config, ...this.folders, "--install-extension", job.vsix];
       execFileSync(process.execPath, install, { env: this.environment, stdio: "ignore" });
     }
-    for (const folder of job.extensions ?? []) {
-      fs.cpSync(folder, path.join(job.home, "extensions", path.basename(folder)), { recursive: true });
-    }
+    for (const folder of job.extensions ?? []) this.addExtension(folder);
     this.port = await freePort();
     const args = [
       ...[...this.entry, ...config, ...this.folders, "--auth", "none", "--bind-addr", `127.0.0.1:${this.port}`],
@@ -152,6 +145,18 @@ class Session {
     await this.page.locator(".editor-group-container.active .monaco-editor .view-lines").first().click();
   }
 
+  // Put an extension in from its folder, beside those that are installed.
+  addExtension(folder) {
+    const to = path.join(this.job.home, "extensions");
+    const list = path.join(to, "extensions.json");
+    const { publisher, name, version } = JSON.parse(fs.readFileSync(path.join(folder, "package.json"), "utf8"));
+    const [id, relativeLocation] = [`${publisher}.${name}`, `${publisher}.${name}-${version}`];
+    fs.cpSync(folder, path.join(to, relativeLocation), { recursive: true });
+    const location = { $mid: 1, path: path.join(to, relativeLocation), scheme: "file" };
+    const known = fs.existsSync(list) ? JSON.parse(fs.readFileSync(list, "utf8")) : [];
+    fs.writeFileSync(list, JSON.stringify([...known, { identifier: { id }, version, location, relativeLocation }]));
+  }
+
   async listening() {
     const until = Date.now() + PATIENCE;
     for (;;) {
@@ -176,10 +181,11 @@ class Session {
     clearTimeout(patience);
   }
 
-  // Write the user's settings; the window takes them up by itself.
-  settings({ settings, machine }) {
-    write(this.userSettings, { ...SETTINGS, ...settings });
-    write(this.machineSettings, machine);
+  // Write the settings of the host; the window takes them up by itself.
+  settings({ settings }) {
+    // At once, so that nobody reads half of it.
+    fs.writeFileSync(`${this.machineSettings}.new`, JSON.stringify(settings, null, 2));
+    fs.renameSync(`${this.machineSettings}.new`, this.machineSettings);
   }
 
   async shot({ name }) {
@@ -188,14 +194,38 @@ class Session {
 
   // Open a file at line:column.
   async goto({ place }) {
-    const [file, line = 1, column = 1] = place.split(":");
-    await this.page.keyboard.press("Control+P");
-    await this.page.locator(".quick-input-widget input").fill(place);
+    const [file, line = 1] = place.split(":");
+    await this.pick("Control+P", `${this.job.project}/${place}`);
     await this.page.locator(".quick-input-list .monaco-list-row.focused", { hasText: file }).waitFor();
     await this.page.keyboard.press("Enter");
     await this.page.locator(".tab.active", { hasText: file }).waitFor();
     await this.page.locator(".quick-input-widget").waitFor({ state: "hidden" });
-    await this.text({ selector: ".statusbar-item#status\\.editor\\.selection", wanted: `Ln ${line}, Col ${column}` });
+    await this.at({ line });
+  }
+
+  // Open a quick pick and write into it. It closes when something else takes the focus, so there are several tries.
+  async pick(key, text) {
+    for (let left = 4; ; left--) {
+      await this.page.keyboard.press(key);
+      try {
+        await this.page.locator(".quick-input-widget input").fill(text, { timeout: PATIENCE / 5 });
+        return;
+      } catch (error) {
+        if (!left) throw error;
+      }
+    }
+  }
+
+  // Go to a line of the open file.
+  async line({ line, column = 1 }) {
+    await this.pick("Control+G", `:${line}:${column}`);
+    await this.page.keyboard.press("Enter");
+    await this.page.locator(".quick-input-widget").waitFor({ state: "hidden" });
+    await this.at({ line });
+  }
+
+  at({ line }) {
+    return this.text({ selector: ".statusbar-item#status\\.editor\\.selection", wanted: `Ln ${line},` });
   }
 
   async type({ text, delay = 20 }) {
@@ -256,10 +286,34 @@ class Session {
     await this.page.locator(selector, text ? { hasText: text } : {}).first().click();
   }
 
+  // Wait until a draft with `text` is drawn in the editor, or none is.
+  async drawn({ text, gone = false }) {
+    await this.page.waitForFunction(
+      ([part, away]) => {
+        const spans = document.querySelectorAll(".view-line span");
+        const drawn = [...spans].some((span) => getComputedStyle(span, "::before").content.includes(part));
+        return drawn !== away;
+      },
+      [text, gone],
+      { polling: 20 },
+    );
+  }
+
+  // The rows of the open quick pick.
+  async rows() {
+    await this.page.locator(".quick-input-list .monaco-list-row").first().waitFor();
+    return this.texts({ selector: ".quick-input-list .monaco-list-row" });
+  }
+
+  async choose({ text }) {
+    await this.page.keyboard.type(text);
+    await this.page.locator(".quick-input-list .monaco-list-row.focused", { hasText: text }).waitFor();
+    await this.page.keyboard.press("Enter");
+  }
+
   // Run a command by its title in the palette.
   async command({ title }) {
-    await this.page.keyboard.press("F1");
-    await this.page.locator(".quick-input-widget input").fill(`>${title}`);
+    await this.pick("F1", `>${title}`);
     await this.page.locator(".quick-input-list .monaco-list-row.focused", { hasText: title }).waitFor();
     await this.page.keyboard.press("Enter");
   }
@@ -275,17 +329,17 @@ class Session {
   }
 
   // Type a text while the screen is sampled each `every` milliseconds; the distinct neighbouring samples.
-  async sample({ text, delay, every = 20, after = 0, backspaces = "" }) {
-    await this.page.evaluate((pause) => {
+  // `<` is the key Backspace, and `~` a pause.
+  async sample({ text, delay, every = 20, pause }) {
+    await this.page.evaluate((milliseconds) => {
       globalThis.samples = [];
-      globalThis.sampling = setInterval(() => globalThis.samples.push(globalThis.screen_()), pause);
+      globalThis.sampling = setInterval(() => globalThis.samples.push(globalThis.screen_()), milliseconds);
     }, every);
     for (const character of text) {
-      if (backspaces.includes(character)) await this.page.keyboard.press("Backspace");
-      else await this.page.keyboard.type(character);
-      await this.page.waitForTimeout(delay);
+      if (character === "<") await this.page.keyboard.press("Backspace");
+      else if (character !== "~") await this.page.keyboard.type(character);
+      await this.page.waitForTimeout(character === "~" ? pause : delay);
     }
-    await this.page.waitForTimeout(after);
     return this.page.evaluate(() => {
       clearInterval(globalThis.sampling);
       return globalThis.samples.map(({ before, ghost, more, after, row, misplaced }) => ({

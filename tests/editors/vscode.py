@@ -16,7 +16,6 @@ from typing import Any
 from tests.editors.sandbox import CHROMIUM, EDITORS, HERE, NODE, Sandbox
 
 VSIX = HERE.parents[1] / "editors/vscode/dg-lsp.vsix"
-MANIFEST = HERE.parents[1] / "editors/vscode/package.json"
 YARDSTICK = HERE / "yardstick"
 STATUS = "#dg-lsp\\.dg-lsp\\.dg-lsp\\.status"  # publisher, extension, our name of the item
 MESSAGES = ".notifications-toasts .notification-list-item-message"
@@ -91,8 +90,8 @@ class VSCode:
         self.ask("command", title=title)
 
     def settings(self, **changed: Any) -> None:
-        """Set our settings `changed` and no others, in the user's file or the machine's as their scope says."""
-        self.ask("settings", **_files({**own_settings(self.sandbox), **changed}))
+        """Set our settings `changed` and no others; a name with a dot is the editor's own."""
+        self.ask("settings", settings=_full({**own_settings(self.sandbox), **changed}))
 
     def saved(self, name: str) -> bytes:
         """Save, and read what is on the disk."""
@@ -110,14 +109,9 @@ def own_settings(sandbox: Sandbox) -> dict[str, Any]:
     return {"path": str(server_program(sandbox))}
 
 
-def _files(settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Our settings as the user's file and the machine's have them; a name with a dot is the editor's own."""
-    known = json.loads(MANIFEST.read_text())["contributes"]["configuration"]["properties"]
-    files: dict[str, dict[str, Any]] = {"settings": {}, "machine": {}}
-    for name, value in settings.items():
-        key = name if "." in name else f"dg-lsp.{name}"
-        files["machine" if known.get(key, {}).get("scope") == "machine" else "settings"][key] = value
-    return files
+def _full(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings by their full names."""
+    return {name if "." in name else f"dg-lsp.{name}": value for name, value in settings.items()}
 
 
 def server_program(sandbox: Sandbox) -> Path:
@@ -162,7 +156,7 @@ def open_vscode(
         "project": str(sandbox.project),
         "shots": str(shots),
         "environment": sandbox.environment,
-        **_files(own_settings(sandbox) if settings is None else settings),
+        "settings": _full(own_settings(sandbox) if settings is None else settings),
         "file": file,
     }
     try:

@@ -17,15 +17,17 @@ import { showMenu } from "./menu";
 import { keysOfMachine, type Manifest, ofMachine, ofWindow, SECTION } from "./settings";
 import { StatusItem } from "./status";
 
+const SETTLED = 50; // ms in which the server takes up the settings that it is told
+
 let server: Server | undefined;
 
 export function activate(context: ExtensionContext): void {
   const log = window.createOutputChannel("dg-lsp", { log: true });
   const manifest = context.extension.packageJSON as Manifest;
   const ghost: Ghost = new Ghost((document) => fills.busy(document));
-  const started = new Server(log, middleware(manifest, ghost, () => fills), () => ofMachine(manifest));
+  const started = new Server(log, middleware(manifest, ghost, () => fills, () => void status.ask()), () => ofMachine(manifest));
   const fills: Fills = new Fills(started);
-  const status = new StatusItem(started, ghost);
+  const status: StatusItem = new StatusItem(started, ghost);
   server = started;
   context.subscriptions.push(log, started, fills, status);
   register(context, started, ghost, fills, status, manifest, () => {
@@ -50,13 +52,15 @@ export function deactivate(): Promise<void> | undefined {
 }
 
 /** What stands between the editor and the server. */
-function middleware(manifest: Manifest, ghost: Ghost, fills: () => Fills): Middleware {
+function middleware(manifest: Manifest, ghost: Ghost, fills: () => Fills, told: () => void): Middleware {
   return {
     provideInlineCompletionItems: ghost.provide,
     workspace: {
       configuration: async (params, token, next) => {
         const answers = await next(params, token);
         if (!Array.isArray(answers)) return answers;
+        // What the server then says of a document goes by the new settings.
+        setTimeout(told, SETTLED);
         return answers.map((answer: unknown, index) =>
           params.items[index]?.section === SECTION ? ofWindow(manifest) : answer,
         );

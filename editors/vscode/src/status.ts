@@ -1,5 +1,5 @@
 // The item in the status bar: what the server and its engine do, and why nothing was offered.
-import { type Disposable, MarkdownString, StatusBarAlignment, ThemeColor, window, workspace } from "vscode";
+import { type Disposable, MarkdownString, StatusBarAlignment, ThemeColor, window } from "vscode";
 import type { Life, Server } from "./client";
 import type { Ghost } from "./ghost";
 import { LANGUAGES } from "./languages";
@@ -76,10 +76,6 @@ export class StatusItem implements Disposable {
         this.draw();
       }),
       window.onDidChangeActiveTextEditor(() => void this.ask()),
-      // The server hears of a change first, and answers by the new settings.
-      workspace.onDidChangeConfiguration((event) => {
-        if (event.affectsConfiguration("dg-lsp")) setTimeout(() => void this.ask(), 300);
-      }),
     ];
     this.draw();
   }
@@ -107,7 +103,7 @@ export class StatusItem implements Disposable {
   }
 
   /** Ask the server whether something is off for the active document, and say so. */
-  private async ask(): Promise<void> {
+  async ask(): Promise<void> {
     const turn = ++this.asking;
     const document = window.activeTextEditor?.document;
     this.here = undefined;
