@@ -1,6 +1,6 @@
 """Makes docs/images/vscode.png from a real run: VS Code, the extension, the embedded checkpoint filling a body.
 
-    python -m tests.editors.picture
+Run it by: python -m tests.editors.picture
 """
 
 import shutil
@@ -28,7 +28,7 @@ def count_words(path):
     """Return a dict with the number of times that each word of the file at path occurs."""
     counts = {}
     for word in read_words(path):
-        
+        @
     return counts
 '''
 
@@ -41,7 +41,7 @@ def main() -> None:
         open_vscode(sandbox, width=960, height=480) as editor,
     ):
         editor.status("ready", patience=60_000)
-        editor.open("words.py", SOURCE, 18, 9)
+        editor.open("words.py", SOURCE.replace("@", ""), 18, 9)
         editor.type("counts[word] = ")
         print(editor.until("s.ghost")["ghost"])
         PICTURE.parent.mkdir(exist_ok=True)

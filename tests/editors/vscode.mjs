@@ -192,15 +192,15 @@ class Session {
     await this.page.screenshot({ path: path.join(this.job.shots, `${name}.png`) });
   }
 
-  // Open a file at line:column.
-  async goto({ place }) {
-    const [file, line = 1] = place.split(":");
+  // Open a file at line:column; `shown` is the column that the status bar then has, where characters are wide.
+  async goto({ place, shown }) {
+    const [file, line = 1, column = 1] = place.split(":");
     await this.pick("Control+P", `${this.job.project}/${place}`);
     await this.page.locator(".quick-input-list .monaco-list-row.focused", { hasText: file }).waitFor();
     await this.page.keyboard.press("Enter");
     await this.page.locator(".tab.active", { hasText: file }).waitFor();
     await this.page.locator(".quick-input-widget").waitFor({ state: "hidden" });
-    await this.at({ line });
+    await this.at(line, shown ?? column);
   }
 
   // Open a quick pick and write into it. It closes when something else takes the focus, so there are several tries.
@@ -221,11 +221,12 @@ class Session {
     await this.pick("Control+G", `:${line}:${column}`);
     await this.page.keyboard.press("Enter");
     await this.page.locator(".quick-input-widget").waitFor({ state: "hidden" });
-    await this.at({ line });
+    await this.at(line, column);
   }
 
-  at({ line }) {
-    return this.text({ selector: ".statusbar-item#status\\.editor\\.selection", wanted: `Ln ${line},` });
+  at(line, column) {
+    const wanted = `Ln ${line}, Col ${column}`;
+    return this.text({ selector: ".statusbar-item#status\\.editor\\.selection", wanted });
   }
 
   async type({ text, delay = 20 }) {

@@ -53,11 +53,11 @@ class VSCode:
         assert answer["ok"], f"{what} {needs}: {answer['error']}; pictures and logs: {self.shots}"
         return answer["value"]
 
-    def open(self, name: str, text: str | bytes, line: int = 1, column: int = 1) -> None:
+    def open(self, name: str, text: str | bytes, line: int = 1, column: int = 1, **needs: Any) -> None:
         """Write a file of the project and open it there, with the cursor at line:column as the editor counts them."""
         data = text.encode() if isinstance(text, str) else text
         (self.sandbox.project / name).write_bytes(data)
-        self.ask("goto", place=f"{name}:{line}:{column}")
+        self.ask("goto", place=f"{name}:{line}:{column}", **needs)
 
     def type(self, text: str, delay: int = 20) -> None:
         """Type a text, `delay` milliseconds a key."""
