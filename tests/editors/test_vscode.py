@@ -31,7 +31,7 @@ from tests.editors.vscode import STATUS, VSIX, VSCode, open_vscode
 
 pytestmark = [pytest.mark.slow, skip_without(NODE, CHROMIUM, VSIX)]
 
-SCRIPTS = int(os.environ.get("DG_LSP_KEY_SCRIPTS", "10"))  # random scripts of keys
+SCRIPTS = int(os.environ.get("DG_LSP_KEY_SCRIPTS", "8"))  # random scripts of keys
 KEYS = int(os.environ.get("DG_LSP_TYPED", "150"))  # typed characters while the screen is sampled
 WIDGET = ".suggest-widget.visible"
 
@@ -293,7 +293,10 @@ def disagrees(sample: dict[str, Any]) -> bool:
 def test_no_frame_shows_stale_ghost_text_while_one_types_on_a_slow_engine(code: VSCode) -> None:
     code.settings(checkpoint="scripted:6:100", **{"editor.quickSuggestions": "off"})
     # Words of other open files would be in sight, too.
+    code.open("unsaved.py", PYTHON, 2, 12)
+    code.type(" ")
     code.command("View: Close All Editors")
+    code.ask("click", selector=".monaco-dialog-box .monaco-button", text="Don't Save")
     code.open("stale.py", "def add(first, second):\n    \n", 2, 5)
     code.status("ready", patience=60_000)
     statement = "total = ~No~<<first = Tr~<<~second = N~<~ "

@@ -67,7 +67,10 @@ function watchScreen() {
       let [before, ghost, after] = ["", "", ""];
       for (const span of line.querySelectorAll(":scope > span > span")) {
         if (isGhost(span)) {
-          if (!ghost && cursor) seen.misplaced = Math.abs(span.getBoundingClientRect().left - cursor.left) > 4;
+          // Ghost text stands at the cursor, or behind blanks at the cursor that are part of it.
+          const { left, width } = span.getBoundingClientRect();
+          const away = cursor ? Math.round((left - cursor.left) / (width / text(span).length)) : 0;
+          if (!ghost) seen.misplaced = away < 0 || (away > 0 && before.slice(-away).trim() !== "");
           ghost += text(span);
         } else if (ghost) after += text(span);
         else before += text(span);

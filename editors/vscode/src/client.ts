@@ -30,11 +30,18 @@ export type Life =
   | { phase: "stopped" | "starting" | "restarting" | "running" }
   | { phase: "missing" | "failed"; why: string };
 
-/** A language client that leaves the server's commands unregistered: their names are not ours alone. */
+/**
+ * A language client that leaves the server's commands unregistered, since their names are not ours alone, and that
+ * logs errors instead of showing each: what the user has to know is in the status item and in our own messages.
+ */
 class Client extends LanguageClient {
   override registerFeature(feature: StaticFeature | DynamicFeature<unknown>): void {
     const type = "registrationType" in feature ? feature.registrationType : undefined;
     if (type?.method !== ExecuteCommandRequest.method) super.registerFeature(feature);
+  }
+
+  override error(message: string, data?: unknown): void {
+    super.error(message, data, false);
   }
 }
 
