@@ -91,9 +91,8 @@ def wrong(key: str, before: Sight, after: Sight) -> str:
     if before.mode != "i" or before.menu:
         # In Normal mode, and in a menu, keys do a lot; but none of them may accept.
         inserted = _inserted(before, after).strip()
-        accepted = (
-            key in ACCEPTS and inserted and _squeezed(before.before + inserted) in map(_squeezed, TARGETS)
-        )
+        whole = _squeezed(before.before + inserted) in map(_squeezed, TARGETS)
+        accepted = before.fresh and key in ACCEPTS and inserted and whole
         return f"{key} accepted {inserted!r} in mode {before.mode}" if accepted else ""
     if key in ACCEPTS:
         return _wrong_accept(key, before, after)

@@ -302,6 +302,13 @@ def test_the_command_completes_its_words(editor: Editor) -> None:
     assert editor.rpc.call("getcompletion", "DgLsp effort ", "cmdline") == ["high", "low", "normal"]
 
 
+def test_the_log_opens(editor: Editor) -> None:
+    editor.keys("<Esc>")
+    editor.rpc.command("DgLsp log")
+    assert editor.rpc.current.buffer.name.endswith("lsp.log")
+    editor.rpc.command("bwipeout!")
+
+
 def test_ghost_text_has_a_colour_without_true_colour(editor: Editor) -> None:
     found = editor.rpc.exec_lua("return vim.api.nvim_get_hl(0, { name = 'DgLspGhost', link = false })")
     assert "ctermfg" in found and "fg" in found

@@ -37,13 +37,13 @@ function M.command()
   return { "dg-lsp", "--stdio" }
 end
 
---- The command that installs the server: from the clone that this plug-in lies in, if it does, else by its name.
+--- The command that installs the server: from the clone that this plug-in lies in, if it does, else from a wheel.
 ---@return string
 function M.install_command()
   local here = vim.fs.dirname(vim.api.nvim_get_runtime_file("lua/dg_lsp/server.lua", false)[1] or "")
   local clone = vim.fs.normalize(here .. "/../../../..")
   local is_clone = vim.fn.filereadable(clone .. "/dg_lsp/__main__.py") == 1
-  return "pipx install " .. (is_clone and vim.fn.shellescape(clone) or "dg-lsp")
+  return "pipx install " .. (is_clone and vim.fn.shellescape(clone) or "dg_lsp-*.whl")
 end
 
 --- Whether the server can be started; if not, the user is told once how to install it.
@@ -53,7 +53,7 @@ local function present()
   if vim.fn.executable(program) == 1 then
     return true
   end
-  local why = ("%s is not installed; run: %s"):format(program, M.install_command())
+  local why = ("%s is not installed or not on the PATH; run: %s"):format(program, M.install_command())
   if status.get().state ~= "missing" then
     status.set({ state = "missing", why = why })
   end
