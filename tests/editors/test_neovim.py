@@ -281,12 +281,12 @@ def test_a_missing_server_is_said_with_the_command_that_installs_it(sandbox: San
     with Editor(sandbox, {"cmd": ["dg-lsp-nowhere"]}) as editor:
         editor.rpc.command("edit ghost.py")
         editor.wait(
-            lambda: on_screen(editor, "dg-lsp-nowhere is not installed; run: pipx install"), "silence"
+            lambda: on_screen(editor, "dg-lsp-nowhere is not on the PATH; run: pipx install"), "silence"
         )
         editor.keys("GA" + "total = ")
         editor.rpc.command("edit! fill.py")
         messages = editor.rpc.command_output("messages")
-        assert messages.count("is not installed") == 1, "it is said once"
+        assert messages.count("is not on the PATH") == 1, "it is said once"
 
 
 def test_a_killed_server_is_said_once_and_restarts(sandbox: Sandbox) -> None:

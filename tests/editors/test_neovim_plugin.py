@@ -302,6 +302,15 @@ def test_the_command_completes_its_words(editor: Editor) -> None:
     assert editor.rpc.call("getcompletion", "DgLsp effort ", "cmdline") == ["high", "low", "normal"]
 
 
+def test_a_long_message_asks_for_no_key_and_stands_in_the_status(editor: Editor) -> None:
+    editor.keys("<Esc>")
+    editor.rpc.exec_lua("require('dg_lsp.say')(('word '):rep(60) .. 'end')")
+    assert editor.rpc.api.get_mode() == {"mode": "n", "blocking": False}
+    editor.rpc.command("DgLsp status")
+    editor.wait(lambda: "end" in "".join(editor.sight().rows), "the whole message is nowhere")
+    editor.keys("l")
+
+
 def test_the_log_opens(editor: Editor) -> None:
     editor.keys("<Esc>")
     editor.rpc.command("DgLsp log")

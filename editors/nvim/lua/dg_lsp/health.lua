@@ -36,7 +36,7 @@ end
 local function check_program()
   local command = server.command()
   if vim.fn.executable(command[1]) == 0 then
-    return vim.health.error(command[1] .. " is not installed or not on the PATH", { "Run: " .. server.install_command() })
+    return vim.health.error(command[1] .. " is not on the PATH", { "Run: " .. server.install_command() })
   end
   vim.health.ok("command: " .. table.concat(command, " "))
   local words = vim.list_slice(command, 1, #command)

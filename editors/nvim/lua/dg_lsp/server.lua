@@ -53,7 +53,7 @@ local function present()
   if vim.fn.executable(program) == 1 then
     return true
   end
-  local why = ("%s is not installed or not on the PATH; run: %s"):format(program, M.install_command())
+  local why = ("%s is not on the PATH; run: %s"):format(program, M.install_command())
   if status.get().state ~= "missing" then
     status.set({ state = "missing", why = why })
   end

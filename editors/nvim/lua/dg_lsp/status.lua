@@ -11,6 +11,7 @@ local M = {}
 
 ---@type dg_lsp.Status
 local latest = { state = "none", why = "the server has not been started" }
+local message = "" -- the last one that was shown
 
 --- The newest status.
 ---@return dg_lsp.Status
@@ -26,6 +27,12 @@ function M.set(status)
     vim.api.nvim_exec_autocmds("User", { pattern = "DgLspStatus", modeline = false })
     vim.cmd.redrawstatus()
   end)
+end
+
+--- Keep a message that was shown, for `:DgLsp status`.
+---@param text string
+function M.said(text)
+  message = text
 end
 
 --- What one waits for before the first ghost text, such as "loading 40 %"; "" when nothing is being started.
@@ -74,6 +81,9 @@ function M.report(answer, off)
   if type(last) == "table" then
     local offered = last.offered and ("offered after %.0f ms"):format(last.milliseconds or 0)
     table.insert(lines, "Last request: " .. (offered or "nothing offered: " .. (last.why or "")))
+  end
+  if message ~= "" then
+    table.insert(lines, "Last message: " .. message)
   end
   return lines
 end
