@@ -28,6 +28,8 @@ _PARTED = re.compile(rb"\b(?:for(?:\s+await)?|try)\s*\Z")
 _OPENERS = {b")": b"(", b"]": b"[", b"}": b"{"}
 # What stands between two lines of one statement.
 _JOINING = re.compile(rb"[=+\-*/%&|?<>.(\[][ \t]*\Z")
+# A line that may stand as deep as the header of what it is in.
+_OUTSET = re.compile(rb"(?:case|default|else|catch|finally)\b|[\w$]+[ \t]*:(?![:=])")
 _CLOSERS = re.compile(rb"[)\]} \t]*")
 
 
@@ -207,7 +209,8 @@ def unclosed(data: bytes, opened: Sequence[tuple[int, int]], columns: int, below
     for at, depth in opened:
         if depth == columns and shut and shut[0] == PAIRS.get(data[at : at + 1]):
             break
-        if depth < columns:
+        outset = data[at : at + 1] == b"{" and _OUTSET.match(data, below)
+        if depth < columns or (depth == columns and outset):
             break
         found.append(at)
     return tuple(found)
