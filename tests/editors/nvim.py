@@ -104,7 +104,10 @@ class Sight:
         extra = next((n for n in range(len(rest)) if rest[n : n + len(below) + 1] == [*below, "~"]), None)
         if extra is None or not row.endswith(tail.rstrip()):
             return None
-        return "\n".join([row[len(head) : len(row) - len(tail.rstrip())].rstrip(), *rest[:extra]]).rstrip()
+        first = row[len(head) : len(row) - len(tail.rstrip())].partition("  dg-lsp: ")[
+            0
+        ]  # the sign of a start
+        return "\n".join([first.rstrip(), *rest[:extra]]).rstrip()
 
 
 class Editor:

@@ -107,11 +107,6 @@ def panel(screen: Screen, title: str, top: float) -> str:
     return "\n".join(drawn)
 
 
-def _ghost(editor: Editor) -> bool:
-    sight = editor.sight()
-    return bool(sight.ghost) and "dg-lsp:" not in sight.rows[sight.row]
-
-
 def main(name: str = str(FILE)) -> None:
     """Run Neovim, take the two screens and write the picture."""
     screen, panels = Screen(), []
@@ -120,7 +115,7 @@ def main(name: str = str(FILE)) -> None:
         with Editor(sandbox, before=["set background=dark"]) as editor:
             editor.open("shop.py")
             editor.keys("GA" + "self.items.rem")
-            editor.wait(lambda: _ghost(editor), "no ghost text", PATIENCE)
+            editor.wait(lambda: editor.sight().ghost, "no ghost text", PATIENCE)
             drain(editor, screen)
             panels.append(panel(screen, "Ghost text behind the cursor: Tab takes it", 0))
             editor.keys("<Tab><Esc>")

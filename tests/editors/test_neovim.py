@@ -231,9 +231,7 @@ def test_the_embedded_model_writes_python_that_is_accepted_and_saved(sandbox: Sa
     with Editor(sandbox) as editor:
         editor.open("shop.py")
         editor.keys("GA" + "self.items.rem")
-        editor.wait(
-            lambda: editor.sight().ghost and "dg-lsp" not in editor.screen_line(), "no ghost text", 90
-        )
+        editor.wait(lambda: editor.sight().ghost, "no ghost text", 90)
         shown = editor.screen_line()
         editor.keys("<Tab>")
         editor.wait(lambda: editor.lines()[-1] == shown, "something else than shown was accepted")
