@@ -676,13 +676,14 @@ def test_the_state_of_a_document_that_gets_nothing_is_off(
 def test_how_each_request_ended_is_told_and_the_last_one_is_never_lost(start: Start) -> None:
     wire = start(capabilities=STATUS)
     ghost(wire, "warm", AT_X)
-    before = len(wire.messages)
+    before, began = len(wire.messages), time.monotonic()
     for number in range(30):
         ghost(wire, number, {"line": 1, "character": 10})
     ghost(wire, "last", {"line": 4, "character": 2})
     wire.rest(0.5)
+    took = time.monotonic() - began
     told = [m["params"]["last"] for m in wire.messages[before:] if m.get("method") == "dg-lsp/status"]
-    assert 1 <= len(told) < 20
+    assert 1 <= len(told) <= 10 * took + 1
     assert not told[0]["offered"] and "a function body stands elsewhere" in told[0]["why"]
     assert told[-1] == wire.ask("s", "dg-lsp/status")["result"]["last"] and told[-1] != told[0]
 
