@@ -104,6 +104,7 @@ def test_what_only_python_itself_refuses_is_refused() -> None:
         ("javascript", "f(a, |b); g('c');\n", "/* "),
         ("javascript", "let a = |1; let b = `c`;\n", "`x` + `"),
         ("c", "int f(void) {\n  return 1;|\n}\n/* end */\n", " /*"),
+        ("cpp", "void f() {\n  // print|\n  a << b;\n}\n", " it\\"),
         ("c", "#inclu|de <stdio.h>\n", "*/"),
         ("cpp", "#inclu|de <vector>\n", '"""'),
         ("cpp", "void f() {\n|  cout << 'a';\n}\n", "#"),

@@ -184,14 +184,18 @@ def _changed(language: Language, gap: Gap, old: Text, new: Text) -> str:
 
 
 def _marks(language: Language, text: Text) -> list[tuple[str, int, int]]:
-    """The strings, comments and brackets behind the gap, counted from where the text behind it begins."""
+    """The strings, comments and brackets behind the gap, counted from where the text behind it begins.
+
+    A string or a comment that takes in text behind the gap counts from there: in C, `// a\\` takes in the next line.
+    """
     root, end = text.tree.root_node, text.end
     cursor = tree_sitter.QueryCursor(_brackets(language))
     cursor.set_byte_range(end, end + REACH)
     found = [(n.type, n) for n in cursor.captures(root).get("bracket", ())]
     captured = language.captures(root, (end, end + REACH))
     found += [(name, n) for name in ("string", "comment") for n in captured.get(name, ())]
-    marks = {(name, n.start_byte - end, n.end_byte - end) for name, n in found if n.start_byte >= end}
+    behind = [(name, n) for name, n in found if n.end_byte > end and text.data[end : n.end_byte].strip()]
+    marks = {(name, max(n.start_byte - end, 0), n.end_byte - end) for name, n in behind}
     return sorted(mark for mark in marks if mark[1] < REACH)
 
 
