@@ -121,7 +121,8 @@ def test_no_byte_outside_the_gap_changes_whatever_is_filled() -> None:
         assert new[: gap.start] == doc.data[: gap.start]
         assert new.endswith(doc.data[gap.end :])
         assert len(new) >= gap.start + len(doc.data) - gap.end
-    assert shown > 40
+    # A number sign in front of code would turn it into a comment, so many of these texts are refused.
+    assert shown > 30
 
 
 HOLES = b"def f(x):\r\n\ty = x\r\n\t...\r\n\tz = y\r\n\t...\r\n\tprint(z)\r\n\t...\r\n\treturn z\r\n"
