@@ -125,9 +125,9 @@ def find_program(name: str | None = None) -> str:
     for candidate in [name] if name else PROGRAMS:
         if found := shutil.which(candidate):
             return found
-    wanted = name or " nor ".join(PROGRAMS)
+    missing = f"{name} is not" if name else f"none of {', '.join(PROGRAMS)} is"
     raise UsageError(
-        f"{wanted} is not on PATH; in VS Code, the command Shell Command: Install 'code' command in PATH puts it there"
+        f"{missing} on PATH; in VS Code, the command Shell Command: Install 'code' command in PATH puts it there"
     )
 
 
