@@ -3,7 +3,7 @@
 # Safe to run again: what is there in the wanted version stays. usage: [PATCHELF=path] tests/editors/install.sh
 set -euo pipefail
 SUITE=forky; NVIM_WANTED='NVIM v0.12'
-CODE_SERVER=4.139.1; NODE=24.21.0; PLAYWRIGHT=1.65.1; LANGUAGECLIENT=11.0.0; STYLUA=2.5.2
+CODE_SERVER=4.139.1; NODE=24.21.0; PLAYWRIGHT=1.65.1; STYLUA=2.5.2
 
 HERE=$(dirname "$(realpath "$0")"); ROOT=$(realpath "$HERE/../.."); EDITORS=$ROOT/.editors; LOG=$EDITORS/install.log
 mkdir -p "$EDITORS"; : > "$LOG"
@@ -38,7 +38,7 @@ packages() {
   rm -rf "$EDITORS/npm" && mkdir -p "$EDITORS/npm" && cd "$EDITORS/npm" \
     && printf '{"name":"editor-tests","private":true}\n' > package.json \
     && npm install --ignore-scripts --no-audit --no-fund --loglevel=error \
-      "playwright-core@$PLAYWRIGHT" "vscode-languageclient@$LANGUAGECLIENT" \
+      "playwright-core@$PLAYWRIGHT" \
       "@johnnymorganz/stylua@$STYLUA"
 }
 
@@ -54,6 +54,6 @@ part chromium "$(command -v chromium)" "with fonts" browser
 part nvim "$EDITORS/nvim/bin/nvim" "$SUITE, $NVIM_WANTED, $EDITORS" neovim
 part vscode "$EDITORS/vscode/node_modules" "$CODE_SERVER on Node $NODE" \
   "$HERE/get-code-server.sh" "$EDITORS/vscode" "$CODE_SERVER" "$NODE"
-part npm "$EDITORS/npm/node_modules" "playwright-core $PLAYWRIGHT, vscode-languageclient $LANGUAGECLIENT, stylua $STYLUA" packages
+part npm "$EDITORS/npm/node_modules" "playwright-core $PLAYWRIGHT, stylua $STYLUA" packages
 part luacheck "$EDITORS/luacheck/usr" "from apt" luacheck
 echo "editors: ready"
