@@ -18,6 +18,7 @@ export async function showMenu(status: StatusItem, ghost: Ghost, run: Run): Prom
   const entries: Entry[] = [
     { label: `dg-lsp: ${word || why}`, ...(word ? { detail: [why, ...lines].join(" · ") } : { detail: lines.join(" · ") }) },
     { label: "", kind: QuickPickItemKind.Separator },
+    ...missing(word, run),
     automatic(),
     ...language(),
     ...snooze(ghost, status),
@@ -91,4 +92,9 @@ function effortNow(): string {
 async function chooseEffort(): Promise<void> {
   const chosen = await window.showQuickPick(EFFORTS, { title: "How hard to try", placeHolder: effortNow() });
   if (chosen) await setEverywhere("effort", chosen);
+}
+
+function missing(word: string, run: Run): Entry[] {
+  if (word !== "not installed") return [];
+  return [{ label: "$(terminal) Install the server in a terminal", run: () => run("dg-lsp.install") }];
 }
