@@ -21,7 +21,6 @@ TEXTS = {page.relative_to(ROOT).as_posix(): page.read_text(encoding="utf-8") for
 # What a console block may hold besides: programs that are not ours.
 OUTSIDE = {
     "pip",
-    "pipx",
     "npm",
     "code",
     "git",
