@@ -97,14 +97,17 @@ class Session:
         workspace, and so cannot change what runs on this machine. Wrong settings are left out.
         """
         settings, wrong = self._base, []
-        for given, value in (*own.items(), *workspace.items()):
+        layers = [(False, own), (True, workspace)]
+        for foreign, given, value in [
+            (foreign, *item) for foreign, layer in layers for item in layer.items()
+        ]:
             try:
                 changed = override(settings, {given: value})
             except SettingsError as error:
                 wrong.append(str(error))
                 continue
             name = name_of(given)
-            if given in workspace and name in of_machine() and changed != settings:
+            if foreign and name in of_machine() and changed != settings:
                 wrong.append(
                     f"the workspace cannot set {given!r}; set it with --{name.replace('_', '-')}, with "
                     f"DG_LSP_{name.upper()} or in the initialization options"

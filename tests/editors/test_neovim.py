@@ -350,3 +350,13 @@ def test_a_cold_start_is_visible_at_once(sandbox: Sandbox) -> None:
         editor.wait(lambda: "dg-lsp: starting" in editor.screen_line(), "no sign of the start")
         assert time.monotonic() - began < 0.3
         editor.wait(lambda: editor.screen_line() == SHOWN, "no ghost text")
+
+
+def test_the_users_settings_choose_the_checkpoint(tmp_path: Path) -> None:
+    asked = "return vim.lsp.get_clients()[1]:request_sync('dg-lsp/status', vim.empty_dict(), 5000).result.checkpoint"
+    with open_sandbox(tmp_path) as sandbox:
+        (sandbox.project / "a.py").write_text("x = 1\n")
+        with Editor(sandbox, {"settings": {"checkpoint": "scripted:1:1"}}) as editor:
+            editor.open("a.py")
+            assert editor.rpc.exec_lua(asked) == "scripted:1:1"
+            assert "dg-lsp" not in editor.rpc.command_output("messages")

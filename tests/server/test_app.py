@@ -950,7 +950,11 @@ def test_a_workspace_cannot_say_what_runs_on_this_machine(start: Start, name: st
 def test_the_checkpoint_of_the_initialization_options_is_the_only_engine(start: Start, runtime: Path) -> None:
     wire = start(initializationOptions={"checkpoint": "scripted:1:1"})
     ghost(wire, 1, AT_X)
+    # A client that answers for all its settings says the same again.
+    settings = {"dg-lsp": {"checkpoint": "scripted:1:1"}}
+    wire.send(notification("workspace/didChangeConfiguration", {"settings": settings}))
     assert wire.ask("s", "dg-lsp/status")["result"]["checkpoint"] == "scripted:1:1"
+    assert not [m for m in wire.messages if m.get("method") == "window/showMessage"]
     assert len(list(runtime.glob("*.sock"))) == 1
 
 

@@ -145,6 +145,11 @@ function M.config()
     end,
     root_dir = root_dir,
     capabilities = capabilities(),
+    before_init = function(params)
+      -- Here, because the server lets no workspace choose what runs on the machine, and `on_init` answers for one.
+      local settings = options.get(0).settings
+      params.initializationOptions = next(settings) and settings or vim.empty_dict()
+    end,
     on_init = function(client)
       client.settings = M.settings(client)
       -- Neovim's own inline completion would draw a second ghost text, and put it in the wrong place.
