@@ -130,19 +130,22 @@ class ResidentEngine:
     async def _events(self, request: Infill) -> AsyncGenerator[Draft | Fill, None]:
         """The answer of the running engine; tells that it is busy, and then that it is ready."""
         status = None
+        # Work that nobody has asked for keeps nobody waiting.
+        tell = (lambda _: None) if request.priority == "ahead" else self._say
         try:
             mine = replace(request, window=self._window)
             async with aclosing(self._connect().infill(mine)) as events:
                 async for event in events:
                     if status is None:
-                        self._say(status := Status("busy", 1.0))
+                        status = Status("busy", 1.0)
+                        tell(status)
                     if isinstance(event, Fill):
                         status = Status("ready", 1.0, milliseconds=event.milliseconds, steps=event.steps)
                     yield event
         finally:
             # The engine is free again, also after a cancellation.
             if status is not None:
-                self._say(replace(status, state="ready"))
+                tell(replace(status, state="ready"))
 
     async def _end_silent(self) -> bool:
         """Kill an engine that has been silent, if it is so a second time; whether it was killed."""

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
+from dataclasses import replace
 from pathlib import Path
 
 import httpx2
@@ -367,6 +368,21 @@ def test_the_engine_listens_where_the_client_looks_and_runs_no_module_of_its_fol
         assert here.socket.exists()
 
     with_engine(QUICK, work)
+
+
+def test_work_ahead_of_a_request_is_not_told_as_busy(runtime: Path) -> None:
+    told: list[Status] = []
+
+    async def work() -> None:
+        engine = ResidentEngine(QUICK, told.append)
+        await engine.start()
+        await fill_of(engine, replace(REQUEST, priority="ahead"))
+        assert "busy" not in [status.state for status in told]
+        await fill_of(engine)
+        assert [status.state for status in told][-2:] == ["busy", "ready"]
+        await engine.close()
+
+    asyncio.run(asyncio.wait_for(work(), 60))
 
 
 def test_a_stale_socket_is_no_obstacle(runtime: Path) -> None:
