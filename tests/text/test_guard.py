@@ -102,6 +102,7 @@ def test_what_only_python_itself_refuses_is_refused() -> None:
     [
         ("python", "a = [1, |2]\nb = 3\n", "# "),
         ("python", "a = 1\n|b = 3\n", "# "),
+        ("python", "a = 1\n|# one\nb = 3\n", "#"),
         ("javascript", "f(a, |b); g('c');\n", "/* "),
         ("javascript", "let a = |1; let b = `c`;\n", "`x` + `"),
         ("c", "int f(void) {\n  return 1;|\n}\n/* end */\n", " /*"),

@@ -169,7 +169,7 @@ def _changed(language: Language, gap: Gap, old: Text, new: Text) -> str:
     A line or a span that was asked for may end a block, such as `else:`, and what is defined within the outermost
     function, but not that function. A span may also begin what the rest of its last line ends.
     """
-    line = line_end(old.data, old.end) - old.end if gap.kind == "span" else 0
+    line = line_end(old.data, old.end) - old.end if gap.kind == "span" else -1
     if [m for m in _marks(language, old) if m[1] >= line] != [
         m for m in _marks(language, new) if m[1] >= line
     ]:
@@ -186,7 +186,7 @@ def _changed(language: Language, gap: Gap, old: Text, new: Text) -> str:
 def _marks(language: Language, text: Text) -> list[tuple[str, int, int]]:
     """The strings, comments and brackets behind the gap, counted from where the text behind it begins.
 
-    A string or a comment that takes in text behind the gap counts from there: in C, `// a\\` takes in the next line.
+    What begins before and takes in text behind the gap begins at -1: in C, `// a\\` takes in the next line.
     """
     root, end = text.tree.root_node, text.end
     cursor = tree_sitter.QueryCursor(_brackets(language))
@@ -195,7 +195,7 @@ def _marks(language: Language, text: Text) -> list[tuple[str, int, int]]:
     captured = language.captures(root, (end, end + REACH))
     found += [(name, n) for name in ("string", "comment") for n in captured.get(name, ())]
     behind = [(name, n) for name, n in found if n.end_byte > end and text.data[end : n.end_byte].strip()]
-    marks = {(name, max(n.start_byte - end, 0), n.end_byte - end) for name, n in behind}
+    marks = {(name, max(n.start_byte - end, -1), n.end_byte - end) for name, n in behind}
     return sorted(mark for mark in marks if mark[1] < REACH)
 
 
