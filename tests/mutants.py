@@ -243,6 +243,22 @@ MUTANTS = (
         "tests/host/test_resident.py::test_an_engine_is_no_windows_child_and_outlives_its_group",
     ),
     Mutant(
+        6,
+        "a bot's fill is not interrupted by ghost text",
+        "dg_lsp/host/turn.py",
+        "return (seat.rank, window, document, -seat.number)",
+        "return (0, window, document, seat.number)",
+        "tests/host/test_turn.py::test_ghost_text_waits_for_one_step_of_a_bot_and_then_makes_all_of_its_own",
+    ),
+    Mutant(
+        7,
+        "an engine that stands still is left alone",
+        "dg_lsp/host/service.py",
+        "return still if still > max(self._patience, 20 * usual) else 0.0",
+        "return 0.0",
+        "tests/host/test_service.py::test_an_engine_without_a_step_for_long_says_so_to_who_waits_and_ends",
+    ),
+    Mutant(
         9,
         "how the last request ended is not told",
         "dg_lsp/server/status.py",
