@@ -60,7 +60,7 @@ class _Lines:
 
     def __init__(self, data: bytes) -> None:
         self.data = data
-        self.starts = [0, *(m.end() for m in re.finditer(rb"\n", data))]
+        self.starts = [0, *(m.end() for m in re.finditer(rb"\r\n|\n|\r", data))]
 
     def suite(self, kind: Kind, node: ast.AST, body: Sequence[ast.stmt], documented: bool) -> Place:
         """The place of a suite; one that shares its lines, or whose ends comments leave open, is not clear."""

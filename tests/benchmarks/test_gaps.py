@@ -408,3 +408,10 @@ def test_a_body_that_is_cut_down_to_comments_begins_behind_them(left: str, wante
     before = "def f():\n    "
     span = len(before), len(before + left)
     assert behind_comments(load_language("python"), (before + left).encode(), span) == len(before) + wanted
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+def test_the_statements_of_python_are_found_whatever_ends_a_line(end: bytes) -> None:
+    data = end.join((b"a = 1", b"if a:", b"    b = 2", b""))
+    found = {data[p.start : p.end] for p in truth_of(load_language("python"), data).of("statement")}
+    assert b"b = 2" in found
