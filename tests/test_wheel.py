@@ -71,7 +71,7 @@ def test_queries_and_checkpoint_are_inside(wheel: Path) -> None:
     assert not [n for n in names if n.startswith("tests/") or n.endswith((".bin", ".pt", ".pkl"))]
 
 
-def test_the_installed_wheel_fills_a_gap(wheel: Path, tmp_path: Path) -> None:
+def test_the_installed_wheel_fills_a_gap(wheel: Path, tmp_path: Path, runtime: Path) -> None:
     place, work = tmp_path / "site", tmp_path / "work"
     work.mkdir()
     (work / "sums.py").write_text(SOURCE, encoding="utf-8")
