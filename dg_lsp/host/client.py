@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import httpcore2
 import httpx2
@@ -19,6 +19,9 @@ from dg_lsp.text.messages import Draft, Fill, Infill, Status
 _SILENCE = (
     15.0  # seconds without a line after which an engine counts as dead; a living one sends one each second
 )
+
+
+Event = TypeVar("Event", Draft, Fill)
 
 
 class EngineAbsent(EngineError):
@@ -66,9 +69,9 @@ class RemoteEngine:
         async with aclosing(self._events(request)) as events:
             async for name, value in events:
                 if name == "draft":
-                    yield wire.unpack_draft(value)
+                    yield _read(wire.unpack_draft, value)
                 elif name == "fill":
-                    yield wire.unpack_fill(value)
+                    yield _read(wire.unpack_fill, value)
                     return
                 elif name == "error":
                     raise (EngineFailed if value.get("failed") else EngineError)(value["message"])
@@ -136,6 +139,14 @@ class RemoteEngine:
             raise EngineDied(
                 "the engine died in the middle of an answer; the next request starts it again"
             ) from error
+
+
+def _read(unpack: Callable[[Any], Event], value: Any) -> Event:
+    """What `unpack` makes of `value`."""
+    try:
+        return unpack(value)
+    except wire.WireError as error:
+        raise EngineError(f"the engine's answer cannot be read: {error}") from error
 
 
 class EngineForeign(EngineError):

@@ -5,23 +5,15 @@ An answer is any number of lines `{"state": ...}`, `{"draft": ...}` and `{"beat"
 """
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, fields
-from typing import Any, TypeVar, get_args
+from dataclasses import asdict, is_dataclass
+from functools import cache
+from types import UnionType
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from dg_lsp.text.messages import Draft, Effort, Fill, Infill, Kind, Priority, Run, State, Status
+from dg_lsp.text.messages import Draft, Fill, Infill, Status
 
-WIRE = 4  # version of this format; part of the socket's name
+WIRE = 5  # version of this format; part of the socket's name
 BEAT = 1.0  # seconds after which a silent engine sends a line
-
-Plain = TypeVar("Plain", Infill, Status)
-_CHOICES = {
-    "kind": get_args(Kind),
-    "effort": get_args(Effort),
-    "state": get_args(State),
-    "priority": get_args(Priority),
-}
-_TYPES: dict[Any, tuple[type, ...]] = {int: (int,), float: (int, float), str: (str,)}
 
 
 class WireError(ValueError):
@@ -44,7 +36,8 @@ def unpack_infill(values: Any) -> Infill:
     Raises:
         WireError: `values` is none.
     """
-    return _plain(Infill, values)
+    record: Infill = _record(Infill, values)
+    return record
 
 
 def unpack_status(values: Any) -> Status:
@@ -53,52 +46,70 @@ def unpack_status(values: Any) -> Status:
     Raises:
         WireError: `values` is none.
     """
-    return _plain(Status, values)
+    record: Status = _record(Status, values)
+    return record
 
 
-def unpack_draft(values: Mapping[str, Any]) -> Draft:
-    """The Draft that an engine of the same wire version sent; not checked, unknown fields ignored."""
-    runs = tuple(Run(**_known(Run, run)) for run in values["runs"])
-    return Draft(**{**_known(Draft, values), "runs": runs})
+def unpack_draft(values: Any) -> Draft:
+    """The Draft that an engine sent.
+
+    Raises:
+        WireError: `values` is none.
+    """
+    record: Draft = _record(Draft, values)
+    return record
 
 
-def unpack_fill(values: Mapping[str, Any]) -> Fill:
-    """The Fill that an engine of the same wire version sent; not checked, unknown fields ignored."""
-    texts = {name: tuple(values[name]) for name in ("others", "further")}
-    return Fill(**{**_known(Fill, values), **texts})
+def unpack_fill(values: Any) -> Fill:
+    """The Fill that an engine sent.
+
+    Raises:
+        WireError: `values` is none.
+    """
+    record: Fill = _record(Fill, values)
+    return record
 
 
-def _plain(kind: type[Plain], values: Any) -> Plain:
-    """A record of the class `kind` whose fields are checked against their types."""
+def _record(kind: Any, values: Any) -> Any:
+    """A record of the class `kind`; fields that it does not know are ignored, as a newer installation may send more."""
     if not isinstance(values, dict):
         raise WireError(f"a {kind.__name__} is a JSON object")
-    known = {f.name: f.type for f in fields(kind)}
-    values = _known(kind, values)
+    types = _types(kind)
+    given: dict[str, Any] = {}
     for name, value in values.items():
-        if not _suits(name, known[name], value):
-            raise WireError(f"the field {name!r} of {kind.__name__} has a wrong value")
+        try:
+            if name in types:
+                given[name] = _value(types[name], value)
+        except WireError:
+            raise WireError(f"the field {name!r} of {kind.__name__} has a wrong value") from None
     try:
-        # JSON has no tuples.
-        given: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in values.items()}
         return kind(**given)
     except TypeError as error:
         raise WireError(f"{kind.__name__} lacks a field: {error}") from error
 
 
-def _known(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
-    """The `values` that are fields of the record `kind`; a newer installation may send more."""
-    names = {f.name for f in fields(kind)}
-    return {name: value for name, value in values.items() if name in names}
+@cache
+def _types(kind: Any) -> dict[str, Any]:
+    """The types of the fields of a record, by name."""
+    return get_type_hints(kind)
 
 
-def _suits(name: str, kind: Any, value: Any) -> bool:
-    """Whether `value` has the type `kind` of the field `name`."""
-    if name in _CHOICES:
-        return value in _CHOICES[name]
-    if kind in _TYPES:
-        return isinstance(value, _TYPES[kind]) and not isinstance(value, bool)
-    if name in ("between", "endings"):
-        return isinstance(value, list | tuple) and all(isinstance(text, str) for text in value)
-    # The other fields, `like` and `deadline`, may be null.
-    wanted: tuple[type, ...] = (str,) if name == "like" else (int, float)
-    return value is None or (isinstance(value, wanted) and not isinstance(value, bool))
+def _value(kind: Any, value: Any) -> Any:
+    """`value`, which JSON holds, as the type `kind` of a record's field.
+
+    Raises:
+        WireError: it has another type.
+    """
+    if is_dataclass(kind):
+        return _record(kind, value)
+    within = get_args(kind)
+    if get_origin(kind) is tuple and isinstance(value, list | tuple):
+        return tuple(_value(within[0], one) for one in value)
+    if get_origin(kind) is Literal and value in within:
+        return value
+    if get_origin(kind) is UnionType:
+        return None if value is None else _value(within[0], value)
+    # In JSON a number without a fraction may stand for a float, but a bool is no number.
+    if (kind is float and type(value) is int) or type(value) is kind:
+        return value
+    raise WireError

@@ -42,6 +42,32 @@ Priority = Literal["ghost", "fill", "bot", "ahead"]
 PRIORITIES: tuple[Priority, ...] = get_args(Priority)
 Reason = Literal["stable", "steps", "deadline"]
 State = Literal["starting", "loading", "ready", "busy", "failed"]
+# Where a candidate comes from: denoised from noise, found elsewhere in the project, written by the encoder from left to
+# right.
+Source = Literal["denoised", "retrieved", "drafted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of another file that bears on a gap: the file's path in the project, and the text."""
+
+    path: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieved:
+    """A text that may belong in a gap, since it follows the same words elsewhere.
+
+    `before` and `behind` are how many words and signs agree with those before and behind the gap. `count` is how often
+    it was found, `near` how near the nearest place is: 1 on the next line, towards 0 in other files.
+    """
+
+    text: str
+    before: int = 0
+    behind: int = 0
+    count: int = 1
+    near: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +82,8 @@ class Infill:
     `window` names the client, so that each gets its share of the steps; `session` names the document.
     `between` is for several gaps of one kind: what stands between each and the next; `suffix` is behind the last.
     `endings`, where `prefix` ends with half a word: the fill begins with one of these, and the word ends there.
+    `context` is what other files say, what changes most seldom first. `retrieved` are candidates from the project, the
+    best first. `start`, where given, is a text that the free slots start from, of which the share `noised` is noise.
     """
 
     prefix: str
@@ -73,6 +101,10 @@ class Infill:
     priority: Priority = "bot"
     window: str = ""
     endings: tuple[str, ...] = ()
+    context: tuple[Piece, ...] = ()
+    retrieved: tuple[Retrieved, ...] = ()
+    start: str | None = None
+    noised: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +139,8 @@ class Fill:
     candidate added a syntax error. `others` are further texts for the same gap, where alternatives were asked for, the
     likeliest first. `further` are the texts of the gaps behind the first, where there are several; one that got none
     has an empty text. `shortened`: the candidate was broken, and this is its longest beginning of whole statements
-    that is not.
+    that is not. `source` is where the text comes from; `chance` is the estimated probability that it is exactly right,
+    None where nobody has estimated it.
     """
 
     text: str
@@ -122,6 +155,8 @@ class Fill:
     others: tuple[str, ...] = ()
     further: tuple[str, ...] = ()
     shortened: bool = False
+    source: Source = "denoised"
+    chance: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

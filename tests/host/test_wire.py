@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dg_lsp.host import wire
-from dg_lsp.text.messages import Draft, Fill, Infill, Run, Status
+from dg_lsp.text.messages import Draft, Fill, Infill, Piece, Retrieved, Run, Status
 
 ODD = 'a\u2028b\x85c\x0c\r\n"\\ \U0001f600 \ud83d'
 
@@ -39,7 +39,8 @@ def records(kind: type) -> st.SearchStrategy[Any]:
     return st.builds(kind, **chosen)
 
 
-RECORDS[tuple[Run, ...]] = st.lists(records(Run), max_size=3).map(tuple)
+for part in (Run, Piece, Retrieved):
+    RECORDS[tuple[part, ...]] = st.lists(records(part), max_size=3).map(tuple)  # type: ignore[valid-type]
 
 
 @given(records(Infill))
@@ -61,19 +62,22 @@ def test_a_status_arrives_as_it_was_sent(status: Status) -> None:
 # What crosses in each version of the wire. A window and an engine of one version may come from two installations, so
 # a field may only be added, renamed or removed together with a new version.
 SHAPES = {
-    4: {
+    5: {
         "Infill": "prefix suffix language kind indent seed effort deadline session like alternatives between "
-        "priority window endings",
+        "priority window endings context retrieved start noised",
+        "Piece": "path text",
+        "Retrieved": "text before behind count near",
         "Run": "text anchored accepted entropy",
         "Draft": "step runs milliseconds",
-        "Fill": "text score steps searched reason parses repairs milliseconds refusal others further shortened",
+        "Fill": "text score steps searched reason parses repairs milliseconds refusal others further shortened "
+        "source chance",
         "Status": "state done mend checkpoint digest device memory milliseconds steps queue passes fills wire "
         "package python torch process seconds",
     }
 }
 
 
-@pytest.mark.parametrize("kind", [Infill, Run, Draft, Fill, Status])
+@pytest.mark.parametrize("kind", [Infill, Piece, Retrieved, Run, Draft, Fill, Status])
 def test_the_records_have_the_shape_of_their_wire_version(kind: type) -> None:
     assert wire.WIRE in SHAPES, "write down the shape of the records in the new version"
     shape = " ".join(field.name for field in fields(kind))
@@ -97,6 +101,8 @@ def test_the_records_have_the_shape_of_their_wire_version(kind: type) -> None:
         {"prefix": "", "suffix": "", "language": "python", "kind": "statement", "between": "ab"},
         {"prefix": "", "suffix": "", "language": "python", "kind": "statement", "between": ["a", 1]},
         {"prefix": "", "suffix": "", "language": "python", "kind": "statement", "endings": "ab"},
+        {"prefix": "", "suffix": "", "language": "python", "kind": "statement", "context": ["a"]},
+        {"prefix": "", "suffix": "", "language": "python", "kind": "statement", "retrieved": [{"text": 1}]},
     ],
 )
 def test_what_does_not_follow_the_page_is_refused(values: object) -> None:
