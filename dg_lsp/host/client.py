@@ -1,7 +1,6 @@
 """The client of an engine process: HTTP over a Unix socket. Knows the wire; starts no engine."""
 
 import json
-import os
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from functools import partial
@@ -13,13 +12,11 @@ import httpx2
 
 from dg_lsp.host import wire
 from dg_lsp.host.base import EngineError
-from dg_lsp.host.runtime import peer, sockets
+from dg_lsp.host.runtime import is_own, sockets
 from dg_lsp.text.messages import Draft, Fill, Infill, Status
 
-_SILENCE = (
-    15.0  # seconds without a line after which an engine counts as dead; a living one sends one each second
-)
-
+# Seconds without a line after which an engine is asked whether it lives; a living one sends one each second.
+SILENCE = 15.0
 
 Event = TypeVar("Event", Draft, Fill)
 
@@ -48,7 +45,7 @@ class RemoteEngine:
     """
 
     def __init__(
-        self, path: Path, tell: Callable[[float], None] = lambda _: None, silence: float = _SILENCE
+        self, path: Path, tell: Callable[[float], None] = lambda _: None, silence: float = SILENCE
     ) -> None:
         self._tell = tell
         # Without `trust_env=False` a proxy from the environment would be used.
@@ -79,7 +76,7 @@ class RemoteEngine:
                     self._tell(value["done"])
         raise EngineDied("the engine ended in the middle of an answer; the next request starts it again")
 
-    async def status(self, patience: float = _SILENCE) -> Status:
+    async def status(self, patience: float = SILENCE) -> Status:
         """The engine's status; an engine that does not answer within `patience` seconds counts as silent.
 
         Raises:
@@ -174,7 +171,7 @@ class _SameUser(httpcore2.AnyIOBackend):
             EngineForeign: another user's process listens there.
         """
         stream = await super().connect_unix_socket(path, *others, **options)
-        if peer(stream.get_extra_info("socket"))[1] != os.getuid():
+        if not is_own(stream.get_extra_info("socket")):
             await stream.aclose()
             raise EngineForeign(
                 f"the engine at {path} belongs to another user, so nothing was sent; set DG_LSP_RUNTIME_DIR to a "

@@ -143,24 +143,19 @@ def with_second_try(run: Run, free: Callable[[], None]) -> Run:
     """
 
     def tried(request: Infill) -> Iterator[Draft | Fill]:
-        try:
-            yield from run(request)
-            return
-        except (MemoryError, RuntimeError) as error:
-            if not _is_out_of_memory(error):
-                raise
-        # Outside of the handler, whose error holds the tensors of the first try.
-        _log.warning("out of memory; once more with less text")
-        free()
-        try:
-            yield from run(smaller(request))
-        except (MemoryError, RuntimeError) as error:
-            if not _is_out_of_memory(error):
-                raise
+        for less in (lambda whole: whole, smaller):
+            try:
+                yield from run(less(request))
+                return
+            except (MemoryError, RuntimeError) as error:
+                if not _is_out_of_memory(error):
+                    raise
+            # Outside of the handler, whose error holds the tensors of this try.
+            _log.warning("out of memory")
             free()
-            raise EngineError(
-                "out of memory, also with less text; set prefixBytes or cacheMegabytes lower, or the effort to low"
-            ) from None
+        raise EngineError(
+            "out of memory, also with less text; set prefixBytes or cacheMegabytes lower, or the effort to low"
+        )
 
     return tried
 

@@ -20,7 +20,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from dg_lsp.host.app import make_app
 from dg_lsp.host.base import EngineError
 from dg_lsp.host.local import LocalEngine
-from dg_lsp.host.runtime import Address, address_of, digest_of, peer
+from dg_lsp.host.runtime import Address, address_of, digest_of, is_own
 from dg_lsp.host.scripted import open_scripted
 from dg_lsp.host.service import Hosted, Service
 from dg_lsp.settings import Settings
@@ -174,7 +174,7 @@ class _SameUser(H11Protocol):
 
     def connection_made(self, transport: Any) -> None:
         """Close the connection of another user at once."""
-        if peer(transport.get_extra_info("socket"))[1] != os.getuid():
+        if not is_own(transport.get_extra_info("socket")):
             _log.warning("a connection of another user was refused")
             transport.abort()
             return

@@ -11,8 +11,8 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import aclosing, asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from io import FileIO
 from pathlib import Path
@@ -20,13 +20,12 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from dg_lsp.host.base import EngineError
-from dg_lsp.host.client import EngineAbsent, EngineDied, EngineFailed, EngineSilent, RemoteEngine
+from dg_lsp.host.client import SILENCE, EngineAbsent, EngineDied, EngineFailed, EngineSilent, RemoteEngine
 from dg_lsp.host.runtime import Address, address_of, peer, runtime_directory
 from dg_lsp.settings import Settings
 from dg_lsp.text.messages import Draft, Fill, Infill, Status
 
 _PATIENCE = 20.0  # seconds in which a started process must listen; it loads after that
-_SILENCE = 15.0  # seconds without a line after which an engine is asked whether it lives
 _LAST_WORD = 5.0  # seconds that it then has to answer
 _LOG_BYTES = 1 << 20  # a longer log is written anew
 # Run by a Python of its own: start another Python with the given arguments, tell its process id, and end. What is
@@ -101,8 +100,9 @@ class ResidentEngine:
         """
         remote = self._connect()
         assert self._address is not None
-        # Again each time: it may have been removed, or made anew by somebody else.
-        self._checked()
+        # Again each time: the directory may have been removed, or made anew by somebody else.
+        with self._failure_told():
+            runtime_directory()
         # 1.
         async with _held(self._address.start_lock):
             # 2.
@@ -180,22 +180,16 @@ class ResidentEngine:
 
     def _connect(self) -> RemoteEngine:
         if self._remote is None:
-            try:
+            with self._failure_told():
                 self._address = address_of(self._settings)
-            except EngineError as error:
-                self._say(Status("failed", mend=str(error)))
-                raise
-            self._remote = RemoteEngine(self._address.socket, self._loading, _SILENCE)
+            self._remote = RemoteEngine(self._address.socket, self._loading, SILENCE)
         return self._remote
 
-    def _checked(self) -> None:
-        """Check the runtime directory, and make it if it is missing.
-
-        Raises:
-            EngineError: it cannot be used.
-        """
+    @contextmanager
+    def _failure_told(self) -> Iterator[None]:
+        """Tell an EngineError of the block as the status "failed" before it is raised."""
         try:
-            runtime_directory()
+            yield
         except EngineError as error:
             self._say(Status("failed", mend=str(error)))
             raise

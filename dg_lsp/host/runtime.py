@@ -131,6 +131,11 @@ def peer(connection: Any) -> tuple[int, int]:
     return process, user
 
 
+def is_own(connection: Any) -> bool:
+    """Whether a process of the same user is at the other end of a Unix socket; True where the system does not tell."""
+    return peer(connection)[1] == os.getuid()
+
+
 def _folder(checkpoint: str) -> Path:
     """The folder of a checkpoint that is a directory or the embedded one."""
     if checkpoint == "embedded":

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 
-from dg_lsp.host.base import Engine, EngineError, Outcome, Want, fill_gap
+from dg_lsp.host.base import Engine, Outcome, Want, fill_gap
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.fills.edit import Edit, apply_edit
@@ -85,8 +85,7 @@ async def fill_stubs(
                     outcome = event
                 else:
                     yield event
-        if outcome is None:
-            raise EngineError("the engine stopped without an answer; run the command again")
+        assert outcome is not None, "a fill ends with its outcome"
         # 3.
         edit, why = outcome.edit, outcome.why
         filled = apply_edit(document, edit) if edit else document

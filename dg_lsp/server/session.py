@@ -96,24 +96,17 @@ class Session:
         own: the client's initialization options. workspace: its configuration, which may come from a file in the
         workspace, and so cannot change what runs on this machine. Wrong settings are left out.
         """
-        settings, wrong = self._base, []
-        layers = [(False, own), (True, workspace)]
-        for foreign, given, value in [
-            (foreign, *item) for foreign, layer in layers for item in layer.items()
-        ]:
+        settings, wrong = self._base, list[str]()
+        for given, value in own.items():
             try:
-                changed = override(settings, {given: value})
+                settings = override(settings, {given: value})
             except SettingsError as error:
                 wrong.append(str(error))
-                continue
-            name = name_of(given)
-            if foreign and name in of_machine() and changed != settings:
-                wrong.append(
-                    f"the workspace cannot set {given!r}; set it with --{name.replace('_', '-')}, with "
-                    f"DG_LSP_{name.upper()} or in the initialization options"
-                )
-                continue
-            settings = changed
+        for given, value in workspace.items():
+            try:
+                settings = _by_workspace(settings, given, value)
+            except SettingsError as error:
+                wrong.append(str(error))
         if self.settings != settings:
             self.settings = settings
             self._offers.clear()
@@ -349,6 +342,21 @@ class Session:
             task.cancel()
         if self._engine is not None:
             await self._engine.close()
+
+
+def _by_workspace(settings: Settings, given: str, value: Any) -> Settings:
+    """`settings` with the option that a workspace calls `given` set to `value`.
+
+    Raises:
+        SettingsError: the option has a wrong value, or changes what runs on this machine.
+    """
+    changed, name = override(settings, {given: value}), name_of(given)
+    if name in of_machine() and changed != settings:
+        raise SettingsError(
+            f"the workspace cannot set {given!r}; set it with --{name.replace('_', '-')}, with "
+            f"DG_LSP_{name.upper()} or in the initialization options"
+        )
+    return changed
 
 
 def short_name(uri: str) -> str:

@@ -264,7 +264,7 @@ def test_an_engine_that_hangs_can_be_stopped(runtime: Path) -> None:
 def test_an_engine_that_stands_still_is_ended_and_the_next_request_is_answered(
     runtime: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dg_lsp.host.resident._SILENCE", 2.0)
+    monkeypatch.setattr("dg_lsp.host.resident.SILENCE", 2.0)
     monkeypatch.setattr("dg_lsp.host.resident._LAST_WORD", 0.5)
 
     async def work(engine: ResidentEngine) -> None:
@@ -288,7 +288,7 @@ def test_an_engine_that_stands_still_is_ended_and_the_next_request_is_answered(
 
 def test_an_engine_that_answers_is_never_killed(runtime: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # It sends a line each second only.
-    monkeypatch.setattr("dg_lsp.host.resident._SILENCE", 0.3)
+    monkeypatch.setattr("dg_lsp.host.resident.SILENCE", 0.3)
 
     async def work(engine: ResidentEngine) -> None:
         await engine.start()
@@ -317,7 +317,7 @@ def test_an_engine_of_another_user_gets_nothing(runtime: Path, monkeypatch: pyte
         await fill_of(engine)
         before = (await status_of(engine)).fills
         # As if the directory had been made by somebody else, who listens there.
-        monkeypatch.setattr("dg_lsp.host.client.peer", lambda _: (1, os.getuid() + 1))
+        monkeypatch.setattr("dg_lsp.host.runtime.peer", lambda _: (1, os.getuid() + 1))
         with pytest.raises(EngineError, match="belongs to another user, so nothing was sent"):
             await fill_of(engine)
         monkeypatch.undo()
