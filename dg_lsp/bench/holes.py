@@ -71,6 +71,18 @@ def case_at(document: Document, kind: str, start: int, end: int) -> Case:
     return Case(name, kind, holed, replace(gap, start=start, end=start), truth)
 
 
+def whole_of(case: Case) -> bytes:
+    """The bytes of the file without the hole."""
+    start, _ = span_of(case)
+    data = case.document.data
+    return data if case.gap.end > case.gap.start else data[:start] + case.truth.encode("utf-8") + data[start:]
+
+
+def span_of(case: Case) -> tuple[int, int]:
+    """The bytes of the truth in the file without the hole."""
+    return case.gap.start, case.gap.start + len(case.truth.encode("utf-8"))
+
+
 def _cases(document: Document, kind: str, chance: random.Random) -> Iterator[Case]:
     spans = HOLES[kind](document, chance)
     for start, end in spans:

@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from dg_lsp.bench.files import read_listed
-from dg_lsp.bench.holes import Case, case_at, make_cases
+from dg_lsp.bench.holes import Case, case_at, make_cases, span_of, whole_of
 from dg_lsp.settings import UsageError
 from dg_lsp.text.documents.document import Document, DocumentError
 
@@ -31,10 +31,10 @@ def choose(documents: Sequence[Document], kinds: Sequence[str], count: int, seed
 
 def write(path: Path, cases: Sequence[Case]) -> None:
     """Write the list of `cases` to `path` as JSON, with a line for each file and each hole."""
-    whole = {_name(case.document): _whole(case) for case in cases}
+    whole = {_name(case.document): whole_of(case) for case in cases}
     names = sorted(whole)
     files = [{"path": name, "sha256": hashlib.sha256(whole[name]).hexdigest()} for name in names]
-    spans = [(c.kind, names.index(_name(c.document)), *_span(c)) for c in cases]
+    spans = [(c.kind, names.index(_name(c.document)), *span_of(c)) for c in cases]
     parts = [",\n".join(json.dumps(item) for item in part) for part in (files, spans)]
     path.write_text(f'{{"files": [\n{parts[0]}\n],\n"holes": [\n{parts[1]}\n]}}\n', encoding="utf-8")
 
@@ -72,15 +72,3 @@ def read(path: Path, kinds: Sequence[str], count: int) -> tuple[list[Case], list
 def _name(document: Document) -> str:
     """The name by which a list finds the file again: a path, or a name such as `package:jinja2/loaders.py`."""
     return unquote(urlsplit(document.uri).path) if document.uri.startswith("file:") else document.uri
-
-
-def _whole(case: Case) -> bytes:
-    """The bytes of the file without the hole."""
-    start, _ = _span(case)
-    data = case.document.data
-    return data if case.gap.end > case.gap.start else data[:start] + case.truth.encode("utf-8") + data[start:]
-
-
-def _span(case: Case) -> tuple[int, int]:
-    """The bytes of the truth in the file without the hole."""
-    return case.gap.start, case.gap.start + len(case.truth.encode("utf-8"))

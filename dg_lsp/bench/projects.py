@@ -1,0 +1,66 @@
+"""The project round a hole, as an index of its other files: without the hole's own file and without any file like it.
+
+Knows files and holes; knows no engine.
+"""
+
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from dg_lsp.bench.files import installed_path
+from dg_lsp.bench.holes import Case, whole_of
+from dg_lsp.text.documents.document import DocumentError, read_document
+from dg_lsp.text.languages.language import UnknownLanguage
+from dg_lsp.text.related.index import Index, Other, read_other
+
+# The share of its lines that makes a file a copy of another one; the files that a project has at most.
+ALIKE = 0.3
+MOST = 2_000
+
+
+def project_of(case: Case) -> Index:
+    """The index of the other files of the package, or of the folder, that the document of `case` is in."""
+    return _index(case.document.uri, whole_of(case))
+
+
+def is_alike(one: bytes, other: bytes) -> bool:
+    """Whether a share of ALIKE of the lines of one of two texts stands in the other one; blank lines do not count."""
+    lines = [[line.strip() for line in text.splitlines() if line.strip()] for text in (one, other)]
+    pairs = ((lines[0], set(lines[1])), (lines[1], set(lines[0])))
+    return any(sum(line in there for line in here) >= ALIKE * len(here) > 0 for here, there in pairs)
+
+
+@lru_cache(maxsize=4)
+def _index(uri: str, data: bytes) -> Index:
+    index = Index()
+    for other in _others(uri.partition(":")[0], _folder_of(uri)):
+        if other.uri != uri and not is_alike(other.rows.data, data):
+            index.take(other)
+    return index
+
+
+def _folder_of(uri: str) -> Path | None:
+    """The folder of the package, or of the file, that `uri` names."""
+    scheme, _, name = uri.partition(":")
+    if scheme == "file":
+        return Path(unquote(urlsplit(uri).path)).parent
+    own = installed_path(uri) if scheme in ("package", "stdlib") else None
+    up = len(Path(name).parts) - 2 if scheme == "package" else 0
+    return own and own.parents[max(up, 0)]
+
+
+@lru_cache(maxsize=8)
+def _others(scheme: str, folder: Path | None) -> tuple[Other, ...]:
+    """The files of known languages in `folder`, MOST of them; those of the standard library from one folder only."""
+    if folder is None:
+        return ()
+    names = {"package": f"package:{folder.name}/", "stdlib": "stdlib:"}
+    found = []
+    for path in sorted(folder.glob("*") if scheme == "stdlib" else folder.rglob("*"))[:MOST]:
+        with suppress(UnknownLanguage, DocumentError, OSError):
+            document = read_document(path)
+            inside = path.relative_to(folder).as_posix()
+            uri = names[scheme] + inside if scheme in names else document.uri
+            found.append(read_other(uri, document.language, document.data))
+    return tuple(found)
