@@ -10,7 +10,9 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-FREE = -1  # in the tokens of a seam: a free slot that belongs to another gap
+FREE = (
+    -1
+)  # in the tokens of a seam: a free slot of another gap; in those of a start: a slot that begins as noise
 
 
 class LayoutError(ValueError):
@@ -110,3 +112,23 @@ def anchors_after(canvas: Canvas, count: int) -> Tensor:
     """The slot numbers of up to `count` anchors behind the last free slot of each row: int64 [W]."""
     free = [(~row).nonzero().flatten() for row in canvas.anchored]
     return anchors_from(canvas, [int(slots[-1]) + 1 if len(slots) else 0 for slots in free], count)
+
+
+def start_from(canvas: Canvas, texts: Sequence[Sequence[int]]) -> Tensor:
+    """The tokens that the free slots of `canvas` start from, those of a text a row: int64 [rows, length].
+
+    A text begins in its row's first free slot and is cut where the free slots end. FREE stands in every other slot, and
+    in all slots of a row whose text is empty. Example: the text 5 6 7 in the canvas 1 _ _ 2 gives FREE 5 6 FREE.
+    """
+    start = torch.full_like(canvas.tokens, FREE)
+    for row, text in enumerate(texts):
+        slots = (~canvas.anchored[row]).nonzero().flatten()[: len(text)]
+        start[row, slots] = torch.tensor(text[: len(slots)], dtype=torch.int64, device=start.device)
+    return start
+
+
+def noised(start: Tensor, share: float, seed: int) -> Tensor:
+    """`start` with each of its tokens turned into FREE with the probability `share`, drawn from `seed`."""
+    # Drawn on the CPU, so that the same seed leaves the same tokens out on every device.
+    drawn = torch.rand(start.shape, generator=torch.Generator().manual_seed(seed % 2**63))
+    return start.masked_fill((drawn < share).to(start.device), FREE)

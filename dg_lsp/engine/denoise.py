@@ -75,7 +75,7 @@ def denoise(
     anchors whose likelihood is wanted. Without anchors and with the same noise the tokens equal those of
     `DiffusionGemmaForBlockDiffusion.generate` (transformers, generation_diffusion_gemma.py; law 2).
 
-    1. Put noise into every free slot.  2. In each step:
+    1. Put noise into every free slot, or the token that the sampler starts from.  2. In each step:
        a. run the decoder on the unfinished rows: canvas, prefix and self-conditioning signal;
        b. for their free slots compute the logits, divide them by the temperature, draw a token, and take the best
           token, the entropy and the next self-conditioning signal (an anchor's is its own token's embedding);
@@ -89,7 +89,7 @@ def denoise(
     # The host keeps its own list of the slots, so that a step need not ask the device which slots are left.
     left, free_slots, watched_slots = list(range(canvas.rows)), free.tolist(), watched.tolist()
     # 1. The anchors are in place from the start.
-    current = sampler.initialize_canvas(canvas.rows, canvas.tokens.device)
+    current = sampler.first_canvas()
     for number in range(1, schedule.steps + 1):
         # a. Finished rows have left the batch.
         rows = torch.tensor(left, device=free.device)

@@ -12,7 +12,7 @@ from transformers.models.diffusion_gemma.generation_diffusion_gemma import (
     EntropyBoundSamplerConfig,
 )
 
-from dg_lsp.engine.canvas import Canvas
+from dg_lsp.engine.canvas import FREE, Canvas
 
 
 class Noise(Protocol):
@@ -75,13 +75,23 @@ class AnchoredSampler(EntropyBoundSampler):
     anchors in their slots; and because only the entropies of free slots are summed, so that anchors use up nothing of
     the bound.
 
-    entropy_bound: nats.
+    entropy_bound: nats. start: int64 [rows, length], the tokens that free slots hold at first; FREE, and no start at
+    all, is noise.
     """
 
-    def __init__(self, canvas: Canvas, entropy_bound: float, noise: Noise) -> None:
+    def __init__(
+        self, canvas: Canvas, entropy_bound: float, noise: Noise, start: Tensor | None = None
+    ) -> None:
         super().__init__(EntropyBoundSamplerConfig(entropy_bound), canvas.length, 0, 0)
-        self.canvas, self.noise = canvas, noise
+        self.canvas, self.noise, self.start = canvas, noise, start
         self.free = canvas.free_slots
+
+    def first_canvas(self) -> Tensor:
+        """The canvas that the first step starts from, int64 [rows, length]: noise, with the start's tokens in it."""
+        drawn = self.initialize_canvas(self.canvas.rows, self.canvas.tokens.device)
+        if self.start is None:
+            return drawn
+        return torch.where((self.start == FREE) | self.canvas.anchored, drawn, self.start)
 
     def initialize_canvas(self, batch_size: int, device: torch.device) -> Tensor:  # noqa: ARG002
         """The canvas with new noise in its free slots: int64 [rows, length]."""

@@ -17,7 +17,7 @@ from transformers.models.diffusion_gemma.generation_diffusion_gemma import (
 )
 
 from dg_lsp.engine.cache import PrefixCache
-from dg_lsp.engine.canvas import Canvas
+from dg_lsp.engine.canvas import FREE, Canvas
 from dg_lsp.engine.denoise import Schedule, Step, denoise
 from dg_lsp.engine.sampler import AnchoredSampler
 from tests.engine.tiny import CANVAS, VOCABULARY, GenerateNoise
@@ -31,13 +31,14 @@ class Case:
     """One comparison: canvases of equally many rows, one behind the other, behind the tokens of `prompt`.
 
     Where rows stop by themselves each row of a canvas has equally many free slots, since `generate` knows one
-    confidence threshold only.
+    confidence threshold only. start: tokens that free slots of each canvas start from, FREE where it is noise.
     """
 
     prompt: tuple[int, ...]
     canvases: tuple[Canvas, ...]
     schedule: Schedule
     seed: int
+    start: Tensor | None = None
 
     @property
     def rows(self) -> int:
@@ -61,6 +62,19 @@ class OneHot(LogitsProcessor):
     def __call__(self, input_ids: Any, scores: Tensor, cur_step: Any) -> Tensor:
         hot = torch.full_like(scores, -1e4).scatter(-1, self.canvas.tokens[..., None], 0.0)
         return torch.where(self.canvas.anchored[..., None], hot, scores)
+
+
+def first_canvas(case: Case, number: int) -> Tensor:
+    """The canvas number `number` of `case` as the first step of `generate` is to see it."""
+    canvas, first = case.canvases[number], starting_noise(case.canvases[number], case.seed + number)
+    if case.start is not None:
+        first = torch.where(case.start == FREE, first, case.start)
+    return torch.where(canvas.anchored, canvas.tokens, first)
+
+
+def is_given(case: Case, number: int) -> bool:
+    """Whether `generate` is given the first canvas and does not draw it itself."""
+    return case.start is not None or bool(case.canvases[number].anchored.any())
 
 
 def starting_noise(canvas: Canvas, seed: int) -> Tensor:
@@ -94,10 +108,6 @@ class FirstRow(PrefixCache):
         return tuple(states.expand(len(key_states), -1, -1, -1) for states in seen)
 
 
-def is_anchored(canvas: Canvas) -> bool:
-    return bool(canvas.anchored.any())
-
-
 def generated(network: Any, case: Case) -> Outcome:
     """What transformers generates, with anchors as law 2 says.
 
@@ -107,14 +117,13 @@ def generated(network: Any, case: Case) -> Outcome:
     """
     tokens = torch.tensor([case.prompt] * case.rows)
     torch.manual_seed(case.seed)
-    if case.rows == 1 and not any(map(is_anchored, case.canvases)):
+    if case.rows == 1 and not any(is_given(case, number) for number in range(len(case.canvases))):
         out = _generate(network, case, case.canvases, input_ids=tokens)
         new = out.sequences[:, len(case.prompt) :].view(-1, 1, CANVAS)
         return Outcome(new, (len(case.canvases) * CANVAS / out.tokens_per_forward).round())
     cache, found, passes = None, [], []
     for number, canvas in enumerate(case.canvases):
-        start = torch.where(canvas.anchored, canvas.tokens, starting_noise(canvas, case.seed + number))
-        extra = {"decoder_input_ids": start} if is_anchored(canvas) else {}
+        extra = {"decoder_input_ids": first_canvas(case, number)} if is_given(case, number) else {}
         out = _generate(network, case, (canvas,), input_ids=tokens, past_key_values=cache, **extra)
         found.append(out.sequences[:, -CANVAS:])
         passes.append((CANVAS / out.tokens_per_forward).round())
@@ -148,8 +157,9 @@ def ours(network: Any, case: Case) -> tuple[Outcome, list[list[Step]]]:
     found, steps = [], []
     torch.manual_seed(case.seed)
     for number, canvas in enumerate(case.canvases):
-        noise = StartAsGiven(canvas, case.seed + number) if is_anchored(canvas) else GenerateNoise(canvas)
-        sampler = AnchoredSampler(canvas, case.schedule.entropy_bound, noise)
+        given = is_given(case, number)
+        noise = StartAsGiven(canvas, case.seed + number) if given else GenerateNoise(canvas)
+        sampler = AnchoredSampler(canvas, case.schedule.entropy_bound, noise, case.start)
         steps.append(list(denoise(network, cache, sampler, case.schedule)))
         found.append(steps[-1][-1].best)
         commit(network, cache, found[-1][0].tolist(), case.rows)

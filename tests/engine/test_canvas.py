@@ -10,8 +10,10 @@ from dg_lsp.engine.canvas import (
     anchors_after,
     anchors_from,
     lay_out,
+    noised,
     open_canvas,
     stack,
+    start_from,
 )
 
 SEAM = Seam(head=(7, 8), suffix=tuple(range(20, 30)), filler=1)
@@ -64,3 +66,23 @@ def test_an_open_canvas_has_no_anchor() -> None:
     canvas = open_canvas(5)
     assert canvas.free_slots.tolist() == [0, 1, 2, 3, 4]
     assert torch.equal(anchors_after(canvas, 3), torch.empty(0, dtype=torch.int64))
+
+
+def test_a_start_lies_in_the_free_slots_of_its_row_and_ends_with_them() -> None:
+    row = lay_out(Seam((1,), (2,), 0), 2, 4)
+    canvas = stack([row, row, row])
+    assert start_from(canvas, [(5, 6, 7), (5,), ()]).tolist() == [
+        [FREE, 5, 6, FREE],
+        [FREE, 5, FREE, FREE],
+        [FREE] * 4,
+    ]
+
+
+def test_noise_takes_its_share_of_a_start_and_repeats_with_its_seed() -> None:
+    start = torch.arange(10_000)[None]
+    for share in (0.0, 0.3, 1.0):
+        left = noised(start, share, 5)
+        assert float((left == FREE).float().mean()) == pytest.approx(share, abs=0.02)
+        assert torch.equal(left[left != FREE], start[left != FREE])
+        assert torch.equal(left, noised(start, share, 5))
+    assert not torch.equal(noised(start, 0.5, 5), noised(start, 0.5, 6))

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from dg_lsp.engine.canvas import Canvas, open_canvas
+from dg_lsp.engine.canvas import FREE, Canvas, noised, open_canvas
 from dg_lsp.engine.denoise import Schedule, Step, denoise
 from dg_lsp.engine.sampler import AnchoredSampler, SeededNoise
 from tests.engine.reference import RELEASED, STRICT, Case, generated, ours, random_canvas, until_finished
@@ -36,6 +36,35 @@ def test_with_anchors_the_loop_equals_generate_with_one_hot_rows() -> None:
         prompt = tuple(torch.randint(0, VOCABULARY, (rng.randrange(1, 40),)).tolist())
         canvas = random_canvas(rng, rng.randrange(3, CANVAS))
         assert_equal(tiny_network(seed, torch.float64), Case(prompt, (canvas,), STRICT, seed))
+
+
+def random_start(rng: random.Random, canvas: Canvas) -> torch.Tensor:
+    """Tokens in some slots, those of anchors among them; FREE in the others."""
+    tokens = torch.tensor([[rng.randrange(VOCABULARY) for _ in range(CANVAS)] for _ in range(canvas.rows)])
+    return noised(tokens, 0.5, rng.randrange(1000))
+
+
+def test_with_a_start_the_loop_equals_generate_given_the_same_canvas() -> None:
+    rng = random.Random(13)
+    for seed in range(8):
+        prompt = tuple(torch.randint(0, VOCABULARY, (rng.randrange(1, 40),)).tolist())
+        canvas = open_canvas(CANVAS) if seed < 2 else random_canvas(rng, rng.randrange(3, CANVAS))
+        case = Case(prompt, (canvas,), STRICT, seed, random_start(rng, canvas))
+        assert_equal(tiny_network(seed, torch.float64), case)
+
+
+def test_a_start_without_a_token_changes_nothing() -> None:
+    rng = random.Random(17)
+    for seed in range(5):
+        canvas = random_canvas(rng, rng.randrange(3, CANVAS), 2)
+        nothing = torch.full_like(canvas.tokens, FREE)
+        for start in (None, nothing):
+            noise = SeededNoise(seed, VOCABULARY, torch.device("cpu"))
+            sampler = AnchoredSampler(canvas, STRICT.entropy_bound, noise, start)
+            steps = list(denoise(tiny_network(seed), encoded(tiny_network(seed), [1, 2, 3]), sampler, STRICT))
+            if start is None:
+                wanted = steps
+        assert all(torch.equal(a.canvas, b.canvas) for a, b in zip(wanted, steps, strict=True))
 
 
 def test_the_loop_stops_by_itself_where_generate_does(counting_network: Any) -> None:
@@ -76,7 +105,8 @@ def test_an_anchor_never_changes_in_any_step() -> None:
     checked = 0
     for seed in range(40):
         canvas = random_canvas(rng, rng.randrange(1, CANVAS))
-        _, (steps,) = ours(tiny_network(seed % 5), Case((1, 2, 3), (canvas,), STRICT, seed))
+        start = random_start(rng, canvas) if seed % 2 else None
+        _, (steps,) = ours(tiny_network(seed % 5), Case((1, 2, 3), (canvas,), STRICT, seed, start))
         for step in steps:
             checked += 1
             assert torch.equal(step.best[canvas.anchored], canvas.tokens[canvas.anchored])

@@ -2,7 +2,7 @@
 
 import torch
 
-from dg_lsp.engine.canvas import Canvas
+from dg_lsp.engine.canvas import FREE, Canvas
 from dg_lsp.engine.sampler import AnchoredSampler, SeededNoise, entropies
 
 CPU = torch.device("cpu")
@@ -83,3 +83,16 @@ def test_rows_of_a_batch_get_noise_of_their_own() -> None:
             # Two independent slots agree in one case of eight.
             assert abs(float((rows[a] == rows[b]).float().mean()) - 1 / 8) < 0.05
     assert abs(float((start == drawn).float().mean()) - 1 / 8) < 0.05
+
+
+def test_the_first_canvas_holds_the_start_in_free_slots_and_later_noise_does_not() -> None:
+    canvas = canvas_of([1, 2, 4, 5])
+    start = torch.full((1, 8), FREE)
+    start[0, [0, 1, 4]] = torch.tensor([201, 202, 203])
+    sampler = AnchoredSampler(canvas, 0.1, SeededNoise(0, 100, CPU), start)
+    first = sampler.first_canvas()
+    # The anchor in slot 0 stays; slots 2 and 5 hold noise.
+    assert first[0, [0, 1, 4]].tolist() == [50, 202, 203]
+    noise = SeededNoise(0, 100, CPU).tokens(canvas)
+    assert torch.equal(first[0, [2, 5]], noise[0, [2, 5]])
+    assert int(sampler.initialize_canvas(1, CPU).max()) < 200

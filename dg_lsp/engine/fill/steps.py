@@ -7,6 +7,8 @@ import time
 from collections.abc import Generator, Iterator
 from dataclasses import replace
 
+from torch import Tensor
+
 from dg_lsp.engine.cache import PrefixCache
 from dg_lsp.engine.denoise import Step, denoise
 from dg_lsp.engine.fill.candidates import Batch, draft, read_candidates
@@ -49,8 +51,12 @@ class Clock:
         return replace(fill, steps=steps, searched=searched, reason=reason, milliseconds=self.milliseconds())
 
 
-def denoise_batch(model: Checkpoint, cache: PrefixCache, batch: Batch, number: int) -> Iterator[Step]:
+def denoise_batch(
+    model: Checkpoint, cache: PrefixCache, batch: Batch, number: int, start: Tensor | None = None
+) -> Iterator[Step]:
     """Start to denoise `batch`, the `number`-th one of its canvas or a round of mending; an iterator of its steps.
+
+    start: the tokens that its free slots start from, where it is not noise (see AnchoredSampler).
 
     The seed depends on the request's seed and on which batch it is, and on nothing that other batches did.
     """
@@ -62,7 +68,7 @@ def denoise_batch(model: Checkpoint, cache: PrefixCache, batch: Batch, number: i
         + _ROUND_SEED * batch.round
     )
     noise = SeededNoise(seed, model.vocabulary, model.device)
-    sampler = AnchoredSampler(batch.canvas, schedule.entropy_bound, noise)
+    sampler = AnchoredSampler(batch.canvas, schedule.entropy_bound, noise, start)
     return denoise(model.network, cache, sampler, schedule)
 
 
