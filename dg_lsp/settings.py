@@ -124,6 +124,13 @@ class Settings:
         default=2.0,
         metadata={"help": "seconds after which ghost text takes the best fill so far; 0 is no limit"},
     )
+    confidence: float = field(
+        default=0.4,
+        metadata={
+            "help": "the least probability of being exactly right, 0 to 1, from which ghost text is shown while one "
+            "types; asked for, all is shown; 0 shows all anyway"
+        },
+    )
     debounce: int = field(
         default=50,
         metadata={
@@ -268,3 +275,5 @@ def _check(settings: Settings) -> None:
     for name in _NOT_NEGATIVE:
         if not 0 <= getattr(settings, name) < float("inf"):
             raise SettingsError(f"setting {name!r} must be a number that is not negative")
+    if not 0 <= settings.confidence <= 1:
+        raise SettingsError("setting 'confidence' is a probability from 0 to 1")

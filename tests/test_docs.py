@@ -3,8 +3,10 @@
 import re
 from pathlib import Path
 
+import pytest
+
 import dg_lsp
-from dg_lsp.settings import Settings, from_environment, override
+from dg_lsp.settings import Settings, SettingsError, from_environment, override
 from tests.configuration import PAGE, camel, page
 
 
@@ -14,7 +16,7 @@ def test_the_page_of_the_settings_is_the_one_that_the_settings_give():
 
 def test_each_name_on_the_page_sets_its_setting():
     for name in Settings.__dataclass_fields__:
-        value: object = {"effort": "low", "log_level": "debug"}.get(name, 7)
+        value: object = {"effort": "low", "log_level": "debug", "confidence": 0.7}.get(name, 7)
         if isinstance(getattr(Settings(), name), bool):
             value = not getattr(Settings(), name)
         if isinstance(getattr(Settings(), name), str) and value == 7:
@@ -25,6 +27,12 @@ def test_each_name_on_the_page_sets_its_setting():
         by_editor = override(Settings(), {camel(name): value})
         assert getattr(by_editor, name) == value != getattr(Settings(), name)
         assert from_environment({f"DG_LSP_{name.upper()}": written}) == by_editor
+
+
+@pytest.mark.parametrize("value", [-0.1, 1.01, float("nan"), 40])
+def test_a_confidence_is_a_probability(value: float):
+    with pytest.raises(SettingsError, match="from 0 to 1"):
+        override(Settings(), {"confidence": value})
 
 
 # What a message on the page of troubles leaves open.

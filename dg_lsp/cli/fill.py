@@ -148,6 +148,8 @@ def diff_of(document: "Document", outcome: "Outcome", path: str) -> str:
 
 def report(outcome: "Outcome") -> int:
     """Print a status line on stderr and return the exit code."""
+    from dg_lsp.text.fills.offers import note_of
+
     fill, seconds = outcome.fill, outcome.fill.milliseconds / 1000
     if outcome.edit is None:
         _tell(f"nothing offered after {seconds:.2f} s: {outcome.why}")
@@ -155,7 +157,7 @@ def report(outcome: "Outcome") -> int:
     ends = {"stable": "it had settled", "steps": "the steps were used up", "deadline": "the deadline passed"}
     work = f"{fill.steps} steps after {fill.searched} of length search; stopped because {ends[fill.reason]}"
     cut = "what did not parse at its end was cut off" if fill.shortened else ""
-    _tell("; ".join(filter(None, (f"filled in {seconds:.2f} s, {work}", outcome.why, cut))))
+    _tell("; ".join(filter(None, (f"filled in {seconds:.2f} s, {work}", note_of(fill), outcome.why, cut))))
     return 0
 
 

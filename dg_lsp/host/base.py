@@ -117,6 +117,8 @@ def settle(document: Document, gap: Gap, fill: Fill) -> Outcome:
     good = [edit for edit, harm in harms.items() if not harm]
     if not good:
         return Outcome(gap, fill, None, next(iter(harms.values())))
+    # How sure the engine is was said of its first text only.
+    fill = fill if good[0] == next(iter(edits)) else replace(fill, chance=None)
     return Outcome(gap, fill, good[0], others=tuple(good[1:]))
 
 

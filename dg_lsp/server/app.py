@@ -8,6 +8,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
 from lsprotocol import types
@@ -20,9 +21,10 @@ from dg_lsp.server.session import Open, Session, Superseded, short_name
 from dg_lsp.server.status import Last, StatusBoard
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document, DocumentError
+from dg_lsp.text.fills.offers import note_of
 from dg_lsp.text.gaps.find import NoGap, find_function, find_gaps
 from dg_lsp.text.languages.language import UnknownLanguage, knows
-from dg_lsp.text.messages import Status
+from dg_lsp.text.messages import Fill, Status
 
 SECTION = "dg-lsp"
 Command = Callable[["DgLsp", dict[str, Any]], Awaitable[dict[str, Any]]]
@@ -88,14 +90,17 @@ class DgLsp(Server):
         """Log why the document `uri` gets an empty answer (law 9)."""
         _log.info("%s: nothing offered: %s", short_name(uri), reason)
 
-    def ended(self, uri: str, began: float, why: str = "") -> None:
+    def ended(self, uri: str, began: float, why: str = "", fill: Fill | None = None) -> None:
         """Tell that a request for the document `uri` has ended; `why` nothing was offered, empty if something was.
 
-        began: time.monotonic() of its beginning.
+        began: time.monotonic() of its beginning. fill: what was offered.
         """
         if why:
             self.refuse(uri, why)
-        self.board.ended(Last(uri, not why, why, (time.monotonic() - began) * 1000))
+        last = Last(uri, not why, why, (time.monotonic() - began) * 1000)
+        if fill is not None and not why:
+            last = replace(last, chance=fill.chance, source=fill.source, note=note_of(fill))
+        self.board.ended(last)
 
     def off(self, uri: str) -> str:
         """Why the document `uri` gets no ghost text while one types, as a sentence; empty if it does."""
@@ -204,7 +209,8 @@ async def inline_completion(ls: DgLsp, params: types.InlineCompletionParams) -> 
     try:
         document = ls.snapshot(uri)
         items = await ls.session.newest(uri, ghost.ghost_text(ls, document, params))
-        ls.ended(uri, began)
+        offer = ls.session.offered(uri)
+        ls.ended(uri, began, fill=offer.fill if offer else None)
     except Superseded:
         ls.refuse(uri, "something newer took its place")
     except (NoGap, UnknownLanguage, DocumentError, EngineError) as error:
@@ -263,7 +269,7 @@ async def resolve(ls: DgLsp, action: types.CodeAction) -> types.CodeAction:
         if outcome.edit:
             edits, client = [outcome.edit], ls.client_capabilities
             action.edit = convert.workspace_edit(document, edits, ls.documents.encoding, client)
-        ls.ended(uri, began, "" if outcome.edit else outcome.why)
+        ls.ended(uri, began, "" if outcome.edit else outcome.why, outcome.fill)
         if outcome.why:
             # The user has asked for this, and an action that silently does nothing looks broken.
             message = outcome.why if outcome.edit else f"nothing offered: {outcome.why}"

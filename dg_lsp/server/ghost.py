@@ -12,7 +12,7 @@ from dg_lsp.server.progress import drafts_to
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.fills.ahead import next_line
 from dg_lsp.text.fills.edit import Edit, apply_edit
-from dg_lsp.text.fills.offers import accepted_end
+from dg_lsp.text.fills.offers import accepted_end, doubt
 from dg_lsp.text.gaps.find import Gap, NoGap, find_gap
 from dg_lsp.text.gaps.words import endings, half_word, is_part
 from dg_lsp.text.languages.language import load_language
@@ -123,6 +123,8 @@ async def fill_at(ls: "DgLsp", spot: Spot, priority: Priority) -> list[Edit]:
         raise NoGap("no fill begins with what is typed before the cursor")
     if gap.endings and not (found := [e for e in found if _completes(gap, e.text)]):
         raise NoGap("no fill completes the half word before the cursor to a word in sight")
+    if reason := doubt(outcome.fill, settings.confidence):
+        raise NoGap(reason)
     return found
 
 

@@ -21,7 +21,7 @@ from dg_lsp.settings import Settings, SettingsError, name_of, of_machine, overri
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.documents.excluded import excluding
 from dg_lsp.text.fills.edit import Edit
-from dg_lsp.text.fills.offers import Offer, place_of, still_good, used_up
+from dg_lsp.text.fills.offers import Offer, doubt, place_of, still_good, used_up
 from dg_lsp.text.gaps.find import Gap
 from dg_lsp.text.messages import Draft, Priority, Status
 
@@ -201,7 +201,9 @@ class Session:
         show: Callable[[Draft], None],
         priority: Priority,
     ) -> Outcome:
-        """Fill `gap` and remember the fill; `show` is called with each Draft. Cancelling closes the engine's stream.
+        """Fill `gap`, and remember the fill; `show` is called with each Draft. Cancelling closes the engine's stream.
+
+        Ghost text that `settings.confidence` keeps from being shown is not remembered.
 
         Raises:
             EngineError: the engine gives no answer.
@@ -212,21 +214,22 @@ class Session:
         outcome = await outcome_of(fill_gap(self.engine, document, gap, settings, want), show)
         if priority == "ghost":
             self._took.append(time.monotonic() - began)
-        if outcome.edit:
+        is_ghost = priority in ("ghost", "ahead")
+        if outcome.edit and not (is_ghost and doubt(outcome.fill, settings.confidence)):
             edits = (outcome.edit, *outcome.others)
             start, end = outcome.edit.start, outcome.edit.end
-            offer = Offer(document, start, end, tuple(e.text for e in edits))
+            offer = Offer(document, start, end, tuple(e.text for e in edits), outcome.fill)
             self._offers.append(offer)
-            if priority in ("ghost", "ahead"):
+            if is_ghost:
                 self._newest[document.uri] = offer
         return outcome
 
     def ghost_settings(self, *, automatic: bool) -> Settings:
-        """The settings of a ghost text request: one fill if it is automatic, else several and twice the deadline."""
+        """The settings of a ghost text request: one sure fill if automatic, else several and twice the deadline."""
         deadline = self.settings.ghost_deadline
         if automatic:
             return replace(self.settings, deadline=deadline, alternatives=1)
-        return replace(self.settings, deadline=2 * deadline)
+        return replace(self.settings, deadline=2 * deadline, confidence=0.0)
 
     async def debounce(self, uri: str) -> None:
         """Wait for the next key while keys come faster than fills: the next one would overtake a fill begun now.

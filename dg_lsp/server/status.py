@@ -22,12 +22,18 @@ _IDLE = "no engine runs; the first request starts it"
 
 @dataclass(frozen=True, slots=True)
 class Last:
-    """How the last request for ghost text or a fill ended: something was offered, or `why` nothing was."""
+    """How the last request for ghost text or a fill ended: something was offered, or `why` nothing was.
+
+    chance, source: those of the fill that was offered. note: both in words for the user.
+    """
 
     uri: str
     offered: bool
     why: str
     milliseconds: float
+    chance: float | None = None
+    source: str = ""
+    note: str = ""
 
 
 class StatusBoard:

@@ -104,6 +104,12 @@ def test_fill_prints_a_diff_and_one_status_line(monkeypatch, capsys, file, place
     assert file.read_text() == SOURCE
 
 
+def test_fill_says_how_sure_the_fill_is_and_where_it_comes_from(monkeypatch, capsys, file):
+    install(monkeypatch, Fill("return a + b", chance=0.623, source="retrieved"))
+    assert main(["fill", f"{file}::add"]) == 0
+    assert "right with 62 %, found in the project" in capsys.readouterr().err.splitlines()[-1]
+
+
 def test_the_diff_can_be_applied(monkeypatch, capsys, file):
     install(monkeypatch, "return a + b")
     monkeypatch.chdir(file.parent)

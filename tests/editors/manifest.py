@@ -77,6 +77,8 @@ def _schema(name: str, sentence: str) -> dict[str, Any]:
         schema["items"] = {"type": "string"}
     if kind in ("integer", "number"):
         schema["minimum"] = 0
+    if name == "confidence":
+        schema["maximum"] = 1
     schema["scope"] = "machine" if name in of_machine() else "window"
     schema["markdownDescription"] = f"{sentence[0].upper()}{sentence[1:]}. Not set: {_shown(default)}."
     return schema

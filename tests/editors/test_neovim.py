@@ -61,6 +61,7 @@ FILES = {
     "fill.py": FILL_BEFORE.encode(),
     "holes.py": HOLES.encode(),
     "stubs.py": STUB.encode(),
+    "unsure.py": GHOST_BEFORE.encode(),
 }
 
 # What a user's `gra` and a choice from its menu does, without the menu.
@@ -111,6 +112,24 @@ def test_ghost_text_appears_and_the_accepted_text_is_saved(editor: Editor) -> No
     editor.keys("<Esc>:write<CR>")
     editor.wait(lambda: not editor.rpc.current.buffer.options["modified"], "the file was not saved")
     assert (editor.project / "ghost.py").read_bytes() == GHOST_AFTER.encode()
+
+
+def test_an_unsure_fill_is_not_shown_by_itself_and_the_status_says_why(editor: Editor) -> None:
+    editor.open("unsure.py")
+    editor.keys("2GAunsure = ")
+    asked = "return (require('dg_lsp.status').get().last or {}).why"
+    reason = "the best fill is right with a probability of 12 %, less than confidence (40 %)"
+    editor.wait(lambda: editor.rpc.exec_lua(asked) == reason, "no reason is told")
+    assert editor.screen_line() == "    unsure ="
+    editor.keys("<M-]>")
+    editor.wait(lambda: editor.screen_line() == "    unsure = None (1/3)", "it is not shown when asked for")
+    editor.keys("<Esc>")
+    editor.rpc.command("DgLsp status")
+    editor.wait(
+        lambda: "right with 12 %, denoised" in "".join(editor.sight().rows), "nothing says how sure it is"
+    )
+    editor.keys("l")
+    editor.rpc.command("bwipeout!")
 
 
 def test_ghost_text_appears_in_typescript(editor: Editor) -> None:

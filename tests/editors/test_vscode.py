@@ -94,6 +94,16 @@ def test_the_next_and_the_previous_one_are_shown(code: VSCode) -> None:
     code.ghost("None")
 
 
+def test_an_unsure_fill_is_not_shown_by_itself_and_the_status_says_why(code: VSCode) -> None:
+    code.open("unsure.py", "def add(unsure):\n    unsure =\n", 2, 13)
+    code.type(" ")
+    code.status("right with a probability of 12 %, less than confidence (40 %)")
+    assert code.ask("screen")["ghost"] == ""
+    code.command("Offer Several Fills Here")
+    code.until("s.ghost.startsWith('None')")
+    code.status("right with 12 %, denoised from noise")
+
+
 def test_what_was_dismissed_is_not_offered_again_there(code: VSCode) -> None:
     code.open("dismissed.py", PYTHON, 2, 12)
     code.type(" ")

@@ -673,6 +673,48 @@ def test_the_state_of_a_document_that_gets_nothing_is_off(
     assert wire.ask("s", "dg-lsp/status")["result"]["state"] != "off"
 
 
+UNSURE = "def f(unsure):\n    unsure = \n"
+AT_UNSURE = {"line": 1, "character": 13}
+
+
+def last_of(wire: Wire) -> dict[str, Any]:
+    """How the last request ended, as the server tells it."""
+    return dict(wire.ask("s", "dg-lsp/status")["result"]["last"])
+
+
+def test_an_unsure_fill_is_shown_only_if_it_is_asked_for(start: Start) -> None:
+    wire = start()
+    wire.send(changed(2, UNSURE))
+    assert ghost(wire, 1, AT_UNSURE) == []
+    assert last_of(wire)["why"] == (
+        "the best fill is right with a probability of 12 %, less than confidence (40 %)"
+    )
+    assert last_of(wire)["offered"] is False
+    # Nothing is answered from a fill that was not shown.
+    assert ghost(wire, 2, AT_UNSURE) == []
+    assert [item["insertText"] for item in ghost(wire, 3, AT_UNSURE, kind=1)] == ["None", "True", "False"]
+    last = last_of(wire)
+    assert (last["offered"], last["chance"], last["source"]) == (True, 0.12, "denoised")
+    assert last["note"] == "right with 12 %, denoised from noise"
+    # What is shown stays, though one types on.
+    wire.send(changed(3, UNSURE.replace("= \n", "= No\n")))
+    (item,) = ghost(wire, 4, {"line": 1, "character": 15})
+    assert item["insertText"] == "ne"
+
+
+def test_the_confidence_is_the_users(start: Start) -> None:
+    wire = start(initializationOptions={"confidence": 0.1})
+    wire.send(changed(2, UNSURE))
+    assert ghost(wire, 1, AT_UNSURE)
+
+
+def test_what_is_asked_for_by_name_is_done_however_unsure(start: Start) -> None:
+    wire = start()
+    wire.send(changed(2, UNSURE))
+    reply = fill(wire, position=AT_UNSURE, kind="expression")
+    assert edited_text(reply) == "None" and reply["result"]["fill"]["chance"] == 0.12
+
+
 def test_how_each_request_ended_is_told_and_the_last_one_is_never_lost(start: Start) -> None:
     wire = start(capabilities=STATUS)
     ghost(wire, "warm", AT_X)

@@ -2,7 +2,8 @@
 
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.fills.edit import apply_edit
-from dg_lsp.text.fills.offers import Offer, accepted_end, still_good, used_up
+from dg_lsp.text.fills.offers import Offer, accepted_end, doubt, note_of, still_good, used_up
+from dg_lsp.text.messages import Fill
 
 OLD = Document("file:///a.py", "python", 1, b"x = \ny = 1\n")
 OFFER = Offer(OLD, 4, 4, ("None", "No", "1"))
@@ -60,3 +61,20 @@ def test_trailing_blanks_are_replaced() -> None:
 
 def test_a_shrunken_document_is_none() -> None:
     assert still_good(OFFER, Document(OLD.uri, "python", 2, b"x"), 1) == []
+
+
+def test_a_fill_is_doubted_below_the_confidence_and_if_somebody_has_estimated_it() -> None:
+    assert doubt(Fill("x", chance=0.12), 0.4) == (
+        "the best fill is right with a probability of 12 %, less than confidence (40 %)"
+    )
+    # What is just below is not said to reach it.
+    assert "of 39 %" in doubt(Fill("x", chance=0.399), 0.4)
+    assert (
+        doubt(Fill("x", chance=0.4), 0.4) == doubt(Fill("x"), 1.0) == doubt(Fill("x", chance=0.0), 0.0) == ""
+    )
+
+
+def test_the_note_of_a_fill_tells_what_is_known_of_it() -> None:
+    assert note_of(Fill("x", chance=0.62, source="retrieved")) == "right with 62 %, found in the project"
+    assert note_of(Fill("x", source="drafted")) == "written from left to right"
+    assert note_of(Fill("x")) == ""

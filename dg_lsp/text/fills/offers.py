@@ -1,20 +1,45 @@
-"""Offer: the fills that were found for one place, and what is left of them after some typing."""
+"""Offer: the fills that were found for one place, and what is left of them after some typing; how sure a fill is."""
 
 from dataclasses import dataclass
 
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.documents.lines import line_start
 from dg_lsp.text.fills.edit import Edit
+from dg_lsp.text.messages import Fill, Source
+
+_ORIGINS: dict[Source, str] = {
+    "denoised": "denoised from noise",
+    "retrieved": "found in the project",
+    "drafted": "written from left to right",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """`texts`, the surest first, may replace the bytes [start, end) of `document`."""
+    """`texts`, the surest first, may replace the bytes [start, end) of `document`. fill: the one of the first text."""
 
     document: Document
     start: int
     end: int
     texts: tuple[str, ...]
+    fill: Fill | None = None
+
+
+def doubt(fill: Fill, confidence: float) -> str:
+    """Why `fill` is not shown unless it is asked for, as a sentence; empty if it is sure enough."""
+    if fill.chance is None or fill.chance >= confidence:
+        return ""
+    return (
+        f"the best fill is right with a probability of {_percent(fill.chance)}, less than confidence "
+        f"({_percent(confidence)})"
+    )
+
+
+def note_of(fill: Fill) -> str:
+    """How sure `fill` is and where it comes from, such as `right with 62 %, found in the project`; may be empty."""
+    if fill.chance is None:
+        return "" if fill.source == "denoised" else _ORIGINS[fill.source]
+    return f"right with {_percent(fill.chance)}, {_ORIGINS[fill.source]}"
 
 
 def still_good(offer: Offer, document: Document, cursor: int) -> list[Edit]:
@@ -62,3 +87,8 @@ def _typed(offer: Offer, document: Document, cursor: int) -> bytes | None:
 def _end(offer: Offer, document: Document) -> int:
     """Return where the gap ends in `document`, a later version of the offer's."""
     return len(document.data) - (len(offer.document.data) - offer.end)
+
+
+def _percent(share: float) -> str:
+    """A share between 0 and 1 as a text such as `12 %`, rounded down, so that 39.9 % is not said to be below 40 %."""
+    return f"{int(share * 100 + 1e-9)} %"

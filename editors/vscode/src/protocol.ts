@@ -23,6 +23,8 @@ export interface Last {
   offered: boolean;
   why: string;
   milliseconds: number;
+  /** How sure the fill is and where it comes from; "" where nobody has estimated it. */
+  note?: string;
 }
 
 /** A stretch of the canvas: its text, whether it is an anchor, whether the sampler has accepted it, its entropy in nats. */

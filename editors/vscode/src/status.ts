@@ -49,6 +49,7 @@ export function details(status: Status | undefined): string[] {
   if (status.milliseconds) lines.push(`last fill: ${Math.round(status.milliseconds)} ms, ${status.steps} steps`);
   const last = status.last;
   if (last && !last.offered && last.why) lines.push(`nothing offered: ${last.why}`);
+  if (last?.offered && last.note) lines.push(`last offer: ${last.note}`);
   return lines;
 }
 

@@ -7,7 +7,7 @@ local M = {}
 ---@field state string
 ---@field why? string
 ---@field done? number
----@field last? { uri: string, offered: boolean, why: string, milliseconds: number }
+---@field last? { uri: string, offered: boolean, why: string, milliseconds: number, note: string? }
 
 ---@type dg_lsp.Status
 local latest = { state = "none", why = "the server has not been started" }
@@ -79,7 +79,8 @@ function M.report(answer, off)
   table.insert(lines, "This buffer: " .. (off == "" and "on" or "off: " .. off))
   local last = answer.last or latest.last
   if type(last) == "table" then
-    local offered = last.offered and ("offered after %.0f ms"):format(last.milliseconds or 0)
+    local note = (last.note or "") ~= "" and "; " .. last.note or ""
+    local offered = last.offered and ("offered after %.0f ms%s"):format(last.milliseconds or 0, note)
     table.insert(lines, "Last request: " .. (offered or "nothing offered: " .. (last.why or "")))
   end
   if message ~= "" then
