@@ -9,6 +9,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from dg_lsp.engine.load.checkpoint import CheckpointError, load_checkpoint
+from dg_lsp.engine.load.weights import number_type
 from tests.engine.tiny import save_checkpoint, write_manifest
 
 
@@ -129,3 +130,24 @@ def test_pickled_weights_are_never_read(broken: Path) -> None:
 def test_a_device_that_is_not_there_is_named(saved: Path, device: str, match: str) -> None:
     with pytest.raises(CheckpointError, match=match):
         load_checkpoint(str(saved), device)
+
+
+@pytest.mark.parametrize(
+    ("capability", "placed", "wanted"),
+    [
+        ("AVX2", {"": "cpu"}, "float32"),
+        ("DEFAULT", {"": "cpu"}, "float32"),
+        ("AVX512", {"": "cpu"}, "auto"),
+        ("AVX2", {"": "cuda"}, "auto"),
+        ("AVX2", {"lm_head": "cpu"}, "auto"),
+    ],
+)
+def test_a_cpu_without_fast_bfloat16_gets_float32(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capability: str, placed: dict[str, str], wanted: str
+) -> None:
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: capability)
+    (tmp_path / "model.safetensors").write_bytes(b"0" * 100)
+    assert number_type(tmp_path, placed) == wanted
+    # Twice the memory is too much for a large network.
+    monkeypatch.setattr("dg_lsp.engine.load.weights._SMALL", 99)
+    assert number_type(tmp_path, placed) == "auto"

@@ -33,7 +33,8 @@ def run(model: Checkpoint, request: Infill) -> list[Draft | Fill]:
 def test_it_is_small_and_of_the_released_architecture(model: Checkpoint) -> None:
     assert type(model.network).__name__ == "DiffusionGemmaForBlockDiffusion"
     assert model.canvas_lengths == (64, 128, 256)
-    assert model.network.dtype == torch.bfloat16
+    slow = torch.backends.cpu.get_cpu_capability() in {"DEFAULT", "AVX2"}
+    assert model.network.dtype == (torch.float32 if slow else torch.bfloat16)
     assert (FILES / "model.safetensors").stat().st_size <= 32 * 2**20
     assert not [f for f in FILES.iterdir() if f.suffix in {".bin", ".pt", ".pkl", ".ckpt"}]
 
