@@ -140,7 +140,7 @@ MUTANTS = (
     Mutant(
         5,
         "what only Python itself refuses is taken",
-        "dg_lsp/text/fills/interpreter.py",
+        "dg_lsp/text/fills/baseline.py",
         "    except SyntaxError as error:",
         "    except IndentationError as error:",
         GUARD + "test_what_only_python_itself_refuses_is_refused",

@@ -12,7 +12,7 @@ from dg_lsp.text.documents.document import Document
 from dg_lsp.text.fills.edit import Edit, apply_edit
 from dg_lsp.text.languages.language import Language
 from dg_lsp.text.messages import BODIES, Kind
-from dg_lsp.text.syntax.body import MARKER
+from dg_lsp.text.syntax.bodies import MARKER
 from dg_lsp.text.syntax.lexer import tokens
 
 

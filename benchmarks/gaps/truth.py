@@ -12,10 +12,10 @@ from tree_sitter import Node
 
 from benchmarks.gaps.place import Place, Span, Truth, trimmed
 from benchmarks.gaps.truth_python import suites
-from dg_lsp.text.languages.language import Language
+from dg_lsp.text.languages.language import Language, Owner
 from dg_lsp.text.messages import Kind
 
-_OWNERS: dict[str, Kind] = {"function": "function_body", "class": "class_body", "block": "block"}
+_OWNERS: dict[Owner, Kind] = {"function": "function_body", "class": "class_body", "block": "block"}
 _LISTS: tuple[Kind, ...] = ("arguments", "parameters", "collection")
 _PAIRS = {b"(": b")", b"[": b"]", b"{": b"}"}
 _RAW = re.compile(rb'(?:u8|[uUL])?R"([^()\s\\]*)\(')
@@ -51,7 +51,7 @@ def truth_of(language: Language, data: bytes) -> Truth:
     return Truth(language, data, ordered)
 
 
-def _braced(language: Language, root: Node, data: bytes, owner: str) -> Iterator[Place]:
+def _braced(language: Language, root: Node, data: bytes, owner: Owner) -> Iterator[Place]:
     """The bodies of one owner that stand between braces."""
     for record in language.records(root)[owner]:
         node, body = record[f"{owner}.outer"], record.get(f"{owner}.body")

@@ -13,12 +13,12 @@ from dg_lsp.bench.score import METHODS, Score
 from dg_lsp.host.base import Engine, settle
 from dg_lsp.host.local import LocalEngine
 from dg_lsp.settings import Settings
-from dg_lsp.text.documents.lines import line_start
 from dg_lsp.text.fills import check, fit
 from dg_lsp.text.fills.edit import Edit, apply_edit
 from dg_lsp.text.messages import Fill
 from dg_lsp.text.prompts import prompt
-from dg_lsp.text.syntax.indented_bodies import STUB
+from dg_lsp.text.syntax.bodies import STUB
+from dg_lsp.text.syntax.lexer import line_start
 
 KINDS = tuple(HOLES)
 _BASELINES = {"copy": baselines.copy_near, "ngram": baselines.count_tokens}

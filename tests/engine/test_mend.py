@@ -18,7 +18,7 @@ from dg_lsp.engine.fill.mend import Origin, free, mend
 from dg_lsp.engine.fill.plan import ROUNDS
 from dg_lsp.engine.fill.steps import Clock
 from dg_lsp.engine.load.checkpoint import Checkpoint, load_checkpoint
-from dg_lsp.text.fills.resume import find_break
+from dg_lsp.text.fills.stitch import find_break
 from dg_lsp.text.messages import Draft, Fill, Infill
 
 PREFIX, SUFFIX = "def area(w, h):\n    ", "\n\n\ndef half(x):\n    return x / 2\n"

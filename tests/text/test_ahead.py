@@ -3,7 +3,7 @@
 import pytest
 
 from dg_lsp.text.documents.document import Document
-from dg_lsp.text.fills.ahead import next_line
+from dg_lsp.text.fills.offers import next_line
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,7 @@
 import pytest
 
 from dg_lsp.text.languages.language import load_language
-from dg_lsp.text.syntax.bodies import bodies_by_lines, bodies_of
-from dg_lsp.text.syntax.body import Body
+from dg_lsp.text.syntax.bodies import Body, bodies_by_lines, bodies_of
 
 Found = tuple[str, str, str]
 

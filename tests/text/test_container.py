@@ -3,8 +3,7 @@
 import pytest
 
 from dg_lsp.text.fills.check import faults, is_stub
-from dg_lsp.text.fills.container import surplus, within
-from dg_lsp.text.fills.fit import fit
+from dg_lsp.text.fills.fit import fit, surplus, within
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import Infill, Kind
 

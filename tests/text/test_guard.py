@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 from dg_lsp.text.documents.document import Document
+from dg_lsp.text.fills.baseline import WHOLE
 from dg_lsp.text.fills.edit import Edit
 from dg_lsp.text.fills.guard import harm_of
 from dg_lsp.text.gaps.gap import Gap
 from dg_lsp.text.messages import Kind
-from dg_lsp.text.syntax.baseline import WHOLE
 
 
 def harm(language: str, source: str, fill: str, kind: Kind = "statement", **facts: object) -> str:

@@ -17,7 +17,7 @@ from dg_lsp.text.gaps.find import NoGap, find_gap
 from dg_lsp.text.gaps.gap import Gap
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import Kind
-from dg_lsp.text.syntax.body import MARKER
+from dg_lsp.text.syntax.bodies import MARKER
 from dg_lsp.text.syntax.lexer import tokens
 
 DOCSTRINGS = {

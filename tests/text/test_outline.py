@@ -5,11 +5,11 @@ import random
 
 import pytest
 
-from dg_lsp.text.documents.lines import line_start
 from dg_lsp.text.fills import check
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.prompts.outline import ITEM, WHOLE, outline
 from dg_lsp.text.prompts.prompt import shortened
+from dg_lsp.text.syntax.lexer import line_start
 
 PYTHON = b'''\
 """What the module says."""

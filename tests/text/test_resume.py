@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from dg_lsp.text.fills.resume import find_break, resume_point
+from dg_lsp.text.fills.stitch import find_break, resume_point
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import Infill
 from dg_lsp.text.syntax.lexer import tokens

@@ -12,7 +12,7 @@ from dg_lsp.engine.fill.candidates import Batch, Candidate, draft, rank_by_likel
 from dg_lsp.engine.fill.plan import ROUNDS
 from dg_lsp.engine.fill.steps import Clock, denoise_batch, report_steps, stop_when_enough
 from dg_lsp.engine.load.checkpoint import Checkpoint
-from dg_lsp.text.fills.resume import Break, find_break
+from dg_lsp.text.fills.stitch import Break, find_break
 from dg_lsp.text.messages import Draft, Fill, Infill
 
 # Tokens freed before the point of failure at the first, the second and the third try; then the whole statement.

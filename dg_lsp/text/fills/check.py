@@ -9,18 +9,25 @@ from functools import lru_cache
 from tree_sitter import Node
 
 from dg_lsp.text.documents.document import Document
-from dg_lsp.text.documents.lines import line_end, line_start
-from dg_lsp.text.fills.container import container_of, function_of_span
+from dg_lsp.text.fills.baseline import (
+    WHOLE,
+    Fault,
+    Text,
+    added,
+    alone,
+    complaint,
+    fault_at,
+    neutral_text,
+    unexpected,
+)
 from dg_lsp.text.fills.edit import Edit
-from dg_lsp.text.fills.fault import Fault, added, fault_at, unexpected
-from dg_lsp.text.fills.interpreter import complaint
 from dg_lsp.text.gaps.gap import Gap
 from dg_lsp.text.languages.language import Language, load_language
 from dg_lsp.text.messages import BODIES, LISTS, Infill
-from dg_lsp.text.syntax.baseline import WHOLE, Text, alone, neutral_text
-from dg_lsp.text.syntax.bodies import bodies_of, item_at
-from dg_lsp.text.syntax.body import Body
+from dg_lsp.text.syntax.bodies import Body, bodies_of, function_over, item_at
+from dg_lsp.text.syntax.brackets import state_at
 from dg_lsp.text.syntax.items import window
+from dg_lsp.text.syntax.lexer import LogicalLine, line_end, line_start
 
 # Deeper nesting could overflow a parser's stack; no real body comes near it.
 DEEPEST = 90
@@ -40,16 +47,6 @@ def faults(language: str, kind: str, before: str, fill: str, after: str) -> tupl
     return _faults(load_language(language), kind, parts)
 
 
-def is_stub(request: Infill, fill: str) -> bool:
-    """Whether the body of the gap is still a stub with `fill` in it, as with `pass`."""
-    if request.kind not in BODIES:
-        return False
-    language = load_language(request.language)
-    neutral = neutral_text(language, request.kind, _bytes(request.prefix), _bytes(request.suffix))
-    body = _around(language, neutral.filled(language, _bytes(fill)), request.kind)
-    return body is not None and body.stub
-
-
 def faults_of_edit(document: Document, gap: Gap, edit: Edit) -> tuple[Fault, ...]:
     """Return the syntax errors that `edit`, made for `gap`, adds to `document`.
 
@@ -61,12 +58,46 @@ def faults_of_edit(document: Document, gap: Gap, edit: Edit) -> tuple[Fault, ...
     return _faults(load_language(document.language), gap.kind, _parts(document, gap, edit))
 
 
+def is_stub(request: Infill, fill: str) -> bool:
+    """Whether the body of the gap is still a stub with `fill` in it, as with `pass`."""
+    if request.kind not in BODIES:
+        return False
+    language = load_language(request.language)
+    neutral = neutral_text(language, request.kind, _bytes(request.prefix), _bytes(request.suffix))
+    body = _around(language, neutral.filled(language, _bytes(fill)), request.kind)
+    return body is not None and body.stub
+
+
 def compared(document: Document, gap: Gap, edit: Edit) -> tuple[Text, Text]:
     """Return the text round `gap` with a neutral filler in it, and the same text with the fill of `edit`."""
     language = load_language(document.language)
     before, fill, after = _parts(document, gap, edit)
     neutral = neutral_text(language, gap.kind, before, after)
     return neutral, neutral.filled(language, fill)
+
+
+def container_of(language: Language, text: Text) -> tuple[int, int] | None:
+    """Return the places of the innermost brackets round the fill, by the tree of `text`; None if it has none."""
+    state = state_at(language, text.before, len(text.before))
+    if not state.opened:
+        return None
+    opened = text.tree.root_node.descendant_for_byte_range(state.opened[-1], state.opened[-1] + 1)
+    holder = opened.parent if opened and opened.child_count == 0 else None
+    if opened is None or holder is None or holder.is_error:
+        return None
+    last = _closer(opened, holder)
+    return (opened.start_byte, last.start_byte) if last else None
+
+
+def function_of_span(language: Language, before: bytes) -> LogicalLine | None:
+    """The header of the function that a span behind `before` may not leave; None where there is none.
+
+    That is the outermost one: a span may end a function in it, and what stands behind the span does not tell.
+    """
+    if language.style != "indent":
+        return None
+    start, _ = window(language, before, len(before))
+    return function_over(language, before, start, len(before))
 
 
 def _parts(document: Document, gap: Gap, edit: Edit) -> tuple[bytes, bytes, bytes]:
@@ -250,3 +281,9 @@ def _depth(fill: bytes) -> int:
 
 def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "replace")
+
+
+def _closer(opened: Node, holder: Node) -> Node | None:
+    """Return the bracket among the children of `holder` that closes `opened`."""
+    behind = [c for c in holder.children if c.start_byte > opened.start_byte and not c.is_missing]
+    return next((c for c in reversed(behind) if c.type in (")", "]", "}")), None)

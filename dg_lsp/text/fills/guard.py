@@ -10,17 +10,14 @@ import tree_sitter
 from tree_sitter import Node, Tree
 
 from dg_lsp.text.documents.document import Document
-from dg_lsp.text.documents.lines import line_end
+from dg_lsp.text.fills.baseline import WHOLE, Text, complaint, errors_of
 from dg_lsp.text.fills.check import compared, faults_of_edit
 from dg_lsp.text.fills.edit import Edit
-from dg_lsp.text.fills.fault import errors_of
-from dg_lsp.text.fills.interpreter import complaint
 from dg_lsp.text.gaps.gap import Gap
 from dg_lsp.text.languages.language import Language, load_language
-from dg_lsp.text.syntax.baseline import WHOLE, Text
-from dg_lsp.text.syntax.body import MARKER
+from dg_lsp.text.syntax.bodies import MARKER
 from dg_lsp.text.syntax.items import window
-from dg_lsp.text.syntax.lexer import Span
+from dg_lsp.text.syntax.lexer import Span, line_end
 
 # How many bytes behind a gap strings and brackets are compared; a quote too many shows at the next one.
 REACH = 20_000

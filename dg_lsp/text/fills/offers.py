@@ -1,17 +1,23 @@
-"""Offer: the fills that were found for one place, and what is left of them after some typing; how sure a fill is."""
+"""Offer: the fills that were found for one place, and what is left of them after some typing; how sure a fill is.
 
-from dataclasses import dataclass
+And where the next place is, once a fill was accepted.
+"""
+
+from dataclasses import dataclass, replace
 
 from dg_lsp.text.documents.document import Document
-from dg_lsp.text.documents.lines import line_start
 from dg_lsp.text.fills.edit import Edit
+from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import Fill, Source
+from dg_lsp.text.syntax.lexer import leading, line_start
 
 _ORIGINS: dict[Source, str] = {
     "denoised": "denoised from noise",
     "retrieved": "found in the project",
     "drafted": "written from left to right",
 }
+
+_DEEPER = (b"(", b"[", b"{")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,17 +67,38 @@ def used_up(offer: Offer, document: Document, cursor: int) -> bool:
     return typed is not None and typed in (text.encode("utf-8") for text in offer.texts)
 
 
+def accepted_end(offer: Offer, document: Document) -> int | None:
+    """Return where a fill ends that was accepted or typed out, if nothing else changed, not even blanks; else None."""
+    ends = (offer.start + len(text.encode("utf-8")) for text in offer.texts)
+    behind = len(offer.document.data) - offer.start
+    return next((e for e in ends if len(document.data) - e == behind and used_up(offer, document, e)), None)
+
+
 def place_of(document: Document, cursor: int) -> bytes:
     """Return what tells the place of `cursor` however the lines above move: the line above, and its own up to it."""
     line = line_start(document.data, cursor)
     return document.data[line_start(document.data, line - 1) if line else 0 : cursor]
 
 
-def accepted_end(offer: Offer, document: Document) -> int | None:
-    """Return where a fill ends that was accepted or typed out, if nothing else changed, not even blanks; else None."""
-    ends = (offer.start + len(text.encode("utf-8")) for text in offer.texts)
-    behind = len(offer.document.data) - offer.start
-    return next((e for e in ends if len(document.data) - e == behind and used_up(offer, document, e)), None)
+def next_line(document: Document, cursor: int) -> tuple[Document, int] | None:
+    """Return `document` with a new line behind `cursor`, and the cursor on it; None if text follows on its line.
+
+    The new line is indented like that of the cursor, deeper behind what opens a body or a bracket, and less deep behind
+    a statement that leaves its body. Example: behind `    if x:` it begins with eight spaces.
+    """
+    data, eol = document.data, document.line_end(document.line_at(cursor))
+    if data[cursor:eol].strip():
+        return None
+    language = load_language(document.language)
+    line = data[line_start(data, cursor) : cursor].strip()
+    indent = leading(data, cursor)
+    step = b"\t" if b"\t" in indent else language.indent.encode()
+    if line.endswith(_DEEPER) or (language.style == "indent" and line.endswith(b":")):
+        indent += step
+    elif line.split(b" ")[0] in language.leaves:
+        indent = indent.removesuffix(step)
+    new = document.newline.encode() + indent
+    return replace(document, data=data[:cursor] + new + data[cursor:]), cursor + len(new)
 
 
 def _typed(offer: Offer, document: Document, cursor: int) -> bytes | None:

@@ -1,43 +1,26 @@
-"""What is kept of a text that cannot stand as it is: of a full canvas when the gap goes on, of a broken fill."""
+"""What is kept of a text that cannot stand as it is, and where a broken fill is damaged.
+
+The text is a full canvas when the gap goes on, or a fill that adds an error.
+"""
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dg_lsp.text.fills import check, fit
-from dg_lsp.text.fills.container import within
+from dg_lsp.text.fills.baseline import Fault, given_up, neutral_text
+from dg_lsp.text.fills.check import faults
+from dg_lsp.text.fills.fit import within
 from dg_lsp.text.languages.language import Language, load_language
 from dg_lsp.text.messages import BODIES, Infill
 from dg_lsp.text.syntax.brackets import closers, state_at
+from dg_lsp.text.syntax.lexer import Span, line_end, line_start, tokens
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
 # A line that begins so goes on with the one before it.
 _GOES_ON = re.compile(r"[.?:,)\]}+*/%&|^=<>-]|(?:else|elif|except|finally|catch)\b")
-
-
-def shorten(request: Infill, fill: str) -> str:
-    """Return the longest beginning of `fill` in whole statements that adds no fault; empty if there is none.
-
-    `a = 1\nb = (` becomes `a = 1`. A statement that the next line continues does not count, though it may parse.
-    """
-    if request.kind not in BODIES:
-        # Of the other kinds a part is no use.
-        return ""
-    for text in _beginnings(load_language(request.language), fill):
-        if not check.faults(request.language, request.kind, request.prefix, text, request.suffix):
-            return text
-    return ""
-
-
-def _beginnings(language: Language, fill: str) -> Iterator[str]:
-    """Yield the beginnings of `fill` that end with a line of code, longest first, without `fill` itself."""
-    ends = [found.start() for found in _LINE_END.finditer(fill.rstrip())]
-    for end in reversed(ends):
-        text = fill[:end].rstrip()
-        last = _LINE_END.split(text)[-1].strip()
-        whole = last.endswith(";") or not _GOES_ON.match(fill[end:].lstrip())
-        if last and whole and not last.startswith(language.comment):
-            yield text
+NEAR = 2_000  # bytes behind the fill that the parser is watched on
+_SPACE = re.compile(rb"\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +29,36 @@ class Written:
 
     text: str = ""
     ended: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """The first damaged place of a fill; all are byte offsets in it.
+
+    point: here every reading of the fill had failed, so the damage is before it, mostly near, or just behind it.
+    end: of the first fault, at most a quarter of the fill behind the point. line: the end of the point's line.
+    shut: from the first bracket that nothing closes to the end of its line. statement: the lines that the point is in,
+    from the outermost bracket that is open there. faults: all of them.
+    """
+
+    point: int
+    end: int
+    line: int
+    shut: Span | None
+    statement: Span
+    faults: tuple[Fault, ...]
+
+    def behind(self, before: str) -> "Break":
+        """Return the same, counted from the end of `before`, a beginning of the fill; places inside that become 0."""
+        skipped = len(_bytes(before))
+
+        def moved(*offsets: int) -> list[int]:
+            return [max(offset - skipped, 0) for offset in offsets]
+
+        point, end, line, first, last = moved(self.point, self.end, self.line, *self.statement)
+        left = moved(*self.shut) if self.shut else ()
+        shut = (left[0], left[1]) if left else None
+        return Break(point, end, line, shut, (first, last), self.faults)
 
 
 def go_on(request: Infill, before: str, more: str) -> Written:
@@ -71,6 +84,70 @@ def go_on(request: Infill, before: str, more: str) -> Written:
     cut = re.sub(r"\s*\w*$", "", whole[last:]) if end == last else ""
     text = whole[:end] + cut
     return Written(text if len(text) > len(before) else before)
+
+
+def shorten(request: Infill, fill: str) -> str:
+    """Return the longest beginning of `fill` in whole statements that adds no fault; empty if there is none.
+
+    `a = 1\nb = (` becomes `a = 1`. A statement that the next line continues does not count, though it may parse.
+    """
+    if request.kind not in BODIES:
+        # Of the other kinds a part is no use.
+        return ""
+    for text in _beginnings(load_language(request.language), fill):
+        if not check.faults(request.language, request.kind, request.prefix, text, request.suffix):
+            return text
+    return ""
+
+
+def find_break(request: Infill, fill: str) -> Break | None:
+    """Return the first damaged place of `fill` in the gap of `request`; None if it adds no fault (law 5).
+
+    1. Find the faults.  2. Take the place where the parser gave up; if only `ast` or the container object, the place of
+    their fault.  3. Find how far the damage may reach, by the fault and by open brackets.
+    """
+    # 1.
+    found = faults(request.language, request.kind, request.prefix, fill, request.suffix)
+    if not found:
+        return None
+    # 2.
+    language, data = load_language(request.language), _bytes(fill)
+    parts = (_bytes(request.prefix), data, _bytes(request.suffix))
+    point = resume_point(language, request.kind, parts)
+    if point is None:
+        point = found[0].start
+    # 3. An error may be as long as the fill; its end tells nothing then.
+    end = min(max(found[0].end, point), point + len(data) // 4)
+    opened = _unclosed(language, data)
+    shut = (opened[0], line_end(data, opened[0])) if opened else None
+    statement = _statement(language, data, (point, end))
+    return Break(point, end, line_end(data, point), shut, statement, found)
+
+
+def resume_point(language: Language, kind: str, parts: tuple[bytes, bytes, bytes]) -> int | None:
+    """Return where in the fill of `parts` = (before, fill, after) the parser first gave up; None if nowhere.
+
+    The text before that place is the beginning of something that parses.
+    """
+    before, fill, after = parts
+    neutral = neutral_text(language, kind, before, after)
+    # A parser that logs is slow, and how it goes on far behind the fill is not asked for.
+    behind = neutral.after[:NEAR]
+    # What is broken before the fill is not the fill's fault.
+    point = next((p for p in given_up(language, neutral, fill + behind) if p >= 0), None)
+    cut = behind != neutral.after and point is not None and point >= len(fill + behind.rstrip())
+    return None if point is None or cut else min(point, len(fill))
+
+
+def _beginnings(language: Language, fill: str) -> Iterator[str]:
+    """Yield the beginnings of `fill` that end with a line of code, longest first, without `fill` itself."""
+    ends = [found.start() for found in _LINE_END.finditer(fill.rstrip())]
+    for end in reversed(ends):
+        text = fill[:end].rstrip()
+        last = _LINE_END.split(text)[-1].strip()
+        whole = last.endswith(";") or not _GOES_ON.match(fill[end:].lstrip())
+        if last and whole and not last.startswith(language.comment):
+            yield text
 
 
 def _can_come_right(request: Infill, lines: str) -> bool:
@@ -105,3 +182,28 @@ def _endings(request: Infill, lines: str) -> Iterator[str]:
 def _line_start(text: str, newline: str) -> int:
     """Return where the last line of `text` begins."""
     return text.rfind(newline) + len(newline) if newline in text else 0
+
+
+def _unclosed(language: Language, fill: bytes) -> list[int]:
+    """Return the places of the brackets of `fill` that nothing in it closes."""
+    opened: list[int] = []
+    for token in tokens(language, fill, 0, len(fill)):
+        if token.kind == "open":
+            opened.append(token.start)
+        elif token.kind == "close" and opened:
+            opened.pop()
+    return opened
+
+
+def _statement(language: Language, fill: bytes, span: Span) -> Span:
+    """Return the lines of `span`, from the line of the outermost bracket that is open at its beginning."""
+    point, end = span
+    start = min([*_unclosed(language, fill[:point]), point])
+    # The parser stands before the white space; the token that could not follow is behind it.
+    space = _SPACE.match(fill, point)
+    assert space is not None, "it matches nothing, too"
+    return line_start(fill, start), line_end(fill, max(end, space.end()))
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "replace")

@@ -1,21 +1,22 @@
 """CursorContext: the part of a document round a cursor in a form that can be read, however broken the file is.
 
-Older texts of the document tell what else has been broken since. Knows trees, repairs and lines; chooses no gap.
+Its bodies, the regions of its lines, and older texts of the document, which tell what else has been broken since.
+Knows trees, repairs and lines; chooses no gap.
 """
 
+import re
 from dataclasses import dataclass, replace
 
 from tree_sitter import Node, Tree
 
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.documents.history import Change, Changes, Past, Reading
-from dg_lsp.text.documents.lines import line_end, line_start
 from dg_lsp.text.languages.language import Language
-from dg_lsp.text.syntax.bodies import bodies_by_lines, bodies_of, item_at
-from dg_lsp.text.syntax.body import Body
+from dg_lsp.text.messages import LISTS, STRINGS, Kind
+from dg_lsp.text.syntax.bodies import Body, bodies_by_lines, bodies_of, code_end, item_at
 from dg_lsp.text.syntax.brackets import State, lacks_end, state_at, state_from
 from dg_lsp.text.syntax.items import focus, window
-from dg_lsp.text.syntax.lexer import Span
+from dg_lsp.text.syntax.lexer import Span, indentation, leading, line_end, line_start, width
 from dg_lsp.text.syntax.repair import Repaired, cost_of, dangles, repair
 
 # A file of at most so many bytes is read whole; of a longer one first the top-level item round the cursor.
@@ -25,6 +26,9 @@ PARSED = 200_000
 # How many blank lines and comments may lie between a body and the cursor, and what comments begin with.
 _LINES_BETWEEN = 40
 _COMMENTS = (b"#", b"//", b"/*", b"*")
+_HOLDERS: tuple[Kind, ...] = ("statement", "string")
+_CLOSES = re.compile(rb"[)\]}>]")
+_QUOTES = re.compile(rb"[A-Za-z@$]*(#*)(?:\"\"\"|'''|[\"'`]|<)(?:(?<=R\")[^()\s]*\()?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,94 +48,6 @@ class Undone:
             return None
         first = self.changes.behind(start)
         return first, max(first, self.changes.before(end))
-
-
-def tree_of(language: Language, document: Document) -> Tree:
-    """The tree of `document`, parsed at most once, and from the tree of an older text where there is one."""
-    history = document.history
-    if history is None:
-        return language.parse(document.data)
-    past = history.last
-    return _read(language, history.now, past.reading if past else None, past.changes if past else Changes())
-
-
-def undone(document: Document, offset: int) -> tuple[Undone, ...]:
-    """The document as it would be had only the line of `offset` been changed, and had only the place itself.
-
-    Damage elsewhere is gone from them, while what is being typed stands in them, so that a gap can be looked for as in
-    a file with one broken place. Nothing is parsed: which of them is any better is for the caller to see. One that
-    would be the document, or the same as the one before, is left out.
-    """
-    base = document.history.base if document.history else None
-    if base is None:
-        return ()
-    data, changes = document.data, base.changes.spans
-    places = (line_start(data, offset), line_end(data, offset)), (offset, offset)
-    kept = [tuple(c for c in changes if c.stop >= first and c.now <= last) for first, last in places]
-    unlike = [k for k in dict.fromkeys(kept) if len(k) < len(changes)]
-    return tuple(_with_only(document, base, k, offset) for k in unlike)
-
-
-def _with_only(document: Document, base: Past, kept: tuple[Change, ...], offset: int) -> Undone:
-    """The older text with the changes `kept`, and how the others lead from there to the document."""
-    old, parts = base.reading.data, []
-    far: list[Change] = []
-    at = shift = 0
-    for change in base.changes.spans:
-        if change not in kept:
-            far.append(Change(change.start + shift, change.end + shift, change.now, change.stop))
-            continue
-        parts += [old[at : change.start], document.data[change.now : change.stop]]
-        at = change.end
-        shift += change.stop - change.now - (change.end - change.start)
-    changes = Changes(tuple(far))
-    return Undone(b"".join((*parts, old[at:])), changes.turned().before(offset), changes)
-
-
-def _read(language: Language, reading: Reading, other: Reading | None, changes: Changes) -> Tree:
-    """The tree of `reading`, with `changes` from that of `other` where it has one."""
-    if reading.tree is None:
-        if other is None or other.tree is None:
-            tree = language.parse(reading.data)
-        elif changes.spans:
-            start, end, now, stop = changes.around()
-            tree = language.reparse(other.tree, other.data, (start, end), reading.data[now:stop])
-        else:
-            tree = other.tree
-        reading.tree, reading.cost = tree, cost_of(tree)
-    return reading.tree
-
-
-def state_in(language: Language, root: Node, data: bytes, offset: int) -> State:
-    """What is open at `offset` of `data`, whose tree `root` has no error.
-
-    1. Begin at the top-level item that the offset is in or behind.  2. Where classes are round the offset, begin at
-    the member of the innermost one; their braces are open.  3. Read tokens from there.
-    """
-    # 1.
-    item = item_at(root, offset)
-    start = item.start_byte if item != root else 0
-    # 2.
-    around = _classes(language, item, offset)
-    if around:
-        start = _member(data, around[-1], offset)
-    # 3.
-    inner = state_from(language, data, offset, start)
-    braces = tuple(b.start_byte for b in around if data[b.start_byte : b.start_byte + 1] == b"{")
-    return replace(inner, brackets=b"{" * len(braces) + inner.brackets, opened=(*braces, *inner.opened))
-
-
-def _classes(language: Language, item: Node, offset: int) -> list[Node]:
-    """The bodies of classes and their like in `item` that hold `offset`, the outermost first."""
-    bodies = [record["class.body"] for record in language.records(item, (offset, offset + 1))["class"]]
-    holding = [body for body in bodies if body.start_byte < offset < body.end_byte]
-    return sorted(holding, key=lambda body: body.start_byte)
-
-
-def _member(data: bytes, body: Node, offset: int) -> int:
-    """Where the last member of `body` begins at or before `offset`; behind a brace where there is none."""
-    members = [child for child in body.named_children if child.start_byte <= offset]
-    return members[-1].start_byte if members else body.start_byte + data.startswith(b"{", body.start_byte)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +75,17 @@ class CursorContext:
         """The span that the repair has put in; empty without one."""
         made = self.repaired
         return (made.at, made.at + made.inserted) if made else (self.cursor, self.cursor)
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """[start, end) of a context's data, without the delimiters; [outer_start, outer_end) with them."""
+
+    kind: Kind
+    start: int
+    end: int
+    outer_start: int
+    outer_end: int
 
 
 def context_at(document: Document, language: Language, offset: int) -> CursorContext:
@@ -192,13 +119,6 @@ def from_lines(document: Document, context: CursorContext, offset: int) -> Curso
     return CursorContext(language, closed, context.tree, bodies, at, start, repaired, context.cost)
 
 
-def state_of(document: Document, context: CursorContext, offset: int) -> State:
-    """What is open at `offset` of the document: told by the context's tree where this is the whole file's, clean."""
-    if context.repaired is None and not context.cost:
-        return state_in(context.language, context.tree.root_node, document.data, offset)
-    return state_at(context.language, document.data, offset)
-
-
 def whole_context(document: Document, language: Language) -> CursorContext:
     """All of the file, by its tree or, where that is broken, by its lines."""
     data = document.data
@@ -208,6 +128,163 @@ def whole_context(document: Document, language: Language) -> CursorContext:
     else:
         bodies = bodies_of(language, tree.root_node, data)
     return CursorContext(language, data, tree, bodies, -1)
+
+
+def tree_of(language: Language, document: Document) -> Tree:
+    """The tree of `document`, parsed at most once, and from the tree of an older text where there is one."""
+    history = document.history
+    if history is None:
+        return language.parse(document.data)
+    past = history.last
+    return _read(language, history.now, past.reading if past else None, past.changes if past else Changes())
+
+
+def undone(document: Document, offset: int) -> tuple[Undone, ...]:
+    """The document as it would be had only the line of `offset` been changed, and had only the place itself.
+
+    Damage elsewhere is gone from them, while what is being typed stands in them, so that a gap can be looked for as in
+    a file with one broken place. Nothing is parsed: which of them is any better is for the caller to see. One that
+    would be the document, or the same as the one before, is left out.
+    """
+    base = document.history.base if document.history else None
+    if base is None:
+        return ()
+    data, changes = document.data, base.changes.spans
+    places = (line_start(data, offset), line_end(data, offset)), (offset, offset)
+    kept = [tuple(c for c in changes if c.stop >= first and c.now <= last) for first, last in places]
+    unlike = [k for k in dict.fromkeys(kept) if len(k) < len(changes)]
+    return tuple(_with_only(document, base, k, offset) for k in unlike)
+
+
+def state_of(document: Document, context: CursorContext, offset: int) -> State:
+    """What is open at `offset` of the document: told by the context's tree where this is the whole file's, clean."""
+    if context.repaired is None and not context.cost:
+        return state_in(context.language, context.tree.root_node, document.data, offset)
+    return state_at(context.language, document.data, offset)
+
+
+def state_in(language: Language, root: Node, data: bytes, offset: int) -> State:
+    """What is open at `offset` of `data`, whose tree `root` has no error.
+
+    1. Begin at the top-level item that the offset is in or behind.  2. Where classes are round the offset, begin at
+    the member of the innermost one; their braces are open.  3. Read tokens from there.
+    """
+    # 1.
+    item = item_at(root, offset)
+    start = item.start_byte if item != root else 0
+    # 2.
+    around = _classes(language, item, offset)
+    if around:
+        start = _member(data, around[-1], offset)
+    # 3.
+    inner = state_from(language, data, offset, start)
+    braces = tuple(b.start_byte for b in around if data[b.start_byte : b.start_byte + 1] == b"{")
+    return replace(inner, brackets=b"{" * len(braces) + inner.brackets, opened=(*braces, *inner.opened))
+
+
+def body_at(context: CursorContext) -> Body | None:
+    """The innermost body that the context's cursor is in, or on the header of."""
+    inside = [b for b in context.bodies if is_at(context.data, b, context.cursor)]
+    return max(inside, key=lambda b: (b.header.define, -b.end), default=None)
+
+
+def is_at(data: bytes, body: Body, cursor: int) -> bool:
+    """Whether `cursor` is on a line of `body` or its header, or on blank lines below that are still part of it."""
+    if cursor < line_start(data, body.header.start):
+        return False
+    if body.closes != body.end or body.stop > body.closes:
+        # Behind the brace that closes it only the very end still counts.
+        return cursor <= body.stop
+    if cursor <= line_end(data, body.end):
+        return True
+    if data[body.end : line_end(data, cursor)].strip():
+        return False
+    return body.first is None or width(leading(data, cursor)) > indentation(data, body.header.define)
+
+
+def region_at(context: CursorContext, kind: Kind) -> Region | None:
+    """The innermost region of `kind` at the context's cursor; of expressions the outermost in its statement."""
+    found = regions_at(context, kind)
+    if kind == "statement":
+        found = _not_round(context, found)
+    if kind == "expression":
+        # A string may hold expressions of its own.
+        holders = {k: regions_at(context, k)[:1] for k in _HOLDERS}
+        inside = [
+            s
+            for s in found
+            if all(h.start <= s.start and s.end <= h.end for k in holders for h in holders[k])
+        ]
+        # Most hold none, and then the string itself is part of one.
+        outer = [s for s in found if all(h.start <= s.start for h in holders["statement"])]
+        return next(iter((inside or outer)[-1:]), None)
+    return found[0] if found else None
+
+
+def regions_at(context: CursorContext, kind: Kind) -> list[Region]:
+    """All regions of `kind` that hold the context's cursor, the innermost first."""
+    low, high = _place_of(context)
+    nodes = context.language.captures(context.tree.root_node, (max(low - 1, 0), high + 1)).get(kind, [])
+    regions = [_trimmed(context.data, kind, node) for node in nodes if not node.is_missing]
+    holding = [s for s in regions if _holds(s, kind, low, high)]
+    return sorted(holding, key=lambda s: (s.outer_end - s.outer_start, s.start))
+
+
+def hole_at(context: CursorContext) -> Region | None:
+    """The statement at the context's cursor that says "not written yet" between others that are written."""
+    data, cursor = context.data, context.cursor
+    return next(iter(holes_in(context, (line_start(data, cursor), line_end(data, cursor)))), None)
+
+
+def holes_in(context: CursorContext, span: Span) -> list[Region]:
+    """The statements within `span` of the context's data that say "not written yet" between others that are written."""
+    start, end = span
+    nodes = context.language.captures(context.tree.root_node, (start, end + 1)).get("stub", [])
+    inside = [n for n in nodes if start <= n.start_byte and n.end_byte <= end and _has_written(n)]
+    return [_trimmed(context.data, "statement", node) for node in sorted(inside, key=lambda n: n.start_byte)]
+
+
+def _with_only(document: Document, base: Past, kept: tuple[Change, ...], offset: int) -> Undone:
+    """The older text with the changes `kept`, and how the others lead from there to the document."""
+    old, parts = base.reading.data, []
+    far: list[Change] = []
+    at = shift = 0
+    for change in base.changes.spans:
+        if change not in kept:
+            far.append(Change(change.start + shift, change.end + shift, change.now, change.stop))
+            continue
+        parts += [old[at : change.start], document.data[change.now : change.stop]]
+        at = change.end
+        shift += change.stop - change.now - (change.end - change.start)
+    changes = Changes(tuple(far))
+    return Undone(b"".join((*parts, old[at:])), changes.turned().before(offset), changes)
+
+
+def _read(language: Language, reading: Reading, other: Reading | None, changes: Changes) -> Tree:
+    """The tree of `reading`, with `changes` from that of `other` where it has one."""
+    if reading.tree is None:
+        if other is None or other.tree is None:
+            tree = language.parse(reading.data)
+        elif changes.spans:
+            start, end, now, stop = changes.around()
+            tree = language.reparse(other.tree, other.data, (start, end), reading.data[now:stop])
+        else:
+            tree = other.tree
+        reading.tree, reading.cost = tree, cost_of(tree)
+    return reading.tree
+
+
+def _classes(language: Language, item: Node, offset: int) -> list[Node]:
+    """The bodies of classes and their like in `item` that hold `offset`, the outermost first."""
+    bodies = [record["class.body"] for record in language.records(item, (offset, offset + 1))["class"]]
+    holding = [body for body in bodies if body.start_byte < offset < body.end_byte]
+    return sorted(holding, key=lambda body: body.start_byte)
+
+
+def _member(data: bytes, body: Node, offset: int) -> int:
+    """Where the last member of `body` begins at or before `offset`; behind a brace where there is none."""
+    members = [child for child in body.named_children if child.start_byte <= offset]
+    return members[-1].start_byte if members else body.start_byte + data.startswith(b"{", body.start_byte)
 
 
 def _clean(language: Language, document: Document, offset: int) -> CursorContext | None:
@@ -240,3 +317,91 @@ def _near(data: bytes, cursor: int, mended: Repaired | None = None) -> Span:
             break
         stop = line_end(data, stop) + 1
     return above, line_end(data, stop) + 1
+
+
+def _not_round(context: CursorContext, found: list[Region]) -> list[Region]:
+    """Those of the statements that hold no body round a blank line: in such a body a new one belongs."""
+    data, cursor = context.data, context.cursor
+    if data[line_start(data, cursor) : line_end(data, cursor)].strip():
+        return found
+    opens = [b.header.opens for b in context.bodies if b.header.opens <= cursor <= b.closes]
+    return [s for s in found if all(at <= s.start for at in opens)]
+
+
+def _has_written(stub: Node) -> bool:
+    """Whether code stands beside `stub` in its block."""
+    block = stub.parent
+    beside = block.named_children if block else []
+    return any(node != stub and not node.type.endswith("comment") for node in beside)
+
+
+def _place_of(context: CursorContext) -> Span:
+    """What the region must hold: the placeholder that a repair has put at the cursor, or the cursor."""
+    start, stop = context.inserted
+    at = context.data.find(b"_g_", start, stop)
+    if at >= 0 and not _CLOSES.search(context.data, start, at):
+        return at, at + 3
+    # No node reaches over the blanks at the end of a line or list.
+    data, cursor = context.data, context.cursor
+    here, rest = data[line_start(data, cursor) : cursor], data[cursor : line_end(data, cursor)]
+    blank = here.strip() and rest.lstrip()[:1] in (b"", b")", b"]", b"}", b",", b";", b":", b"{")
+    at = cursor - (len(here) - len(here.rstrip())) * bool(blank)
+    return at, at
+
+
+def _holds(region: Region, kind: Kind, low: int, high: int) -> bool:
+    if kind in LISTS or kind in STRINGS:
+        return region.start <= low and high <= region.end
+    return region.outer_start <= low and high <= region.outer_end
+
+
+def _trimmed(data: bytes, kind: Kind, node: Node) -> Region:
+    """The region of a captured node: without brackets, quotes or what begins and ends a comment."""
+    outer = node.start_byte, code_end(node) if kind == "statement" else node.end_byte
+    start, end = outer
+    if kind in LISTS:
+        start, end = _inside(node)
+    elif kind in STRINGS:
+        start, end = _unquoted(data, node)
+    elif kind == "comment":
+        start, end = _bare(data, start, end)
+    return Region(kind, start, max(start, end), *outer)
+
+
+def _inside(node: Node) -> Span:
+    """The span between the brackets of a list; a bracket that is missing takes nothing away."""
+    children = [c for c in node.children if not (c.is_extra and c.type == "comment")]
+    start, end = node.start_byte, node.end_byte
+    if children and not children[0].is_named:
+        start = children[0].end_byte
+    if len(children) > 1 and not children[-1].is_named and not children[-1].is_missing:
+        end = children[-1].start_byte
+    return start, max(start, end)
+
+
+def _unquoted(data: bytes, node: Node) -> Span:
+    """The span between the quotes of a string, or of the one string that a docstring's statement is."""
+    while node.type not in ("string", "concatenated_string") and len(node.named_children) == 1:
+        inner = node.named_children[0]
+        if (inner.start_byte, inner.end_byte) != (node.start_byte, node.end_byte):
+            break
+        node = inner
+    start, end = node.start_byte, node.end_byte
+    quotes = _QUOTES.match(data, start, end)
+    if quotes is None:
+        return start, end
+    closing = quotes[0].lstrip(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz@$#")
+    # What stands between angle brackets is the name of a system's header.
+    shut = b">" if closing == b"<" else closing + quotes[1]
+    if b"(" in closing:
+        shut = b")" + closing[1:-1] + b'"'
+    start = quotes.end()
+    return (start, end - len(shut)) if data.endswith(shut, start, end) else (start, end)
+
+
+def _bare(data: bytes, start: int, end: int) -> Span:
+    """The span of a comment's text."""
+    begins = re.compile(rb"(?:/\*+|//+!?|#+|--|<!--)[ \t]?").match(data, start, end)
+    ends = re.compile(rb"(?:[ \t]*\*+/|[\r\n]+)$").search(data, start, end)
+    start = begins.end() if begins else start
+    return start, max(ends.start() if ends else end, start)

@@ -1,23 +1,57 @@
 """The gap at a cursor, in a range, or by a function's name: where a fill begins and ends, however broken the file is.
 
-Knows contexts, bodies and regions; knows no model and no editor.
+What kind of gap is meant is told here, too. Knows contexts, bodies and regions; knows no model and no editor.
 """
 
 import difflib
+import re
 from contextlib import suppress
 from dataclasses import replace
 
 from dg_lsp.text.documents.document import Document
-from dg_lsp.text.gaps.context import CursorContext, context_at, from_lines, undone, whole_context
-from dg_lsp.text.gaps.gap import Gap, NoGap
-from dg_lsp.text.gaps.kinds import body_at, choose_kind, hole_at, holes_in, region_at
-from dg_lsp.text.gaps.spans import body_gap, line_gap, open_gap, region_gap, typed, untouched
+from dg_lsp.text.gaps.context import (
+    CursorContext,
+    body_at,
+    context_at,
+    from_lines,
+    hole_at,
+    holes_in,
+    region_at,
+    regions_at,
+    state_of,
+    undone,
+    whole_context,
+)
+from dg_lsp.text.gaps.gap import (
+    Gap,
+    NoGap,
+    body_gap,
+    is_todo,
+    line_gap,
+    open_gap,
+    region_gap,
+    typed,
+    untouched,
+)
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import Kind, Wanted
-from dg_lsp.text.syntax.body import OWNER_OF, Body
+from dg_lsp.text.syntax.bodies import KIND_OF, OWNER_OF, Body
+from dg_lsp.text.syntax.brackets import State
 from dg_lsp.text.syntax.items import reach
+from dg_lsp.text.syntax.lexer import line_end, line_start
 
 __all__ = ["Gap", "NoGap", "find_function", "find_gap", "find_gaps", "find_named"]
+_VALUE = re.compile(
+    rb"(?:^|[^=!<>:+\-*/%&|^])(?:=|:=|[+\-*/%&|^]=|=>|->)(?![=>])|<-"
+    rb"|\b(?:return|if|elif|while|for|match|switch|throw|raise|yield|await|assert|in|of|case|when)\b"
+)
+# A key whose value is to come.
+_KEY = re.compile(rb"[\w\"'\])]\??[ \t]*:[ \t]*\Z")
+_CALLED = re.compile(rb"[\w\x80-\xff)\]>!?][ \t]*$")
+# These take a bracket without being called.
+_WORDS = re.compile(
+    rb"\b(?:if|elif|while|for|switch|match|return|in|and|or|not|yield|await|assert|raise|throw|catch|with|case)[ \t]*$"
+)
 
 
 def find_gap(document: Document, offset: int, kind: Wanted | None = None) -> Gap:
@@ -43,10 +77,12 @@ def find_gap(document: Document, offset: int, kind: Wanted | None = None) -> Gap
     return replace(_found(document, context, offset, kind), asked=kind is not None)
 
 
-def _moved(gap: Gap, by: int) -> Gap:
-    """`gap` with all its places `by` bytes further on."""
-    further = tuple(_moved(part, by) for part in gap.further)
-    return replace(gap, start=gap.start + by, end=gap.end + by, further=further)
+def find_gaps(document: Document, start: int, end: int) -> list[Gap]:
+    """The bodies of all functions that overlap [start, end), in the order of the text."""
+    context = whole_context(document, load_language(document.language))
+    functions = [b for b in context.bodies if b.header.owner == "function"]
+    found = [f for f in functions if f.header.start < max(end, start + 1) and f.end >= start]
+    return [replace(body_gap(document, context, f), asked=True) for f in found]
 
 
 def find_function(document: Document, offset: int) -> list[Gap]:
@@ -60,6 +96,61 @@ def find_function(document: Document, offset: int) -> list[Gap]:
     with suppress(NoGap):
         return [find_gap(document, offset, "holes"), body]
     return [body]
+
+
+def find_named(document: Document, qualname: str, kind: Wanted | None = None) -> Gap:
+    """The body of the function `qualname`, such as `area`, `Shape.area` or `outer.inner`, or its "holes".
+
+    `Shape::area`, as C++ and Rust write it, is the same as `Shape.area`.
+    Among several of one name a stub comes first, then the last one, which is the one that Python keeps.
+
+    Raises:
+        NoGap: there is none, and the message lists names that are close; or it has no holes.
+    """
+    gaps = find_gaps(document, 0, len(document.data))
+    qualname = qualname.replace("::", ".")
+    named = [g for g in gaps if g.name == qualname]
+    if named:
+        body = max(named, key=lambda g: (g.stub, g.start))
+        return find_gap(document, body.start, "holes") if kind == "holes" else body
+    known = sorted({g.name for g in gaps})
+    last = qualname.rpartition(".")[2]
+    near = [n for n in known if n.rpartition(".")[2] == last] + difflib.get_close_matches(qualname, known, 5)
+    near = list(dict.fromkeys(near))[:5] or known[:5]
+    hint = f"close to it are {', '.join(near)}" if near else "the file has no functions"
+    raise NoGap(f"there is no function {qualname} in {document.uri}; {hint}")
+
+
+def choose_kind(document: Document, context: CursorContext, offset: int) -> Kind:
+    """The kind of gap that a cursor without a wish means.
+
+    1. A body or a statement that is not written yet.  2. What is open: a string, a comment, a list of arguments,
+    another bracket.  3. A blank line wants a statement; a line that wants a value an expression.  4. Else the rest
+    of the line.
+    """
+    data = document.data
+    # 1. It comes first, for a stub may hold strings and brackets itself.
+    body = body_at(context)
+    if body is not None and offers(context, body):
+        return KIND_OF[body.header.owner]
+    if hole_at(context) is not None:
+        return "statement"
+    # 2.
+    state = state_of(document, context, offset)
+    if state.string:
+        return "docstring" if _is_docstring(context, data, state) else "string"
+    if state.comment:
+        return "statement" if is_todo(data, state, offset) else "comment"
+    if state.brackets and (kind := _in_bracket(context, data, state, offset)):
+        return kind
+    # 3. and 4.
+    return _on_line(data, offset)
+
+
+def _moved(gap: Gap, by: int) -> Gap:
+    """`gap` with all its places `by` bytes further on."""
+    further = tuple(_moved(part, by) for part in gap.further)
+    return replace(gap, start=gap.start + by, end=gap.end + by, further=further)
 
 
 def _found(document: Document, context: CursorContext, offset: int, kind: Kind | None) -> Gap:
@@ -125,14 +216,6 @@ def _gap_in(document: Document, context: CursorContext, offset: int, kind: Kind 
     return gap if kind is not None else typed(document, context, gap, offset)
 
 
-def find_gaps(document: Document, start: int, end: int) -> list[Gap]:
-    """The bodies of all functions that overlap [start, end), in the order of the text."""
-    context = whole_context(document, load_language(document.language))
-    functions = [b for b in context.bodies if b.header.owner == "function"]
-    found = [f for f in functions if f.header.start < max(end, start + 1) and f.end >= start]
-    return [replace(body_gap(document, context, f), asked=True) for f in found]
-
-
 def _holes(document: Document, context: CursorContext) -> Gap:
     """The placeholders between written lines of the function round the cursor: the first, with the `further`."""
     body = _innermost(context, "function_body")
@@ -145,29 +228,6 @@ def _holes(document: Document, context: CursorContext) -> Gap:
         raise NoGap(f"{body.header.name} has no holes: no placeholder stands between written lines")
     gap, *further = (replace(region_gap(document, context, hole), stub=True, asked=True) for hole in holes)
     return replace(gap, further=tuple(further))
-
-
-def find_named(document: Document, qualname: str, kind: Wanted | None = None) -> Gap:
-    """The body of the function `qualname`, such as `area`, `Shape.area` or `outer.inner`, or its "holes".
-
-    `Shape::area`, as C++ and Rust write it, is the same as `Shape.area`.
-    Among several of one name a stub comes first, then the last one, which is the one that Python keeps.
-
-    Raises:
-        NoGap: there is none, and the message lists names that are close; or it has no holes.
-    """
-    gaps = find_gaps(document, 0, len(document.data))
-    qualname = qualname.replace("::", ".")
-    named = [g for g in gaps if g.name == qualname]
-    if named:
-        body = max(named, key=lambda g: (g.stub, g.start))
-        return find_gap(document, body.start, "holes") if kind == "holes" else body
-    known = sorted({g.name for g in gaps})
-    last = qualname.rpartition(".")[2]
-    near = [n for n in known if n.rpartition(".")[2] == last] + difflib.get_close_matches(qualname, known, 5)
-    near = list(dict.fromkeys(near))[:5] or known[:5]
-    hint = f"close to it are {', '.join(near)}" if near else "the file has no functions"
-    raise NoGap(f"there is no function {qualname} in {document.uri}; {hint}")
 
 
 def _body_gap(document: Document, context: CursorContext, offset: int, kind: Kind) -> Gap:
@@ -195,3 +255,62 @@ def _innermost(context: CursorContext, kind: Kind) -> Body | None:
         # One whose braces only the repair has put there is none.
         bodies = [b for b in bodies if not (first < b.header.opens and b.stop <= last)]
     return body_at(replace(context, bodies=tuple(bodies)))
+
+
+def _on_line(data: bytes, offset: int) -> Kind:
+    """What a place on a line asks for that is in nothing open."""
+    before, behind = data[line_start(data, offset) : offset], data[offset : line_end(data, offset)]
+    if not before.strip():
+        return "rest_of_line" if behind.strip() else "statement"
+    return "expression" if _VALUE.search(before) else "rest_of_line"
+
+
+def offers(context: CursorContext, body: Body) -> bool:
+    """Whether a cursor without a wish means `body`: it is a stub, and its header is not being typed."""
+    data, header, cursor = context.data, body.header, context.cursor
+    if not body.stub or cursor < line_start(data, header.define):
+        return False
+    if body.docstring is not None and body.docstring[0] < cursor < body.docstring[1]:
+        return False
+    if header.owner != "function" and (body.first is not None or cursor < header.opens):
+        return False
+    opening = data.find(b"(", header.define, header.opens)
+    typing = header.define < cursor < header.opens and cursor > opening
+    return not typing and (body.first is None or cursor <= line_end(data, body.end))
+
+
+def _in_bracket(context: CursorContext, data: bytes, state: State, offset: int) -> Kind | None:
+    """What the innermost open bracket asks for; None where its lines are like any others."""
+    at = state.opened[-1]
+    lists: tuple[Kind, ...] = ("arguments", "parameters")
+    for kind in lists:
+        if any(context.back(region.start) == at + 1 for region in regions_at(context, kind)):
+            return kind
+    # A broken tree may know nothing of it.
+    before = data[line_start(data, at) : at]
+    last = re.search(rb"[\w$]+[ \t]*$", before)
+    header = last is not None and last[0].strip() in context.language.words.blocks
+    if state.brackets[-1:] == b"(" and _CALLED.search(before) and not _WORDS.search(before) and not header:
+        return "arguments"
+    if state.brackets[-1:] != b"{" or _KEY.search(data, line_start(data, offset), offset):
+        return "expression"
+    return _in_braces(context, at, data[at:offset])
+
+
+def _in_braces(context: CursorContext, at: int, inside: bytes) -> Kind | None:
+    """What a brace at `at` of the document asks for, with `inside` up to the cursor: lines, a list, or a value."""
+    body = next((b for b in context.bodies if context.back(b.header.opens) == at + 1), None)
+    if body is not None:
+        return None if body.first is not None else "statement"
+    if any(context.back(region.start) == at + 1 for region in regions_at(context, "collection")):
+        return None if b"\n" in inside or b"\r" in inside else "collection"
+    return None if context.cost else "expression"
+
+
+def _is_docstring(context: CursorContext, data: bytes, state: State) -> bool:
+    """Whether the open string is a docstring: as the tree says, or where that is broken by its quotes and its line."""
+    if regions_at(context, "docstring"):
+        return True
+    if context.repaired is None:
+        return False
+    return len(state.string) > 1 and not data[line_start(data, state.begins) : state.begins].strip(b" \trRuU")

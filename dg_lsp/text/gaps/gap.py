@@ -1,9 +1,37 @@
-"""Gap: the span of a document that a fill replaces. The noun only; `gaps` finds it."""
+"""Gap: the span of a document that a fill replaces, and what is inserted round the fill.
 
-from dataclasses import dataclass
+Made from a body, a region, what is open at a cursor, or a bare cursor. Chooses no kind.
+"""
 
-from dg_lsp.text.messages import Kind
-from dg_lsp.text.syntax.lexer import Span
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from dg_lsp.text.documents.document import BOM, Document
+from dg_lsp.text.gaps.context import (
+    CursorContext,
+    Region,
+    is_at,
+    state_of,
+)
+from dg_lsp.text.languages.language import Language, load_language
+from dg_lsp.text.messages import LISTS, STRINGS, Kind
+from dg_lsp.text.syntax.bodies import KIND_OF, MARKER, Body
+from dg_lsp.text.syntax.brackets import State, closers, lacks_end, next_line, unclosed
+from dg_lsp.text.syntax.lexer import Span, indentation, leading, line_end, line_start, tokens, width
+
+# How far round a body its file's step of indentation is looked for, in bytes.
+NEAR = 100_000
+_BLANK = ("space", "newline", "joined")
+_STEP = rb"[ \t]*(?:\r\n|\n|\r)\1([ \t]+)[^\s]"
+_OPENED = {
+    "indent": re.compile(rb"(?:^|(?<=[\r\n]))([ \t]*)[^\r\n#]*:" + _STEP),
+    "brace": re.compile(rb"(?:^|(?<=[\r\n]))([ \t]*)[^\r\n]*\{" + _STEP),
+}
+# What a repair has put behind a placeholder: of it a fill needs the brackets and what ends a header or statement.
+_CLOSERS = re.compile(rb"(?:\s*[)\]}>\"'`])*[:;]?")
+_TODO = re.compile(rb"\b(?:TODO|FIXME|XXX)\b")
 
 
 class NoGap(ValueError):
@@ -42,3 +70,256 @@ class Gap:
     def span(self) -> Span:
         """From where it begins to where the last of its `further` gaps ends."""
         return self.start, self.parts[-1].end
+
+
+def body_gap(document: Document, context: CursorContext, body: Body, cursor: int | None = None) -> Gap:
+    """The gap of a `body` in the document; a `cursor` of the context says on which blank line to write."""
+    return _mapped(document, context, body, _gap(document, context.data, body, cursor))
+
+
+def region_gap(document: Document, context: CursorContext, region: Region) -> Gap:
+    """The gap of a region; what a repair has put round the placeholder is inserted with the fill."""
+    first, last = context.inserted
+    start, end = (context.back(at) for at in _text_of(context, region))
+    lead = context.data[first : region.start].decode() if first < region.start <= last else ""
+    tail = ""
+    if first <= region.end < last and region.kind != "statement":
+        closing = _CLOSERS.match(context.data, region.end, last)
+        assert closing is not None
+        tail = closing[0].decode()
+    gap = line_gap(document, context, start, region.kind)
+    return replace(gap, start=start, end=max(start, end), insert_before=lead, insert_after=tail)
+
+
+def open_gap(document: Document, context: CursorContext, offset: int, kind: Kind) -> Gap | None:
+    """The gap of something that is only open at the cursor, for text that no repair mends."""
+    state = state_of(document, context, offset)
+    eol = line_end(document.data, offset)
+    if kind in STRINGS and state.string:
+        start = state.begins + len(state.string)
+        gap = line_gap(document, context, offset, kind)
+        return replace(gap, start=min(start, offset), end=eol, insert_after=state.string.decode())
+    if kind == "comment" and state.comment:
+        return replace(line_gap(document, context, offset, kind), end=eol)
+    if kind in LISTS and state.brackets:
+        wanted = b"[{(" if kind == "collection" else b"("
+        held = [at for at in state.opened if document.data[at] in wanted]
+        return replace(line_gap(document, context, offset, kind), start=(held or state.opened)[-1] + 1)
+    if kind == "statement" and is_todo(document.data, state, offset):
+        # The comment stays, and what it asks for comes below it.
+        lead = document.newline + leading(document.data, offset).decode()
+        return replace(line_gap(document, context, offset, kind), insert_before=lead)
+    if kind not in ("statement", "expression"):
+        return None
+    gap = line_gap(document, context, offset, kind)
+    # A value that nothing follows on its line wants what ends its statement.
+    ended = kind == "expression" and gap.end == eol and state.brackets[-1:] in (b"", b"{")
+    ends = context.language.words.ends[:1] if ended and not _is_body_value(context) else ()
+    return replace(gap, insert_after=b"".join(ends).decode())
+
+
+def line_gap(document: Document, context: CursorContext, offset: int, kind: Kind) -> Gap:
+    """The gap from the cursor to the end of the line, or at the cursor where text follows."""
+    data = document.data
+    eol = line_end(data, offset)
+    end = offset if data[offset:eol].strip() else eol
+    functions = tuple(
+        b for b in context.bodies if b.header.owner == "function" and is_at(context.data, b, context.cursor)
+    )
+    function = max(functions, key=lambda f: f.header.define, default=None)
+    indent = leading(data, offset).removeprefix(BOM).decode()
+    return Gap(offset, end, kind, indent, name=function.header.name if function else "")
+
+
+def typed(document: Document, context: CursorContext, gap: Gap, offset: int) -> Gap:
+    """The part of `gap` that begins at the cursor, behind which nothing but white space goes."""
+    eol = line_end(document.data, offset)
+    end = max(gap.end, offset if document.data[offset:eol].strip() else eol)
+    first, last = context.inserted
+    at = context.data.find(b"_g_", first, last)
+    behind = at + 3 if at >= 0 else first
+    if (at >= 0 or first == context.cursor < last) and (
+        closing := _CLOSERS.match(context.data, behind, last)
+    ):
+        # What is open within the region wants to be closed as well.
+        gap = replace(gap, insert_after=_needed(context, behind, closing[0]).decode())
+    return replace(gap, start=offset, end=offset if document.data[offset:end].strip() else end)
+
+
+def untouched(document: Document, context: CursorContext, gap: Gap, offset: int) -> Gap:
+    """`gap`, of something that is only open at the cursor, without what is typed: it begins at the cursor.
+
+    What is inserted after it closes those brackets of the statement that neither the rest of the line nor the next one
+    closes: `x = f(<sys>` becomes `x = f(sys<>)`.
+    """
+    data = document.data
+    if gap.start == offset and not data[offset : gap.end].strip():
+        return gap
+    eol = line_end(data, offset)
+    if data[offset:eol].strip():
+        return replace(gap, start=offset, end=offset, insert_before="", insert_after="")
+    state = state_of(document, context, offset)
+    if state.string:
+        # Quotes that stand below end the string, unless a line before them looks like the head of a definition.
+        lines = any(quotes.lines for quotes in context.language.strings if quotes.close == state.string)
+        shut = lines and state.string in data[eol:] and not lacks_end(context.language, data, offset, state)
+        return replace(
+            gap, start=offset, end=eol, insert_before="", insert_after="" if shut else state.string.decode()
+        )
+    opened = [(at, indentation(data, at)) for at in reversed(state.opened) if at >= state.line]
+    missing = unclosed(data, opened, *next_line(context.language, data, eol))
+    tail = closers(bytes(data[at] for at in reversed(missing)))
+    return replace(gap, start=offset, end=eol, insert_before="", insert_after=tail.decode())
+
+
+def _gap(document: Document, data: bytes, body: Body, cursor: int | None) -> Gap:
+    """The gap of a body in the offsets of `data`."""
+    newline = document.newline
+    base = leading(data, body.header.define).decode()
+    indent = body.indent.decode() if body.indent is not None else base + _unit(document, body.header.define)
+    kind = KIND_OF[body.header.owner]
+    # What closes it on the same line goes to a line of its own.
+    shut = body.stop > body.closes and body.closes <= line_end(data, body.end)
+    whole, body = body, without_comments(load_language(document.language), data, body)
+    commented = body.end < whole.end
+    tail = newline + (indent if commented else base) if shut else ""
+    gap = Gap(body.opens, body.end, kind, indent, newline + indent, tail, body.header.name, stub=body.stub)
+    if body.inline:
+        # A docstring on the header's line moves to its own, or the body below it could not stand.
+        start, end = body.docstring or (0, 0)
+        kept = newline + indent + data[start:end].decode() if body.docstring else ""
+        stop = body.closes if shut and not commented else body.end
+        start = body.header.opens if kept else body.opens
+        return replace(gap, start=start, end=stop, insert_before=kept + gap.insert_before)
+    if body.first is not None:
+        if body.first <= line_end(data, body.opens):
+            return gap
+        return replace(gap, start=body.first, insert_before="")
+    return _empty(data, body, gap, cursor)
+
+
+def without_comments(language: Language, data: bytes, body: Body) -> Body:
+    """A stub without the comments before and behind what says that it is not written; any other body as it is.
+
+    They say what the body is to do. A bare marker says nothing and is part of the stub:
+
+        # reads a file                     # reads a file
+        # TODO                  is left    <# TODO
+        pass  # line by line    with       pass>  # line by line
+    """
+    if not body.hollow or body.first is None:
+        return body
+    found = [t for t in tokens(language, data, body.opens, body.end) if t.kind not in _BLANK]
+    said = [t.kind == "comment" and not MARKER.fullmatch(data, t.start, t.end) for t in found]
+    code = [n for n, token in enumerate(found) if token.kind != "comment"]
+    first, last = (code[0], code[-1]) if code else (len(found), len(found))
+    above = max((n for n in range(first) if said[n]), default=-1)
+    below = min((n for n in range(last + 1, len(found)) if said[n]), default=len(found))
+    left = found[above + 1 : below]
+    opens = found[above].end if above >= 0 else body.opens
+    begins = left[0].start if left else None
+    end = left[-1].end if left else opens
+    inline = begins is not None and begins <= line_end(data, opens)
+    return replace(body, opens=opens, first=begins, end=end, inline=inline and (body.inline or above >= 0))
+
+
+def _empty(data: bytes, body: Body, gap: Gap, cursor: int | None) -> Gap:
+    """The gap of a body without text: a blank line that is there for it, or the end of what is above."""
+    here = line_start(data, cursor) if cursor is not None and cursor > line_end(data, body.opens) else None
+    header = indentation(data, body.header.define)
+    for start in _blank_lines(data, body.opens):
+        if start > body.closes and body.stop > body.closes:
+            break
+        space = leading(data, start)
+        end = start + len(space)
+        if body.docstring is None and width(space) > header and here in (None, start):
+            return replace(gap, start=end, end=end, indent=space.decode(), insert_before="")
+        if space.decode() == gap.indent and here in (None, start):
+            return replace(gap, start=end, end=end, insert_before="")
+        if start == here:
+            return replace(gap, start=start, end=end, insert_before=gap.indent)
+    space_end = re.compile(rb"[ \t\f]*").match(data, body.opens)
+    assert space_end is not None
+    return replace(gap, start=body.opens, end=space_end.end())
+
+
+def _blank_lines(data: bytes, offset: int) -> Iterable[int]:
+    """The starts of the blank lines that follow the line of `offset`."""
+    step = re.compile(rb"\r\n|\n|\r")
+    found = step.match(data, line_end(data, offset))
+    while found:
+        start = found.end()
+        if data[start : line_end(data, start)].strip():
+            return
+        yield start
+        found = step.match(data, line_end(data, start))
+
+
+def _mapped(document: Document, context: CursorContext, body: Body, gap: Gap) -> Gap:
+    """`gap` in the offsets of the document; what a repair put before its start is inserted with the fill."""
+    first, last = context.inserted
+    start, end = context.back(gap.start), context.back(gap.end)
+    lead = gap.insert_before
+    if first < gap.start <= last:
+        lead = context.data[first : gap.start].decode() + lead
+    elif (
+        lead and context.language.style == "indent" and not context.data.endswith(b":", 0, body.header.opens)
+    ):
+        lead = ":" + lead
+    return _closed(
+        document, context, body, replace(gap, start=start, end=max(start, end), insert_before=lead)
+    )
+
+
+def _closed(document: Document, context: CursorContext, body: Body, gap: Gap) -> Gap:
+    """`gap` with what closes the body where the file lacks it: the edit brings it along."""
+    first, last = context.inserted
+    if not (body.stop > body.closes and first <= body.closes < last):
+        return gap
+    base = leading(context.data, body.header.define).decode()
+    # Where the braces of what is round it are gone too, they all come along.
+    stop = last if context.language.style == "brace" else body.stop
+    tail = document.newline + base + context.data[body.closes : stop].decode()
+    return replace(gap, insert_after=tail)
+
+
+def _unit(document: Document, at: int) -> str:
+    """One step of the file's indentation: the commonest one near `at` after a line that opens a body."""
+    language = load_language(document.language)
+    steps = Counter(
+        match[2].decode()
+        for match in _OPENED[language.style].finditer(document.data, max(at - NEAR, 0), at + NEAR)
+    )
+    return steps.most_common(1)[0][0] if steps else language.indent
+
+
+def _text_of(context: CursorContext, region: Region) -> Span:
+    """The span of a region; of a list without the white space inside its brackets, but with the cursor."""
+    text = context.data[region.start : region.end]
+    if region.kind not in LISTS or not text.strip():
+        return region.start, region.end
+    start, end = region.end - len(text.lstrip()), region.start + len(text.rstrip())
+    return min(start, max(context.cursor, region.start)), max(end, min(context.cursor, region.end))
+
+
+def _is_body_value(context: CursorContext) -> bool:
+    """Whether a value at the cursor may be what its block is worth (Rust): a brace follows and takes it as it is."""
+    at = context.cursor
+    if not context.data[at:].lstrip().startswith(b"}"):
+        return False
+    return not context.language.reparse(context.tree, context.data, (at, at), b"_g_").root_node.has_error
+
+
+def _needed(context: CursorContext, at: int, closing: bytes) -> bytes:
+    """`closing`, which stands at `at` of the context, without a semicolon that the brace behind it does not want."""
+    end = at + len(closing)
+    if not closing.endswith(b";") or not context.data[end:].lstrip().startswith(b"}"):
+        return closing
+    tree = context.language.reparse(context.tree, context.data, (end - 1, end), b"")
+    return closing if tree.root_node.has_error else closing[:-1]
+
+
+def is_todo(data: bytes, state: State, offset: int) -> bool:
+    """Whether the comment that is open at `offset` ends there and says what is to be done below it."""
+    ends = not data[offset : line_end(data, offset)].strip()
+    return state.comment and ends and _TODO.search(data, state.begins, offset) is not None

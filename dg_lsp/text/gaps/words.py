@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from dg_lsp.text.documents.document import Document
-from dg_lsp.text.documents.lines import line_start
 from dg_lsp.text.languages.language import Language, Quotes
+from dg_lsp.text.syntax.lexer import line_start
 
 # Bytes that are read on each side of the cursor, and of each other document from its beginning.
 NEAR = 100_000

@@ -12,7 +12,7 @@ from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path, PurePath
-from typing import Any
+from typing import Any, Literal, get_args
 
 import tree_sitter
 from tree_sitter import Node, Tree
@@ -21,7 +21,8 @@ Log = Callable[[str], None]
 _LONE_CR = re.compile(rb"\r(?!\n)")
 _INHERITS = re.compile(r"; inherits: (.+)")
 # The closed list: gaps.scm may capture nothing else, so a misspelt capture is an error and not a silence.
-OWNERS = ("function", "class", "block")
+Owner = Literal["function", "class", "block"]
+OWNERS: tuple[Owner, ...] = get_args(Owner)
 CAPTURES = (
     *(f"{owner}.{part}" for owner in OWNERS[:2] for part in ("outer", "name", "colon", "body")),
     *("function.owner", "block.outer", "block.colon", "block.body"),
@@ -44,8 +45,8 @@ class Words:
     any depth, such as a preprocessor's.
 
     operands: pairs of what the text before a cursor looks like and what may lack there. ends: what a statement ends
-    with, the commonest first. headers: what a header ends with, before a body and without one. mask: a header that
-    stands for any. member: what may stand for any member or statement.
+    with, the commonest first. headers: what a header ends with, before a body and without one. member: what may stand
+    for any member or statement.
     """
 
     functions: frozenset[bytes]
@@ -63,7 +64,6 @@ class Words:
     operands: tuple[tuple[re.Pattern[bytes], bytes], ...]
     ends: tuple[bytes, ...]
     headers: tuple[bytes, ...]
-    mask: bytes
     member: bytes
 
 
@@ -81,7 +81,6 @@ def read_words(facts: Mapping[str, Any]) -> Words:
         operands=tuple((_pattern(pattern), text.encode()) for pattern, text in facts.get("operands", ())),
         ends=tuple(text.encode() for text in facts.get("ends", ("",))),
         headers=tuple(text.encode() for text in facts.get("headers", (" {", " {}"))),
-        mask=facts.get("mask", "if (_g_) {").encode(),
         member=facts.get("member", "_g_;").encode(),
     )
 
@@ -174,9 +173,9 @@ class Language:
             name: sorted(nodes, key=lambda n: (n.start_byte, -n.end_byte)) for name, nodes in found.items()
         }
 
-    def records(self, node: Node, span: tuple[int, int] | None = None) -> dict[str, list[dict[str, Node]]]:
+    def records(self, node: Node, span: tuple[int, int] | None = None) -> dict[Owner, list[dict[str, Node]]]:
         """By owner (function, class, block) one record of captures for each of its bodies below `node`, in order."""
-        found: dict[str, dict[int, dict[str, Node]]] = {owner: {} for owner in OWNERS}
+        found: dict[Owner, dict[int, dict[str, Node]]] = {owner: {} for owner in OWNERS}
         for _, match in self._cursor(span).matches(node):
             owner = next((o for o in OWNERS if f"{o}.outer" in match), None)
             if owner is not None:

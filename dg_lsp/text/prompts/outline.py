@@ -1,16 +1,18 @@
 """Outline: the lines above a cut that the code below it needs: imports, headers of the enclosing scopes, docstrings."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
 import tree_sitter
+from tree_sitter import Node
 
-from dg_lsp.text.documents.lines import leading, line_start
 from dg_lsp.text.languages.language import Language
-from dg_lsp.text.prompts.headers import headers_at, headers_by_lines
-from dg_lsp.text.prompts.part import Lines, Part, part_of
+from dg_lsp.text.syntax.bodies import Body, bodies_of
+from dg_lsp.text.syntax.brackets import closers, state_at
 from dg_lsp.text.syntax.items import window
+from dg_lsp.text.syntax.lexer import Span, indentation, leading, line_end, line_start, width
 
 # Imports are looked for in the first bytes of a file.
 HEAD = 20_000
@@ -20,6 +22,36 @@ WHOLE = 40_000
 ITEM = 60_000
 # How deep in a tree an import may stand: C headers have theirs inside `#ifndef` and `extern "C"`.
 DEPTH = 4
+_OPENING = {"(": b"(", "[": b"[", "{": b"{", "${": b"{"}
+_CLOSING = (")", "]", "}")
+# Whole lines by the offsets at which they begin in the whole text.
+Lines = dict[int, bytes]
+_WORD = re.compile(rb"\w")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A stretch `data` of a text, which begins at byte `start` of it with a top-level item; `root` is its tree."""
+
+    language: Language
+    start: int
+    data: bytes
+    root: Node
+
+    def lines(self, start: int, end: int) -> Lines:
+        """Return the whole lines that the part's span [start, end) touches, at least one.
+
+        White space at the end of the span does not count; a line that ends with a backslash brings the next one.
+        """
+        found: Lines = {}
+        at = line_start(self.data, start)
+        end = max(start + len(self.data[start:end].rstrip()), start + 1)
+        while at < min(end, len(self.data)):
+            stop = next_line(self.data, at)
+            found[at + self.start] = line = self.data[at:stop]
+            end = max(end, stop + 1) if line.rstrip(b"\r\n").endswith(b"\\") else end
+            at = stop
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +89,79 @@ def outline(language: Language, above: bytes, at: int, budget: int) -> Outline:
     # 5. The innermost function is the one that is written.
     kept |= _fitting(docstrings[::-1] if headers.keys() <= kept.keys() else (), budget - _size(kept))
     return Outline(b"".join(kept[n] for n in sorted(kept)), cut)
+
+
+def part_of(language: Language, data: bytes, span: Span, floor: int) -> Part:
+    """Return the `span` of `data` as a Part.
+
+    1. Parse.  2. If that has errors, close the brackets that the tree shows open.  3. If it still has errors, leave out
+    the statement at the end when it begins behind `floor`.
+    """
+    start, stop = span
+    data = data[start:stop]
+    # 1.
+    tree = language.parse(data)
+    # 2.
+    if tree.root_node.has_error:
+        tree = language.reparse(tree, data, (len(data), len(data)), closers(_unclosed(tree.root_node)))
+    # 3.
+    if tree.root_node.has_error:
+        tree = language.parse(_ended(language, data, floor - start))
+    return Part(language, start, data, tree.root_node)
+
+
+def next_line(data: bytes, offset: int) -> int:
+    """Return where the line below that of `offset` begins; the end of the text if there is none."""
+    end = line_end(data, offset)
+    return min(end + (2 if data[end : end + 2] == b"\r\n" else 1), len(data))
+
+
+def headers_at(part: Part, cut: int) -> tuple[Lines, list[Lines]] | None:
+    """Return the headers of all scopes that enclose the line start `cut`, and docstrings; None if the tree cannot tell.
+
+    The docstrings are those of the enclosing functions, innermost last, each twice: its first paragraph, and all of it.
+    Decorators may be left out; an enclosing header may not.
+    """
+    cut -= part.start
+    place = len(part.data) - len(part.data[cut:].lstrip())
+    nodes = _nodes_at(part.root, place)
+    # A comment alone does not show which scope is open; the statement behind it would, and that is cut off.
+    if not nodes or any(n.is_extra and n.start_byte >= cut for n in nodes):
+        return None
+    headers = _first_lines(part, nodes, cut)
+    docstrings: list[Lines] = []
+    begun = {node.start_byte for node in nodes}
+    bodies = bodies_of(part.language, part.root, part.data, (place, place + 1))
+    for body in bodies:
+        head = body.header
+        start = head.start if head.start in begun else head.define
+        # In the `else` of an `if` the first body is left out.
+        start = max(
+            (b.closes for b in bodies if start <= b.header.define and b.stop <= head.opens), default=start
+        )
+        lines = part.lines(start, head.opens)
+        if head.opens <= cut and place < body.stop:
+            headers |= lines
+            docstrings += _twice(_docstring(part, body, cut)) if head.owner == "function" else []
+        elif head.opens <= cut and head.define in begun:
+            headers |= lines | _folded(part, body)
+    return {at: line for at, line in headers.items() if at < cut + part.start}, docstrings
+
+
+def headers_by_lines(data: bytes, start: int, cut: int) -> Lines:
+    """Return the lines between `start` and `cut` that are indented less than every line between them and the cut."""
+    found: Lines = {}
+    rest = data[cut:].lstrip()
+    deep = indentation(data, len(data) - len(rest)) + _closes(rest)
+    at = cut
+    for line in reversed(data[start:cut].splitlines(keepends=True)):
+        at -= len(line)
+        bare = line.lstrip()
+        shallow = width(line[: len(line) - len(bare)])
+        if bare and shallow < deep:
+            found[at] = line
+            deep = shallow + _closes(bare)
+    return found
 
 
 def _next_statement(item: Part, at: int) -> int:
@@ -97,3 +202,109 @@ def _fitting(groups: Iterable[Lines], budget: int) -> Lines:
 
 def _size(lines: Lines) -> int:
     return sum(map(len, lines.values()))
+
+
+def _unclosed(root: Node) -> bytes:
+    """Return the unmatched brackets of a tree, in the order of the text."""
+    brackets, stack = b"", [root]
+    while stack:
+        node = stack.pop()
+        if node.is_missing:
+            continue
+        if node.has_error:
+            stack.extend(reversed(node.children))
+        elif node.type in _OPENING:
+            brackets += _OPENING[node.type]
+        elif node.type in _CLOSING:
+            brackets = brackets[:-1]
+    return brackets
+
+
+def _ended(language: Language, data: bytes, floor: int) -> bytes:
+    """Return `data` without the statement at its end; one that begins before `floor` is closed instead."""
+    # The tree of a broken text does not show open strings; the tokens do.
+    state = state_at(language, data, len(data), 0)
+    begins = state.begins if state.comment else state.line
+    if begins > floor:
+        return data[:begins] + closers(bytes(data[at] for at in state.opened if at < begins))
+    ends = (b for a, b in language.block_comments if state.comment and data.startswith(a.encode(), begins))
+    return data + next(ends, "").encode() + state.string + closers(state.brackets)
+
+
+def _closes(line: bytes) -> bool:
+    """Whether `line` begins with a closing bracket; the line that opens it is then indented as deep."""
+    return line[:1] in (b")", b"]", b"}")
+
+
+def _first_lines(part: Part, nodes: list[Node], cut: int) -> Lines:
+    """Return the first lines of `nodes`, each of which holds the next; an ERROR node is read by indentation."""
+    found: Lines = {}
+    for node, inner in zip(nodes, [*nodes[1:], None], strict=True):
+        until = min(inner.start_byte, cut) if inner else cut
+        if node.is_error and node.start_byte < until:
+            start, stop = (line_start(part.data, at) for at in (node.start_byte, until))
+            lines = headers_by_lines(part.data, start, stop)
+            found |= {at + part.start: line for at, line in lines.items()}
+        elif node.start_byte < cut and not (node.is_error or _is_sequence(part.language, node)):
+            found |= part.lines(node.start_byte, node.start_byte)
+    return found
+
+
+def _nodes_at(root: Node, place: int) -> list[Node]:
+    """Return the nodes that hold `place`, outermost first, without the root unless that is an ERROR."""
+    found: list[Node] = []
+    node = root.descendant_for_byte_range(place, place)
+    while node is not None and (node.id != root.id or root.is_error):
+        found.append(node)
+        node = node.parent
+    return found[::-1]
+
+
+def _is_sequence(language: Language, node: Node) -> bool:
+    """Whether `node` is only a sequence of statements, so that its first line is no header."""
+    first = next((n for n in node.children if not n.is_extra), node)
+    found = language.captures(node, (node.start_byte, node.start_byte + 1)).get("statement", ())
+    return first.start_byte == node.start_byte and first.id in (n.id for n in found)
+
+
+def _docstring(part: Part, body: Body, cut: int) -> Lines:
+    """Return the docstring of a function below its header, or the comment lines right above it."""
+    data = part.data
+    first = len(data) - len(data[body.header.opens :].lstrip())
+    for node in part.language.captures(part.root, (first, first + 1)).get("docstring", ()):
+        if node.start_byte == first and node.end_byte <= cut:
+            return part.lines(first, node.end_byte)
+    found: Lines = {}
+    start = line_start(data, body.header.start)
+    while start > 0:
+        end = start - 2 if data.startswith(b"\r\n", start - 2) else start - 1
+        comments = part.language.captures(part.root, (end - 1, end)).get("comment", ())
+        # Only comments that have a line of their own count; an empty line ends them.
+        above = [n for n in comments if not data[line_start(data, n.start_byte) : n.start_byte].strip()]
+        if not above or not data[line_start(data, end) : end].strip():
+            break
+        found |= part.lines(above[0].start_byte, end)
+        start = line_start(data, above[0].start_byte)
+    return found
+
+
+def _twice(docstring: Lines) -> list[Lines]:
+    """Return the first paragraph of a docstring with its closing line, and the whole docstring."""
+    paragraph: Lines = {}
+    for at in sorted(docstring):
+        if not _WORD.search(docstring[at]) and any(map(_WORD.search, paragraph.values())):
+            break
+        paragraph[at] = docstring[at]
+    return [paragraph | {at: docstring[at] for at in sorted(docstring)[-1:]}, docstring]
+
+
+def _folded(part: Part, body: Body) -> Lines:
+    """Return what must be kept of a body that ends above the cut, since an `else` or the like follows it."""
+    if part.language.style != "indent":
+        return part.lines(body.closes, body.stop)
+    if body.inline or body.first is None:
+        return {}
+    first = body.docstring[0] if body.docstring else body.first
+    newline = part.data[line_end(part.data, first) : next_line(part.data, first)]
+    filler = (body.indent or b"") + part.language.placeholder("block").encode() + newline
+    return {line_start(part.data, first) + part.start: filler}

@@ -9,12 +9,11 @@ from typing import cast
 
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import BOM, Document
-from dg_lsp.text.documents.lines import line_end, line_start
 from dg_lsp.text.gaps.find import Gap
 from dg_lsp.text.languages.language import Language, load_language
 from dg_lsp.text.messages import Effort, Infill
-from dg_lsp.text.prompts.outline import outline
-from dg_lsp.text.prompts.part import next_line
+from dg_lsp.text.prompts.outline import next_line, outline
+from dg_lsp.text.syntax.lexer import line_end, line_start
 
 # The most bytes of imports and headers that are kept from above the cut; few files have more.
 KEPT = 2_000

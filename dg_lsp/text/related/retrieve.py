@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dg_lsp.text.documents.document import Document
-from dg_lsp.text.documents.lines import line_start
 from dg_lsp.text.gaps.gap import Gap
 from dg_lsp.text.messages import STRINGS, Retrieved
 from dg_lsp.text.related.index import Index
 from dg_lsp.text.related.place import PARTNER, Place, place_of
 from dg_lsp.text.related.rows import CLOSERS, LEVEL, LINE_ENDS, OPENERS, Rows
+from dg_lsp.text.syntax.lexer import line_start
 
 MOST = 16
 # Words and signs that are compared on each side of a gap, and those that a candidate has at most.

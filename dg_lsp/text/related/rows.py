@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from zlib import crc32
 
-from dg_lsp.text.documents.lines import width
 from dg_lsp.text.languages.language import Language, Quotes
+from dg_lsp.text.syntax.lexer import width
 
 # The characters of a line end, by where the next line begins: further in, at the same place, or further out.
 DEEPER, LEVEL, OUTER = "\x01", "\x02", "\x03"

@@ -1,30 +1,103 @@
 """The bodies of a text, from its tree or, where that is broken, from its lines.
 
-Python's, which indentation holds together, are read by `indented_bodies`. Knows no gaps, cursors or edits.
+Those between braces and those that indentation holds together (Python). Knows no gaps, cursors or edits.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import Literal
 
 from tree_sitter import Node
 
-from dg_lsp.text.documents.lines import leading, line_end
-from dg_lsp.text.languages.language import Language
-from dg_lsp.text.syntax import indented_bodies
-from dg_lsp.text.syntax.body import OWNERS, Body, Header, Owner
+from dg_lsp.text.languages.language import OWNERS, Language, Owner
+from dg_lsp.text.messages import Kind
 from dg_lsp.text.syntax.brackets import OpenBracket, read
-from dg_lsp.text.syntax.indented_bodies import Captures
 from dg_lsp.text.syntax.items import head_of, without_arguments
-from dg_lsp.text.syntax.lexer import Span, marks
+from dg_lsp.text.syntax.lexer import (
+    LogicalLine,
+    Span,
+    indentation,
+    leading,
+    line_end,
+    line_start,
+    logical_lines,
+    marks,
+    tokens,
+    width,
+)
 
-_SPACE = re.compile(rb"[ \t\f]*")
 _BLANK = re.compile(rb"\s*")
 # What may stand before the head of an owner and still belongs to it, such as `export` or `template <class T>`.
 _BEFORE = re.compile(rb"(?:\w+\s+|<[^{}();=]*>\s*)*\Z")
 # A line that shows no indentation of a body's own, for it may stand anywhere: a label or a closing bracket.
 _ANYWHERE = re.compile(rb"(?:case|default)\b|[\w$]+[ \t]*:(?![:=])|[)\]}]")
+_DEF = re.compile(rb"(?:async[ \t]+)?def[ \t]+([\w\x80-\xff]+)")
+_CLASS = re.compile(rb"class[ \t]+([\w\x80-\xff]+)")
+_BLOCK = re.compile(rb"(?:async[ \t]+)?(?:if|elif|else|for|while|with|try|except|finally|match|case)\b")
+STUB = re.compile(rb"(?:pass|\.\.\.|raise[ \t]+NotImplemented(?:Error)?(?:[ \t]*\(.*\))?)[ \t]*;?", re.DOTALL)
+_DOC = re.compile(rb"[rRuU]?[\"'].*[\"']", re.DOTALL)
+_MEANT = re.compile(rb"@[^\r\n]*\b(?:abstract(?:|class|static)method|abstractproperty|overload)\b")
+_NO_CODE = ("space", "comment", "newline", "joined")
+Captures = Mapping[str, Sequence[Node]]
+# The kind of gap that the body of an owner is, and the other way round.
+KIND_OF: dict[Owner, Kind] = {"function": "function_body", "class": "class_body", "block": "block"}
+# A comment that says only that something is to be done.
+MARKER = re.compile(rb"\W*(?:TODO|FIXME|XXX)\W*")
+OWNER_OF: dict[Kind, Owner] = {kind: owner for owner, kind in KIND_OF.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A statement of a body itself, not of what is nested in it."""
+
+    start: int
+    end: int
+    kind: Literal["docstring", "stub", "code"]
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What stands before a body: [start, opens) with decorators or attributes.
+
+    owner: of what the body is. define: where the owner itself begins, such as its `def`. opens: the end of the colon
+    or brace that the body stands behind. name: the owner's with its owners', where it has one.
+    """
+
+    owner: Owner
+    start: int
+    define: int
+    opens: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """A body.
+
+    opens: where its text may begin, behind the header or the docstring. first: the first text there, None without.
+    end: the end of its text. closes: where what closes it begins (a brace; where there is none, equal to `end`).
+    stop: behind what closes it. inline: its text is on the header's line. indent: the white space of its lines, where
+    one shows it. hollow: nothing but comments or what says that it is not written yet. meant: so on purpose.
+    """
+
+    header: Header
+    opens: int
+    docstring: Span | None
+    first: int | None
+    end: int
+    closes: int
+    stop: int
+    inline: bool
+    indent: bytes | None
+    hollow: bool
+    meant: bool
+
+    @property
+    def stub(self) -> bool:
+        """Whether it is not written yet, and is to be."""
+        return self.hollow and not self.meant
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +123,8 @@ def bodies_of(language: Language, root: Node, data: bytes, span: Span | None = N
         start, define = _start(language, data, record.outer), record.outer.start_byte
         if record.colon is not None:
             header = Header(record.owner, start, define, record.colon.end_byte, qualified)
-            marks = indented_bodies.marks_of(language, root, record.outer, record.body) if span else found
-            bodies.append(indented_bodies.body_of(data, header, record.body, marks))
+            marks = marks_of(language, root, record.outer, record.body) if span else found
+            bodies.append(body_of(data, header, record.body, marks))
         elif (inside := _inside(record.body)) is not None:
             header = Header(record.owner, start, define, inside[0], qualified)
             bodies.append(_between_braces(language, data, header, inside, found))
@@ -64,7 +137,7 @@ def bodies_by_lines(language: Language, data: bytes, span: Span) -> tuple[Body, 
     Between braces where they match, and by indentation where one is missing; these have no names.
     """
     if language.style == "indent":
-        return tuple(sorted(indented_bodies.bodies_by_lines(language, data, span), key=_place))
+        return tuple(sorted(indented_by_lines(language, data, span), key=_place))
     bodies: list[Body] = []
     for opened in (o for o in read(language, data, *span).all if o.bracket == b"{"):
         if head := head_of(language, data, opened.line, opened.at):
@@ -72,6 +145,37 @@ def bodies_by_lines(language: Language, data: bytes, span: Span) -> tuple[Body, 
             inside = opened.at + 1, *_ends(data, opened, span[1])
             bodies.append(_between_braces(language, data, header, inside, {}))
     return tuple(sorted(bodies, key=_place))
+
+
+def item_at(root: Node, offset: int) -> Node:
+    """The last item at the top level that begins at or before `offset`, or `root` where there is none."""
+    before = [n for n in root.children if n.start_byte <= offset and n.type != "comment"]
+    return before[-1] if before else root
+
+
+def describe(data: bytes, header: Header, body: Sequence[Statement], *, meant: bool) -> Body:
+    """The Body that `header` and its statements make; comments that belong to it count."""
+    docstring = body[0] if body and body[0].kind == "docstring" and header.owner != "block" else None
+    rest = body[1:] if docstring else body
+    inline = bool(body) and not re.search(rb"[\r\n]", data[header.opens : body[0].start])
+    opens = docstring.end if docstring else header.opens
+    if not (rest and rest[0].start < line_end(data, opens)):
+        opens = _with_comment(data, opens)
+    end = _with_comments(data, body[-1].end if body else opens, width(leading(data, header.define)))
+    first = next((m.start() for m in [re.compile(rb"\S").search(data, opens, end)] if m), None)
+    # A comment may stand at another depth than the code; it counts only where it is alone.
+    shown = body[0].start if body else first
+    indent = leading(data, shown) if shown is not None and not inline else None
+    hollow = not rest or (len(rest) == 1 and rest[0].kind == "stub")
+    span = (docstring.start, docstring.end) if docstring else None
+    return Body(header, opens, span, first, end, end, end, inline, indent, hollow, meant)
+
+
+def code_end(node: Node) -> int:
+    """Where the last text of `node` ends that is no comment."""
+    while inner := next(filter(_is_code, map(node.child, reversed(range(node.child_count)))), None):
+        node = inner
+    return node.end_byte
 
 
 def _between_braces(
@@ -205,11 +309,156 @@ def _code(language: Language, data: bytes, start: int, stop: int) -> Iterator[Sp
         start = end
 
 
-def item_at(root: Node, offset: int) -> Node:
-    """The last item at the top level that begins at or before `offset`, or `root` where there is none."""
-    before = [n for n in root.children if n.start_byte <= offset and n.type != "comment"]
-    return before[-1] if before else root
-
-
 def _place(body: Body) -> tuple[int, int, int]:
     return body.header.define, -body.end, OWNERS.index(body.header.owner)
+
+
+def body_of(data: bytes, header: Header, block: Node, marks: Captures) -> Body:
+    """The Body behind `header` whose statements are the node `block`; `marks` are what is captured in it."""
+    kinds = _kinds(data, marks)
+    body = [
+        Statement(n.start_byte, code_end(n), kinds.get((n.start_byte, n.end_byte), "code"))
+        for n in _statements_of(block)
+    ]
+    meant = any(n.start_byte == header.define for n in marks.get("stub.skip", ()))
+    return describe(data, header, body, meant=meant)
+
+
+def marks_of(language: Language, root: Node, outer: Node, block: Node) -> Captures:
+    """The captures of a body's first statement, or of all that a body which may be a stub has."""
+    parts = _statements_of(block)
+    if not parts:
+        return language.captures(root, (outer.start_byte, outer.start_byte + 1))
+    start = outer.start_byte if len(parts) <= 2 else parts[0].start_byte
+    return language.captures(root, (start, parts[: 2 if len(parts) <= 2 else 1][-1].end_byte))
+
+
+def _statements_of(block: Node) -> list[Node]:
+    return [n for n in block.named_children if n.type != "comment" and n.end_byte > n.start_byte]
+
+
+def _kinds(data: bytes, found: Captures) -> dict[Span, Literal["docstring", "stub"]]:
+    kinds: dict[Span, Literal["docstring", "stub"]] = {
+        (n.start_byte, n.end_byte): "stub" for n in found.get("stub", ())
+    }
+    for node in found.get("docstring", ()):
+        if _DOC.fullmatch(data, node.start_byte, node.end_byte):
+            kinds[node.start_byte, node.end_byte] = "docstring"
+    return kinds
+
+
+def indented_by_lines(language: Language, data: bytes, span: Span) -> Iterator[Body]:
+    """Every body of the text `span` by indentation alone.
+
+    1. Read logical lines.  2. A header opens a body; a line of code that is not deeper closes it.
+    3. What stands in between, at the indentation of its first line, is its body.
+    """
+    # 1. Comments neither open nor close anything.
+    lines = [line for line in logical_lines(language, data, *span) if not line.comment]
+    owners: list[tuple[int, str]] = []
+    for number, line in enumerate(lines):
+        while owners and owners[-1][0] >= line.width:
+            owners.pop()
+        # 2. The body is the run of deeper lines.
+        named = _DEF.match(data, line.start) or _CLASS.match(data, line.start)
+        owner: Owner = "function" if named and named.re is _DEF else "class" if named else "block"
+        colon = _colon(language, data, line)
+        if named is not None:
+            owners.append((line.width, named[1].decode("utf-8", "replace")))
+        elif not _BLOCK.match(data, line.start) or data[colon - 1 : colon] != b":":
+            continue
+        above = _decorators(lines, number, data) if named else line.start
+        # 3. A line without its colon is no header; repair inserts one where it can.
+        body = _statements(language, data, (colon, line.end), _body_lines(lines, number))
+        meant = bool(_MEANT.search(data, above, line.start)) or _in_protocol(data, lines, number)
+        header = Header(owner, above, line.start, colon, ".".join(name for _, name in owners))
+        yield describe(data, header, body, meant=meant)
+
+
+def function_over(language: Language, data: bytes, start: int, offset: int) -> LogicalLine | None:
+    """The header of the outermost function that is open at `offset`, read from `start`; None where there is none."""
+    opened: list[LogicalLine] = []
+    for line in logical_lines(language, data[:offset], start, offset):
+        if not line.comment:
+            opened = [above for above in opened if above.width < line.width]
+            opened += [line] if _DEF.match(data, line.start) else []
+    return opened[0] if opened else None
+
+
+def _is_code(node: Node | None) -> bool:
+    return node is not None and not node.type.endswith("comment") and node.end_byte > node.start_byte
+
+
+def _with_comment(data: bytes, at: int) -> int:
+    """`at`, moved behind a comment (or semicolon) that ends its line."""
+    found = re.compile(rb"[ \t\f]*;?[ \t\f]*(?:#[^\r\n]*)?").match(data, at, line_end(data, at))
+    assert found is not None
+    return at + len(found[0].rstrip(b" \t\f"))
+
+
+def _with_comments(data: bytes, at: int, header: int) -> int:
+    """`at`, moved behind the comments that follow on its line or, deeper than `header` columns, below it."""
+    at = _with_comment(data, at)
+    below = re.compile(rb"[ \t\f\r\n]*(#[^\r\n]*)")
+    while (found := below.match(data, at)) and indentation(data, found.start(1)) > header:
+        if line_start(data, found.start(1)) <= at:
+            break
+        at = at + len(found[0].rstrip())
+    return at
+
+
+def _colon(language: Language, data: bytes, line: LogicalLine) -> int:
+    """The end of the colon that ends the header beginning at `line`, or of the line where there is none."""
+    depth, end = 0, line.start
+    for token in tokens(language, data, line.start, line.end):
+        depth += (token.kind == "open") - (token.kind == "close")
+        if token.kind == "other" and depth <= 0 and data[token.start : token.end] == b":":
+            return token.end
+        end = token.end if token.kind not in ("space", "comment") else end
+    return end
+
+
+def _decorators(lines: list[LogicalLine], number: int, data: bytes) -> int:
+    while (
+        number
+        and lines[number - 1].width == lines[number].width
+        and data.startswith(b"@", lines[number - 1].start)
+    ):
+        number -= 1
+    return lines[number].start
+
+
+def _in_protocol(data: bytes, lines: list[LogicalLine], number: int) -> bool:
+    owner = next((line for line in reversed(lines[:number]) if line.width < lines[number].width), None)
+    return owner is not None and bool(
+        re.match(rb"class\b[^\r\n]*\bProtocol\b", data[owner.start : owner.end])
+    )
+
+
+def _body_lines(lines: list[LogicalLine], number: int) -> list[LogicalLine]:
+    stop = number + 1
+    while stop < len(lines) and lines[stop].width > lines[number].width:
+        stop += 1
+    return lines[number + 1 : stop]
+
+
+def _statements(language: Language, data: bytes, behind: Span, inside: list[LogicalLine]) -> list[Statement]:
+    """The statements of a body as far as lines tell them: the rest of its header's line, and each line `inside`."""
+    spans = [(b.start, b.end) for b in inside]
+    same = re.compile(rb"[ \t\f]*([^\s#])").match(data, *behind)
+    spans[:0] = [(same.start(1), behind[1])] if same else []
+    body: list[Statement] = []
+    for start, last in spans:
+        code = [t for t in tokens(language, data, start, last) if t.kind not in _NO_CODE]
+        end = code[-1].end if code else last
+        kind: Literal["docstring", "stub", "code"] = "code"
+        if (
+            not body
+            and _DOC.fullmatch(data, start, end)
+            and [t.kind for t in code if t.kind != "word"] == ["string"]
+        ):
+            kind = "docstring"
+        elif STUB.fullmatch(data, start, end):
+            kind = "stub"
+        body.append(Statement(start, end, kind))
+    return body

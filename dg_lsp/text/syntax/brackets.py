@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-from dg_lsp.text.documents.lines import indentation, line_end, line_start, width
 from dg_lsp.text.languages.language import Language
 from dg_lsp.text.syntax.items import LONG, focus, window
-from dg_lsp.text.syntax.lexer import Mark, hole_at, marks, quotes_at
+from dg_lsp.text.syntax.lexer import Mark, hole_at, indentation, line_end, line_start, marks, quotes_at, width
 
 # A template that holds code counts as a bracket of that code.
 PAIRS = {b"(": b")", b"[": b"]", b"{": b"}", b"`": b"`", b'"': b'"'}

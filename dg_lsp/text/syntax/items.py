@@ -9,10 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from dg_lsp.text.documents.lines import leading, line_end, line_start
-from dg_lsp.text.languages.language import Language
-from dg_lsp.text.syntax.body import Owner
-from dg_lsp.text.syntax.lexer import Span, marks, tokens
+from dg_lsp.text.languages.language import Language, Owner
+from dg_lsp.text.syntax.lexer import Span, leading, line_end, line_start, marks, tokens
 
 # A header is no longer than this.
 LONGEST = 4_000

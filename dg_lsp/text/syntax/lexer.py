@@ -1,6 +1,6 @@
-"""The lexer: tokens of text that no parser can read yet, for all languages.
+"""The lexer: physical lines, tokens and logical lines of text that no parser can read yet, for all languages.
 
-Knows strings, brackets and comments from language.toml; knows no grammar, no tree and no indentation.
+Knows strings, brackets and comments from language.toml; knows no grammar and no tree.
 """
 
 import re
@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from dg_lsp.text.documents.lines import line_end, line_start
 from dg_lsp.text.languages.language import Language, Quotes
 
 Span = tuple[int, int]
@@ -32,6 +31,19 @@ class Token:
     kind: str
     start: int
     end: int
+
+
+@dataclass(frozen=True, slots=True)
+class LogicalLine:
+    """One statement's header, one simple statement or one comment line: [start, end) without indentation.
+
+    `width` is its indentation in columns, tabs to the next multiple of 8; `comment` says it is only one.
+    """
+
+    start: int
+    end: int
+    width: int
+    comment: bool
 
 
 def tokens(language: Language, data: bytes, start: int, stop: int) -> Iterator[Token]:
@@ -67,6 +79,29 @@ def marks(language: Language, data: bytes, start: int, stop: int) -> Iterator[Ma
             return
 
 
+def logical_lines(language: Language, data: bytes, start: int, stop: int) -> Iterator[LogicalLine]:
+    """The logical lines of data[start:stop], from a place that begins one."""
+    depth, first, end, comment, fresh = 0, -1, start, True, True
+    for token in tokens(language, data, start, stop):
+        if fresh and depth and _begins_statement(language, data, token, first):
+            yield LogicalLine(first, end, indentation(data, first), comment)
+            depth, first, comment = 0, -1, True
+        if token.kind == "newline":
+            fresh = True
+            if depth == 0 and first >= 0:
+                yield LogicalLine(first, end, indentation(data, first), comment)
+                first, comment = -1, True
+            continue
+        if token.kind == "space":
+            continue
+        fresh, end = False, token.start + 1 if token.kind == "joined" else token.end
+        first = token.start if first < 0 else first
+        comment = comment and token.kind == "comment"
+        depth = max(depth + (token.kind == "open") - (token.kind == "close"), 0)
+    if first >= 0:
+        yield LogicalLine(first, end, indentation(data, first), comment)
+
+
 def hole_at(language: Language, data: bytes, start: int, stop: int) -> int:
     """Where the code begins that is open at `stop` inside the string that begins at `start`; -1 in its text."""
     quotes = quotes_at(language, data, start)
@@ -85,6 +120,40 @@ def wants_operand(language: Language, data: bytes, at: int) -> bool:
     if word is not None:
         return word[0] in language.words.operators
     return not before.endswith((b")", b"]", b"}", b'"', b"'", b"`", b"<"))
+
+
+def line_start(data: bytes, offset: int) -> int:
+    """The offset where the physical line of `offset` begins."""
+    start = data.rfind(b"\n", 0, offset) + 1
+    # Looking for a CR any further would read the whole file, as most have none.
+    return max(data.rfind(b"\r", start, offset) + 1, start)
+
+
+def line_end(data: bytes, offset: int) -> int:
+    """The offset where the text of the physical line of `offset` ends."""
+    end = data.find(b"\n", offset)
+    end = end if end >= 0 else len(data)
+    found = data.find(b"\r", offset, end)
+    return found if found >= 0 else end
+
+
+def leading(data: bytes, offset: int) -> bytes:
+    """The white space that the physical line of `offset` begins with."""
+    start = line_start(data, offset)
+    end = start
+    while data[end : end + 1] in (b" ", b"\t", b"\f"):
+        end += 1
+    return data[start:end]
+
+
+def indentation(data: bytes, offset: int) -> int:
+    """The columns of indentation of the physical line of `offset`."""
+    return width(leading(data, offset))
+
+
+def width(space: bytes) -> int:
+    """How many columns `space` takes; a form feed sets the count back to 0, as in Python."""
+    return len(space.rpartition(b"\f")[2].expandtabs(8))
 
 
 def _plain(data: bytes, start: int, stop: int) -> Iterator[Token]:
@@ -198,3 +267,14 @@ def _close(language: Language, data: bytes, quotes: Quotes, at: int, stop: int) 
             else:
                 return -1, begins
     return -1, -1
+
+
+def _begins_statement(language: Language, data: bytes, token: Token, line: int) -> bool:
+    """Whether `token`, the first of a line inside brackets, begins a statement: then a bracket was lost.
+
+    So does a keyword, a decorator, or a word less deep than `line`, where the brackets were opened.
+    """
+    text = data[token.start : token.end]
+    if text in language.words.starts or (text == b"@" and data[token.end : token.end + 1].isalpha()):
+        return True
+    return token.kind == "word" and indentation(data, token.start) < indentation(data, line)

@@ -12,13 +12,18 @@ from itertools import islice, takewhile
 
 from tree_sitter import Tree
 
-from dg_lsp.text.documents.lines import indentation, leading, line_end, line_start
 from dg_lsp.text.languages.language import Language
 from dg_lsp.text.syntax.brackets import PAIRS, State, next_line, read, state_at, unclosed
 from dg_lsp.text.syntax.items import Head, focus, head_of
-from dg_lsp.text.syntax.lexer import marks, quotes_at, wants_operand
+from dg_lsp.text.syntax.lexer import (
+    indentation,
+    leading,
+    line_end,
+    line_start,
+    quotes_at,
+    wants_operand,
+)
 
-_ASSIGNS = re.compile(rb"[^=!<>]=(?![=>])")
 _FIRST_WORD = re.compile(rb"\s*\}? *(?:async )?([\w$]+)")
 # Seconds of work after which no further candidate is tried.
 PATIENCE = 0.016
@@ -82,7 +87,7 @@ class Lack:
                 lines = at < here and not data[at + 1 : line_end(data, at)].strip()
                 text += newline + leading(data, head.start) if lines else b" " * bool(text)
             text += PAIRS.get(data[at : at + 1]) or quotes_at(self.language, data, at).close
-            ended = head is not None and not _ASSIGNS.search(head.text)
+            ended = head is not None
         left = [at for at in self.all if at not in brackets]
         listed = bool(left) and self._is_list(left[0])
         return text + (b"," if listed and end else b"" if ended or listed else end)
@@ -101,15 +106,6 @@ def lack_at(language: Language, data: bytes, offset: int, state: State) -> Lack:
     depths = {at: o.width if o.bracket == b"{" else o.columns for at, o in known.items()}
     opened = [(at, depths.get(at, indentation(data, at))) for at in reversed(state.opened)]
     braces = [o for o in known.values() if o.bracket == b"{" and language.style == "brace"]
-    rest = data[offset:eol].strip()
-    if rest and not (state.string or state.comment):
-        # A comment at the end of the line is no code.
-        comments = (
-            first
-            for kind, first, end in marks(language, data, offset, eol)
-            if kind == "comment" and end == eol
-        )
-        rest = data[offset : next(comments, eol)].strip()
     columns, below = next_line(language, data, eol)
     return Lack(
         language=language,
@@ -117,7 +113,7 @@ def lack_at(language: Language, data: bytes, offset: int, state: State) -> Lack:
         offset=offset,
         state=state,
         before=data[state.line : state.begins if state.comment else offset].lstrip(),
-        rest=rest,
+        rest=data[offset:eol].strip(),
         eol=eol,
         deeper=columns > indentation(data, min(state.line, offset)),
         heads={o.at: head for o in braces if (head := head_of(language, data, o.line, o.at))},
@@ -264,7 +260,7 @@ def _operands(lack: Lack) -> Iterable[bytes]:
     if not before.strip():
         return dict.fromkeys((b"", _FILLER))
     if _VALUE.search(before.rstrip()) and not wanting:
-        return dict.fromkeys((b"", *forms, _FILLER, b"(" + _FILLER + b")"))
+        return dict.fromkeys((b"", *forms, _FILLER))
     space = b" " if wanting and _TOUCHED.search(before) else b""
     return dict.fromkeys((space + _FILLER, *forms, b"", _FILLER))
 
@@ -272,8 +268,6 @@ def _operands(lack: Lack) -> Iterable[bytes]:
 def _ends(lack: Lack) -> Iterable[bytes]:
     """What may follow an operand at the cursor: what closes brackets, a statement's end, a header's colon."""
     words = lack.language.words
-    if words.directive and lack.data.startswith(words.directive, line_start(lack.data, lack.offset)):
-        return [b""]
     if lack.rest:
         # The rest of the line may close less than the statement has opened.
         own = list(takewhile(lambda at: at not in lack.heads, lack.all))[:MOST_CLOSED]
@@ -295,7 +289,5 @@ def _masks(lack: Lack) -> Iterator[tuple[int, int, bytes]]:
     start = max(start, line_start(data, start))
     if lack.language.style == "indent" and lack.owns:
         return
-    if lack.deeper or data[start : lack.eol].rstrip().endswith(b"{"):
-        yield start, lack.eol, words.mask
     before = [at for at in lack.missing if at < start]
     yield from ((start, lack.eol, _FILLER + lack.closing(before, end)) for end in words.ends)
