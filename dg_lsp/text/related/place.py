@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 from dg_lsp.text.documents.document import Document
+from dg_lsp.text.syntax.lexer import indentation, line_end, line_start
 from dg_lsp.text.gaps.gap import Gap
 from dg_lsp.text.gaps.words import half_word
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.related.rows import CLOSERS, LINE_ENDS, OPENERS, Rows, read_rows
-from dg_lsp.text.syntax.lexer import line_start
 
 # Bytes that are read on each side of a gap.
 NEAR = 64 << 10
@@ -22,7 +22,8 @@ class Place:
 
     half: the beginning of a word directly before the gap; it is not in `before`. tail: the words of the gap's line
     behind it. opened: the brackets that are open before the gap. closes: how many of them a text for the gap must
-    close; if negative, so many it must open and leave open. indent: the white space that its lines begin with.
+    close; if negative, so many it must open and leave open. lacks: the white space that a text on an empty line must
+    begin with.
     """
 
     before: Rows
@@ -31,7 +32,7 @@ class Place:
     tail: str
     opened: str
     closes: int
-    indent: str
+    lacks: str
 
 
 def place_of(document: Document, gap: Gap) -> Place:
@@ -41,16 +42,22 @@ def place_of(document: Document, gap: Gap) -> Place:
     half = half_word(data[: gap.start], gap.start) if gap.endings else b""
     first = line_start(data, max(gap.start - NEAR, 0))
     stop = gap.span[1]
-    before = read_rows(language, data[first : gap.start - len(half)] + gap.insert_before.encode("utf-8"))
-    behind = read_rows(language, gap.parts[-1].insert_after.encode("utf-8") + data[stop : stop + NEAR])
+    above = data[first : gap.start - len(half)] + gap.insert_before.encode("utf-8")
+    head = above[line_start(above, len(above)) :]
+    blank = not (head + data[stop : line_end(data, stop)]).strip() and gap.indent.encode().startswith(head)
+    lacks = gap.indent[len(head) :] if blank else ""
+    above += lacks.encode()
+    before = read_rows(language, above, indentation(above, 0))
+    below = gap.parts[-1].insert_after.encode("utf-8") + data[stop : stop + NEAR]
+    behind = read_rows(language, below, indentation(above, len(above)))
     opened, closed = _opened(before), _closed(behind)
-    head = before.kinds[max(map(before.kinds.rfind, LINE_ENDS)) + 1 :]
+    line = before.kinds[max(map(before.kinds.rfind, LINE_ENDS)) + 1 :]
     closes = len(opened) - len(closed)
-    if closes < -_OPEN or not opened.endswith(_opened_in(head)):
+    if closes < -_OPEN or not opened.endswith(_opened_in(line)):
         closes = 0
     ends = [at for at in map(behind.kinds.find, LINE_ENDS) if at >= 0]
     tail = behind.words[: min(ends, default=len(behind))]
-    return Place(before, behind, half, tail, opened, min(closes, len(_opened_in(head))), gap.indent)
+    return Place(before, behind, half, tail, opened, min(closes, len(_opened_in(line))), lacks)
 
 
 def _opened(rows: Rows) -> str:

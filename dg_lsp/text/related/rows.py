@@ -45,13 +45,12 @@ class Rows:
         return self.data[self.starts[first] : end].rstrip()
 
 
-def read_rows(language: Language, data: bytes) -> Rows:
-    """The rows of `data`."""
+def read_rows(language: Language, data: bytes, columns: int = 0) -> Rows:
+    """The rows of `data`, whose first line has so many `columns` of indentation."""
     pattern, known = _pattern(language), dict(_fixed(language))
     words: list[str] = []
     kinds: list[str] = []
     starts = array("I")
-    columns = 0
     for match in pattern.finditer(data):
         text, group = match[match.lastgroup or 0], match.lastgroup or ""
         if group == "skip":

@@ -1,0 +1,118 @@
+"""Matches: the places where the words before a gap stand elsewhere, and the texts that follow them there.
+
+Knows rows; ranks nothing.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dg_lsp.text.related.place import PARTNER, Place
+from dg_lsp.text.related.rows import CLOSERS, LEVEL, LINE_ENDS, OPENERS, Rows
+
+# Words and signs that are compared on each side of a gap, and those that a text has at most.
+_BEFORE, _BEHIND, _LONGEST = 16, 8, 48
+# Runs of words are looked for from the longest to the shortest, until so many places are found in a file.
+_RUNS, _ENOUGH = (6, 4, 3, 2, 1), 8
+# Places that are looked at in one file; files in which a single word is looked for; words and signs of a usual line.
+_PLACES, _NEAREST, _LINE = 200, 5, 10
+# A part of a line ends where its brackets are closed and one of these follows.
+_STOPS = CLOSERS + ",:=;" + LINE_ENDS
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A place where the words before the gap stand: behind it the entry `at` of `rows`, `before` of them agree.
+
+    near: 1 directly at the gap, 0 in other files.
+    """
+
+    rows: Rows
+    at: int
+    before: int
+    near: float
+
+
+def matches(place: Place, others: list[Rows]) -> Iterator[Match]:
+    """The places with the longest runs of words before the gap: in this document, then in each of the `others`."""
+    words = place.before.words
+    for rank, rows in enumerate((place.before, place.behind, *others)):
+        runs = _RUNS if rank < 2 + _NEAREST else _RUNS[:-1]
+        for at in _places(rows, words, runs):
+            away = len(rows) - at if rank == 0 else at
+            before = common(rows.words[max(at - _BEFORE, 0) : at][::-1], words[-_BEFORE:][::-1])
+            yield Match(rows, at, before, 1 / (1 + away / _LINE) if rank < 2 else 0.0)
+
+
+def texts(place: Place, match: Match) -> Iterator[tuple[str, int, int]]:
+    """What follows `match` up to each place where it may end: its text, the entry there, how many words agree there."""
+    for stop, behind in _stops(place, match):
+        text = _text(place, match, stop)
+        if text.strip():
+            yield text, stop, behind
+
+
+def common(one: str, other: str) -> int:
+    """How many characters two strings have in common at their beginning."""
+    shorter = min(len(one), len(other))
+    return next((n for n in range(shorter) if one[n] != other[n]), shorter)
+
+
+def _places(rows: Rows, words: str, runs: tuple[int, ...]) -> list[int]:
+    """The entries of `rows` that stand behind the last of `words`, as many of them as are found often enough.
+
+    The last ones come first: before a gap they are the nearest.
+    """
+    found: dict[int, None] = {}
+    for run in runs:
+        wanted, stop = words[-run:], len(rows) - 1
+        at = rows.words.rfind(wanted, 0, stop) if len(words) >= run else -1
+        while at >= 0 and len(found) < _PLACES:
+            found[at + run] = None
+            at = rows.words.rfind(wanted, 0, at + run - 1)
+        if len(found) >= _ENOUGH:
+            break
+    return list(found)
+
+
+def _stops(place: Place, match: Match) -> Iterator[tuple[int, int]]:
+    """Where a candidate that begins with `match` may end, and how many words behind it agree; at most three places.
+
+    There its brackets are as the gap needs them, and the next word is that behind the gap, or the line ends with the
+    gap's; if no such word comes, the first sign that ends an expression will do.
+    """
+    rows, opened, count, own = match.rows, list(place.opened), 0, 0
+    for at in range(match.at, min(match.at + _LONGEST, len(rows)) + 1):
+        kind = rows.kinds[at] if at < len(rows) else LEVEL
+        closed = len(place.opened) - len(opened)
+        if at > match.at and closed == place.closes:
+            behind = common(rows.words[at : at + _BEHIND], place.behind.words[:_BEHIND])
+            wanted = kind in LINE_ENDS if not place.tail else behind or (kind in _STOPS and not count)
+            if wanted:
+                yield at, behind
+                count += 1
+        if kind in LINE_ENDS or count == 3:
+            return
+        if kind in OPENERS:
+            opened.append(kind)
+            own += 1
+        elif kind in CLOSERS:
+            allowed = own or closed < place.closes
+            if not allowed or not opened or opened[-1] != PARTNER[kind]:
+                return
+            opened.pop()
+            own = max(own - 1, 0)
+
+
+def _text(place: Place, match: Match, stop: int) -> str:
+    """The text of a candidate, with the white space that lacks before it; empty if it does not fit.
+
+    Behind `x =` the text `1` becomes ` 1` where it stands behind a space; behind `na`, the text `name` becomes `me`.
+    """
+    rows, before = match.rows, place.before.data
+    text = rows.text(match.at, stop)
+    if place.half:
+        return text.removeprefix(place.half).decode("utf-8", "replace") if text.startswith(place.half) else ""
+    spaced = (
+        before[-1:].strip() and rows.data[max(rows.starts[match.at] - 1, 0) : rows.starts[match.at]] == b" "
+    )
+    return (" " if spaced else place.lacks) + text.decode("utf-8", "replace")
