@@ -60,6 +60,17 @@ def test_a_statement_follows_the_line_that_it_follows_elsewhere() -> None:
     assert texts(marked)[0] == "self.run()"
 
 
+def test_a_header_is_a_statement_only_above_what_is_indented() -> None:
+    above = "def f():\n    g()\n    if a:\n        b()\n    g()\n    c()\n\ndef h():\n    g()\n    |\n"
+    assert "if a:" not in texts(above + "    return\n")
+    assert texts(above + "        return\n")[0] == "if a:"
+
+
+def test_a_text_of_names_that_the_document_has_comes_first() -> None:
+    other = "x = load(stranger)\n" * 3 + "x = load(path)\n"
+    assert texts("def f(path):\n    y = 1, load(|)\n", indexed(other=other))[0] == "path"
+
+
 @pytest.mark.parametrize("count", [1, 40])
 def test_a_text_is_there_once_with_its_count_and_there_are_not_too_many(count: int) -> None:
     text = "".join(f"v = load(n{number})\n" * 2 for number in range(count)) + "v = load()\n"

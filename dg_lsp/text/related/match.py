@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dg_lsp.text.related.place import PARTNER, Place
-from dg_lsp.text.related.rows import CLOSERS, LEVEL, LINE_ENDS, OPENERS, Rows
+from dg_lsp.text.related.rows import CLOSERS, DEEPER, LEVEL, LINE_ENDS, OPENERS, Rows
 
 # Words and signs that are compared on each side of a gap, and those that a text has at most.
 _BEFORE, _BEHIND, _LONGEST = 16, 8, 48
@@ -86,7 +86,7 @@ def _stops(place: Place, match: Match) -> Iterator[tuple[int, int]]:
         closed = len(place.opened) - len(opened)
         if at > match.at and closed == place.closes:
             behind = common(rows.words[at : at + _BEHIND], place.behind.words[:_BEHIND])
-            wanted = kind in LINE_ENDS if not place.tail else behind or (kind in _STOPS and not count)
+            wanted = _ends_line(place, kind) if not place.tail else behind or (kind in _STOPS and not count)
             if wanted:
                 yield at, behind
                 count += 1
@@ -101,6 +101,16 @@ def _stops(place: Place, match: Match) -> Iterator[tuple[int, int]]:
                 return
             opened.pop()
             own = max(own - 1, 0)
+
+
+def _ends_line(place: Place, kind: str) -> bool:
+    """Whether a text that ends before `kind` can be the rest of a line; on a new one it is a header only above a body.
+
+    Where nothing is indented below, `if a:` is no statement.
+    """
+    if kind not in LINE_ENDS or place.before.kinds[-1:] not in tuple(LINE_ENDS):
+        return kind in LINE_ENDS
+    return (kind == DEEPER) == place.behind.kinds.startswith(DEEPER)
 
 
 def _text(place: Place, match: Match, stop: int) -> str:
