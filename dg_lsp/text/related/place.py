@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 from dg_lsp.text.documents.document import Document
-from dg_lsp.text.syntax.lexer import indentation, line_end, line_start
 from dg_lsp.text.gaps.gap import Gap
 from dg_lsp.text.gaps.words import half_word
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.related.rows import CLOSERS, LINE_ENDS, OPENERS, Rows, read_rows
+from dg_lsp.text.syntax.lexer import indentation, line_end, line_start
 
 # Bytes that are read on each side of a gap.
 NEAR = 64 << 10
