@@ -113,13 +113,19 @@ def settle(document: Document, gap: Gap, fill: Fill) -> Outcome:
     # 3. The edit includes what the gap inserts round its fill.
     edits = dict.fromkeys(fit.make_edit(document, gap, text) for text in (fill.text, *fill.others))
     # 4. The engine has checked only the part of the file that was sent.
-    harms = {edit: harm_of(document, gap, edit) for edit in edits}
+    harms = {edit: _same(document, gap, edit) or harm_of(document, gap, edit) for edit in edits}
     good = [edit for edit, harm in harms.items() if not harm]
     if not good:
         return Outcome(gap, fill, None, next(iter(harms.values())))
     # How sure the engine is was said of its first text only.
     fill = fill if good[0] == next(iter(edits)) else replace(fill, chance=None)
     return Outcome(gap, fill, good[0], others=tuple(good[1:]))
+
+
+def _same(document: Document, gap: Gap, edit: Edit) -> str:
+    """Why the edit of a span that was to be written again is none, as a sentence; empty if it changes something."""
+    old = document.data[gap.start : gap.end].decode("utf-8") if gap.kind == "span" else ""
+    return "the model wrote what stands there already" if old and edit.text == old else ""
 
 
 def _settle_several(document: Document, gap: Gap, fill: Fill) -> Outcome:

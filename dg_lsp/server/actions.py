@@ -1,4 +1,4 @@
-"""Filling on demand: the code action, and what it has in common with the commands.
+"""Filling on demand: the code actions, and what they have in common with the commands.
 
 Functions without state; they know the session and the protocol's types.
 """
@@ -13,22 +13,22 @@ from dg_lsp.host.base import Outcome
 from dg_lsp.server import convert
 from dg_lsp.server.progress import Progress, drafts_to, loading_to
 from dg_lsp.settings import Settings, SettingsError, override
-from dg_lsp.text.documents.document import Document, DocumentError
-from dg_lsp.text.gaps.find import Gap, NoGap, find_gap, find_gaps, find_named
+from dg_lsp.text.documents.document import Document, DocumentError, Encoding
+from dg_lsp.text.gaps.find import Gap, NoGap, find_gap, find_gaps, find_named, find_span
 from dg_lsp.text.messages import BODIES, WANTED, Draft
 
 if TYPE_CHECKING:
     from dg_lsp.server.app import DgLsp
 
-TITLE = "Fill this function body"
-ACTION = f"{types.CodeActionKind.RefactorRewrite.value}.fill"
+TITLE, REWRITE = "Fill this function body", "Rewrite the selection"
+ACTION, SELECTION = (f"{types.CodeActionKind.RefactorRewrite.value}.{name}" for name in ("fill", "selection"))
 FILL = "dg-lsp.fill"
 
 
 def action(
     ls: "DgLsp", document: Document, gap: Gap, cursor: int | None, *, named: bool = False
 ) -> types.CodeAction:
-    """The code action that fills `gap`.
+    """The code action that fills `gap`, or writes it again if it is a span.
 
     cursor: the offset at which it was asked for, if at a cursor. named: put the function's name into the title.
     """
@@ -37,7 +37,7 @@ def action(
         "uri": document.uri,
         "version": document.version,
         "range": {"start": convert.plain(span.start), "end": convert.plain(span.end)},
-        "kind": gap.kind if gap.kind in BODIES else "holes",
+        "kind": gap.kind if gap.kind in (*BODIES, "span") else "holes",
         "stub": gap.stub,
         "name": gap.name,
     }
@@ -45,7 +45,7 @@ def action(
         position = types.Position(*document.position(cursor, ls.documents.encoding))
         data["position"] = convert.plain(position)
     title = f"{title_of(gap)}: {gap.name}" if named else title_of(gap)
-    listed = types.CodeAction(title, kind=ACTION)
+    listed = types.CodeAction(title, kind=kind_of(gap))
     listed.is_preferred = gap.stub or None
     can = ls.client_capabilities.text_document
     offered = can.code_action if can else None
@@ -59,10 +59,17 @@ def action(
     return listed
 
 
+def kind_of(gap: Gap) -> str:
+    """The kind of the code action for `gap`."""
+    return SELECTION if gap.kind == "span" else ACTION
+
+
 def title_of(gap: Gap) -> str:
     """The title of the code action for `gap`."""
     if gap.kind in BODIES:
         return TITLE
+    if gap.kind == "span":
+        return REWRITE
     count = len(gap.parts)
     return f"Fill the {count} holes in this function" if count > 1 else "Fill the hole in this function"
 
@@ -74,15 +81,16 @@ async def gap_of(ls: "DgLsp", document: Document, target: Mapping[str, Any]) -> 
         NoGap: there is no gap, or `target` has none of these. DocumentError: a position is outside the document.
     """
     encoding, kind = ls.documents.encoding, target.get("kind")
-    if kind not in (None, *WANTED):
-        raise NoGap(f"the kind is one of {', '.join(WANTED)}, not {str(kind)[:40]!r}")
+    if kind not in (None, "span", *WANTED):
+        raise NoGap(f"the kind is one of {', '.join(WANTED)} or span, not {str(kind)[:40]!r}")
     try:
+        if kind == "span":
+            return await asyncio.to_thread(find_span, document, *_range(document, target, encoding))
         if "position" in target:
             at = convert.offset_of(document, _position(target["position"]), encoding)
             return await asyncio.to_thread(find_gap, document, at, kind)
         if "range" in target:
-            ends = (_position(target["range"][name]) for name in ("start", "end"))
-            start, end = (convert.offset_of(document, end, encoding) for end in ends)
+            start, end = _range(document, target, encoding)
             gaps = await asyncio.to_thread(find_gaps, document, start, end)
             exact = [g for g in gaps if (g.start, g.end) == (start, end)]
             return exact[0] if exact else await asyncio.to_thread(find_gap, document, start, kind)
@@ -119,6 +127,12 @@ def settings_of(ls: "DgLsp", target: Mapping[str, Any]) -> Settings:
         return override(ls.session.settings, {**own, "alternatives": 1})
     except SettingsError as error:
         raise NoGap(str(error)) from error
+
+
+def _range(document: Document, target: Mapping[str, Any], encoding: Encoding) -> tuple[int, int]:
+    """The offsets of the range in `target`."""
+    start, end = (_position(target["range"][name]) for name in ("start", "end"))
+    return convert.offset_of(document, start, encoding), convert.offset_of(document, end, encoding)
 
 
 def _position(value: Any) -> types.Position:

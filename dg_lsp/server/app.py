@@ -22,7 +22,7 @@ from dg_lsp.server.status import Last, StatusBoard
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document, DocumentError
 from dg_lsp.text.fills.offers import note_of
-from dg_lsp.text.gaps.find import NoGap, find_function, find_gaps
+from dg_lsp.text.gaps.find import NoGap, find_function, find_selected
 from dg_lsp.text.languages.language import UnknownLanguage, knows
 from dg_lsp.text.messages import Fill, Status
 
@@ -128,7 +128,7 @@ def make_server(settings: Settings, open_engine: Open) -> DgLsp:
     server.feature(types.TEXT_DOCUMENT_DID_CLOSE)(did_close)
     server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)(did_change_configuration)
     server.feature(types.TEXT_DOCUMENT_INLINE_COMPLETION, types.InlineCompletionOptions())(inline_completion)
-    options = types.CodeActionOptions(code_action_kinds=[actions.ACTION], resolve_provider=True)
+    options = types.CodeActionOptions([actions.ACTION, actions.SELECTION], resolve_provider=True)
     server.feature(types.TEXT_DOCUMENT_CODE_ACTION, options)(code_action)
     server.feature(types.CODE_ACTION_RESOLVE)(resolve)
     server.feature("dg-lsp/status")(status)
@@ -231,12 +231,12 @@ async def dismissed(ls: DgLsp, params: Any) -> None:
 
 
 async def code_action(ls: DgLsp, params: types.CodeActionParams) -> list[types.CodeAction]:
-    """Offer to fill the body or the holes of the function at a cursor, or each body in a selection. Runs no model."""
-    uri, encoding = params.text_document.uri, ls.documents.encoding
-    if not convert.wants(params.context.only, actions.ACTION):
-        ls.refuse(
-            uri, f"the client asked for code actions of other kinds: {', '.join(params.context.only or ())}"
-        )
+    """Offer to fill the body or the holes of the function at a cursor, or each body in a selection; or to write the
+    selected text again. Runs no model.
+    """
+    uri, encoding, only = params.text_document.uri, ls.documents.encoding, params.context.only
+    if not any(convert.wants(only, kind) for kind in (actions.ACTION, actions.SELECTION)):
+        ls.refuse(uri, f"the client asked for code actions of other kinds: {', '.join(only or ())}")
         return []
     try:
         document = ls.snapshot(uri)
@@ -245,14 +245,19 @@ async def code_action(ls: DgLsp, params: types.CodeActionParams) -> list[types.C
         if start == end:
             gaps = await asyncio.to_thread(find_function, document, start)
         else:
-            gaps = await asyncio.to_thread(find_gaps, document, start, end)
+            gaps = await asyncio.to_thread(find_selected, document, start, end)
             if not gaps:
                 raise NoGap("no function is in the selection")
     except (NoGap, UnknownLanguage, DocumentError) as error:
         ls.refuse(uri, str(error))
         return []
     cursor = start if start == end else None
-    return [actions.action(ls, document, gap, cursor, named=cursor is None and len(gaps) > 1) for gap in gaps]
+    several = cursor is None and sum(gap.kind != "span" for gap in gaps) > 1
+    return [
+        actions.action(ls, document, gap, cursor, named=several and gap.kind != "span")
+        for gap in gaps
+        if convert.wants(only, actions.kind_of(gap))
+    ]
 
 
 async def resolve(ls: DgLsp, action: types.CodeAction) -> types.CodeAction:

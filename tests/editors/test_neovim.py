@@ -20,6 +20,9 @@ from tests.editors.sandbox import (
     GHOST_AFTER,
     GHOST_BEFORE,
     NVIM,
+    REWRITE_AFTER,
+    REWRITE_BEFORE,
+    REWRITE_TITLE,
     Sandbox,
     open_sandbox,
     skip_without,
@@ -62,6 +65,7 @@ FILES = {
     "holes.py": HOLES.encode(),
     "stubs.py": STUB.encode(),
     "unsure.py": GHOST_BEFORE.encode(),
+    "rewrite.py": REWRITE_BEFORE.encode(),
 }
 
 # What a user's `gra` and a choice from its menu does, without the menu.
@@ -175,6 +179,18 @@ def test_the_code_action_fills_the_body_and_one_undo_takes_it_back(editor: Edito
     assert editor.lines() == FILL_BEFORE.splitlines(), "one undo is not enough"
     editor.rpc.command("write")
     assert (editor.project / "fill.py").read_bytes() == FILL_BEFORE.encode()
+
+
+def test_selected_code_is_written_again_and_one_undo_takes_it_back(editor: Editor) -> None:
+    editor.open("rewrite.py")
+    editor.keys("2G^vg_")
+    editor.wait(lambda: editor.rpc.api.get_mode()["mode"] == "v", "nothing is selected")
+    editor.rpc.exec_lua(ACTION, REWRITE_TITLE)
+    editor.wait(
+        lambda: "\n".join(editor.lines()) + "\n" == REWRITE_AFTER, "the selection was not written again"
+    )
+    editor.keys("<Esc>u")
+    editor.wait(lambda: "\n".join(editor.lines()) + "\n" == REWRITE_BEFORE, "one undo does not take it back")
 
 
 def test_the_commands_fill_a_body_holes_and_all_stubs(editor: Editor) -> None:

@@ -23,6 +23,9 @@ from tests.editors.sandbox import (
     FILL_LINE,
     FILL_TITLE,
     NODE,
+    REWRITE_AFTER,
+    REWRITE_BEFORE,
+    REWRITE_TITLE,
     Sandbox,
     open_sandbox,
     skip_without,
@@ -153,6 +156,18 @@ def test_the_code_action_fills_a_body_and_one_undo_takes_it_back(code: VSCode) -
     code.press("Control+z")
     code.ask("dirty")
     assert code.saved("action.py").decode() == FILL_BEFORE
+
+
+def test_selected_code_is_written_again_and_one_undo_takes_it_back(code: VSCode) -> None:
+    code.open("rewrite.py", REWRITE_BEFORE, 2, 5)
+    code.press("Shift+End")
+    code.press("Control+.")
+    code.ask("click", selector=".action-widget .monaco-list-row", text=REWRITE_TITLE)
+    code.ask("dirty")
+    assert code.saved("rewrite.py").decode() == REWRITE_AFTER
+    code.press("Control+z")
+    code.ask("dirty")
+    assert code.saved("rewrite.py").decode() == REWRITE_BEFORE
 
 
 def fill(code: VSCode, letter: str) -> None:

@@ -469,6 +469,51 @@ def test_a_selection_offers_each_function_in_it(start: Start) -> None:
         assert "edit" in wire.ask("r", "codeAction/resolve", action)["result"]
 
 
+WRITTEN = "def f(a):\n    b = a + 1\n    return b\n"
+
+
+def selected(wire: Wire, span: tuple[tuple[int, int], tuple[int, int]], **context: Any) -> list[Any]:
+    start, end = ({"line": line, "character": character} for line, character in span)
+    params = {
+        "textDocument": {"uri": URI},
+        "range": {"start": start, "end": end},
+        "context": {"diagnostics": [], **context},
+    }
+    return list(wire.ask("selected", "textDocument/codeAction", params)["result"])
+
+
+def test_selected_code_of_a_function_is_written_again(start: Start) -> None:
+    wire = start(capabilities={**RESOLVES, **APPLIES})
+    wire.send(changed(2, WRITTEN))
+    # White space at both ends of the selection stays.
+    body, action = selected(wire, ((1, 2), (2, 0)))
+    assert (body["title"], action["title"]) == ("Fill this function body", "Rewrite the selection")
+    assert action["kind"] == "refactor.rewrite.selection"
+    (change,) = wire.ask("r", "codeAction/resolve", action)["result"]["edit"]["documentChanges"]
+    (edit,) = change["edits"]
+    assert edit["newText"] == "return None"
+    assert edit["range"] == {"start": {"line": 1, "character": 4}, "end": {"line": 1, "character": 13}}
+    (only,) = selected(wire, ((1, 4), (1, 13)), only=["refactor.rewrite.selection"])
+    assert only["title"] == action["title"]
+
+
+def test_only_code_within_one_body_is_written_again(start: Start) -> None:
+    wire = start(capabilities=RESOLVES)
+    wire.send(changed(2, WRITTEN + "\n\ndef g():\n    pass\n"))
+    for span in (((0, 0), (2, 0)), ((1, 4), (6, 8)), ((6, 4), (6, 8)), ((1, 13), (2, 2))):
+        assert "Rewrite the selection" not in [action["title"] for action in selected(wire, span)]
+    span = {"start": {"line": 0, "character": 0}, "end": {"line": 1, "character": 5}}
+    assert "within the body of one function" in fill(wire, range=span, kind="span")["result"]["why"]
+
+
+def test_a_rewriting_that_changes_nothing_has_that_reason(start: Start) -> None:
+    wire = start()
+    wire.send(changed(2, WRITTEN.replace("return b", "return None")))
+    span = {"start": {"line": 2, "character": 4}, "end": {"line": 2, "character": 15}}
+    result = fill(wire, range=span, kind="span")["result"]
+    assert result["edit"] is None and result["why"] == "the model wrote what stands there already"
+
+
 def test_a_selection_without_a_function_has_its_reason_in_the_log(start: Start) -> None:
     wire = start(capabilities=RESOLVES)
     span = {"start": {"line": 4, "character": 0}, "end": {"line": 4, "character": 3}}

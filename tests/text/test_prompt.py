@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
-from dg_lsp.text.gaps.find import find_gap
+from dg_lsp.text.gaps.find import Gap, find_gap
 from dg_lsp.text.prompts.prompt import build
 
 SMALL = Settings(prefix_bytes=200, suffix_bytes=100)
@@ -83,3 +83,13 @@ def test_what_stands_between_several_gaps_goes_along_whole() -> None:
     assert request.kind == "statement"
     assert request.between == ("\r\n    print(y)\r\n    ",)
     assert (request.prefix, request.suffix) == ("", "\r\n    return y\r\n")
+
+
+def test_a_span_starts_from_its_own_text_half_of_it_noise_and_nothing_else_does() -> None:
+    data = b"def f(a):\n    b = a + 1\n    return b\n"
+    document = Document("file:///a.py", "python", 1, data)
+    request = build(document, Gap(14, 23, "span", "    ", asked=True), Settings())
+    assert (request.start, request.noised) == ("b = a + 1", 0.5)
+    for gap in (Gap(14, 14, "span", "    ", asked=True), Gap(14, 37, "function_body", "    ", asked=True)):
+        request = build(document, gap, Settings())
+        assert (request.start, request.noised) == (None, 1.0)

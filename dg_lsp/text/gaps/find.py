@@ -38,9 +38,9 @@ from dg_lsp.text.messages import Kind, Wanted
 from dg_lsp.text.syntax.bodies import KIND_OF, OWNER_OF, Body
 from dg_lsp.text.syntax.brackets import State
 from dg_lsp.text.syntax.items import reach
-from dg_lsp.text.syntax.lexer import line_end, line_start
+from dg_lsp.text.syntax.lexer import leading, line_end, line_start
 
-__all__ = ["Gap", "NoGap", "find_function", "find_gap", "find_gaps", "find_named"]
+__all__ = ["Gap", "NoGap", "find_function", "find_gap", "find_gaps", "find_named", "find_selected", "find_span"]
 _VALUE = re.compile(
     rb"(?:^|[^=!<>:+\-*/%&|^])(?:=|:=|[+\-*/%&|^]=|=>|->)(?![=>])|<-"
     rb"|\b(?:return|if|elif|while|for|match|switch|throw|raise|yield|await|assert|in|of|case|when)\b"
@@ -98,6 +98,23 @@ def find_function(document: Document, offset: int) -> list[Gap]:
     return [body]
 
 
+def find_selected(document: Document, start: int, end: int) -> list[Gap]:
+    """What can be filled of the selection [start, end): the bodies that it overlaps, and the selected text itself."""
+    gaps = find_gaps(document, start, end)
+    with suppress(NoGap):
+        return [*gaps, _span_in(document, gaps, start, end)]
+    return gaps
+
+
+def find_span(document: Document, start: int, end: int) -> Gap:
+    """The text [start, end) as a gap of its own, without the white space at its ends.
+
+    Raises:
+        NoGap: there is no text, or it is not written code within one function's body.
+    """
+    return _span_in(document, find_gaps(document, start, end), start, end)
+
+
 def find_named(document: Document, qualname: str, kind: Wanted | None = None) -> Gap:
     """The body of the function `qualname`, such as `area`, `Shape.area` or `outer.inner`, or its "holes".
 
@@ -145,6 +162,18 @@ def choose_kind(document: Document, context: CursorContext, offset: int) -> Kind
         return kind
     # 3. and 4.
     return _on_line(data, offset)
+
+
+def _span_in(document: Document, bodies: list[Gap], start: int, end: int) -> Gap:
+    """`find_span`, with the bodies that overlap the text."""
+    text = document.data[start:end]
+    start, end = end - len(text.lstrip()), start + len(text.rstrip())
+    around = [b for b in bodies if b.start <= start < end <= b.end and not b.stub]
+    if not around:
+        raise NoGap("select code within the body of one function")
+    innermost = max(around, key=lambda b: b.start)
+    indent = leading(document.data, start).decode("utf-8")
+    return Gap(start, end, "span", indent, name=innermost.name, asked=True)
 
 
 def _moved(gap: Gap, by: int) -> Gap:

@@ -17,6 +17,8 @@ from dg_lsp.text.syntax.lexer import line_end, line_start
 
 # The most bytes of imports and headers that are kept from above the cut; few files have more.
 KEPT = 2_000
+# The share of a text that becomes noise where it is to be written again.
+NOISED = 0.5
 
 
 def build(document: Document, gap: Gap, settings: Settings) -> Infill:
@@ -27,6 +29,8 @@ def build(document: Document, gap: Gap, settings: Settings) -> Infill:
     """
     before = document.data[: gap.start].removeprefix(BOM)
     after = document.data[gap.span[1] :]
+    # Of a span that is to be written again a part is kept.
+    start = document.data[gap.start : gap.end].decode("utf-8") if gap.kind == "span" else ""
     language = load_language(document.language)
     return Infill(
         prefix=shortened(language, before, settings.prefix_bytes).decode("utf-8") + gap.insert_before,
@@ -39,6 +43,8 @@ def build(document: Document, gap: Gap, settings: Settings) -> Infill:
         deadline=settings.deadline or None,
         session=document.uri,
         endings=gap.endings,
+        start=start or None,
+        noised=NOISED if start else 1.0,
         between=tuple(
             one.insert_after + document.data[one.end : two.start].decode("utf-8") + two.insert_before
             for one, two in pairwise(gap.parts)
