@@ -47,16 +47,18 @@ def ranked(model: Checkpoint, asked: Infill) -> list[str]:
         try:
             next(ranking)
         except StopIteration as end:
-            return list(end.value)
+            return [ending.text for ending in end.value]
 
 
-def behind(monkeypatch: pytest.MonkeyPatch, text: str, refusal: str = "") -> list[Infill]:
+def behind(
+    monkeypatch: pytest.MonkeyPatch, text: str, refusal: str = "", chance: float | None = None
+) -> list[Infill]:
     """Let every line behind a word be filled with `text`; the requests for that."""
     asked: list[Infill] = []
 
     def infill(_model: Any, _cache: Any, request: Infill) -> Any:
         asked.append(request)
-        yield Fill(text, refusal=refusal)
+        yield Fill(text, refusal=refusal, chance=chance)
 
     monkeypatch.setattr(words, "infill", infill)
     return asked
@@ -128,6 +130,37 @@ def test_the_likelier_of_the_word_alone_and_with_the_rest_is_taken(
     # Behind a word that is complete the rest is all there is to offer.
     monkeypatch.setattr(words, "neg_log_likelihoods", lambda *_: [1.0, 2.0])
     assert run(model, request("")).text == " + 1"
+
+
+def test_the_chances_of_the_words_are_in_their_order_and_leave_room_for_a_word_that_is_not_in_sight() -> None:
+    chances = words.posterior([3.0, 1.0, 9.0])
+    assert sum(chances) == pytest.approx(words.KNOWN) and chances[1] > chances[0] > chances[2]
+    assert chances[1] / chances[0] == pytest.approx(math.exp(2 * words.SHARPNESS))
+    # Scores that no exponential can hold make no difference.
+    assert words.posterior([5000.0, 9000.0]) == pytest.approx([words.KNOWN, 0.0])
+
+
+def test_the_chance_of_a_fill_is_that_of_the_word_and_of_what_follows_it(
+    model: Checkpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(words, "neg_log_likelihoods", lambda *_: [2.0, 1.0])
+    behind(monkeypatch, " + 1", chance=0.5)
+    fill = run(model, request("rst"))
+    assert (fill.text, fill.chance) == ("rst + 1", pytest.approx(words.KNOWN / 2))
+    # Nobody knows how sure the rest is.
+    behind(monkeypatch, " + 1")
+    assert run(model, request("rst")).chance == pytest.approx(words.KNOWN)
+
+
+def test_an_unsure_rest_does_not_spoil_a_sure_word(
+    model: Checkpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    behind(monkeypatch, " + 1", chance=words.LEAST / 2)
+    fill = run(model, request("rst"))
+    assert (fill.text, fill.chance, fill.source) == ("rst", words.KNOWN, "retrieved")
+    # Behind a word that is complete it is all there is to offer, at its own chance.
+    fill = run(model, request(""))
+    assert (fill.text, fill.chance) == (" + 1", pytest.approx(words.KNOWN * words.LEAST / 2))
 
 
 def test_a_word_without_a_rest_that_can_be_shown_stands_alone(

@@ -1,8 +1,8 @@
-"""Half a word: choose the word that it becomes by likelihood, then fill the line behind it."""
+"""Half a word: choose the word that it becomes by likelihood, and how sure that is; then fill the line behind it."""
 
 import math
 from collections.abc import Generator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -20,8 +20,21 @@ from dg_lsp.text.messages import Draft, Fill, Infill
 HEAD = 200
 # Further words that are tried where the likeliest cannot be shown.
 SPARE = 1
+# The probability that the word is one in sight at all, and how much of their likelihoods' differences is meant: fitted
+# on the development places of benchmarks/half_words.py (docs/log/2026-11-23.md).
+KNOWN, SHARPNESS = 0.97, 0.7
+# A fill behind the word that is right with a lower probability is left out, since it would spoil a word that is right.
+LEAST = 0.4
 # The most likely tokens behind a word that are looked at, to tell whether the word goes on.
 NEXT = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """What may follow the half word, and the probability that the word is the one that it makes."""
+
+    text: str
+    chance: float
 
 
 def infill_word(
@@ -31,7 +44,8 @@ def infill_word(
 
     1. Rank the endings by the likelihood of the words.  2. Fill the line behind the likeliest; behind the next ones
     too, if alternatives are wanted.  3. The text is the ending and what follows it, or the ending alone where that is
-    likelier. A fill that would go on with the word is dropped.
+    likelier, or what follows is unsure. A fill that would go on with the word is dropped. The Fill's chance is that of
+    the word times that of what follows.
     """
     clock = Clock(request.deadline)
     # 1.
@@ -39,7 +53,7 @@ def infill_word(
     found, refused = list[Fill](), list[Fill]()
     for ending in ranked[: request.alternatives + SPARE]:
         # 2.
-        behind = replace(request, prefix=request.prefix + ending, endings=(), alternatives=1)
+        behind = replace(request, prefix=request.prefix + ending.text, endings=(), alternatives=1)
         fill = Fill("")
         for event in infill(model, cache, replace(behind, deadline=clock.left())):
             if isinstance(event, Draft):
@@ -57,14 +71,14 @@ def infill_word(
 
 def rank_endings(
     model: Checkpoint, cache: PrefixCache, request: Infill, clock: Clock
-) -> Generator[Draft, None, Sequence[str]]:
+) -> Generator[Draft, None, Sequence[Ending]]:
     """The endings of `request`, the likeliest word first; yield Drafts while the prefix is encoded.
 
     The likelihood of a word is that of its tokens and of its end: that no token follows which goes on with it. Without
     the second part `self` would always be likelier than `self_test`.
     """
     if len(request.endings) == 1:
-        return request.endings
+        return [Ending(request.endings[0], KNOWN)]
     line = max(request.prefix.rfind("\n"), request.prefix.rfind("\r")) + 1
     cut = max(line, len(request.prefix) - HEAD)
     lines, seam = tokenise(model, replace(request, prefix=request.prefix[:cut]))
@@ -79,7 +93,15 @@ def rank_endings(
         yield Draft(0, (), clock.milliseconds())
     scores = word_neg_log_likelihoods(model, cache, [row[same:] for row in rows])
     yield Draft(0, (), clock.milliseconds())
-    return [request.endings[n] for n in sorted(range(len(rows)), key=lambda n: scores[n])]
+    found = map(Ending, request.endings, posterior(scores))
+    return sorted(found, key=lambda ending: ending.chance, reverse=True)
+
+
+def posterior(scores: Sequence[float]) -> list[float]:
+    """The probability that each word is the right one, from the -log p in nats of all of them; the sum is KNOWN."""
+    least = min(scores)
+    weights = [math.exp(SHARPNESS * (least - score)) for score in scores]
+    return [KNOWN * weight / sum(weights) for weight in weights]
 
 
 @torch.inference_mode()
@@ -106,24 +128,28 @@ def word_neg_log_likelihoods(
 
 
 def _with_ending(
-    model: Checkpoint, cache: PrefixCache, request: Infill, parts: tuple[str, Fill]
+    model: Checkpoint, cache: PrefixCache, request: Infill, parts: tuple[Ending, Fill]
 ) -> Generator[Draft, None, Fill]:
-    """The Fill of an ending and of the fill behind it: both or the ending alone, whichever is likelier."""
+    """The Fill of an ending and of the fill behind it: both, or the ending alone where that is better."""
     ending, fill = parts
     rest = "" if fill.refusal or is_part(fill.text.encode("utf-8")) else fill.text
-    alone = why_refused(request, ending)
-    if not rest:
-        why = "no fill ends the word where it is complete" if fill.text and not ending else fill.refusal
-        return replace(
-            fill, text="" if alone else ending, refusal=(why or alone) if alone else "", parses=not alone
-        )
-    if not alone:
-        behind = replace(request, prefix=request.prefix + ending)
+    refused = why_refused(request, ending.text)
+    alone = replace(fill, text=ending.text, chance=ending.chance, source="retrieved", refusal="", parses=True)
+    if not rest and refused:
+        why = "no fill ends the word where it is complete" if fill.text and not ending.text else fill.refusal
+        return replace(fill, text="", refusal=why or refused, parses=False)
+    if not rest or (not refused and fill.chance is not None and fill.chance < LEAST):
+        return alone
+    if not refused:
+        behind = replace(request, prefix=request.prefix + ending.text)
         lines, seam = tokenise(model, behind)
         for _ in extend_to(model.network, cache, lines, exact=request.deadline is None):
             yield Draft(0, (), fill.milliseconds)
         suffix = (*seam.suffix, seam.filler)[:SUFFIX_READ]
         texts = [(*seam.head, *suffix), (*seam.head, *model.encode(rest), *suffix)]
         short, long = neg_log_likelihoods(model.network, cache, texts, [len(seam.head)] * 2)
-        rest = "" if short < long else rest
-    return replace(fill, text=ending + rest)
+        if short < long:
+            return alone
+    # Without an estimate of what follows, the word's is an upper bound.
+    following = 1.0 if fill.chance is None else fill.chance
+    return replace(fill, text=ending.text + rest, chance=ending.chance * following)
