@@ -22,7 +22,7 @@ HEAD = 200
 SPARE = 1
 # The probability that the word is one in sight at all, and how much of their likelihoods' differences is meant: fitted
 # on the development places of benchmarks/half_words.py (docs/log/2026-11-23.md).
-KNOWN, SHARPNESS = 0.97, 0.7
+KNOWN, SHARPNESS = 0.97, 0.5
 # A fill behind the word that is right with a lower probability is left out, since it would spoil a word that is right.
 LEAST = 0.4
 # The most likely tokens behind a word that are looked at, to tell whether the word goes on.

@@ -40,7 +40,16 @@ from dg_lsp.text.syntax.brackets import State
 from dg_lsp.text.syntax.items import reach
 from dg_lsp.text.syntax.lexer import leading, line_end, line_start
 
-__all__ = ["Gap", "NoGap", "find_function", "find_gap", "find_gaps", "find_named", "find_selected", "find_span"]
+__all__ = [
+    "Gap",
+    "NoGap",
+    "find_function",
+    "find_gap",
+    "find_gaps",
+    "find_named",
+    "find_selected",
+    "find_span",
+]
 _VALUE = re.compile(
     rb"(?:^|[^=!<>:+\-*/%&|^])(?:=|:=|[+\-*/%&|^]=|=>|->)(?![=>])|<-"
     rb"|\b(?:return|if|elif|while|for|match|switch|throw|raise|yield|await|assert|in|of|case|when)\b"
