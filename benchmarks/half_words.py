@@ -1,11 +1,12 @@
 """By hand: how many half-typed words ghost text completes rightly, in the standard library, and how long it takes.
 
-    python -m benchmarks.half_words [--checkpoint embedded] [--each 1] [--show]
+    python -m benchmarks.half_words [--checkpoint embedded] [--each 1] [--show | --calibration]
 
 The places are fixed beforehand: in each held-out file with an odd place in embedded/heldout.json, until there are 20,
 a name of at least four letters that the file's name draws, typed to its half. The rest of its line is not yet there. A
 word is right if the fill begins with the rest of the name and ends it there. With `--development` the other held-out
-files are taken, on which the ranking was chosen.
+files are taken, on which the ranking was chosen. `--calibration` fills nothing: it compares the chance of the likeliest
+word with how often it is right.
 """
 
 import argparse
@@ -19,6 +20,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from dg_lsp.bench.files import find_heldout
+from dg_lsp.engine.cache import PrefixCache
+from dg_lsp.engine.fill.steps import Clock
+from dg_lsp.engine.fill.words import Ending, rank_endings
+from dg_lsp.engine.load.checkpoint import load_checkpoint
 from dg_lsp.host.base import Outcome, Want, fill_gap
 from dg_lsp.host.local import LocalEngine
 from dg_lsp.settings import Settings
@@ -26,6 +31,7 @@ from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import find_gap
 from dg_lsp.text.gaps.words import endings, half_word, is_part
 from dg_lsp.text.languages.language import load_language
+from dg_lsp.text.prompts import prompt
 
 PLACES, LETTERS = 20, 4
 
@@ -93,6 +99,32 @@ async def measure(options: argparse.Namespace) -> None:
     print(f"median {1000 * statistics.median(seconds):.0f} ms, worst {1000 * max(seconds):.0f} ms")
 
 
+def calibrate(options: argparse.Namespace) -> None:
+    """Rank the words at each place and print, by their chance, how often the likeliest one is right."""
+    files = [(d.uri, d.text) for d in find_heldout().documents if d.uri.startswith("stdlib:")]
+    model, bins = load_checkpoint(options.checkpoint), dict[int, list[tuple[float, bool]]]()
+    for place in places(files[1 - options.development :: 2][:PLACES], options.each):
+        found = endings(load_language("python"), place.document, place.cursor, ())
+        if not found:
+            continue
+        gap = replace(find_gap(place.document, place.cursor), endings=found)
+        request = prompt.build(place.document, gap, Settings())
+        ranking = rank_endings(model, PrefixCache(model.network.config.text_config), request, Clock(None))
+        while True:
+            try:
+                next(ranking)
+            except StopIteration as end:
+                best: Ending = end.value[0]
+                break
+        bins.setdefault(min(int(best.chance * 5), 4), []).append((best.chance, best.text == place.rest))
+    error, count = 0.0, sum(map(len, bins.values()))
+    for number, told in sorted(bins.items()):
+        chance, right = (statistics.fmean(column) for column in zip(*told, strict=True))
+        error += len(told) / count * abs(chance - right)
+        print(f"from {20 * number} %: {len(told)} words, {chance:.2f} told, {right:.2f} right")
+    print(f"{count} words, calibration error {error:.3f}")
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(
@@ -104,7 +136,14 @@ def main() -> None:
         "--development", action="store_true", help="take the files that the ranking was chosen on"
     )
     parser.add_argument("--show", action="store_true", help="print each place")
-    asyncio.run(measure(parser.parse_args()))
+    parser.add_argument(
+        "--calibration", action="store_true", help="only compare the chance of the words with the truth"
+    )
+    options = parser.parse_args()
+    if options.calibration:
+        calibrate(options)
+    else:
+        asyncio.run(measure(options))
 
 
 if __name__ == "__main__":

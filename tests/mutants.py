@@ -43,6 +43,14 @@ MUTANTS = (
     ),
     Mutant(
         1,
+        "a start falls on anchors",
+        "dg_lsp/engine/sampler.py",
+        "torch.where((self.start == FREE) | self.canvas.anchored, drawn, self.start)",
+        "torch.where(self.start == FREE, drawn, self.start)",
+        "tests/engine/test_sampler.py::test_the_first_canvas_holds_the_start_in_free_slots_and_later_noise_does_not",
+    ),
+    Mutant(
+        1,
         "one token of the suffix is dropped",
         "dg_lsp/engine/canvas.py",
         "tail = list(seam.suffix[:left]) + [seam.filler] * (left - len(seam.suffix))",
