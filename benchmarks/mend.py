@@ -25,9 +25,10 @@ from dg_lsp.engine.cache import PrefixCache, extend_to
 from dg_lsp.engine.canvas import lay_out, stack
 from dg_lsp.engine.denoise import Step, denoise
 from dg_lsp.engine.fill.candidates import Batch, Candidate, rank_by_likelihood, why_refused
-from dg_lsp.engine.fill.infill import infill, tokenise
+from dg_lsp.engine.fill.infill import infill
 from dg_lsp.engine.fill.mend import CHANGES, Origin, mend
 from dg_lsp.engine.fill.steps import Clock
+from dg_lsp.engine.fill.tokens import tokenise
 from dg_lsp.engine.load.checkpoint import Checkpoint, load_checkpoint
 from dg_lsp.engine.sampler import AnchoredSampler, SeededNoise
 from dg_lsp.settings import Settings
@@ -164,7 +165,7 @@ def real(model: Checkpoint, cases: Sequence[Case], settings: Settings, *, like: 
 
         for way in ("without", "with"):
             start = time.process_time()
-            with mock.patch("dg_lsp.engine.fill.infill.shorten", noted if way == "with" else lambda *_: ""):
+            with mock.patch("dg_lsp.engine.fill.denoised.shorten", noted if way == "with" else lambda *_: ""):
                 fill = filled(model, request, rounds=None if way == "with" else 0)
             spent = time.process_time() - start
             tallies.setdefault(f"{way} repair", Tally()).add(fill, case.truth.strip(), spent)

@@ -14,7 +14,7 @@ from dg_lsp.engine.cache import PrefixCache, extend_to
 from dg_lsp.engine.canvas import LayoutError, lay_out
 from dg_lsp.engine.decoder import capped_logits
 from dg_lsp.engine.denoise import step_logits
-from dg_lsp.engine.fill.infill import tokenise
+from dg_lsp.engine.fill.tokens import tokenise
 from dg_lsp.engine.load.checkpoint import Checkpoint
 from dg_lsp.text.messages import Infill
 

@@ -7,7 +7,8 @@ import pytest
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from dg_lsp.engine.cache import PrefixCache
-from dg_lsp.engine.fill.infill import infill, tokenise
+from dg_lsp.engine.fill.infill import infill
+from dg_lsp.engine.fill.tokens import tokenise
 from dg_lsp.engine.load.checkpoint import CheckpointError, load_checkpoint
 from dg_lsp.engine.load.frame import SPECIAL, far_suffix, frame_of, style_of
 from dg_lsp.text.messages import Fill, Infill

@@ -9,9 +9,10 @@ import pytest
 from dg_lsp.engine.cache import PrefixCache
 from dg_lsp.engine.canvas import Seam
 from dg_lsp.engine.fill.candidates import decode
-from dg_lsp.engine.fill.infill import infill, tokenise
+from dg_lsp.engine.fill.infill import infill
 from dg_lsp.engine.fill.length import ScoredLength, Search
 from dg_lsp.engine.fill.plan import ANCHORS, ROUNDS
+from dg_lsp.engine.fill.tokens import tokenise
 from dg_lsp.engine.load.checkpoint import Checkpoint, load_checkpoint
 from dg_lsp.text.fills.stitch import Written
 from dg_lsp.text.messages import Draft, Fill, Infill
@@ -180,10 +181,10 @@ def test_that_the_gap_goes_on_is_an_answer_until_the_fill_is_long_enough(
         asked.append(search.lengths)
         yield tuple(ScoredLength(n, -float(n)) for n in sorted(search.lengths, reverse=True))
 
-    monkeypatch.setattr("dg_lsp.engine.fill.infill.search_length", searched)
+    monkeypatch.setattr("dg_lsp.engine.fill.denoised.search_length", searched)
     more = "x = 1\n    " * 12
     monkeypatch.setattr(
-        "dg_lsp.engine.fill.infill.read_full_canvas", lambda _, batch, __: Written(batch.before + more)
+        "dg_lsp.engine.fill.denoised.read_full_canvas", lambda _, batch, __: Written(batch.before + more)
     )
     run(model, request(kind="function_body", prefix="def f():\n    ", effort="low"))
     whole = [max(lengths) > 128 - ANCHORS for lengths in asked]
@@ -198,6 +199,6 @@ def test_a_line_never_goes_on_beyond_its_canvas(model: Checkpoint, monkeypatch: 
         asked.append(search.lengths)
         yield tuple(ScoredLength(n, float(n)) for n in search.lengths)
 
-    monkeypatch.setattr("dg_lsp.engine.fill.infill.search_length", searched)
+    monkeypatch.setattr("dg_lsp.engine.fill.denoised.search_length", searched)
     run(model, request())
     assert max(asked[0]) <= 20

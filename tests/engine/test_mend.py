@@ -13,10 +13,11 @@ from dg_lsp.engine.canvas import Canvas
 from dg_lsp.engine.denoise import Step
 from dg_lsp.engine.fill import mend as mending
 from dg_lsp.engine.fill.candidates import Candidate, why_refused
-from dg_lsp.engine.fill.infill import infill, tokenise
+from dg_lsp.engine.fill.infill import infill
 from dg_lsp.engine.fill.mend import Origin, free, mend
 from dg_lsp.engine.fill.plan import ROUNDS
 from dg_lsp.engine.fill.steps import Clock
+from dg_lsp.engine.fill.tokens import tokenise
 from dg_lsp.engine.load.checkpoint import Checkpoint, load_checkpoint
 from dg_lsp.text.fills.stitch import find_break
 from dg_lsp.text.messages import Draft, Fill, Infill

@@ -7,9 +7,9 @@ import pytest
 
 from dg_lsp.engine.cache import PrefixCache
 from dg_lsp.engine.fill import words
-from dg_lsp.engine.fill.infill import tokenise
 from dg_lsp.engine.fill.likelihood import neg_log_likelihoods
 from dg_lsp.engine.fill.steps import Clock
+from dg_lsp.engine.fill.tokens import tokenise
 from dg_lsp.engine.fill.words import infill_word, rank_endings
 from dg_lsp.engine.load.checkpoint import Checkpoint, load_checkpoint
 from dg_lsp.text.gaps.words import is_part

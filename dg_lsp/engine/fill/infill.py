@@ -1,241 +1,153 @@
-"""The whole algorithm: from an Infill to Drafts and, last, one Fill. Knows the engine's parts and the text checks.
+"""The whole algorithm: from an Infill to Drafts and, last, one Fill, chosen among candidates of all sources.
 
 `infill` is a generator that computes only when it is asked for the next event, so closing it cancels within one
 denoising step or encoding chunk.
 """
 
-from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import product
+from collections.abc import Generator, Sequence
+from dataclasses import replace
 
 from dg_lsp.engine.cache import PrefixCache, extend_to
-from dg_lsp.engine.canvas import Seam, lay_out, stack
-from dg_lsp.engine.denoise import Step
-from dg_lsp.engine.fill.candidates import (
-    Batch,
-    Candidate,
-    draft,
-    rank_by_likelihood,
-    read_full_canvas,
-    why_refused,
-)
-from dg_lsp.engine.fill.length import ScoredLength, lengths_that_fit, search_length
-from dg_lsp.engine.fill.mend import Origin, mend
-from dg_lsp.engine.fill.plan import ANCHORS, plan_for
-from dg_lsp.engine.fill.steps import CANVAS_SEED, Clock, denoise_batch, report_steps, stop_when_enough
+from dg_lsp.engine.fill.candidates import SUFFIX_READ, why_refused
+from dg_lsp.engine.fill.denoised import denoised
+from dg_lsp.engine.fill.drafted import write
+from dg_lsp.engine.fill.judge import PLAIN, WORD, Proposal, chances, words_in_sight
+from dg_lsp.engine.fill.likelihood import neg_log_likelihoods_of_tokens
+from dg_lsp.engine.fill.steps import Clock
+from dg_lsp.engine.fill.tokens import tokenise
 from dg_lsp.engine.load.checkpoint import Checkpoint
-from dg_lsp.engine.load.frame import frame_of
 from dg_lsp.text.fills import fit
-from dg_lsp.text.fills.stitch import Written, shorten
-from dg_lsp.text.languages.language import load_language
-from dg_lsp.text.messages import Draft, Fill, Infill
-from dg_lsp.text.prompts.prompt import shortened
+from dg_lsp.text.messages import PARTS, Draft, Fill, Infill, Run, Source
 
-# Bytes per token that are tried, the most first, when a prefix is cut to a number of tokens.
-BYTES_PER_TOKEN = (4, 3.5, 3, 2.5, 2, 1.5, 1)
-
-
-@dataclass(frozen=True, slots=True)
-class _Section:
-    """What one canvas writes of a fill.
-
-    before: the text that earlier canvases wrote. seam: the tokens on both sides. slots: the canvas length. lengths: the
-    gap lengths, best first. searched: denoising steps that the search for them took.
-    """
-
-    before: str
-    seam: Seam
-    slots: int
-    lengths: tuple[ScoredLength, ...] = ()
-    searched: int = 0
-
-    @property
-    def open(self) -> int:
-        """The gap length that fills the canvas; it stands for a gap that goes on beyond it."""
-        return self.seam.room(self.slots, 0)
-
-    @property
-    def goes_on(self) -> bool:
-        """Whether the gap most likely goes on beyond the canvas."""
-        return bool(self.lengths) and self.lengths[0].length == self.open
+# A candidate that is right with this probability is taken before anything is denoised.
+SURE = 0.6
 
 
 def infill(model: Checkpoint, cache: PrefixCache, request: Infill) -> Generator[Draft | Fill, None, None]:
     """Fill the gap of `request`; yield Drafts (step 0 while encoding and searching), then one Fill.
 
-    1. Tokenise: the prefix up to its last line start, the head of the gap's line, the suffix.
-    2. Encode what the cache does not hold yet.  3. Search the gap's length.
-    4. If the gap goes on beyond the canvas, write the canvas full, add its whole lines to the prefix, and begin again
-    behind them.
-    5. Denoise the best lengths, a batch at a time.
-    6. Keep the candidates that can be shown; while there is none, mend the likeliest broken one; go on with the next
-    lengths until there are enough.
-    7. The Fill is the likeliest candidate of the first batch that has one; else the longest valid beginning of a broken
-    one; else empty, with the reason.
+    1. For a gap within a line, propose the texts that were retrieved and those that the encoder drafts.  2. If the
+    judge is sure of one, take it.  3. Otherwise denoise fills from noise.  4. Judge all; the Fill is the likeliest one.
     """
     clock = Clock(request.deadline)
-    # 1. to 4.
-    section, written = yield from _write(model, cache, request, clock)
-    if written.ended:
-        yield clock.stamp(Fill(fit.fit(request, written.text)))
+    # 1. If a measurement gives the length, only the denoiser can be told of it.
+    proposals: list[Proposal] = []
+    if request.kind in PARTS and request.like is None:
+        proposals = yield from propose(model, cache, request, clock)
+    # 2.
+    best = choose(model, request, proposals)
+    sure = len(best) >= request.alternatives and (best[0].chance or 0) >= SURE
+    if sure or (best and clock.is_over()):
+        yield _draft_of(best[0], clock)
+        yield clock.stamp(_with_others(best))
         return
-    # 5. The seed of a batch depends on its number only, so a batch is the same however many come before or after it.
-    found: dict[str, Fill] = {}
-    refused: list[Candidate] = []
-    for number, (batch, steps) in enumerate(_batches(model, cache, request, section)):
-        last = yield from report_steps(model, batch, steps, clock)
-        candidates = rank_by_likelihood(model, cache, batch, last)
-        # 6. The last Draft shows the row that becomes the Fill.
-        best = candidates[0]
-        if best.row and not found and not best.fill.refusal:
-            yield draft(model, batch, last, clock.milliseconds(), best.row)
-        for candidate in candidates:
-            if candidate.fill.refusal:
-                refused.append(candidate)
-            else:
-                found.setdefault(candidate.fill.text, candidate.fill)
-        # Mending a span takes fewer steps than denoising another length.
-        if not found:
-            origin = Origin(request, (section.seam, section.slots), section.before, number)
-            mended = yield from mend(model, cache, origin, candidates, clock)
-            found |= {} if mended is None else {mended.text: mended}
-        if len(found) >= request.alternatives or clock.is_over():
-            break
-    # 7. The first batch decides, so that the Fill does not depend on how many alternatives are wanted.
-    yield clock.stamp(_answer(list(found.values()), refused, request))
+    # 3. Texts that can be shown already are alternatives, too.
+    missing = max(request.alternatives - len(best), 1)
+    fills = yield from denoised(model, cache, replace(request, alternatives=missing), clock)
+    # 4. The last Draft shows the Fill.
+    denoised_text = fills[0].text
+    if proposals and not fills[0].refusal:
+        proposals = rate(model, cache, request, add(proposals, "denoised", [f.text for f in fills]))
+        fills = choose(model, request, proposals, fills)
+    elif best:
+        fills = best
+    if fills[0].text != denoised_text:
+        yield _draft_of(fills[0], clock)
+    yield clock.stamp(_with_others(fills[: request.alternatives]))
 
 
-def _write(
+def propose(
     model: Checkpoint, cache: PrefixCache, request: Infill, clock: Clock
-) -> Generator[Draft, None, tuple[_Section, Written]]:
-    """Write the canvases that the gap goes on beyond; return the section of the last canvas, and the text so far."""
-    written = Written()
+) -> Generator[Draft, None, list[Proposal]]:
+    """The retrieved candidates of `request` and the encoder's drafts, with likelihoods; yields Drafts of step 0."""
+    prefix, seam = tokenise(model, request)
+    # A Draft after each chunk and token lets the caller cancel.
+    for _ in extend_to(model.network, cache, prefix, exact=request.deadline is None):
+        yield Draft(0, (), clock.milliseconds())
+    drafts = yield from write(model, cache, request, seam, clock)
+    found = add([], "retrieved", [one.text for one in request.retrieved])
+    return rate(model, cache, request, add(found, "drafted", drafts))
+
+
+def add(proposals: Sequence[Proposal], source: Source, texts: Sequence[str]) -> list[Proposal]:
+    """`proposals` and `texts`, which come from `source`, the best first; a text that is known gets a further source."""
+    by_text = {p.text.strip(): p for p in proposals}
+    for rank, text in enumerate(texts):
+        known = by_text.get(text.strip()) or Proposal(text, {})
+        by_text[text.strip()] = replace(known, sources={source: rank, **known.sources})
+    by_text.pop("", None)
+    return list(by_text.values())
+
+
+def rate(
+    model: Checkpoint, cache: PrefixCache, request: Infill, proposals: Sequence[Proposal]
+) -> list[Proposal]:
+    """`proposals` with their likelihoods under the encoder, of the text and of the suffix behind it.
+
+    The encoder reads only those that it has not read yet.
+    """
+    known, unread = [p for p in proposals if p.tokens], [p for p in proposals if not p.tokens]
+    if not unread:
+        return known
+    prefix, seam = tokenise(model, request)
+    for _ in extend_to(model.network, cache, prefix, exact=request.deadline is None):
+        pass
+    retrieved, seen = {r.text.strip(): r for r in request.retrieved}, words_in_sight(request)
+    suffix = (*seam.suffix, seam.filler)[:SUFFIX_READ]
+    texts = [model.encode(p.text) for p in unread]
+    rows = [(*seam.head, *text, *suffix) for text in texts]
+    nats = neg_log_likelihoods_of_tokens(model.network, cache, rows, [len(seam.head)] * len(rows))
+    return known + [
+        replace(
+            p,
+            gap=sum(row[: len(text)]),
+            suffix=sum(row[len(text) :]),
+            tokens=max(len(text), 1),
+            unseen=len(set(WORD.findall(p.text)) - seen),
+            retrieved=retrieved.get(p.text.strip(), p.retrieved),
+        )
+        for p, text, row in zip(unread, texts, nats, strict=True)
+    ]
+
+
+def choose(
+    model: Checkpoint, request: Infill, proposals: Sequence[Proposal], fills: Sequence[Fill] = ()
+) -> list[Fill]:
+    """Those of `proposals` that can be shown, at most `request.alternatives`, as Fills, the likeliest first.
+
+    fills: the denoised ones, which have been checked. A text that cannot be shown leaves the comparison.
+    """
+    known, left = {fill.text.strip(): fill for fill in fills}, list(proposals)
     while True:
-        # 1. The prefix ends at a line start, so that it stays in the cache while a line is being typed.
-        prefix, seam = tokenise(model, replace(request, prefix=request.prefix + written.text))
-        # 2. A Draft after each chunk lets the caller cancel. A request with a deadline need not be reproducible.
-        for _ in extend_to(model.network, cache, prefix, exact=request.deadline is None):
-            yield Draft(0, (), clock.milliseconds())
-        # 3. In measurements the request may give the length, which replaces the search.
-        section = _Section(written.text, seam, 0)
-        for ranked in _search(model, cache, request, section):
-            section = ranked
-            yield Draft(0, (), clock.milliseconds())
-            if clock.is_over():
+        rated = zip(chances(model.judge or PLAIN, request, left), left, strict=True)
+        best = sorted(rated, key=lambda pair: -pair[0])[: request.alternatives]
+        for _, proposal in best:
+            text = proposal.text.strip()
+            if text not in known:
+                known[text] = fill_of(request, proposal)
+            if known[text].refusal:
+                left.remove(proposal)
                 break
-        clock.searched += section.searched
-        # 4. A canvas that adds no text is dropped.
-        if not section.goes_on or clock.is_over():
-            return section, written
-        canvas = stack([lay_out(section.seam, section.open, section.slots)] * plan_for(request).batch)
-        batch = Batch(canvas.to(model.device), request, section.before)
-        last = yield from report_steps(model, batch, denoise_batch(model, cache, batch, 0), clock)
-        clock.steps += last.number
-        written = read_full_canvas(model, batch, last)
-        if written.ended or written.text == section.before:
-            return section, written
+        else:
+            return [replace(known[p.text.strip()], chance=c if model.judge else None) for c, p in best]
 
 
-def _answer(found: Sequence[Fill], refused: Sequence[Candidate], request: Infill) -> Fill:
-    """The first of `found` with the texts of the others, likeliest first; else the valid beginning of a refused one.
-
-    If there is neither, an empty Fill with the reason (law 9).
-    """
-    if found:
-        others = sorted(found[1:], key=lambda f: f.score)[: request.alternatives - 1]
-        return replace(found[0], others=tuple(f.text for f in others))
-    for fill in (c.fill for c in refused if c.whole):
-        short = shorten(request, fill.text)
-        if short and not why_refused(request, short):
-            return replace(fill, text=short, parses=True, refusal="", shortened=True)
-    why = (
-        f"none of {len(refused)} candidates could be shown; the best one: {refused[0].fill.refusal}"
-        if refused
-        else ""
-    )
-    return Fill("", parses=False, refusal=why or "the deadline passed before a candidate was ready")
+def fill_of(request: Infill, proposal: Proposal) -> Fill:
+    """A proposal that was not denoised as a Fill; it is refused where it could be shown only after a change."""
+    text = fit.fit(request, proposal.text)
+    changed = "" if text.strip() == proposal.text.strip() else "it does not fit its place"
+    refusal = changed or why_refused(request, text)
+    source: Source = "retrieved" if "retrieved" in proposal.sources else "drafted"
+    score = proposal.gap + proposal.suffix
+    return Fill(text, score, reason="stable", parses=not refusal, refusal=refusal, source=source)
 
 
-def tokenise(model: Checkpoint, request: Infill) -> tuple[tuple[int, ...], Seam]:
-    """The tokens to encode (the prompt's frame, then whole lines), and the seam of the canvas (head of line, suffix).
-
-    A prefix that is too long for the checkpoint is shortened by the text layer, which keeps the imports and headers
-    from above the cut, and moves the cut in large hops so that the cached prefix survives typing. If the head is longer
-    than a quarter of the canvas, its beginning is encoded with the prefix.
-    """
-    lines, head = _lines_and_head(model, request.prefix)
-    if len(lines) + len(head) >= model.max_prefix:
-        request = _shortened(model, request)
-        lines, head = _lines_and_head(model, request.prefix)
-    keep = plan_for(request).slots // 4
-    if len(head) > keep:
-        lines, head = lines + head[:-keep], head[-keep:]
-    hop = max(model.max_prefix // 2, 1)
-    over = max(len(lines) + 1 - model.max_prefix, 0)
-    lines = lines[-(-over // hop) * hop :]
-    frame = frame_of(model.tokenizer, model.style, model.bos, request)
-    return (*frame.before, *lines), Seam(head, model.encode(request.suffix) + frame.after, model.eos)
+def _draft_of(fill: Fill, clock: Clock) -> Draft:
+    """A Draft that shows a finished fill."""
+    run = Run(fill.text, anchored=False, accepted=True, entropy=0.0)
+    return Draft(max(fill.steps, 1), (run,), clock.milliseconds())
 
 
-def _lines_and_head(model: Checkpoint, prefix: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The tokens of the whole lines of `prefix`, and those of the line that it ends in."""
-    start = max(prefix.rfind("\n"), prefix.rfind("\r")) + 1
-    return model.encode(prefix[:start]), model.encode(prefix[start:])
-
-
-def _shortened(model: Checkpoint, request: Infill) -> Infill:
-    """`request` with its prefix cut to fewer tokens than the checkpoint takes; BYTES_PER_TOKEN are tried in turn."""
-    before = request.prefix.encode("utf-8", "replace")
-    for share in BYTES_PER_TOKEN:
-        if len(model.encode(request.prefix)) < model.max_prefix:
-            break
-        short = shortened(load_language(request.language), before, int(share * model.max_prefix))
-        request = replace(request, prefix=short.decode("utf-8"))
-    return request
-
-
-def _search(model: Checkpoint, cache: PrefixCache, request: Infill, section: _Section) -> Iterator[_Section]:
-    """Search the gap's length; yield `section` with the lengths ranked so far after each round."""
-    plan, seam, longest = plan_for(request), section.seam, model.canvas_lengths[-1]
-    if request.like is not None:
-        yield _with_given_length(model, request, section)
-        return
-    slots = next((n for n in model.canvas_lengths if n >= plan.slots), longest)
-    section = replace(section, slots=slots)
-    lengths = lengths_that_fit(plan.search.lengths, seam.room(slots, ANCHORS))
-    if len(model.encode(section.before)) + section.open <= plan.limit:
-        lengths += (section.open,)
-    search = replace(plan.search, lengths=lengths)
-    seed = request.seed + CANVAS_SEED * len(section.before)
-    rounds = search_length(model.network, cache, (seam, slots), search, seed)
-    for number, ranked in enumerate(rounds, start=1):
-        yield replace(section, lengths=ranked, searched=number * search.steps)
-
-
-def _with_given_length(model: Checkpoint, request: Infill, section: _Section) -> _Section:
-    """`section` with the length of the text `request.like`; one that no canvas holds goes on beyond the longest."""
-    plan, longest = plan_for(request), model.canvas_lengths[-1]
-    left = len(model.encode(request.like or "")) - len(model.encode(section.before))
-    given = min(max(left, 1), section.seam.room(longest, 1))
-    fits = (n for n in model.canvas_lengths if n >= plan.slots and section.seam.room(n, ANCHORS) >= given)
-    section = replace(section, slots=next(fits, longest))
-    # The same length several times, so that there are candidates that differ by their noise.
-    lengths = (ScoredLength(given, 0.0),) * plan.finalists
-    if left > section.seam.room(section.slots, ANCHORS):
-        lengths = (ScoredLength(section.open, 0.0), *lengths)
-    return replace(section, lengths=lengths)
-
-
-def _batches(
-    model: Checkpoint, cache: PrefixCache, request: Infill, section: _Section
-) -> Iterator[tuple[Batch, Iterator[Step]]]:
-    """The batches of the best lengths, `plan.batch` lengths at a time, each with its denoising steps."""
-    plan = plan_for(request)
-    lengths = [c.length for c in section.lengths if c.length != section.open][: plan.finalists]
-    # If alternatives are wanted, all lengths are tried again with other noise after the first turn.
-    for turn, start in product(range(request.alternatives), range(0, len(lengths), plan.batch)):
-        tried = lengths[start : start + plan.batch]
-        rows = [lay_out(section.seam, n, section.slots) for n in tried for _ in range(plan.draws)]
-        batch = Batch(stack(rows).to(model.device), request, section.before)
-        steps = denoise_batch(model, cache, batch, turn * len(lengths) + start + 1)
-        yield batch, stop_when_enough(model, batch, steps)
+def _with_others(fills: Sequence[Fill]) -> Fill:
+    """The first of `fills` with the texts of the others."""
+    return replace(fills[0], others=tuple(fill.text for fill in fills[1:]))

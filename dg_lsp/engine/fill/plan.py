@@ -9,13 +9,21 @@ ANCHORS = 12  # slots of a canvas that are kept for the suffix, so that the fill
 
 
 @dataclass(frozen=True, slots=True)
+class Writing:
+    """How the encoder drafts texts: `rows` of them at a time, of at most `tokens` tokens each."""
+
+    rows: int = 6
+    tokens: int = 16
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """How one Infill is worked on.
 
     slots: the canvas length wanted. steps: denoising steps at most. finalists: how many of the best lengths are
     denoised to the end, in batches of `batch` lengths, until a fill can be shown. search: how lengths are ranked.
     limit: no further canvas is begun once a fill has this many tokens; 0 allows one canvas. draws: rows of each length
-    in a batch; the likelihood decides among them.
+    in a batch; the likelihood decides among them. drafts: how the encoder drafts texts for a gap within a line.
     """
 
     slots: int
@@ -25,6 +33,7 @@ class Plan:
     search: Search
     limit: int = 0
     draws: int = 1
+    drafts: Writing = Writing()
 
 
 # By effort: rounds of mending a broken fill. A mended span is short, so each round takes MENDING denoising steps.

@@ -10,10 +10,11 @@ from dg_lsp.engine.cache import PrefixCache, extend_to
 from dg_lsp.engine.canvas import FREE, LayoutError, Seam, lay_out, stack
 from dg_lsp.engine.denoise import Step
 from dg_lsp.engine.fill.candidates import Batch, decode, fill_of, row_neg_log_likelihoods, why_refused
-from dg_lsp.engine.fill.infill import infill, tokenise
+from dg_lsp.engine.fill.infill import infill
 from dg_lsp.engine.fill.length import lengths_that_fit, search_length
 from dg_lsp.engine.fill.plan import ANCHORS, plan_for
 from dg_lsp.engine.fill.steps import Clock, denoise_batch, report_steps
+from dg_lsp.engine.fill.tokens import tokenise
 from dg_lsp.engine.load.checkpoint import Checkpoint
 from dg_lsp.text.fills import fit
 from dg_lsp.text.languages.language import load_language

@@ -9,9 +9,10 @@ import torch
 from dg_lsp.engine.cache import PrefixCache, extend_to
 from dg_lsp.engine.decoder import capped_logits
 from dg_lsp.engine.fill.candidates import SUFFIX_READ, why_refused
-from dg_lsp.engine.fill.infill import infill, tokenise
+from dg_lsp.engine.fill.infill import infill
 from dg_lsp.engine.fill.likelihood import neg_log_likelihoods
 from dg_lsp.engine.fill.steps import Clock
+from dg_lsp.engine.fill.tokens import tokenise
 from dg_lsp.engine.load.checkpoint import Checkpoint
 from dg_lsp.text.gaps.words import is_part
 from dg_lsp.text.messages import Draft, Fill, Infill
@@ -113,7 +114,7 @@ def word_neg_log_likelihoods(
     padded = [[cache.tokens[-1], *row, *[0] * (longest - len(row))] for row in rows]
     states = network.model.encoder.language_model(
         input_ids=torch.tensor(padded, device=model.device),
-        past_key_values=cache.scratch(len(rows), len(cache.tokens) - 1),
+        past_key_values=cache.branch(len(rows), len(cache.tokens) - 1),
     ).last_hidden_state
     scores = []
     # Row by row, since a large vocabulary times all rows would take too much memory.

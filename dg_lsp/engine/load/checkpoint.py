@@ -4,8 +4,8 @@ Only safetensors weights are read, and no code of a checkpoint is executed. Know
 """
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from tokenizers import Tokenizer
 
 from dg_lsp.engine.denoise import Schedule
 from dg_lsp.engine.load.frame import style_of
-from dg_lsp.engine.load.manifest import read_about, read_json, verify
+from dg_lsp.engine.load.manifest import JUDGE, read_about, read_json, verify
 from dg_lsp.engine.load.weights import FETCH_AGAIN, CheckpointError, check_logits, load_network
 
 __all__ = ["Checkpoint", "CheckpointError", "find_directory", "load_checkpoint"]
@@ -30,7 +30,8 @@ class Checkpoint:
 
     style: of the prompt, "raw" or "chat". canvas_lengths: the numbers of slots that a canvas may have, ascending.
     max_prefix: the most tokens of a file's prefix that are encoded. special: token ids that are not text of a file.
-    digest: sha256 of manifest.json, or of config.json without a manifest; hex.
+    digest: sha256 of manifest.json, or of config.json without a manifest; hex. judge: the fitted weights of the
+    judge of candidates, {} if it has none (engine/fill/judge.py).
     """
 
     name: str
@@ -44,6 +45,7 @@ class Checkpoint:
     max_prefix: int
     special: frozenset[int]
     digest: str
+    judge: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     @property
     def device(self) -> torch.device:
@@ -105,6 +107,7 @@ def load_checkpoint(
         max_prefix=int(extra.get("max_prefix_tokens", min(8192, text.max_position_embeddings // 2))),
         special=frozenset(i for i, t in tokenizer.get_added_tokens_decoder().items() if t.special),
         digest=digest,
+        judge=read_json(path / JUDGE) if (path / JUDGE).exists() else {},
     )
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from dg_lsp.engine.load.weights import FETCH_AGAIN, CheckpointError
 
-ABOUT, MANIFEST = "dg_lsp.json", "manifest.json"
+ABOUT, JUDGE, MANIFEST = "dg_lsp.json", "judge.json", "manifest.json"
 _LARGE = 64 << 20  # bytes; smaller files are hashed each time
 
 

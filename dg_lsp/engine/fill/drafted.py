@@ -1,0 +1,82 @@
+"""Drafts by the encoder: texts written from left to right behind the prefix, up to what stands behind the gap.
+
+The encoder has not seen the suffix; the judge reads it behind each draft. Knows tokens; knows no text checks.
+"""
+
+from collections.abc import Generator
+
+import torch
+from torch import Tensor
+
+from dg_lsp.engine.cache import Branches, PrefixCache
+from dg_lsp.engine.canvas import Seam
+from dg_lsp.engine.decoder import capped_logits
+from dg_lsp.engine.fill.plan import plan_for
+from dg_lsp.engine.fill.steps import Clock
+from dg_lsp.engine.load.checkpoint import Checkpoint
+from dg_lsp.text.messages import Draft, Infill
+
+# Characters of the suffix that one token may hold.
+_JOINT = 8
+
+
+@torch.inference_mode()
+def write(
+    model: Checkpoint, cache: PrefixCache, request: Infill, seam: Seam, clock: Clock
+) -> Generator[Draft, None, list[str]]:
+    """Write texts for a gap within a line behind the prefix in `cache`; yield a Draft of step 0 after each token.
+
+    Returns the texts, the likeliest first.
+
+    A beam search (Graves 2012, arXiv:1211.3711) in which a text ends where the suffix begins: the likelihood of a whole
+    text is that of its tokens and of a token that begins what stands behind the gap.
+
+    1. Read the head of the line.  2. At each token: note how likely each text ends here; keep the likeliest texts that
+    are a token longer.  3. Stop when no longer text can be likelier than the best `rows` that have ended.
+    """
+    writing = plan_for(request).drafts
+    # 1. The last token of the prefix is read again, because its hidden state predicts the next one.
+    branches = cache.branch(1, len(cache.tokens) - 1)
+    states = _read(model, branches, torch.tensor([[cache.tokens[-1], *seam.head]], device=model.device))
+    ends, never = _ends(model, request, seam), _never(model)
+    texts, scores = [()], torch.zeros(1, device=model.device)  # type: list[tuple[int, ...]], Tensor
+    ended: dict[tuple[int, ...], float] = {}
+    for number in range(writing.tokens + 1):
+        # 2.
+        chances = capped_logits(model.network, states).log_softmax(-1)
+        totals = scores[:, None] + chances
+        if number:
+            ended |= dict(zip(texts, totals[:, ends].logsumexp(-1).tolist(), strict=True))
+        totals[:, never] = -torch.inf
+        scores, places = totals.flatten().topk(writing.rows)
+        # 3.
+        best = sorted(ended.values(), reverse=True)[: writing.rows]
+        if number == writing.tokens or (len(best) == writing.rows and best[-1] > float(scores[0])):
+            break
+        rows, tokens = places // model.vocabulary, places % model.vocabulary
+        texts = [(*texts[row], token) for row, token in zip(rows.tolist(), tokens.tolist(), strict=True)]
+        branches.take(rows)
+        states = _read(model, branches, tokens[:, None])
+        yield Draft(0, (), clock.milliseconds())
+    ranked = sorted(ended, key=lambda text: -ended[text])[: writing.rows]
+    return [model.tokenizer.decode(list(text), skip_special_tokens=False) for text in ranked]
+
+
+def _read(model: Checkpoint, branches: Branches, tokens: Tensor) -> Tensor:
+    """Read `tokens` [rows, count] on behind the branches; the hidden states [rows, hidden] of the last of each row."""
+    encoder = model.network.model.encoder.language_model
+    states: Tensor = encoder(input_ids=tokens, past_key_values=branches).last_hidden_state[:, -1]
+    return states
+
+
+def _ends(model: Checkpoint, request: Infill, seam: Seam) -> list[int]:
+    """The tokens that may begin what stands behind the gap: those whose text the suffix begins with."""
+    starts = (request.suffix[:size] for size in range(1, _JOINT + 1))
+    single = {ids[0] for text in starts if len(ids := model.encode(text)) == 1}
+    return sorted(single | {(*seam.suffix, seam.filler)[0]})
+
+
+def _never(model: Checkpoint) -> list[int]:
+    """The tokens that no part of a line holds: special ones and line ends."""
+    line_ends = (model.encode(text) for text in ("\n", "\r", "\r\n", "\n\n"))
+    return sorted(model.special | {ids[0] for ids in line_ends if len(ids) == 1})

@@ -1,0 +1,109 @@
+"""The judge: how likely each candidate for a gap is to be exactly right, whichever source it comes from.
+
+Its few weights are fitted on gaps of real files (training/judging.py) and stored with the checkpoint. Knows texts and
+likelihoods; knows no tokens and no loop.
+"""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+from dg_lsp.text.languages.language import load_language
+from dg_lsp.text.messages import Infill, Retrieved, Source
+
+Situation = Literal["line", "rest", "inside"]
+SITUATIONS: tuple[Situation, ...] = get_args(Situation)
+Weights = Mapping[str, Mapping[str, float]]
+WORD = re.compile(r"[^\W\d]\w*")
+# Nats by which a candidate is less likely than the best one, at most; beyond it none is chosen anyway.
+_FAR = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A text for a gap, and where it comes from.
+
+    sources: the ranks of the text by source, 0 for the first. retrieved: what retrieval tells of it. gap, suffix: its
+    negative log likelihood under the encoder in nats, and that of the suffix behind it. tokens: its length, 0 if it was
+    not read yet. unseen: how many of its words stand nowhere else.
+    """
+
+    text: str
+    sources: Mapping[Source, int]
+    retrieved: Retrieved = field(default_factory=lambda: Retrieved(""))
+    gap: float = 0.0
+    suffix: float = 0.0
+    tokens: int = 0
+    unseen: int = 0
+
+
+# The weights for checkpoints without fitted ones: they rank by likelihood, and the chances mean nothing.
+PLAIN: Weights = {name: {"share": 4.0} for name in SITUATIONS}
+
+
+def words_in_sight(request: Infill) -> set[str]:
+    """The words of the prefix and the suffix, and the language's own."""
+    language = load_language(request.language)
+    own = {word.decode() for word in (*language.builtins, *language.keywords)}
+    return own.union(WORD.findall(request.prefix), WORD.findall(request.suffix))
+
+
+def situation(request: Infill) -> Situation:
+    """What the gap is of its line: the whole line, its rest, or a part inside it."""
+    if not re.split(r"[\r\n]", request.prefix)[-1].strip():
+        return "line"
+    return "rest" if not re.split(r"[\r\n]", request.suffix)[0].strip() else "inside"
+
+
+def chances(weights: Weights, request: Infill, proposals: Sequence[Proposal]) -> list[float]:
+    """The probability of each of `proposals` that it is exactly right; the rest to 1 is that none of them is."""
+    return chances_of(weights[situation(request)], features(proposals))
+
+
+def chances_of(weights: Mapping[str, float], rows: Sequence[Mapping[str, float]]) -> list[float]:
+    """The probability of each candidate, from its features.
+
+    A conditional logit model (McFadden 1974): each candidate's share is exp(w x), that of "none" is 1.
+    """
+    worth = [sum(weights.get(name, 0.0) * value for name, value in row.items()) for row in rows]
+    highest = max([0.0, *worth])
+    shares = [math.exp(w - highest) for w in worth]
+    total = math.exp(-highest) + sum(shares)
+    return [share / total for share in shares]
+
+
+def features(proposals: Sequence[Proposal]) -> list[dict[str, float]]:
+    """What the judge knows of each of `proposals`, by name; all of it is of about the same size."""
+    total = [p.gap + p.suffix for p in proposals]
+    best, least = min(total, default=0.0), min((p.suffix for p in proposals), default=0.0)
+    sure = -math.log(sum(math.exp(best - t) for t in total)) if total else 0.0
+    denoised = any("denoised" in p.sources for p in proposals)
+    rows = []
+    for p, nats in zip(proposals, total, strict=True):
+        where = p.sources
+        rows.append(
+            {
+                "one": 1.0,
+                "early": float(not denoised),
+                "likelihood": -min(nats - best, _FAR) / 4,
+                "share": max(best - nats + sure, -_FAR) / 4,
+                "gap": -p.gap / 10,
+                "surprise": -p.gap / p.tokens,
+                "suffix": -min(p.suffix - least, _FAR) / 4,
+                "length": math.log(p.tokens),
+                "unseen": min(p.unseen, 3),
+                **{source: float(source in where) for source in get_args(Source)},
+                **{
+                    f"{source} rank": 1 / (1 + where[source]) if source in where else 0.0
+                    for source in get_args(Source)
+                },
+                "agree": len(where) - 1.0,
+                "before": math.log1p(p.retrieved.before),
+                "behind": math.log1p(p.retrieved.behind),
+                "count": math.log1p(p.retrieved.count),
+                "near": p.retrieved.near,
+            }
+        )
+    return rows

@@ -1,0 +1,107 @@
+"""Drafts by the encoder: those that a search over everything would find; branches read on like whole texts."""
+
+import random
+from dataclasses import replace
+from itertools import product
+
+import pytest
+import torch
+
+from dg_lsp.engine.cache import PrefixCache, extend_to
+from dg_lsp.engine.decoder import capped_logits
+from dg_lsp.engine.fill import drafted
+from dg_lsp.engine.fill.plan import Writing
+from dg_lsp.engine.fill.steps import Clock
+from dg_lsp.engine.fill.tokens import tokenise
+from dg_lsp.engine.load.checkpoint import Checkpoint, load_checkpoint
+from dg_lsp.text.messages import Infill
+from tests.engine.tiny import VOCABULARY, WINDOW, encoded, save_checkpoint, tiny_network
+
+PREFIX, SUFFIX = "def area(r):\n    return ", "\n\n\ndef half(x):\n    return x / 2\n"
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Checkpoint:
+    path = tmp_path_factory.mktemp("bytes")
+    save_checkpoint(path)
+    return load_checkpoint(str(path), "cpu")
+
+
+@pytest.mark.parametrize("length", [3, WINDOW - 2, 3 * WINDOW])
+def test_branches_that_are_taken_and_read_on_equal_whole_texts(length: int) -> None:
+    network, rng = tiny_network(3, torch.float64), random.Random(length)
+
+    def drawn(count: int) -> list[int]:
+        return [rng.randrange(VOCABULARY) for _ in range(count)]
+
+    prefix, head, tails = drawn(length), drawn(2), [drawn(WINDOW + 3) for _ in range(3)]
+    branches = encoded(network, prefix).branch(1, length - 1)
+    encoder = network.model.encoder.language_model
+    with torch.inference_mode():
+        encoder(input_ids=torch.tensor([[prefix[-1], *head]]), past_key_values=branches)
+        branches.take(torch.tensor([0, 0, 0]))
+        for column in range(WINDOW + 3):
+            tokens = torch.tensor([[tail[column]] for tail in tails])
+            states = encoder(input_ids=tokens, past_key_values=branches).last_hidden_state[:, -1]
+        # The rows change places, as in a search.
+        branches.take(torch.tensor([2, 0]))
+        found = encoder(input_ids=torch.tensor([[1], [2]]), past_key_values=branches).last_hidden_state[:, -1]
+        for row, tail, more in ((0, tails[2], 1), (1, tails[0], 2)):
+            whole = encoder(torch.tensor([[*prefix, *head, *tail, more]])).last_hidden_state[0, -1]
+            torch.testing.assert_close(found[row], whole, rtol=1e-6, atol=1e-8)
+        whole = encoder(torch.tensor([[*prefix, *head, *tails[1]]])).last_hidden_state[0, -1]
+        torch.testing.assert_close(states[1], whole, rtol=1e-6, atol=1e-8)
+
+
+def written(model: Checkpoint, request: Infill) -> list[str]:
+    cache = PrefixCache(model.network.config.text_config)
+    prefix, seam = tokenise(model, request)
+    list(extend_to(model.network, cache, prefix))
+    steps = drafted.write(model, cache, request, seam, Clock(None))
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            assert cache.tokens == prefix and cache.get_seq_length() == len(prefix)
+            return list(end.value)
+
+
+def test_the_likeliest_text_that_ends_where_the_suffix_begins_is_found(
+    model: Checkpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As many rows as there are tokens make the search over texts of one and two tokens complete.
+    plan = drafted.plan_for(Infill(PREFIX, SUFFIX, "python", "rest_of_line"))
+    size, allowed = (
+        model.vocabulary,
+        [t for t in range(model.vocabulary) if t not in set(drafted._never(model))],
+    )
+    monkeypatch.setattr(drafted, "plan_for", lambda _: replace(plan, drafts=Writing(size, 2)))
+    request = Infill(PREFIX, SUFFIX, "python", "rest_of_line")
+    prefix, seam = tokenise(model, request)
+    whole = [*prefix, *seam.head]
+    scores: dict[tuple[int, ...], float] = {}
+    encoder = model.network.model.encoder.language_model
+
+    def chances(texts: list[tuple[int, ...]]) -> torch.Tensor:
+        with torch.inference_mode():
+            states = encoder(torch.tensor([[*whole, *text] for text in texts])).last_hidden_state[:, -1]
+            return capped_logits(model.network, states).log_softmax(-1)
+
+    first = chances([()])[0]
+    singles: list[tuple[int, ...]] = [(token,) for token in allowed]
+    behind = chances(singles)
+    end = model.encode("\n")[0]
+    for row, token in enumerate(allowed):
+        scores[token,] = float(first[token] + behind[row, end])
+    best = max(scores, key=lambda text: scores[text])
+    found = written(model, request)
+    ones = [text for text in found if len(model.encode(text)) == 1]
+    assert ones[0] == model.tokenizer.decode(list(best))
+
+
+def test_no_draft_holds_a_line_end_or_a_special_token(model: Checkpoint) -> None:
+    for suffix, kind in product((SUFFIX, ")\n", ""), ("rest_of_line", "expression")):
+        found = written(model, Infill(PREFIX, suffix, "python", kind))  # type: ignore[arg-type]
+        assert 1 <= len(found) <= 6
+        assert not any("\n" in text or "\r" in text for text in found)
+        assert not any(model.special.intersection(model.encode(text)) for text in found)

@@ -1,0 +1,103 @@
+"""The judge: probabilities that add up, candidates of all sources compared alike, and what cannot be shown left out."""
+
+from dataclasses import replace
+
+import pytest
+
+from dg_lsp.engine.cache import PrefixCache
+from dg_lsp.engine.fill import infill as whole
+from dg_lsp.engine.fill.infill import add, choose, infill
+from dg_lsp.engine.fill.judge import SITUATIONS, Proposal, chances, features, situation
+from dg_lsp.engine.load.checkpoint import Checkpoint, load_checkpoint
+from dg_lsp.text.messages import Fill, Infill, Retrieved
+
+REQUEST = Infill("def area(r):\n    return ", "\n", "python", "rest_of_line")
+# Whoever is found elsewhere is right.
+TRUSTING = {str(name): {"one": -3.0, "retrieved": 6.0, "before": 1.0} for name in SITUATIONS}
+
+
+@pytest.fixture(scope="module")
+def model() -> Checkpoint:
+    return replace(load_checkpoint("embedded", "cpu"), judge=TRUSTING)
+
+
+def run(model: Checkpoint, request: Infill) -> Fill:
+    fill = list(infill(model, PrefixCache(model.network.config.text_config), request))[-1]
+    assert isinstance(fill, Fill)
+    return fill
+
+
+@pytest.mark.parametrize(
+    ("prefix", "suffix", "wanted"),
+    [
+        ("x = 1\n    ", "\n", "line"),
+        ("", "", "line"),
+        ("x = ", "\ny", "rest"),
+        ("x = ", "  \r\n", "rest"),
+        ("f(", ")\n", "inside"),
+        ("a\rx = ", "", "rest"),
+    ],
+)
+def test_a_gap_is_a_line_its_rest_or_a_part_of_it(prefix: str, suffix: str, wanted: str) -> None:
+    assert situation(Infill(prefix, suffix, "python", "rest_of_line")) == wanted
+
+
+def test_the_chances_of_all_candidates_and_of_none_add_up_to_one() -> None:
+    found = [
+        Proposal("a", {"drafted": 0}, gap=3.0, tokens=1),
+        Proposal("b", {"retrieved": 1}, gap=9.0, tokens=2),
+    ]
+    weights = {str(name): {"one": 0.5, "likelihood": 2.0} for name in SITUATIONS}
+    both = chances(weights, REQUEST, found)
+    assert 0 < both[1] < both[0] < 1 and sum(both) < 1
+    # A rival takes probability from all others.
+    assert chances(weights, REQUEST, found[:1])[0] > both[0]
+    assert chances(weights, REQUEST, []) == []
+
+
+def test_a_text_of_two_sources_is_one_candidate_that_knows_both() -> None:
+    found = add(add([], "retrieved", ["a", "b"]), "denoised", ["b ", "c", ""])
+    assert [(p.text, dict(p.sources)) for p in found] == [
+        ("a", {"retrieved": 0}),
+        ("b", {"retrieved": 1, "denoised": 0}),
+        ("c", {"denoised": 1}),
+    ]
+    assert [row["agree"] for row in features([replace(p, tokens=1) for p in found])] == [0, 1, 0]
+
+
+def test_a_sure_candidate_from_elsewhere_is_taken_without_denoising(model: Checkpoint) -> None:
+    fill = run(model, replace(REQUEST, retrieved=(Retrieved("3.14 * r * r", before=6, behind=1),)))
+    assert (fill.text, fill.source, fill.steps, fill.searched) == ("3.14 * r * r", "retrieved", 0, 0)
+    assert fill.chance is not None and whole.SURE <= fill.chance < 1
+
+
+def test_what_would_add_an_error_or_leave_its_line_is_not_chosen(model: Checkpoint) -> None:
+    wrong = tuple(Retrieved(text, before=9) for text in ("(r", "r\n    return 1", "return r", "   "))
+    fill = run(model, replace(REQUEST, retrieved=(*wrong, Retrieved("r ** 2", before=1))))
+    assert fill.text == "r ** 2"
+
+
+def test_several_alternatives_come_from_all_sources_likeliest_first(model: Checkpoint) -> None:
+    found = tuple(Retrieved(text, before=size) for text, size in (("r", 2), ("r * r", 6), ("2 * r", 4)))
+    fill = run(model, replace(REQUEST, retrieved=found, alternatives=3))
+    assert (fill.text, *fill.others) == ("r * r", "2 * r", "r")
+
+
+def test_a_checkpoint_without_a_fitted_judge_says_no_chance(model: Checkpoint) -> None:
+    fill = run(replace(model, judge={}), replace(REQUEST, retrieved=(Retrieved("r * r", before=6),)))
+    assert fill.text and fill.chance is None
+
+
+def test_a_denoised_text_keeps_its_steps_when_it_is_chosen(model: Checkpoint) -> None:
+    proposals = [Proposal("r * r", {"denoised": 0}, tokens=3), Proposal("2 +", {"retrieved": 0}, tokens=2)]
+    best = choose(model, replace(REQUEST, alternatives=2), proposals, [Fill("r * r", steps=7)])
+    assert [(f.text, f.steps, f.source) for f in best] == [("r * r", 7, "denoised")]
+
+
+def test_bodies_and_measurements_that_give_the_length_are_denoised_only(
+    model: Checkpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(whole, "propose", lambda *_: pytest.fail("nothing is proposed here"))
+    body = Infill("def area(r):\n", "\n\nx = 1\n", "python", "function_body", indent="    ")
+    for request in (replace(body, effort="low"), replace(REQUEST, like="r * r")):
+        assert run(model, request).chance is None
