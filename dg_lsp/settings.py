@@ -125,7 +125,7 @@ class Settings:
         metadata={"help": "seconds after which ghost text takes the best fill so far; 0 is no limit"},
     )
     confidence: float = field(
-        default=0.4,
+        default=0.25,
         metadata={
             "help": "the least probability of being exactly right, 0 to 1, from which ghost text is shown while one "
             "types; asked for, all is shown; 0 shows all anyway"

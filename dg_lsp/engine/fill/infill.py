@@ -20,7 +20,7 @@ from dg_lsp.text.fills import fit
 from dg_lsp.text.messages import PARTS, Draft, Fill, Infill, Run, Source
 
 # A candidate that is right with this probability is taken before anything is denoised.
-SURE = 0.6
+SURE = 0.4
 
 
 def infill(model: Checkpoint, cache: PrefixCache, request: Infill) -> Generator[Draft | Fill, None, None]:

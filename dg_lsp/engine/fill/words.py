@@ -54,7 +54,10 @@ def infill_word(
     found, refused = list[Fill](), list[Fill]()
     for ending in ranked[: request.alternatives + SPARE]:
         # 2.
-        behind = replace(request, prefix=request.prefix + ending.text, endings=(), alternatives=1)
+        # What was retrieved follows the half word, not the whole one.
+        behind = replace(
+            request, prefix=request.prefix + ending.text, endings=(), alternatives=1, retrieved=()
+        )
         fill = Fill("")
         for event in infill(model, cache, replace(behind, deadline=clock.left())):
             if isinstance(event, Draft):
