@@ -146,7 +146,7 @@ def test_the_chance_of_a_fill_is_that_of_the_word_and_of_what_follows_it(
     monkeypatch.setattr(words, "neg_log_likelihoods", lambda *_: [2.0, 1.0])
     behind(monkeypatch, " + 1", chance=0.5)
     fill = run(model, request("rst"))
-    assert (fill.text, fill.chance) == ("rst + 1", pytest.approx(words.KNOWN / 2))
+    assert fill.text == "rst + 1" and fill.chance == pytest.approx(words.KNOWN / 2)
     # Nobody knows how sure the rest is.
     behind(monkeypatch, " + 1")
     assert run(model, request("rst")).chance == pytest.approx(words.KNOWN)
@@ -160,7 +160,7 @@ def test_an_unsure_rest_does_not_spoil_a_sure_word(
     assert (fill.text, fill.chance, fill.source) == ("rst", words.KNOWN, "retrieved")
     # Behind a word that is complete it is all there is to offer, at its own chance.
     fill = run(model, request(""))
-    assert (fill.text, fill.chance) == (" + 1", pytest.approx(words.KNOWN * words.LEAST / 2))
+    assert fill.text == " + 1" and fill.chance == pytest.approx(words.KNOWN * words.LEAST / 2)
 
 
 def test_a_word_without_a_rest_that_can_be_shown_stands_alone(

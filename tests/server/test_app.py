@@ -502,8 +502,8 @@ def test_only_code_within_one_body_is_written_again(start: Start) -> None:
     wire.send(changed(2, WRITTEN + "\n\ndef g():\n    pass\n"))
     for span in (((0, 0), (2, 0)), ((1, 4), (6, 8)), ((6, 4), (6, 8)), ((1, 13), (2, 2))):
         assert "Rewrite the selection" not in [action["title"] for action in selected(wire, span)]
-    span = {"start": {"line": 0, "character": 0}, "end": {"line": 1, "character": 5}}
-    assert "within the body of one function" in fill(wire, range=span, kind="span")["result"]["why"]
+    asked = {"start": {"line": 0, "character": 0}, "end": {"line": 1, "character": 5}}
+    assert "within the body of one function" in fill(wire, range=asked, kind="span")["result"]["why"]
 
 
 def test_a_rewriting_that_changes_nothing_has_that_reason(start: Start) -> None:
