@@ -145,6 +145,14 @@ class Settings:
             "there sooner after Enter"
         },
     )
+    related: bool = field(
+        default=True,
+        metadata={
+            "help": "look for fills in other files of the project, too: open documents and, once read in the "
+            "background, the workspace's folders, without what `exclude` names, hidden folders and those of packages "
+            "and builds"
+        },
+    )
     idle_minutes: float = field(
         default=0.0,
         metadata={

@@ -1,43 +1,19 @@
-"""Two ways to fill a gap without a model: copying and counting. A model must beat both.
+"""A way to fill a gap without a model: counting. A model must beat it, as it must beat the best retrieved text.
 
-Both see the whole file except the gap. Knows the text layer only.
+It sees the whole file except the gap. Knows the text layer only.
 """
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from dg_lsp.text.documents.document import Document
-from dg_lsp.text.gaps.find import Gap, find_gaps
+from dg_lsp.text.gaps.find import Gap
 from dg_lsp.text.messages import PARTS
 
-Baseline = Callable[[Document, Gap], str]
 _TOKEN = re.compile(r"\n[ \t]*|\w+|[^\w\s]|[^\S\n]+")
 _ORDER = 4  # an n-gram of this many tokens
 _LIMITS = {"rest_of_line": (40, 1), "function_body": (160, 10)}  # the most tokens and lines of a fill
-
-
-def copy_near(document: Document, gap: Gap) -> str:
-    """A copy of the nearest similar text above the gap; empty if there is none.
-
-    For a body it is the nearest body of the same indentation; for the rest of a line, the rest of the line that has the
-    longest beginning in common with this one, and of several such lines the nearest.
-    """
-    if gap.kind not in PARTS:
-        bodies = [
-            g
-            for g in find_gaps(document, 0, gap.start)
-            if g.end < gap.start and g.indent == gap.indent and not g.stub
-        ]
-        return document.data[bodies[-1].start : bodies[-1].end].decode("utf-8") if bodies else ""
-    *above, head = _before(document, gap).split("\n")
-    head = head.lstrip()
-    candidates = [line.strip() for line in above if line.strip()]
-    if not candidates:
-        return ""
-    shared = [_shared(line, head) for line in candidates]
-    best = max(range(len(candidates)), key=lambda n: (shared[n], n))
-    return candidates[best][shared[best] :]
 
 
 def count_tokens(document: Document, gap: Gap) -> str:
@@ -65,13 +41,6 @@ def count_tokens(document: Document, gap: Gap) -> str:
 def _before(document: Document, gap: Gap) -> str:
     """The text before the gap, with LF line ends."""
     return document.data[: gap.start].decode("utf-8").replace("\r\n", "\n")
-
-
-def _shared(one: str, other: str) -> int:
-    """The length of the beginning that `one` and `other` have in common."""
-    return next(
-        (n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
-    )
 
 
 def _count(texts: Sequence[Sequence[str]]) -> dict[tuple[str, ...], Counter[str]]:

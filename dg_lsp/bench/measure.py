@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from dg_lsp.bench import baselines
 from dg_lsp.bench.holes import HOLES, Case
+from dg_lsp.bench.projects import project_of
 from dg_lsp.bench.score import METHODS, Score
 from dg_lsp.host.base import Engine, settle
 from dg_lsp.host.local import LocalEngine
@@ -17,11 +18,12 @@ from dg_lsp.text.fills import check, fit
 from dg_lsp.text.fills.edit import Edit, apply_edit
 from dg_lsp.text.messages import Fill
 from dg_lsp.text.prompts import prompt
+from dg_lsp.text.related.retrieve import retrieve
 from dg_lsp.text.syntax.bodies import STUB
 from dg_lsp.text.syntax.lexer import line_start
 
 KINDS = tuple(HOLES)
-_BASELINES = {"copy": baselines.copy_near, "ngram": baselines.count_tokens}
+_BASELINES = ("retrieved", "ngram")
 
 
 async def measure(cases: Sequence[Case], methods: Sequence[str], settings: Settings) -> list[Score]:
@@ -46,8 +48,12 @@ async def measure(cases: Sequence[Case], methods: Sequence[str], settings: Setti
 
 def _by_baseline(case: Case, method: str) -> Score:
     """The score of a baseline's fill."""
+    index = project_of(case)
     start = time.perf_counter()
-    text = _BASELINES[method](case.document, case.gap)
+    if method == "retrieved":
+        text = next((found.text for found in retrieve(case.document, case.gap, index)), "")
+    else:
+        text = baselines.count_tokens(case.document, case.gap)
     seconds = time.perf_counter() - start
     edit = fit.make_edit(case.document, case.gap, text) if text.strip() else None
     return score_of(case, method, edit, Fill(text, milliseconds=seconds * 1000))
@@ -56,6 +62,8 @@ def _by_baseline(case: Case, method: str) -> Score:
 async def _by_engine(engine: Engine, case: Case, settings: Settings, method: str) -> Score:
     """The score of the engine's fill; its time is that from the request to the Fill."""
     request = prompt.build(case.document, case.gap, settings)
+    if settings.related:
+        request = replace(request, retrieved=retrieve(case.document, case.gap, project_of(case)))
     request = replace(request, like=case.truth if method == "given" else None)
     start = time.perf_counter()
     fill = Fill("", refusal="the engine gave no answer")

@@ -19,7 +19,7 @@ from dg_lsp.settings import Settings
 METHODS = {
     "given": "the model, told the true length in tokens",
     "searched": "the model, searching the length itself",
-    "copy": "copy the nearest like text above",
+    "retrieved": "no model: what follows the same words elsewhere in the project, the best one",
     "ngram": "4-grams with back-off, counted in the same file outside the hole",
 }
 

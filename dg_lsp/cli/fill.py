@@ -11,16 +11,19 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
 
 from dg_lsp.cli.options import FILLING_CODES, add_settings, explain, settings_of
 from dg_lsp.settings import Settings
-from dg_lsp.text.messages import WANTED, Draft, Status
+from dg_lsp.text.messages import PARTS, WANTED, Draft, Status
 
 if TYPE_CHECKING:
     from dg_lsp.host.base import Engine, Outcome
     from dg_lsp.text.documents.document import Document
     from dg_lsp.text.gaps.find import Gap
+    from dg_lsp.text.related.index import Index
 
     Place = tuple[Document, Gap]
 
@@ -165,12 +168,23 @@ async def _fill(
     engine: "Engine", place: "Place", settings: Settings, show: Callable[[Draft], None]
 ) -> "Outcome":
     """Fill the gap of `place` and close `engine`; an interrupt closes the stream, which cancels."""
-    from dg_lsp.host.base import fill_gap, outcome_of
+    from dg_lsp.host.base import Want, fill_gap, outcome_of
 
+    want = Want(index=_index(place, settings))
     try:
-        return await outcome_of(fill_gap(engine, *place, settings), show)
+        return await outcome_of(fill_gap(engine, *place, settings, want), show)
     finally:
         await engine.close()
+
+
+def _index(place: "Place", settings: Settings) -> "Index | None":
+    """The files near the document of `place`, where candidates for its gap may be found; None if none are wanted."""
+    document, gap = place
+    if not (settings.related and gap.kind in PARTS and document.uri.startswith("file:")):
+        return None
+    from dg_lsp.text.related.folders import index_round
+
+    return index_round(Path(unquote(urlsplit(document.uri).path)), settings.exclude)
 
 
 def _teller() -> Callable[[Status], None]:

@@ -17,6 +17,8 @@ from dg_lsp.text.fills.guard import harm_of
 from dg_lsp.text.gaps.find import Gap
 from dg_lsp.text.messages import Draft, Fill, Infill, Priority
 from dg_lsp.text.prompts import prompt
+from dg_lsp.text.related.index import Index
+from dg_lsp.text.related.retrieve import Search, search
 
 
 class EngineError(Exception):
@@ -48,7 +50,7 @@ class Outcome:
     """The result of filling a gap of a document.
 
     edit: the change to make, None if nothing is offered. why: the reason for that, as a sentence. others: the edits of
-    further fills, if alternatives were asked for.
+    further fills, if alternatives were asked for. files: the uris of the files that candidates were found in.
     """
 
     gap: Gap
@@ -56,14 +58,16 @@ class Outcome:
     edit: Edit | None
     why: str = ""
     others: tuple[Edit, ...] = ()
+    files: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Want:
-    """What is wanted of a fill: how many different texts, and before whom it is served."""
+    """What is wanted of a fill: how many different texts, before whom it is served, and where candidates are found."""
 
     alternatives: int = 1
     priority: Priority = "bot"
+    index: Index | None = None
 
 
 async def fill_gap(
@@ -71,15 +75,18 @@ async def fill_gap(
 ) -> AsyncGenerator[Draft | Outcome, None]:
     """Fill `gap` of `document`: yield Drafts, then one Outcome. Closing the generator cancels.
 
-    1. Build the request.  2. Pass the engine's Drafts on.  3. Fit the Fill into the document.
-    4. Refuse an edit that would do harm to the whole file (laws 5 and 10).
+    1. Build the request, with candidates out of the project.  2. Pass the engine's Drafts on.  3. Fit the Fill into
+    the document.  4. Refuse an edit that would do harm to the whole file (laws 5 and 10).
 
     Raises:
         EngineError: the engine gives no answer.
     """
     # 1. The request holds no more of the file than the settings allow.
     request = prompt.build(document, gap, settings)
-    request = replace(request, alternatives=want.alternatives, priority=want.priority)
+    index = want.index
+    # In a thread, because a large project takes some milliseconds.
+    found = Search() if index is None else await asyncio.to_thread(search, document, gap, index)
+    request = replace(request, alternatives=want.alternatives, priority=want.priority, retrieved=found.texts)
     fill: Fill | None = None
     async with aclosing(engine.infill(request)) as events:
         async for event in events:
@@ -91,7 +98,7 @@ async def fill_gap(
     if fill is None:
         raise EngineError("the engine stopped without an answer; run the command again")
     # In a thread, because the check may parse the whole file and must not block the event loop.
-    yield await asyncio.to_thread(settle, document, gap, fill)
+    yield replace(await asyncio.to_thread(settle, document, gap, fill), files=found.uris)
 
 
 async def outcome_of(events: AsyncGenerator[Draft | Outcome, None], show: Callable[[Draft], None]) -> Outcome:

@@ -8,14 +8,18 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from lsprotocol import types
 
 import dg_lsp
 from dg_lsp.host.base import EngineError
 from dg_lsp.server import actions, commands, convert, ghost
+from dg_lsp.server.project import Project
 from dg_lsp.server.protocol import RequestError, Server
 from dg_lsp.server.session import Open, Session, Superseded, short_name
 from dg_lsp.server.status import Last, StatusBoard
@@ -41,6 +45,7 @@ class DgLsp(Server):
     def __init__(self, settings: Settings, open_engine: Open) -> None:
         super().__init__("dg-lsp", dg_lsp.__version__)
         self.session = Session(settings, open_engine, self.tell)
+        self.session.project = Project(self.beside, self.folders)
         self.options: dict[str, Any] = {}
         self.watchers: set[Any] = set()
         self.board = StatusBoard(self._notify_status, settings.checkpoint)
@@ -59,6 +64,21 @@ class DgLsp(Server):
             raise NoGap("the document is not open; send textDocument/didOpen first")
         self.permit(uri, document.language)
         return document
+
+    def beside(self, document: Document) -> list[Document]:
+        """The other open documents that may be read, those that were opened last first."""
+        found: list[Document] = []
+        for uri in reversed(self.documents.uris()):
+            # Nothing is read of a document that the settings leave out.
+            with suppress(NoGap):
+                found += [self.snapshot(uri)] if uri != document.uri else []
+        return found
+
+    def folders(self) -> list[Path]:
+        """The folders of the workspace."""
+        workspace = self.protocol.workspace
+        uris = dict.fromkeys([*workspace.folders, *filter(None, [workspace.root_uri])])
+        return [Path(unquote(urlsplit(uri).path)) for uri in uris if urlsplit(uri).scheme == "file"]
 
     def permit(self, uri: str, language: str = "") -> None:
         """Do nothing if the document `uri` may be filled.
@@ -100,6 +120,7 @@ class DgLsp(Server):
         last = Last(uri, not why, why, (time.monotonic() - began) * 1000)
         if fill is not None and not why:
             last = replace(last, chance=fill.chance, source=fill.source, note=note_of(fill))
+            last = replace(last, files=self.session.files)
         self.board.ended(last)
 
     def off(self, uri: str) -> str:

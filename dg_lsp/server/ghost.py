@@ -110,7 +110,8 @@ async def fill_at(ls: "DgLsp", spot: Spot, priority: Priority) -> list[Edit]:
     if spot.automatic and prose and not ls.session.settings.prose:
         raise NoGap("ghost text in comments and strings is switched off by the setting prose")
     if not prose and half_word(document.data, cursor):
-        gap = await asyncio.to_thread(_with_endings, spot, gap, _other_texts(ls, document))
+        others = [one.data for one in ls.beside(document) if one.language == document.language][:_OTHERS]
+        gap = await asyncio.to_thread(_with_endings, spot, gap, others)
     settings = ls.session.ghost_settings(automatic=spot.automatic)
     show = drafts_to(ls, document, gap) if priority == "ghost" else lambda _: None
     outcome = await ls.session.fill(document, gap, settings, show, priority)
@@ -178,15 +179,3 @@ def _is_prose(gap: Gap) -> bool:
 def _completes(gap: Gap, text: str) -> bool:
     """Whether `text` begins with one of the gap's endings and ends the word there."""
     return any(text.startswith(e) and not is_part(text.removeprefix(e).encode("utf-8")) for e in gap.endings)
-
-
-def _other_texts(ls: "DgLsp", document: Document) -> list[bytes]:
-    """The texts of the open documents of the same language that were opened last."""
-    found: list[bytes] = []
-    for uri in reversed(ls.documents.uris()):
-        # Nothing is read of a document that the settings leave out.
-        with suppress(NoGap):
-            other = ls.snapshot(uri)
-            if uri != document.uri and other.language == document.language:
-                found.append(other.data)
-    return found[:_OTHERS]

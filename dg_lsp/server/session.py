@@ -17,6 +17,7 @@ from urllib.parse import unquote, urlsplit
 
 from dg_lsp.host.base import Engine, EngineError, Outcome, Want, fill_gap, outcome_of
 from dg_lsp.host.runtime import learned
+from dg_lsp.server.project import Project
 from dg_lsp.settings import Settings, SettingsError, name_of, of_machine, override
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.documents.excluded import excluding
@@ -24,6 +25,7 @@ from dg_lsp.text.fills.edit import Edit
 from dg_lsp.text.fills.offers import Offer, doubt, place_of, still_good, used_up
 from dg_lsp.text.gaps.find import Gap
 from dg_lsp.text.messages import Draft, Priority, Status
+from dg_lsp.text.related.index import Index
 
 Result = TypeVar("Result")
 Open = Callable[[Settings, Callable[[Status], None]], Engine]
@@ -65,7 +67,8 @@ class Session:
     """The session with one client.
 
     open_engine: makes an Engine from settings. tell: called with each Status of the engine. eager: the client debounces
-    by itself, so `debounce` does not wait.
+    by itself, so `debounce` does not wait. project: what other files say; None if nothing is known of them.
+    files: the uris of the files that candidates of the last fill were found in.
     """
 
     def __init__(self, settings: Settings, open_engine: Open, tell: Callable[[Status], None]) -> None:
@@ -82,6 +85,8 @@ class Session:
         self._ahead: _Ahead | None = None
         self._background: set[asyncio.Future[Any]] = set()
         self.eager = False
+        self.project: Project | None = None
+        self.files: tuple[str, ...] = ()
 
     @property
     def engine(self) -> Engine:
@@ -111,6 +116,8 @@ class Session:
             self.settings = settings
             self._offers.clear()
             self._newest.clear()
+            if self.project is not None:
+                self.project.forget()
         return wrong
 
     def refusal(self, path: PurePosixPath, language: str = "") -> str:
@@ -210,10 +217,15 @@ class Session:
         """
         if priority != "ahead":
             self.stop_ahead()
-        want, began = Want(settings.alternatives, priority), time.monotonic()
+        want = Want(settings.alternatives, priority, await self.index_for(document))
+        began = time.monotonic()
         outcome = await outcome_of(fill_gap(self.engine, document, gap, settings, want), show)
         if priority == "ghost":
             self._took.append(time.monotonic() - began)
+        self.files = outcome.files
+        if want.index is not None and self.project is not None:
+            # Not before the first answer, which should not wait for the disk.
+            self.project.begin(settings.exclude)
         is_ghost = priority in ("ghost", "ahead")
         if outcome.edit and not (is_ghost and doubt(outcome.fill, settings.confidence)):
             edits = (outcome.edit, *outcome.others)
@@ -223,6 +235,12 @@ class Session:
             if is_ghost:
                 self._newest[document.uri] = offer
         return outcome
+
+    async def index_for(self, document: Document) -> Index | None:
+        """Where candidates for `document` are found; None if the setting related is off."""
+        if self.project is None or not self.settings.related:
+            return None
+        return await self.project.index_for(document)
 
     def ghost_settings(self, *, automatic: bool) -> Settings:
         """The settings of a ghost text request: one sure fill if automatic, else several and twice the deadline."""
@@ -338,6 +356,8 @@ class Session:
     async def close(self) -> None:
         """Cancel all work and close the connections to the engine, whose process runs on."""
         self.stop_ahead()
+        if self.project is not None:
+            self.project.forget()
         for tasks in list(self._live.values()):
             for task in list(tasks):
                 task.cancel()

@@ -24,7 +24,8 @@ _IDLE = "no engine runs; the first request starts it"
 class Last:
     """How the last request for ghost text or a fill ended: something was offered, or `why` nothing was.
 
-    chance, source: those of the fill that was offered. note: both in words for the user.
+    chance, source: those of the fill that was offered. note: both in words for the user. files: the uris of the files
+    that candidates for it were found in.
     """
 
     uri: str
@@ -34,6 +35,7 @@ class Last:
     chance: float | None = None
     source: str = ""
     note: str = ""
+    files: tuple[str, ...] = ()
 
 
 class StatusBoard:

@@ -102,7 +102,8 @@ def test_the_command_writes_a_list_and_takes_it(
     assert main(["bench", "--files", str(file), "--cases", "2", "--write-holes", str(written)]) == 0
     assert len(json.loads(written.read_text())["holes"]) == 8
     assert (
-        main(["bench", "--holes", str(written), "--methods", "copy", "--kinds", "statement,expression"]) == 0
+        main(["bench", "--holes", str(written), "--methods", "retrieved", "--kinds", "statement,expression"])
+        == 0
     )
     shown = capsys.readouterr().out
     assert "statement" in shown and "expression" in shown

@@ -143,26 +143,11 @@ def test_held_out_files_are_used_only_with_their_hash(monkeypatch, tmp_path):
     )
 
 
-def test_copying_takes_the_nearest_body_of_the_same_depth():
-    assert baselines.copy_near(DOCUMENT, find_named(DOCUMENT, "cube")) == (
-        "# It is nearly this.\n    return 3.14 * radius * radius"
-    )
-    assert baselines.copy_near(DOCUMENT, find_named(DOCUMENT, "square")) == ""
-
-
 def cursor(text):
     """A document and the gap at the mark."""
     before, after = text.split("|")
     document = Document("c.py", "python", 0, (before + after).encode())
     return document, find_gap(document, len(before.encode()), "rest_of_line")
-
-
-def test_copying_goes_on_as_the_line_that_begins_most_alike():
-    assert baselines.copy_near(*cursor("value = one(2)\nvalue = two(3)\nother = 4\nvalue = o|\n")) == "ne(2)"
-
-
-def test_copying_takes_the_nearest_of_equally_alike_lines():
-    assert baselines.copy_near(*cursor("value = one\nvalue = two\nother = 4\nvalue = |\n")) == "two"
 
 
 def test_counting_knows_what_stands_behind_the_hole_up_to_the_end():

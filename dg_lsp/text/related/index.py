@@ -40,12 +40,14 @@ class Index:
     def __len__(self) -> int:
         return len(self._files)
 
+    def holds(self, uri: str, data: bytes) -> bool:
+        """Whether the file `uri` is in with this text."""
+        known = self._files.get(uri)
+        return known is not None and known.rows.data == data[:LARGEST]
+
     def put(self, uri: str, language: str, data: bytes) -> bool:
         """Take the file `uri` in, or its new text; whether it found room. The first LARGEST bytes of it are read."""
-        known = self._files.get(uri)
-        if known is not None and known.rows.data == data[:LARGEST]:
-            return True
-        return self.take(read_other(uri, language, data))
+        return self.holds(uri, data) or self.take(read_other(uri, language, data))
 
     def take(self, other: Other) -> bool:
         """Take in a file that has been read; whether it found room."""

@@ -8,7 +8,7 @@ from dataclasses import astuple, dataclass
 
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.gap import Gap
-from dg_lsp.text.messages import STRINGS, Retrieved
+from dg_lsp.text.messages import PARTS, STRINGS, Retrieved
 from dg_lsp.text.related.index import Index
 from dg_lsp.text.related.match import Match, matches, texts
 from dg_lsp.text.related.place import Place, place_of
@@ -60,19 +60,33 @@ class _Found:
         return self.match.before + self.behind / 2 + self.match.near, self.match.near
 
 
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What a search has found: the candidates, the best first, and the uris of the files that they are from."""
+
+    texts: tuple[Retrieved, ...] = ()
+    uris: tuple[str, ...] = ()
+
+
 def retrieve(document: Document, gap: Gap, index: Index) -> tuple[Retrieved, ...]:
+    """The candidates that `search` finds."""
+    return search(document, gap, index).texts
+
+
+def search(document: Document, gap: Gap, index: Index) -> Search:
     """At most MOST texts that may belong in `gap`, the best first, from this document and the files of `index`.
 
     1. Read what stands round the gap.  2. Look for the last words before it, in this document and in the others.
     3. Cut what follows them where it fits what stands behind the gap.  4. Count like texts, and rank them.
     """
-    if gap.kind in (*STRINGS, "comment") or gap.further:
-        return ()
+    if gap.kind not in PARTS or gap.kind in (*STRINGS, "comment") or gap.further:
+        return Search()
     # 1.
     place = place_of(document, gap)
     found: dict[str, _Found] = {}
     # 2.
-    for match in matches(place, [other.rows for other in index.beside(document.uri, document.language)]):
+    others = index.beside(document.uri, document.language)
+    for match in matches(place, [other.rows for other in others]):
         # 3.
         for text, stop, behind in texts(place, match):
             new = _Found(match, stop, behind)
@@ -80,10 +94,14 @@ def retrieve(document: Document, gap: Gap, index: Index) -> tuple[Retrieved, ...
             best.count = found[text].count + 1 if text in found else 1
             found[text] = best
     # 4.
-    order = _ranked(place, found)
-    return tuple(
-        Retrieved(text, one.match.before, one.behind, one.count, round(one.match.near, 3))
-        for text, one in order[:MOST]
+    order = _ranked(place, found)[:MOST]
+    names = {id(other.rows): other.uri for other in others}
+    return Search(
+        tuple(
+            Retrieved(text, one.match.before, one.behind, one.count, round(one.match.near, 3))
+            for text, one in order
+        ),
+        tuple(dict.fromkeys(names.get(id(one.match.rows), document.uri) for _, one in order)),
     )
 
 

@@ -1,0 +1,69 @@
+"""What other files say reaches the engine: open documents at once, the workspace's folders after the first answer."""
+
+import asyncio
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from dg_lsp.host.scripted import ScriptedEngine
+from dg_lsp.server.project import Project
+from dg_lsp.server.session import Session
+from dg_lsp.settings import SECRETS, Settings
+from dg_lsp.text.documents.document import Document
+from dg_lsp.text.gaps.find import find_gap
+from dg_lsp.text.messages import Fill
+
+OPENED = "y = load(opened)\n"
+OWN = Document("file:///p/own.py", "python", 1, b"x = load()\n")
+
+
+def uris(project: Project) -> list[str]:
+    return [Path(other.uri).name for other in project.index.beside("file:///p/own.py", "python")]
+
+
+def read(project: Project, count: int) -> list[str]:
+    """Begin to read the folders, and wait until so many files are read."""
+    project.begin(SECRETS)
+    until = time.monotonic() + 30
+    while len(project.index) < count and time.monotonic() < until:
+        time.sleep(0.01)
+    return uris(project)
+
+
+def test_open_documents_are_searched_as_they_are_now_and_the_files_used_are_told() -> None:
+    opened = Document("file:///p/other.py", "python", 1, b"")
+    engine = ScriptedEngine(Fill("opened"))
+    session = Session(Settings(), lambda *_: engine, lambda _: None)
+
+    async def filled(text: str, settings: Settings) -> list[str]:
+        session.project = Project(lambda _: [replace(opened, data=text.encode())], list)
+        session.settings = settings
+        gap = find_gap(OWN, 9)
+        await session.fill(OWN, gap, settings, lambda _: None, "ghost")
+        return [found.text for found in engine.requests[-1].retrieved]
+
+    assert asyncio.run(filled(OPENED, Settings())) == ["opened"]
+    assert session.files == ("file:///p/other.py",)
+    assert asyncio.run(filled("y = load(changed)\n", Settings())) == ["changed"]
+    assert asyncio.run(filled(OPENED, Settings(related=False))) == []
+
+
+def test_a_workspace_is_read_once_without_what_is_excluded(tmp_path: Path) -> None:
+    for name in ("a.py", "b.py", "secrets.py"):
+        (tmp_path / name).write_text(OPENED)
+    asked: list[int] = []
+    project = Project(lambda _: [], lambda: [tmp_path] if not asked.append(1) else [])
+    assert read(project, 2) == ["a.py", "b.py"]
+    assert read(project, 2) == ["a.py", "b.py"] and asked == [1]
+    project.forget()
+    assert uris(project) == []
+
+
+def test_the_text_of_an_open_document_is_not_replaced_by_its_file(tmp_path: Path) -> None:
+    for name in ("a.py", "b.py"):
+        (tmp_path / name).write_text("y = load(saved)\n")
+    opened = Document((tmp_path / "a.py").as_uri(), "python", 1, OPENED.encode())
+    project = Project(lambda _: [opened], lambda: [tmp_path])
+    asyncio.run(project.index_for(OWN))
+    assert read(project, 2) == ["a.py", "b.py"]
+    assert project.index.holds(opened.uri, OPENED.encode())
