@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from dg_lsp.text.languages.language import load_language
-from dg_lsp.text.related.rows import Rows, read_rows
+from dg_lsp.text.related.rows import Rows, read_rows, reread
 
 # Bytes of one file that are read: more is no file that a person writes. Bytes of all files together.
 LARGEST = 256 << 10
@@ -47,7 +47,11 @@ class Index:
 
     def put(self, uri: str, language: str, data: bytes) -> bool:
         """Take the file `uri` in, or its new text; whether it found room. The first LARGEST bytes of it are read."""
-        return self.holds(uri, data) or self.take(read_other(uri, language, data))
+        known, data = self._files.get(uri), data[:LARGEST]
+        if known is None:
+            return self.take(read_other(uri, language, data))
+        rows = known.rows if known.rows.data == data else reread(load_language(language), known.rows, data)
+        return self.take(Other(uri, known.family, rows))
 
     def take(self, other: Other) -> bool:
         """Take in a file that has been read; whether it found room."""
