@@ -18,7 +18,7 @@ from tests.editors.sandbox import HERE, NVIM, Sandbox
 
 PLUGIN = HERE.parents[1] / "editors/nvim"
 ROWS, COLUMNS = 24, 100
-PATIENCE = 15.0  # seconds: the first answer starts an engine, on a machine with other work
+PATIENCE = 60.0  # seconds: the first answer starts an engine, on a machine with other work
 
 _SCREEN_LINE = """
 local row, text = vim.fn.winline(), {}

@@ -40,7 +40,7 @@ def main() -> None:
         open_sandbox(Path(folder), "embedded") as sandbox,
         open_vscode(sandbox, width=960, height=480) as editor,
     ):
-        editor.status("ready", patience=60_000)
+        editor.status("ready")
         editor.open("words.py", SOURCE.replace("@", ""), 18, 9)
         editor.type("counts[word] = ")
         print(editor.until("s.ghost")["ghost"])

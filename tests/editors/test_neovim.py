@@ -4,14 +4,15 @@ import ast
 import os
 import re
 import signal
-import subprocess
 import time
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.editors.nvim import Editor
+from tests.editors.places import CASES, LANGUAGES, MARK, holes, place, stub
 from tests.editors.sandbox import (
     FILL_AFTER,
     FILL_BEFORE,
@@ -24,6 +25,7 @@ from tests.editors.sandbox import (
     REWRITE_BEFORE,
     REWRITE_TITLE,
     Sandbox,
+    engines,
     open_sandbox,
     skip_without,
 )
@@ -45,22 +47,8 @@ SHOP = """class Cart:
         """
 STUB = "def one(x):\n    pass\n\n\ndef two(x):\n    pass\n"
 HOLES = "def hole(first):\n    total = 1\n    ...\n    print(total)\n    ...\n    return total\n"
-TYPESCRIPT = "function add(first: number, second: number) {\n    \n}\n"
-
-# Files in which `total = ` is typed at the end of the second line and None is accepted.
-SAVED = {
-    "lf": b"def add(a):\n    \n",
-    "crlf": b"def add(a):\r\n    \r\nprint(1)\r\n",
-    "bom": b"\xef\xbb\xbfdef add(a):\n    \n",
-    "emoji": 'def add(a):\n    "😀"; \n'.encode(),
-    "tabs": b"def add(a):\n\t\n",
-    "noeol": b"def add(a):\n    ",
-    "behind": b"def add(a):\n    \n    # \xc3\xa9\nprint(add)\n",
-}
 FILES = {
-    **{f"{name}.py": data for name, data in SAVED.items()},
     "ghost.py": GHOST_BEFORE.encode(),
-    "ghost.ts": TYPESCRIPT.encode(),
     "fill.py": FILL_BEFORE.encode(),
     "holes.py": HOLES.encode(),
     "stubs.py": STUB.encode(),
@@ -136,14 +124,6 @@ def test_an_unsure_fill_is_not_shown_by_itself_and_the_status_says_why(editor: E
     editor.rpc.command("bwipeout!")
 
 
-def test_ghost_text_appears_in_typescript(editor: Editor) -> None:
-    editor.open("ghost.ts")
-    editor.keys("jA" + "const total = ")
-    editor.wait(lambda: editor.screen_line() == "    const total = None", "no ghost text")
-    editor.keys("<Tab>")
-    editor.wait(lambda: editor.lines()[1] == "    const total = None", "the ghost text was not accepted")
-
-
 @pytest.mark.parametrize(("typed", "text"), [("No", SHOWN), ("x", "    total = x   ")])
 def test_an_accept_directly_behind_a_key_corrupts_nothing(editor: Editor, typed: str, text: str) -> None:
     # Neovim's own inline completion makes `total = NoneNo` and `total = Nonex` of these.
@@ -153,18 +133,80 @@ def test_an_accept_directly_behind_a_key_corrupts_nothing(editor: Editor, typed:
     editor.wait(lambda: editor.lines()[1] == text, "the text is wrong")
 
 
-def test_the_saved_file_is_right_byte_for_byte(editor: Editor) -> None:
-    for name in SAVED:
-        editor.open(f"{name}.py")
-        editor.keys("<Esc>2G:set noexpandtab noautoindent indentexpr=<CR>A" + "total = ")
-        editor.wait(lambda: editor.screen_line().endswith("total = None"), f"no ghost text in {name}.py")
-        editor.keys("<Tab><Esc>:write<CR>")
-        editor.wait(lambda: not editor.rpc.current.buffer.options["modified"], "the file was not saved")
-    for name, data in SAVED.items():
-        end = b"\r\n" if b"\r\n" in data else b"\n"
-        lines = data.split(end)
-        lines[1] += b"total = None"
-        assert (editor.project / f"{name}.py").read_bytes() == end.join(lines), name
+def behind(editor: Editor, name: str, data: bytes) -> None:
+    """Open a file of the project and begin to insert at its mark, which is left out."""
+    (editor.project / name).write_bytes(data.replace(MARK, b""))
+    editor.open(name)
+    before = data.removeprefix(BOM_UTF8).split(b"\n")[1].partition(MARK)[0]
+    editor.rpc.command("setlocal noexpandtab noautoindent indentexpr= tabstop=8")
+    editor.rpc.api.win_set_cursor(0, (2, max(len(before) - 1, 0)))
+    editor.keys("a")
+
+
+def save(editor: Editor) -> None:
+    editor.keys("<Esc>:write<CR>")
+    editor.wait(lambda: not editor.rpc.current.buffer.options["modified"], "the file was not saved")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("case", CASES)
+def test_the_saved_file_is_right_byte_for_byte(editor: Editor, language: str, case: str) -> None:
+    name, data = f"bytes.{LANGUAGES[language].suffix}", place(LANGUAGES[language], case)
+    behind(editor, name, data)
+    editor.keys(" ")
+    head, tail = (part.decode() for part in data.removeprefix(BOM_UTF8).split(b"\n")[1].split(MARK))
+    head, tail = head.expandtabs(8) + " ", tail.rstrip()
+
+    def ghost() -> str:
+        shown = editor.screen_line()
+        whole = shown.startswith(head) and shown.endswith(tail)
+        return shown[len(head) : len(shown) - len(tail)] if whole else ""
+
+    editor.wait(lambda: ghost().startswith("None"), "no ghost text")
+    text = ghost()
+    editor.keys("<Tab>")
+    save(editor)
+    assert (editor.project / name).read_bytes() == data.replace(MARK, f" {text}".encode())
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_word_and_the_rest_are_accepted_and_another_shown_in_each_language(
+    editor: Editor, language: str
+) -> None:
+    behind(editor, f"several.{LANGUAGES[language].suffix}", place(LANGUAGES[language], "LF"))
+    line = f"    {LANGUAGES[language].name} "
+    editor.keys(" ")
+    editor.wait(lambda: editor.screen_line().startswith(f"{line}None"), "no ghost text")
+    editor.keys("<M-]>")
+    editor.wait(lambda: re.match(r"(True|False).*\(\d/\d\)", editor.screen_line()[len(line) :]), "no other")
+    editor.keys("<C-]>")
+    editor.wait(lambda: editor.screen_line() == line.rstrip(), "it was not dismissed")
+    editor.keys("<M-]>")
+    editor.wait(lambda: "(" in editor.screen_line()[len(line) :], "it does not come when it is asked for")
+    shown = re.match(r"\w+", editor.screen_line()[len(line) :])
+    assert shown is not None
+    editor.keys("<C-Right>")
+    editor.wait(lambda: editor.lines()[1] == line + shown[0], "the word was not accepted")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_body_and_holes_are_filled_in_each_language(editor: Editor, language: str) -> None:
+    known = LANGUAGES[language]
+    for command, before in (("DgLsp fill function_body", stub(known)), ("DgLsp holes", holes(known))):
+        name = f"filled.{known.suffix}"
+        (editor.project / name).write_text(before)
+        editor.rpc.command(f"edit! {name}")
+        editor.wait(editor.attached, "no server")
+        editor.rpc.api.win_set_cursor(0, (2, 4))
+        editor.rpc.command(command)
+        editor.wait(lambda: known.hole not in "".join(editor.lines()), f"{command} did nothing")
+        save(editor)
+        saved = (editor.project / name).read_text().split("\n")
+        kept = [line for line in before.split("\n") if known.hole not in line]
+        assert [line for line in saved if line in kept] == kept, "another line has changed"
+        editor.keys("u")
+        editor.wait(lambda: editor.lines() == before.removesuffix("\n").split("\n"), "one undo is not enough")  # noqa: B023
+        editor.rpc.command("bwipeout!")
 
 
 def test_the_code_action_fills_the_body_and_one_undo_takes_it_back(editor: Editor) -> None:
@@ -346,7 +388,7 @@ def test_a_killed_engine_is_said_and_comes_back(sandbox: Sandbox) -> None:
         editor.rpc.api.win_set_cursor(0, (FILL_LINE, 4))
         editor.rpc.command("DgLsp fill")
         editor.wait(lambda: editor.sight().rows[FILL_LINE] == "    ?", "the fill does not run")
-        for process in _engines(sandbox):
+        for process in engines(sandbox):
             os.kill(process, signal.SIGKILL)
         editor.wait(lambda: on_screen(editor, "dg-lsp: ") and on_screen(editor, "engine"), "silence")
         assert editor.attached(), "the server lives on"
@@ -355,26 +397,55 @@ def test_a_killed_engine_is_said_and_comes_back(sandbox: Sandbox) -> None:
         editor.wait(lambda: editor.lines() == FILL_AFTER.splitlines(), "the engine did not come back")
 
 
+def test_a_window_works_on_when_the_server_of_another_dies(sandbox: Sandbox) -> None:
+    with Editor(sandbox) as first, Editor(sandbox) as second:
+        for window in (first, second):
+            window.open("ghost.py")
+            ghost(window)
+        assert len(engines(sandbox)) == 1, "the windows share an engine"
+        os.kill(_server_of(first), signal.SIGKILL)
+        first.keys("<Esc>")
+        first.wait(lambda: on_screen(first, "the server has ended (signal 9)"), "silence")
+        second.keys("<Esc>cc" + "other = ")
+        second.wait(lambda: second.screen_line() == "    other = None", "no ghost text in the other window")
+        assert second.attached() and "ended" not in second.rpc.command_output("messages")
+        assert len(engines(sandbox)) == 1
+
+
+@pytest.mark.parametrize("sandbox", ["scripted:15:100"], indirect=True)
+def test_a_setting_changed_while_a_fill_runs_leaves_the_fill_alone(sandbox: Sandbox) -> None:
+    with Editor(sandbox) as editor:
+        editor.open("fill.py")
+        editor.rpc.api.win_set_cursor(0, (FILL_LINE, 4))
+        editor.rpc.command("DgLsp fill")
+        editor.wait(lambda: editor.sight().rows[FILL_LINE] == "    ?", "the fill does not run")
+        editor.rpc.command("DgLsp effort high")
+        editor.wait(lambda: editor.lines() == FILL_AFTER.splitlines(), "the body was not filled")
+        editor.wait(lambda: not editor.rpc.call("maparg", "<C-c>", "n"), "<C-c> was not given back")
+        assert editor.attached() and "dg-lsp: " not in editor.rpc.command_output("messages")
+
+
+@pytest.mark.parametrize("sandbox", ["scripted:40:100"], indirect=True)
+def test_a_restart_while_a_fill_runs_says_that_nothing_was_filled(sandbox: Sandbox) -> None:
+    with Editor(sandbox) as editor:
+        editor.open("fill.py")
+        editor.rpc.api.win_set_cursor(0, (FILL_LINE, 4))
+        editor.rpc.command("DgLsp fill")
+        editor.wait(lambda: editor.sight().rows[FILL_LINE] == "    ?", "the fill does not run")
+        editor.rpc.command("DgLsp restart")
+        expected = FILL_BEFORE.splitlines()
+        editor.wait(lambda: editor.sight().rows[: len(expected)] == expected, "the draft stayed")
+        editor.wait(lambda: on_screen(editor, "nothing was filled"), "silence")
+        editor.wait(editor.attached, "no server")
+        assert not editor.rpc.call("maparg", "<C-c>", "n"), "<C-c> was not given back"
+        assert editor.lines() == expected
+
+
 def _server_of(editor: Editor) -> int:
     """The process of the editor's language server."""
     children = editor.rpc.exec_lua("return vim.api.nvim_get_proc_children(vim.fn.getpid())")
     assert len(children) == 1, children
     return int(children[0])
-
-
-def _engines(sandbox: Sandbox) -> list[int]:
-    """The engine processes of the sandbox: those that hold its runtime directory in their environment."""
-    found = []
-    wanted = f"DG_LSP_RUNTIME_DIR={sandbox.sockets / 'dg'}".encode()
-    listed = subprocess.run(["pgrep", "-f", "dg_lsp engine run"], capture_output=True, text=True, check=False)
-    for process in listed.stdout.split():
-        try:
-            environment = Path(f"/proc/{process}/environ").read_bytes()
-        except OSError:
-            continue
-        if wanted in environment.split(b"\0"):
-            found.append(int(process))
-    return found
 
 
 def test_a_cold_start_is_visible_at_once(sandbox: Sandbox) -> None:

@@ -2,7 +2,8 @@
 // JSON; each further line is a request {do, ...}, answered by one line {ok, value} or {error}. "quit" ends the session.
 //
 // job: editors (folder of install.sh), chromium, vsix or extension (folder), home, project, shots (folder for
-//      screenshots), environment (the editor's), settings (of the host, beside those below), file (to open first).
+//      screenshots), environment (the editor's), settings (of the host, beside those below), user (the user's, beside
+//      those below), trust (whether the editor asks if a workspace is trusted), file (to open first).
 import { execFileSync, spawn } from "node:child_process";
 import fs from "node:fs";
 import { createRequire } from "node:module";
@@ -10,7 +11,7 @@ import net from "node:net";
 import path from "node:path";
 import readline from "node:readline";
 
-const PATIENCE = 20_000; // ms: the first answer starts an engine, on a machine with other work
+const PATIENCE = 60_000; // ms: the first answer starts an engine, on a machine with other work
 
 // What would open by itself, talk to the network or write text of its own is off. Completion is as it comes.
 const SETTINGS = {
@@ -90,9 +91,51 @@ function watchScreen() {
   addEventListener("keydown", () => (globalThis.met = globalThis.screen_()), true);
 }
 
+// Runs in the page: note each key with the screen that it met, and each painted frame that differs from the one before.
+// A key also has the number of frames that were painted since the key before it.
+function watchKeys() {
+  const events = [];
+  let last, frames;
+  const note = (screen, more) => {
+    events.push({ time: performance.now(), ...screen, ...more });
+    last = JSON.stringify(screen);
+  };
+  const keyDown = ({ key }) => {
+    note(globalThis.screen_(), { key, frames });
+    frames = 0;
+  };
+  addEventListener("keydown", keyDown, true);
+  // What a message finds that is sent while a frame is made is what that frame has painted.
+  const painted = new MessageChannel();
+  painted.port1.onmessage = () => {
+    frames++;
+    const screen = globalThis.screen_();
+    if (screen && JSON.stringify(screen) !== last) note(screen, {});
+  };
+  let frame;
+  const next = () => {
+    painted.port2.postMessage(null);
+    frame = requestAnimationFrame(next);
+  };
+  frame = requestAnimationFrame(next);
+  const drawn = async () => {
+    for (let frame = 0; frame < 2; frame++) await new Promise((done) => requestAnimationFrame(done));
+  };
+  globalThis.endWatch = async () => {
+    await drawn();
+    cancelAnimationFrame(frame);
+    removeEventListener("keydown", keyDown, true);
+    note(globalThis.screen_(), { key: "", frames });
+    return events;
+  };
+  frames = 0;
+  return drawn();
+}
+
 class Session {
   constructor(job) {
     this.job = job;
+    this.pages = [];
     this.userSettings = path.join(job.home, "user", "User", "settings.json");
     // In a window of a remote host, settings of the scope `machine` count only here; and changes are seen here.
     this.machineSettings = path.join(job.home, "user", "Machine", "settings.json");
@@ -108,7 +151,7 @@ class Session {
   async start() {
     const { job } = this;
     for (const file of [this.userSettings, this.machineSettings]) fs.mkdirSync(path.dirname(file), { recursive: true });
-    fs.writeFileSync(this.userSettings, JSON.stringify(SETTINGS, null, 2));
+    fs.writeFileSync(this.userSettings, JSON.stringify({ ...SETTINGS, ...job.user }, null, 2));
     this.settings(job);
     fs.writeFileSync(path.join(job.home, "code-server.yaml"), "");
     const config = ["--config", path.join(job.home, "code-server.yaml")];
@@ -133,19 +176,32 @@ class Session {
       args: ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"],
       env: job.environment,
     });
-    await this.load(job);
+    await this.window(job);
   }
 
-  // Open a window with one file.
-  async load({ file, width = 1100, height = 700 }) {
-    await this.page?.context().close();
-    this.page = await this.browser.newPage({ viewport: { width, height } });
-    this.page.setDefaultTimeout(PATIENCE);
-    await this.page.addInitScript(watchScreen);
-    const open = `vscode-remote://127.0.0.1:${this.port}${this.job.project}/${file}`;
-    const query = new URLSearchParams({ folder: this.job.project, payload: JSON.stringify([["openFile", open]]) });
-    await this.page.goto(`http://127.0.0.1:${this.port}/?${query}`);
-    await this.page.locator(".editor-group-container.active .monaco-editor .view-lines").first().click();
+  // Open a window with one file, and turn to it.
+  async window({ file, folder = this.job.project, width = 1100, height = 700 }) {
+    const page = await this.browser.newPage({ viewport: { width, height } });
+    this.pages.push(page);
+    this.turn({ to: this.pages.length - 1 });
+    page.setDefaultTimeout(PATIENCE);
+    await page.addInitScript(watchScreen);
+    const open = `vscode-remote://127.0.0.1:${this.port}${folder}/${file}`;
+    const query = new URLSearchParams({ folder, payload: JSON.stringify([["openFile", open]]) });
+    await page.goto(`http://127.0.0.1:${this.port}/?${query}`);
+    await page.locator(".editor-group-container.active .monaco-editor .view-lines").first().click();
+  }
+
+  // Close the window and go on with the first one.
+  async close() {
+    this.pages = this.pages.filter((page) => page !== this.page);
+    await this.page.context().close();
+    this.turn({ to: 0 });
+  }
+
+  // Go on with another of the open windows, counted from 0.
+  turn({ to }) {
+    this.page = this.pages[to];
   }
 
   // Put an extension in from its folder, beside those that are installed.
@@ -246,6 +302,27 @@ class Session {
       for (let frame = 0; frame < 2; frame++) await new Promise((done) => requestAnimationFrame(done));
       return { met: globalThis.met, now: globalThis.screen_() };
     });
+  }
+
+  // Put `text` in the place of all that the open file has, and the cursor at the end of its line `line`.
+  async rewrite({ text, line }) {
+    const { keyboard } = this.page;
+    await keyboard.press("Control+A");
+    await keyboard.insertText(text);
+    await keyboard.press("Control+Home");
+    for (let number = 1; number < line; number++) await keyboard.press("ArrowDown");
+    await keyboard.press("End");
+  }
+
+  // Press keys, and wait some milliseconds behind each: all that was to be seen meanwhile.
+  async play({ keys }) {
+    const { keyboard } = this.page;
+    await this.page.evaluate(watchKeys);
+    for (const [key, wait] of keys) {
+      await ([...key].length === 1 ? keyboard.type(key) : keyboard.press(key));
+      if (wait) await this.page.waitForTimeout(wait);
+    }
+    return this.page.evaluate(() => globalThis.endWatch());
   }
 
   // Press a key; the milliseconds until an element's text or label has one of `wanted` in it, in the painted frame.

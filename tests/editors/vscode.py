@@ -19,7 +19,7 @@ VSIX = HERE.parents[1] / "editors/vscode/dg-lsp.vsix"
 YARDSTICK = HERE / "yardstick"
 STATUS = "#dg-lsp\\.dg-lsp\\.dg-lsp\\.status"  # publisher, extension, our name of the item
 MESSAGES = ".notifications-toasts .notification-list-item-message"
-_PATIENCE = 60  # seconds for one request, far above the driver's own
+_PATIENCE = 200  # seconds for one request, far above the driver's own
 
 
 @dataclass
@@ -68,7 +68,7 @@ class VSCode:
         pressed: dict[str, Any] = self.ask("press", key=key, wait=wait)
         return pressed
 
-    def until(self, test: str, patience: int = 20_000) -> dict[str, Any]:
+    def until(self, test: str, patience: int = 60_000) -> dict[str, Any]:
         """Wait until a JavaScript expression of the screen `s` holds; the screen."""
         seen: dict[str, Any] = self.ask("until", test=test, patience=patience)
         return seen
@@ -77,7 +77,7 @@ class VSCode:
         """Wait for the ghost text `text` at the cursor; the screen."""
         return self.until(f"s.ghost === {json.dumps(text)} && !s.misplaced")
 
-    def status(self, word: str, patience: int = 20_000) -> str:
+    def status(self, word: str, patience: int = 60_000) -> str:
         """Wait for `word` in the status item; all that it says."""
         return str(self.ask("text", selector=f"{STATUS}, {STATUS} a", wanted=word, patience=patience))
 

@@ -52,8 +52,8 @@ export class Ghost {
     if ((automatic && this.snoozed) || this.occupied(document)) return [];
     const { version } = document;
     const found = (await next(document, position, context, token)) ?? [];
-    // An answer to an older text of the document is not shown, whatever it says.
-    if (token.isCancellationRequested || document.version !== version) return [];
+    // What answers to an older text, or to a place that the cursor has left, would be shown there all the same.
+    if (token.isCancellationRequested || document.version !== version || left(document, position)) return [];
     const items = Array.isArray(found) ? found : found.items;
     this.shown = { document, position, items };
     return items;
@@ -76,4 +76,10 @@ export class Ghost {
       if (whole.startsWith(typed)) server.notify("dg-lsp/dismissed", { ...about, text: whole.slice(typed.length) });
     }
   }
+}
+
+/** Whether the cursor of `document` is elsewhere than at `position`. */
+function left(document: TextDocument, position: Position): boolean {
+  const editor = window.activeTextEditor;
+  return editor?.document === document && !editor.selection.active.isEqual(position);
 }

@@ -89,7 +89,7 @@ local function send(command, argument, report)
   argument.uri = vim.uri_from_bufnr(buf)
   local params = { command = command, arguments = { argument } }
   local mine = { client = client, buf = buf }
-  local _, id = server.request(client, "workspace/executeCommand", params, function(err, result)
+  local sent, id = server.request(client, "workspace/executeCommand", params, function(err, result)
     if running == mine then
       finish()
     end
@@ -99,6 +99,9 @@ local function send(command, argument, report)
       report(result)
     end
   end, buf)
+  if not sent then
+    return say("the server is about to end; nothing was asked of it")
+  end
   -- After the request, since it sends the buffer's last changes.
   mine.id = id
   local key = vim.fn.maparg("<C-c>", "n", false, true)
@@ -258,6 +261,9 @@ function M.watch()
     callback = function(event)
       if running and event.data.client_id == running.client.id then
         finish()
+        if status.get().state ~= "ended" then -- which is said already
+          say("the server was stopped, so nothing was filled")
+        end
       end
     end,
   })

@@ -1,0 +1,66 @@
+"""Files in three languages in which an accept must be right to the byte; `@` is where a blank is typed and ghost text
+awaited. And functions to fill in each.
+"""
+
+from dataclasses import dataclass
+
+MARK = b"@"
+_EMOJI = "🙂🙂"
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """How a function begins and ends, how a value is named, and what stands for code that is to be written."""
+
+    suffix: str
+    head: str
+    tail: str
+    name: str
+    hole: str
+
+
+LANGUAGES = {
+    "python": Language("py", "def add(first):", "", "total =", "..."),
+    "typescript": Language(
+        "ts",
+        "function add(first: number) {",
+        "}\n",
+        "const total =",
+        'throw new Error("not implemented");',
+    ),
+    "rust": Language("rs", "fn add(first: i32) -> i32 {", "}\n", "let total =", "todo!()"),
+}
+CASES = ("LF", "CRLF", "BOM", "emoji", "tabs", "no newline at the end", "text behind")
+
+
+def place(language: Language, case: str) -> bytes:
+    """The file of a case, with the mark in its second line."""
+    line = f"    {language.name}@"
+    if case == "emoji":
+        line = f'    {language.name.replace("total", "name")} "{_EMOJI}"; {language.name}@'
+    elif case == "tabs":
+        line = f"\t{language.name}@"
+    elif case == "text behind":
+        line = "    return max(first,@)"
+    text = f"{language.head}\n{line}\n{language.tail}"
+    if case == "no newline at the end":
+        text = text.removesuffix("\n")
+    if case == "CRLF":
+        text = text.replace("\n", "\r\n")
+    return text.encode("utf-8-sig" if case == "BOM" else "utf-8")
+
+
+def stub(language: Language) -> str:
+    """A function that is nothing but a placeholder, in its second line."""
+    return f"{language.head}\n    {language.hole}\n{language.tail}"
+
+
+def holes(language: Language) -> str:
+    """A function with a placeholder before and behind a line that stays, its third.
+
+    In Rust only behind it: elsewhere a value needs a semicolon, which the scripted engine does not write.
+    """
+    end = "" if language.suffix == "py" else ";"
+    first = "let early = first;" if language.suffix == "rs" else language.hole
+    lines = [first, f"{language.name} first{end}", language.hole]
+    return "\n".join([language.head, *(f"    {line}" for line in lines), language.tail])

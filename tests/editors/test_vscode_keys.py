@@ -1,0 +1,87 @@
+"""Keys in a real VS Code, at random and at human speed: no wrong text, no stale ghost text.
+
+DG_LSP_KEY_SCRIPTS says how many random scripts run, DG_LSP_TYPED how many characters are typed; `make editors-long`
+runs more.
+"""
+
+import os
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.editors.sandbox import CHROMIUM, NODE, open_sandbox, skip_without
+from tests.editors.vscode import VSIX, VSCode, open_vscode
+from tests.editors.vscode_keys import ROW, TEXT, completes, judge, script
+
+pytestmark = [pytest.mark.slow, skip_without(NODE, CHROMIUM, VSIX)]
+
+SCRIPTS = int(os.environ.get("DG_LSP_KEY_SCRIPTS", "50"))  # random scripts of keys
+TYPED = int(os.environ.get("DG_LSP_TYPED", "500"))  # typed characters while the screen is sampled
+EVERY = 20  # ms between two samples
+COUNTED = ("shown", "accepts", "unseen", "old")
+
+# The menu would take some of the keys; it has its own test.
+NO_MENU = {"editor.quickSuggestions": "off", "editor.suggestOnTriggerCharacters": False}
+
+
+@pytest.fixture(scope="module")
+def code(tmp_path_factory: pytest.TempPathFactory) -> Iterator[VSCode]:
+    """The session, with the scripted engine and without menus."""
+    with open_sandbox(tmp_path_factory.mktemp("vscode")) as sandbox, open_vscode(sandbox) as editor:
+        editor.settings(**NO_MENU)
+        editor.status("ready")
+        yield editor
+
+
+def latency(code: VSCode) -> int:
+    """The most milliseconds of five from a key to ghost text, now and on this machine."""
+    code.open("latency.py", TEXT.replace("    \n", "    total =\n"), 2, 12)
+    taken = []
+    for _ in range(5):
+        began = time.monotonic()
+        code.press(" ")
+        code.until("s.ghost")
+        taken.append((time.monotonic() - began) * 1000)
+        code.press("Backspace", wait=200)
+    return round(max(taken))
+
+
+def test_random_keys_never_write_what_was_not_shown(code: VSCode) -> None:
+    verdicts, answer = [], latency(code)
+    code.open("script.py", TEXT)
+    for seed in range(SCRIPTS):
+        code.ask("rewrite", text=TEXT, line=ROW + 1)
+        events = code.ask("play", keys=script(seed, answer))
+        verdicts.append(judge(events))
+        if code.saved("script.py").decode().split("\n") != events[-1]["rows"]:
+            verdicts[-1].wrong.append(f"saved is not what the screen shows: {events[-1]['rows']}")
+        verdicts[-1].wrong = [f"script {seed}: {line}" for line in verdicts[-1].wrong]
+    counts = {name: sum(getattr(verdict, name) for verdict in verdicts) for name in COUNTED}
+    print(f"{SCRIPTS} scripts, {answer} ms for ghost text: {counts}")
+    wrong = [line for verdict in verdicts for line in verdict.wrong]
+    assert not wrong, "\n".join(wrong)
+    assert counts["shown"] >= SCRIPTS and counts["accepts"] >= SCRIPTS / 5, "hardly anything was shown"
+    assert counts["unseen"] + counts["old"] <= 2 + SCRIPTS / 20, "more than VS Code does by itself"
+
+
+def disagrees(sample: dict[str, Any]) -> bool:
+    """Whether the ghost text of a sample does not go on from the text before it, or stands away from the cursor."""
+    ghost = sample["ghost"]
+    return bool(ghost) and (bool(sample["misplaced"]) or not completes(sample["before"], ghost))
+
+
+def test_no_frame_shows_stale_ghost_text_while_one_types_on_a_slow_engine(code: VSCode) -> None:
+    code.settings(checkpoint="scripted:6:100", **NO_MENU)
+    code.command("View: Close All Editors")  # their words would be in sight
+    code.open("stale.py", "def add(first, second):\n    \n", 2, 5)
+    code.status("ready")
+    statement = "total = ~No<<first = Tr<<~second = N<~< "
+    text = (statement * (TYPED // len(statement) + 1))[:TYPED]
+    samples = code.ask("sample", text=text, delay=100, pause=900, every=EVERY, patience=TYPED * 400)
+    wrong = [sample for sample in samples if disagrees(sample)]
+    print(f"{TYPED} keys, {len(samples)} looks, {sum(bool(s['ghost']) for s in samples)} with ghost text")
+    assert len(samples) > TYPED * 3
+    assert any(sample["ghost"] for sample in samples), "nothing was ever shown"
+    assert not wrong, f"{len(wrong)} of {len(samples)}: {wrong[:3]}"
