@@ -323,3 +323,19 @@ def test_ghost_text_has_a_colour_without_true_colour(editor: Editor) -> None:
     assert "ctermfg" in found and "fg" in found
     editor.rpc.command("colorscheme blue")
     assert "ctermfg" in editor.rpc.exec_lua("return vim.api.nvim_get_hl(0, { name = 'DgLspGhost' })")
+
+
+def test_an_older_neovim_is_told_what_the_plug_in_is_made_for(sandbox: Sandbox) -> None:
+    # What 0.11 has not is not needed but for this answer; no package of 0.11 itself is at hand.
+    older = "lua local has = vim.fn.has; vim.fn.has = function(n) return n == 'nvim-0.12' and 0 or has(n) end"
+    with Editor(sandbox, {"debounce": 0}, [older], fake=True) as editor:
+        _begin(editor)
+        editor.wait(
+            lambda: "made for Neovim 0.12" in editor.rpc.command_output("messages"), "nothing was said of it"
+        )
+        editor.keys("total = ")
+        shows(editor, "first + second")
+        editor.rpc.command("DgLsp restart")
+        editor.wait(editor.attached, "no server after a restart")
+        editor.rpc.command("checkhealth dg_lsp")
+        assert "nobody has tried dg-lsp with it" in "\n".join(editor.lines())

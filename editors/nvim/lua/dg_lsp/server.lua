@@ -183,30 +183,29 @@ function M.client(buf)
   return vim.lsp.get_clients({ name = M.name, bufnr = buf })[1]
 end
 
+--- Call a method of a client, which Neovim 0.10 wants without the client as its first argument.
+local function call(client, method, ...)
+  if vim.fn.has("nvim-0.11") == 1 then
+    return client[method](client, ...)
+  end
+  return client[method](...)
+end
+
 --- Send a request. `handler` is called with the error and the result.
 ---@return boolean sent
 ---@return integer? id
 function M.request(client, method, params, handler, buf)
-  if vim.fn.has("nvim-0.11") == 1 then
-    return client:request(method, params, handler, buf)
-  end
-  return client.request(method, params, handler, buf)
+  return call(client, "request", method, params, handler, buf)
 end
 
 --- Send a notification.
 function M.notify(client, method, params)
-  if vim.fn.has("nvim-0.11") == 1 then
-    return client:notify(method, params)
-  end
-  return client.notify(method, params)
+  return call(client, "notify", method, params)
 end
 
 --- Cancel a request.
 function M.cancel(client, id)
-  if vim.fn.has("nvim-0.11") == 1 then
-    return client:cancel_request(id)
-  end
-  return client.cancel_request(id)
+  return call(client, "cancel_request", id)
 end
 
 --- Have a buffer served, if it is on.
@@ -239,11 +238,8 @@ function M.restart()
   local clients = vim.lsp.get_clients({ name = M.name })
   stopping = true
   for _, client in ipairs(clients) do
-    if vim.fn.has("nvim-0.11") == 1 then
-      client:stop(1000)
-    else
-      client.stop()
-    end
+    -- Before 0.12 there is no patience in milliseconds: a number would kill the server at once.
+    call(client, "stop", vim.fn.has("nvim-0.12") == 1 and 1000 or nil)
   end
   local function again(left)
     if left > 0 and #vim.lsp.get_clients({ name = M.name }) > 0 then
