@@ -110,7 +110,7 @@ def test_an_unsure_fill_is_not_shown_by_itself_and_the_status_says_why(editor: E
     editor.open("unsure.py")
     editor.keys("2GAunsure = ")
     asked = "return (require('dg_lsp.status').get().last or {}).why"
-    reason = "the best fill is right with a probability of 12 %, less than confidence (40 %)"
+    reason = "the best fill is right with a probability of 12 %, less than confidence (25 %)"
     editor.wait(lambda: editor.rpc.exec_lua(asked) == reason, "no reason is told")
     assert editor.screen_line() == "    unsure ="
     editor.keys("<M-]>")

@@ -92,7 +92,7 @@ def test_others_are_shown_and_a_word_is_accepted_in_each_language(code: VSCode, 
 def test_an_unsure_fill_is_not_shown_by_itself_and_the_status_says_why(code: VSCode) -> None:
     code.open("unsure.py", "def add(unsure):\n    unsure =\n", 2, 13)
     code.type(" ")
-    code.status("right with a probability of 12 %, less than confidence (40 %)")
+    code.status("right with a probability of 12 %, less than confidence (25 %)")
     assert code.ask("screen")["ghost"] == ""
     code.command("Offer Several Fills Here")
     code.until("s.ghost.startsWith('None')")

@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 
 from dg_lsp.engine.cache import PrefixCache
-from dg_lsp.engine.canvas import Seam
+from dg_lsp.engine.canvas import FREE, Seam
 from dg_lsp.engine.fill.candidates import decode
 from dg_lsp.engine.fill.infill import infill
 from dg_lsp.engine.fill.length import ScoredLength, Search
 from dg_lsp.engine.fill.plan import ANCHORS, ROUNDS
 from dg_lsp.engine.fill.tokens import tokenise
 from dg_lsp.engine.load.checkpoint import Checkpoint, load_checkpoint
+from dg_lsp.engine.sampler import AnchoredSampler
 from dg_lsp.text.fills.stitch import Written
 from dg_lsp.text.messages import Draft, Fill, Infill
 from tests.engine.tiny import save_checkpoint
@@ -202,3 +203,26 @@ def test_a_line_never_goes_on_beyond_its_canvas(model: Checkpoint, monkeypatch: 
     monkeypatch.setattr("dg_lsp.engine.fill.denoised.search_length", searched)
     run(model, request())
     assert max(asked[0]) <= 20
+
+
+def test_free_slots_start_from_the_given_text_and_a_share_of_it_is_noise(
+    model: Checkpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[Any] = []
+
+    def noted(*given: Any) -> AnchoredSampler:
+        seen.append(given)
+        return AnchoredSampler(*given)
+
+    monkeypatch.setattr("dg_lsp.engine.fill.steps.AnchoredSampler", noted)
+    text = "r * r + 1"
+    run(model, request(kind="span", start=text, noised=0.0))
+    canvas, start = seen[0][0], seen[0][3]
+    free = ~canvas.anchored[0]
+    assert start[0][free].tolist() == list(model.encode(text)), "as many free slots as the text has tokens"
+    seen.clear()
+    run(model, request(kind="span", start=text, noised=1.0))
+    assert seen[0][3].max() == FREE
+    seen.clear()
+    run(model, request(effort="low"))
+    assert seen[0][3] is None

@@ -732,7 +732,7 @@ def test_an_unsure_fill_is_shown_only_if_it_is_asked_for(start: Start) -> None:
     wire.send(changed(2, UNSURE))
     assert ghost(wire, 1, AT_UNSURE) == []
     assert last_of(wire)["why"] == (
-        "the best fill is right with a probability of 12 %, less than confidence (40 %)"
+        "the best fill is right with a probability of 12 %, less than confidence (25 %)"
     )
     assert last_of(wire)["offered"] is False
     # Nothing is answered from a fill that was not shown.

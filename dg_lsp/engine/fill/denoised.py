@@ -7,8 +7,10 @@ from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
+from torch import Tensor
+
 from dg_lsp.engine.cache import PrefixCache, extend_to
-from dg_lsp.engine.canvas import Seam, lay_out, stack
+from dg_lsp.engine.canvas import Seam, lay_out, noised, stack, start_from
 from dg_lsp.engine.denoise import Step
 from dg_lsp.engine.fill.candidates import (
     Batch,
@@ -149,8 +151,9 @@ def _shortened_or_none(request: Infill, refused: Sequence[Candidate]) -> Fill:
 def _search(model: Checkpoint, cache: PrefixCache, request: Infill, section: _Section) -> Iterator[_Section]:
     """Search the gap's length; yield `section` with the lengths ranked so far after each round."""
     plan, seam, longest = plan_for(request), section.seam, model.canvas_lengths[-1]
-    if request.like is not None:
-        yield _with_given_length(model, request, section)
+    given = request.start if request.like is None else request.like
+    if given is not None:
+        yield _with_given_length(model, request, section, given)
         return
     slots = next((n for n in model.canvas_lengths if n >= plan.slots), longest)
     section = replace(section, slots=slots)
@@ -164,10 +167,10 @@ def _search(model: Checkpoint, cache: PrefixCache, request: Infill, section: _Se
         yield replace(section, lengths=ranked, searched=number * search.steps)
 
 
-def _with_given_length(model: Checkpoint, request: Infill, section: _Section) -> _Section:
-    """`section` with the length of the text `request.like`; one that no canvas holds goes on beyond the longest."""
+def _with_given_length(model: Checkpoint, request: Infill, section: _Section, like: str) -> _Section:
+    """`section` with the length of the text `like`; one that no canvas holds goes on beyond the longest."""
     plan, longest = plan_for(request), model.canvas_lengths[-1]
-    left = len(model.encode(request.like or "")) - len(model.encode(section.before))
+    left = len(model.encode(like)) - len(model.encode(section.before))
     given = min(max(left, 1), section.seam.room(longest, 1))
     fits = (n for n in model.canvas_lengths if n >= plan.slots and section.seam.room(n, ANCHORS) >= given)
     section = replace(section, slots=next(fits, longest))
@@ -185,9 +188,20 @@ def _batches(
     plan = plan_for(request)
     lengths = [c.length for c in section.lengths if c.length != section.open][: plan.finalists]
     # If alternatives are wanted, all lengths are tried again with other noise after the first turn.
-    for turn, start in product(range(request.alternatives), range(0, len(lengths), plan.batch)):
-        tried = lengths[start : start + plan.batch]
+    for turn, first in product(range(request.alternatives), range(0, len(lengths), plan.batch)):
+        tried = lengths[first : first + plan.batch]
         rows = [lay_out(section.seam, n, section.slots) for n in tried for _ in range(plan.draws)]
         batch = Batch(stack(rows).to(model.device), request, section.before)
-        steps = denoise_batch(model, cache, batch, turn * len(lengths) + start + 1)
+        number = turn * len(lengths) + first + 1
+        steps = denoise_batch(model, cache, batch, number, _start(model, batch, number))
         yield batch, stop_when_enough(model, batch, steps)
+
+
+def _start(model: Checkpoint, batch: Batch, number: int) -> Tensor | None:
+    """The tokens that the free slots of the `number`-th batch start from: `request.start`, a share of it as noise."""
+    request = batch.request
+    if request.start is None:
+        return None
+    text = model.encode(request.start)[len(model.encode(batch.before)) :]
+    start = start_from(batch.canvas, [text] * batch.canvas.rows)
+    return noised(start, request.noised, request.seed + number)
