@@ -374,6 +374,9 @@ def _by_workspace(settings: Settings, given: str, value: Any) -> Settings:
         SettingsError: the option has a wrong value, or changes what runs on this machine.
     """
     changed, name = override(settings, {given: value}), name_of(given)
+    if name == "exclude":
+        # A workspace may hide more of its files, and may not lay its secrets open.
+        return replace(changed, exclude=tuple(dict.fromkeys((*settings.exclude, *changed.exclude))))
     if name in of_machine() and changed != settings:
         raise SettingsError(
             f"the workspace cannot set {given!r}; set it with --{name.replace('_', '-')}, with "

@@ -1,0 +1,27 @@
+"""What a client's settings may change."""
+
+import pytest
+
+from dg_lsp.host.scripted import open_scripted
+from dg_lsp.server.session import Session
+from dg_lsp.settings import SECRETS, Settings
+
+
+def session() -> Session:
+    return Session(Settings(), lambda _, __: open_scripted("scripted"), lambda _: None)
+
+
+@pytest.mark.parametrize("globs", [[], ["*.sql"], ["*.pem", "*.sql"]])
+def test_a_workspace_adds_to_what_is_excluded_and_takes_nothing_away(globs: list[str]) -> None:
+    one = session()
+    assert one.configure({}, {"exclude": globs}) == []
+    assert len(one.settings.exclude) == len(set(one.settings.exclude))
+    assert set(one.settings.exclude) == {*SECRETS, *globs}
+
+
+def test_a_user_may_say_what_is_excluded() -> None:
+    one = session()
+    assert one.configure({"exclude": ["*.sql"]}, {}) == []
+    assert one.settings.exclude == ("*.sql",)
+    one.configure({"exclude": ["*.sql"]}, {"exclude": []})
+    assert one.settings.exclude == ("*.sql",)
