@@ -25,6 +25,7 @@ from dg_lsp.host.local import LocalEngine
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import find_gap, find_gaps
+from tests.processes import engines
 from tests.server.wire import Wire, notification, request
 
 URI = "file:///w/a.py"
@@ -119,7 +120,7 @@ def cancel() -> None:
 
 
 def together() -> None:
-    engines, served, asked = [], 0, 0
+    counts, served, asked = [], 0, 0
     for number in range(20):
         stop_all()
         with ThreadPoolExecutor(4) as pool:
@@ -129,11 +130,11 @@ def together() -> None:
             wire.send(request(1, "textDocument/inlineCompletion", inline(0, 4)))
         served += sum(bool(wire.answer(1, 30)["result"]["items"]) for wire in wires)
         asked += len(wires)
-        engines.append(len({status(wire)["process"] for wire in wires}))
-        engines[-1] = max(engines[-1], len(processes()))
+        counts.append(len({status(wire)["process"] for wire in wires}))
+        counts[-1] = max(counts[-1], len(engines(Path(os.environ["DG_LSP_RUNTIME_DIR"]))))
         for wire in wires:
             wire.__exit__()
-    print(f"2 to 4 servers at once, 20 times: engines {sorted(set(engines))}, served {served} of {asked}")
+    print(f"2 to 4 servers at once, 20 times: engines {sorted(set(counts))}, served {served} of {asked}")
 
 
 def kill() -> None:
@@ -143,13 +144,13 @@ def kill() -> None:
         opened(wire, f"x{number} = \n")
         wire.send(request(1, "textDocument/inlineCompletion", inline(0, len(f"x{number} = "))))
         time.sleep(0.6 if number else 1.0)
-        found = processes()
+        found = engines(Path(os.environ["DG_LSP_RUNTIME_DIR"]))
         for process in found:
             os.kill(process, signal.SIGKILL)
         answered += "result" in wire.answer(1, 5)
         again += bool(wire.ask(2, "textDocument/inlineCompletion", inline(0, 4), 20)["result"]["items"])
         wire.__exit__()
-    left = len(processes())
+    left = len(engines(Path(os.environ["DG_LSP_RUNTIME_DIR"])))
     print(
         f"kill -9 in a fill, 20 times: answered {answered}, next fill works {again}, engines left at the end {left}"
     )
@@ -242,19 +243,6 @@ def heldout() -> Any:
                     len(lines[number].encode()),
                 )
                 break
-
-
-def processes() -> list[int]:
-    mark = f"DG_LSP_RUNTIME_DIR={os.environ['DG_LSP_RUNTIME_DIR']}".encode()
-    found = []
-    for path in Path("/proc").glob("[0-9]*"):
-        try:
-            words = (path / "cmdline").read_bytes().split(b"\0")
-            if b"engine" in words and b"run" in words and mark in (path / "environ").read_bytes():
-                found.append(int(path.name))
-        except OSError:
-            continue
-    return found
 
 
 def stop_all() -> None:

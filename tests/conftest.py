@@ -1,17 +1,13 @@
 """What all tests share: one torch thread, hypothesis' settings, and a runtime directory for each test with engines."""
 
 import os
-import shutil
-import signal
-import subprocess
-import sys
-import tempfile
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from tests.processes import own_runtime
 
 
 def pytest_configure() -> None:
@@ -41,6 +37,10 @@ SLOW = {
     ),
     *("tests/engine/test_several.py", "tests/engine/test_stitch.py"),
     *("tests/host/test_local.py", "tests/host/test_resident.py"),
+    *(
+        "tests/robustness/test_robustness.py",
+        "tests/robustness/test_empty.py",
+    ),
     *("tests/server/test_app.py", "tests/server/test_protocol.py", "tests/server/test_streams.py"),
     *("tests/training/test_adapted.py", "tests/training/test_average.py", "tests/training/test_train.py"),
 }
@@ -53,21 +53,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture
-def runtime(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """No test meets another's engine, and none is left behind. A socket's path may have only some hundred bytes."""
-    path = Path(tempfile.mkdtemp(prefix="dg-"))
-    monkeypatch.setenv("DG_LSP_RUNTIME_DIR", str(path))
-    yield path
-    subprocess.run(
-        [sys.executable, "-m", "dg_lsp", "engine", "stop", "--all"],
-        check=False,
-        capture_output=True,
-        timeout=60,
-    )
-    # One that was being started in the test's last moment listened too late to hear of it.
-    mark = f"DG_LSP_RUNTIME_DIR={path}".encode()
-    for process in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):
-            if mark in (process / "environ").read_bytes().split(b"\0") and int(process.name) != os.getpid():
-                os.kill(int(process.name), signal.SIGKILL)
-    shutil.rmtree(path, ignore_errors=True)
+def runtime() -> Iterator[Path]:
+    """No test meets another's engine, and none is left behind."""
+    with own_runtime() as path:
+        yield path

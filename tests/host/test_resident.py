@@ -22,6 +22,7 @@ from dg_lsp.host.resident import ResidentEngine, stop_at
 from dg_lsp.host.runtime import Address, address_of
 from dg_lsp.settings import Settings
 from dg_lsp.text.messages import Draft, Fill, Infill, Status
+from tests.processes import engines
 
 SLOW = Settings(checkpoint="scripted:200:20")
 QUICK = Settings(checkpoint="scripted")
@@ -51,20 +52,6 @@ async def fill_of(engine: ResidentEngine, request: Infill = REQUEST) -> Fill:
     return events[-1]
 
 
-def processes(runtime: Path) -> list[int]:
-    """The engine processes that belong to `runtime`."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*"):
-        try:
-            words = (path / "cmdline").read_bytes().split(b"\0")
-            inside = f"DG_LSP_RUNTIME_DIR={runtime}".encode() in (path / "environ").read_bytes().split(b"\0")
-        except OSError:
-            continue
-        if inside and b"engine" in words and b"run" in words:
-            found.append(int(path.name))
-    return found
-
-
 def test_the_first_request_starts_it_and_the_second_finds_it(runtime: Path) -> None:
     async def work(engine: ResidentEngine) -> None:
         assert await engine.status() is None
@@ -82,14 +69,14 @@ def test_the_first_request_starts_it_and_the_second_finds_it(runtime: Path) -> N
 @pytest.mark.parametrize("starters", [2, 4])
 def test_several_that_start_at_once_share_one_engine(runtime: Path, starters: int) -> None:
     async def whole() -> None:
-        engines = [ResidentEngine(QUICK) for _ in range(starters)]
-        fills = await asyncio.gather(*(fill_of(e) for e in engines))
+        starting = [ResidentEngine(QUICK) for _ in range(starters)]
+        fills = await asyncio.gather(*(fill_of(e) for e in starting))
         assert [f.text for f in fills] == ["None"] * starters
-        for engine in engines:
+        for engine in starting:
             await engine.close()
 
     asyncio.run(whole())
-    assert len(processes(runtime)) == 1
+    assert len(engines(runtime)) == 1
 
 
 def test_closing_the_stream_stops_the_steps(runtime: Path) -> None:
@@ -137,7 +124,7 @@ def test_a_killed_engine_is_noticed_and_the_next_request_starts_another(runtime:
                 assert isinstance(await anext(events), Draft)
             # A good answer in between means that it does not keep dying.
             engine._failures = 0
-        assert len(processes(runtime)) == 1
+        assert len(engines(runtime)) == 1
 
     with_engine(SLOW, work)
 
@@ -238,7 +225,7 @@ def test_an_idle_engine_exits_and_leaves_no_socket(runtime: Path) -> None:
         assert (await fill_of(engine)).text == "None"
 
     with_engine(settings, work)
-    assert len(processes(runtime)) <= 1
+    assert len(engines(runtime)) <= 1
 
 
 def test_an_engine_whose_socket_vanished_exits(runtime: Path) -> None:
@@ -246,7 +233,7 @@ def test_an_engine_whose_socket_vanished_exits(runtime: Path) -> None:
         await engine.start()
         address_of(QUICK).socket.unlink()
         await asyncio.sleep(3)
-        assert processes(runtime) == []
+        assert engines(runtime) == []
 
     with_engine(QUICK, work)
 
@@ -281,7 +268,7 @@ def test_an_engine_that_stands_still_is_ended_and_the_next_request_is_answered(
                 assert isinstance(await anext(events), Draft)
             assert (await status_of(engine)).process != process
             engine._failures = 0
-        assert len(processes(runtime)) == 1
+        assert len(engines(runtime)) == 1
 
     with_engine(SLOW, work)
 
@@ -439,4 +426,4 @@ def test_a_request_that_never_moves_does_not_keep_the_engine_for_ever(runtime: P
             await fill_of(engine)
 
     with_engine(settings, work)
-    assert processes(runtime) == []
+    assert engines(runtime) == []
