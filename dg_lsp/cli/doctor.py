@@ -214,6 +214,7 @@ def check_engine(settings: Settings) -> Finding:
     """Whether the engine that all windows share starts, and answers a request."""
     from dg_lsp.cli.engine import round_trip
     from dg_lsp.host.base import EngineError
+    from dg_lsp.host.states import name_of_state
     from dg_lsp.text.documents.document import Document
 
     if _is_hub_name(settings.checkpoint) and _fetched(settings.checkpoint) is None:
@@ -223,8 +224,9 @@ def check_engine(settings: Settings) -> Finding:
         status, seconds = asyncio.run(round_trip(document, "add", settings))
     except EngineError as error:
         return Finding("engine", "fail", str(error), "dg-lsp engine stop, then dg-lsp engine start")
-    found = f"{status.state} on {status.device}, {status.memory / 2**20:.0f} MiB, process {status.process}"
-    return Finding("engine", "ok", f"{found}; round trip in {seconds:.2f} s")
+    found = f"{name_of_state(status)} on {status.device}, {status.memory / 2**20:.0f} MiB, process {status.process}"
+    found += f"; round trip in {seconds:.2f} s"
+    return Finding("engine", "warn" if status.state == "slow" else "ok", found, status.mend)
 
 
 def check_editor(editor: str, program: str | None, _: Settings) -> Finding:

@@ -12,6 +12,7 @@ from typing import Any
 
 from dg_lsp.cli.options import SERVING, add_settings, explain, settings_of
 from dg_lsp.host.base import EngineError, fill_gap
+from dg_lsp.host.states import name_of_state
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import find_named
@@ -73,11 +74,11 @@ async def _start(settings: Settings) -> Status:
 async def _loaded(engine: Any) -> Status:
     """Start the engine and wait until it has loaded, telling how far it is."""
     status: Status = await engine.start()
-    shown = -1
+    shown = ""
     while status.state in ("starting", "loading"):
-        if (percent := int(status.done * 100)) != shown:
-            print(f"dg-lsp: {status.state} {percent} %", file=sys.stderr)
-        shown = percent
+        if (name := name_of_state(status)) != shown:
+            print(f"dg-lsp: {name}", file=sys.stderr)
+        shown = name
         await asyncio.sleep(0.2)
         status = await engine.status() or Status("failed", mend="the engine died while it loaded")
     return status
@@ -146,9 +147,9 @@ def _show(found: list[Status], arguments: argparse.Namespace) -> int:
 
 
 def _words(status: Status) -> str:
-    state = f"{status.state} {status.done:.0%}" if status.state == "loading" else status.state
+    slow = f": {status.mend}" if status.state == "slow" else ""
     lines = [
-        f"engine      {state}" + (f": {status.mend}" if status.mend else ""),
+        f"engine      {name_of_state(status)}{slow}",
         f"checkpoint  {status.checkpoint} ({status.digest[:10]})",
         f"device      {status.device or 'not known yet'}, {status.memory / 2**20:.0f} MiB held",
         f"last fill   {status.milliseconds:.0f} ms, {status.steps} steps; {status.fills} so far",

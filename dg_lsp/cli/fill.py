@@ -189,10 +189,12 @@ def _index(place: "Place", settings: Settings) -> "Index | None":
 
 def _teller() -> Callable[[Status], None]:
     """A function that says on stderr how far the engine's start is, no sentence twice."""
+    from dg_lsp.host.states import name_of_state
+
     said: list[str] = []
 
     def tell(status: Status) -> None:
-        words = {"starting": "starting the engine ...", "loading": f"loading the model, {status.done:.0%}"}
+        words = {"starting": "starting the engine ...", "loading": name_of_state(status)}
         sentence = words.get(status.state, "")
         if sentence and sentence not in said:
             said.append(sentence)

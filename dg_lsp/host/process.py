@@ -137,7 +137,7 @@ async def _watch(service: Service, settings: Settings, listening: tuple[Path, in
             return
         patience = settings.idle_minutes or (60 if status.device.startswith("cuda") else 15)
         # A request without progress for that long does not keep the engine either.
-        idle = status.state in ("ready", "busy")
+        idle = status.state in ("ready", "busy", "slow")
         if idle and time.monotonic() - service.last_active > patience * 60:
             _log.info("idle for %g minutes; exiting", patience)
             return

@@ -22,6 +22,7 @@ from filelock import FileLock, Timeout
 from dg_lsp.host.base import EngineError
 from dg_lsp.host.client import SILENCE, EngineAbsent, EngineDied, EngineFailed, EngineSilent, RemoteEngine
 from dg_lsp.host.runtime import Address, address_of, peer, runtime_directory
+from dg_lsp.host.states import Pace
 from dg_lsp.settings import Settings
 from dg_lsp.text.messages import Draft, Fill, Infill, Status
 
@@ -50,6 +51,7 @@ class ResidentEngine:
         self._remote: RemoteEngine | None = None
         self._failures, self._not_before, self._reason = 0, 0.0, ""
         self._window = f"{os.getpid()}-{id(self):x}"
+        self._pace = Pace()
 
     async def infill(self, request: Infill) -> AsyncGenerator[Draft | Fill, None]:
         """Yield Drafts, then one Fill; start the engine if there is none. Closing the generator cancels.
@@ -128,7 +130,7 @@ class ResidentEngine:
             await self._remote.close()
 
     async def _events(self, request: Infill) -> AsyncGenerator[Draft | Fill, None]:
-        """The answer of the running engine; tells that it is busy, and then that it is ready."""
+        """The answer of the running engine; tells that it is busy, and then that it is ready or slow."""
         status = None
         # Work that nobody has asked for keeps nobody waiting.
         tell = (lambda _: None) if request.priority == "ahead" else self._say
@@ -140,12 +142,13 @@ class ResidentEngine:
                         status = Status("busy", 1.0)
                         tell(status)
                     if isinstance(event, Fill):
+                        self._pace.note(event, request.priority)
                         status = Status("ready", 1.0, milliseconds=event.milliseconds, steps=event.steps)
                     yield event
         finally:
             # The engine is free again, also after a cancellation.
             if status is not None:
-                tell(replace(status, state="ready"))
+                tell(replace(status, state=self._pace.state, mend=self._pace.mend))
 
     async def _end_silent(self) -> bool:
         """Kill an engine that has been silent, if it is so a second time; whether it was killed."""

@@ -19,7 +19,8 @@ from typing import Any, Protocol
 import dg_lsp
 from dg_lsp.host import wire
 from dg_lsp.host.base import Engine, EngineError
-from dg_lsp.text.messages import Draft, Fill, Infill, State, Status
+from dg_lsp.host.states import Pace
+from dg_lsp.text.messages import Draft, Fill, Infill, Priority, State, Status
 
 _PATIENCE = 20.0  # seconds without a step after which an engine counts as stuck
 _FIRST_STEP = 600.0  # seconds that a step may take before it is known how long they usually take
@@ -54,7 +55,7 @@ class Service:
         self._engine: Hosted | None = None
         self._ready = asyncio.Event()
         self._state: tuple[State, float, str] = ("starting", 0.0, "")
-        self._last = (0.0, 0)
+        self._last, self._pace = (0.0, 0), Pace()
         self._fills = 0
         self._began = time.monotonic()
         self._unanswered: set[_Mailbox] = set()
@@ -102,11 +103,13 @@ class Service:
         return bool(self._working)
 
     def status(self) -> Status:
-        """The engine's status now; it is "busy" while a request is unanswered."""
+        """The engine's status now; it is "busy" while a request is unanswered, else "ready" or "slow"."""
         state, done, mend = self._state
         engine = self._engine
+        if state == "ready":
+            state, mend = ("busy", "") if self._unanswered else (self._pace.state, self._pace.mend)
         return Status(
-            "busy" if state == "ready" and self._unanswered else state,
+            state,
             done,
             mend,
             checkpoint=self._checkpoint,
@@ -178,7 +181,7 @@ class Service:
                     if isinstance(event, Draft):
                         mailbox.put(event)
                     else:
-                        self._note(event)
+                        self._note(event, request.priority)
                         self._end(mailbox, "fill", wire.pack(event))
         except EngineError as error:
             self._end(mailbox, "error", {"message": str(error)})
@@ -218,8 +221,9 @@ class Service:
         mailbox.end(name, last)
         self._unanswered.discard(mailbox)
 
-    def _note(self, fill: Fill) -> None:
+    def _note(self, fill: Fill, priority: Priority) -> None:
         """Count `fill` in the status and log it."""
+        self._pace.note(fill, priority)
         self._fills += 1
         self._last = (fill.milliseconds, fill.steps)
         _log.info("fill %d: %.0f ms, %d steps, %s", self._fills, fill.milliseconds, fill.steps, fill.reason)

@@ -19,6 +19,7 @@ from lsprotocol import types
 import dg_lsp
 from dg_lsp.host.base import EngineError
 from dg_lsp.server import actions, commands, convert, ghost
+from dg_lsp.server.conversation import log_failure
 from dg_lsp.server.project import Project
 from dg_lsp.server.protocol import RequestError, Server
 from dg_lsp.server.session import Open, Session, Superseded, short_name
@@ -233,9 +234,12 @@ async def inline_completion(ls: DgLsp, params: types.InlineCompletionParams) -> 
         offer = ls.session.offered(uri)
         ls.ended(uri, began, fill=offer.fill if offer else None)
     except Superseded:
-        ls.refuse(uri, "something newer took its place")
+        ls.ended(uri, began, "the document changed meanwhile, or a newer request took the place of this one")
     except (NoGap, UnknownLanguage, DocumentError, EngineError) as error:
         ls.ended(uri, began, str(error))
+    except Exception as error:
+        log_failure("ghost text", error)
+        ls.ended(uri, began, f"an error of dg-lsp's own ({type(error).__name__}); see the server's log")
     return types.InlineCompletionList(items=items)
 
 
@@ -256,10 +260,10 @@ async def code_action(ls: DgLsp, params: types.CodeActionParams) -> list[types.C
     selected text again. Runs no model.
     """
     uri, encoding, only = params.text_document.uri, ls.documents.encoding, params.context.only
-    if not any(convert.wants(only, kind) for kind in (actions.ACTION, actions.SELECTION)):
-        ls.refuse(uri, f"the client asked for code actions of other kinds: {', '.join(only or ())}")
-        return []
+    began = time.monotonic()
     try:
+        if not any(convert.wants(only, kind) for kind in (actions.ACTION, actions.SELECTION)):
+            raise NoGap(f"the client asked for code actions of other kinds: {', '.join(only or ())}")
         document = ls.snapshot(uri)
         start = convert.offset_of(document, params.range.start, encoding)
         end = convert.offset_of(document, params.range.end, encoding)
@@ -270,7 +274,11 @@ async def code_action(ls: DgLsp, params: types.CodeActionParams) -> list[types.C
             if not gaps:
                 raise NoGap("no function is in the selection")
     except (NoGap, UnknownLanguage, DocumentError) as error:
-        ls.refuse(uri, str(error))
+        # Some editors ask at each move of the cursor, which nobody wants to be told of.
+        if params.context.trigger_kind == types.CodeActionTriggerKind.Automatic:
+            ls.refuse(uri, str(error))
+        else:
+            ls.ended(uri, began, str(error))
         return []
     cursor = start if start == end else None
     several = cursor is None and sum(gap.kind != "span" for gap in gaps) > 1
@@ -288,7 +296,7 @@ async def resolve(ls: DgLsp, action: types.CodeAction) -> types.CodeAction:
     try:
         document = ls.snapshot(uri)
         if data.get("version") != document.version:
-            ls.refuse(uri, "the document has changed since the code action was listed")
+            ls.ended(uri, began, "the document has changed since the code action was listed")
             return action
         gap = await actions.gap_of(ls, document, data)
         outcome = await ls.session.current(uri, actions.fill_gap(ls, document, gap, {}))
@@ -301,7 +309,7 @@ async def resolve(ls: DgLsp, action: types.CodeAction) -> types.CodeAction:
             message = outcome.why if outcome.edit else f"nothing offered: {outcome.why}"
             ls.window_show_message(types.ShowMessageParams(types.MessageType.Info, f"dg-lsp: {message}"))
     except Superseded:
-        ls.refuse(uri, "the document changed meanwhile")
+        ls.ended(uri, began, "the document changed meanwhile")
     except (NoGap, UnknownLanguage, DocumentError) as error:
         ls.ended(uri, began, str(error))
     except EngineError as error:

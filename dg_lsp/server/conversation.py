@@ -185,7 +185,7 @@ class Conversation(LanguageServerProtocol):
             # Not even SystemExit of a handler may end the server. The text of an exception may hold source text or a
             # path, so neither the client nor the log gets it.
             if self._live.get(live.id) is live:
-                _log_failure(live.method, error)
+                log_failure(live.method, error)
             reason = f"the handler of {live.method} failed ({type(error).__name__}); see the server's log"
             self._fail(live, envelope.INTERNAL_ERROR, reason)
 
@@ -198,7 +198,7 @@ class Conversation(LanguageServerProtocol):
         except envelope.Ignored as reason:
             _log.warning("ignored a notification %s: %s", method, reason)
         except BaseException as error:
-            _log_failure(method, error)
+            log_failure(method, error)
 
     def _fail(self, live: "_InFlight", code: int, message: str) -> None:
         if self._live.get(live.id) is live and live.method == lsp.INITIALIZE:
@@ -257,7 +257,7 @@ async def _call(handler: Handler, args: Any, kwargs: Any) -> Any:
         value = await _call(*step)
 
 
-def _log_failure(method: str, error: BaseException) -> None:
+def log_failure(method: str, error: BaseException) -> None:
     """Log that the handler of `method` failed: the kind of `error` and its stack; its text may hold source text."""
     stack = "".join(traceback.format_tb(error.__traceback__))
     _log.error("the handler of %s failed: %s\n%s", method, type(error).__name__, stack)

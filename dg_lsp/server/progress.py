@@ -13,6 +13,7 @@ from typing import Any
 
 from lsprotocol import types
 
+from dg_lsp.host.states import name_of_state
 from dg_lsp.server import convert
 from dg_lsp.server.protocol import Server
 from dg_lsp.text.documents.document import Document
@@ -93,7 +94,7 @@ def loading_to(progress: Progress, watchers: set[Callable[[Status], None]]) -> I
 
     def watch(status: Status) -> None:
         if status.state in ("starting", "loading"):
-            progress.report(f"loading the model, {status.done:.0%}", int(status.done * 100))
+            progress.report(name_of_state(status), int(status.done * 100))
 
     watchers.add(watch)
     try:

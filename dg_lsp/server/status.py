@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import dg_lsp
+from dg_lsp.host.states import name_of_state
 from dg_lsp.text.messages import Status
 
 _EVERY = 0.1  # seconds between two notifications about the last request
@@ -73,9 +74,11 @@ class StatusBoard:
         status = self._completed(found) if found else self._without_engine()
         state = "off" if off else status.state if status else "idle"
         why = off or (_why(status) if status else _IDLE)
+        name = f"off here: {off}" if off else name_of_state(status) if status else state
         last = asdict(self.last) if self.last else None
         fields = asdict(status or Status("ready", checkpoint=self.checkpoint))
-        return {**fields, "state": state, "why": why, "version": dg_lsp.__version__, "last": last}
+        own = {"state": state, "name": name, "why": why, "version": dg_lsp.__version__, "last": last}
+        return {**fields, **own}
 
     def _without_engine(self) -> Status | None:
         """What is true while no engine answers: it is being started, or it has failed."""
@@ -103,5 +106,5 @@ class StatusBoard:
 def _why(status: Status) -> str:
     """The sentence that explains `status`; empty where all is well."""
     if status.state == "loading":
-        return f"loading the model, {status.done:.0%}".replace("%", " %")
-    return {"starting": "starting the engine", "failed": status.mend}.get(status.state, "")
+        return f"the model is {name_of_state(status)}"
+    return "starting the engine" if status.state == "starting" else status.mend

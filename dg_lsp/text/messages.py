@@ -41,7 +41,7 @@ PARTS: tuple[Kind, ...] = (
 Priority = Literal["ghost", "fill", "bot", "ahead"]
 PRIORITIES: tuple[Priority, ...] = get_args(Priority)
 Reason = Literal["stable", "steps", "deadline"]
-State = Literal["starting", "loading", "ready", "busy", "failed"]
+State = Literal["starting", "loading", "ready", "busy", "slow", "failed"]
 # Where a candidate comes from: denoised from noise, found elsewhere in the project, written by the encoder from left to
 # right.
 Source = Literal["denoised", "retrieved", "drafted"]
@@ -163,9 +163,9 @@ class Fill:
 class Status:
     """How an engine fares, for people and programs.
 
-    state: what it does. done: the share of the loading that is done, 0 to 1. mend: why it failed and what mends
-    it. device: where the model runs. memory: bytes held, of the device where it tells. milliseconds, steps: what
-    the last infill took. queue: infills that wait. passes: denoising steps and encoding chunks since the start.
+    state: what it does. done: the share of the loading that is done, 0 to 1. mend: why it failed, or is slow, and
+    what mends it. device: where the model runs. memory: bytes held, of the device where it tells. milliseconds, steps:
+    what the last infill took. queue: infills that wait. passes: denoising steps and encoding chunks since the start.
     """
 
     state: State

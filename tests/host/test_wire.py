@@ -2,14 +2,14 @@
 
 import json
 from dataclasses import fields
-from typing import Any, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dg_lsp.host import wire
-from dg_lsp.text.messages import Draft, Fill, Infill, Piece, Retrieved, Run, Status
+from dg_lsp.text.messages import Draft, Fill, Infill, Piece, Retrieved, Run, State, Status
 
 ODD = 'a\u2028b\x85c\x0c\r\n"\\ \U0001f600 \ud83d'
 
@@ -62,7 +62,7 @@ def test_a_status_arrives_as_it_was_sent(status: Status) -> None:
 # What crosses in each version of the wire. A window and an engine of one version may come from two installations, so
 # a field may only be added, renamed or removed together with a new version.
 SHAPES = {
-    5: {
+    6: {
         "Infill": "prefix suffix language kind indent seed effort deadline session like alternatives between "
         "priority window endings context retrieved start noised",
         "Piece": "path text",
@@ -73,6 +73,7 @@ SHAPES = {
         "source chance",
         "Status": "state done mend checkpoint digest device memory milliseconds steps queue passes fills wire "
         "package python torch process seconds",
+        "State": "starting loading ready busy slow failed",
     }
 }
 
@@ -83,6 +84,10 @@ def test_the_records_have_the_shape_of_their_wire_version(kind: type) -> None:
     shape = " ".join(field.name for field in fields(kind))
     told = f"raise wire.WIRE and write down the shape of {kind.__name__} in that version"
     assert shape == SHAPES[wire.WIRE][kind.__name__], told
+
+
+def test_the_states_are_those_of_their_wire_version() -> None:
+    assert " ".join(get_args(State)) == SHAPES[wire.WIRE]["State"]
 
 
 @pytest.mark.parametrize(

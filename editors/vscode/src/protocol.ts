@@ -1,7 +1,7 @@
 // What the server says beyond the language server protocol; docs/architecture.md and docs/bots.md describe it.
 import type { Range, WorkspaceEdit } from "vscode-languageclient/node";
 
-export type State = "idle" | "starting" | "loading" | "ready" | "busy" | "off" | "failed";
+export type State = "idle" | "starting" | "loading" | "ready" | "busy" | "slow" | "off" | "failed";
 
 /** The notification and the answer to the request `dg-lsp/status`. */
 export interface Status {

@@ -34,6 +34,8 @@ export function wordsFor(life: Life, status: Status | undefined, snoozed: Date |
       return { icon: "loading~spin", word: `loading ${Math.round(status.done * 100)} %`, why: status.why ?? "" };
     case "ready":
       return { icon: "check", word: "", why: "ready" };
+    case "slow":
+      return { icon: "watch", word: "slow", why: status.why ?? "" };
     case "busy":
       return { icon: "sync~spin", word: "", why: "busy" };
     default:

@@ -1,0 +1,51 @@
+"""The states of an engine for people: the name of each, and when it is slow. Knows the records only."""
+
+from collections import deque
+from statistics import median
+
+from dg_lsp.text.messages import Fill, Priority, State, Status
+
+SLOW = (
+    1000.0  # milliseconds that ghost text usually takes in a slow engine; whoever types is elsewhere by then
+)
+_FILLS = 8  # ghost texts that are looked at
+_FEW = 3  # with fewer than that nothing is said
+_MEND = "set the effort or prefixBytes lower, or run the model on a GPU"
+
+
+class Pace:
+    """How long the last fills for ghost text took."""
+
+    def __init__(self) -> None:
+        self._took: deque[float] = deque(maxlen=_FILLS)
+
+    def note(self, fill: Fill, priority: Priority) -> None:
+        """Keep the time of `fill`, if it was for ghost text; others may take long."""
+        if priority == "ghost":
+            self._took.append(fill.milliseconds)
+
+    @property
+    def usual(self) -> float:
+        """The median of the milliseconds that they took; 0 while they are few."""
+        return median(self._took) if len(self._took) >= _FEW else 0.0
+
+    @property
+    def state(self) -> State:
+        """The state of an engine that waits for work: "ready", or "slow"."""
+        return "slow" if self.usual > SLOW else "ready"
+
+    @property
+    def mend(self) -> str:
+        """What mends the state "slow", as a sentence; empty if the engine is not slow."""
+        if self.usual <= SLOW:
+            return ""
+        return (
+            f"ghost text usually takes {self.usual / 1000:.1f} s, which is too long while one types; {_MEND}"
+        )
+
+
+def name_of_state(status: Status) -> str:
+    """The state as it is shown everywhere: `loading 40 %`, `failed: WHAT MENDS IT`, and else its own word."""
+    if status.state == "loading":
+        return f"loading {status.done * 100:.0f} %"
+    return f"failed: {status.mend}" if status.state == "failed" else status.state
