@@ -27,6 +27,8 @@ from dg_lsp.bench.measure import score_of
 from dg_lsp.host.base import settle
 from dg_lsp.host.local import LocalEngine
 from dg_lsp.settings import Settings
+from dg_lsp.text.documents.document import Document
+from dg_lsp.text.gaps.find import find_gaps
 from dg_lsp.text.messages import Fill, Infill
 from dg_lsp.text.prompts import prompt
 
@@ -38,7 +40,7 @@ class Projects:
 
     def __init__(self, folder: Path, use: bool) -> None:
         self._folder = folder.resolve()
-        self._known: dict[Path, Any] = {}
+        self.indexes: dict[Path, Any] = {}
         self._allowed: dict[Path, set[Path]] = {}
         self.there = use and importlib.util.find_spec("dg_lsp.text.related") is not None
 
@@ -48,18 +50,18 @@ class Projects:
             return request
         retrieve: Any = importlib.import_module("dg_lsp.text.related.retrieve")
         path = self.path_of(case)
-        return replace(request, retrieved=retrieve.retrieve(case.document, case.gap, self._known[path]))
+        return replace(request, retrieved=retrieve.retrieve(case.document, case.gap, self.indexes[path]))
 
     def prepare(self, case: Case) -> None:
         """Read the project of `case`, which no request waits for: an editor has done it when the folder was opened."""
         path = self.path_of(case)
-        if not self.there or path in self._known:
+        if not self.there or path in self.indexes:
             return
         index: Any = importlib.import_module("dg_lsp.text.related.index")
         choose: Any = importlib.import_module("benchmarks.unseen.choose")
-        self._known = {path: index.Index()}  # one at a time: memory
+        self.indexes = {path: index.Index()}  # one at a time: memory
         for other in choose.others(path, self.root_of(path)):
-            self._known[path].put(other.as_uri(), "python", other.read_bytes())
+            self.indexes[path].put(other.as_uri(), "python", other.read_bytes())
 
     def path_of(self, case: Case) -> Path:
         """The file of a hole, installed or below the folder."""
@@ -114,6 +116,7 @@ async def results(
             "source": getattr(fill, "source", ""),
             "milliseconds": round(spent, 1),
             "why": outcome.why,
+            **({"filled": score.filled} if case.gap.stub else {}),
         }
 
 
@@ -129,8 +132,22 @@ def in_blocks(cases: list[Case]) -> list[Case]:
     return [cases[n] for n in sorted(range(len(cases)), key=lambda n: places[n])]
 
 
+def stubs(path: Path) -> Iterator[Case]:
+    """The stubs that a list of files with their texts names, each at the byte where it begins."""
+    for item in json.loads(path.read_text("utf-8")):
+        data, start = item["text"].encode("utf-8"), item["start"]
+        document = Document(Path(item["path"]).as_uri(), "python", 0, data)
+        gap = next(
+            gap for gap in find_gaps(document, 0, len(data)) if gap.start <= start <= gap.end and gap.stub
+        )
+        yield Case(item["path"], "function_body", document, gap, item["truth"])
+
+
 def read(given: argparse.Namespace) -> Iterator[Case]:
-    """The holes that are not in `given.out` yet."""
+    """The holes that are not in `given.out` yet; stubs in their order."""
+    if given.stubs:
+        yield from stubs(given.stubs)
+        return
     done = set()
     if given.out.exists():
         done = {json.loads(line)["key"] for line in given.out.read_text("utf-8").splitlines()}
@@ -166,6 +183,7 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--kinds", default="rest_of_line,expression,statement")
     parser.add_argument("--count", type=int, default=300)
+    parser.add_argument("--stubs", type=Path, help="fill these stubs instead of the list's holes")
     parser.add_argument("--related", choices=("yes", "no"), default="yes")
     parser.add_argument("--checkpoint", default="embedded")
     asyncio.run(run(parser.parse_args()))

@@ -1,0 +1,72 @@
+"""Stubs of real packages: which functions are chosen, where the gap is, and what the report counts."""
+
+import json
+
+import pytest
+
+from benchmarks import bodies, worth_run
+from benchmarks.bodies import Package
+
+PACKAGE = Package("pack", "1.0", "pack", ".", "tests")
+TEXT = '''def add(first, second):
+    """The sum."""
+    total = first + second
+    return total
+
+
+def unseen(value):
+    value += 1
+    return value
+
+
+def short(value):
+    return value
+'''
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A package of three functions."""
+    source = tmp_path / "pack-1.0" / "pack"
+    source.mkdir(parents=True)
+    (source / "sums.py").write_text(TEXT)
+    return tmp_path
+
+
+def test_a_function_is_chosen_whose_stub_the_tests_notice(folder, monkeypatch):
+    def passes(package, work):
+        return "total = first" in (work / "pack" / "sums.py").read_text()
+
+    monkeypatch.setattr(bodies, "passes", passes)
+    chosen = list(bodies.choose(PACKAGE, folder, 8))
+    assert [(one.name, one.first, one.last) for one in chosen] == [("add", 3, 4)]
+    assert (folder / "pack-1.0" / "pack" / "sums.py").read_text() == TEXT
+
+
+def test_a_package_whose_own_tests_fail_proves_nothing(folder, monkeypatch):
+    monkeypatch.setattr(bodies, "passes", lambda package, work: False)
+    assert not list(bodies.choose(PACKAGE, folder, 8))
+
+
+def test_the_gap_of_a_stub_holds_nothing_of_the_truth(tmp_path):
+    path = tmp_path / "sums.py"
+    stubbed = TEXT.replace(
+        "    total = first + second\n    return total\n", "    raise NotImplementedError\n"
+    )
+    asked = [{"path": str(path), "text": stubbed, "start": stubbed.index("raise"), "truth": "return total"}]
+    (tmp_path / "stubs.json").write_text(json.dumps(asked))
+    (case,) = worth_run.stubs(tmp_path / "stubs.json")
+    assert case.gap.name == "add"
+    assert case.document.data[case.gap.start : case.gap.end].strip() == b"raise NotImplementedError"
+
+
+def test_the_report_counts_lines_where_the_truth_has_several():
+    long, one = "a = 1\nreturn a", "return 1"
+    told = [
+        {"text": long, "truth": long, "offered": True, "passed": True},
+        {"text": one, "truth": long, "offered": True, "passed": False},
+        {"text": long, "truth": one, "offered": True, "passed": False},
+        {"text": "", "truth": long, "offered": False, "passed": False},
+    ]
+    expected = "4 functions: 3 filled, 1 of 3 with more than one line where the truth has, 1 pass their tests"
+    assert bodies.report(told) == expected
