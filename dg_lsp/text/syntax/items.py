@@ -30,6 +30,7 @@ LONGEST_LINE = 20_000
 MOST_OPEN = 250
 # A top-level item is looked for so many bytes above and below; where none is, so many are read.
 FARTHEST = 64_000
+LINES = 4_000  # lines that are looked at on each side; usual ones are longer than FARTHEST before
 UNKNOWN = 2_500
 # What is read of a stranger text: so many bytes on either side of the cursor.
 NEAR = 300
@@ -211,23 +212,28 @@ def item_above(language: Language, data: bytes, offset: int, space: bytes) -> in
     """Where the item begins that `offset` is in, or where the one above it ends; items are indented by `space`."""
     here, high = line_start(data, offset), line_end(data, offset)
     lowest = max(here - FARTHEST, 0)
-    while high > lowest:
+    left = LINES
+    while high > lowest and left > 0:
         low = line_start(data, max(high - STRIDE, 0))
-        for found in reversed(list(texts_at(data, space, low, high))):
+        texts = list(texts_at(data, space, low, high))
+        left -= len(texts)
+        for found in reversed(texts):
             if found < here and _ends_item(data, found):
                 return _next_line(data, found)
             if _begins_item(language, data, found, space):
                 return _with_above(language, data, found - len(space), space)
         high = low if low < high else 0
     # An item is looked for no further: then what is near must do.
-    return line_start(data, here - UNKNOWN) if lowest else 0
+    return line_start(data, max(here - UNKNOWN, 0)) if lowest or left <= 0 else 0
 
 
 def item_below(language: Language, data: bytes, offset: int, space: bytes) -> int:
     """Where the item ends that `offset` is in, or where the next one begins; items are indented by `space`."""
     end = line_end(data, offset)
     high = min(end + FARTHEST, len(data))
-    for at in texts_at(data, space, line_start(data, offset), high):
+    for looked, at in enumerate(texts_at(data, space, line_start(data, offset), high)):
+        if looked == LINES:
+            return line_start(data, min(end + UNKNOWN, len(data)))
         if _ends_item(data, at):
             return _next_line(data, at)
         line = at - len(space)
