@@ -73,7 +73,9 @@ class Index:
         family = family_of(load_language(language).name)
         # A copy, since another thread may put meanwhile.
         like = [other for other in list(self._files.values()) if other.family == family and other.uri != uri]
-        return sorted(like, key=lambda other: (-_shared(other.uri, uri), other.uri))
+        # Many files share a folder, so each of those is compared once.
+        near = {folder: _shared(folder, uri) for folder in {_folder(other.uri) for other in like}}
+        return sorted(like, key=lambda other: (-near[_folder(other.uri)], other.uri))
 
 
 def family_of(language: str) -> str:
@@ -82,7 +84,11 @@ def family_of(language: str) -> str:
     return families.get(language, language)
 
 
-def _shared(one: str, other: str) -> int:
-    """How many folders two uris have in common."""
-    folders = zip(one.split("/")[:-1], other.split("/")[:-1], strict=False)
+def _folder(uri: str) -> str:
+    return uri.rpartition("/")[0]
+
+
+def _shared(folder: str, uri: str) -> int:
+    """How many folders `folder` and the one of `uri` have in common."""
+    folders = zip(folder.split("/"), uri.split("/")[:-1], strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], folders))

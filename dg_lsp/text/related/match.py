@@ -11,10 +11,11 @@ from dg_lsp.text.related.rows import CLOSERS, DEEPER, LEVEL, LINE_ENDS, OPENERS,
 
 # Words and signs that are compared on each side of a gap, and those that a text has at most.
 _BEFORE, _BEHIND, _LONGEST = 16, 8, 48
-# Runs of words are looked for from the longest to the shortest, until so many places are found in a file.
-_RUNS, _ENOUGH = (6, 4, 3, 2, 1), 8
-# Places that are looked at in one file; files in which a single word is looked for; words and signs of a usual line.
-_PLACES, _NEAREST, _LINE = 200, 5, 10
+# Runs of words are looked for from the longest to the shortest; the shortest one in the nearest files only.
+_RUNS, _NEAREST, _LINE = (6, 4, 3, 2, 1), 5, 10
+# So many places are enough to look for no shorter runs, and the most: in this document and in the nearest files, and
+# in all others.
+_OWN, _OTHERS = (8, 200), (100, 400)
 # A part of a line ends where its brackets are closed and one of these follows.
 _STOPS = CLOSERS + ",:=;" + LINE_ENDS
 
@@ -33,14 +34,15 @@ class Match:
 
 
 def matches(place: Place, others: list[Rows]) -> Iterator[Match]:
-    """The places with the longest runs of words before the gap: in this document, then in each of the `others`."""
+    """The places with the longest runs of words before the gap: in this document, then in the `others`."""
     words = place.before.words
-    for rank, rows in enumerate((place.before, place.behind, *others)):
-        runs = _RUNS if rank < 2 + _NEAREST else _RUNS[:-1]
-        for at in _places(rows, words, runs):
-            away = len(rows) - at if rank == 0 else at
-            before = common(rows.words[max(at - _BEFORE, 0) : at][::-1], words[-_BEFORE:][::-1])
-            yield Match(rows, at, before, 1 / (1 + away / _LINE) if rank < 2 else 0.0)
+    for rows in (place.before, place.behind):
+        for at in _places([rows], words, _RUNS, _OWN):
+            away = len(rows) - at[1] if rows is place.before else at[1]
+            yield Match(*at, _agreeing(*at, words), 1 / (1 + away / _LINE))
+    near = _places(others[:_NEAREST], words, _RUNS, _OWN)
+    for found in (*near, *_places(others[_NEAREST:], words, _RUNS[:-1], _OTHERS)):
+        yield Match(*found, _agreeing(*found, words), 0.0)
 
 
 def texts(place: Place, match: Match) -> Iterator[tuple[str, int, int]]:
@@ -57,21 +59,31 @@ def common(one: str, other: str) -> int:
     return next((n for n in range(shorter) if one[n] != other[n]), shorter)
 
 
-def _places(rows: Rows, words: str, runs: tuple[int, ...]) -> list[int]:
-    """The entries of `rows` that stand behind the last of `words`, as many of them as are found often enough.
+def _places(
+    texts: list[Rows], words: str, runs: tuple[int, ...], limits: tuple[int, int]
+) -> list[tuple[Rows, int]]:
+    """The entries of `texts` that stand behind the last of `words`.
 
-    The last ones come first: before a gap they are the nearest.
+    limits: so many are enough to look for no shorter runs, and the most. The last ones of a text come first: before a
+    gap they are the nearest.
     """
-    found: dict[int, None] = {}
+    enough, most = limits
+    found: dict[tuple[int, int], None] = {}
     for run in runs:
-        wanted, stop = words[-run:], len(rows) - 1
-        at = rows.words.rfind(wanted, 0, stop) if len(words) >= run else -1
-        while at >= 0 and len(found) < _PLACES:
-            found[at + run] = None
-            at = rows.words.rfind(wanted, 0, at + run - 1)
-        if len(found) >= _ENOUGH:
+        wanted = words[-run:]
+        for number, rows in enumerate(texts if len(words) >= run else ()):
+            at = rows.words.rfind(wanted, 0, len(rows) - 1)
+            while at >= 0 and len(found) < most:
+                found[number, at + run] = None
+                at = rows.words.rfind(wanted, 0, at + run - 1)
+        if len(found) >= enough:
             break
-    return list(found)
+    return [(texts[number], at) for number, at in found]
+
+
+def _agreeing(rows: Rows, at: int, words: str) -> int:
+    """How many words before the entry `at` of `rows` are the last of `words`."""
+    return common(rows.words[max(at - _BEFORE, 0) : at][::-1], words[-_BEFORE:][::-1])
 
 
 def _stops(place: Place, match: Match) -> Iterator[tuple[int, int]]:
