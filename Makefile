@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo check test lint mutants survivors oldest editors editors-long vsix fix clean
+.PHONY: demo check test lint mutants survivors soak oldest editors editors-long vsix fix clean
 
 demo: .venv/ready
 	$(BIN)/dg-lsp demo
@@ -29,6 +29,11 @@ survivors: .venv/ready
 	$(BIN)/python -m pip install --quiet --constraint .ci/constraints.txt --editable '.[survivors]'
 	HYPOTHESIS_PROFILE=few timeout 1800 $(BIN)/mutmut run --max-children 2
 	$(BIN)/mutmut results
+
+# The tests of robustness at full length, and a soak: windows that type while the engine is harmed. Prints a table.
+SOAK ?= 20m
+soak: .venv/ready
+	$(BIN)/python -m tests.robustness --soak $(SOAK)
 
 # The engine's laws on the oldest transformers that is supported, in an environment of their own.
 OLD := .venv-oldest/bin

@@ -1,7 +1,5 @@
 """Edits, position by position: against a splice that shares no code with ours, and against pygls' own."""
 
-import json
-import struct
 from typing import Any, get_args
 
 import pytest
@@ -12,85 +10,26 @@ from pygls.workspace import Workspace
 
 from dg_lsp.server.documents import Buffer, Change, Documents, Position, UnknownDocument
 from dg_lsp.text.documents.document import Encoding
+from tests.server.splice import (
+    PIECES,
+    index_of,
+    is_half,
+    json_text,
+    line_spans,
+    position_in,
+    shown_bytes,
+    spliced,
+    to_text,
+    to_units,
+)  # fmt: skip
 
 ENCODINGS: tuple[Encoding, ...] = get_args(Encoding)
 URI = "file:///c%3A/m.py"
-PIECES = [
-    "\n", "\r\n", "\r", "\n", "\r\n", "\f", "\v", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029",
-    "a", "xyz", "\t", " ", "é", "e\u0301", "√", "🙂", "👩\u200d💻", "\U0001f1eb\U0001f1f7", "\ufeff", "\x00",
-    "\ud83d", "\ude42", "\ud800", "\udfff", "\ud83d\n", "def f(x):\r\n\treturn x\n",
-]  # fmt: skip
-
-
-# -- the reference: a text is a list of code units; lines are found by walking over it
-
-
-def to_units(text: str, encoding: Encoding) -> list[int]:
-    if encoding == "utf-8":
-        return list(text.encode("utf-8", "surrogatepass"))
-    if encoding == "utf-32":
-        return [ord(character) for character in text]
-    data = text.encode("utf-16-le", "surrogatepass")
-    return list(struct.unpack(f"<{len(data) // 2}H", data))
-
-
-def to_text(units: list[int], encoding: Encoding) -> str:
-    if encoding == "utf-8":
-        return bytes(units).decode("utf-8", "surrogatepass")
-    if encoding == "utf-32":
-        return "".join(map(chr, units))
-    return struct.pack(f"<{len(units)}H", *units).decode("utf-16-le", "surrogatepass")
-
-
-def line_spans(units: list[int]) -> list[tuple[int, int]]:
-    """Where each line begins, and where its text ends."""
-    spans, start, at = [], 0, 0
-    while at < len(units):
-        if units[at] in (10, 13):
-            spans.append((start, at))
-            at += 2 if units[at : at + 2] == [13, 10] else 1
-            start = at
-        else:
-            at += 1
-    return [*spans, (start, len(units))]
-
-
-def index_of(units: list[int], position: Position, encoding: Encoding) -> int:
-    spans = line_spans(units)
-    if position[0] >= len(spans):
-        return len(units)
-    start, end = spans[position[0]]
-    at = min(start + position[1], end)
-    while encoding == "utf-8" and start < at < end and 0x80 <= units[at] < 0xC0:
-        at -= 1
-    return at
-
-
-def spliced(text: str, span: tuple[Position, Position] | None, new: str, encoding: Encoding) -> str:
-    if span is None:
-        return new
-    units = to_units(text, encoding)
-    start, end = sorted(index_of(units, position, encoding) for position in span)
-    return to_text(units[:start] + to_units(new, encoding) + units[end:], encoding)
-
-
-def json_text(text: str) -> str:
-    """`text` as it arrives: JSON makes one character of two halves that stand together."""
-    return str(json.loads(json.dumps(text)))
-
-
 # A place by two numbers, modulo the lines that there are and the columns of the line and a few behind its end.
 PLACES = st.tuples(st.integers(0, 30), st.integers(0, 60))
 SHORT = st.lists(st.sampled_from(PIECES), max_size=5).map(lambda pieces: json_text("".join(pieces)))
 LONG = st.lists(st.sampled_from(PIECES), max_size=40).map(lambda pieces: json_text("".join(pieces)))
 EDITS = st.lists(st.tuples(PLACES, st.none() | PLACES, SHORT), min_size=1, max_size=4)
-
-
-def position_in(text: str, place: tuple[int, int], encoding: Encoding) -> Position:
-    spans = line_spans(to_units(text, encoding))
-    line = place[0] % (len(spans) + 1)
-    start, end = spans[line] if line < len(spans) else (0, 3)
-    return line, place[1] % (end - start + 4)
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
@@ -169,15 +108,6 @@ def test_the_bytes_that_an_edit_replaces_are_those_at_its_positions(
         if not is_half(head[-1:]) and not is_half(tail[:1]):
             kept, behind = len(shown_bytes(head)), len(shown_bytes(tail))
             assert found == (kept, len(old) - behind, len(shown_bytes(text)) - behind)
-
-
-def is_half(character: str) -> bool:
-    return "\ud800" <= character <= "\udfff"
-
-
-def shown_bytes(text: str) -> bytes:
-    """The bytes of a snapshot of `text`."""
-    return "".join("\ufffd" if is_half(character) else character for character in text).encode()
 
 
 # -- by hand
