@@ -1,7 +1,7 @@
 """The suite in short; `make soak` runs it at full length and prints the table.
 
-Faults in the engine and bad files are left to `make soak`: on a busy machine they need more than their bars of time, and
-tests/host and tests/server try each of them by itself.
+Faults in the engine and bad files are left to `make soak`: on a busy machine they need more than their bars of time,
+and tests/host and tests/server try each of them by itself.
 """
 
 from collections.abc import Callable
