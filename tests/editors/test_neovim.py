@@ -110,7 +110,9 @@ def test_an_unsure_fill_is_not_shown_by_itself_and_the_status_says_why(editor: E
     editor.open("unsure.py")
     editor.keys("2GAunsure = ")
     # Before the first answer it is null, which Lua sees as a userdata.
-    asked = "local last = require('dg_lsp.status').get().last; return type(last) == 'table' and last.why or ''"
+    asked = (
+        "local last = require('dg_lsp.status').get().last; return type(last) == 'table' and last.why or ''"
+    )
     reason = "the best fill is right with a probability of 12 %, less than confidence (25 %)"
     editor.wait(lambda: editor.rpc.exec_lua(asked) == reason, "no reason is told")
     assert editor.screen_line() == "    unsure ="

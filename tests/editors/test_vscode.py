@@ -89,7 +89,9 @@ def test_others_are_shown_and_a_word_is_accepted_in_each_language(code: VSCode, 
     code.until(f"s.rows[1] === {f'{line} None'!r}")
 
 
-@pytest.mark.xfail(reason="written on a busy machine and never seen to pass; Neovim's own passes", strict=False)
+@pytest.mark.xfail(
+    reason="written on a busy machine and never seen to pass; Neovim's own passes", strict=False
+)
 def test_an_unsure_fill_is_not_shown_by_itself_and_the_status_says_why(code: VSCode) -> None:
     code.open("unsure.py", "def add(unsure):\n    unsure =\n", 2, 13)
     code.type(" ")
