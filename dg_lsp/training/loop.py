@@ -22,9 +22,9 @@ _SAVE_SECONDS, _MEASURE_SECONDS = 300, 600
 def train(trainer: Trainer, signals: Sequence[int]) -> None:
     """Take steps until the run is done or `signals` is not empty.
 
-    Every 10 steps a line goes to log.jsonl, every 5 minutes the state is saved, every 10 minutes the held-out losses
-    are measured and, if all weights are trained, a snapshot is exported. Of several processes only the first one
-    writes.
+    After step 1 and then every 10 steps a line goes to log.jsonl, every 5 minutes the state is saved, every
+    10 minutes the held-out losses are measured and, if all weights are trained, a snapshot is exported. Of several
+    processes only the first one writes.
     """
     log = trainer.out / "log.jsonl"
     saved = measured = time.monotonic()
@@ -46,7 +46,7 @@ def train(trainer: Trainer, signals: Sequence[int]) -> None:
         taken += 1
         if not trainer.place.is_main_process:
             continue
-        if count.step % 10 == 0:
+        if count.step % 10 == 0 or count.step == 1:
             means = {name: value / taken for name, value in sums.items()}
             trainer.recent = {name: round(means[name], 4) for name in ("diffusion", "ahead")}
             line = {"step": count.step, "tokens": count.tokens, "seconds": round(count.seconds, 1)}
