@@ -26,8 +26,8 @@ from dg_lsp.host.base import Outcome, fill_gap
 from dg_lsp.host.local import LocalEngine
 from dg_lsp.settings import Settings, override
 from dg_lsp.text.documents.document import Document, read_document
-from dg_lsp.text.fills.edit import apply_edit
 from dg_lsp.text.gaps.find import Gap, NoGap, find_gap
+from dg_lsp.text.gaps.gap import apply_edit
 from tests.engine.conftest import teach_counting
 from tests.engine.test_law_cases import GRID, Verdict, case_of, judge, network_of
 

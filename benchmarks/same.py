@@ -15,10 +15,10 @@ from pathlib import Path
 
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document, DocumentError, read_document
-from dg_lsp.text.fills.edit import Edit
+from dg_lsp.text.fills.check import harm_of
 from dg_lsp.text.fills.fit import make_edit
-from dg_lsp.text.fills.guard import harm_of
 from dg_lsp.text.gaps.find import Gap, NoGap, find_gap, find_gaps
+from dg_lsp.text.gaps.gap import Edit
 from dg_lsp.text.prompts import prompt
 
 # A longer file would be most of the time.

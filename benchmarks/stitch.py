@@ -24,9 +24,9 @@ from dg_lsp.engine.load.checkpoint import Checkpoint, load_checkpoint
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.fills import fit
-from dg_lsp.text.fills.edit import apply_edit
 from dg_lsp.text.fills.stitch import go_on
 from dg_lsp.text.gaps.find import Gap
+from dg_lsp.text.gaps.gap import apply_edit
 from dg_lsp.text.messages import Draft, Fill
 from dg_lsp.text.prompts import prompt
 from tests.engine.oracle import Oracle, long_bodies, talking

@@ -14,9 +14,9 @@ from benchmarks.gaps.valid import is_python
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.fills.check import faults, faults_of_edit
-from dg_lsp.text.fills.edit import Edit, apply_edit
 from dg_lsp.text.fills.fit import make_edit
 from dg_lsp.text.gaps.find import Gap, find_gap
+from dg_lsp.text.gaps.gap import Edit, apply_edit
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.prompts import prompt
 

@@ -156,7 +156,7 @@ MUTANTS = (
     Mutant(
         5,
         "brackets and quotes behind the gap may pair otherwise",
-        "dg_lsp/text/fills/guard.py",
+        "dg_lsp/text/fills/check.py",
         "    return sorted(mark for mark in marks if mark[1] < REACH)",
         "    return []",
         GUARD + "test_a_comment_that_swallows_what_follows_is_no_error_and_yet_harm",
@@ -164,7 +164,7 @@ MUTANTS = (
     Mutant(
         5,
         "a fill may end what holds its gap",
-        "dg_lsp/text/fills/guard.py",
+        "dg_lsp/text/fills/check.py",
         "if not held <= _holders(language, new, old):",
         "if held is None:",
         GUARD + "test_what_follows_stays_where_it_belongs",
@@ -172,7 +172,7 @@ MUTANTS = (
     Mutant(
         5,
         "a comment in a stub goes with it",
-        "dg_lsp/text/fills/guard.py",
+        "dg_lsp/text/fills/check.py",
         "left = _blanked(old, [*stubs, *markers])",
         "left = _blanked(old, [*stubs, *comments])",
         GUARD + "test_typed_text_stays",
@@ -285,7 +285,7 @@ MUTANTS = (
     Mutant(
         10,
         "what was typed goes without being asked for",
-        "dg_lsp/text/fills/guard.py",
+        "dg_lsp/text/fills/check.py",
         "if gap.asked and not is_stub:",
         "if not is_stub:",
         GUARD + "test_typed_text_stays",
@@ -293,7 +293,7 @@ MUTANTS = (
     Mutant(
         11,
         "so many open brackets are read as any others",
-        "dg_lsp/text/syntax/items.py",
+        "dg_lsp/text/gaps/find.py",
         "if length < LONGEST_LINE and _most_open(data, low, offset) < MOST_OPEN:",
         "if length < LONGEST_LINE:",
         "tests/text/test_bounds.py::test_only_a_text_of_strange_shape_is_read_in_part",

@@ -9,7 +9,7 @@ from random import Random
 
 from benchmarks.gaps.place import Place, Span, Truth
 from dg_lsp.text.documents.document import Document
-from dg_lsp.text.fills.edit import Edit, apply_edit
+from dg_lsp.text.gaps.gap import Edit, apply_edit
 from dg_lsp.text.languages.language import Language
 from dg_lsp.text.messages import BODIES, Kind
 from dg_lsp.text.syntax.bodies import MARKER

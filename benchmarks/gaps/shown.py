@@ -12,7 +12,7 @@ from benchmarks.gaps.case import Case
 from benchmarks.gaps.scenarios import stubs_of
 from benchmarks.gaps.valid import is_valid
 from dg_lsp.text.documents.document import Document
-from dg_lsp.text.fills.edit import Edit, apply_edit
+from dg_lsp.text.gaps.gap import Edit, apply_edit
 
 _COMMENT = re.compile(rb"[ \t]*(?:#[^\n]*)?\n?")
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from benchmarks.gaps.cells import at_rank
 from benchmarks.gaps.sources import Corpus
 from dg_lsp.text.documents.document import Document
-from dg_lsp.text.fills.edit import Edit, apply_edit
 from dg_lsp.text.gaps.find import NoGap, find_gap
+from dg_lsp.text.gaps.gap import Edit, apply_edit
 
 _TYPED = ("(", ")", '"', "'", "{", "}", "[", ":", ";", ",", ".", "x", " ", "=", "")
 

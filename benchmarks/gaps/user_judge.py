@@ -19,8 +19,8 @@ from benchmarks.gaps.case import Change, behind_comments, moved
 from benchmarks.gaps.place import Span
 from benchmarks.gaps.places import Spot
 from dg_lsp.text.documents.document import Document
-from dg_lsp.text.fills.edit import Edit, apply_edit
 from dg_lsp.text.gaps.find import Gap, NoGap, find_gap
+from dg_lsp.text.gaps.gap import Edit, apply_edit
 from dg_lsp.text.languages.language import Language, load_language
 from dg_lsp.text.messages import BODIES, Kind
 

@@ -10,8 +10,8 @@ from benchmarks.guarantee.judge import Claim, Reading, Verdict, count_errors, ju
 from benchmarks.guarantee.places import Place
 from dg_lsp.host.base import settle
 from dg_lsp.text.documents.document import Document
-from dg_lsp.text.fills.edit import Edit, apply_edit
 from dg_lsp.text.gaps.find import Gap, NoGap, find_gap
+from dg_lsp.text.gaps.gap import Edit, apply_edit
 from dg_lsp.text.messages import Fill
 
 TEXTS = ('"""', ")", "}", "*/", "\\", "#", "\nx", "else:", "\N{GRINNING FACE}")

@@ -15,7 +15,7 @@ from dg_lsp.host.base import Engine, settle
 from dg_lsp.host.local import LocalEngine
 from dg_lsp.settings import Settings
 from dg_lsp.text.fills import check, fit
-from dg_lsp.text.fills.edit import Edit, apply_edit
+from dg_lsp.text.gaps.gap import Edit, apply_edit
 from dg_lsp.text.messages import Fill
 from dg_lsp.text.prompts import prompt
 from dg_lsp.text.related.retrieve import retrieve

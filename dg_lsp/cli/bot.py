@@ -175,7 +175,7 @@ async def _fill_file(engine: "Engine", path: Path, arguments: argparse.Namespace
     from dg_lsp.cli.trial import check_no_backup, keep_if
     from dg_lsp.host.stubs import Ended, Turn, fill_stubs
     from dg_lsp.text.documents.document import read_document
-    from dg_lsp.text.fills.edit import unified_diff
+    from dg_lsp.text.gaps.gap import unified_diff
 
     check_no_backup(path)
     first = now = read_document(path)

@@ -53,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Fill, print, and with --write change the file; return the exit code."""
     from dg_lsp.cli.target import locate, parse_target, replace_file
-    from dg_lsp.text.fills.edit import apply_edit
+    from dg_lsp.text.gaps.gap import apply_edit
 
     target = parse_target(arguments.target)
     document, gap = locate(target, arguments.kind)
@@ -144,7 +144,7 @@ def fill_alone(
 
 def diff_of(document: "Document", outcome: "Outcome", path: str) -> str:
     """The change of `outcome` as a unified diff of `path`; empty where nothing is offered."""
-    from dg_lsp.text.fills.edit import apply_edit, unified_diff
+    from dg_lsp.text.gaps.gap import apply_edit, unified_diff
 
     return unified_diff(document, apply_edit(document, outcome.edit), path) if outcome.edit else ""
 

@@ -12,9 +12,9 @@ from typing import Protocol
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.fills import fit
-from dg_lsp.text.fills.edit import Edit, apply_edit
-from dg_lsp.text.fills.guard import harm_of
+from dg_lsp.text.fills.check import harm_of
 from dg_lsp.text.gaps.find import Gap
+from dg_lsp.text.gaps.gap import Edit, apply_edit
 from dg_lsp.text.messages import Draft, Fill, Infill, Priority
 from dg_lsp.text.prompts import prompt
 from dg_lsp.text.related.index import Index

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from dg_lsp.host.base import Engine, Outcome, Want, fill_gap
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
-from dg_lsp.text.fills.edit import Edit, apply_edit
 from dg_lsp.text.gaps.find import Gap, find_gaps
+from dg_lsp.text.gaps.gap import Edit, apply_edit
 from dg_lsp.text.messages import Draft, Priority
 
 

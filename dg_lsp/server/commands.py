@@ -20,8 +20,8 @@ from dg_lsp.server.actions import fill_gap, gap_of, settings_of, title_of
 from dg_lsp.server.progress import Progress, drafts_to, loading_to
 from dg_lsp.server.session import Superseded
 from dg_lsp.text.documents.document import Document, DocumentError, read_document
-from dg_lsp.text.fills.edit import Edit
 from dg_lsp.text.gaps.find import NoGap
+from dg_lsp.text.gaps.gap import Edit
 
 if TYPE_CHECKING:
     from dg_lsp.server.app import DgLsp

@@ -8,8 +8,7 @@ from urllib.parse import unquote, urlsplit
 from lsprotocol import types
 
 from dg_lsp.text.documents.document import Document, Encoding
-from dg_lsp.text.fills.edit import Edit
-from dg_lsp.text.gaps.gap import Gap
+from dg_lsp.text.gaps.gap import Edit, Gap
 from dg_lsp.text.messages import BODIES, Draft
 
 

@@ -10,9 +10,9 @@ from lsprotocol import types
 from dg_lsp.server import convert
 from dg_lsp.server.progress import drafts_to
 from dg_lsp.text.documents.document import Document
-from dg_lsp.text.fills.edit import Edit, apply_edit
 from dg_lsp.text.fills.offers import accepted_end, doubt, next_line
 from dg_lsp.text.gaps.find import Gap, NoGap, find_gap
+from dg_lsp.text.gaps.gap import Edit, apply_edit
 from dg_lsp.text.gaps.words import endings, half_word, is_part
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import STRINGS, Priority

@@ -21,9 +21,9 @@ from dg_lsp.server.project import Project
 from dg_lsp.settings import Settings, SettingsError, name_of, of_machine, override
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.documents.excluded import excluding
-from dg_lsp.text.fills.edit import Edit
 from dg_lsp.text.fills.offers import Offer, doubt, place_of, still_good, used_up
 from dg_lsp.text.gaps.find import Gap
+from dg_lsp.text.gaps.gap import Edit
 from dg_lsp.text.messages import Draft, Priority, Status
 from dg_lsp.text.related.index import Index
 

@@ -22,7 +22,7 @@ from benchmarks.gaps.truth import truth_of, unquoted
 from benchmarks.gaps.valid import is_valid
 from dg_lsp.settings import Settings, UsageError
 from dg_lsp.text.documents.document import Document
-from dg_lsp.text.fills.edit import Edit
+from dg_lsp.text.gaps.gap import Edit
 from dg_lsp.text.languages.language import known_languages, load_language
 from dg_lsp.text.messages import Fill
 from tests.scripts import install

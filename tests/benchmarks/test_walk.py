@@ -1,19 +1,48 @@
-"""The tracer that counts the modules of a request."""
+"""The tracer that counts the modules of a request, and the most that a request may have."""
+
+import pytest
 
 from benchmarks.walk import walk
 from dg_lsp.text.documents.document import Document
 
-# The aim is 12. What stands here only keeps the way from growing longer; make it less when it gets shorter.
-MOST = 32
-SOURCE = b"def total(items):\n    result = 0\n    for item in items:\n        result += item\n    return \n"
+# `|` is the cursor.
+PYTHON = "def add(a, b):\n    return a + b\n\n\ndef total(items):\n    value = 0\n%s\n    return value\n"
+BRACES = "class Shop {\n  total(items: number[]): number {\n    let sum = 0;\n%s\n    return sum;\n  }\n}\n"
+CLEAN = {
+    "a call": ("python", PYTHON % "    value = add(value, |)", "items[0]"),
+    "a blank line": ("python", PYTHON % "    |", "value += 1"),
+    "behind an operator": ("python", PYTHON % "    value =| 1", "2"),
+    "the end of a line": ("python", PYTHON % "    value += 1|", ""),
+    "a blank line between braces": ("typescript", BRACES % "    |", "sum += 1;"),
+}
+# What lacks an operand is repaired although it parses, and a stub's lines end as those of its file.
+LONGER = {
+    "an operand that lacks": ("python", PYTHON % "    value = |", "2"),
+    "a stub": ("python", PYTHON % "    def inner():\n        |pass", "return 1"),
+}
 
 
-def test_a_walk_has_the_modules_of_each_stage_and_not_more_than_may_be():
-    stages = walk(Document("total.py", "python", 0, SOURCE), len(SOURCE) - 1, "result")
+def modules(case: tuple[str, str, str]) -> set[str]:
+    """The modules of text that the request goes through."""
+    language, text, fill = case
+    at = text.index("|")
+    document = Document(f"total.{language}", language, 0, text.replace("|", "").encode())
+    stages = walk(document, at, fill or "x")
     assert [stage.modules[0] for stage in stages] == [
         "dg_lsp.text.gaps.find",
         "dg_lsp.text.prompts.prompt",
         "dg_lsp.text.fills.fit",
     ]
     assert all(stage.crossings >= len(stage.modules) for stage in stages)
-    assert len({module for stage in stages for module in stage.modules}) <= MOST
+    # Loading a grammar, which happens once, is no part of the way.
+    return {module for stage in walk(document, at, fill or "x") for module in stage.modules}
+
+
+@pytest.mark.parametrize("name", CLEAN)
+def test_a_request_in_a_clean_file_goes_through_twelve_modules_of_text(name: str) -> None:
+    assert len(modules(CLEAN[name])) <= 12
+
+
+@pytest.mark.parametrize("name", LONGER)
+def test_one_that_wants_a_repair_or_a_line_end_goes_through_one_more(name: str) -> None:
+    assert len(modules(LONGER[name])) <= 13

@@ -10,8 +10,8 @@ from dg_lsp.host.base import Engine, EngineError, Outcome, fill_gap
 from dg_lsp.host.scripted import ScriptedEngine
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
-from dg_lsp.text.fills.edit import apply_edit
 from dg_lsp.text.gaps.find import Gap, NoGap, find_gap, find_named
+from dg_lsp.text.gaps.gap import apply_edit
 from dg_lsp.text.messages import Draft, Fill, Infill, Run
 
 SOURCE = b"def f(x):\r\n\tpass\r\n\r\ndef g():\r\n\treturn f(1)  # \xf0\x9f\x99\x82\r\n"

@@ -8,12 +8,12 @@ from contextlib import suppress
 import pytest
 
 from dg_lsp.text.documents.document import Document
-from dg_lsp.text.fills.edit import Edit, apply_edit
-from dg_lsp.text.gaps.find import NoGap, find_gap
+from dg_lsp.text.gaps.find import LONGEST_LINE, MOST_OPEN, NEAR, NoGap, find_gap, reach
+from dg_lsp.text.gaps.gap import Edit, apply_edit
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import Kind
 from dg_lsp.text.syntax.brackets import state_at
-from dg_lsp.text.syntax.items import FARTHEST, LONGEST_LINE, MOST_OPEN, NEAR, reach
+from dg_lsp.text.syntax.items import FARTHEST
 from dg_lsp.text.syntax.repair import insertions
 
 LANGUAGES = ("python", "typescript", "cpp")

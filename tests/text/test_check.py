@@ -8,9 +8,9 @@ from benchmarks.syntax import damaged, lines, passes, passes_cut, stubbed
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.fills.baseline import Fault
 from dg_lsp.text.fills.check import faults, faults_of_edit
-from dg_lsp.text.fills.edit import Edit
 from dg_lsp.text.fills.fit import make_edit
 from dg_lsp.text.gaps.find import find_gap
+from dg_lsp.text.gaps.gap import Edit
 
 BEFORE, AFTER = "class A:\n    def f(self):\n        ", "\n\n    def g(self):\n        pass\n"
 

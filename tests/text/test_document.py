@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dg_lsp.text.documents.document import LARGEST, Document, DocumentError, Encoding, read_document
-from dg_lsp.text.fills.edit import Edit, apply_edit
+from dg_lsp.text.gaps.gap import Edit, apply_edit
 from dg_lsp.text.syntax.lexer import line_end
 
 MIXED = "a = 1\r\né = '😀x'\rb\n\u2028\x0c c\n"

@@ -5,9 +5,9 @@ import re
 import pytest
 
 from dg_lsp.text.documents.document import Document
-from dg_lsp.text.fills.edit import apply_edit
 from dg_lsp.text.fills.fit import make_edit
 from dg_lsp.text.gaps.find import Gap, NoGap, find_function, find_gap, find_gaps, find_named
+from dg_lsp.text.gaps.gap import apply_edit
 from dg_lsp.text.messages import Kind
 
 

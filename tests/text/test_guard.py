@@ -6,9 +6,8 @@ import pytest
 
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.fills.baseline import WHOLE
-from dg_lsp.text.fills.edit import Edit
-from dg_lsp.text.fills.guard import harm_of
-from dg_lsp.text.gaps.gap import Gap
+from dg_lsp.text.fills.check import harm_of
+from dg_lsp.text.gaps.gap import Edit, Gap
 from dg_lsp.text.messages import Kind
 
 

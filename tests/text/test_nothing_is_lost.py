@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 
 from dg_lsp.text.documents.document import Document
-from dg_lsp.text.fills.edit import Edit, apply_edit
 from dg_lsp.text.gaps.find import NoGap, find_gap
-from dg_lsp.text.gaps.gap import Gap
+from dg_lsp.text.gaps.gap import Edit, Gap, apply_edit
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import Kind
 from dg_lsp.text.syntax.bodies import MARKER

@@ -1,8 +1,8 @@
 """Whether a fill is still good after some typing."""
 
 from dg_lsp.text.documents.document import Document
-from dg_lsp.text.fills.edit import apply_edit
 from dg_lsp.text.fills.offers import Offer, accepted_end, doubt, note_of, still_good, used_up
+from dg_lsp.text.gaps.gap import apply_edit
 from dg_lsp.text.messages import Fill
 
 OLD = Document("file:///a.py", "python", 1, b"x = \ny = 1\n")

@@ -8,8 +8,8 @@ import pytest
 
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.documents.history import begun
-from dg_lsp.text.fills.edit import Edit, apply_edit
 from dg_lsp.text.gaps.context import tree_of, undone
+from dg_lsp.text.gaps.gap import Edit, apply_edit
 from dg_lsp.text.languages.language import load_language
 
 # What is replaced by what: each stands once, at the moment that it is replaced.

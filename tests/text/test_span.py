@@ -5,9 +5,8 @@ import pytest
 from dg_lsp.host.base import settle
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.fills.check import faults
-from dg_lsp.text.fills.edit import Edit
 from dg_lsp.text.fills.fit import fit
-from dg_lsp.text.gaps.gap import Gap
+from dg_lsp.text.gaps.gap import Edit, Gap
 from dg_lsp.text.messages import Fill, Infill, Kind
 
 

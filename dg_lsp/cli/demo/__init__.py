@@ -97,7 +97,7 @@ async def _fill_all(todo: list[Cut], arguments: argparse.Namespace) -> tuple[int
 
 def filling_of(cut: Cut, document: "Document", outcome: "Outcome") -> str:
     """What stands in the gap of `cut` after `outcome`; nothing where there is no fill."""
-    from dg_lsp.text.fills.edit import apply_edit
+    from dg_lsp.text.gaps.gap import apply_edit
 
     if outcome.edit is None:
         return ""

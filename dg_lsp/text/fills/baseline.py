@@ -15,9 +15,10 @@ from tree_sitter import Node, Tree
 
 from dg_lsp.text.languages.language import Language
 from dg_lsp.text.messages import PARTS, STRINGS
+from dg_lsp.text.syntax.bodies import function_over
 from dg_lsp.text.syntax.brackets import closers, state_at
 from dg_lsp.text.syntax.items import block, window
-from dg_lsp.text.syntax.lexer import indentation, line_end, line_start
+from dg_lsp.text.syntax.lexer import LogicalLine, indentation, line_end, line_start
 from dg_lsp.text.syntax.repair import cost_of, insertions, out_of_reach
 
 _PLACE = re.compile(r"process version:\d+, .*\brow:(\d+), col:(\d+)")
@@ -172,6 +173,30 @@ def given_up(language: Language, text: Text, behind: bytes) -> Iterator[int]:
         elif words.startswith("resume version"):
             yield max(failed) - len(text.before)
             failed = [0]
+
+
+def container_of(language: Language, text: Text) -> tuple[int, int] | None:
+    """Return the places of the innermost brackets round the fill, by the tree of `text`; None if it has none."""
+    state = state_at(language, text.before, len(text.before))
+    if not state.opened:
+        return None
+    opened = text.tree.root_node.descendant_for_byte_range(state.opened[-1], state.opened[-1] + 1)
+    holder = opened.parent if opened and opened.child_count == 0 else None
+    if opened is None or holder is None or holder.is_error:
+        return None
+    last = _closer(opened, holder)
+    return (opened.start_byte, last.start_byte) if last else None
+
+
+def function_of_span(language: Language, before: bytes) -> LogicalLine | None:
+    """The header of the function that a span behind `before` may not leave; None where there is none.
+
+    That is the outermost one: a span may end a function in it, and what stands behind the span does not tell.
+    """
+    if language.style != "indent":
+        return None
+    start, _ = window(language, before, len(before))
+    return function_over(language, before, start, len(before))
 
 
 def complaint(text: bytes) -> tuple[str, int, int] | None:
@@ -349,3 +374,9 @@ def _completed(language: Language, kind: str, broken: Text) -> Text:
         if text.clean:
             return text
     return broken
+
+
+def _closer(opened: Node, holder: Node) -> Node | None:
+    """Return the bracket among the children of `holder` that closes `opened`."""
+    behind = [c for c in holder.children if c.start_byte > opened.start_byte and not c.is_missing]
+    return next((c for c in reversed(behind) if c.type in (")", "]", "}")), None)

@@ -7,10 +7,9 @@ from itertools import islice
 
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.fills import check
-from dg_lsp.text.fills.baseline import neutral_text
-from dg_lsp.text.fills.check import container_of, function_of_span
-from dg_lsp.text.fills.edit import Edit
+from dg_lsp.text.fills.baseline import container_of, function_of_span, neutral_text
 from dg_lsp.text.gaps.find import Gap
+from dg_lsp.text.gaps.gap import Edit
 from dg_lsp.text.languages.language import Language, load_language
 from dg_lsp.text.messages import BODIES, LISTS, PARTS, STRINGS, Infill, Kind
 from dg_lsp.text.syntax.brackets import closers, state_at

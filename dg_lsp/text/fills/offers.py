@@ -6,7 +6,7 @@ And where the next place is, once a fill was accepted.
 from dataclasses import dataclass, replace
 
 from dg_lsp.text.documents.document import Document
-from dg_lsp.text.fills.edit import Edit
+from dg_lsp.text.gaps.gap import Edit
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import Fill, Source
 from dg_lsp.text.syntax.lexer import leading, line_start

@@ -14,10 +14,10 @@ from dg_lsp.text.documents.history import Change, Changes, Past, Reading
 from dg_lsp.text.languages.language import Language
 from dg_lsp.text.messages import LISTS, STRINGS, Kind
 from dg_lsp.text.syntax.bodies import Body, bodies_by_lines, bodies_of, code_end, item_at
-from dg_lsp.text.syntax.brackets import State, lacks_end, state_at, state_from
+from dg_lsp.text.syntax.brackets import State, dangles, lacks_end, state_at, state_from
 from dg_lsp.text.syntax.items import focus, window
 from dg_lsp.text.syntax.lexer import Span, indentation, leading, line_end, line_start, width
-from dg_lsp.text.syntax.repair import Repaired, cost_of, dangles, repair
+from dg_lsp.text.syntax.repair import Repaired, cost_of, repair
 
 # A file of at most so many bytes is read whole; of a longer one first the top-level item round the cursor.
 WHOLE = 60_000

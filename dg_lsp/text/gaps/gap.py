@@ -1,14 +1,16 @@
-"""Gap: the span of a document that a fill replaces, and what is inserted round the fill.
+"""Gap: the span of a document that a fill replaces, and what is inserted round the fill. Edit: that replacement.
 
-Made from a body, a region, what is open at a cursor, or a bare cursor. Chooses no kind.
+A gap is made from a body, a region, what is open at a cursor, or a bare cursor. Chooses no kind.
 """
 
+import difflib
 import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from dg_lsp.text.documents.document import BOM, Document
+from dg_lsp.text.documents.history import Changes, begun
 from dg_lsp.text.gaps.context import (
     CursorContext,
     Region,
@@ -70,6 +72,15 @@ class Gap:
     def span(self) -> Span:
         """From where it begins to where the last of its `further` gaps ends."""
         return self.start, self.parts[-1].end
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Replace the bytes [start, end) by `text`."""
+
+    start: int
+    end: int
+    text: str
 
 
 def body_gap(document: Document, context: CursorContext, body: Body, cursor: int | None = None) -> Gap:
@@ -170,6 +181,31 @@ def untouched(document: Document, context: CursorContext, gap: Gap, offset: int)
     missing = unclosed(data, opened, *next_line(context.language, data, eol))
     tail = closers(bytes(data[at] for at in reversed(missing)))
     return replace(gap, start=offset, end=eol, insert_before="", insert_after=tail.decode())
+
+
+def apply_edit(document: Document, edit: Edit) -> Document:
+    """The document after `edit`, one version on, which remembers it; every byte outside [start, end) is as it was."""
+    text = edit.text.encode("utf-8")
+    data = document.data[: edit.start] + text + document.data[edit.end :]
+    changes = Changes().then(edit.start, edit.end, edit.start + len(text))
+    history = (document.history or begun(document.data)).after(data, changes)
+    return Document(document.uri, document.language, document.version + 1, data, history)
+
+
+def unified_diff(old: Document, new: Document, path: str) -> str:
+    """The change from `old` to `new` as `git apply` and `patch` take it; empty where there is none."""
+    # Git ends the name by a tab where it holds a space.
+    name = path + ("\t" if " " in path else "")
+    lines = difflib.unified_diff(_lines_of(old.text), _lines_of(new.text), f"a/{name}", f"b/{name}")
+    marked = (line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+    return "".join(marked)
+
+
+def _lines_of(text: str) -> list[str]:
+    """Lines as git sees them: they end at LF only."""
+    parts = [part + "\n" for part in text.split("\n")]
+    parts[-1] = parts[-1][:-1]
+    return parts if parts[-1] else parts[:-1]
 
 
 def _gap(document: Document, data: bytes, body: Body, cursor: int | None) -> Gap:

@@ -14,7 +14,7 @@ from tree_sitter import Node
 from dg_lsp.text.languages.language import OWNERS, Language, Owner
 from dg_lsp.text.messages import Kind
 from dg_lsp.text.syntax.brackets import OpenBracket, read
-from dg_lsp.text.syntax.items import head_of, without_arguments
+from dg_lsp.text.syntax.items import head_of
 from dg_lsp.text.syntax.lexer import (
     LogicalLine,
     Span,
@@ -26,6 +26,7 @@ from dg_lsp.text.syntax.lexer import (
     marks,
     tokens,
     width,
+    without_arguments,
 )
 
 _BLANK = re.compile(rb"\s*")

@@ -10,7 +10,17 @@ from functools import lru_cache
 
 from dg_lsp.text.languages.language import Language
 from dg_lsp.text.syntax.items import LONG, focus, window
-from dg_lsp.text.syntax.lexer import Mark, hole_at, indentation, line_end, line_start, marks, quotes_at, width
+from dg_lsp.text.syntax.lexer import (
+    Mark,
+    hole_at,
+    indentation,
+    line_end,
+    line_start,
+    marks,
+    quotes_at,
+    wants_operand,
+    width,
+)
 
 # A template that holds code counts as a bracket of that code.
 PAIRS = {b"(": b")", b"[": b"]", b"{": b"}", b"`": b"`", b'"': b'"'}
@@ -195,6 +205,20 @@ def lacks_end(language: Language, data: bytes, offset: int, state: State) -> boo
     end = data.find(state.string, offset)
     head = re.compile(rb"(?<![^\r\n])[ \t]*(?:%b)" % language.words.members.pattern)
     return head.search(data, offset, end if end >= 0 else len(data)) is not None
+
+
+def dangles(language: Language, data: bytes, offset: int, state: State) -> bool:
+    """Whether the line ends at `offset` with what wants an operand, which a parser then takes from the next statement.
+
+    Example: in Python `x = |` above `f(a)` parses as one assignment.
+    """
+    eol = line_end(data, offset)
+    before = data[max(state.line, line_start(data, offset)) : offset].rstrip()
+    if data[offset:eol].strip() or not before or before.endswith((b":", b";", b"{", b"}", b"*/")):
+        return False
+    inside = state.string or state.comment or state.brackets[-1:] not in (b"", b"{")
+    deeper = next_line(language, data, eol)[0] > indentation(data, offset)
+    return not inside and not deeper and wants_operand(language, data, offset)
 
 
 def unclosed(data: bytes, opened: Sequence[tuple[int, int]], columns: int, below: int) -> tuple[int, ...]:

@@ -10,30 +10,23 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from dg_lsp.text.languages.language import Language, Owner
-from dg_lsp.text.syntax.lexer import Span, leading, line_end, line_start, marks, tokens
+from dg_lsp.text.syntax.lexer import Span, leading, line_end, line_start, marks, tokens, without_arguments
 
 # A header is no longer than this.
 LONGEST = 4_000
 _WORD = re.compile(rb"[A-Za-z_$@\x80-\xff][\w$\x80-\xff]*")
 # A name and its parameters, of which only the brackets are left.
 _CALL = re.compile(rb"(?:operator *(?:\(\)|[^\s\w(]+)|[~\w$\x80-\xff:.#]+) *(?:<[^()]*>)? *\(\)")
-# Type arguments that a name goes on behind, with others inside of them.
-_ARGUMENTS = re.compile(rb"<(?:[^<>]|<[^<>]*>)*>(?=::)")
 _VALUE = re.compile(rb"(?:[=(,\[?&|:]|\breturn)\Z")
 _CASE = re.compile(rb"(?:case|default)\b")
 _NEW = re.compile(rb"\bnew\b")
 # What stands behind the word of a class: its name, and what may follow that before parameters.
 _NAME = re.compile(rb"[ <>*&]*[\w$:.\x80-\xff]*")
 _HERITAGE = (b"()", b":", b"extends", b"implements", b"where", b"final")
-# Nobody writes a longer line by hand, nor so many brackets open at once.
-LONGEST_LINE = 20_000
-MOST_OPEN = 250
 # A top-level item is looked for so many bytes above and below; where none is, so many are read.
 FARTHEST = 64_000
 LINES = 4_000  # lines that are looked at on each side; usual ones are longer than FARTHEST before
 UNKNOWN = 2_500
-# What is read of a stranger text: so many bytes on either side of the cursor.
-NEAR = 300
 # Blanking less than this saves nothing.
 LONG = 4_000
 _BLANKS = bytes(c if c in b"\r\n" else 32 for c in range(256))
@@ -73,11 +66,6 @@ def head_of(language: Language, data: bytes, line: int, at: int) -> Head | None:
     text, start, listed = _flat(language, data, max(line, at - LONGEST), at)
     owner = _owner(language, text, listed=listed)
     return Head(owner, start, text) if owner else None
-
-
-def without_arguments(name: bytes) -> bytes:
-    """`name` without the type arguments that it goes on behind: `Map::size` of `Map<Key<T>>::size`."""
-    return _ARGUMENTS.sub(b"", name)
 
 
 def _owner(language: Language, text: bytes, *, listed: bool) -> Owner | None:
@@ -146,34 +134,6 @@ def _flat(language: Language, data: bytes, line: int, at: int) -> tuple[bytes, i
         pieces = pieces[shut + 1 :]
     start = next((place for _, place in pieces if place >= 0), at)
     return re.sub(rb" +", b" ", b"".join(text for text, _ in pieces)).strip(), start, len(parts) > 1
-
-
-def reach(data: bytes, offset: int) -> Span:
-    """The span round `offset` that may be read for a gap: all of it, or what is near where its shape is strange.
-
-    Strange are a line that is too long and too many open brackets. Example: `x = ((((...` with 200,000 brackets is
-    read from 300 bytes before it on.
-    """
-    low, high = max(offset - FARTHEST, 0), min(offset + FARTHEST, len(data))
-    line = data[max(offset - LONGEST_LINE, 0) : offset + LONGEST_LINE]
-    before, behind = line[: min(offset, LONGEST_LINE)], line[min(offset, LONGEST_LINE) :]
-    length = len(before) - line_start(before, len(before)) + line_end(behind, 0)
-    if length < LONGEST_LINE and _most_open(data, low, offset) < MOST_OPEN:
-        return 0, len(data)
-    return _whole(data, max(offset - NEAR, 0)), _whole(data, min(offset + NEAR, high))
-
-
-def _most_open(data: bytes, start: int, stop: int) -> int:
-    """At most so many brackets of one kind are open at `stop`, counted from `start`, strings not looked at."""
-    pairs = (b"()", b"[]", b"{}")
-    return max(data.count(p[:1], start, stop) - data.count(p[1:], start, stop) for p in pairs)
-
-
-def _whole(data: bytes, at: int) -> int:
-    """`at`, moved up to where it cuts neither a character nor a line end in two."""
-    while at > 0 and ((data[at : at + 1] and data[at] & 0xC0 == 0x80) or data[at - 1 : at + 1] == b"\r\n"):
-        at -= 1
-    return at
 
 
 @lru_cache(maxsize=8)

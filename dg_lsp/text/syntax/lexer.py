@@ -22,6 +22,8 @@ _PLAIN = re.compile(
 _SIMPLE = frozenset(("newline", "open", "close", "end", "joined", "block"))
 _REGEX = re.compile(rb"/(?![*/>])(?:[^/\\\[\r\n]|\\[^\r\n]|\[(?:[^\]\\\r\n]|\\[^\r\n])*\])+/[A-Za-z]*")
 _WORD = re.compile(rb"[\w$\x80-\xff]+\Z")
+# Type arguments that a name goes on behind, with others inside of them.
+_ARGUMENTS = re.compile(rb"<(?:[^<>]|<[^<>]*>)*>(?=::)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +122,11 @@ def wants_operand(language: Language, data: bytes, at: int) -> bool:
     if word is not None:
         return word[0] in language.words.operators
     return not before.endswith((b")", b"]", b"}", b'"', b"'", b"`", b"<"))
+
+
+def without_arguments(name: bytes) -> bytes:
+    """`name` without the type arguments that it goes on behind: `Map::size` of `Map<Key<T>>::size`."""
+    return _ARGUMENTS.sub(b"", name)
 
 
 def line_start(data: bytes, offset: int) -> int:

@@ -13,7 +13,7 @@ from itertools import islice, takewhile
 from tree_sitter import Tree
 
 from dg_lsp.text.languages.language import Language
-from dg_lsp.text.syntax.brackets import PAIRS, State, next_line, read, state_at, unclosed
+from dg_lsp.text.syntax.brackets import PAIRS, State, dangles, next_line, read, state_at, unclosed
 from dg_lsp.text.syntax.items import Head, focus, head_of
 from dg_lsp.text.syntax.lexer import (
     indentation,
@@ -21,7 +21,6 @@ from dg_lsp.text.syntax.lexer import (
     line_end,
     line_start,
     quotes_at,
-    wants_operand,
 )
 
 _FIRST_WORD = re.compile(rb"\s*\}? *(?:async )?([\w$]+)")
@@ -174,20 +173,6 @@ def repair(language: Language, data: bytes, offset: int) -> Repaired:
         if cost == 0 or time.thread_time() - begun > PATIENCE:
             break
     return best
-
-
-def dangles(language: Language, data: bytes, offset: int, state: State) -> bool:
-    """Whether the line ends at `offset` with what wants an operand, which a parser then takes from the next statement.
-
-    Example: in Python `x = |` above `f(a)` parses as one assignment.
-    """
-    eol = line_end(data, offset)
-    before = data[max(state.line, line_start(data, offset)) : offset].rstrip()
-    if data[offset:eol].strip() or not before or before.endswith((b":", b";", b"{", b"}", b"*/")):
-        return False
-    inside = state.string or state.comment or state.brackets[-1:] not in (b"", b"{")
-    deeper = next_line(language, data, eol)[0] > indentation(data, offset)
-    return not inside and not deeper and wants_operand(language, data, offset)
 
 
 def out_of_reach(tree: Tree, line: int) -> bool:
