@@ -21,8 +21,8 @@ from dataclasses import dataclass, replace
 
 from dg_lsp.bench.files import find_heldout
 from dg_lsp.engine.cache import PrefixCache
-from dg_lsp.engine.fill.steps import Clock
-from dg_lsp.engine.fill.words import Ending, rank_endings
+from dg_lsp.engine.fill.steps import Clock, run_to_end
+from dg_lsp.engine.fill.words import rank_endings
 from dg_lsp.engine.load.checkpoint import load_checkpoint
 from dg_lsp.host.base import Outcome, Want, fill_gap
 from dg_lsp.host.local import LocalEngine
@@ -110,12 +110,7 @@ def calibrate(options: argparse.Namespace) -> None:
         gap = replace(find_gap(place.document, place.cursor), endings=found)
         request = prompt.build(place.document, gap, Settings())
         ranking = rank_endings(model, PrefixCache(model.network.config.text_config), request, Clock(None))
-        while True:
-            try:
-                next(ranking)
-            except StopIteration as end:
-                best: Ending = end.value[0]
-                break
+        best = run_to_end(ranking)[1][0]
         bins.setdefault(min(int(best.chance * 5), 4), []).append((best.chance, best.text == place.rest))
     error, count = 0.0, sum(map(len, bins.values()))
     for number, told in sorted(bins.items()):

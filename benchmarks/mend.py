@@ -27,7 +27,7 @@ from dg_lsp.engine.denoise import Step, denoise
 from dg_lsp.engine.fill.candidates import Batch, Candidate, rank_by_likelihood, why_refused
 from dg_lsp.engine.fill.infill import infill
 from dg_lsp.engine.fill.mend import CHANGES, Origin, mend
-from dg_lsp.engine.fill.steps import Clock
+from dg_lsp.engine.fill.steps import Clock, run_to_end
 from dg_lsp.engine.fill.tokens import tokenise
 from dg_lsp.engine.load.checkpoint import Checkpoint, load_checkpoint
 from dg_lsp.engine.sampler import AnchoredSampler, SeededNoise
@@ -83,13 +83,8 @@ class Canvases:
         place = Origin(self.request, (self.seam, self.slots), "", 0)
         written = Candidate(0, Fill(text, parses=False, refusal="it is damaged"), whole=True)
         events = mend(self.model, self.cache, place, [written], Clock(None))
-        steps = 0
-        while True:
-            try:
-                next(events)
-                steps += 1
-            except StopIteration as end:
-                return end.value or replace(written.fill, steps=steps)
+        drafts, mended = run_to_end(events)
+        return mended or replace(written.fill, steps=len(drafts))
 
     def redo(self, text: str, steps: int) -> Fill:
         """The whole gap again, as long as `text`, longer and shorter, in `steps` steps."""

@@ -21,10 +21,10 @@ from dg_lsp.engine.cache import PrefixCache
 from dg_lsp.engine.fill import several
 from dg_lsp.engine.fill.infill import infill
 from dg_lsp.engine.fill.several import Gaps
-from dg_lsp.engine.fill.steps import Clock
+from dg_lsp.engine.fill.steps import Clock, run_to_end
 from dg_lsp.engine.load.checkpoint import Checkpoint, load_checkpoint
 from dg_lsp.text.documents.document import Document
-from dg_lsp.text.messages import Draft, Fill, Infill
+from dg_lsp.text.messages import Draft, Infill
 
 _HOLE = re.compile(r"(?:(?<== )|(?<=return )|(?<=\())[^\s#][^\n#]{2,40}$", re.MULTILINE)
 _BEFORE, _AFTER, _APART = 2000, 600, 500  # characters that are sent, and that all holes lie within
@@ -62,12 +62,8 @@ def fill_together(model: Checkpoint, texts: Sequence[str], truths: Sequence[str]
     request = replace(request_for(texts[0], texts[-1]), between=tuple(texts[1:-1]))
     cache = PrefixCache(model.network.config.text_config)
     steps = several.fill_together(model, cache, Gaps(request, lengths), Clock(None))
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            fills: tuple[Fill, ...] = end.value
-            return tuple("" if fill.refusal else fill.text for fill in fills)
+    _, fills = run_to_end(steps)
+    return tuple("" if fill.refusal else fill.text for fill in fills)
 
 
 def one_by_one(model: Checkpoint, texts: Sequence[str], truths: Sequence[str]) -> tuple[str, ...]:

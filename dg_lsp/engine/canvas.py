@@ -10,9 +10,8 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-FREE = (
-    -1
-)  # in the tokens of a seam: a free slot of another gap; in those of a start: a slot that begins as noise
+# In the tokens of a seam: a free slot of another gap. In those of a start: a slot that begins as noise.
+FREE = -1
 
 
 class LayoutError(ValueError):

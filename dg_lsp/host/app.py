@@ -16,6 +16,7 @@ from starlette.types import Receive, Scope, Send
 
 from dg_lsp.host import wire
 from dg_lsp.host.service import Service
+from dg_lsp.text.messages import Infill
 
 _LARGEST = 16 << 20  # bytes of a request
 
@@ -25,7 +26,7 @@ def make_app(service: Service, stop: Callable[[], None]) -> Starlette:
 
     async def infill(request: Request) -> Response:
         try:
-            wanted = wire.unpack_infill(json.loads(await _body(request)))
+            wanted = wire.unpack(Infill, json.loads(await _body(request)))
         except (wire.WireError, ValueError, RecursionError) as error:
             reason = str(error) if isinstance(error, wire.WireError) else "the request is no JSON"
             return JSONResponse({"error": {"message": reason}}, 400)

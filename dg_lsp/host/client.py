@@ -66,9 +66,9 @@ class RemoteEngine:
         async with aclosing(self._events(request)) as events:
             async for name, value in events:
                 if name == "draft":
-                    yield _read(wire.unpack_draft, value)
+                    yield _read(Draft, value)
                 elif name == "fill":
-                    yield _read(wire.unpack_fill, value)
+                    yield _read(Fill, value)
                     return
                 elif name == "error":
                     raise (EngineFailed if value.get("failed") else EngineError)(value["message"])
@@ -89,7 +89,7 @@ class RemoteEngine:
             except httpx2.ReadError:
                 # The connection was closed unanswered. If the engine has ended, the second attempt cannot connect.
                 answer = await ask()
-            return wire.unpack_status(answer.json())
+            return wire.unpack(Status, answer.json())
         except httpx2.ConnectError as error:
             raise EngineAbsent("no engine is running") from error
         except httpx2.TimeoutException as error:
@@ -138,10 +138,10 @@ class RemoteEngine:
             ) from error
 
 
-def _read(unpack: Callable[[Any], Event], value: Any) -> Event:
-    """What `unpack` makes of `value`."""
+def _read(kind: type[Event], value: Any) -> Event:
+    """The record of the class `kind` that an engine sent."""
     try:
-        return unpack(value)
+        return wire.unpack(kind, value)
     except wire.WireError as error:
         raise EngineError(f"the engine's answer cannot be read: {error}") from error
 
@@ -188,7 +188,7 @@ def running() -> list[Status]:
             with httpx2.Client(
                 transport=httpx2.HTTPTransport(uds=str(path)), trust_env=False, timeout=1
             ) as client:
-                found.append(wire.unpack_status(client.get("http://engine/v1/status").json()))
+                found.append(wire.unpack(Status, client.get("http://engine/v1/status").json()))
         except (httpx2.HTTPError, OSError, ValueError):
             continue
     return found

@@ -5,9 +5,8 @@ from statistics import median
 
 from dg_lsp.text.messages import Fill, Priority, State, Status
 
-SLOW = (
-    1000.0  # milliseconds that ghost text usually takes in a slow engine; whoever types is elsewhere by then
-)
+# Milliseconds that ghost text usually takes in a slow engine; whoever types is elsewhere by then.
+SLOW = 1000.0
 _FILLS = 8  # ghost texts that are looked at
 _FEW = 3  # with fewer than that nothing is said
 _MEND = "set the effort or prefixBytes lower, or run the model on a GPU"

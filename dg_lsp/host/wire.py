@@ -8,12 +8,14 @@ import json
 from dataclasses import asdict, is_dataclass
 from functools import cache
 from types import UnionType
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from dg_lsp.text.messages import Draft, Fill, Infill, Status
 
 WIRE = 6  # version of this format; part of the socket's name
 BEAT = 1.0  # seconds after which a silent engine sends a line
+
+Record = TypeVar("Record")
 
 
 class WireError(ValueError):
@@ -30,51 +32,17 @@ def pack(record: Infill | Draft | Fill | Status) -> dict[str, Any]:
     return asdict(record)
 
 
-def unpack_infill(values: Any) -> Infill:
-    """The Infill that a client sent.
+def unpack(kind: type[Record], values: Any) -> Record:
+    """The record of the class `kind` that `values`, read from JSON, stand for.
+
+    Fields that `kind` does not know are ignored, as a newer installation may send more.
 
     Raises:
-        WireError: `values` is none.
+        WireError: `values` are no such record.
     """
-    record: Infill = _record(Infill, values)
-    return record
-
-
-def unpack_status(values: Any) -> Status:
-    """The Status that an engine sent.
-
-    Raises:
-        WireError: `values` is none.
-    """
-    record: Status = _record(Status, values)
-    return record
-
-
-def unpack_draft(values: Any) -> Draft:
-    """The Draft that an engine sent.
-
-    Raises:
-        WireError: `values` is none.
-    """
-    record: Draft = _record(Draft, values)
-    return record
-
-
-def unpack_fill(values: Any) -> Fill:
-    """The Fill that an engine sent.
-
-    Raises:
-        WireError: `values` is none.
-    """
-    record: Fill = _record(Fill, values)
-    return record
-
-
-def _record(kind: Any, values: Any) -> Any:
-    """A record of the class `kind`; fields that it does not know are ignored, as a newer installation may send more."""
     if not isinstance(values, dict):
         raise WireError(f"a {kind.__name__} is a JSON object")
-    types = _types(kind)
+    types = _types(cast("type", kind))
     given: dict[str, Any] = {}
     for name, value in values.items():
         try:
@@ -89,7 +57,7 @@ def _record(kind: Any, values: Any) -> Any:
 
 
 @cache
-def _types(kind: Any) -> dict[str, Any]:
+def _types(kind: type) -> dict[str, Any]:
     """The types of the fields of a record, by name."""
     return get_type_hints(kind)
 
@@ -100,8 +68,8 @@ def _value(kind: Any, value: Any) -> Any:
     Raises:
         WireError: it has another type.
     """
-    if is_dataclass(kind):
-        return _record(kind, value)
+    if isinstance(kind, type) and is_dataclass(kind):
+        return unpack(kind, value)
     within = get_args(kind)
     if get_origin(kind) is tuple and isinstance(value, list | tuple):
         return tuple(_value(within[0], one) for one in value)

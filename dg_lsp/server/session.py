@@ -113,10 +113,11 @@ class Session:
             except SettingsError as error:
                 wrong.append(str(error))
         if self.settings != settings:
+            index = (self.settings.exclude, self.settings.related) != (settings.exclude, settings.related)
             self.settings = settings
             self._offers.clear()
             self._newest.clear()
-            if self.project is not None:
+            if self.project is not None and index:
                 self.project.forget()
         return wrong
 

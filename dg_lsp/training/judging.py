@@ -10,7 +10,8 @@ from dg_lsp.engine.cache import PrefixCache
 from dg_lsp.engine.fill.denoised import denoised
 from dg_lsp.engine.fill.infill import add, fill_of, propose, rate
 from dg_lsp.engine.fill.judge import SITUATIONS, Proposal, features, situation
-from dg_lsp.engine.fill.steps import Clock
+from dg_lsp.engine.fill.steps import Clock, run_to_end
+from dg_lsp.engine.fill.tokens import tokenise
 from dg_lsp.engine.load.checkpoint import Checkpoint
 from dg_lsp.text.messages import Infill
 
@@ -32,11 +33,14 @@ class Example:
 def examples(model: Checkpoint, request: Infill, truth: str) -> Iterator[Example]:
     """The Examples of a gap: the candidates before anything is denoised, then those of all sources."""
     cache, clock = PrefixCache(model.network.config.text_config), Clock(None)
-    proposals = _result(propose(model, cache, request, clock))
+    tokens = tokenise(model, request)
+    _, proposals = run_to_end(propose(model, cache, request, tokens, clock))
     yield example(request, proposals, truth)
-    fills = _result(denoised(model, cache, request, clock))
+    _, fills = run_to_end(denoised(model, cache, request, clock))
     if not fills[0].refusal:
-        proposals = rate(model, cache, request, add(proposals, "denoised", [f.text for f in fills]))
+        proposals = rate(
+            model, cache, request, tokens[1], add(proposals, "denoised", [f.text for f in fills])
+        )
     yield example(request, proposals, truth)
 
 
@@ -77,12 +81,3 @@ def _fit(found: Sequence[Example], decay: float) -> dict[str, float]:
 
     solver.step(loss)  # type: ignore[no-untyped-call]
     return {name: round(value, 4) for name, value in zip(names, weights.tolist(), strict=True)}
-
-
-def _result(steps: Any) -> Any:
-    """What the generator `steps` returns in the end."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            return end.value

@@ -9,6 +9,8 @@ from transformers.cache_utils import DynamicCache
 
 from tests.engine.tiny import CANVAS, VOCABULARY, tiny_config, tiny_network
 
+STEPS = 280
+
 
 @pytest.fixture(scope="session")
 def counting_network() -> Any:
@@ -25,8 +27,10 @@ def teach_counting() -> Any:
             if weight.ndim >= 2:
                 weight.mul_(0.3)
     optimiser = torch.optim.AdamW(weights, lr=4e-3)
+    # A rate that falls to nothing ends at nearly the same network on every CPU.
+    schedule = torch.optim.lr_scheduler.LinearLR(optimiser, 1, 0.02, total_iters=STEPS)
     draw = torch.Generator().manual_seed(0)
-    for number in range(220):
+    for number in range(STEPS):
         prompt = (6, 20)[number % 2]
         start = torch.randint(VOCABULARY, (32, 1), generator=draw)
         tokens = (start + torch.arange(prompt + CANVAS)) % VOCABULARY
@@ -38,7 +42,8 @@ def teach_counting() -> Any:
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
-    assert float(loss.detach()) < 1.5, "the counting network did not learn to count"
+        schedule.step()
+    assert float(loss.detach()) < 1, "the counting network did not learn to count"
     return network.eval()
 
 

@@ -107,7 +107,9 @@ def test_rows_that_have_finished_cost_nothing_more_and_change_nothing(counting_n
 
     hook = counting_network.model.decoder.layers[0].register_forward_hook(counted)
     sampler = AnchoredSampler(canvas, 0.1, SeededNoise(0, VOCABULARY, CPU))
-    steps = list(denoise(counting_network, encoded(counting_network, [4, 5, 6, 7, 8]), sampler, Schedule()))
+    steps = list(
+        denoise(counting_network, encoded(counting_network, [3, 4, 5, 6, 7, 8]), sampler, Schedule())
+    )
     hook.remove()
     wanted = [3, *(int((~step.finished).sum()) for step in steps[:-1])]
     assert shown == wanted

@@ -11,7 +11,7 @@ from dg_lsp.engine.cache import PrefixCache, extend_to
 from dg_lsp.engine.decoder import capped_logits
 from dg_lsp.engine.fill import drafted
 from dg_lsp.engine.fill.plan import Writing
-from dg_lsp.engine.fill.steps import Clock
+from dg_lsp.engine.fill.steps import Clock, run_to_end
 from dg_lsp.engine.fill.tokens import tokenise
 from dg_lsp.engine.load.checkpoint import Checkpoint, load_checkpoint
 from dg_lsp.text.messages import Infill
@@ -57,13 +57,9 @@ def written(model: Checkpoint, request: Infill) -> list[str]:
     cache = PrefixCache(model.network.config.text_config)
     prefix, seam = tokenise(model, request)
     list(extend_to(model.network, cache, prefix))
-    steps = drafted.write(model, cache, request, seam, Clock(None))
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            assert cache.tokens == prefix and cache.get_seq_length() == len(prefix)
-            return list(end.value)
+    _, texts = run_to_end(drafted.write(model, cache, request, seam, Clock(None)))
+    assert cache.tokens == prefix and cache.get_seq_length() == len(prefix)
+    return texts
 
 
 def test_the_likeliest_text_that_ends_where_the_suffix_begins_is_found(

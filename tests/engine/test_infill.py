@@ -8,10 +8,12 @@ import pytest
 
 from dg_lsp.engine.cache import PrefixCache
 from dg_lsp.engine.canvas import FREE, Seam
-from dg_lsp.engine.fill.candidates import decode
+from dg_lsp.engine.fill.candidates import Candidate, decode
+from dg_lsp.engine.fill.denoised import denoised
 from dg_lsp.engine.fill.infill import infill
 from dg_lsp.engine.fill.length import ScoredLength, Search
 from dg_lsp.engine.fill.plan import ANCHORS, ROUNDS
+from dg_lsp.engine.fill.steps import Clock, run_to_end
 from dg_lsp.engine.fill.tokens import tokenise
 from dg_lsp.engine.load.checkpoint import Checkpoint, load_checkpoint
 from dg_lsp.engine.sampler import AnchoredSampler
@@ -226,3 +228,18 @@ def test_free_slots_start_from_the_given_text_and_a_share_of_it_is_noise(
     seen.clear()
     run(model, request(effort="low"))
     assert seen[0][3] is None
+
+
+def test_behind_the_best_of_the_first_batch_the_others_stand_by_their_likelihood(
+    model: Checkpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batches = iter([{"r": 5.0}, {"2 * r": 9.0, "r * r": 1.0}])
+
+    def ranked(*_: Any) -> list[Candidate]:
+        found = next(batches).items()
+        return [Candidate(0, Fill(text, score, parses=True), whole=True) for text, score in found]
+
+    monkeypatch.setattr("dg_lsp.engine.fill.denoised.rank_by_likelihood", ranked)
+    cache = PrefixCache(model.network.config.text_config)
+    _, fills = run_to_end(denoised(model, cache, request(alternatives=3), Clock(None)))
+    assert [fill.text for fill in fills] == ["r", "r * r", "2 * r"]

@@ -122,7 +122,7 @@ def test_rows_of_a_batch_with_different_anchors_stop_on_their_own(counting_netwo
     anchored = torch.stack([torch.arange(CANVAS) >= n for n in free])
     canvas = Canvas(truth.expand(3, CANVAS).contiguous(), anchored)
     sampler = AnchoredSampler(canvas, RELEASED.entropy_bound, SeededNoise(0, VOCABULARY, torch.device("cpu")))
-    cache = encoded(counting_network, [4, 5, 6, 7, 8])
+    cache = encoded(counting_network, [3, 4, 5, 6, 7, 8])
     steps = list(denoise(counting_network, cache, sampler, RELEASED))
     assert bool(steps[-1].finished.all())
     ends = [next(s.number for s in steps if s.finished[row]) for row in range(3)]

@@ -16,7 +16,7 @@ from dg_lsp.engine.fill.candidates import Candidate, why_refused
 from dg_lsp.engine.fill.infill import infill
 from dg_lsp.engine.fill.mend import Origin, free, mend
 from dg_lsp.engine.fill.plan import ROUNDS
-from dg_lsp.engine.fill.steps import Clock
+from dg_lsp.engine.fill.steps import Clock, run_to_end
 from dg_lsp.engine.fill.tokens import tokenise
 from dg_lsp.engine.load.checkpoint import Checkpoint, load_checkpoint
 from dg_lsp.text.fills.stitch import find_break
@@ -70,12 +70,7 @@ def mended(
     list(extend_to(model.network, cache, prefix))
     written = Candidate(0, Fill(text, parses=False, steps=5, refusal="it is damaged"), whole=True)
     events = mend(model, cache, Origin(asked, (seam, 256), before, 0), [written], clock or Clock(None))
-    seen: list[Draft] = []
-    while True:
-        try:
-            seen.append(next(events))
-        except StopIteration as end:
-            return seen, end.value
+    return run_to_end(events)
 
 
 BROKEN = {

@@ -14,7 +14,7 @@ from dg_lsp.engine.denoise import Step
 from dg_lsp.engine.fill import several, steps
 from dg_lsp.engine.fill.length import ScoredLength
 from dg_lsp.engine.fill.several import Gaps, fill_together, infill_several
-from dg_lsp.engine.fill.steps import Clock
+from dg_lsp.engine.fill.steps import Clock, run_to_end
 from dg_lsp.engine.load.checkpoint import Checkpoint, load_checkpoint
 from dg_lsp.text.messages import Draft, Fill, Infill
 
@@ -42,12 +42,7 @@ def gaps_of(model: Checkpoint, **more: Any) -> Gaps:
 
 def run(model: Checkpoint, gaps: Gaps) -> tuple[list[Draft], tuple[Fill, ...]]:
     events = fill_together(model, PrefixCache(model.network.config.text_config), gaps, Clock(None))
-    drafts: list[Draft] = []
-    while True:
-        try:
-            drafts.append(next(events))
-        except StopIteration as end:
-            return drafts, end.value
+    return run_to_end(events)
 
 
 @pytest.fixture

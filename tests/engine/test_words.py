@@ -8,7 +8,7 @@ import pytest
 from dg_lsp.engine.cache import PrefixCache
 from dg_lsp.engine.fill import words
 from dg_lsp.engine.fill.likelihood import neg_log_likelihoods
-from dg_lsp.engine.fill.steps import Clock
+from dg_lsp.engine.fill.steps import Clock, run_to_end
 from dg_lsp.engine.fill.tokens import tokenise
 from dg_lsp.engine.fill.words import infill_word, rank_endings
 from dg_lsp.engine.load.checkpoint import Checkpoint, load_checkpoint
@@ -43,11 +43,7 @@ def run(model: Checkpoint, asked: Infill) -> Fill:
 
 def ranked(model: Checkpoint, asked: Infill) -> list[str]:
     ranking = rank_endings(model, fresh(model), asked, Clock(None))
-    while True:
-        try:
-            next(ranking)
-        except StopIteration as end:
-            return [ending.text for ending in end.value]
+    return [ending.text for ending in run_to_end(ranking)[1]]
 
 
 def behind(

@@ -45,18 +45,18 @@ for part in (Run, Piece, Retrieved):
 
 @given(records(Infill))
 def test_a_request_arrives_as_it_was_sent(request: Infill) -> None:
-    assert wire.unpack_infill(there_and_back("infill", wire.pack(request))) == request
+    assert wire.unpack(Infill, there_and_back("infill", wire.pack(request))) == request
 
 
 @given(records(Draft), records(Fill))
 def test_a_draft_and_a_fill_arrive_as_they_were_sent(draft: Draft, fill: Fill) -> None:
-    assert wire.unpack_draft(there_and_back("draft", wire.pack(draft))) == draft
-    assert wire.unpack_fill(there_and_back("fill", wire.pack(fill))) == fill
+    assert wire.unpack(Draft, there_and_back("draft", wire.pack(draft))) == draft
+    assert wire.unpack(Fill, there_and_back("fill", wire.pack(fill))) == fill
 
 
 @given(records(Status))
 def test_a_status_arrives_as_it_was_sent(status: Status) -> None:
-    assert wire.unpack_status(there_and_back("status", wire.pack(status))) == status
+    assert wire.unpack(Status, there_and_back("status", wire.pack(status))) == status
 
 
 # What crosses in each version of the wire. A window and an engine of one version may come from two installations, so
@@ -112,7 +112,7 @@ def test_the_states_are_those_of_their_wire_version() -> None:
 )
 def test_what_does_not_follow_the_page_is_refused(values: object) -> None:
     with pytest.raises(wire.WireError):
-        wire.unpack_infill(values)
+        wire.unpack(Infill, values)
 
 
 @pytest.mark.parametrize("kind", [Infill, Draft, Fill, Status])
@@ -126,13 +126,12 @@ def test_fields_of_a_newer_installation_are_ignored(kind: type) -> None:
     sent = {**json.loads(json.dumps(wire.pack(known))), "from_tomorrow": [1]}
     for run in sent.get("runs", ()):
         run["from_tomorrow"] = True
-    unpack: Any = getattr(wire, f"unpack_{kind.__name__.lower()}")
-    assert unpack(sent) == known
+    assert wire.unpack(kind, sent) == known
 
 
 def test_a_refusal_does_not_quote_the_text() -> None:
     with pytest.raises(wire.WireError) as caught:
-        wire.unpack_infill(
-            {"prefix": ["secret"], "suffix": "", "language": "python", "kind": "function_body"}
+        wire.unpack(
+            Infill, {"prefix": ["secret"], "suffix": "", "language": "python", "kind": "function_body"}
         )
     assert "secret" not in str(caught.value)

@@ -3,6 +3,7 @@
 import pytest
 
 from dg_lsp.host.scripted import open_scripted
+from dg_lsp.server.project import Project
 from dg_lsp.server.session import Session
 from dg_lsp.settings import SECRETS, Settings
 
@@ -25,3 +26,13 @@ def test_a_user_may_say_what_is_excluded() -> None:
     assert one.settings.exclude == ("*.sql",)
     one.configure({"exclude": ["*.sql"]}, {"exclude": []})
     assert one.settings.exclude == ("*.sql",)
+
+
+def test_only_settings_that_concern_other_files_drop_what_was_read_of_them() -> None:
+    one, dropped = session(), []
+    one.project = Project(lambda _: [], list)
+    one.project.forget = lambda: dropped.append(True)  # type: ignore[method-assign]
+    one.configure({"effort": "low"}, {})
+    assert dropped == []
+    one.configure({"effort": "low", "exclude": ["*.sql"]}, {})
+    assert dropped == [True]

@@ -61,8 +61,8 @@ def denoised(
 ) -> Generator[Draft, None, list[Fill]]:
     """Denoise fills for the gap of `request` from noise; yield Drafts (step 0 while encoding and searching).
 
-    Returns the fills that can be shown, of the first batch that has one the likeliest first; without any, one that
-    cannot, with the reason.
+    Returns the fills that can be shown, the likeliest of the first batch that has one first and the others by their
+    likelihood behind it; without any, one that cannot, with the reason.
 
     1. Tokenise: the prefix up to its last line start, the head of the gap's line, the suffix.
     2. Encode what the cache does not hold yet.  3. Search the gap's length.
@@ -100,7 +100,10 @@ def denoised(
         if len(found) >= request.alternatives or clock.is_over():
             break
     # 7.
-    return list(found.values()) or [_shortened_or_none(request, refused)]
+    if not found:
+        return [_shortened_or_none(request, refused)]
+    first, *others = found.values()
+    return [first, *sorted(others, key=lambda fill: fill.score)]
 
 
 def _write(

@@ -8,6 +8,7 @@ from collections.abc import Generator, Sequence
 from dataclasses import replace
 
 from dg_lsp.engine.cache import PrefixCache, extend_to
+from dg_lsp.engine.canvas import Seam
 from dg_lsp.engine.fill.candidates import SUFFIX_READ, why_refused
 from dg_lsp.engine.fill.denoised import denoised
 from dg_lsp.engine.fill.drafted import write
@@ -31,9 +32,10 @@ def infill(model: Checkpoint, cache: PrefixCache, request: Infill) -> Generator[
     """
     clock = Clock(request.deadline)
     # 1. If a measurement gives the length, only the denoiser can be told of it.
+    prefix, seam = tokenise(model, request)
     proposals: list[Proposal] = []
     if request.kind in PARTS and request.like is None:
-        proposals = yield from propose(model, cache, request, clock)
+        proposals = yield from propose(model, cache, request, (prefix, seam), clock)
     # 2.
     best = choose(model, request, proposals)
     sure = len(best) >= request.alternatives and (best[0].chance or 0) >= SURE
@@ -47,7 +49,7 @@ def infill(model: Checkpoint, cache: PrefixCache, request: Infill) -> Generator[
     # 4. The last Draft shows the Fill.
     denoised_text = fills[0].text
     if proposals and not fills[0].refusal:
-        proposals = rate(model, cache, request, add(proposals, "denoised", [f.text for f in fills]))
+        proposals = rate(model, cache, request, seam, add(proposals, "denoised", [f.text for f in fills]))
         fills = choose(model, request, proposals, fills)
     elif best:
         fills = best
@@ -57,16 +59,19 @@ def infill(model: Checkpoint, cache: PrefixCache, request: Infill) -> Generator[
 
 
 def propose(
-    model: Checkpoint, cache: PrefixCache, request: Infill, clock: Clock
+    model: Checkpoint, cache: PrefixCache, request: Infill, tokens: tuple[tuple[int, ...], Seam], clock: Clock
 ) -> Generator[Draft, None, list[Proposal]]:
-    """The retrieved candidates of `request` and the encoder's drafts, with likelihoods; yields Drafts of step 0."""
-    prefix, seam = tokenise(model, request)
+    """The retrieved candidates of `request` and the encoder's drafts, with likelihoods; yields Drafts of step 0.
+
+    tokens: those of the request, by `tokenise`.
+    """
+    prefix, seam = tokens
     # A Draft after each chunk and token lets the caller cancel.
     for _ in extend_to(model.network, cache, prefix, exact=request.deadline is None):
         yield Draft(0, (), clock.milliseconds())
     drafts = yield from write(model, cache, request, seam, clock)
     found = add([], "retrieved", [one.text for one in request.retrieved])
-    return rate(model, cache, request, add(found, "drafted", drafts))
+    return rate(model, cache, request, seam, add(found, "drafted", drafts))
 
 
 def add(proposals: Sequence[Proposal], source: Source, texts: Sequence[str]) -> list[Proposal]:
@@ -80,18 +85,15 @@ def add(proposals: Sequence[Proposal], source: Source, texts: Sequence[str]) -> 
 
 
 def rate(
-    model: Checkpoint, cache: PrefixCache, request: Infill, proposals: Sequence[Proposal]
+    model: Checkpoint, cache: PrefixCache, request: Infill, seam: Seam, proposals: Sequence[Proposal]
 ) -> list[Proposal]:
     """`proposals` with their likelihoods under the encoder, of the text and of the suffix behind it.
 
-    The encoder reads only those that it has not read yet.
+    `cache` holds the prefix. The encoder reads only those proposals that it has not read yet.
     """
     known, unread = [p for p in proposals if p.tokens], [p for p in proposals if not p.tokens]
     if not unread:
         return known
-    prefix, seam = tokenise(model, request)
-    for _ in extend_to(model.network, cache, prefix, exact=request.deadline is None):
-        pass
     retrieved, seen = {r.text.strip(): r for r in request.retrieved}, words_in_sight(request)
     suffix = (*seam.suffix, seam.filler)[:SUFFIX_READ]
     texts = [model.encode(p.text) for p in unread]

@@ -6,6 +6,7 @@ Knows batches; knows no length search, and not which batch comes next.
 import time
 from collections.abc import Generator, Iterator
 from dataclasses import replace
+from typing import TypeVar
 
 from torch import Tensor
 
@@ -20,6 +21,9 @@ from dg_lsp.text.messages import Draft, Fill, Reason
 # Primes that keep the seeds of a request's batches apart, so that each draws other noise: by what earlier canvases of
 # the fill wrote, by the round of mending, by the number of the batch.
 CANVAS_SEED, _ROUND_SEED, _BATCH_SEED = 104729, 1299709, 7919
+
+Event = TypeVar("Event")
+Result = TypeVar("Result")
 
 
 class Clock:
@@ -102,3 +106,13 @@ def report_steps(
             break
     assert last is not None, "a schedule has at least one step"
     return last
+
+
+def run_to_end(events: Generator[Event, None, Result]) -> tuple[list[Event], Result]:
+    """All events that the generator yields, and what it returns."""
+    seen: list[Event] = []
+    while True:
+        try:
+            seen.append(next(events))
+        except StopIteration as end:
+            return seen, end.value
