@@ -87,6 +87,8 @@ async def fill_gap(
     # In a thread, because a large project takes some milliseconds.
     found = Search() if index is None else await asyncio.to_thread(search, document, gap, index)
     request = replace(request, alternatives=want.alternatives, priority=want.priority, retrieved=found.texts)
+    if want.priority in ("ghost", "ahead"):
+        request = replace(request, confidence=settings.confidence)
     fill: Fill | None = None
     async with aclosing(engine.infill(request)) as events:
         async for event in events:

@@ -84,6 +84,7 @@ class Infill:
     `endings`, where `prefix` ends with half a word: the fill begins with one of these, and the word ends there.
     `context` is what other files say, what changes most seldom first. `retrieved` are candidates from the project, the
     best first. `start`, where given, is a text that the free slots start from, of which the share `noised` is noise.
+    `confidence`: where the best text is right with a lower probability, its beginning that is surer is wanted instead.
     """
 
     prefix: str
@@ -105,6 +106,7 @@ class Infill:
     retrieved: tuple[Retrieved, ...] = ()
     start: str | None = None
     noised: float = 1.0
+    confidence: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +142,8 @@ class Fill:
     likeliest first. `further` are the texts of the gaps behind the first, where there are several; one that got none
     has an empty text. `shortened`: the candidate was broken, and this is its longest beginning of whole statements
     that is not. `source` is where the text comes from; `chance` is the estimated probability that it is exactly right,
-    None where nobody has estimated it.
+    None where nobody has estimated it. `partial`: the text is the beginning of a candidate, and `chance` is that of the
+    beginning.
     """
 
     text: str
@@ -157,6 +160,7 @@ class Fill:
     shortened: bool = False
     source: Source = "denoised"
     chance: float | None = None
+    partial: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,3 +101,46 @@ def test_no_draft_holds_a_line_end_or_a_special_token(model: Checkpoint) -> None
         assert 1 <= len(found) <= 6
         assert not any("\n" in text or "\r" in text for text in found)
         assert not any(model.special.intersection(model.encode(text)) for text in found)
+
+
+def bodies(model: Checkpoint, request: Infill) -> list[str]:
+    cache = PrefixCache(model.network.config.text_config)
+    prefix, seam = tokenise(model, request)
+    list(extend_to(model.network, cache, prefix))
+    _, texts = run_to_end(drafted.write_body(model, cache, request, seam, Clock(None)))
+    assert cache.tokens == prefix and cache.get_seq_length() == len(prefix)
+    return texts
+
+
+BODY = Infill("def area(r):\n    ", "\n\n\nx = 1\n", "python", "function_body", indent="    ")
+
+
+def test_each_body_goes_on_with_the_likeliest_token_from_another_first_one(
+    model: Checkpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = drafted.plan_for(BODY)
+    monkeypatch.setattr(drafted, "plan_for", lambda _: replace(plan, drafts=Writing(3, 12)))
+    prefix, seam = tokenise(model, BODY)
+    found = bodies(model, BODY)
+    encoder = model.network.model.encoder.language_model
+    special, firsts = sorted(model.special), set()
+    for text in found:
+        ids = list(model.encode(text))
+        firsts.add(ids[0])
+        assert model.tokenizer.decode(ids[:1]).strip()[:1] not in ("#", "'", '"')
+        for place in range(1, len(ids)):
+            with torch.inference_mode():
+                states = encoder(torch.tensor([[*prefix, *seam.head, *ids[:place]]])).last_hidden_state[:, -1]
+                logits = capped_logits(model.network, states)[0]
+                logits[special] = -torch.inf
+            assert ids[place] == int(logits.argmax())
+    assert len(firsts) == len(found) == 3
+
+
+def test_a_body_ends_where_it_goes_round_or_its_container_closes(
+    model: Checkpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert drafted._kept(BODY, "a()\n    a()\n") == "a()\n"
+    assert drafted._kept(BODY, "a()\nb()").rstrip() == "a()"
+    monkeypatch.setattr(drafted, "_kept", lambda _, text: text[:3])
+    assert all(len(text) <= 3 for text in bodies(model, BODY))

@@ -1,5 +1,6 @@
 """The judge: probabilities that add up, candidates of all sources compared alike, and what cannot be shown left out."""
 
+from collections.abc import Generator
 from dataclasses import replace
 
 import pytest
@@ -7,9 +8,9 @@ import pytest
 from dg_lsp.engine.cache import PrefixCache
 from dg_lsp.engine.fill import infill as whole
 from dg_lsp.engine.fill.infill import add, choose, infill
-from dg_lsp.engine.fill.judge import SITUATIONS, Proposal, chances, features, situation
+from dg_lsp.engine.fill.judge import SITUATIONS, Proposal, chances, features, situation, sure_length
 from dg_lsp.engine.load.checkpoint import Checkpoint, load_checkpoint
-from dg_lsp.text.messages import Fill, Infill, Retrieved
+from dg_lsp.text.messages import Draft, Fill, Infill, Retrieved
 
 REQUEST = Infill("def area(r):\n    return ", "\n", "python", "rest_of_line")
 # Whoever is found elsewhere is right.
@@ -83,6 +84,23 @@ def test_several_alternatives_come_from_all_sources_likeliest_first(model: Check
     assert (fill.text, *fill.others) == ("r * r", "2 * r", "r")
 
 
+@pytest.mark.parametrize(("confidence", "length"), [(0.05, 16), (0.2, 14), (0.31, 12), (0.6, 0)])
+def test_a_beginning_is_as_likely_as_all_candidates_that_share_it(confidence: float, length: int) -> None:
+    rated = [(0.15, "first.total(x), "), (0.1, "first.total(x)"), (0.1, "first.total(y)"), (0.2, "second")]
+    assert sure_length("first.total(x), ", rated, confidence) == length
+
+
+def test_where_only_a_beginning_is_sure_enough_it_is_offered_and_says_so(model: Checkpoint) -> None:
+    found = tuple(Retrieved(f"math.pow({text})", before=3) for text in ("r, 2", "r, 1", "2, r", "r, r"))
+    asked = replace(REQUEST, kind="expression", retrieved=found)
+    plain = run(model, asked)
+    assert plain.text.startswith("math.pow(") and plain.chance is not None and plain.chance < 0.4
+    fill = run(model, replace(asked, confidence=plain.chance + 0.05))
+    assert (fill.text, fill.partial, fill.others) == ("math.pow", True, ())
+    assert fill.chance is not None and plain.chance < fill.chance <= 1
+    assert run(model, replace(asked, confidence=1.0)).text == plain.text
+
+
 def test_a_checkpoint_without_a_fitted_judge_says_no_chance(model: Checkpoint) -> None:
     fill = run(replace(model, judge={}), replace(REQUEST, retrieved=(Retrieved("r * r", before=6),)))
     assert fill.text and fill.chance is None
@@ -94,10 +112,37 @@ def test_a_denoised_text_keeps_its_steps_when_it_is_chosen(model: Checkpoint) ->
     assert [(f.text, f.steps, f.source) for f in best] == [("r * r", 7, "denoised")]
 
 
-def test_bodies_and_measurements_that_give_the_length_are_denoised_only(
+BODY = Infill("def area(r):\n    ", "\n\nx = 1\n", "python", "function_body", indent="    ", effort="low")
+
+
+def test_measurements_that_give_the_length_are_denoised_only(
     model: Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(whole, "propose", lambda *_: pytest.fail("nothing is proposed here"))
-    body = Infill("def area(r):\n", "\n\nx = 1\n", "python", "function_body", indent="    ")
-    for request in (replace(body, effort="low"), replace(REQUEST, like="r * r")):
-        assert run(model, request).chance is None
+    monkeypatch.setattr(whole, "write_body", lambda *_: pytest.fail("nothing is written here"))
+    for request in (replace(BODY, like="return r * r"), replace(REQUEST, like="r * r")):
+        fill = run(model, request)
+        assert fill.chance is None and fill.source == "denoised" and fill.steps
+
+
+def test_a_body_is_written_from_left_to_right_by_a_network_with_a_judge(model: Checkpoint) -> None:
+    fill = run(model, BODY)
+    assert fill.text and (fill.source, fill.steps) == ("drafted", 0)
+    assert run(replace(model, judge={}), BODY).source == "denoised"
+
+
+def test_where_no_written_body_can_be_shown_it_is_denoised(
+    model: Checkpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write(*_: object) -> Generator[Draft, None, list[str]]:
+        yield Draft(0, (), 0.0)
+        return [")", "pass\n", "a = 1\n    b = ("][: len(wanted)]
+
+    monkeypatch.setattr(whole, "write_body", write)
+    wanted = [")", "pass"]
+    assert run(model, BODY).source == "denoised"
+    # Of the third text the first line can be shown.
+    wanted.append("a")
+    fill = run(model, replace(BODY, alternatives=2))
+    assert (fill.text, fill.shortened, fill.source) == ("a = 1", True, "drafted")
+    assert len(fill.others) == 1 and fill.others[0] != fill.text

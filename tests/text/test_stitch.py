@@ -2,7 +2,7 @@
 
 import pytest
 
-from dg_lsp.text.fills.stitch import Written, go_on
+from dg_lsp.text.fills.stitch import Written, ended, go_on, without_round
 from dg_lsp.text.messages import Infill
 
 REQUEST = Infill("def f(a):\n    ", "\n\n\ndef g():\n    pass\n", "python", "function_body", indent="    ")
@@ -47,3 +47,28 @@ def test_line_ends_are_those_of_the_file() -> None:
 def test_nothing_stays_of_what_adds_nothing() -> None:
     assert go_on(REQUEST, "x = 1\n", "    = = =\n    y = 1\n") == Written("x = 1\n")
     assert go_on(REQUEST, "x = 1\n", "") == Written("x = 1\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("a()\n    a()\n", "a()\n"),
+        ("a()\n    b()\n    a()\n    b()\n", "a()\n    b()\n"),
+        ("x = 1\n    if x:\n        y()\n    if x:\n        y()\n", "x = 1\n    if x:\n        y()\n"),
+        # The last line is not whole yet, and what stands deeper is another line.
+        ("a()\n    a()", "a()\n    a()"),
+        ("try:\n        a()\n    finally:\n        a()\n", "try:\n        a()\n    finally:\n        a()\n"),
+        ("for x in y:\n        }\n    }\n", "for x in y:\n        }\n    }\n"),
+        ("a()\n\n\n", "a()\n\n\n"),
+        ("", ""),
+    ],
+)
+def test_a_text_that_goes_round_is_cut_before_its_second_round(text: str, kept: str) -> None:
+    assert without_round(text) == kept
+
+
+def test_where_the_container_of_a_body_closes_it_has_ended() -> None:
+    asked = Infill("def f():\n    ", "\n", "python", "function_body", indent="    ")
+    assert ended(asked, "a()\n    b()") == Written("a()\n    b()")
+    found = ended(asked, "a()\n\nx = 1")
+    assert found.ended and found.text.rstrip() == "a()"

@@ -11,14 +11,16 @@ from dg_lsp.engine.cache import PrefixCache, extend_to
 from dg_lsp.engine.canvas import Seam
 from dg_lsp.engine.fill.candidates import SUFFIX_READ, why_refused
 from dg_lsp.engine.fill.denoised import denoised
-from dg_lsp.engine.fill.drafted import write
-from dg_lsp.engine.fill.judge import PLAIN, WORD, Proposal, chances, words_in_sight
+from dg_lsp.engine.fill.drafted import write, write_body
+from dg_lsp.engine.fill.judge import PLAIN, WORD, Proposal, chances, sure_length, words_in_sight
 from dg_lsp.engine.fill.likelihood import neg_log_likelihoods_of_tokens
 from dg_lsp.engine.fill.steps import Clock
 from dg_lsp.engine.fill.tokens import tokenise
 from dg_lsp.engine.load.checkpoint import Checkpoint
 from dg_lsp.text.fills import fit
-from dg_lsp.text.messages import PARTS, Draft, Fill, Infill, Run, Source
+from dg_lsp.text.fills.stitch import shorten
+from dg_lsp.text.fills.sure import sure_beginning
+from dg_lsp.text.messages import BODIES, PARTS, Draft, Fill, Infill, Run, Source
 
 # A candidate that is right with this probability is taken before anything is denoised.
 SURE = 0.4
@@ -27,22 +29,39 @@ SURE = 0.4
 def infill(model: Checkpoint, cache: PrefixCache, request: Infill) -> Generator[Draft | Fill, None, None]:
     """Fill the gap of `request`; yield Drafts (step 0 while encoding and searching), then one Fill.
 
-    1. For a gap within a line, propose the texts that were retrieved and those that the encoder drafts.  2. If the
-    judge is sure of one, take it.  3. Otherwise denoise fills from noise.  4. Judge all; the Fill is the likeliest one.
+    The Fill is chosen among candidates of several sources. If a measurement gives the length, only the denoiser can be
+    told of it. A body is written from left to right only by a network whose judge was fitted, with which that was
+    measured.
     """
     clock = Clock(request.deadline)
-    # 1. If a measurement gives the length, only the denoiser can be told of it.
-    prefix, seam = tokenise(model, request)
-    proposals: list[Proposal] = []
     if request.kind in PARTS and request.like is None:
-        proposals = yield from propose(model, cache, request, (prefix, seam), clock)
+        fills = yield from _fill_part(model, cache, request, clock)
+    elif request.kind in BODIES and request.like is None and model.judge:
+        fills = yield from _fill_body(model, cache, request, clock)
+    else:
+        fills = yield from denoised(model, cache, request, clock)
+    yield clock.stamp(_with_others(fills[: request.alternatives]))
+
+
+def _fill_part(
+    model: Checkpoint, cache: PrefixCache, request: Infill, clock: Clock
+) -> Generator[Draft, None, Sequence[Fill]]:
+    """Fill a gap within a line; yield Drafts. Returns the fills, the likeliest first.
+
+    1. Propose the texts that were retrieved and those that the encoder drafts.  2. If the judge is sure of one, take
+    it.  3. Otherwise denoise fills from noise.  4. Judge all; the first Fill is the likeliest one, or its beginning
+    that is sure enough.
+    """
+    # 1.
+    prefix, seam = tokenise(model, request)
+    proposals = yield from propose(model, cache, request, (prefix, seam), clock)
     # 2.
     best = choose(model, request, proposals)
     sure = len(best) >= request.alternatives and (best[0].chance or 0) >= SURE
     if sure or (best and clock.is_over()):
-        yield _draft_of(best[0], clock)
-        yield clock.stamp(_with_others(best))
-        return
+        fills = _sure_part(model, request, proposals, best)
+        yield _draft_of(fills[0], clock)
+        return fills
     # 3. Texts that can be shown already are alternatives, too.
     missing = max(request.alternatives - len(best), 1)
     fills = yield from denoised(model, cache, replace(request, alternatives=missing), clock)
@@ -53,9 +72,44 @@ def infill(model: Checkpoint, cache: PrefixCache, request: Infill) -> Generator[
         fills = choose(model, request, proposals, fills)
     elif best:
         fills = best
+    fills = _sure_part(model, request, proposals, fills)
     if fills[0].text != denoised_text:
         yield _draft_of(fills[0], clock)
-    yield clock.stamp(_with_others(fills[: request.alternatives]))
+    return fills
+
+
+def _fill_body(
+    model: Checkpoint, cache: PrefixCache, request: Infill, clock: Clock
+) -> Generator[Draft, None, Sequence[Fill]]:
+    """Fill a body; yield Drafts. Returns the fills: those written by the encoder, then the denoised ones.
+
+    Denoised ones are made only where too few of the others can be shown. On bodies the judge has nothing to say: by
+    likelihood the shortest text wins, by likelihood a token the one that repeats itself most (docs/log/2026-11-23.md).
+    """
+    prefix, seam = tokenise(model, request)
+    for _ in extend_to(model.network, cache, prefix, exact=request.deadline is None):
+        yield Draft(0, (), clock.milliseconds())
+    texts = yield from write_body(model, cache, request, seam, clock)
+    fills = {fill.text: fill for text in texts if not (fill := _body_of(request, text)).refusal}
+    missing = request.alternatives - len(fills)
+    if missing > 0 and not (fills and clock.is_over()):
+        more = yield from denoised(model, cache, replace(request, alternatives=missing), clock)
+        if not fills:
+            return more
+        fills |= {fill.text: fill for fill in more if not fill.refusal and fill.text not in fills}
+    found = list(fills.values())
+    yield _draft_of(found[0], clock)
+    return found
+
+
+def _body_of(request: Infill, text: str) -> Fill:
+    """A body that the encoder wrote as a Fill: the whole text, or its longest beginning that can be shown."""
+    whole = fit.fit(request, text)
+    refusal = why_refused(request, whole)
+    short = shorten(request, whole) if refusal else ""
+    if short and not why_refused(request, short):
+        return Fill(short, reason="stable", source="drafted", shortened=True)
+    return Fill(whole, reason="stable", parses=not refusal, refusal=refusal, source="drafted")
 
 
 def propose(
@@ -132,6 +186,23 @@ def choose(
                 break
         else:
             return [replace(known[p.text.strip()], chance=c if model.judge else None) for c, p in best]
+
+
+def _sure_part(
+    model: Checkpoint, request: Infill, proposals: Sequence[Proposal], fills: Sequence[Fill]
+) -> Sequence[Fill]:
+    """`fills`; where the best one is less likely than the request's confidence, its surer beginning, if it has one."""
+    best = fills[0]
+    if best.chance is None or best.chance >= request.confidence:
+        return fills
+    text, judged = best.text.strip(), chances(model.judge or PLAIN, request, proposals)
+    rated = [(chance, p.text.strip()) for chance, p in zip(judged, proposals, strict=True)]
+    beginning = sure_beginning(request, text, sure_length(text, rated, request.confidence))
+    if not beginning:
+        return fills
+    chance = sum(chance for chance, other in rated if other.startswith(beginning))
+    lead = best.text[: len(best.text) - len(best.text.lstrip())]
+    return [replace(best, text=lead + beginning, chance=min(chance, 1.0), partial=True)]
 
 
 def fill_of(request: Infill, proposal: Proposal) -> Fill:

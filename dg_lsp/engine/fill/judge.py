@@ -74,6 +74,17 @@ def chances_of(weights: Mapping[str, float], rows: Sequence[Mapping[str, float]]
     return [share / total for share in shares]
 
 
+def sure_length(text: str, rated: Sequence[tuple[float, str]], confidence: float) -> int:
+    """How many characters of `text` are right with a probability of at least `confidence`.
+
+    rated: the probability and the text of each candidate. A beginning is as likely as all candidates that share it:
+    with 0.2 for `first.total(x)` and 0.1 for `first.total(y)`, the 12 characters `first.total(` have 0.3.
+    """
+    lengths = range(len(text), 0, -1)
+    shares = (sum(chance for chance, other in rated if other.startswith(text[:n])) for n in lengths)
+    return next((n for n, share in zip(lengths, shares, strict=True) if share >= confidence), 0)
+
+
 def features(proposals: Sequence[Proposal]) -> list[dict[str, float]]:
     """What the judge knows of each of `proposals`, by name; all of it is of about the same size."""
     total = [p.gap + p.suffix for p in proposals]

@@ -12,8 +12,8 @@ ANCHORS = 12  # slots of a canvas that are kept for the suffix, so that the fill
 class Writing:
     """How the encoder drafts texts: `rows` of them at a time, of at most `tokens` tokens each."""
 
-    rows: int = 6
-    tokens: int = 16
+    rows: int
+    tokens: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Plan:
     slots: the canvas length wanted. steps: denoising steps at most. finalists: how many of the best lengths are
     denoised to the end, in batches of `batch` lengths, until a fill can be shown. search: how lengths are ranked.
     limit: no further canvas is begun once a fill has this many tokens; 0 allows one canvas. draws: rows of each length
-    in a batch; the likelihood decides among them. drafts: how the encoder drafts texts for a gap within a line.
+    in a batch; the likelihood decides among them. drafts: how the encoder drafts texts.
     """
 
     slots: int
@@ -33,7 +33,7 @@ class Plan:
     search: Search
     limit: int = 0
     draws: int = 1
-    drafts: Writing = Writing()
+    drafts: Writing = Writing(6, 16)
 
 
 # By effort: rounds of mending a broken fill. A mended span is short, so each round takes MENDING denoising steps.
@@ -46,6 +46,11 @@ _BODY = (4, 8, 13, 18, 24, 30, 38, 48, 60, 75, 95)
 # The prior of a length: mean and standard deviation of the logarithm of the token counts of 600 gaps of each kind in
 # Python's standard library.
 _PRIORS = {"rest_of_line": (1.58, 0.73), "expression": (1.49, 0.83), "statement": (2.28, 0.64)}
+_BODY_DRAFTS: dict[Effort, Writing] = {
+    "low": Writing(2, 96),
+    "normal": Writing(4, 160),
+    "high": Writing(8, 320),
+}
 _PLANS = {
     ("rest_of_line", "low"): Plan(64, 8, 1, 2, Search(_LINE[1::2], draws=1, steps=1, refined=2)),
     ("rest_of_line", "normal"): Plan(64, 12, 3, 6, Search(_LINE, draws=1, steps=1, refined=3), draws=2),
@@ -59,4 +64,6 @@ _PLANS = {
 def plan_for(request: Infill) -> Plan:
     """The plan for the request's kind and effort."""
     plan = _PLANS["rest_of_line" if request.kind in PARTS else "function_body", request.effort]
+    if request.kind not in PARTS:
+        plan = replace(plan, drafts=_BODY_DRAFTS[request.effort])
     return replace(plan, search=replace(plan.search, prior=_PRIORS.get(request.kind)))

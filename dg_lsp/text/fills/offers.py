@@ -45,7 +45,8 @@ def note_of(fill: Fill) -> str:
     """How sure `fill` is and where it comes from, such as `right with 62 %, found in the project`; may be empty."""
     if fill.chance is None:
         return "" if fill.source == "denoised" else _ORIGINS[fill.source]
-    return f"right with {_percent(fill.chance)}, {_ORIGINS[fill.source]}"
+    right = "begins right" if fill.partial else "right"
+    return f"{right} with {_percent(fill.chance)}, {_ORIGINS[fill.source]}"
 
 
 def still_good(offer: Offer, document: Document, cursor: int) -> list[Edit]:

@@ -19,6 +19,7 @@ from dg_lsp.text.syntax.lexer import Span, line_end, line_start, tokens
 _LINE_END = re.compile(r"\r\n|\n|\r")
 # A line that begins so goes on with the one before it.
 _GOES_ON = re.compile(r"[.?:,)\]}+*/%&|^=<>-]|(?:else|elif|except|finally|catch)\b")
+_ROUND = 4  # lines
 NEAR = 2_000  # bytes behind the fill that the parser is watched on
 _SPACE = re.compile(rb"\s*")
 
@@ -61,6 +62,31 @@ class Break:
         return Break(point, end, line, shut, (first, last), self.faults)
 
 
+def ended(request: Infill, text: str) -> Written:
+    """Return what of `text` stands in the gap's container, and whether that closes in it."""
+    whole = fit.plain(request, text)
+    kept = within(load_language(request.language), request, whole)
+    return Written(kept, ended=bool(whole[len(kept) :].strip()))
+
+
+def without_round(text: str) -> str:
+    """Return `text` up to where its last lines are the same as those before them, as a network that goes round writes.
+
+    `a()\nb()\na()\nb()\n` becomes `a()\nb()\n`. Looks at whole lines, at up to _ROUND of them.
+    """
+    lines = text.splitlines(keepends=True)
+    whole = lines if text.endswith(("\n", "\r")) else lines[:-1]
+    for count in range(1, _ROUND + 1):
+        last = [line.rstrip() for line in whole[-count:]]
+        before = [line.rstrip() for line in whole[-2 * count : -count]]
+        if len(whole) == 2 * count:
+            # The first line of a fill lacks the indentation that stands before the gap.
+            last[0] = last[0].lstrip()
+        if before == last and any(last):
+            return "".join(whole[:-count])
+    return text
+
+
 def go_on(request: Infill, before: str, more: str) -> Written:
     """Return what is kept of `before` + `more`: the text so far, and what one canvas wrote behind it.
 
@@ -70,10 +96,9 @@ def go_on(request: Infill, before: str, more: str) -> Written:
     The result is `before` if `more` adds nothing that can be kept.
     """
     # 1. Brackets and strings may have been opened in what stood before.
-    whole = fit.plain(request, before + more)
-    kept = within(load_language(request.language), request, whole)
-    if whole[len(kept) :].strip():
-        return Written(kept, ended=True)
+    whole, written = fit.plain(request, before + more), ended(request, before + more)
+    if written.ended:
+        return written
     # 2.
     newline = fit.newline_of(request)
     first, last = _line_start(before, newline), _line_start(whole, newline)
