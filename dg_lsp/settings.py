@@ -127,9 +127,9 @@ class Settings:
     confidence: float = field(
         default=0.25,
         metadata={
-            "help": "the least probability of being right, 0 to 1, from which ghost text is shown while one types; of a "
-            "fill that is less sure as a whole its surer beginning is shown, if it has one; asked for, all is shown; 0 "
-            "shows all anyway"
+            "help": "the least probability of being right, 0 to 1, from which ghost text is shown while one types; of "
+            "a fill that is less sure as a whole its surer beginning is shown, if it has one; asked for, all is "
+            "shown; 0 shows all anyway"
         },
     )
     debounce: int = field(

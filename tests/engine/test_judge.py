@@ -72,6 +72,17 @@ def test_a_sure_candidate_from_elsewhere_is_taken_without_denoising(model: Check
     assert fill.chance is not None and whole.SURE <= fill.chance < 1
 
 
+def test_unasked_nothing_is_denoised_for_candidates_without_hope(
+    model: Checkpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hopeless = replace(model, judge={str(name): {"one": -9.0} for name in SITUATIONS})
+    asked = replace(REQUEST, retrieved=(Retrieved("r * r", before=1),))
+    assert run(hopeless, asked).searched, "who asks gets the best that can be had"
+    monkeypatch.setattr(whole, "denoised", lambda *_: pytest.fail("nothing is denoised here"))
+    fill = run(hopeless, replace(asked, confidence=0.25))
+    assert fill.text and fill.chance is not None and fill.chance < whole.HOPE
+
+
 def test_what_would_add_an_error_or_leave_its_line_is_not_chosen(model: Checkpoint) -> None:
     wrong = tuple(Retrieved(text, before=9) for text in ("(r", "r\n    return 1", "return r", "   "))
     fill = run(model, replace(REQUEST, retrieved=(*wrong, Retrieved("r ** 2", before=1))))

@@ -22,8 +22,10 @@ from dg_lsp.text.fills.stitch import shorten
 from dg_lsp.text.fills.sure import sure_beginning
 from dg_lsp.text.messages import BODIES, PARTS, Draft, Fill, Infill, Run, Source
 
-# A candidate that is right with this probability is taken before anything is denoised.
-SURE = 0.4
+# How likely the best candidate must be for the judge to take it before anything is denoised; and how likely for
+# anything to be denoised where nobody has asked: below it denoising never made a text that could be shown
+# (docs/log/2026-11-23.md).
+SURE, HOPE = 0.15, 0.1
 
 
 def infill(model: Checkpoint, cache: PrefixCache, request: Infill) -> Generator[Draft | Fill, None, None]:
@@ -48,17 +50,16 @@ def _fill_part(
 ) -> Generator[Draft, None, Sequence[Fill]]:
     """Fill a gap within a line; yield Drafts. Returns the fills, the likeliest first.
 
-    1. Propose the texts that were retrieved and those that the encoder drafts.  2. If the judge is sure of one, take
-    it.  3. Otherwise denoise fills from noise.  4. Judge all; the first Fill is the likeliest one, or its beginning
-    that is sure enough.
+    1. Propose the texts that were retrieved and those that the encoder drafts.  2. If the judge is sure of one, or has
+    no hope where nobody has asked, take the best.  3. Otherwise denoise fills from noise.  4. Judge all; the first Fill
+    is the likeliest one, or its beginning that is sure enough.
     """
     # 1.
     prefix, seam = tokenise(model, request)
     proposals = yield from propose(model, cache, request, (prefix, seam), clock)
     # 2.
     best = choose(model, request, proposals)
-    sure = len(best) >= request.alternatives and (best[0].chance or 0) >= SURE
-    if sure or (best and clock.is_over()):
+    if best and (_is_settled(request, best) or clock.is_over()):
         fills = _sure_part(model, request, proposals, best)
         yield _draft_of(fills[0], clock)
         return fills
@@ -76,6 +77,14 @@ def _fill_part(
     if fills[0].text != denoised_text:
         yield _draft_of(fills[0], clock)
     return fills
+
+
+def _is_settled(request: Infill, best: Sequence[Fill]) -> bool:
+    """Whether denoising would add nothing to `best`, the texts that can be shown so far, likeliest first."""
+    chance = best[0].chance
+    if chance is None or len(best) < request.alternatives:
+        return False
+    return chance >= SURE or chance < min(HOPE, request.confidence)
 
 
 def _fill_body(
