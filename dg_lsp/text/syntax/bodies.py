@@ -231,7 +231,7 @@ def _inside(body: Node) -> tuple[int, int, int] | None:
     if opening is None:
         return None
     closing = body.children[-1]
-    if closing.type != "}" or closing.start_byte < opening.end_byte:
+    if closing.type != "}" or closing.is_missing or closing.start_byte < opening.end_byte:
         return opening.end_byte, body.end_byte, body.end_byte
     return opening.end_byte, closing.start_byte, closing.end_byte
 

@@ -226,6 +226,7 @@ def insertions(language: Language, data: bytes, offset: int, state: State) -> It
 def _at_cursor(lack: Lack) -> Iterator[bytes]:
     """What may be inserted at the cursor."""
     if lack.state.comment:
+        yield from _behind_comment(lack)
         return
     operands = _operands(lack)
     if lack.state.string:
@@ -234,6 +235,13 @@ def _at_cursor(lack: Lack) -> Iterator[bytes]:
         operands = [b"\\" * (slashes % 2) + lack.state.string]
     ends = _ends(lack)
     yield from (operand + end for operand in operands for end in ends)
+
+
+def _behind_comment(lack: Lack) -> Iterator[bytes]:
+    """What closes the brackets that nothing below closes, on lines of its own: `{ // a|` gets a line with `}`."""
+    line_comment = lack.data.startswith(lack.language.comment.encode(), lack.state.begins)
+    texts = (lack.closing(brackets, b"") for brackets in (lack.missing, lack.all))
+    yield from (text for text in texts if line_comment and not lack.rest and text[:1] in (b"\r", b"\n"))
 
 
 def _operands(lack: Lack) -> Iterable[bytes]:
@@ -263,7 +271,10 @@ def _ends(lack: Lack) -> Iterable[bytes]:
         own = [at for at in lack.missing if at >= lack.state.line]
         headers = words.headers if lack.is_header else ()
         found = [lack.closing(own, b"") + end for end in (headers if lack.deeper else headers[::-1])]
-        found += [lack.closing(brackets, end) for brackets in (lack.missing, lack.all) for end in words.ends]
+        found += [lack.closing(lack.missing, end) for end in words.ends]
+        # A brace may close a value, whose statement does not end with it: `x = new A() {` gets `};`.
+        found += [lack.closing(lack.missing, end).removesuffix(end) + end for end in words.ends if lack.heads]
+        found += [lack.closing(lack.all, end) for end in words.ends]
     return dict.fromkeys(found)
 
 
