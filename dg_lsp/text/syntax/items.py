@@ -178,7 +178,7 @@ def item_above(language: Language, data: bytes, offset: int, space: bytes) -> in
         texts = list(texts_at(data, space, low, high))
         left -= len(texts)
         for found in reversed(texts):
-            if found < here and _ends_item(data, found):
+            if found < here and _ends_item(language, data, found):
                 return _next_line(data, found)
             if _begins_item(language, data, found, space):
                 return _with_above(language, data, found - len(space), space)
@@ -194,7 +194,7 @@ def item_below(language: Language, data: bytes, offset: int, space: bytes) -> in
     for looked, at in enumerate(texts_at(data, space, line_start(data, offset), high)):
         if looked == LINES:
             return line_start(data, min(end + UNKNOWN, len(data)))
-        if _ends_item(data, at):
+        if _ends_item(language, data, at):
             return _next_line(data, at)
         line = at - len(space)
         if line > offset and _begins_item(language, data, at, space):
@@ -216,9 +216,13 @@ def _begins_item(language: Language, data: bytes, at: int, space: bytes) -> bool
     return not _LABEL.match(data, at, line_end(data, at))
 
 
-def _ends_item(data: bytes, at: int) -> bool:
+def _ends_item(language: Language, data: bytes, at: int) -> bool:
     """Whether the text at `at`, the first of its line, closes an item."""
-    return _CLOSER.match(data, at) is not None and _ENDS.match(data, at) is not None
+    return (
+        language.style == "brace"
+        and _CLOSER.match(data, at) is not None
+        and _ENDS.match(data, at) is not None
+    )
 
 
 def _with_above(language: Language, data: bytes, line: int, space: bytes) -> int:
