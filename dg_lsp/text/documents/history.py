@@ -95,22 +95,8 @@ def trimmed(changes: Changes, old: bytes, new: bytes) -> Changes:
     return Changes(tuple(c for c in spans if c.start < c.end or c.now < c.stop))
 
 
-def _trimmed(change: Change, old: bytes, new: bytes) -> Change:
-    start, end, now, stop = change
-    gone, come = old[start:end], new[now:stop]
-    # Compare the ends first: a line that was inserted below another one then begins at the other's end, as if typed.
-    same = _common(gone[::-1], come[::-1])
-    while same and _inside(gone, len(gone) - same):
-        same -= 1
-    gone, come = gone[: len(gone) - same], come[: len(come) - same]
-    first = _common(gone, come)
-    while first and (_inside(gone, first) or _inside(come, first)):
-        first -= 1
-    return Change(start + first, end - same, now + first, stop - same)
-
-
-def _common(one: bytes, other: bytes) -> int:
-    """Count the bytes that two texts have in common at their beginning."""
+def common(one: bytes, other: bytes) -> int:
+    """How many bytes two texts have in common at their beginning: 2 for `abc` and `abd`."""
     low, high = 0, min(len(one), len(other))
     if one[:high] == other[:high]:
         return high
@@ -118,6 +104,20 @@ def _common(one: bytes, other: bytes) -> int:
         middle = (low + high) // 2
         low, high = (middle, high) if one[low:middle] == other[low:middle] else (low, middle)
     return low
+
+
+def _trimmed(change: Change, old: bytes, new: bytes) -> Change:
+    start, end, now, stop = change
+    gone, come = old[start:end], new[now:stop]
+    # Compare the ends first: a line that was inserted below another one then begins at the other's end, as if typed.
+    same = common(gone[::-1], come[::-1])
+    while same and _inside(gone, len(gone) - same):
+        same -= 1
+    gone, come = gone[: len(gone) - same], come[: len(come) - same]
+    first = common(gone, come)
+    while first and (_inside(gone, first) or _inside(come, first)):
+        first -= 1
+    return Change(start + first, end - same, now + first, stop - same)
 
 
 def _inside(text: bytes, at: int) -> bool:

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from dg_lsp.text.documents.document import Document
-from dg_lsp.text.languages.language import Language, Quotes
-from dg_lsp.text.syntax.lexer import line_start
+from dg_lsp.text.languages.language import Language
+from dg_lsp.text.syntax.lexer import closed_string, comment_patterns, line_start
 
 # Bytes that are read on each side of the cursor, and of each other document from its beginning.
 NEAR = 100_000
@@ -65,18 +65,4 @@ def _names(language: Language, half: bytes, text: bytes) -> Iterator[tuple[int, 
 @lru_cache
 def _skipped(language: Language) -> bytes:
     """A pattern of the comments and strings of `language`."""
-    blocks = [re.escape(a.encode()) + b".*?" + re.escape(b.encode()) for a, b in language.block_comments]
-    comment = re.escape(language.comment.encode()) + rb"[^\r\n]*"
-    strings = [_string(quotes) for quotes in language.strings if not quotes.character]
-    return b"|".join((*blocks, comment, *strings))
-
-
-def _string(quotes: Quotes) -> bytes:
-    """A pattern of a closed string."""
-    close = re.escape(quotes.close)
-    inside = rb"(?:%s(?!%s)%s.)*?" % (
-        rb"\\.|" if quotes.escapes else b"",
-        close,
-        b"" if quotes.lines else rb"(?![\r\n])",
-    )
-    return re.escape(quotes.open) + inside + close
+    return b"|".join((*comment_patterns(language), *map(closed_string, language.strings)))

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from zlib import crc32
 
-from dg_lsp.text.languages.language import Language, Quotes
-from dg_lsp.text.syntax.lexer import width
+from dg_lsp.text.documents.history import common
+from dg_lsp.text.languages.language import Language
+from dg_lsp.text.syntax.lexer import closed_string, comment_patterns, width
 
 # The characters of a line end, by where the next line begins: further in, at the same place, or further out.
 DEEPER, LEVEL, OUTER = "\x01", "\x02", "\x03"
@@ -97,17 +98,8 @@ def reread(language: Language, old: Rows, data: bytes) -> Rows:
 
 def _same(one: bytes, other: bytes) -> tuple[int, int]:
     """How many bytes two texts have in common at the beginning, and how many more at the end."""
-    first = _common(one, other)
-    return first, _common(one[first:][::-1], other[first:][::-1])
-
-
-def _common(one: bytes, other: bytes) -> int:
-    """How many bytes two texts have in common at the beginning."""
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if one[low:middle] == other[low:middle] else (low, middle - 1)
-    return low
+    first = common(one, other)
+    return first, common(one[first:][::-1], other[first:][::-1])
 
 
 def _closes_lines(language: Language, text: bytes) -> bool:
@@ -163,28 +155,15 @@ def _fixed(language: Language) -> dict[bytes, tuple[str, str]]:
 @lru_cache(maxsize=32)
 def _pattern(language: Language) -> re.Pattern[bytes]:
     """What finds the next entry; what stands between two of them is white space. The commonest come first."""
-    comment = re.escape(language.comment.encode()) + rb"[^\r\n]*+"
-    blocks = [re.escape(a.encode()) + b".*?" + re.escape(b.encode()) for a, b in language.block_comments]
+    comment, *blocks = comment_patterns(language)
     end = rb"(?:%s)?+(?:\r\n|\n|\r)" % comment
     kinds = (
         rb"(?P<name>(?!\d)%s{3,}+)" % _PART,
         rb"(?P<line>%s(?:[ \t\f]*+%s)*+[ \t]*+)" % (end, end),
         rb"(?P<skip>%s)" % b"|".join((*blocks, comment, rb"\\(?:\r\n|\n|\r)")),
-        rb"(?P<string>[A-Za-z]{0,2}+(?:%s))" % b"|".join(_string(quotes) for quotes in language.strings),
+        rb"(?P<string>[A-Za-z]{0,2}+(?:%s))" % b"|".join(map(closed_string, language.strings)),
         rb"(?P<number>\d(?:[\w.]|(?<=[eE])[+-])*+)",
         rb"(?P<short>%s++)" % _PART,
         rb"(?P<sign>%s)" % _SIGNS,
     )
     return re.compile(rb"[ \t\f]*+(?:%s)" % b"|".join(kinds), re.DOTALL)
-
-
-def _string(quotes: Quotes) -> bytes:
-    """A pattern of a closed string."""
-    close = re.escape(quotes.close)
-    if quotes.character:
-        return rb"'(?:\\[^\r\n]{1,9}?|[^\\'\r\n]{1,4}?)'"
-    first = re.escape(quotes.close[:1])
-    other = rb"[^%s%s%s]++" % (first, rb"\\" * quotes.escapes, b"" if quotes.lines else rb"\r\n")
-    escaped = (rb"|\\." if quotes.lines else rb"|\\[^\r\n]") * quotes.escapes
-    inside = rb"|%s(?!%s)" % (first, re.escape(quotes.close[1:])) if len(quotes.close) > 1 else b""
-    return re.escape(quotes.open) + rb"(?:%s%s%s)*+" % (other, escaped, inside) + close

@@ -5,7 +5,7 @@ Knows strings, brackets and comments from language.toml; knows no grammar and no
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from dg_lsp.text.languages.language import Language, Quotes
@@ -110,6 +110,17 @@ def hole_at(language: Language, data: bytes, start: int, stop: int) -> int:
     return _close(language, data, quotes, start + len(quotes.open), stop)[1]
 
 
+def closed_string(quotes: Quotes) -> bytes:
+    """The pattern of a string with what closes it; the code in its holes is text."""
+    return _string(replace(quotes, hole=b"")) + re.escape(quotes.close)
+
+
+def comment_patterns(language: Language) -> tuple[bytes, ...]:
+    """The patterns of comments: up to the end of the line, and those between two marks."""
+    blocks = (re.escape(a.encode()) + b".*?" + re.escape(b.encode()) for a, b in language.block_comments)
+    return re.escape(language.comment.encode()) + rb"[^\r\n]*+", *blocks
+
+
 def quotes_at(language: Language, data: bytes, start: int) -> Quotes:
     """The quotes that begin at `start`."""
     return next(quotes for quotes in language.strings if data.startswith(quotes.open, start))
@@ -199,15 +210,14 @@ def _string(quotes: Quotes) -> bytes:
         return (
             opening + rb"(?:[^'\\\r\n\x80-\xff]|[\xc2-\xf4][\x80-\xbf]{1,3}" + code + rb")(?=" + shut + b")"
         )
-    # A closing quote of one character is left out of the set; a longer one is looked for.
-    single = len(quotes.close) == 1
-    left = shut * single + rb"\\" * quotes.escapes + rb"\r\n" * (not quotes.lines)
-    one = (
-        (b"[^%b]" % left if left else b".")
-        if single
-        else b"(?!%b)" % shut + (b"[^%b]" % left if left else b".")
+    # A closing quote of several characters may begin inside.
+    rest = (
+        rb"|%b(?!%b)" % (re.escape(quotes.close[:1]), re.escape(quotes.close[1:]))
+        if len(quotes.close) > 1
+        else b""
     )
-    return opening + b"(?:" + one + escape + b")*"
+    left = re.escape(quotes.close[:1]) + rb"\\" * quotes.escapes + rb"\r\n" * (not quotes.lines)
+    return opening + b"(?:[^%b]++%b%b)*+" % (left, rest, escape)
 
 
 def _special(language: Language, data: bytes, match: re.Match[bytes], stop: int) -> tuple[Mark | None, int]:
