@@ -250,11 +250,11 @@ def _start(language: Language, data: bytes, outer: Node) -> int:
         if node.start_byte < start and not _BEFORE.match(data, node.start_byte, start):
             break
         start = node.start_byte
-    # Where indentation holds bodies together, decorators are part of the node, and a neighbour is an item itself.
-    before = outer.prev_sibling if language.style == "brace" else None
+    before = outer.prev_sibling
     while before is not None and not data[before.end_byte : start].strip():
-        # A neighbour that ends like this is an item itself, with attributes of its own.
+        # A neighbour that ends like this, or holds what it decorates, is an item itself, with attributes of its own.
         whole = data.endswith((b"}", b";"), before.start_byte, before.end_byte)
+        whole = whole or before.child_by_field_name("definition") is not None
         if whole or not language.words.above.match(data, before.start_byte):
             break
         start, before = before.start_byte, before.prev_sibling
