@@ -55,7 +55,7 @@ def test_a_fill_needs_nothing_from_outside(
         target = {"uri": "file:///w/a.py", "name": "add", "effort": "low"}
         params = {"command": "dg-lsp.fill", "arguments": [target]}
         result: dict[str, Any] = wire.ask("fill", "workspace/executeCommand", params)["result"]
-    assert result["fill"]["steps"] > 0 and (result["edit"] or result["why"])
+    assert result["fill"]["milliseconds"] > 0 and (result["edit"] or result["why"])
     told = connections.read_text()
     assert "'--stdio'" in told and "'engine', 'run'" in told, "both processes must have been watched"
     assert "refused" not in told
