@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 _WORDS = """\
 Gaps of a small file, cut out one at a time. The model sees all else of the file, and nothing of what stood in the gap.
-They were chosen for the embedded model, a very small one: it fills the first seven as they were, most of the time. The
-last two show where it ends: what it writes there parses, and means nothing.
+They were chosen for the embedded model, a very small one: it fills most of them as they were. The last one shows where
+it ends: what it writes there parses, and is not what the function does.
 """
 
 
