@@ -203,7 +203,10 @@ def is_at(data: bytes, body: Body, cursor: int) -> bool:
 
 
 def region_at(context: CursorContext, kind: Kind) -> Region | None:
-    """The innermost region of `kind` at the context's cursor; of expressions the outermost in its statement."""
+    """The innermost region of `kind` at the context's cursor; of expressions the outermost in its statement.
+
+    In `x = f(a|) + 1` that is the list `a` of arguments, and the expression `f(a) + 1`.
+    """
     found = regions_at(context, kind)
     if kind == "statement":
         found = _not_round(context, found)
@@ -300,7 +303,10 @@ def _clean(language: Language, document: Document, offset: int) -> CursorContext
 
 
 def _near(data: bytes, cursor: int, mended: Repaired | None = None) -> Span:
-    """What a body must meet that the cursor could be in: the cursor, the repair, and the text above and below."""
+    """The span that any body meets which the cursor may be in.
+
+    It is the cursor's line and what the repair has inserted, with the blank lines and comments above and below them.
+    """
     start, stop = (mended.at, mended.at + mended.inserted) if mended and mended.inserted else (cursor, cursor)
     start, stop = min(start, cursor), max(stop, cursor)
     # Blank lines and comments below a body are none of its tree's.
@@ -320,7 +326,10 @@ def _near(data: bytes, cursor: int, mended: Repaired | None = None) -> Span:
 
 
 def _not_round(context: CursorContext, found: list[Region]) -> list[Region]:
-    """Those of the statements that hold no body round a blank line: in such a body a new one belongs."""
+    """The statements of `found` without those that have a blank line at the cursor in one of their bodies.
+
+    On a blank line in a loop a new statement belongs; it does not replace the loop.
+    """
     data, cursor = context.data, context.cursor
     if data[line_start(data, cursor) : line_end(data, cursor)].strip():
         return found

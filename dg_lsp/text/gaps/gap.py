@@ -143,7 +143,10 @@ def line_gap(document: Document, context: CursorContext, offset: int, kind: Kind
 
 
 def typed(document: Document, context: CursorContext, gap: Gap, offset: int) -> Gap:
-    """The part of `gap` that begins at the cursor, behind which nothing but white space goes."""
+    """`gap` without what is typed: it begins at the cursor, and ends there unless only white space follows.
+
+    For the arguments of `f(a, |b)` the gap `a, b` becomes the empty one at the cursor.
+    """
     eol = line_end(document.data, offset)
     end = max(gap.end, offset if document.data[offset:eol].strip() else eol)
     first, last = context.inserted

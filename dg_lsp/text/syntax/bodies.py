@@ -155,7 +155,7 @@ def item_at(root: Node, offset: int) -> Node:
 
 
 def describe(data: bytes, header: Header, body: Sequence[Statement], *, meant: bool) -> Body:
-    """The Body that `header` and its statements make; comments that belong to it count."""
+    """The Body of a `header` and the statements behind it (Python): a docstring first is its own, comments count."""
     docstring = body[0] if body and body[0].kind == "docstring" and header.owner != "block" else None
     rest = body[1:] if docstring else body
     inline = bool(body) and not re.search(rb"[\r\n]", data[header.opens : body[0].start])

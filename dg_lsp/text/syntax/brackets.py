@@ -199,7 +199,10 @@ def next_line(language: Language, data: bytes, eol: int) -> tuple[int, int]:
 
 
 def lacks_end(language: Language, data: bytes, offset: int, state: State) -> bool:
-    """Whether the head of a def or class stands between `offset` and the next quotes like those of the open string."""
+    """Whether the triple-quoted string that is open at `offset` has lost its end (Python).
+
+    It has where a line that looks like the head of a def or class stands before the next such quotes.
+    """
     if language.style != "indent" or len(state.string) < 3:
         return False
     end = data.find(state.string, offset)

@@ -138,7 +138,7 @@ def _flat(language: Language, data: bytes, line: int, at: int) -> tuple[bytes, i
 
 @lru_cache(maxsize=8)
 def window(language: Language, data: bytes, offset: int) -> Span:
-    """The item round `offset` with what belongs to it above; between two items what stands between them.
+    """The top-level item round `offset`, with its comments and decorators; between two items the text between them.
 
     The last answers are kept, for one pick asks the same several times.
     """
@@ -261,7 +261,11 @@ def _next_line(data: bytes, at: int) -> int:
 
 @lru_cache(maxsize=4)
 def focus(language: Language, data: bytes, offset: int) -> bytes:
-    """`data`, one item of a file, with what stands apart from `offset` blanked; `data` itself where it is short."""
+    """`data`, one item of a file, in which only the member round `offset` is left; `data` itself where it is short.
+
+    The others become blanks of the same length, so that offsets stay: in a long class a cursor in its third method
+    leaves the class's head, that method and its end.
+    """
     item = 0, len(data)
     while item[1] - item[0] > LONG and (inside := _inside(language, data, item, offset)):
         start, stop, space = inside
