@@ -75,7 +75,7 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """A body.
+    """The body of a function, a class or a block.
 
     opens: where its text may begin, behind the header or the docstring. first: the first text there, None without.
     end: the end of its text. closes: where what closes it begins (a brace; where there is none, equal to `end`).
@@ -327,7 +327,7 @@ def body_of(data: bytes, header: Header, block: Node, marks: Captures) -> Body:
 
 
 def marks_of(language: Language, root: Node, outer: Node, block: Node) -> Captures:
-    """The captures of a body's first statement, or of all that a body which may be a stub has."""
+    """What the query captures in `block`: of its first statement, or of all where two at most may make it a stub."""
     parts = _statements_of(block)
     if not parts:
         return language.captures(root, (outer.start_byte, outer.start_byte + 1))

@@ -73,6 +73,7 @@ class Lack:
     def closing(self, brackets: Sequence[int], end: bytes) -> bytes:
         """What closes `brackets`; the statements in them that do not end by themselves end with `end`.
 
+        `f(a, [b` gets `]);` with `;` as `end`, and `if (a) {` on a line of its own a line with `}`.
         What stands in a list ends with a comma there, and not at all in front of what closes it.
         """
         data, text = self.data, b""
@@ -123,7 +124,7 @@ def lack_at(language: Language, data: bytes, offset: int, state: State) -> Lack:
 
 @dataclass(frozen=True, slots=True)
 class Repaired:
-    """`data` is the text with `inserted` bytes in the place of `removed` ones at `at`; `cost` 0 is clean."""
+    """A text after its repair, and its tree: at `at` stand `inserted` bytes for `removed` ones; `cost` 0 is clean."""
 
     data: bytes
     tree: Tree
@@ -133,13 +134,13 @@ class Repaired:
     cost: int
 
     def forth(self, offset: int) -> int:
-        """An offset of the text before the repair as one after it; inside what gave way it is its beginning."""
+        """An offset of the text before the repair as one after it; in removed text it is where that began."""
         if offset <= self.at + self.removed and (self.removed or offset <= self.at):
             return min(offset, self.at)
         return offset - self.removed + self.inserted
 
     def back(self, offset: int) -> int:
-        """An offset of the repaired text as one of the text before; inside the repair it is what gave way for it."""
+        """An offset of the repaired text as one of the text before; inside the repair the end of what it replaced."""
         return max(offset - self.inserted, self.at) + self.removed if offset > self.at else offset
 
 
