@@ -73,7 +73,7 @@ class Lack:
     def closing(self, brackets: Sequence[int], end: bytes) -> bytes:
         """What closes `brackets`; the statements in them that do not end by themselves end with `end`.
 
-        `f(a, [b` gets `]);` with `;` as `end`, and `if (a) {` on a line of its own a line with `}`.
+        `f(a, [b` gets `]);` with `;` as `end`; a brace at the end of a line above gets a line with `}`.
         What stands in a list ends with a comma there, and not at all in front of what closes it.
         """
         data, text = self.data, b""
