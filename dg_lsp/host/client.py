@@ -12,7 +12,8 @@ import httpx2
 
 from dg_lsp.host import wire
 from dg_lsp.host.base import EngineError
-from dg_lsp.host.runtime import is_own, sockets
+from dg_lsp.host.connection import SameUser
+from dg_lsp.host.runtime import sockets
 from dg_lsp.text.messages import Draft, Fill, Infill, Status
 
 # Seconds without a line after which an engine is asked whether it lives; a living one sends one each second.
@@ -146,10 +147,6 @@ def _read(kind: type[Event], value: Any) -> Event:
         raise EngineError(f"the engine's answer cannot be read: {error}") from error
 
 
-class EngineForeign(EngineError):
-    """The process that listens at the socket belongs to another user; it got nothing."""
-
-
 class _Transport(httpx2.AsyncHTTPTransport):
     """HTTP over the Unix socket at `path`, to a process of the same user only."""
 
@@ -157,27 +154,8 @@ class _Transport(httpx2.AsyncHTTPTransport):
         super().__init__(uds=str(path))
         # A kept connection may belong to an engine that has ended since.
         self._pool = httpcore2.AsyncConnectionPool(
-            uds=str(path), max_keepalive_connections=0, network_backend=_SameUser()
+            uds=str(path), max_keepalive_connections=0, network_backend=SameUser()
         )
-
-
-class _SameUser(httpcore2.AnyIOBackend):
-    """Connections whose other end is checked before a byte is sent."""
-
-    async def connect_unix_socket(self, path: str, *others: Any, **options: Any) -> Any:
-        """A connection to `path`.
-
-        Raises:
-            EngineForeign: another user's process listens there.
-        """
-        stream = await super().connect_unix_socket(path, *others, **options)
-        if not is_own(stream.get_extra_info("socket")):
-            await stream.aclose()
-            raise EngineForeign(
-                f"the engine at {path} belongs to another user, so nothing was sent; set DG_LSP_RUNTIME_DIR to a "
-                "folder of your own"
-            )
-        return stream
 
 
 def running() -> list[Status]:

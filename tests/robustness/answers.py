@@ -6,7 +6,8 @@ import sys
 from collections.abc import AsyncGenerator, Callable
 
 from dg_lsp.host.base import EngineBusy, EngineError
-from dg_lsp.host.client import EngineDied, EngineFailed, EngineForeign, EngineSilent
+from dg_lsp.host.client import EngineDied, EngineFailed, EngineSilent
+from dg_lsp.host.connection import EngineForeign
 from dg_lsp.server.app import make_server
 from dg_lsp.settings import Settings, from_environment
 from dg_lsp.text.messages import Draft, Fill, Infill, Status
