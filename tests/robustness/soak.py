@@ -171,7 +171,9 @@ def soak(seconds: float, every: float, checkpoint: str = "embedded") -> Row:
             thread.join(2 * _PATIENCE)
         asked = sum(len(person.window.sent) for person in people)
         odd = _waited(people)
-        noise = "".join(p.window.wire.stderr for p in people if "Traceback" in p.window.wire.stderr)[-500:]
+        # From the line before the first traceback of each window.
+        told = [p.window.wire.stderr.partition("Traceback") for p in people]
+        noise = "".join(before[-200:] + found + behind[:500] for before, found, behind in told if found)
         codes = [p.window.close() if p.window.wire.process.poll() is None else "died" for p in people]
     noise += f" exit codes {codes}" if any(codes) else ""
     return _row(seconds, people, harm, _Found(harmed, asked, odd, slope, noise))
