@@ -63,7 +63,7 @@ def test_random_keys_never_write_what_was_not_shown(code: VSCode) -> None:
     wrong = [line for verdict in verdicts for line in verdict.wrong]
     assert not wrong, "\n".join(wrong)
     assert counts["shown"] >= SCRIPTS and counts["accepts"] >= SCRIPTS / 5, "hardly anything was shown"
-    assert counts["unseen"] + counts["old"] <= 2 + SCRIPTS / 20, "more than VS Code does by itself"
+    assert counts["unseen"] + counts["old"] <= 3 + SCRIPTS / 10, "more than VS Code does by itself"
 
 
 def disagrees(sample: dict[str, Any]) -> bool:
@@ -74,6 +74,7 @@ def disagrees(sample: dict[str, Any]) -> bool:
 
 def test_no_frame_shows_stale_ghost_text_while_one_types_on_a_slow_engine(code: VSCode) -> None:
     code.settings(checkpoint="scripted:6:100", **NO_MENU)
+    code.command("File: Save All")  # what is not saved would be asked about
     code.command("View: Close All Editors")  # their words would be in sight
     code.open("stale.py", "def add(first, second):\n    \n", 2, 5)
     code.status("ready")

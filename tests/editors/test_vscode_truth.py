@@ -42,6 +42,19 @@ def test_stale_and_misplaced_ghost_text_is_wrong_in_any_frame() -> None:
     assert judge([look("    ", "N"), look("    N", ghost="one", misplaced=True), look("    N", "")]).wrong
 
 
+def test_what_comes_for_the_place_that_an_arrow_key_has_just_left_is_counted() -> None:
+    begin = [look("    ", "N"), look("    N", "ArrowLeft", time=100.0)]
+
+    def late(milliseconds: float, **where: Any) -> list[dict[str, Any]]:
+        shown = {"ghost": "one", "misplaced": True, "time": milliseconds, **where}
+        return [*begin, look("    N", **shown), look("    N", "", time=900.0)]
+
+    verdict = judge(late(140.0))
+    assert (verdict.wrong, verdict.old) == ([], 1)
+    assert judge(late(500.0)).wrong, "by then the extension knew that the cursor had moved"
+    assert judge(late(140.0, before="    Nx")).wrong, "there the cursor never was"
+
+
 def test_a_change_elsewhere_is_wrong() -> None:
     rows = [*TEXT.split("\n"), "more"]
     assert judge([look("    ", "x"), look("    x", "", rows=[*rows[:1], "    x", *rows[2:]])]).wrong

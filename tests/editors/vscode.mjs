@@ -271,6 +271,8 @@ class Session {
         return;
       } catch (error) {
         if (!left) throw error;
+        // A question that is open takes all keys.
+        await this.page.keyboard.press("Escape");
       }
     }
   }

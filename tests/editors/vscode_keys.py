@@ -23,6 +23,8 @@ WORDS = {
 }
 _KEYS = (*"total = N", *"x = first +", " ", "Backspace", "Tab", "Tab", "Tab", "ArrowLeft", "End")
 _WAITS = (0, 0, 50, 150)  # ms
+# Milliseconds from an arrow key to ghost text for the place that it left, of which the extension could not know yet.
+_LATE = 250
 _DRAWN = 2  # frames until a key is on the screen: one in which it is handled, and the next
 
 
@@ -45,8 +47,8 @@ class Verdict:
     wrong: what must not be. shown: keys that met ghost text. accepts: Tabs among them.
 
     Two things VS Code does with a provider of its own process, too (docs/log). unseen: Tabs that took a right text in
-    the milliseconds before it was painted. old: how often ghost text that had gone came back where it was, and not at
-    the cursor, which an arrow key had moved and a key then typed elsewhere.
+    the milliseconds before it was painted. old: how often ghost text stood where an arrow key had moved the cursor away
+    from: what had gone and came back, or what came for that place at the moment of the key.
     """
 
     wrong: list[str] = field(default_factory=list)
@@ -105,10 +107,16 @@ def judge(events: Sequence[Mapping[str, Any]]) -> Verdict:
 
 
 def _is_old(events: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether the last of `events` shows, away from the cursor, what one before the last arrow key showed."""
+    """Whether the last of `events` shows, where the last arrow key left, what stood there before or came just then."""
     *before, last = events
-    moved = next((n for n in reversed(range(len(before))) if before[n].get("key") == "ArrowLeft"), 0)
-    return last["misplaced"] and any(event["ghost"] == last["ghost"] for event in before[:moved])
+    moved = next((n for n in reversed(range(len(before))) if before[n].get("key") == "ArrowLeft"), None)
+    if moved is None or not last["misplaced"]:
+        return False
+    if any(event["ghost"] == last["ghost"] for event in before[:moved]):
+        return True
+    arrow, first = events[moved], next(event for event in events[moved:] if event["misplaced"])
+    was_there = arrow["rows"][ROW].startswith(last["before"]) and last["ghost"] == first["ghost"]
+    return was_there and first["time"] - arrow["time"] <= _LATE
 
 
 def _agrees(look: Mapping[str, Any], state: State) -> bool:
