@@ -52,6 +52,7 @@ class ResidentEngine:
         self._failures, self._not_before, self._reason = 0, 0.0, ""
         self._window = f"{os.getpid()}-{id(self):x}"
         self._pace = Pace()
+        self._starting: asyncio.Task[Status] | None = None
 
     async def infill(self, request: Infill) -> AsyncGenerator[Draft | Fill, None]:
         """Yield Drafts, then one Fill; start the engine if there is none. Closing the generator cancels.
@@ -94,6 +95,25 @@ class ResidentEngine:
     async def start(self) -> Status:
         """Start the engine if there is none; return its status once it listens (it may still be loading).
 
+        All who ask meanwhile wait for the same start, and whoever is cancelled leaves it running: a start that ended
+        with the request that began it would be begun anew by the next one, a process for each key.
+
+        Raises:
+            EngineError: it does not start; the message says what to do.
+        """
+        if self._starting is None:
+            self._starting = asyncio.create_task(self._start())
+            self._starting.add_done_callback(self._started)
+        return await asyncio.shield(self._starting)
+
+    def _started(self, start: asyncio.Task[Status]) -> None:
+        self._starting = None
+        # Nobody may wait any more for the error that it ended with.
+        _ = start.cancelled() or start.exception()
+
+    async def _start(self) -> Status:
+        """What `start` does, for all who wait for it.
+
         1. Take the start lock, so that one client at a time starts it.  2. Look again: another client may have started
         it.  3. Start the process, which is nobody's child.
 
@@ -126,6 +146,8 @@ class ResidentEngine:
 
     async def close(self) -> None:
         """Close the connections; the engine process runs on."""
+        if self._starting is not None:
+            self._starting.cancel()
         if self._remote is not None:
             await self._remote.close()
 

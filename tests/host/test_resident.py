@@ -16,6 +16,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from dg_lsp.host import resident
 from dg_lsp.host.base import EngineError
 from dg_lsp.host.client import EngineDied, EngineSilent, RemoteEngine
 from dg_lsp.host.resident import ResidentEngine, stop_at
@@ -77,6 +78,29 @@ def test_several_that_start_at_once_share_one_engine(runtime: Path, starters: in
 
     asyncio.run(whole())
     assert len(engines(runtime)) == 1
+
+
+def test_a_request_that_is_cancelled_while_the_engine_starts_does_not_begin_a_second_start(
+    runtime: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    starts, spawn = list[Address](), resident._spawn
+
+    def counted(settings: Settings, address: Address) -> resident._Started:
+        starts.append(address)
+        return spawn(settings, address)
+
+    monkeypatch.setattr(resident, "_spawn", counted)
+
+    async def work(engine: ResidentEngine) -> None:
+        for _ in range(5):
+            task = asyncio.create_task(fill_of(engine))
+            await asyncio.sleep(0.05)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+        assert (await fill_of(engine)).text == "None"
+        assert len(starts) == 1
+
+    with_engine(QUICK, work)
 
 
 def test_closing_the_stream_stops_the_steps(runtime: Path) -> None:
