@@ -22,7 +22,7 @@ from dg_lsp.server import actions, commands, convert, ghost
 from dg_lsp.server.conversation import log_failure
 from dg_lsp.server.project import Project
 from dg_lsp.server.protocol import RequestError, Server
-from dg_lsp.server.session import Open, Session, Superseded, short_name
+from dg_lsp.server.session import Open, Session, Superseded, short_name, without_quotes
 from dg_lsp.server.status import Last, StatusBoard
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document, DocumentError
@@ -109,7 +109,7 @@ class DgLsp(Server):
 
     def refuse(self, uri: str, reason: str) -> None:
         """Log why the document `uri` gets an empty answer (law 9)."""
-        _log.info("%s: nothing offered: %s", short_name(uri), reason)
+        _log.info("%s: nothing offered: %s", short_name(uri), without_quotes(reason))
 
     def ended(self, uri: str, began: float, why: str = "", fill: Fill | None = None) -> None:
         """Tell that a request for the document `uri` has ended; `why` nothing was offered, empty if something was.

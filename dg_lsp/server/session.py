@@ -6,6 +6,7 @@ It runs on the event loop; slow work happens in the engine's process or in a thr
 import asyncio
 import logging
 import math
+import re
 import statistics
 import time
 from collections import deque
@@ -34,6 +35,7 @@ _RECENT = 16  # offers that are kept
 _DISMISSED = 100  # dismissed texts that are kept of each document
 _FOLLOW = 0.2  # seconds between two looks at an engine that loads
 _WAITED = 0.25  # the share of the time of a fill that ghost text waits for the next key
+_QUOTED = re.compile(r"`(?!dg-lsp)[^`]+`|(?<!\w)'(?!dg-lsp)[^']+'")
 _log = logging.getLogger("dg_lsp.server")
 
 
@@ -389,3 +391,11 @@ def _by_workspace(settings: Settings, given: str, value: Any) -> Settings:
 def short_name(uri: str) -> str:
     """The file name in `uri`, for the log."""
     return PurePosixPath(unquote(urlsplit(uri).path)).name or uri[:80]
+
+
+def without_quotes(reason: str) -> str:
+    """`reason` without what it quotes, which may be source text, for the log (law 8); commands of dg-lsp stay.
+
+    "unexpected `total = (` at line 1" becomes "unexpected `…` at line 1".
+    """
+    return _QUOTED.sub(lambda found: f"{found[0][0]}…{found[0][0]}", reason)

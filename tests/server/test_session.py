@@ -4,7 +4,7 @@ import pytest
 
 from dg_lsp.host.scripted import open_scripted
 from dg_lsp.server.project import Project
-from dg_lsp.server.session import Session
+from dg_lsp.server.session import Session, without_quotes
 from dg_lsp.settings import SECRETS, Settings
 
 
@@ -36,3 +36,18 @@ def test_only_settings_that_concern_other_files_drop_what_was_read_of_them() -> 
     assert dropped == []
     one.configure({"effort": "low", "exclude": ["*.sql"]}, {})
     assert dropped == [True]
+
+
+@pytest.mark.parametrize(
+    ("reason", "logged"),
+    [
+        ("unexpected `key = (` at line 1", "unexpected `…` at line 1"),
+        ("unexpected `key = 'secret` at line 1", "unexpected `…` at line 1"),
+        ("name 'password' is parameter and global", "name '…' is parameter and global"),
+        ("the engine's answer; the file's language", "the engine's answer; the file's language"),
+        ("see `dg-lsp doctor`", "see `dg-lsp doctor`"),
+        ("the fill would delete `a` and `b`", "the fill would delete `…` and `…`"),
+    ],
+)
+def test_the_log_tells_reasons_without_the_text_that_they_quote(reason: str, logged: str) -> None:
+    assert without_quotes(reason) == logged
