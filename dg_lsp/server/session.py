@@ -35,7 +35,8 @@ _RECENT = 16  # offers that are kept
 _DISMISSED = 100  # dismissed texts that are kept of each document
 _FOLLOW = 0.2  # seconds between two looks at an engine that loads
 _WAITED = 0.25  # the share of the time of a fill that ghost text waits for the next key
-_QUOTED = re.compile(r"`(?!dg-lsp)[^`]+`|(?<!\w)'(?!dg-lsp)[^']+'")
+_BACKQUOTED = re.compile(r"`(?!dg-lsp)[^`]+`")
+_QUOTED = re.compile(r"(?<!\w)'[^']+'")
 _log = logging.getLogger("dg_lsp.server")
 
 
@@ -398,4 +399,6 @@ def without_quotes(reason: str) -> str:
 
     "unexpected `total = (` at line 1" becomes "unexpected `…` at line 1".
     """
-    return _QUOTED.sub(lambda found: f"{found[0][0]}…{found[0][0]}", reason)
+    before, error, message = _BACKQUOTED.sub("`…`", reason).partition("syntax error")
+    # Python's own parser quotes names so.
+    return before + error + _QUOTED.sub("'…'", message)

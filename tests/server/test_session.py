@@ -43,7 +43,8 @@ def test_only_settings_that_concern_other_files_drop_what_was_read_of_them() -> 
     [
         ("unexpected `key = (` at line 1", "unexpected `…` at line 1"),
         ("unexpected `key = 'secret` at line 1", "unexpected `…` at line 1"),
-        ("name 'password' is parameter and global", "name '…' is parameter and global"),
+        ("a syntax error: name 'password' is global", "a syntax error: name '…' is global"),
+        ("'klingon' is no language that is known", "'klingon' is no language that is known"),
         ("the engine's answer; the file's language", "the engine's answer; the file's language"),
         ("see `dg-lsp doctor`", "see `dg-lsp doctor`"),
         ("the fill would delete `a` and `b`", "the fill would delete `…` and `…`"),
