@@ -4,6 +4,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -47,12 +48,14 @@ def layer_of(module: str) -> str:
     return module.split(".")[1] if "." in module else ""
 
 
-def imports(module: str) -> Iterator[str]:
-    """What a module imports, by full names, wherever in it the import stands; what only types name is not imported."""
-    tree = ast.parse(MODULES[module].read_text(encoding="utf-8"))
-    typed = [n for n in ast.walk(tree) if isinstance(n, ast.If) and ast.unparse(n.test) == "TYPE_CHECKING"]
-    skipped = {id(inner) for block in typed for inner in ast.walk(block)}
-    for node in (n for n in ast.walk(tree) if id(n) not in skipped):
+@cache
+def imports(module: str) -> tuple[str, ...]:
+    """What a module imports, by full names, wherever in it the import stands, and also where only types name it."""
+    return tuple(_imports(ast.parse(MODULES[module].read_text(encoding="utf-8"))))
+
+
+def _imports(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (name.name for name in node.names)
         elif isinstance(node, ast.ImportFrom):

@@ -31,10 +31,11 @@ def run(arguments: argparse.Namespace) -> int:
     log.setLevel(settings.log_level.upper())
     from dg_lsp.host.resident import ResidentEngine
     from dg_lsp.server.app import make_server
+    from dg_lsp.server.streams import serve
 
     if sys.stdin.isatty():
         log.warning("a language server waits for its editor here; end it with Ctrl+D, or see dg-lsp --help")
     server = make_server(settings, ResidentEngine)
     # What is there now stays; a collector that looks through all of it would hold up a reply.
     gc.freeze()
-    return server.start()
+    return serve(server)

@@ -5,20 +5,18 @@ Functions without state; they know the session and the protocol's types.
 
 import asyncio
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lsprotocol import types
 
 from dg_lsp.host.base import Outcome
 from dg_lsp.server import convert
 from dg_lsp.server.progress import Progress, drafts_to, loading_to
+from dg_lsp.server.window import DgLsp
 from dg_lsp.settings import Settings, SettingsError, override
 from dg_lsp.text.documents.document import Document, DocumentError, Encoding
 from dg_lsp.text.gaps.find import Gap, NoGap, find_gap, find_gaps, find_named, find_span
 from dg_lsp.text.messages import BODIES, WANTED, Draft
-
-if TYPE_CHECKING:
-    from dg_lsp.server.app import DgLsp
 
 TITLE, REWRITE = "Fill this function body", "Rewrite the selection"
 ACTION, SELECTION = (f"{types.CodeActionKind.RefactorRewrite.value}.{name}" for name in ("fill", "selection"))
@@ -26,7 +24,7 @@ FILL = "dg-lsp.fill"
 
 
 def action(
-    ls: "DgLsp", document: Document, gap: Gap, cursor: int | None, *, named: bool = False
+    ls: DgLsp, document: Document, gap: Gap, cursor: int | None, *, named: bool = False
 ) -> types.CodeAction:
     """The code action that fills `gap`, or writes it again if it is a span.
 
@@ -74,7 +72,7 @@ def title_of(gap: Gap) -> str:
     return f"Fill the {count} holes in this function" if count > 1 else "Fill the hole in this function"
 
 
-async def gap_of(ls: "DgLsp", document: Document, target: Mapping[str, Any]) -> Gap:
+async def gap_of(ls: DgLsp, document: Document, target: Mapping[str, Any]) -> Gap:
     """The gap of `document` at the position, the range or the function's name in `target`.
 
     Raises:
@@ -101,7 +99,7 @@ async def gap_of(ls: "DgLsp", document: Document, target: Mapping[str, Any]) -> 
         raise NoGap("say where to fill: position, range or name; see docs/bots.md") from error
 
 
-async def fill_gap(ls: "DgLsp", document: Document, gap: Gap, target: Mapping[str, Any]) -> Outcome:
+async def fill_gap(ls: DgLsp, document: Document, gap: Gap, target: Mapping[str, Any]) -> Outcome:
     """Fill `gap` with the settings in `target`, and report progress to the client.
 
     Raises:
@@ -120,7 +118,7 @@ async def fill_gap(ls: "DgLsp", document: Document, gap: Gap, target: Mapping[st
             return await ls.session.fill(document, gap, settings, report, "fill")
 
 
-def settings_of(ls: "DgLsp", target: Mapping[str, Any]) -> Settings:
+def settings_of(ls: DgLsp, target: Mapping[str, Any]) -> Settings:
     """The session's settings with seed, effort and deadline from `target`."""
     own = {name: target[name] for name in ("seed", "effort", "deadline") if name in target}
     try:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from lsprotocol import types
@@ -19,17 +19,15 @@ from dg_lsp.server import convert
 from dg_lsp.server.actions import fill_gap, gap_of, settings_of, title_of
 from dg_lsp.server.progress import Progress, drafts_to, loading_to
 from dg_lsp.server.session import Superseded
+from dg_lsp.server.window import DgLsp
 from dg_lsp.text.documents.document import Document, DocumentError, read_document
 from dg_lsp.text.gaps.find import NoGap
 from dg_lsp.text.gaps.gap import Edit
 
-if TYPE_CHECKING:
-    from dg_lsp.server.app import DgLsp
-
 FILL_ALL = "dg-lsp.fillAll"
 
 
-async def fill_command(ls: "DgLsp", target: Mapping[str, Any]) -> dict[str, Any]:
+async def fill_command(ls: DgLsp, target: Mapping[str, Any]) -> dict[str, Any]:
     """Fill the gap of `target` and have the client apply the edit; return the result of the command `dg-lsp.fill`.
 
     1. Take the document, open or from the disk, and check its version.  2. Find the gap.  3. Fill it.
@@ -57,7 +55,7 @@ async def fill_command(ls: "DgLsp", target: Mapping[str, Any]) -> dict[str, Any]
     return result
 
 
-async def fill_all_command(ls: "DgLsp", target: Mapping[str, Any]) -> dict[str, Any]:
+async def fill_all_command(ls: DgLsp, target: Mapping[str, Any]) -> dict[str, Any]:
     """Fill all stubs of the document of `target`, and have the client apply one edit; return the command's result.
 
     1. Take the document, and list its stubs.  2. Fill one after another.  3. What is filled when the user cancels the
@@ -116,7 +114,7 @@ class _Filling:
 
 
 async def _fill_stubs(
-    ls: "DgLsp", document: Document, target: Mapping[str, Any], into: tuple[_Filling, int]
+    ls: DgLsp, document: Document, target: Mapping[str, Any], into: tuple[_Filling, int]
 ) -> None:
     """Step 2 of `fill_all_command`: `into` is where the fills are added, and the number of stubs."""
     (work, total), settings = into, settings_of(ls, target)
@@ -143,7 +141,7 @@ async def _fill_stubs(
                     progress.report(*told)
 
 
-async def _document(ls: "DgLsp", target: Mapping[str, Any]) -> Document:
+async def _document(ls: DgLsp, target: Mapping[str, Any]) -> Document:
     """The document of `target`: open, else read from the disk.
 
     Raises:
@@ -163,7 +161,7 @@ async def _document(ls: "DgLsp", target: Mapping[str, Any]) -> Document:
 
 
 async def _apply(
-    ls: "DgLsp", document: Document, edits: Sequence[Edit], how: tuple[str, Mapping[str, Any]]
+    ls: DgLsp, document: Document, edits: Sequence[Edit], how: tuple[str, Mapping[str, Any]]
 ) -> dict[str, Any]:
     """Have the client apply `edits` as one edit; the fields `edit`, `applied` and `why` of the command's result.
 

@@ -3,12 +3,12 @@
 import asyncio
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
 from dg_lsp.server import convert
 from dg_lsp.server.progress import drafts_to
+from dg_lsp.server.window import DgLsp
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.fills.offers import accepted_end, doubt, next_line
 from dg_lsp.text.gaps.find import Gap, NoGap, find_gap
@@ -16,9 +16,6 @@ from dg_lsp.text.gaps.gap import Edit, apply_edit
 from dg_lsp.text.gaps.words import endings, half_word, is_part
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import STRINGS, Priority
-
-if TYPE_CHECKING:
-    from dg_lsp.server.app import DgLsp
 
 _OTHERS = 8  # further open documents whose words count as in sight
 
@@ -40,7 +37,7 @@ class Spot:
 
 
 async def ghost_text(
-    ls: "DgLsp", document: Document, params: types.InlineCompletionParams
+    ls: DgLsp, document: Document, params: types.InlineCompletionParams
 ) -> list[types.InlineCompletionItem]:
     """The inline items for a cursor; at most one if nobody has asked for them.
 
@@ -74,7 +71,7 @@ async def ghost_text(
     return [types.InlineCompletionItem(insert_text=text, range=spot.replaced) for text in texts]
 
 
-def look_ahead(ls: "DgLsp", uri: str) -> None:
+def look_ahead(ls: DgLsp, uri: str) -> None:
     """Begin ghost text for the next line, if a fill at the end of a line has just been accepted; else end such work.
 
     Work that was begun for the text that the document `uri` now has goes on.
@@ -95,7 +92,7 @@ def look_ahead(ls: "DgLsp", uri: str) -> None:
             ls.session.begin_ahead(typed, cursor, fill_at(ls, spot, "ahead"))
 
 
-async def fill_at(ls: "DgLsp", spot: Spot, priority: Priority) -> list[Edit]:
+async def fill_at(ls: DgLsp, spot: Spot, priority: Priority) -> list[Edit]:
     """Find the gap at a spot and fill it: the edits that agree with the text between the gap's start and the cursor.
 
     Raises:
@@ -128,7 +125,7 @@ async def fill_at(ls: "DgLsp", spot: Spot, priority: Priority) -> list[Edit]:
     return found
 
 
-def _spot(ls: "DgLsp", document: Document, params: types.InlineCompletionParams) -> Spot:
+def _spot(ls: DgLsp, document: Document, params: types.InlineCompletionParams) -> Spot:
     """The Spot of a request; an entry of a menu is put into the document."""
     automatic = params.context.trigger_kind == types.InlineCompletionTriggerKind.Automatic
     encoding, selected = ls.documents.encoding, params.context.selected_completion_info
@@ -143,7 +140,7 @@ def _spot(ls: "DgLsp", document: Document, params: types.InlineCompletionParams)
     return Spot(typed, cursor, start, selected.range, whole=True, automatic=automatic)
 
 
-def _unwanted(ls: "DgLsp", spot: Spot) -> str:
+def _unwanted(ls: DgLsp, spot: Spot) -> str:
     """Why nothing is offered at a spot unless somebody asks, as a sentence; empty if something may be."""
     data, cursor = spot.document.data, spot.cursor
     if reason := ls.session.silence(spot.document.language):

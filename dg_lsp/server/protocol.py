@@ -5,7 +5,6 @@ It keeps the open documents in step, agrees on the position encoding, and states
 """
 
 import logging
-import sys
 from collections.abc import Generator
 from typing import Any, NoReturn
 
@@ -15,7 +14,6 @@ from pygls.exceptions import JsonRpcInvalidParams
 from pygls.lsp.server import LanguageServer
 from pygls.protocol import lsp_method
 
-from dg_lsp.server import streams
 from dg_lsp.server.conversation import Conversation
 from dg_lsp.server.documents import Change, Documents, UnknownDocument
 from dg_lsp.server.envelope import INVALID_PARAMS, Ignored, RequestError, strict_converter
@@ -106,7 +104,7 @@ class Protocol(Conversation):
 
 
 class Server(LanguageServer):
-    """A language server over standard input and output; register `async def` handlers with `feature`.
+    """A language server; register `async def` handlers with `feature`, and have `streams.serve` serve it.
 
     documents: those that the client has opened. protocol: the conversation with the client.
     """
@@ -118,13 +116,6 @@ class Server(LanguageServer):
         logging.getLogger("pygls").setLevel(logging.WARNING)
         self.documents = Documents()
         super().__init__(name, version, protocol_cls=Protocol, converter_factory=strict_converter)
-
-    def start(self) -> int:
-        """Serve over standard input and output until the client leaves; return the exit code."""
-        code = streams.serve(self, sys.stdin.buffer, sys.stdout.buffer)
-        # A thread that a handler has started must not keep the process alive.
-        streams.LastResort(lambda: code).start()
-        return code
 
     def thread(self) -> NoReturn:
         """Always raise TypeError: a thread cannot be cancelled."""

@@ -13,12 +13,10 @@ import queue
 import sys
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 from dg_lsp.server.framing import LIMIT, FrameError, read_frame
-
-if TYPE_CHECKING:
-    from dg_lsp.server.protocol import Server
+from dg_lsp.server.protocol import Server
 
 PARENT_CHECK_S = 1.0  # seconds between two looks at the parent process
 # Seconds to write what waits, and until the process is ended by force. The whole ending takes two seconds at most, of
@@ -148,8 +146,8 @@ class LastResort:
         os._exit(self._code())
 
 
-def serve(server: "Server", stdin: BinaryIO, stdout: BinaryIO) -> int:
-    """Serve the client until it leaves; return the exit code that the protocol requires.
+def serve(server: Server) -> int:
+    """Serve over standard input and output until the client leaves; return the exit code that the protocol requires.
 
     From here on standard output carries the protocol only: everything else that is printed goes to standard error.
     """
@@ -158,11 +156,14 @@ def serve(server: "Server", stdin: BinaryIO, stdout: BinaryIO) -> int:
     sys.setswitchinterval(0.001)
     last_resort = LastResort(server.protocol.status)
     try:
-        return asyncio.run(_converse(server, *_take_over(stdin, stdout), last_resort))
+        code = asyncio.run(_converse(server, *_take_over(sys.stdin.buffer, sys.stdout.buffer), last_resort))
     except KeyboardInterrupt:
-        return 1
+        code = 1
     finally:
         last_resort.cancel()
+    # A thread that a handler has started must not keep the process alive.
+    LastResort(lambda: code).start()
+    return code
 
 
 def _take_over(stdin: BinaryIO, stdout: BinaryIO) -> tuple[BinaryIO, BinaryIO | io.RawIOBase]:
@@ -185,7 +186,7 @@ def _take_over(stdin: BinaryIO, stdout: BinaryIO) -> tuple[BinaryIO, BinaryIO | 
 
 
 async def _converse(
-    server: "Server", source: BinaryIO, sink: BinaryIO | io.RawIOBase, last_resort: LastResort
+    server: Server, source: BinaryIO, sink: BinaryIO | io.RawIOBase, last_resort: LastResort
 ) -> int:
     """Handle one message after another; then end within two seconds. Returns the exit code."""
     inbox = Inbox(asyncio.get_running_loop())
@@ -217,7 +218,7 @@ async def _converse(
     return protocol.status()
 
 
-async def _watch_parent(server: "Server", end: Callable[[], None]) -> None:
+async def _watch_parent(server: Server, end: Callable[[], None]) -> None:
     """Call `end` when the client's process, which it named in `initialize`, has ended."""
     seen = False
     while True:

@@ -9,6 +9,7 @@ from dg_lsp.host.base import EngineBusy, EngineError
 from dg_lsp.host.client import EngineDied, EngineFailed, EngineSilent
 from dg_lsp.host.connection import EngineForeign
 from dg_lsp.server.app import make_server
+from dg_lsp.server.streams import serve
 from dg_lsp.settings import Settings, from_environment
 from dg_lsp.text.messages import Draft, Fill, Infill, Status
 
@@ -55,4 +56,4 @@ def open_named(_: Settings, __: Callable[[Status], None]) -> Named:
 
 if __name__ == "__main__":
     logging.basicConfig(stream=sys.stderr, level=logging.INFO)
-    sys.exit(make_server(from_environment(), open_named).start())
+    sys.exit(serve(make_server(from_environment(), open_named)))

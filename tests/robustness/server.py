@@ -10,7 +10,9 @@ import sys
 from typing import Any
 
 from dg_lsp.host import resident
-from dg_lsp.server.app import DgLsp, make_server
+from dg_lsp.server.app import make_server
+from dg_lsp.server.streams import serve
+from dg_lsp.server.window import DgLsp
 from dg_lsp.settings import from_environment
 
 
@@ -26,4 +28,4 @@ if __name__ == "__main__":
             setattr(resident, name, seconds * float(sys.argv[1]))
     server = make_server(from_environment(), resident.ResidentEngine)
     server.feature("test/text")(text)
-    sys.exit(server.start())
+    sys.exit(serve(server))

@@ -9,6 +9,7 @@ from typing import Any
 from lsprotocol import types as lsp
 
 from dg_lsp.server.protocol import RequestError, Server
+from dg_lsp.server.streams import serve
 
 SECRET = "/home/someone/secret/path.py"
 
@@ -151,4 +152,4 @@ async def add(ls: Server, a: int, b: int) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(make_server().start())
+    sys.exit(serve(make_server()))

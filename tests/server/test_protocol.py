@@ -483,7 +483,7 @@ def test_the_position_encoding_is_the_clients_first_that_is_known(
 
 def test_nothing_of_the_text_is_logged_at_any_level() -> None:
     """pygls' defect 8: it logs each message; not even asked for everything does it do so here."""
-    code = "import logging; logging.basicConfig(level=1); import tests.server.small as s; s.make_server().start()"
+    code = "import logging; logging.basicConfig(level=1); import tests.server.small as s; s.serve(s.make_server())"
     with Wire([sys.executable, "-c", code]) as wire:
         wire.initialize(initializationOptions={"token": "a secret"})
         wire.send(
