@@ -27,6 +27,7 @@ from dg_lsp.settings import Settings
 
 TAKEN = 3  # exit code: another process is this engine already
 FAILED = 4  # exit code: the engine could not be loaded
+_LOOK = 1.0  # seconds between two looks whether the engine has to exit
 _LINGER = 5.0  # seconds that an engine which failed to load stays to tell clients the reason
 # The beginnings of the words that loading reports, in order.
 _STAGES = ("importing torch", "importing transformers", "fetching", "checking", "loading")
@@ -120,7 +121,7 @@ async def _open(settings: Settings, done: Callable[[float], None]) -> Hosted:
 async def _watch(service: Service, settings: Settings, listening: tuple[Path, int]) -> None:
     """Return when the engine has to exit: its socket is gone, loading has failed, or nobody has used it for long."""
     while True:
-        await asyncio.sleep(1)
+        await asyncio.sleep(_LOOK)
         if still := service.stuck:
             _log.error("no step for %.0f s although a request waits; exiting", still)
             service.give_up(

@@ -7,8 +7,10 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from dg_lsp.host import process
 from dg_lsp.host.base import EngineError
-from dg_lsp.host.process import _watch
 from dg_lsp.host.scripted import ScriptedEngine, open_scripted
 from dg_lsp.host.service import Hosted, Service
 from dg_lsp.settings import Settings
@@ -188,15 +190,19 @@ class _Stuck(ScriptedEngine):
             yield event
 
 
-def test_an_engine_without_a_step_for_long_says_so_to_who_waits_and_ends(tmp_path: Path) -> None:
+def test_an_engine_without_a_step_for_long_says_so_to_who_waits_and_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "_LOOK", 0.05)
+
     async def work() -> dict[str, Any]:
         service = Service("scripted", "", patience=0.5)
         drafts = [Draft(n, (), 0.0) for n in range(1, 8)]
         await service.load(opener(_Stuck(Fill("x"), drafts, 0.01)))
         socket = tmp_path / "socket"
         socket.touch()
-        watch = asyncio.create_task(_watch(service, Settings(), (socket, socket.stat().st_ino)))
-        await asyncio.sleep(1.5)
+        watch = asyncio.create_task(process._watch(service, Settings(), (socket, socket.stat().st_ino)))
+        await asyncio.sleep(0.8)
         assert not watch.done() and not service.stuck, "nobody waits, so nothing is stuck"
         reading = asyncio.create_task(lines_of(service))
         await asyncio.wait_for(watch, 10)
