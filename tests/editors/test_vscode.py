@@ -29,7 +29,7 @@ from tests.editors.sandbox import (
     servers,
     skip_without,
 )
-from tests.editors.vscode import STATUS, VSIX, VSCode, open_vscode
+from tests.editors.vscode import STATUS, VSIX, VSCode, open_vscode, write_program
 
 pytestmark = [pytest.mark.slow, skip_without(NODE, CHROMIUM, VSIX)]
 
@@ -89,17 +89,14 @@ def test_others_are_shown_and_a_word_is_accepted_in_each_language(code: VSCode, 
     code.until(f"s.rows[1] === {f'{line} None'!r}")
 
 
-@pytest.mark.xfail(
-    reason="written on a busy machine and never seen to pass; Neovim's own passes", strict=False
-)
 def test_an_unsure_fill_is_not_shown_by_itself_and_the_status_says_why(code: VSCode) -> None:
     code.open("unsure.py", "def add(unsure):\n    unsure =\n", 2, 13)
     code.type(" ")
-    code.status("right with a probability of 12 %, less than confidence (25 %)")
+    code.why("right with a probability of 12 %, less than confidence (25 %)")
     assert code.ask("screen")["ghost"] == ""
     code.command("Offer Several Fills Here")
     code.until("s.ghost.startsWith('None')")
-    code.status("right with 12 %, denoised from noise")
+    code.why("right with 12 %, denoised from noise")
 
 
 def test_what_was_dismissed_is_not_offered_again_there(code: VSCode) -> None:
@@ -248,6 +245,24 @@ def test_a_fill_shows_its_draft_and_escape_cancels_it(code: VSCode) -> None:
     code.press("Escape")
     code.ask("drawn", text="?", gone=True)
     assert code.ask("screen")["rows"] == FILL_BEFORE.split("\n")
+    code.why("last fill asked for: cancelled, nothing was changed")
+    code.settings()
+    code.status("ready")
+
+
+def test_a_fill_that_a_restart_ends_says_so(code: VSCode) -> None:
+    code.settings(checkpoint="scripted:100:100")
+    code.open("ended.py", FILL_BEFORE, FILL_LINE, 5)
+    code.status("ready")
+    code.press("Control+Alt+g")
+    code.press("b")
+    code.ask("drawn", text="?")
+    code.command("dg-lsp: Restart the Server")
+    code.message("the server ended, so nothing was filled")
+    code.ask("drawn", text="?", gone=True)
+    code.status("ready")
+    code.why("last fill asked for: the server ended, so nothing was filled")
+    assert code.ask("screen")["rows"] == FILL_BEFORE.split("\n")
     code.settings()
     code.status("ready")
 
@@ -302,8 +317,21 @@ def test_after_five_crashes_there_is_a_way_back(code: VSCode) -> None:
             code.status("ready")
     code.message("ended 5 times")
     code.status("stopped")
-    code.ask("click", selector=".notifications-toasts .monaco-button", text="Restart")
+    press_button(code, "Restart")
     code.status("ready")
+
+
+def press_button(code: VSCode, text: str) -> None:
+    """Press a button of a message."""
+    code.ask("click", selector=".notifications-toasts .monaco-button", text=text)
+
+
+def works(code: VSCode, name: str) -> None:
+    """Assert that the server runs and offers something."""
+    code.status("ready")
+    code.open(name, PYTHON, 2, 12)
+    code.type(" ")
+    code.ghost("None")
 
 
 def test_a_missing_server_is_told_with_the_command_that_installs_it(code: VSCode) -> None:
@@ -313,6 +341,64 @@ def test_a_missing_server_is_told_with_the_command_that_installs_it(code: VSCode
     code.shot("missing")
     code.settings()
     code.status("ready")
+
+
+@pytest.mark.parametrize("by", ["message", "menu"])
+def test_a_server_that_was_installed_meanwhile_is_started_by_restart(code: VSCode, by: str) -> None:
+    program = code.sandbox.root / by / "dg-lsp"
+    code.settings(path=str(program))
+    code.status("not installed")
+    code.message(f"{program}, which is no program")
+    write_program(program)
+    if by == "message":
+        press_button(code, "Restart")
+    else:
+        code.ask("click", selector=STATUS)
+        assert "Restart the server" in code.ask("rows")[1]
+        code.ask("choose", text="Restart the server")
+    works(code, f"installed-{by}.py")
+    code.settings()
+    code.status("ready")
+
+
+def test_a_server_that_ends_at_once_says_why_and_restart_starts_a_mended_one(code: VSCode) -> None:
+    program = write_program(code.sandbox.root / "broken/dg-lsp", "echo 'no module named dg_lsp' >&2; exit 1")
+    code.settings(path=str(program))
+    why = "the server does not start: no module named dg_lsp"
+    code.message(why)
+    code.status("stopped")
+    code.why(why)
+    write_program(program)
+    press_button(code, "Restart")
+    works(code, "mended.py")
+    code.settings()
+    code.status("ready")
+
+
+def test_a_program_that_never_answers_does_not_hold_up_a_restart(code: VSCode) -> None:
+    program = write_program(code.sandbox.root / "silent/dg-lsp", "exec sleep 1000")
+    code.settings(path=str(program))
+    code.status("starting")
+    write_program(program)
+    code.command("dg-lsp: Restart the Server")
+    works(code, "silent.py")
+    code.settings()
+    code.status("ready")
+
+
+def test_an_untrusted_workspace_runs_nothing_of_its_own_and_says_so(sandbox: Sandbox) -> None:
+    write_program(sandbox.project / ".venv/bin/dg-lsp")
+    user = {"security.workspace.trust.startupPrompt": "never", "workbench.editor.useModal": "off"}
+    with open_vscode(sandbox, settings={}, user=user, trust=True) as editor:
+        editor.status("not installed")
+        said = "this workspace is not trusted, so no program and no model that it names is run"
+        editor.why(said)
+        editor.message(said)
+        assert not servers(sandbox)
+        press_button(editor, "Trust ...")
+        editor.ask("click", selector=".workspace-trust-editor .monaco-button", text="Trust")
+        editor.ask("goto", place="ghost.py:3:1")
+        editor.status("ready")
 
 
 def test_a_window_works_on_when_the_server_of_another_dies(code: VSCode) -> None:

@@ -378,6 +378,24 @@ class Session {
     return found.jsonValue();
   }
 
+  // Hover over an element until what then pops up has `wanted` in it; all of that text.
+  async hover({ selector, wanted }) {
+    const until = Date.now() + PATIENCE;
+    for (;;) {
+      await this.page.locator(selector).first().hover();
+      const popped = this.page.locator(".monaco-hover", { hasText: wanted });
+      try {
+        await popped.waitFor({ timeout: 2000 });
+        return await popped.innerText();
+      } catch (error) {
+        if (Date.now() > until) throw error;
+      } finally {
+        // What is shown is not renewed while it is shown.
+        await this.page.mouse.move(0, 0);
+      }
+    }
+  }
+
   // All texts that a selector finds now.
   texts({ selector }) {
     return this.page.locator(selector).allTextContents();

@@ -81,6 +81,10 @@ class VSCode:
         """Wait for `word` in the status item; all that it says."""
         return str(self.ask("text", selector=f"{STATUS}, {STATUS} a", wanted=word, patience=patience))
 
+    def why(self, part: str) -> str:
+        """Hover over the status item until it says `part`; all that it says."""
+        return str(self.ask("hover", selector=STATUS, wanted=part))
+
     def message(self, part: str) -> str:
         """Wait for a message with `part` in it; all of it."""
         return str(self.ask("text", selector=MESSAGES, wanted=part))
@@ -117,10 +121,14 @@ def _full(settings: Mapping[str, Any]) -> dict[str, Any]:
 def server_program(sandbox: Sandbox) -> Path:
     """A program `dg-lsp` that runs this checkout; made where it is missing."""
     program = sandbox.root / "bin/dg-lsp"
-    if not program.exists():
-        program.parent.mkdir()
-        program.write_text(f'#!/bin/sh\nexec {sys.executable} -m dg_lsp "$@"\n')
-        program.chmod(0o755)
+    return program if program.exists() else write_program(program)
+
+
+def write_program(program: Path, script: str = f'exec {sys.executable} -m dg_lsp "$@"') -> Path:
+    """Write a shell script that can be run; by default one that runs this checkout."""
+    program.parent.mkdir(parents=True, exist_ok=True)
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
     return program
 
 

@@ -6,7 +6,6 @@ import {
   type Disposable,
   type LogOutputChannel,
   type TextDocument,
-  window,
 } from "vscode";
 import {
   CloseAction,
@@ -24,6 +23,7 @@ import { type Found, findServer } from "./server";
 
 const CRASHES = 5; // this many in ...
 const CRASH_WINDOW = 180_000; // ... so many milliseconds, and the user decides whether to go on
+const LAST_WORDS = 1000; // ms that a server's error output may still come after its end
 
 /** Where the server itself stands, apart from its engine. */
 export type Life =
@@ -54,6 +54,7 @@ export class Server implements Disposable {
   private crashes: number[] = [];
   private state: Life = { phase: "stopped" };
   private where: Found | undefined;
+  private lastWords: Promise<string> = Promise.resolve("");
 
   readonly onLife = this.changed.event;
   readonly onStatus = this.statusHeard.event;
@@ -81,6 +82,7 @@ export class Server implements Disposable {
   /** Stop the server if it runs and start it again; several calls are done one after another. */
   restart(): Promise<void> {
     this.crashes = [];
+    this.abandon();
     return this.next(async () => {
       await this.stopClient();
       await this.startClient("starting");
@@ -94,6 +96,7 @@ export class Server implements Disposable {
   }
 
   stop(): Promise<void> {
+    this.abandon();
     return this.next(() => this.stopClient());
   }
 
@@ -132,6 +135,14 @@ export class Server implements Disposable {
     return this.queue;
   }
 
+  /** End a start that is under way: a program that never answers would hold up all that comes after it. */
+  private abandon(): void {
+    const client = this.client;
+    if (!client || client.isRunning()) return;
+    this.client = undefined;
+    client.serverProcess?.kill("SIGKILL");
+  }
+
   private enter(life: Life): void {
     this.state = life;
     this.changed.fire(life);
@@ -153,7 +164,9 @@ export class Server implements Disposable {
       await client.start();
       if (this.client === client) this.enter({ phase: "running" });
     } catch (error) {
-      await this.failed(client, error instanceof Error ? error.message : String(error));
+      const words = await this.lastWordsOf();
+      this.log.error(String(error));
+      this.failed(client, `the server does not start${words && `: ${words}`}`);
     }
   }
 
@@ -210,7 +223,7 @@ export class Server implements Disposable {
     const now = Date.now();
     this.crashes = [...this.crashes.filter((then) => now - then < CRASH_WINDOW), now];
     if (this.crashes.length >= CRASHES) {
-      await this.failed(client, `the server ended ${CRASHES} times within three minutes`);
+      this.failed(client, `the server ended ${CRASHES} times within three minutes`);
       return;
     }
     this.log.warn("the server ended; it is started again");
@@ -221,21 +234,21 @@ export class Server implements Disposable {
     });
   }
 
-  private async failed(client: Client, why: string): Promise<void> {
-    if (this.client !== client) return;
+  private failed(client: Client, why: string): void {
+    if (this.client !== client) return; // a restart was asked for meanwhile
     this.client = undefined;
     this.log.error(why);
     this.enter({ phase: "failed", why });
-    const again = "Restart";
-    const log = "Show log";
-    const chosen = await window.showErrorMessage(`dg-lsp: ${why}. Nothing is offered until it runs again.`, again, log);
-    if (chosen === again) await this.restart();
-    if (chosen === log) this.log.show();
+  }
+
+  /** The last line that a server which has ended wrote beside its log; "" if there is none. */
+  private lastWordsOf(): Promise<string> {
+    return Promise.race([this.lastWords, new Promise<string>((done) => setTimeout(done, LAST_WORDS, ""))]);
   }
 
   /** The server's log into ours, line by line, each at its own level. */
   private readonly keepLog = (stream: NodeJS.ReadableStream): void => {
-    let rest = "";
+    let [rest, last] = ["", ""];
     stream.setEncoding("utf8");
     stream.on("data", (piece: string) => {
       const lines = (rest + piece).split(/\r?\n/);
@@ -245,7 +258,13 @@ export class Server implements Disposable {
         else if (/\bWARNING\b/.test(line)) this.log.warn(line);
         else if (/\bDEBUG\b/.test(line)) this.log.debug(line);
         else if (line) this.log.info(line);
+        if (line.trim() && !/\b(DEBUG|INFO|WARNING)\b/.test(line)) last = line.trim();
       }
+    });
+    this.lastWords = new Promise((done) => {
+      stream.on("end", () => {
+        done(rest.trim() || last);
+      });
     });
   };
 }

@@ -11,7 +11,7 @@ import type { Middleware } from "vscode-languageclient/node";
 import { Server } from "./client";
 import { Fills } from "./fill";
 import { Ghost } from "./ghost";
-import { doctor, flagsFrom, install, sayMissing, trace } from "./install";
+import { doctor, flagsFrom, install, sayMissing, sayStopped, trace } from "./install";
 import { LANGUAGES } from "./languages";
 import { showMenu } from "./menu";
 import { keysOfMachine, type Manifest, ofMachine, ofWindow, SECTION } from "./settings";
@@ -27,7 +27,7 @@ export function activate(context: ExtensionContext): void {
   const ghost: Ghost = new Ghost((document) => fills.busy(document));
   const started = new Server(log, middleware(manifest, ghost, () => fills, () => void status.ask()), () => ofMachine(manifest));
   const fills: Fills = new Fills(started);
-  const status: StatusItem = new StatusItem(started, ghost);
+  const status: StatusItem = new StatusItem(started, ghost, fills);
   server = started;
   context.subscriptions.push(log, started, fills, status);
   register(context, started, ghost, fills, status, manifest, () => {
@@ -37,6 +37,7 @@ export function activate(context: ExtensionContext): void {
   context.subscriptions.push(
     started.onLife((life) => {
       if (life.phase === "missing") void sayMissing(life.why);
+      if (life.phase === "failed") void sayStopped(life.why);
     }),
     workspace.onDidChangeConfiguration((event) => {
       if (keysOfMachine(manifest).some((key) => event.affectsConfiguration(key))) void started.restart();

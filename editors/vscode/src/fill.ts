@@ -2,6 +2,7 @@
 import {
   CancellationTokenSource,
   commands,
+  EventEmitter,
   type TextDocument,
   window,
   workspace,
@@ -20,6 +21,10 @@ const FAILURES: Record<number, string> = {
 export class Fills {
   private readonly running = new Map<TextDocument, CancellationTokenSource>();
   private readonly canvas = new Canvas();
+  private readonly told = new EventEmitter<string>();
+
+  /** How a fill ended, as a sentence; "" when another begins. */
+  readonly onTold = this.told.event;
 
   constructor(private readonly server: Server) {
     server.onDraft((draft) => {
@@ -73,12 +78,19 @@ export class Fills {
   ): Promise<Result> {
     this.running.get(document)?.cancel();
     this.running.set(document, source);
+    this.told.fire("");
     this.mark();
     await commands.executeCommand("editor.action.inlineSuggest.hide");
     try {
       return await work();
+    } catch (error) {
+      this.told.fire(this.failure(error));
+      throw error;
     } finally {
-      if (this.running.get(document) === source) this.running.delete(document);
+      if (this.running.get(document) === source) {
+        this.running.delete(document);
+        if (source.token.isCancellationRequested) this.told.fire("cancelled, nothing was changed");
+      }
       this.canvas.clear();
       this.mark();
       source.dispose();
@@ -88,18 +100,19 @@ export class Fills {
   dispose(): void {
     for (const source of this.running.values()) source.cancel();
     this.canvas.dispose();
+    this.told.dispose();
   }
 
   private mark(): void {
     void commands.executeCommand("setContext", "dg-lsp.filling", this.running.size > 0);
   }
 
-  /** Run one of the server's fill commands on `document`, and say what `told` makes of its result. */
+  /** Run one of the server's fill commands on `document`, and say what `sentenceOn` makes of its result. */
   private async run<Result extends FillResult | FillAllResult>(
     document: TextDocument,
     command: string,
     target: object,
-    told: (result: Result) => string,
+    sentenceOn: (result: Result) => string,
   ): Promise<void> {
     if (!(await this.server.ready())) {
       await commands.executeCommand("dg-lsp.menu");
@@ -112,14 +125,20 @@ export class Fills {
         this.server.command<Result>(command, argument, source.token),
       );
       if (preview() && result.edit) await this.offer(result.edit);
-      const sentence = told(result);
+      const sentence = sentenceOn(result);
+      this.told.fire(sentence);
       if (sentence) void window.showInformationMessage(`dg-lsp: ${sentence}`);
     } catch (error) {
-      if (source.token.isCancellationRequested) return;
-      const known = error instanceof ResponseError ? FAILURES[error.code] : undefined;
-      const sentence = known ?? (error instanceof Error ? error.message : String(error));
-      if (sentence) void window.showWarningMessage(`dg-lsp: ${sentence}`);
+      const sentence = this.failure(error);
+      if (sentence && !source.token.isCancellationRequested) void window.showWarningMessage(`dg-lsp: ${sentence}`);
     }
+  }
+
+  /** Why a fill failed; "" if there is nothing to say. */
+  private failure(error: unknown): string {
+    if (!this.server.running) return "the server ended, so nothing was filled";
+    const known = error instanceof ResponseError ? FAILURES[error.code] : undefined;
+    return known ?? (error instanceof Error ? error.message : String(error));
   }
 
   /** Show the edit in the editor's own preview of changes, where the user takes it or leaves it. */

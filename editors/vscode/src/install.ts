@@ -2,7 +2,7 @@
 import { homedir } from "node:os";
 import { commands, Disposable, type TextDocument, type Position, Range, window, workspace } from "vscode";
 import type { Server } from "./client";
-import { findServer, onPath } from "./server";
+import { findServer, NOT_INSTALLED, NOT_TRUSTED, onPath } from "./server";
 
 const LOOK = 3000; // ms between two looks for a server that is being installed
 const LOOKS = 200;
@@ -22,11 +22,28 @@ export function quoted(word: string): string {
 /** Say that the server is missing, and how to get it. */
 export async function sayMissing(why: string): Promise<void> {
   const command = installCommand(await tool(), "PATH/TO/dg_lsp.whl");
-  const [install, choose] = ["Install in a terminal ...", "Set its path ..."];
-  const sentence = `dg-lsp: ${why}. Install it from its wheel or a clone: ${command}`;
-  const chosen = await window.showErrorMessage(sentence, install, choose);
-  if (chosen === install) await commands.executeCommand("dg-lsp.install");
-  if (chosen === choose) await commands.executeCommand("workbench.action.openSettings", "dg-lsp.path");
+  const trust = workspace.isTrusted ? "" : `; ${NOT_TRUSTED}`;
+  const sentence = `dg-lsp: ${why}${trust}. Install it from its wheel or a clone: ${command}`;
+  await sayWith(sentence, {
+    ...(trust && { "Trust ...": () => commands.executeCommand("workbench.trust.manage") }),
+    "Install in a terminal ...": () => commands.executeCommand("dg-lsp.install"),
+    "Set its path ...": () => commands.executeCommand("workbench.action.openSettings", "dg-lsp.path"),
+    Restart: () => commands.executeCommand("dg-lsp.restart"),
+  });
+}
+
+/** Say that the server ended and is not started again by itself. */
+export async function sayStopped(why: string): Promise<void> {
+  await sayWith(`dg-lsp: ${why}. Nothing is offered until it runs again.`, {
+    Restart: () => commands.executeCommand("dg-lsp.restart"),
+    "Show log": () => commands.executeCommand("dg-lsp.showLog"),
+  });
+}
+
+/** Show an error with a button for each of `ways`, and run the one that is chosen. */
+async function sayWith(sentence: string, ways: Record<string, () => Thenable<unknown>>): Promise<void> {
+  const chosen = await window.showErrorMessage(sentence, ...Object.keys(ways));
+  if (chosen) await ways[chosen]?.();
 }
 
 /** Ask for the wheel or clone, install it in a terminal, and start the server once it is there. */
@@ -56,7 +73,7 @@ export async function install(server: Server): Promise<Disposable | undefined> {
 /** Run `dg-lsp doctor` with the model of the settings. */
 export function doctor(server: Server, flags: string[]): void {
   if (server.program) inTerminal([server.program, "doctor", ...flags].map(quoted).join(" "));
-  else void sayMissing("the server dg-lsp is not installed");
+  else void sayMissing(NOT_INSTALLED);
 }
 
 /** Show in a terminal how the gap at `position` settles. */

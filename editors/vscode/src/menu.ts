@@ -3,7 +3,7 @@ import { QuickPickItemKind, type QuickPickItem, window, workspace } from "vscode
 import type { Ghost } from "./ghost";
 import { LANGUAGES } from "./languages";
 import { SECTION, setEverywhere, setHere } from "./settings";
-import type { StatusItem } from "./status";
+import type { StatusItem, Words } from "./status";
 
 const EFFORTS = ["low", "normal", "high"];
 const SNOOZE = [5, 15, 60]; // minutes
@@ -14,11 +14,11 @@ type Entry = QuickPickItem & { run?: () => unknown };
 export type Run = (command: string) => Thenable<unknown>;
 
 export async function showMenu(status: StatusItem, ghost: Ghost, run: Run): Promise<void> {
-  const { word, why, lines } = status.words;
+  const { word, why, lines, alarm } = status.words;
   const entries: Entry[] = [
     { label: `dg-lsp: ${word || why}`, ...(word ? { detail: [why, ...lines].join(" · ") } : { detail: lines.join(" · ") }) },
     { label: "", kind: QuickPickItemKind.Separator },
-    ...missing(word, run),
+    ...mending(status.words, run),
     automatic(),
     ...language(),
     ...snooze(ghost, status),
@@ -27,7 +27,7 @@ export async function showMenu(status: StatusItem, ghost: Ghost, run: Run): Prom
     { label: "$(list-tree) Fill all stubs in this file", run: () => run("dg-lsp.fillStubs") },
     { label: "$(graph-line) Show how the gap at the cursor settles", run: () => run("dg-lsp.showTrace") },
     { label: "$(output) Show the log", run: () => run("dg-lsp.showLog") },
-    { label: "$(debug-restart) Restart the server", run: () => run("dg-lsp.restart") },
+    ...(alarm ? [] : [restart(run)]),
     { label: "$(pulse) Check the installation (doctor)", run: () => run("dg-lsp.doctor") },
   ];
   const chosen = await window.showQuickPick(entries, { title: "dg-lsp" });
@@ -94,7 +94,12 @@ async function chooseEffort(): Promise<void> {
   if (chosen) await setEverywhere("effort", chosen);
 }
 
-function missing(word: string, run: Run): Entry[] {
-  if (word !== "not installed") return [];
-  return [{ label: "$(terminal) Install the server in a terminal", run: () => run("dg-lsp.install") }];
+/** What mends a server that does not run. */
+function mending({ word, alarm }: Words, run: Run): Entry[] {
+  const install = { label: "$(terminal) Install the server in a terminal", run: () => run("dg-lsp.install") };
+  return [...(alarm ? [restart(run)] : []), ...(word === "not installed" ? [install] : [])];
+}
+
+function restart(run: Run): Entry {
+  return { label: "$(debug-restart) Restart the server", run: () => run("dg-lsp.restart") };
 }

@@ -9,6 +9,11 @@ import { extensions, Uri, workspace } from "vscode";
 export type Found = { program: string; origin: string } | { program: undefined; why: string };
 
 const NAME = process.platform === "win32" ? "dg-lsp.exe" : "dg-lsp";
+/** What there is to say where no server is found. */
+export const NOT_INSTALLED = "the server dg-lsp is not installed";
+/** What there is to say in a workspace that the user does not trust. */
+export const NOT_TRUSTED = "this workspace is not trusted, so no program and no model that it names is run";
+
 const BIN = process.platform === "win32" ? "Scripts" : "bin";
 const PYTHON_PATIENCE = 3000; // ms for the Python extension to tell its environment
 
@@ -42,7 +47,8 @@ export async function findServer(): Promise<Found> {
     }
   }
   const program = await onPath(NAME);
-  return program ? { program, origin: "the PATH" } : { program: undefined, why: "the server dg-lsp is not installed" };
+  if (program) return { program, origin: "the PATH" };
+  return { program: undefined, why: NOT_INSTALLED };
 }
 
 /** The first program `name` in an absolute folder of the PATH. */

@@ -1,9 +1,11 @@
 // The item in the status bar: what the server and its engine do, and why nothing was offered.
-import { type Disposable, MarkdownString, StatusBarAlignment, ThemeColor, window } from "vscode";
+import { type Disposable, MarkdownString, StatusBarAlignment, ThemeColor, window, workspace } from "vscode";
 import type { Life, Server } from "./client";
+import type { Fills } from "./fill";
 import type { Ghost } from "./ghost";
 import { LANGUAGES } from "./languages";
 import type { Status } from "./protocol";
+import { NOT_TRUSTED } from "./server";
 
 /** What the status bar says. */
 export interface Words {
@@ -61,10 +63,12 @@ export class StatusItem implements Disposable {
   private status: Status | undefined;
   private here: Status | undefined;
   private asking = 0;
+  private filled = "";
 
   constructor(
     private readonly server: Server,
     private readonly ghost: Ghost,
+    fills: Fills,
   ) {
     this.item.name = "dg-lsp";
     this.item.command = "dg-lsp.menu";
@@ -78,6 +82,10 @@ export class StatusItem implements Disposable {
         this.status = status;
         this.draw();
       }),
+      fills.onTold((sentence) => {
+        this.filled = sentence;
+        this.draw();
+      }),
       window.onDidChangeActiveTextEditor(() => void this.ask()),
     ];
     this.draw();
@@ -87,7 +95,10 @@ export class StatusItem implements Disposable {
   get words(): Words & { lines: string[] } {
     const status = this.here?.state === "off" ? this.here : this.status;
     const words = wordsFor(this.server.life, status, this.ghost.snoozed);
-    return { ...words, lines: details(this.status ?? this.here) };
+    const lines = details(this.status ?? this.here);
+    if (this.filled) lines.push(`last fill asked for: ${this.filled}`);
+    if (!workspace.isTrusted) lines.push(NOT_TRUSTED);
+    return { ...words, lines };
   }
 
   draw(): void {
