@@ -1,6 +1,7 @@
 """The client of an engine process: HTTP over a Unix socket. Knows the wire; starts no engine."""
 
 import json
+import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from functools import partial
@@ -42,13 +43,14 @@ class RemoteEngine:
     """The engine that listens on the Unix socket at `path`.
 
     tell: called with the share of the loading that is done, 0 to 1. silence: seconds without a line after which the
-    engine counts as dead.
+    engine counts as dead. heard: time.monotonic() of its last word in any answer; 0 before the first.
     """
 
     def __init__(
         self, path: Path, tell: Callable[[float], None] = lambda _: None, silence: float = SILENCE
     ) -> None:
         self._tell = tell
+        self.heard = 0.0
         # Without `trust_env=False` a proxy from the environment would be used.
         self._client = httpx2.AsyncClient(
             transport=_Transport(path),
@@ -90,6 +92,7 @@ class RemoteEngine:
             except httpx2.ReadError:
                 # The connection was closed unanswered. If the engine has ended, the second attempt cannot connect.
                 answer = await ask()
+            self.heard = time.monotonic()
             return wire.unpack(Status, answer.json())
         except httpx2.ConnectError as error:
             raise EngineAbsent("no engine is running") from error
@@ -127,7 +130,7 @@ class RemoteEngine:
                     message = json.loads(await answer.aread())["error"]["message"]
                     raise EngineError(f"the engine refused the request: {message}")
                 async for line in answer.aiter_lines():
-                    answered = True
+                    answered, self.heard = True, time.monotonic()
                     yield next(iter(json.loads(line).items()))
         except (httpx2.HTTPError, OSError, ValueError, KeyError) as error:
             if isinstance(error, httpx2.NetworkError | httpx2.RemoteProtocolError) and not answered:
@@ -152,9 +155,10 @@ class _Transport(httpx2.AsyncHTTPTransport):
 
     def __init__(self, path: Path) -> None:
         super().__init__(uds=str(path))
-        # A kept connection may belong to an engine that has ended since.
+        # A kept connection may belong to an engine that has ended since. No request waits here for another one: the
+        # engine says whose turn it is, and which are too many.
         self._pool = httpcore2.AsyncConnectionPool(
-            uds=str(path), max_keepalive_connections=0, network_backend=SameUser()
+            uds=str(path), max_connections=None, max_keepalive_connections=0, network_backend=SameUser()
         )
 
 

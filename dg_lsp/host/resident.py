@@ -28,6 +28,7 @@ from dg_lsp.text.messages import Draft, Fill, Infill, Status
 
 _PATIENCE = 20.0  # seconds in which a started process must listen; it loads after that
 _LAST_WORD = 5.0  # seconds that it then has to answer
+_STOOD_STILL = "the engine stood still and was ended; the next request starts it again"
 _LOG_BYTES = 1 << 20  # a longer log is written anew
 # Run by a Python of its own: start another Python with the given arguments, tell its process id, and end. What is
 # started so is nobody's child; standard output, on which the id was told, becomes standard error, which is the log.
@@ -53,6 +54,12 @@ class ResidentEngine:
         self._window = f"{os.getpid()}-{id(self):x}"
         self._pace = Pace()
         self._starting: asyncio.Task[Status] | None = None
+        # How many engines have failed. All requests that one has left open count as one failure.
+        self._ended = 0
+        # time.monotonic() of the first request since the engine's last word, and who waits for the next word.
+        self._asked = 0.0
+        self._listening: asyncio.Task[None] | None = None
+        self._looking = asyncio.Lock()
 
     async def infill(self, request: Infill) -> AsyncGenerator[Draft | Fill, None]:
         """Yield Drafts, then one Fill; start the engine if there is none. Closing the generator cancels.
@@ -63,6 +70,7 @@ class ResidentEngine:
         wait = self._not_before - time.monotonic()
         if wait > 0:
             raise EngineError(f"{self._reason} (it is tried again in {wait:.0f} s)")
+        ended = self._ended
         try:
             try:
                 async with aclosing(self._events(request)) as events:
@@ -71,18 +79,17 @@ class ResidentEngine:
             except EngineAbsent:
                 # There was no answer yet, so the request can be sent again.
                 await self.start()
+                ended = self._ended
                 async with aclosing(self._events(request)) as events:
                     async for event in events:
                         yield event
             self._failures = 0
         except EngineSilent as error:
-            if not await self._end_silent():
+            if not await self._end_silent(ended):
                 raise
-            died = EngineDied("the engine stood still and was ended; the next request starts it again")
-            self._back_off(str(died))
-            raise died from error
+            raise EngineDied(_STOOD_STILL) from error
         except (EngineAbsent, EngineFailed, EngineDied) as error:
-            self._back_off(str(error))
+            self._back_off(str(error), ended)
             raise
 
     async def status(self) -> Status | None:
@@ -148,6 +155,8 @@ class ResidentEngine:
         """Close the connections; the engine process runs on."""
         if self._starting is not None:
             self._starting.cancel()
+        if self._listening is not None:
+            self._listening.cancel()
         if self._remote is not None:
             await self._remote.close()
 
@@ -157,8 +166,12 @@ class ResidentEngine:
         # Work that nobody has asked for keeps nobody waiting.
         tell = (lambda _: None) if request.priority == "ahead" else self._say
         try:
-            mine = replace(request, window=self._window)
-            async with aclosing(self._connect().infill(mine)) as events:
+            mine, remote = replace(request, window=self._window), self._connect()
+            if remote.heard >= self._asked:
+                self._asked = time.monotonic()
+            if self._listening is None:
+                self._listening = asyncio.create_task(self._listen(remote))
+            async with aclosing(remote.infill(mine)) as events:
                 async for event in events:
                     if status is None:
                         status = Status("busy", 1.0)
@@ -172,17 +185,38 @@ class ResidentEngine:
             if status is not None:
                 tell(replace(status, state=self._pace.state, mend=self._pace.mend))
 
-    async def _end_silent(self) -> bool:
-        """Kill an engine that has been silent, if it is so a second time; whether it was killed."""
-        assert self._address is not None
+    async def _listen(self, remote: RemoteEngine) -> None:
+        """End the engine if not a word comes from it in SILENCE seconds after a request.
+
+        A request that waits as long sees that by itself; but while somebody types, each key cancels the request before.
+        """
         try:
-            await self._connect().status(_LAST_WORD)
-        except EngineSilent:
-            _kill(self._address.socket)
-            return True
-        except EngineError:
-            pass
-        return False
+            while remote.heard < self._asked:
+                left = self._asked + SILENCE - time.monotonic()
+                if left <= 0:
+                    await self._end_silent(self._ended)
+                    return
+                await asyncio.sleep(left)
+        finally:
+            self._listening, self._asked = None, 0.0
+
+    async def _end_silent(self, ended: int) -> bool:
+        """Kill an engine that has been silent, if it is so a second time; whether it is gone.
+
+        ended: how many engines had failed before it.
+        """
+        assert self._address is not None
+        # One look at a time, so that the second does not meet the engine that comes after.
+        async with self._looking:
+            if ended == self._ended:
+                try:
+                    await self._connect().status(_LAST_WORD)
+                except EngineSilent:
+                    _kill(self._address.socket)
+                    self._back_off(_STOOD_STILL, ended)
+                except EngineError:
+                    pass
+            return ended != self._ended
 
     async def _spawned(self, remote: RemoteEngine, address: Address) -> Status:
         """Start a process and wait until it listens; its status.
@@ -200,7 +234,7 @@ class ResidentEngine:
             if started.lives:
                 os.kill(started.process, signal.SIGKILL)
         reason = f"the engine does not start: {_last_line(address.log)} (more in {address.log})"
-        self._back_off(reason)
+        self._back_off(reason, self._ended)
         raise EngineError(reason)
 
     def _connect(self) -> RemoteEngine:
@@ -225,8 +259,14 @@ class ResidentEngine:
     def _say(self, status: Status) -> None:
         self._tell(replace(status, checkpoint=self._settings.checkpoint))
 
-    def _back_off(self, reason: str) -> None:
-        """Set the time before which the engine is not started again; the pause doubles from failure to failure."""
+    def _back_off(self, reason: str, ended: int) -> None:
+        """Set the time before which the engine is not started again; the pause doubles from failure to failure.
+
+        Nothing is done where the failure of the engine that came after `ended` others is known already.
+        """
+        if ended != self._ended:
+            return
+        self._ended += 1
         self._failures, self._reason = self._failures + 1, reason
         # No pause after the first failure, which may be an accident.
         pause = 0.0 if self._failures == 1 else min(2.0 ** (self._failures - 1), 60.0)
@@ -254,6 +294,8 @@ async def stop_at(path: Path) -> bool:
 def _kill(path: Path) -> None:
     """Kill the process that listens at `path`."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection, suppress(OSError):
+        # An engine that stands still takes no connection in, and at some thousands that wait a connect blocks.
+        connection.settimeout(1)
         connection.connect(str(path))
         process = peer(connection)[0]
         if process:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -295,6 +295,84 @@ def test_an_engine_that_stands_still_is_ended_and_the_next_request_is_answered(
         assert len(engines(runtime)) == 1
 
     with_engine(SLOW, work)
+
+
+async def first_of(engine: ResidentEngine, request: Infill = REQUEST) -> Draft | Fill:
+    """The first event of the answer, whose stream is closed then."""
+    async with aclosing(engine.infill(request)) as events:
+        return await anext(events)
+
+
+async def open_requests(engine: ResidentEngine, count: int) -> list[asyncio.Task[Fill]]:
+    """`count` requests that are being answered."""
+    tasks = [asyncio.create_task(fill_of(engine)) for _ in range(count)]
+    while (status := await engine.status()) is None or status.passes < count:
+        await asyncio.sleep(0.02)
+    return tasks
+
+
+def test_one_death_is_one_failure_however_many_requests_are_open(runtime: Path) -> None:
+    told: list[Status] = []
+
+    async def work() -> None:
+        engine = ResidentEngine(SLOW, told.append)
+        await engine.start()
+        tasks = await open_requests(engine, 6)
+        os.kill((await status_of(engine)).process, signal.SIGKILL)
+        ends = await asyncio.gather(*tasks, return_exceptions=True)
+        assert [type(end) for end in ends] == [EngineDied] * 6
+        assert [status.state for status in told].count("failed") == 1
+        # No pause after the first failure, which may be an accident.
+        assert isinstance(await first_of(engine), Draft)
+        await engine.close()
+
+    asyncio.run(asyncio.wait_for(work(), 60))
+
+
+def test_a_request_waits_for_no_other_of_its_window(runtime: Path) -> None:
+    """As many as the engine has seats for, and its status, which windows ask to learn whether it lives."""
+
+    async def work(engine: ResidentEngine) -> None:
+        await engine.start()
+        tasks = await open_requests(engine, 40)
+        async with asyncio.timeout(2):
+            assert (await status_of(engine)).state == "busy"
+            assert isinstance(await first_of(engine, replace(REQUEST, priority="ghost")), Draft)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    with_engine(SLOW, work)
+
+
+def test_an_engine_that_stands_still_is_noticed_though_no_request_waits_long(
+    runtime: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While somebody types, each key cancels the request before it."""
+    monkeypatch.setattr("dg_lsp.host.resident.SILENCE", 1.5)
+    monkeypatch.setattr("dg_lsp.host.resident._LAST_WORD", 0.5)
+    told: list[Status] = []
+
+    async def work() -> None:
+        engine = ResidentEngine(QUICK, told.append)
+        process = (await engine.start()).process
+        await fill_of(engine)
+        os.kill(process, signal.SIGSTOP)
+        # More than the engine was told to let wait at its door.
+        began, keys, found = time.monotonic(), 0, None
+        while found is None:
+            assert time.monotonic() - began < 10
+            with suppress(TimeoutError):
+                keys += 1
+                async with asyncio.timeout(0.005 if keys < 200 else 0.2):
+                    found = await first_of(engine)
+        assert (await status_of(engine)).process != process
+        assert [status.mend for status in told if status.state == "failed"] == [
+            "the engine stood still and was ended; the next request starts it again"
+        ]
+        await engine.close()
+
+    asyncio.run(asyncio.wait_for(work(), 60))
 
 
 def test_an_engine_that_answers_is_never_killed(runtime: Path, monkeypatch: pytest.MonkeyPatch) -> None:
