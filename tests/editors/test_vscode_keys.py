@@ -66,6 +66,29 @@ def test_random_keys_never_write_what_was_not_shown(code: VSCode) -> None:
     assert counts["unseen"] + counts["old"] <= 3 + SCRIPTS / 10, "more than VS Code does by itself"
 
 
+def test_ghost_text_that_crosses_with_a_move_of_the_cursor_goes(code: VSCode) -> None:
+    # The host is as far away as one over a slow line: what it sends is under way when the cursor moves.
+    code.open("crossing.py", "def add(first, second):\n    total = f\n", 2, 14)
+    code.ask("lag", milliseconds=300)
+    events = code.ask("play", keys=[("i", 150), ("ArrowLeft", 900)])
+    code.ask("lag", milliseconds=0)
+    arrow = next(number for number, event in enumerate(events) if event.get("key") == "ArrowLeft")
+    assert not events[arrow]["ghost"], "it came before the cursor moved, so nothing was tested"
+    came = [event["time"] for event in events[arrow:] if event["misplaced"]]
+    assert came, "it was not under way, so nothing was tested"
+    gone = next((event["time"] for event in events[arrow:-1] if event["time"] > came[-1]), None)
+    assert gone is not None, "it stayed where the cursor is not"
+    assert gone - came[0] < 500
+
+
+def test_ghost_text_that_crosses_with_a_key_is_never_shown(code: VSCode) -> None:
+    code.open("overtaken.py", "def add(first, second):\n    total = f\n", 2, 14)
+    code.ask("lag", milliseconds=300)
+    events = code.ask("play", keys=[("i", 150), ("x", 900)])
+    code.ask("lag", milliseconds=0)
+    assert not [event["ghost"] for event in events if event["ghost"]]
+
+
 def disagrees(sample: dict[str, Any]) -> bool:
     """Whether the ghost text of a sample does not go on from the text before it, or stands away from the cursor."""
     ghost = sample["ghost"]

@@ -91,6 +91,21 @@ function watchScreen() {
   addEventListener("keydown", () => (globalThis.met = globalThis.screen_()), true);
 }
 
+// Runs in the page once: what the host sends comes `lag` milliseconds late, as from a machine far away.
+function delayHost() {
+  globalThis.lag = 0;
+  const { addEventListener } = WebSocket.prototype;
+  WebSocket.prototype.addEventListener = function (type, listener, ...options) {
+    const waiting = [];
+    const late = (event) => {
+      if (!globalThis.lag && !waiting.length) return listener.call(this, event);
+      waiting.push(event);
+      setTimeout(() => listener.call(this, waiting.shift()), globalThis.lag);
+    };
+    return addEventListener.call(this, type, type === "message" ? late : listener, ...options);
+  };
+}
+
 // Runs in the page: note each key with the screen that it met, and each painted frame that differs from the one before.
 // A key also has the number of frames that were painted since the key before it.
 function watchKeys() {
@@ -186,6 +201,7 @@ class Session {
     this.turn({ to: this.pages.length - 1 });
     page.setDefaultTimeout(PATIENCE);
     await page.addInitScript(watchScreen);
+    await page.addInitScript(delayHost);
     const open = `vscode-remote://127.0.0.1:${this.port}${folder}/${file}`;
     const query = new URLSearchParams({ folder, payload: JSON.stringify([["openFile", open]]) });
     await page.goto(`http://127.0.0.1:${this.port}/?${query}`);
@@ -304,6 +320,11 @@ class Session {
       for (let frame = 0; frame < 2; frame++) await new Promise((done) => requestAnimationFrame(done));
       return { met: globalThis.met, now: globalThis.screen_() };
     });
+  }
+
+  // Have what the host sends come `milliseconds` late from now on.
+  async lag({ milliseconds }) {
+    await this.page.evaluate((ms) => (globalThis.lag = ms), milliseconds);
   }
 
   // Put `text` in the place of all that the open file has, and the cursor at the end of its line `line`.

@@ -42,6 +42,9 @@ export function activate(context: ExtensionContext): void {
     workspace.onDidChangeConfiguration((event) => {
       if (keysOfMachine(manifest).some((key) => event.affectsConfiguration(key))) void started.restart();
     }),
+    window.onDidChangeTextEditorSelection(({ textEditor }) => {
+      ghost.moved(textEditor);
+    }),
     workspace.onDidGrantWorkspaceTrust(() => void started.restart()),
   );
   // Not awaited: other extensions need not wait for the server.

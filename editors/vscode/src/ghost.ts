@@ -8,10 +8,13 @@ import {
   type Position,
   Range,
   type TextDocument,
+  type TextEditor,
   window,
 } from "vscode";
 import type { Middleware } from "vscode-languageclient/node";
 import type { Server } from "./client";
+
+const CROSSING = 500; // ms in which an answer and a move of the cursor can cross on their ways between two processes
 
 type Next = Parameters<NonNullable<Middleware["provideInlineCompletionItems"]>>[4];
 
@@ -20,10 +23,12 @@ interface Shown {
   document: TextDocument;
   position: Position;
   items: InlineCompletionItem[];
+  time: number;
 }
 
 export class Ghost {
   private shown: Shown | undefined;
+  private crossing: Shown | undefined;
   private snoozedUntil = 0;
 
   /** occupied: whether a fill is being made in a document, which ghost text would cover. */
@@ -50,14 +55,26 @@ export class Ghost {
   ): Promise<InlineCompletionItem[]> => {
     const automatic = context.triggerKind === InlineCompletionTriggerKind.Automatic;
     if ((automatic && this.snoozed) || this.occupied(document)) return [];
+    this.crossing = undefined;
     const { version } = document;
     const found = (await next(document, position, context, token)) ?? [];
     // What answers to an older text, or to a place that the cursor has left, would be shown there all the same.
     if (token.isCancellationRequested || document.version !== version || left(document, position)) return [];
     const items = Array.isArray(found) ? found : found.items;
-    this.shown = { document, position, items };
+    this.shown = this.crossing = { document, position, items, time: Date.now() };
     return items;
   };
+
+  /**
+   * Hide what was given for a place that the cursor of an editor has left in the meantime. The editor hides what it
+   * shows when the cursor moves, but shows what comes just afterwards for another place of the line.
+   */
+  moved({ document, selection }: TextEditor): void {
+    const given = this.crossing;
+    if (given?.document !== document || selection.active.isEqual(given.position)) return;
+    this.crossing = undefined;
+    if (Date.now() - given.time < CROSSING) void commands.executeCommand("editor.action.inlineSuggest.hide");
+  }
 
   /** Hide the ghost text, and tell the server that it is not wanted here. */
   async dismiss(server: Server): Promise<void> {
