@@ -4,7 +4,6 @@ An answer is a stream of lines in the format of `wire`. A client cancels by clos
 """
 
 import asyncio
-import json
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
 
@@ -26,10 +25,9 @@ def make_app(service: Service, stop: Callable[[], None]) -> Starlette:
 
     async def infill(request: Request) -> Response:
         try:
-            wanted = wire.unpack(Infill, json.loads(await _body(request)))
-        except (wire.WireError, ValueError, RecursionError) as error:
-            reason = str(error) if isinstance(error, wire.WireError) else "the request is no JSON"
-            return JSONResponse({"error": {"message": reason}}, 400)
+            wanted = wire.unpack(Infill, wire.parsed(await _body(request)))
+        except wire.WireError as error:
+            return JSONResponse({"error": wire.pack(wire.Failure(str(error)))}, 400)
         return _Lines(service.lines(wanted))
 
     async def status(_: Request) -> Response:

@@ -1,12 +1,10 @@
 """The client of an engine process: HTTP over a Unix socket. Knows the wire; starts no engine."""
 
-import json
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
 
 import httpcore2
 import httpx2
@@ -15,12 +13,14 @@ from dg_lsp.host import wire
 from dg_lsp.host.base import EngineError
 from dg_lsp.host.connection import SameUser
 from dg_lsp.host.runtime import sockets
+from dg_lsp.host.wire import Failure, Loading
 from dg_lsp.text.messages import Draft, Fill, Infill, Status
 
 # Seconds without a line after which an engine is asked whether it lives; a living one sends one each second.
 SILENCE = 15.0
 
-Event = TypeVar("Event", Draft, Fill)
+# An answer that no engine gives: not packed as it says, or not in the format of `wire`.
+_UNREADABLE = (httpx2.DecodingError, wire.WireError)
 
 
 class EngineAbsent(EngineError):
@@ -33,6 +33,10 @@ class EngineDied(EngineError):
 
 class EngineSilent(EngineDied):
     """Not a line came for long, although a living engine sends one each second."""
+
+
+class EngineStrange(EngineDied):
+    """What listens at the socket does not answer as an engine does."""
 
 
 class EngineFailed(EngineError):
@@ -49,7 +53,7 @@ class RemoteEngine:
     def __init__(
         self, path: Path, tell: Callable[[float], None] = lambda _: None, silence: float = SILENCE
     ) -> None:
-        self._tell = tell
+        self._tell, self._path = tell, path
         self.heard = 0.0
         # Without `trust_env=False` a proxy from the environment would be used.
         self._client = httpx2.AsyncClient(
@@ -63,42 +67,44 @@ class RemoteEngine:
         """Yield Drafts, then one Fill. Closing the generator closes the stream, which cancels the request.
 
         Raises:
-            EngineAbsent, EngineDied, EngineSilent, EngineFailed: see their docstrings. EngineError: this request
-                failed; the engine still works.
+            EngineAbsent, EngineDied, EngineSilent, EngineStrange, EngineFailed: see their docstrings. EngineError: this
+                request failed; the engine still works.
         """
         async with aclosing(self._events(request)) as events:
-            async for name, value in events:
-                if name == "draft":
-                    yield _read(Draft, value)
-                elif name == "fill":
-                    yield _read(Fill, value)
-                    return
-                elif name == "error":
-                    raise (EngineFailed if value.get("failed") else EngineError)(value["message"])
-                elif name == "state":
-                    self._tell(value["done"])
+            async for event in events:
+                if isinstance(event, Loading):
+                    self._tell(event.done)
+                elif isinstance(event, Failure):
+                    raise (EngineFailed if event.failed else EngineError)(event.message)
+                else:
+                    yield event
+                    if isinstance(event, Fill):
+                        return
         raise EngineDied("the engine ended in the middle of an answer; the next request starts it again")
 
     async def status(self, patience: float = SILENCE) -> Status:
         """The engine's status; an engine that does not answer within `patience` seconds counts as silent.
 
         Raises:
-            EngineAbsent, EngineDied, EngineSilent: see their docstrings.
+            EngineAbsent, EngineDied, EngineSilent, EngineStrange: see their docstrings.
         """
         ask = partial(self._client.get, "/v1/status", timeout=patience)
         try:
             try:
                 answer = await ask()
-            except httpx2.ReadError:
+            except (httpx2.ReadError, httpx2.RemoteProtocolError):
                 # The connection was closed unanswered. If the engine has ended, the second attempt cannot connect.
                 answer = await ask()
             self.heard = time.monotonic()
-            return wire.unpack(Status, answer.json())
+            return wire.unpack(Status, wire.parsed(answer.content))
         except httpx2.ConnectError as error:
             raise EngineAbsent("no engine is running") from error
         except httpx2.TimeoutException as error:
             raise EngineSilent("the engine does not answer; end it with dg-lsp engine stop") from error
-        except (httpx2.HTTPError, OSError, ValueError) as error:
+        except (httpx2.RemoteProtocolError, *_UNREADABLE) as error:
+            # An engine that ends closes its door first, so this is no HTTP.
+            raise self._strange(error) from error
+        except (httpx2.HTTPError, OSError) as error:
             raise EngineDied("the engine does not answer; end it with dg-lsp engine stop") from error
 
     async def stop(self) -> None:
@@ -118,8 +124,13 @@ class RemoteEngine:
         """Close the connections; the engine runs on."""
         await self._client.aclose()
 
-    async def _events(self, request: Infill) -> AsyncGenerator[tuple[str, Any], None]:
-        """The lines of the answer as (name, value)."""
+    def _strange(self, error: Exception) -> EngineStrange:
+        return EngineStrange(
+            f"what listens at {self._path} is no engine of this dg-lsp ({error}); end it with dg-lsp engine stop"
+        )
+
+    async def _events(self, request: Infill) -> AsyncGenerator[Draft | Fill | Loading | Failure, None]:
+        """What the lines of the answer say, beats left out."""
         headers = {"x-session-id": request.session.encode("utf-8").hex()[-64:]}
         answered = False
         try:
@@ -127,27 +138,25 @@ class RemoteEngine:
                 "POST", "/v1/infill", json=wire.pack(request), headers=headers
             ) as answer:
                 if answer.status_code != 200:
-                    message = json.loads(await answer.aread())["error"]["message"]
-                    raise EngineError(f"the engine refused the request: {message}")
+                    refusal = wire.event((await answer.aread()).decode("utf-8", "replace"))
+                    if not isinstance(refusal, Failure):
+                        raise wire.WireError(f"it answers {answer.status_code} without a reason")
+                    raise EngineError(f"the engine refused the request: {refusal.message}")
                 async for line in answer.aiter_lines():
                     answered, self.heard = True, time.monotonic()
-                    yield next(iter(json.loads(line).items()))
-        except (httpx2.HTTPError, OSError, ValueError, KeyError) as error:
+                    if (event := wire.event(line)) is not None:
+                        yield event
+        except (httpx2.HTTPError, OSError, wire.WireError) as error:
+            # No HTTP at all looks like an engine that has ended; `status` tells them apart.
             if isinstance(error, httpx2.NetworkError | httpx2.RemoteProtocolError) and not answered:
                 raise EngineAbsent("no engine is running") from error
+            if isinstance(error, _UNREADABLE):
+                raise self._strange(error) from error
             if isinstance(error, httpx2.TimeoutException):
                 raise EngineSilent("the engine answers too slowly; try again") from error
             raise EngineDied(
                 "the engine died in the middle of an answer; the next request starts it again"
             ) from error
-
-
-def _read(kind: type[Event], value: Any) -> Event:
-    """The record of the class `kind` that an engine sent."""
-    try:
-        return wire.unpack(kind, value)
-    except wire.WireError as error:
-        raise EngineError(f"the engine's answer cannot be read: {error}") from error
 
 
 class _Transport(httpx2.AsyncHTTPTransport):
@@ -170,7 +179,8 @@ def running() -> list[Status]:
             with httpx2.Client(
                 transport=httpx2.HTTPTransport(uds=str(path)), trust_env=False, timeout=1
             ) as client:
-                found.append(wire.unpack(Status, client.get("http://engine/v1/status").json()))
-        except (httpx2.HTTPError, OSError, ValueError):
+                answer = client.get("http://engine/v1/status").content
+                found.append(wire.unpack(Status, wire.parsed(answer)))
+        except (httpx2.HTTPError, OSError, wire.WireError):
             continue
     return found

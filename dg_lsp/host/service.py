@@ -150,7 +150,7 @@ class Service:
                     async with asyncio.timeout(0.2):
                         await self._ready.wait()
             if self._engine is None:
-                yield wire.line("error", {"message": self._state[2], "failed": True})
+                yield wire.line("error", wire.pack(wire.Failure(self._state[2], failed=True)))
                 return
             # 2.
             if not self._working:

@@ -5,12 +5,12 @@ An answer is any number of lines `{"state": ...}`, `{"draft": ...}` and `{"beat"
 """
 
 import json
-from dataclasses import asdict, is_dataclass
+from dataclasses import asdict, dataclass, is_dataclass
 from functools import cache
 from types import UnionType
 from typing import Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
 
-from dg_lsp.text.messages import Draft, Fill, Infill, Status
+from dg_lsp.text.messages import Draft, Fill, Infill, State, Status
 
 WIRE = 7  # version of this format; part of the socket's name
 BEAT = 1.0  # seconds after which a silent engine sends a line
@@ -22,12 +22,56 @@ class WireError(ValueError):
     """A message does not follow this format; the error names the field, and never its content."""
 
 
+@dataclass(frozen=True, slots=True)
+class Loading:
+    """The engine loads its checkpoint; `done` is the share of it that is done, 0 to 1."""
+
+    state: State
+    done: float
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """There is no fill, and `message` says why and what to do. failed: because the checkpoint cannot be loaded."""
+
+    message: str
+    failed: bool = False
+
+
+_EVENTS = {"draft": Draft, "fill": Fill, "state": Loading, "error": Failure}
+
+
 def line(name: str, value: Any) -> bytes:
     """One line of an answer, in ASCII, so that no character in a text is taken for a line end."""
     return json.dumps({name: value}, separators=(",", ":")).encode("ascii") + b"\n"
 
 
-def pack(record: Infill | Draft | Fill | Status) -> dict[str, Any]:
+def event(line: str) -> Draft | Fill | Loading | Failure | None:
+    """What a line of an answer says; None for a beat, and for what only a newer installation knows.
+
+    Raises:
+        WireError: it is no such line.
+    """
+    values = parsed(line)
+    if not isinstance(values, dict) or len(values) != 1:
+        raise WireError("a line is a JSON object with one name")
+    ((name, value),) = values.items()
+    return unpack(_EVENTS[name], value) if name in _EVENTS else None
+
+
+def parsed(text: str | bytes) -> Any:
+    """What the JSON `text` stands for.
+
+    Raises:
+        WireError: it is no JSON.
+    """
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise WireError("it is no JSON") from error
+
+
+def pack(record: Infill | Draft | Fill | Status | Failure) -> dict[str, Any]:
     """A record as a JSON object."""
     return asdict(record)
 

@@ -18,7 +18,7 @@ import pytest
 
 from dg_lsp.host import resident
 from dg_lsp.host.base import EngineError
-from dg_lsp.host.client import EngineDied, EngineSilent, RemoteEngine
+from dg_lsp.host.client import EngineDied, EngineSilent, EngineStrange, RemoteEngine
 from dg_lsp.host.resident import ResidentEngine, stop_at
 from dg_lsp.host.runtime import Address, address_of
 from dg_lsp.settings import Settings
@@ -399,6 +399,26 @@ def test_an_engine_that_is_slow_to_tell_its_status_is_no_dead_one(runtime: Path)
         assert (await status_of(engine)).process == process
 
     with_engine(QUICK, work)
+
+
+@pytest.mark.parametrize("answer", [b"220 ready\r\n", b"HTTP/1.1 200 OK\r\n\r\n[1]\n"])
+def test_what_listens_in_the_engines_place_is_named(answer: bytes, runtime: Path) -> None:
+    told: list[Status] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(10)
+        writer.write(answer)
+        writer.close()
+
+    async def work() -> None:
+        engine = ResidentEngine(QUICK, told.append)
+        async with await asyncio.start_unix_server(serve, address_of(QUICK).socket):
+            with pytest.raises(EngineStrange, match="no engine of this dg-lsp"):
+                await fill_of(engine)
+        assert told[-1].state == "failed" and "dg-lsp engine stop" in told[-1].mend
+        await engine.close()
+
+    asyncio.run(asyncio.wait_for(work(), 20))
 
 
 def test_an_engine_of_another_user_gets_nothing(runtime: Path, monkeypatch: pytest.MonkeyPatch) -> None:
