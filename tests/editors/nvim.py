@@ -114,7 +114,7 @@ class Editor:
     """One running Neovim with the plug-in. Use it as a context manager.
 
     options: what `vim.g.dg_lsp` holds besides the server's command. fake: take tests/editors/neovim/server.lua for it.
-    before: commands that run first, as those of a user's init.vim.
+    before: commands that run first, as those of a user's init.vim. installed: the plug-in is where Neovim finds it.
     """
 
     def __init__(
@@ -124,18 +124,19 @@ class Editor:
         before: Sequence[str] = (),
         *,
         fake: bool = False,
+        installed: bool = False,
         nvim: Path = NVIM,
     ) -> None:
         pairs = [f"{name}={value}" for name, value in sandbox.environment.items()]
         clean = ["env", "--ignore-environment", f"--chdir={sandbox.project}", *pairs]
         given = {"cmd": ["sh"] if fake else sandbox.command, **(options or {})}
-        first = [f"set runtimepath^={PLUGIN}", "set noswapfile", f"let g:dg_lsp = {_vim(given)}", *before]
+        found = [] if installed else [f"set runtimepath^={PLUGIN}"]
+        first = [*found, "set noswapfile", f"let g:dg_lsp = {_vim(given)}", *before]
         if fake:
             first.append(f"luafile {HERE / 'neovim/server.lua'}")
         commands = [word for command in first for word in ("--cmd", command)]
-        self.rpc = pynvim.attach(
-            "child", argv=[*clean, str(nvim), "--embed", "--headless", "--clean", *commands]
-        )
+        run = [*clean, str(nvim), "--embed", "--headless", *([] if installed else ["--clean"])]
+        self.rpc = pynvim.attach("child", argv=[*run, *commands])
         self._waits = 0
         self.project = sandbox.project
         self.rpc.ui_attach(COLUMNS, ROWS, rgb=True, ext_linegrid=True)

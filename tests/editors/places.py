@@ -42,7 +42,11 @@ def place(language: Language, case: str) -> bytes:
         line = f"\t{language.name}@"
     elif case == "text behind":
         line = "    return max(first,@)"
-    text = f"{language.head}\n{line}\n{language.tail}"
+    return _written(f"{language.head}\n{line}\n{language.tail}", case)
+
+
+def _written(text: str, case: str) -> bytes:
+    """The bytes of a file with `text`, line ends and marks as the case has them."""
     if case == "no newline at the end":
         text = text.removesuffix("\n")
     if case == "CRLF":
@@ -53,6 +57,30 @@ def place(language: Language, case: str) -> bytes:
 def stub(language: Language) -> str:
     """A function that is nothing but a placeholder, in its second line."""
     return f"{language.head}\n    {language.hole}\n{language.tail}"
+
+
+def stub_of(language: Language, case: str) -> bytes:
+    """The file of a case with such a function, where emoji and text behind are a comment behind the placeholder."""
+    indent = "\t" if case == "tabs" else "    "
+    comment = "#" if language.suffix == "py" else "//"
+    behind = {"emoji": f"  {comment} {_EMOJI}", "text behind": f"  {comment} not yet"}.get(case, "")
+    return _written(f"{language.head}\n{indent}{language.hole}{behind}\n{language.tail}", case)
+
+
+def is_filled(language: Language, before: bytes, after: bytes) -> bool:
+    """Whether `after` is `before` with one line of code for the placeholder, and all else to the byte."""
+    head, tail = before.split(language.hole.encode())
+    code = after.removeprefix(head).removesuffix(tail)
+    return after == head + code + tail and code.startswith(b"return None") and b"\n" not in code
+
+
+def statement(language: Language) -> str:
+    """A function with a statement that can be written again, in its third line.
+
+    It is the last, since the scripted engine writes no semicolon.
+    """
+    end = "" if language.suffix == "py" else ";"
+    return f"{language.head}\n    {language.name} first{end}\n    return total + 1{end}\n{language.tail}"
 
 
 def holes(language: Language) -> str:

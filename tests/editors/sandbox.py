@@ -29,8 +29,6 @@ FILL_BEFORE = 'def area(side):\n    """Return the area."""\n    raise NotImpleme
 FILL_AFTER = FILL_BEFORE.replace("raise NotImplementedError", "return None")
 FILL_LINE = 3
 FILL_TITLE = "Fill this function body"
-REWRITE_BEFORE = "def add(first):\n    total = first + 1\n    return total\n"
-REWRITE_AFTER = REWRITE_BEFORE.replace("total = first + 1", "return None")
 REWRITE_TITLE = "Rewrite the selection"
 
 _INHERITED = ("PATH", "LANG", "LC_ALL", "PYTHONPATH", "OMP_NUM_THREADS")

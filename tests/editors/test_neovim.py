@@ -4,6 +4,8 @@ import ast
 import os
 import re
 import signal
+import subprocess
+import sys
 import time
 from codecs import BOM_UTF8
 from collections.abc import Iterator
@@ -12,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.editors.nvim import Editor
-from tests.editors.places import CASES, LANGUAGES, MARK, holes, place, stub
+from tests.editors.places import CASES, LANGUAGES, MARK, holes, is_filled, place, statement, stub, stub_of
 from tests.editors.sandbox import (
     FILL_AFTER,
     FILL_BEFORE,
@@ -21,8 +23,6 @@ from tests.editors.sandbox import (
     GHOST_AFTER,
     GHOST_BEFORE,
     NVIM,
-    REWRITE_AFTER,
-    REWRITE_BEFORE,
     REWRITE_TITLE,
     Sandbox,
     engines,
@@ -53,7 +53,6 @@ FILES = {
     "holes.py": HOLES.encode(),
     "stubs.py": STUB.encode(),
     "unsure.py": GHOST_BEFORE.encode(),
-    "rewrite.py": REWRITE_BEFORE.encode(),
 }
 
 # What a user's `gra` and a choice from its menu does, without the menu.
@@ -170,6 +169,11 @@ def test_the_saved_file_is_right_byte_for_byte(editor: Editor, language: str, ca
     editor.keys("<Tab>")
     save(editor)
     assert (editor.project / name).read_bytes() == data.replace(MARK, f" {text}".encode())
+    editor.keys("u")
+    save(editor)
+    assert (editor.project / name).read_bytes() == data.replace(MARK, b" "), (
+        "undo takes the accept and no typing"
+    )
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -193,6 +197,31 @@ def test_a_word_and_the_rest_are_accepted_and_another_shown_in_each_language(
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
+def test_a_line_is_accepted_in_each_language(editor: Editor, language: str) -> None:
+    behind(editor, f"line.{LANGUAGES[language].suffix}", place(LANGUAGES[language], "LF"))
+    line = f"    {LANGUAGES[language].name} "
+    editor.keys(" ")
+    editor.wait(lambda: editor.screen_line().startswith(f"{line}None"), "no ghost text")
+    shown = editor.screen_line()
+    editor.keys("<C-Down>")
+    editor.wait(lambda: editor.lines()[1] == shown, "the line was not accepted")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("case", CASES)
+def test_a_body_that_was_filled_is_right_byte_for_byte(editor: Editor, case: str, language: str) -> None:
+    known = LANGUAGES[language]
+    name, before = f"body.{known.suffix}", stub_of(known, case)
+    (editor.project / name).write_bytes(before)
+    editor.open(name)
+    editor.rpc.api.win_set_cursor(0, (2, 1))
+    editor.rpc.command("DgLsp fill function_body")
+    editor.wait(lambda: known.hole not in "".join(editor.lines()), "the body was not filled")
+    save(editor)
+    assert is_filled(known, before, (editor.project / name).read_bytes())
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_a_body_and_holes_are_filled_in_each_language(editor: Editor, language: str) -> None:
     known = LANGUAGES[language]
     for command, before in (("DgLsp fill function_body", stub(known)), ("DgLsp holes", holes(known))):
@@ -212,30 +241,47 @@ def test_a_body_and_holes_are_filled_in_each_language(editor: Editor, language: 
         editor.rpc.command("bwipeout!")
 
 
-def test_the_code_action_fills_the_body_and_one_undo_takes_it_back(editor: Editor) -> None:
-    editor.open("fill.py")
-    editor.rpc.api.win_set_cursor(0, (FILL_LINE, 4))
-    editor.rpc.exec_lua(ACTION, FILL_TITLE)
-    editor.wait(lambda: editor.lines() != FILL_BEFORE.splitlines(), "the body was not filled")
-    editor.rpc.command("write")
-    assert (editor.project / "fill.py").read_bytes() == FILL_AFTER.encode()
+def acted(editor: Editor, name: str, title: str) -> bytes:
+    """Have a code action done at the cursor, or on the selection; what is saved."""
+    before = editor.lines()
+    editor.rpc.exec_lua(ACTION, title)
+    editor.wait(lambda: editor.lines() != before, f"{title} did nothing")
+    save(editor)
+    return (editor.project / name).read_bytes()
+
+
+def undone(editor: Editor, name: str) -> bytes:
+    """Undo once; what is saved then."""
+    after = editor.lines()
     editor.keys("u")
-    editor.wait(lambda: editor.lines() != FILL_AFTER.splitlines(), "undo changed nothing")
-    assert editor.lines() == FILL_BEFORE.splitlines(), "one undo is not enough"
-    editor.rpc.command("write")
-    assert (editor.project / "fill.py").read_bytes() == FILL_BEFORE.encode()
+    editor.wait(lambda: editor.lines() != after, "undo changed nothing")
+    save(editor)
+    return (editor.project / name).read_bytes()
 
 
-def test_selected_code_is_written_again_and_one_undo_takes_it_back(editor: Editor) -> None:
-    editor.open("rewrite.py")
-    editor.keys("2G^vg_")
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_code_action_fills_the_body_and_one_undo_takes_it_back(editor: Editor, language: str) -> None:
+    known = LANGUAGES[language]
+    name, before = f"action.{known.suffix}", stub(known).encode()
+    (editor.project / name).write_bytes(before)
+    editor.open(name)
+    editor.rpc.api.win_set_cursor(0, (2, 4))
+    assert is_filled(known, before, acted(editor, name, FILL_TITLE))
+    assert undone(editor, name) == before
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_selected_code_is_written_again_and_one_undo_takes_it_back(editor: Editor, language: str) -> None:
+    known = LANGUAGES[language]
+    name, before = f"rewrite.{known.suffix}", statement(known)
+    (editor.project / name).write_text(before)
+    editor.open(name)
+    editor.keys("3G^vg_")
     editor.wait(lambda: editor.rpc.api.get_mode()["mode"] == "v", "nothing is selected")
-    editor.rpc.exec_lua(ACTION, REWRITE_TITLE)
-    editor.wait(
-        lambda: "\n".join(editor.lines()) + "\n" == REWRITE_AFTER, "the selection was not written again"
-    )
-    editor.keys("<Esc>u")
-    editor.wait(lambda: "\n".join(editor.lines()) + "\n" == REWRITE_BEFORE, "one undo does not take it back")
+    saved = acted(editor, name, REWRITE_TITLE).decode()
+    old, new = before.split("\n")[2], saved.split("\n")[2]
+    assert new.startswith("    return None") and saved == before.replace(old, new)
+    assert undone(editor, name).decode() == before
 
 
 def test_the_commands_fill_a_body_holes_and_all_stubs(editor: Editor) -> None:
@@ -353,6 +399,16 @@ def _drawn_after(editor: Editor, keys: str, text: str) -> float:
     editor.keys(keys)
     editor.wait_drawn(text)
     return (time.perf_counter() - began) * 1000
+
+
+def test_the_installed_plug_in_works(sandbox: Sandbox) -> None:
+    command = [sys.executable, "-m", "dg_lsp", "editor", "install", "nvim"]
+    subprocess.run(command, env=sandbox.environment, cwd=sandbox.project, check=True, capture_output=True)
+    with Editor(sandbox, installed=True) as editor:
+        editor.open("ghost.py")
+        ghost(editor)
+        editor.rpc.command("helptags ALL | help dg-lsp")
+        assert editor.rpc.current.buffer.name.startswith(str(sandbox.root))
 
 
 def test_a_missing_server_is_said_with_the_command_that_installs_it(sandbox: Sandbox) -> None:

@@ -3,6 +3,7 @@
 One session does most of it, since a start of VS Code takes seconds. Each check has a file of its own.
 """
 
+import json
 import os
 import signal
 import subprocess
@@ -12,16 +13,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.editors.places import CASES, LANGUAGES, MARK, holes, place, stub
+from tests.editors.places import CASES, LANGUAGES, MARK, holes, is_filled, place, statement, stub, stub_of
 from tests.editors.sandbox import (
     CHROMIUM,
-    FILL_AFTER,
+    EDITORS,
     FILL_BEFORE,
     FILL_LINE,
     FILL_TITLE,
     NODE,
-    REWRITE_AFTER,
-    REWRITE_BEFORE,
     REWRITE_TITLE,
     Sandbox,
     engines,
@@ -39,7 +38,12 @@ SIGN = 1000  # ms until something is seen of a cold start; 300 are wanted of an 
 @pytest.fixture(scope="module")
 def code(tmp_path_factory: pytest.TempPathFactory) -> Iterator[VSCode]:
     """The session, with the scripted engine: `None` for an expression, `return None` for a body."""
-    with open_sandbox(tmp_path_factory.mktemp("vscode")) as sandbox, open_vscode(sandbox) as editor:
+    # VS Code has a command for the next line of ghost text, and no key.
+    line = {"key": "ctrl+alt+l", "command": "editor.action.inlineSuggest.acceptNextLine"}
+    with (
+        open_sandbox(tmp_path_factory.mktemp("vscode")) as sandbox,
+        open_vscode(sandbox, keys=[line]) as editor,
+    ):
         editor.status("ready")
         yield editor
 
@@ -73,22 +77,6 @@ def test_ghost_text_is_accepted_and_one_undo_takes_back_no_more(code: VSCode, na
     assert code.saved(name).decode() == text.replace("=\n", "= \n")
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_others_are_shown_and_a_word_is_accepted_in_each_language(code: VSCode, language: str) -> None:
-    known = LANGUAGES[language]
-    line = f"    {known.name}"
-    code.open(f"word.{known.suffix}", f"{known.head}\n{line}\n{known.tail}", 2, len(line) + 1)
-    code.type(" ")
-    code.until("s.ghost.startsWith('None') && !s.misplaced")
-    code.press("Alt+]")
-    seen = code.until("s.ghost && !s.ghost.startsWith('None')")
-    assert seen["ghost"].startswith(("True", "False"))
-    code.press("Alt+[")
-    code.until("s.ghost.startsWith('None')")
-    code.press("Control+ArrowRight")
-    code.until(f"s.rows[1] === {f'{line} None'!r}")
-
-
 def test_an_unsure_fill_is_not_shown_by_itself_and_the_status_says_why(code: VSCode) -> None:
     code.open("unsure.py", "def add(unsure):\n    unsure =\n", 2, 13)
     code.type(" ")
@@ -99,10 +87,39 @@ def test_an_unsure_fill_is_not_shown_by_itself_and_the_status_says_why(code: VSC
     code.why("right with 12 %, denoised from noise")
 
 
-def test_what_was_dismissed_is_not_offered_again_there(code: VSCode) -> None:
-    code.open("dismissed.py", PYTHON, 2, 12)
+def begin(code: VSCode, name: str, language: str) -> str:
+    """Open a file with a value to write and wait for ghost text; the line before it."""
+    known = LANGUAGES[language]
+    line = f"    {known.name}"
+    code.open(f"{name}.{known.suffix}", f"{known.head}\n{line}\n{known.tail}", 2, len(line) + 1)
     code.type(" ")
-    code.ghost("None")
+    code.until("s.ghost.startsWith('None') && !s.misplaced")
+    return f"{line} "
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_others_are_shown_and_a_word_is_accepted_in_each_language(code: VSCode, language: str) -> None:
+    line = begin(code, "word", language)
+    code.press("Alt+]")
+    seen = code.until("s.ghost && !s.ghost.startsWith('None')")
+    assert seen["ghost"].startswith(("True", "False"))
+    code.press("Alt+[")
+    code.until("s.ghost.startsWith('None')")
+    code.press("Control+ArrowRight")
+    code.until(f"s.rows[1] === {f'{line}None'!r}")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_line_is_accepted_in_each_language(code: VSCode, language: str) -> None:
+    line = begin(code, "line", language)
+    ghost = code.ask("screen")["ghost"]
+    code.press("Control+Alt+l")
+    code.until(f"s.rows[1] === {json.dumps(line + ghost)} && !s.ghost")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_what_was_dismissed_is_not_offered_again_there(code: VSCode, language: str) -> None:
+    begin(code, "dismissed", language)
     code.press("Escape")
     code.until("!s.ghost")
     code.type("0")
@@ -127,27 +144,41 @@ def test_the_saved_file_is_right_to_the_byte(code: VSCode, case: str, language: 
     assert code.saved(name) == data.replace(MARK, f" {seen['ghost']}".encode())
 
 
-def test_the_code_action_fills_a_body_and_one_undo_takes_it_back(code: VSCode) -> None:
-    code.open("action.py", FILL_BEFORE, FILL_LINE, 5)
+def act(code: VSCode, title: str) -> None:
+    """Choose a code action at the cursor and wait until the file has changed."""
     code.press("Control+.")
-    code.ask("click", selector=".action-widget .monaco-list-row", text=FILL_TITLE)
+    code.ask("click", selector=".action-widget .monaco-list-row", text=title)
     code.ask("dirty")
-    assert code.saved("action.py").decode() == FILL_AFTER
+
+
+def undone(code: VSCode, name: str) -> bytes:
+    """Undo once, and save; what is on the disk."""
     code.press("Control+z")
     code.ask("dirty")
-    assert code.saved("action.py").decode() == FILL_BEFORE
+    return code.saved(name)
 
 
-def test_selected_code_is_written_again_and_one_undo_takes_it_back(code: VSCode) -> None:
-    code.open("rewrite.py", REWRITE_BEFORE, 2, 5)
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_code_action_fills_a_body_and_one_undo_takes_it_back(code: VSCode, language: str) -> None:
+    known = LANGUAGES[language]
+    name, before = f"action.{known.suffix}", stub(known).encode()
+    code.open(name, before, 2, 5)
+    act(code, FILL_TITLE)
+    assert is_filled(known, before, code.saved(name))
+    assert undone(code, name) == before
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_selected_code_is_written_again_and_one_undo_takes_it_back(code: VSCode, language: str) -> None:
+    known = LANGUAGES[language]
+    name, before = f"rewrite.{known.suffix}", statement(known)
+    code.open(name, before, 3, 5)
     code.press("Shift+End")
-    code.press("Control+.")
-    code.ask("click", selector=".action-widget .monaco-list-row", text=REWRITE_TITLE)
-    code.ask("dirty")
-    assert code.saved("rewrite.py").decode() == REWRITE_AFTER
-    code.press("Control+z")
-    code.ask("dirty")
-    assert code.saved("rewrite.py").decode() == REWRITE_BEFORE
+    act(code, REWRITE_TITLE)
+    saved = code.saved(name).decode()
+    old, new = before.split("\n")[2], saved.split("\n")[2]
+    assert new.startswith("    return None") and saved == before.replace(old, new)
+    assert undone(code, name).decode() == before
 
 
 def fill(code: VSCode, letter: str) -> None:
@@ -158,12 +189,13 @@ def fill(code: VSCode, letter: str) -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_the_keys_fill_a_body_in_each_language(code: VSCode, language: str) -> None:
-    name, before = f"body.{LANGUAGES[language].suffix}", stub(LANGUAGES[language])
-    code.open(name, before, 2, 5)
+@pytest.mark.parametrize("case", CASES)
+def test_a_body_that_the_keys_fill_is_right_to_the_byte(code: VSCode, case: str, language: str) -> None:
+    known = LANGUAGES[language]
+    name, before = f"body-{CASES.index(case)}.{known.suffix}", stub_of(known, case)
+    code.open(name, before, 2, 2 if case == "tabs" else 5, shown=5)
     fill(code, "b")
-    filled = code.saved(name).decode().split("\n")
-    assert filled[0] == before.split("\n")[0] and filled[1].startswith("    return None")
+    assert is_filled(known, before, code.saved(name))
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -176,9 +208,7 @@ def test_the_keys_fill_holes_in_each_language_with_one_undo(code: VSCode, langua
     assert [line for line in filled.split("\n") if line in before] == [
         line for line in before.split("\n") if LANGUAGES[language].hole not in line
     ]
-    code.press("Control+z")
-    code.ask("dirty")
-    assert code.saved(name).decode() == before
+    assert undone(code, name).decode() == before
 
 
 STUBS = (
@@ -192,9 +222,7 @@ def test_all_stubs_are_filled_with_one_undo(code: VSCode) -> None:
     code.message("2 of 2 bodies filled")
     filled = STUBS.replace("pass", "return None").replace("raise NotImplementedError", "return None")
     assert code.saved("stubs.py").decode() == filled
-    code.press("Control+z")
-    code.ask("dirty")
-    assert code.saved("stubs.py").decode() == STUBS
+    assert undone(code, "stubs.py").decode() == STUBS
 
 
 # Half a word each, in a place where the editor's own menu has it.
@@ -384,6 +412,17 @@ def test_a_program_that_never_answers_does_not_hold_up_a_restart(code: VSCode) -
     works(code, "silent.py")
     code.settings()
     code.status("ready")
+
+
+def test_the_extension_that_the_command_line_installs_works(sandbox: Sandbox) -> None:
+    home, entry = sandbox.root / "home", EDITORS / "vscode/node_modules/code-server/out/node/entry.js"
+    folders = f"--user-data-dir {home / 'user'} --extensions-dir {home / 'extensions'}"
+    program = write_program(sandbox.root / "own/code-server", f'exec {NODE} {entry} {folders} "$@"')
+    command = [sys.executable, "-m", "dg_lsp", "editor", "install", "vscode"]
+    paths = {"PATH": f"{program.parent}:/usr/bin:/bin"}
+    subprocess.run(command, env=sandbox.environment | paths, cwd=sandbox.project, check=True)
+    with open_vscode(sandbox, vsix=None) as editor:
+        works(editor, "installed.py")
 
 
 def test_an_untrusted_workspace_runs_nothing_of_its_own_and_says_so(sandbox: Sandbox) -> None:

@@ -3,7 +3,7 @@
 //
 // job: editors (folder of install.sh), chromium, vsix or extension (folder), home, project, shots (folder for
 //      screenshots), environment (the editor's), settings (of the host, beside those below), user (the user's, beside
-//      those below), trust (whether the editor asks if a workspace is trusted), file (to open first).
+//      those below), keys (bindings of the user's own), trust (whether the editor asks if a workspace is trusted), file (to open first).
 import { execFileSync, spawn } from "node:child_process";
 import fs from "node:fs";
 import { createRequire } from "node:module";
@@ -168,6 +168,7 @@ class Session {
     for (const file of [this.userSettings, this.machineSettings]) fs.mkdirSync(path.dirname(file), { recursive: true });
     fs.writeFileSync(this.userSettings, JSON.stringify({ ...SETTINGS, ...job.user }, null, 2));
     this.settings(job);
+    fs.writeFileSync(path.join(job.home, "user", "User", "keybindings.json"), JSON.stringify(job.keys ?? []));
     fs.writeFileSync(path.join(job.home, "code-server.yaml"), "");
     const config = ["--config", path.join(job.home, "code-server.yaml")];
     if (job.vsix) {
@@ -283,7 +284,7 @@ class Session {
     for (let left = 4; ; left--) {
       await this.page.keyboard.press(key);
       try {
-        await this.page.locator(".quick-input-widget input").fill(text, { timeout: PATIENCE / 5 });
+        await this.page.locator(".quick-input-widget input[type=text]").fill(text, { timeout: PATIENCE / 5 });
         return;
       } catch (error) {
         if (!left) throw error;
@@ -301,9 +302,11 @@ class Session {
     await this.at(line, column);
   }
 
-  at(line, column) {
+  // Wait until the cursor is there, and the editor takes keys.
+  async at(line, column) {
     const wanted = `Ln ${line}, Col ${column}`;
-    return this.text({ selector: ".statusbar-item#status\\.editor\\.selection", wanted });
+    await this.page.locator(".editor-group-container.active .monaco-editor.focused").waitFor();
+    await this.text({ selector: ".statusbar-item#status\\.editor\\.selection", wanted });
   }
 
   async type({ text, delay = 20 }) {
@@ -423,7 +426,9 @@ class Session {
   }
 
   async click({ selector, text }) {
-    await this.page.locator(selector, text ? { hasText: text } : {}).first().click();
+    const found = this.page.locator(selector, text ? { hasText: text } : {}).first();
+    await found.hover({ force: true }); // older editors put a screen before a menu until the pointer moves
+    await found.click();
   }
 
   // Wait until a draft with `text` is drawn in the editor, or none is.
