@@ -351,6 +351,29 @@ def test_a_fill_is_drawn_while_it_runs_and_can_be_cancelled(sandbox: Sandbox) ->
             assert not editor.rpc.call("maparg", "<C-c>", "n"), "<C-c> was not given back"
 
 
+# Count what is drawn of a draft when the edit of its fill has just been applied.
+COUNT = """
+local apply = vim.lsp.handlers["workspace/applyEdit"]
+vim.lsp.handlers["workspace/applyEdit"] = function(...)
+  local answer = apply(...)
+  _G.left = #vim.api.nvim_buf_get_extmarks(0, vim.api.nvim_get_namespaces()["dg_lsp.fill"], 0, -1, {})
+  return answer
+end
+"""
+
+
+@pytest.mark.parametrize("sandbox", ["scripted:5:100"], indirect=True)
+def test_a_draft_never_stands_beside_its_fill(sandbox: Sandbox) -> None:
+    with Editor(sandbox) as editor:
+        editor.open("fill.py")
+        editor.rpc.exec_lua(COUNT)
+        editor.rpc.api.win_set_cursor(0, (FILL_LINE, 4))
+        editor.rpc.command("DgLsp fill")
+        editor.wait(lambda: editor.sight().rows[FILL_LINE] == "    ?", "the draft is not on the screen")
+        editor.wait(lambda: editor.lines() == FILL_AFTER.splitlines(), "the body was not filled")
+        assert editor.rpc.exec_lua("return _G.left") == 0
+
+
 @pytest.mark.parametrize("sandbox", ["embedded"], indirect=True)
 def test_the_embedded_model_writes_python_that_is_accepted_and_saved(sandbox: Sandbox) -> None:
     (sandbox.project / "shop.py").write_text(SHOP)

@@ -382,7 +382,9 @@ def test_a_server_that_was_installed_meanwhile_is_started_by_restart(code: VSCod
         press_button(code, "Restart")
     else:
         code.ask("click", selector=STATUS)
-        assert "Restart the server" in code.ask("rows")[1]
+        rows = code.ask("rows")
+        assert rows[0].endswith(f"{program}, which is no program"), "the reason can be read"
+        assert "Restart the server" in rows[1]
         code.ask("choose", text="Restart the server")
     works(code, f"installed-{by}.py")
     code.settings()

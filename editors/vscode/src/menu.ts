@@ -16,9 +16,10 @@ export type Run = (command: string) => Thenable<unknown>;
 export async function showMenu(status: StatusItem, ghost: Ghost, run: Run): Promise<void> {
   const { word, why, lines, alarm } = status.words;
   const entries: Entry[] = [
-    { label: `dg-lsp: ${word || why}`, ...(word ? { detail: [why, ...lines].join(" · ") } : { detail: lines.join(" · ") }) },
-    { label: "", kind: QuickPickItemKind.Separator },
+    { label: `dg-lsp: ${word || why}`, ...(word && { detail: why }) },
     ...mending(status.words, run),
+    ...lines.map(row),
+    { label: "", kind: QuickPickItemKind.Separator },
     automatic(),
     ...language(),
     ...snooze(ghost, status),
@@ -33,6 +34,12 @@ export async function showMenu(status: StatusItem, ghost: Ghost, run: Run): Prom
   const chosen = await window.showQuickPick(entries, { title: "dg-lsp" });
   await chosen?.run?.();
   status.draw();
+}
+
+/** A line of the status; what follows its first colon stands below, since the menu cuts long rows off. */
+function row(line: string): Entry {
+  const [label = "", ...rest] = line.split(": ");
+  return rest.length ? { label, detail: rest.join(": ") } : { label };
 }
 
 function automatic(): Entry {

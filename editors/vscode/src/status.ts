@@ -50,7 +50,8 @@ export function details(status: Status | undefined): string[] {
   if (!status) return [];
   const lines = [];
   if (status.checkpoint) lines.push(`model ${status.checkpoint}${status.device && ` on ${status.device}`}`);
-  if (status.milliseconds) lines.push(`last fill: ${Math.round(status.milliseconds)} ms, ${status.steps} steps`);
+  const steps = status.steps ? `, ${status.steps} steps` : "";
+  if (status.milliseconds) lines.push(`last fill: ${Math.round(status.milliseconds)} ms${steps}`);
   const last = status.last;
   if (last && !last.offered && last.why) lines.push(`nothing offered: ${last.why}`);
   if (last?.offered && last.note) lines.push(`last offer: ${last.note}`);

@@ -54,6 +54,13 @@ local function erase(request)
   end
 end
 
+--- Take all drafts away: an edit is about to be applied, and they would stand beside it for a moment.
+function M.undraw()
+  for request in pairs(drafts) do
+    erase(request)
+  end
+end
+
 --- The fill that runs has ended: give <C-c> back and take what is drawn away.
 local function finish()
   local done = running

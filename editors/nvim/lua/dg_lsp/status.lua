@@ -74,7 +74,8 @@ function M.report(answer, off)
     table.insert(lines, "Model: " .. answer.checkpoint .. device)
   end
   if (answer.milliseconds or 0) > 0 then
-    table.insert(lines, ("Last fill: %.0f ms, steps: %d"):format(answer.milliseconds, answer.steps or 0))
+    local steps = (answer.steps or 0) > 0 and (", steps: %d"):format(answer.steps) or ""
+    table.insert(lines, ("Last fill: %.0f ms%s"):format(answer.milliseconds, steps))
   end
   table.insert(lines, "This buffer: " .. (off == "" and "on" or "off: " .. off))
   local last = answer.last or latest.last
