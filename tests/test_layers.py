@@ -1,6 +1,7 @@
 """The layers are strict: a walk over the imports of every module."""
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -28,6 +29,18 @@ RULES: dict[str, tuple[set[str], set[str]]] = {
 ROOMS = ("messages", "languages", "documents", "syntax", "gaps", "prompts", "related", "fills")
 # The modules of host that run inside the engine's own process may use the engine, but only once it starts.
 INSIDE_THE_ENGINE = {"dg_lsp.host.local", "dg_lsp.host.room"}
+
+
+# What starts a program: the engine, git, an editor, a training's workers; and what a model wrote only in the last two,
+# where a user says so.
+STARTERS = {
+    *("dg_lsp.host.resident", "dg_lsp.bench.adapted", "dg_lsp.cli.plugins", "dg_lsp.training.workers"),
+    *("dg_lsp.cli.bot", "dg_lsp.cli.trial", "dg_lsp.bench.humaneval"),
+}
+STARTING = {"subprocess", "runpy", "multiprocessing", "pty", "code"}
+RUNNING = re.compile(
+    r"(?<![.\w])(?:exec|eval)\(|\bos\.(?:system|popen|fork|exec\w+|spawn\w+|posix_spawn\w*)\(|create_subprocess_"
+)
 
 
 def modules() -> dict[str, Path]:
@@ -102,6 +115,13 @@ def test_no_module_imports_itself_by_a_detour() -> None:
 
     for module in MODULES:
         walk(module, ())
+
+
+def test_no_other_module_starts_a_program_or_runs_a_text() -> None:
+    def starts(module: str) -> bool:
+        return bool(STARTING & {*imports(module)} or RUNNING.search(MODULES[module].read_text("utf-8")))
+
+    assert {module for module in MODULES if starts(module)} == STARTERS
 
 
 @pytest.mark.parametrize(
