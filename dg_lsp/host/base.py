@@ -12,7 +12,7 @@ from typing import Protocol
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.fills import fit
-from dg_lsp.text.fills.check import harm_of
+from dg_lsp.text.fills.check import harm_of, unchecked
 from dg_lsp.text.gaps.find import Gap
 from dg_lsp.text.gaps.gap import Edit, apply_edit
 from dg_lsp.text.messages import Draft, Fill, Infill, Priority
@@ -75,12 +75,15 @@ async def fill_gap(
 ) -> AsyncGenerator[Draft | Outcome, None]:
     """Fill `gap` of `document`: yield Drafts, then one Outcome. Closing the generator cancels.
 
-    1. Build the request, with candidates out of the project.  2. Pass the engine's Drafts on.  3. Fit the Fill into
-    the document.  4. Refuse an edit that would do harm to the whole file (laws 5 and 10).
+    1. Build the request, with candidates out of the project; none where no edit could be checked.  2. Pass the engine's
+    Drafts on.  3. Fit the Fill into the document.  4. Refuse an edit that would do harm to the whole file (laws 5, 10).
 
     Raises:
         EngineError: the engine gives no answer.
     """
+    if reason := next(filter(None, (unchecked(document, part) for part in gap.parts)), ""):
+        yield Outcome(gap, Fill(""), None, reason)
+        return
     # 1. The request holds no more of the file than the settings allow.
     request = prompt.build(document, gap, settings)
     index = want.index

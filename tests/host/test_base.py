@@ -2,17 +2,20 @@
 
 import asyncio
 import random
+import time
 from collections.abc import AsyncGenerator
 
 import pytest
 
-from dg_lsp.host.base import Engine, EngineError, Outcome, fill_gap
+from dg_lsp.host.base import Engine, EngineError, Outcome, Want, fill_gap, outcome_of
 from dg_lsp.host.scripted import ScriptedEngine
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import Gap, NoGap, find_gap, find_named
 from dg_lsp.text.gaps.gap import apply_edit
 from dg_lsp.text.messages import Draft, Fill, Infill, Run
+from dg_lsp.text.related.index import Index
+from tests.text.test_bounds import SHAPES
 
 SOURCE = b"def f(x):\r\n\tpass\r\n\r\ndef g():\r\n\treturn f(1)  # \xf0\x9f\x99\x82\r\n"
 DRAFT = Draft(1, (Run("return", anchored=False, accepted=True, entropy=0.1),), 5.0)
@@ -161,3 +164,24 @@ def test_several_gaps_without_any_fill_are_no_edit() -> None:
     fill = Fill("", refusal="no luck", further=("(", ""))
     found = outcome(ScriptedEngine(fill), doc, find_gap(doc, 12, "holes"))
     assert (found.edit, found.why) == (None, "no luck")
+
+
+@pytest.mark.parametrize("language", ["python", "typescript"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_no_shape_of_a_file_takes_long_to_fill(shape: str, language: str) -> None:
+    """Law 11 behind the gap: what is asked of the project, fitted and checked is bounded, too."""
+    doc = Document("file:///shape", language, 1, SHAPES[shape])
+    engine = ScriptedEngine(Fill("None"))
+    for at in (len(doc.data), len(doc.data) // 2):
+
+        async def work(gap: Gap) -> Outcome:
+            return await outcome_of(
+                fill_gap(engine, doc, gap, Settings(), Want(index=Index())), lambda _: None
+            )
+
+        gap, began = find_gap(doc, at), time.process_time()
+        found = asyncio.run(work(gap))
+        assert time.process_time() - began < 5
+        assert found.edit or found.why
+    # Where no edit could be checked the engine is not asked.
+    assert len(engine.requests) == (2 if "lines" in shape and "brackets" not in shape else 0)

@@ -25,6 +25,7 @@ from dg_lsp.text.fills.baseline import (
     neutral_text,
     unexpected,
 )
+from dg_lsp.text.gaps.find import reach
 from dg_lsp.text.gaps.gap import Edit, Gap
 from dg_lsp.text.languages.language import Language, load_language
 from dg_lsp.text.messages import BODIES, LISTS, Infill
@@ -34,6 +35,8 @@ from dg_lsp.text.syntax.lexer import Span, line_end, line_start
 
 # How many bytes behind a gap strings and brackets are compared; a quote too many shows at the next one.
 REACH = 20_000
+# Bytes of a top-level item that is checked, which takes about ten parses of it.
+LARGEST = 1_000_000
 _OTHERWISE = "the fill would change how the text behind it is read: a string or a bracket ends elsewhere"
 _BRACKETS = '["(" ")" "[" "]" "{" "}"] @bracket'
 # Deeper nesting could overflow a parser's stack; no real body comes near it.
@@ -80,12 +83,25 @@ def harm_of(document: Document, gap: Gap, edit: Edit) -> str:
     # A fill of which its place leaves nothing would only delete what is in the gap.
     if not edit.text.removeprefix(gap.insert_before).removesuffix(gap.insert_after).strip():
         return "nothing of the fill fits into the gap"
-    scope = _scope(language, document.data, edit.start)
-    if edit.end > scope[1]:
-        return "the gap goes on beyond the code that can be checked; fill a smaller one"
+    if reason := unchecked(document, gap):
+        return reason
     if faults := faults_of_edit(document, gap, edit):
         return f"the fill would add a syntax error: {faults[0].message}"
-    return _harm_in(language, document, gap, edit, scope)
+    return _harm_in(language, document, gap, edit)
+
+
+def unchecked(document: Document, gap: Gap) -> str:
+    """Why no fill of `gap` can be checked, as a sentence; empty where one can.
+
+    In a line or a nesting that nobody writes, or a top-level item of megabytes, it would take minutes.
+    """
+    data = document.data
+    if reach(data, gap.start) != (0, len(data)):
+        return "the line is too long, or too many brackets are open, for a fill to be checked here"
+    start, stop = _scope(load_language(document.language), data, gap.start)
+    if gap.end > stop or stop - start > LARGEST:
+        return "the gap goes on beyond the code that can be checked; fill a smaller one"
+    return ""
 
 
 def is_stub(request: Infill, fill: str) -> bool:
@@ -308,9 +324,9 @@ def _lost(language: Language, document: Document, gap: Gap) -> str:
     return ""
 
 
-def _harm_in(language: Language, document: Document, gap: Gap, edit: Edit, scope: Span) -> str:
-    """Steps 3 and 4 of `harm_of`, in the `scope` of the document."""
-    start, stop = scope
+def _harm_in(language: Language, document: Document, gap: Gap, edit: Edit) -> str:
+    """Steps 3 and 4 of `harm_of`, in the scope of the gap."""
+    start, stop = _scope(language, document.data, edit.start)
     text = edit.text.encode("utf-8", "replace")
     data = document.data[start:stop]
     first, last = edit.start - start, edit.end - start

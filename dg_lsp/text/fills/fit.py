@@ -195,7 +195,7 @@ def _line_ends(language: Language, text: str) -> Iterator[int]:
 def _indented(request: Infill, text: str) -> str:
     """Return `text` indented by tabs where the file has only tabs, and by spaces where it has only spaces."""
     file = request.prefix + request.suffix
-    tabs, spaces = (re.search(f"^{unit}", file, re.MULTILINE) for unit in ("\t", "  "))
+    tabs, spaces = (file.startswith(unit) or f"\n{unit}" in file for unit in ("\t", "  "))
     step = load_language(request.language).indent
     width = len(step.expandtabs(4))
     if tabs and not spaces:

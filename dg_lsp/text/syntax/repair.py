@@ -104,7 +104,8 @@ def lack_at(language: Language, data: bytes, offset: int, state: State) -> Lack:
     known = {o.at: o for o in read(language, data, state.start, offset).stack}
     # A header's brace is closed as deep as the header.
     depths = {at: o.width if o.bracket == b"{" else o.columns for at, o in known.items()}
-    opened = [(at, depths.get(at, indentation(data, at))) for at in reversed(state.opened)]
+    # Looked up where it is known, since a line may be long and hold all the brackets.
+    opened = [(at, depths[at] if at in depths else indentation(data, at)) for at in reversed(state.opened)]
     braces = [o for o in known.values() if o.bracket == b"{" and language.style == "brace"]
     columns, below = next_line(language, data, eol)
     return Lack(
