@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from lsprotocol.types import CodeActionKind, ProgressToken
 from pygls.exceptions import JsonRpcException
 from pygls.protocol import default_converter
 
@@ -123,9 +124,17 @@ def misfit(error: BaseException) -> str:
 
 
 def strict_converter() -> Any:
-    """The converter of pygls, except that it refuses for a str what is no str (pygls reads null as "None")."""
+    """The converter of pygls, except that it refuses for a text or a token what is none.
+
+    pygls reads null as the text "None", and takes a list for a token and a number for the kind of a code action.
+    """
     converter: Any = default_converter()  # type: ignore[no-untyped-call]
     converter.register_structure_hook(str, _text)
+    converter.register_structure_hook(ProgressToken, _token)
+    converter.register_structure_hook(
+        ProgressToken | None, lambda value, kind: None if value is None else _token(value, kind)
+    )
+    converter.register_structure_hook(CodeActionKind | str, _text)
     return converter
 
 
@@ -138,6 +147,12 @@ def _text(value: object, _: object) -> str:
     if not isinstance(value, str):
         raise TypeError("a text belongs here")
     return value
+
+
+def _token(value: object, _: object) -> int | str:
+    if not _is_id(value):
+        raise TypeError("a whole number or a text belongs here")
+    return value  # type: ignore[return-value]
 
 
 def _paths(error: BaseException, path: str) -> list[str]:

@@ -6,6 +6,7 @@ It keeps the open documents in step, agrees on the position encoding, and states
 
 import logging
 from collections.abc import Generator
+from inspect import signature
 from typing import Any, NoReturn
 
 from lsprotocol import types as lsp
@@ -80,9 +81,12 @@ class Protocol(Conversation):
     @lsp_method(lsp.WORKSPACE_EXECUTE_COMMAND)
     def lsp_workspace__execute_command(self, params: lsp.ExecuteCommandParams) -> _Steps:
         """Call the command's handler with its arguments in their declared types."""
+        handler = self.fm.commands.get(params.command)
         try:
+            if handler is not None:
+                signature(getattr(handler, "func", handler)).bind(self._server, *(params.arguments or ()))
             return (yield from super().lsp_workspace__execute_command(params))
-        except JsonRpcInvalidParams as error:
+        except (JsonRpcInvalidParams, TypeError) as error:
             reason = "there is no such command, or its arguments do not fit it"
             raise RequestError(INVALID_PARAMS, reason) from error
 

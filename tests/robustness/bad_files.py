@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.processes import own_runtime
-from tests.robustness.row import Row, missed
+from tests.robustness.row import Row, complaint, missed
 from tests.robustness.window import Window
 
 ANSWERED = 1.0  # seconds
@@ -39,7 +39,7 @@ def bad_files(times: int) -> Row:
                 took[name], others[name] = _shape(window, name, text, language)
             silent += _on_disk(window, Path(folder))
         lost = window.odd()
-        noise = window.wire.stderr if "Traceback" in window.wire.stderr else ""
+        noise = complaint(window.wire.stderr)
         code = window.close()
     late = {n: w for n, w in others.items() if w > OTHERS + PER_MB * len(SHAPES[n][0]) / 2**20}
     slow = {name: seconds for name, seconds in took.items() if seconds > ANSWERED}
@@ -51,7 +51,7 @@ def bad_files(times: int) -> Row:
         missed(
             (bool(lost), f"not answered once: {lost[:3]}"),
             (bool(silent), f"without a reason: {silent}"),
-            (bool(noise), noise[-300:]),
+            (bool(noise), noise),
             (code != 0, f"exit code {code}"),
         ),
         missed((bool(slow), f"slow: {slow}"), (bool(late), f"others waited: {late}")),

@@ -8,7 +8,7 @@ import time
 from typing import Any
 
 from tests.processes import own_runtime, resident
-from tests.robustness.row import Row, missed
+from tests.robustness.row import Row, complaint, missed
 from tests.robustness.window import Window
 from tests.server.wire import Wire, frame, notification, request
 
@@ -69,7 +69,7 @@ def endings(times: int) -> Row:
                 found = leave(window)
                 took.append(time.monotonic() - began)
                 codes += [f"{leave.__name__}: {found}, not {code}"] if found != code else []
-                noise += window.wire.stderr if "Traceback" in window.wire.stderr else ""
+                noise += complaint(window.wire.stderr)
                 parent.kill()
                 parent.communicate()
         megabytes = deaf()
@@ -80,7 +80,7 @@ def endings(times: int) -> Row:
         "while nobody reads",
         missed(
             (bool(codes), "; ".join(codes)),
-            (bool(noise), noise[-300:]),
+            (bool(noise), noise),
             (megabytes > MEMORY, f"{megabytes:.0f} MB"),
         ),
         missed((max(took) > GONE, f"{max(took):.1f} s")),

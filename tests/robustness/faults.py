@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.processes import engines, own_runtime
-from tests.robustness.row import Row, missed
+from tests.robustness.row import Row, complaint, missed
 from tests.robustness.window import Window
 
 URI = "file:///w/a.py"
@@ -105,6 +105,7 @@ def faults(count: int, silence: float | None = None, seed: int = 1) -> Row:
             orphans += len(engines(runtime)) > 1
         lost = sum(window.not_once() for window in windows)
         same = all(window.same_text(URI) for window in windows)
+        noise = "".join(complaint(window.wire.stderr) for window in windows)
         codes = [window.close() for window in windows]
     left = len(engines(runtime))
     del os.environ["DG_LSP_PREFIX_BYTES"]
@@ -119,6 +120,7 @@ def faults(count: int, silence: float | None = None, seed: int = 1) -> Row:
             (next_works < count, f"{count - next_works} next fills failed"),
             (orphans + left > 0, f"{orphans} orphans, {left} left"),
             (not same, "a window's text is wrong"),
+            (bool(noise), noise),
             (any(codes), f"exit codes {codes}"),
         ),
         missed((max(healing) > HEALED, f"healed only after {max(healing):.0f} s")),

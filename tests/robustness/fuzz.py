@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import time
 from typing import Any
 
@@ -9,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.processes import own_runtime
-from tests.robustness.row import Row, missed
+from tests.robustness.row import Row, complaint, missed
 from tests.robustness.window import Window
 from tests.server.wire import NoMessage, frame, notification, request
 
@@ -160,7 +161,10 @@ def fuzz(messages: int, seconds: float = 10) -> Row:
             end = time.monotonic() + 30
             while (unanswered := window.not_once()) and time.monotonic() < end:
                 time.sleep(0.1)
-        noise = window.wire.stderr
+        # A change that cannot be read puts its document aside, which the log says as an error.
+        noise = complaint(
+            re.sub("^ERROR.* is out of step with .*", "", window.wire.stderr, flags=re.MULTILINE)
+        )
         window.wire.__exit__()
     return Row(
         "framing and JSON fuzz (hypothesis)",
@@ -170,6 +174,6 @@ def fuzz(messages: int, seconds: float = 10) -> Row:
         missed(
             (bool(deaths), "; ".join(deaths)),
             (unanswered > 0, f"{unanswered} not answered once"),
-            ("Traceback" in noise, f"a handler failed: {noise[-600:]}"),
+            (bool(noise), noise),
         ),
     )

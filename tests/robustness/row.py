@@ -1,5 +1,6 @@
 """A row of the suite's table: what was tried, the bar, what was found."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -25,6 +26,15 @@ class Row:
 
 
 HEAD = "| test | bar | found | bars |\n|---|---|---|---|"
+
+
+def complaint(log: str) -> str:
+    """What a server complained of in `log`: its first error, with what stands round it; empty if there is none.
+
+    A handler's failure is logged without the word Traceback.
+    """
+    told = re.search(r"\b(?:ERROR|CRITICAL)\b|Traceback|Exception ignored", log)
+    return log[max(told.start() - 200, 0) : told.end() + 500] if told else ""
 
 
 def share(values: Sequence[float], part: float) -> float:

@@ -13,7 +13,7 @@ from typing import Any
 
 from tests.processes import own_runtime, resident
 from tests.robustness.faults import FAULTS, Harm, lift
-from tests.robustness.row import Row, missed
+from tests.robustness.row import Row, complaint, missed
 from tests.robustness.traces import changes, frequent, keys, marked
 from tests.robustness.window import Window, position
 from tests.server.wire import NoMessage
@@ -49,14 +49,15 @@ class Seen:
 class Person:
     """Somebody who types in a window of their own. mark: stands in most words of their files, and in nobody else's."""
 
-    def __init__(self, mark: str) -> None:
+    def __init__(self, mark: str, silence: float | None) -> None:
         self.mark, self.seen = mark, Seen()
         self._seed = MARKS.index(mark)
         self._rng = random.Random(self._seed)
         self._others = re.compile("|".join(other for other in MARKS if other != mark))
         self._folder = f"file:///{mark[1:]}"
         # A busy machine is slow, which is not what this is about.
-        self.window = Window(rootUri=self._folder, initializationOptions={"ghostDeadline": _DEADLINE})
+        options = {"ghostDeadline": _DEADLINE}
+        self.window = Window(silence=silence, rootUri=self._folder, initializationOptions=options)
 
     def work(self, end: float) -> None:
         """Play changes until `end`."""
@@ -155,11 +156,14 @@ class Person:
                 self.seen.wrong.append(f"the text of {uri}")
 
 
-def soak(seconds: float, every: float, checkpoint: str = "embedded") -> Row:
-    """`seconds` of four people and a bot, with a fault `every` so many seconds."""
+def soak(seconds: float, every: float, checkpoint: str = "embedded", silence: float | None = None) -> Row:
+    """`seconds` of four people and a bot, with a fault `every` so many seconds.
+
+    silence: how long windows wait for a silent engine; None for as long as a user's.
+    """
     os.environ["DG_LSP_CHECKPOINT"] = checkpoint
     with own_runtime() as runtime:
-        people = [Person(mark) for mark in MARKS]
+        people = [Person(mark, silence) for mark in MARKS]
         end = time.monotonic() + seconds
         works = [p.work for p in people[:-1]] + [people[-1].fill_bodies]
         threads = [threading.Thread(target=work, args=[end], daemon=True) for work in works]
@@ -171,9 +175,7 @@ def soak(seconds: float, every: float, checkpoint: str = "embedded") -> Row:
             thread.join(2 * _PATIENCE)
         asked = sum(len(person.window.sent) for person in people)
         odd = _waited(people)
-        # From the line before the first traceback of each window.
-        told = [p.window.wire.stderr.partition("Traceback") for p in people]
-        noise = "".join(before[-200:] + found + behind[:500] for before, found, behind in told if found)
+        noise = "".join(complaint(person.window.wire.stderr) for person in people)
         codes = [p.window.close() if p.window.wire.process.poll() is None else "died" for p in people]
     noise += f" exit codes {codes}" if any(codes) else ""
     return _row(seconds, people, harm, _Found(harmed, asked, odd, slope, noise))
@@ -190,17 +192,19 @@ def _waited(people: list[Person]) -> list[str]:
 def _watched(people: list[Person], harm: Harm, end: float, every: float) -> tuple[list[float], float]:
     """Harm the engine until the time is over: when that was, and how fast the largest server grows."""
     harmed, rng, due = list[float](), random.Random(1), time.monotonic() + every
+    # The last fault has time to heal, too.
+    last = end - min(_HEALED, end - time.monotonic()) / 2
     memory: dict[int, list[tuple[float, float]]] = {p.window.wire.process.pid: [] for p in people}
     while time.monotonic() < end:
-        time.sleep(min(_SAMPLE, max(end - time.monotonic(), 0)))
+        time.sleep(min(_SAMPLE, every, max(end - time.monotonic(), 0)))
         for process, samples in memory.items():
             samples.append((time.monotonic(), resident(process) / 2**20))
         now = time.monotonic()
-        # The next fault waits until the one before is healed, or will never be, and the last has time to heal, too.
+        # The next fault waits until the one before is healed, or will never be.
         healed = any(at > harmed[-1] for p in people for at in p.seen.fills) if harmed else True
         if not healed and now < harmed[-1] + _HEALED:
             due = now + every
-        elif due < now < end - _HEALED / 2:
+        elif due < now < last:
             if process := harm.do(rng.choice(FAULTS)):
                 harmed.append(now)
                 threading.Timer(rng.uniform(3, 8), lift, [process]).start()

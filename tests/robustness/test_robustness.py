@@ -1,15 +1,13 @@
-"""The suite in short; `make soak` runs it at full length and prints the table.
-
-Faults in the engine and bad files are left to `make soak`: on a busy machine they need more than their bars of time,
-and tests/host and tests/server try each of them by itself.
-"""
+"""The suite in short; `make soak` runs it at full length and prints the table."""
 
 from collections.abc import Callable
 
 import pytest
 
+from tests.robustness.bad_files import bad_files
 from tests.robustness.edits import edits
 from tests.robustness.endings import endings
+from tests.robustness.faults import FAULTS, faults
 from tests.robustness.fuzz import fuzz
 from tests.robustness.row import Row
 from tests.robustness.soak import soak
@@ -20,9 +18,11 @@ SHORT: dict[str, Callable[[], Row]] = {
     "storm": lambda: storm(200),
     "edits": lambda: edits(1_500),
     "fuzz": lambda: fuzz(300, seconds=60),
+    "faults": lambda: faults(len(FAULTS), silence=3),
+    "bad_files": lambda: bad_files(1),
     "together": lambda: together(1),
     "endings": lambda: endings(1),
-    "soak": lambda: soak(15, every=5, checkpoint="scripted:4:20"),
+    "soak": lambda: soak(40, every=4, checkpoint="scripted:4:20", silence=3),
 }
 
 

@@ -4,9 +4,10 @@ import json
 import sys
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Optional
 
 import pytest
+from lsprotocol.types import CodeActionKind, ProgressToken
 from pygls.protocol import default_converter
 
 from dg_lsp.server.envelope import Refusal, parse_message, strict_converter
@@ -501,6 +502,29 @@ def test_the_strict_converter_takes_only_texts_for_texts() -> None:
     with pytest.raises(TypeError, match="a text belongs here"):
         strict_converter().structure(None, str)
     assert default_converter().structure(None, str) == "None"
+
+
+@pytest.mark.parametrize("kind", [ProgressToken, Optional[ProgressToken], CodeActionKind | str])  # noqa: UP045
+def test_the_strict_converter_takes_only_tokens_for_tokens_and_kinds_for_kinds(kind: Any) -> None:
+    assert default_converter().structure(1.5, kind) == 1.5
+    odd: Any
+    for odd in ([1], {}, 1.5, True):
+        with pytest.raises(TypeError, match="belongs here"):
+            strict_converter().structure(odd, kind)
+    assert strict_converter().structure("refactor", kind) == "refactor"
+
+
+def test_params_of_another_type_are_refused_and_no_handler_fails() -> None:
+    with small() as wire:
+        wire.initialize()
+        for arguments in ([], [1], [1, 2, 3], None):
+            answer = wire.ask(
+                str(arguments), "workspace/executeCommand", {"command": "test.add", "arguments": arguments}
+            )
+            assert code_of(answer) == -32602
+        wire.send(notification("window/workDoneProgress/cancel", {"token": [1]}))
+        alive(wire)
+        assert "failed" not in wire.stderr
 
 
 def test_parse_message_tells_what_is_wrong() -> None:
