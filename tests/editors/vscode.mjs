@@ -426,9 +426,26 @@ class Session {
   }
 
   async click({ selector, text }) {
-    const found = this.page.locator(selector, text ? { hasText: text } : {}).first();
-    await found.hover({ force: true }); // older editors put a screen before a menu until the pointer moves
-    await found.click();
+    await this.page.locator(selector, text ? { hasText: text } : {}).first().click();
+  }
+
+  // Choose a code action at the cursor by its title. The menu is asked for again when it does not come: VS Code drops it,
+  // also while it is only asked for, when an extension registers actions, as that for TypeScript does late; and a menu
+  // that is open gains no rows.
+  async act({ title }) {
+    const menu = this.page.locator(".action-widget").first();
+    const row = menu.locator(".monaco-list-row", { hasText: title }).first();
+    for (let timeout = 2000; ; timeout *= 2) {
+      await this.page.keyboard.press("Control+.");
+      try {
+        await row.hover({ force: true, timeout }); // older editors put a screen before a menu until the pointer moves
+        break;
+      } catch (error) {
+        if (timeout > PATIENCE / 2) throw error;
+        if (await menu.isVisible()) await this.page.keyboard.press("Escape");
+      }
+    }
+    await row.click();
   }
 
   // Wait until a draft with `text` is drawn in the editor, or none is.
@@ -444,10 +461,14 @@ class Session {
     );
   }
 
-  // The rows of the open quick pick.
+  // The rows of the open quick pick, from the top.
   async rows() {
-    await this.page.locator(".quick-input-list .monaco-list-row").first().waitFor();
-    return this.texts({ selector: ".quick-input-list .monaco-list-row" });
+    const rows = this.page.locator(".quick-input-list .monaco-list-row");
+    await rows.first().waitFor();
+    // Their order in the document is not the one on the screen.
+    return rows.evaluateAll((found) =>
+      found.sort((a, b) => a.dataset.index - b.dataset.index).map((node) => node.textContent),
+    );
   }
 
   async choose({ text }) {
