@@ -11,25 +11,31 @@ from tests.editors.sandbox import open_sandbox
 from tests.editors.vscode import open_vscode
 
 PICTURE = Path(__file__).parents[2] / "docs/images/vscode.png"
-SOURCE = '''"""Words and how often they occur."""
+SOURCE = '''class Cart:
+    """Items and what they cost."""
 
+    def __init__(self, items):
+        self.items = items
+        self.discount = 0
 
-def read_words(path):
-    """Return the words of the file at path in lower case."""
-    with open(path) as source:
-        text = source.read()
-    words = []
-    for line in text.splitlines():
-        words.extend(line.lower().split())
-    return words
+    def add(self, item):
+        """Add an item."""
+        self.items.append(item)
 
+    def count(self):
+        """Return the number of items."""
+        return len(self.items)
 
-def count_words(path):
-    """Return a dict with the number of times that each word of the file at path occurs."""
-    counts = {}
-    for word in read_words(path):
+    def total(self):
+        """Return the sum of the prices."""
+        total = 0
+        for item in self.items:
+            total += item.price
+        return total
+
+    def show(self):
+        """Print the items."""
         @
-    return counts
 '''
 
 
@@ -38,11 +44,11 @@ def main() -> None:
     with (
         tempfile.TemporaryDirectory() as folder,
         open_sandbox(Path(folder), "embedded") as sandbox,
-        open_vscode(sandbox, width=960, height=480) as editor,
+        open_vscode(sandbox, width=960, height=620) as editor,
     ):
         editor.status("ready")
-        editor.open("words.py", SOURCE.replace("@", ""), 18, 9)
-        editor.type("counts[word] = ")
+        editor.open("cart.py", SOURCE.replace("@", ""), 25, 9)
+        editor.type("for item in ")
         print(editor.until("s.ghost")["ghost"])
         PICTURE.parent.mkdir(exist_ok=True)
         shutil.copyfile(editor.shot("picture"), PICTURE)
