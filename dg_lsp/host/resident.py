@@ -70,27 +70,28 @@ class ResidentEngine:
         wait = self._not_before - time.monotonic()
         if wait > 0:
             raise EngineError(f"{self._reason} (it is tried again in {wait:.0f} s)")
-        ended = self._ended
-        try:
+        ended, answered = self._ended, False
+        for again in (False, True):
             try:
+                if again:
+                    await self.start()
+                    ended = self._ended
                 async with aclosing(self._events(request)) as events:
                     async for event in events:
+                        answered = True
                         yield event
-            except EngineAbsent:
-                # There was no answer yet, so the request can be sent again.
-                await self.start()
-                ended = self._ended
-                async with aclosing(self._events(request)) as events:
-                    async for event in events:
-                        yield event
-            self._failures = 0
-        except EngineSilent as error:
-            if not await self._end_silent(ended):
-                raise
-            raise EngineDied(_STOOD_STILL) from error
-        except (EngineAbsent, EngineFailed, EngineDied) as error:
-            self._back_off(str(error), ended)
-            raise
+                self._failures = 0
+                return
+            except EngineSilent as error:
+                if not await self._end_silent(ended):
+                    raise
+                if answered or again:
+                    raise EngineDied(_STOOD_STILL) from error
+            except (EngineAbsent, EngineFailed, EngineDied) as error:
+                if again or not isinstance(error, EngineAbsent):
+                    self._back_off(str(error), ended)
+                    raise
+            # There was no answer yet, so the request can be sent again.
 
     async def status(self) -> Status | None:
         """The engine's status; None if there is no engine."""

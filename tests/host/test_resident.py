@@ -297,6 +297,27 @@ def test_an_engine_that_stands_still_is_ended_and_the_next_request_is_answered(
     with_engine(SLOW, work)
 
 
+def test_a_request_to_an_engine_that_stands_still_already_is_filled_by_the_next_engine(
+    runtime: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dg_lsp.host.resident.SILENCE", 1.5)
+    monkeypatch.setattr("dg_lsp.host.resident._LAST_WORD", 0.5)
+    told: list[Status] = []
+
+    async def work() -> None:
+        engine = ResidentEngine(QUICK, told.append)
+        process = (await engine.start()).process
+        await fill_of(engine)
+        os.kill(process, signal.SIGSTOP)
+        fills = await asyncio.gather(*(fill_of(engine) for _ in range(3)))
+        assert [fill.text for fill in fills] == ["None"] * 3
+        assert (await status_of(engine)).process != process
+        assert [status.state for status in told].count("failed") == 1
+        await engine.close()
+
+    asyncio.run(asyncio.wait_for(work(), 60))
+
+
 async def first_of(engine: ResidentEngine, request: Infill = REQUEST) -> Draft | Fill:
     """The first event of the answer, whose stream is closed then."""
     async with aclosing(engine.infill(request)) as events:

@@ -1,5 +1,6 @@
 """Faults of the engine at random moments: what is open is answered, the next fill works, nothing is left behind."""
 
+import itertools
 import os
 import random
 import resource
@@ -16,6 +17,7 @@ URI = "file:///w/a.py"
 HEALED = 30.0  # seconds
 _FILL = 0.6  # seconds; the fault comes at any moment of a fill, and a little before or behind it
 _EVERYTHING = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+_FRESH = itertools.count()
 _TEXT = "".join(f"value_{n} = {n}\n" for n in range(2_000)) + "x = \n"  # large enough to need memory
 
 
@@ -72,16 +74,22 @@ class Harm:
         return 0
 
 
+def asked(window: Window) -> int:
+    """Ask for ghost text in the document's last line, whose name is new each time; the id of the request.
+
+    A text that was there before would be answered from a fill before, without the engine.
+    """
+    text = window.texts[URI]
+    end = text.rindex(" = ")
+    start = text.rindex("\n", 0, end) + 1
+    change = window.edit(URI, start, end, f"x_{next(_FRESH)}")
+    at = window.texts[URI].rindex(" = ") + len(" = ")
+    return window.ask("textDocument/inlineCompletion", window.inline(URI, at, 1), (change,))
+
+
 def filled(window: Window, timeout: float) -> bool:
     """Whether a request for new ghost text gets some."""
-    at = (
-        window.texts[URI].rindex("x = ")
-        if "x = " in window.texts[URI]
-        else window.texts[URI].rindex(" = ") - 1
-    )
-    change = window.edit(URI, at, at + 1, random.choice("abcdefghijkl"))
-    number = window.ask("textDocument/inlineCompletion", window.inline(URI, at + 4, 1), (change,))
-    return bool(window.wait(number, timeout)["result"]["items"])
+    return bool(window.wait(asked(window), timeout)["result"]["items"])
 
 
 def faults(count: int, silence: float | None = None, seed: int = 1) -> Row:
@@ -132,9 +140,7 @@ def _one(
 ) -> tuple[float, bool]:
     """One fault, `moment` seconds into a fill: the seconds until all windows fill again, and whether each did."""
     working, other = windows
-    at = working.texts[URI].rindex(" = ") - 1
-    change = working.edit(URI, at, at + 1, random.choice("mnopqrstuvw"))
-    number = working.ask("textDocument/inlineCompletion", working.inline(URI, at + 4, 1), (change,))
+    number = asked(working)
     time.sleep(moment)
     process, began = harm.do(fault), time.monotonic()
     working.wait(number, 90)
