@@ -507,6 +507,35 @@ def test_a_setting_changed_while_a_fill_runs_leaves_the_fill_alone(sandbox: Sand
         assert editor.attached() and "dg-lsp: " not in editor.rpc.command_output("messages")
 
 
+@pytest.mark.parametrize("sandbox", ["scripted:15:100"], indirect=True)
+def test_another_file_closed_while_a_fill_runs_leaves_the_fill_alone(sandbox: Sandbox) -> None:
+    with Editor(sandbox) as editor:
+        editor.open("ghost.py")
+        editor.open("fill.py")
+        editor.rpc.api.win_set_cursor(0, (FILL_LINE, 4))
+        editor.rpc.command("DgLsp fill")
+        editor.wait(lambda: editor.sight().rows[FILL_LINE] == "    ?", "the fill does not run")
+        editor.rpc.command("bdelete ghost.py")
+        editor.wait(lambda: editor.lines() == FILL_AFTER.splitlines(), "the body was not filled")
+        assert "nothing was filled" not in editor.rpc.command_output("messages")
+
+
+@pytest.mark.parametrize("sandbox", ["scripted:15:100"], indirect=True)
+def test_a_file_closed_while_it_is_filled_is_closed_without_a_word(sandbox: Sandbox) -> None:
+    with Editor(sandbox) as editor:
+        editor.open("fill.py")
+        editor.rpc.api.win_set_cursor(0, (FILL_LINE, 4))
+        editor.rpc.command("DgLsp fill")
+        editor.wait(lambda: editor.sight().rows[FILL_LINE] == "    ?", "the fill does not run")
+        editor.rpc.command("bdelete")
+        editor.open("fill.py")
+        editor.rpc.api.win_set_cursor(0, (FILL_LINE, 4))
+        editor.rpc.command("DgLsp fill")
+        editor.wait(lambda: editor.lines() == FILL_AFTER.splitlines(), "the body was not filled")
+        said = editor.rpc.command_output("messages")
+        assert "nothing was filled" not in said and "changed meanwhile" not in said
+
+
 @pytest.mark.parametrize("sandbox", ["scripted:40:100"], indirect=True)
 def test_a_restart_while_a_fill_runs_says_that_nothing_was_filled(sandbox: Sandbox) -> None:
     with Editor(sandbox) as editor:

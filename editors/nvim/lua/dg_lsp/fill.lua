@@ -69,7 +69,7 @@ local function finish()
     return
   end
   erase(done.id)
-  if not api.nvim_buf_is_valid(done.buf) then
+  if not api.nvim_buf_is_loaded(done.buf) then
     return
   end
   api.nvim_buf_clear_namespace(done.buf, note_space, 0, -1)
@@ -100,7 +100,9 @@ local function send(command, argument, report)
     if running == mine then
       finish()
     end
-    if err then
+    if mine.closed then
+      return
+    elseif err then
       say(err.message or "the server gave no answer")
     elseif result then
       report(result)
@@ -266,12 +268,21 @@ function M.watch()
   api.nvim_create_autocmd("LspDetach", {
     group = group,
     callback = function(event)
-      if running and event.data.client_id == running.client.id then
+      local ended = running
+      if not ended or ended.buf ~= event.buf or ended.client.id ~= event.data.client_id then
+        return
+      end
+      -- Later, when it can be seen whether the file is being closed.
+      vim.schedule(function()
+        if running ~= ended then
+          return
+        end
         finish()
-        if status.get().state ~= "ended" then -- which is said already
+        ended.closed = not api.nvim_buf_is_loaded(ended.buf)
+        if not ended.closed and status.get().state ~= "ended" then -- which is said already
           say("the server was stopped, so nothing was filled")
         end
-      end
+      end)
     end,
   })
 end
