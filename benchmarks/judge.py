@@ -30,9 +30,9 @@ from dg_lsp.training.judging import Example, examples, fit
 KINDS = ("rest_of_line", "expression", "statement")
 
 
-def collect(name: str, folder: Path, out: Path, count: int) -> None:
+def collect(name: str, folder: Path, out: Path, count: int, checkpoint: str) -> None:
     """Write the Examples of `count` holes of each kind of the list `name`."""
-    model, projects = load_checkpoint("embedded", "cpu"), Projects(folder, use=True)
+    model, projects = load_checkpoint(checkpoint, "cpu"), Projects(folder, use=True)
     known = {json.loads(line)["key"] for line in out.open()} if out.exists() else set()
     path = lists.shipped() if name == "shipped" else list_path(name)
     os.chdir(folder)
@@ -108,6 +108,7 @@ def main() -> None:
     one.add_argument("folder", type=Path)
     one.add_argument("out", type=Path)
     one.add_argument("--count", type=int, default=250)
+    one.add_argument("--checkpoint", default="embedded")
     two = sub.add_parser("fit")
     two.add_argument("out", type=Path, nargs="+")
     two.add_argument("--to", type=Path, required=True)
@@ -118,7 +119,7 @@ def main() -> None:
     given = parser.parse_args()
     torch.set_num_threads(1)
     if given.do == "collect":
-        collect(given.name, given.folder.resolve(), given.out.resolve(), given.count)
+        collect(given.name, given.folder.resolve(), given.out.resolve(), given.count, given.checkpoint)
     elif given.do == "fit":
         found = [e for out in given.out for *_, e in read(out)]
         given.to.write_text(json.dumps(fit(found, given.decay), indent=1) + "\n", encoding="utf-8")

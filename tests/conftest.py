@@ -14,6 +14,8 @@ def pytest_configure() -> None:
     # Set before torch is imported anywhere, and inherited by the processes that tests start; two test runs on a
     # small machine then do not fight for cores.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+    # A checkpoint that a developer has fetched changes no test.
+    os.environ["XDG_DATA_HOME"] = str(Path(__file__).parent / "no data")
     # The same examples in each run, without a time limit, so that a busy machine and a lucky draw turn nothing red;
     # HYPOTHESIS_PROFILE=search looks for new ones.
     settings.register_profile("same", max_examples=300, deadline=None, derandomize=True, database=None)

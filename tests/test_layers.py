@@ -16,12 +16,12 @@ ROOT = Path(dg_lsp.__file__).parent
 MODEL = {"torch", "transformers", "accelerate", "tokenizers", "safetensors", "numpy", "huggingface_hub"}
 # By layer: what of dg_lsp it may import beside itself, and which other packages.
 RULES: dict[str, tuple[set[str], set[str]]] = {
-    "settings": (set(), set()),
+    "settings": (set(), {"platformdirs"}),
     "text": ({"settings"}, {"tree_sitter"}),
     "engine": ({"settings", "text"}, MODEL),
     "host": ({"settings", "text"}, {"httpcore2", "httpx2", "starlette", "uvicorn", "filelock"}),
     "server": ({"settings", "text", "host"}, {"pygls", "lsprotocol"}),
-    "training": ({"settings", "text", "engine"}, MODEL | {"peft"}),
+    "training": ({"settings", "text", "engine"}, MODEL | {"peft", "filelock"}),
     "bench": ({"settings", "text", "engine", "host", "training"}, MODEL),
     "cli": ({"settings", "text", "engine", "host", "server", "training", "bench"}, MODEL | {"packaging"}),
 }

@@ -10,11 +10,10 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import dg_lsp
-from dg_lsp.settings import Settings
+from dg_lsp.settings import Settings, folder_of
 
 METHODS = {
     "given": "the model, told the true length in tokens",
@@ -124,8 +123,5 @@ def as_text(report: dict[str, Any]) -> str:
 
 def _digest(checkpoint: str) -> str:
     """The sha256 of the checkpoint's manifest; empty if it has none."""
-    folder = (
-        Path(dg_lsp.__file__).parent / "engine" / "embedded" if checkpoint == "embedded" else Path(checkpoint)
-    )
-    manifest = folder / "manifest.json"
+    manifest = folder_of(checkpoint) / "manifest.json"
     return hashlib.sha256(manifest.read_bytes()).hexdigest() if manifest.is_file() else ""

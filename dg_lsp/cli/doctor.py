@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Literal
 
 import dg_lsp
 from dg_lsp.cli.plugins import EDITORS
-from dg_lsp.settings import Settings, UsageError
+from dg_lsp.settings import SMALL, Settings, UsageError, folder_of, named
 
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
@@ -146,8 +146,8 @@ def check_device(settings: Settings) -> Finding:
     if settings.device.startswith("cuda"):
         mend = "use --device auto, or install a driver and a torch with CUDA"
         return Finding("device", "fail", f"torch sees no CUDA device ({found})", mend)
-    if settings.checkpoint != "embedded" and not Path(settings.checkpoint).is_dir():
-        mend = "a released checkpoint wants a GPU with 60 GB; embedded runs on a CPU"
+    if not folder_of(settings.checkpoint).is_dir() and named(settings.checkpoint) != SMALL:
+        mend = "a released checkpoint wants a GPU with 60 GB; embedded and small run on a CPU"
         return Finding("device", "warn", found, mend)
     return Finding("device", "ok", found)
 

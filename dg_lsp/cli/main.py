@@ -9,10 +9,11 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from keyword import iskeyword
 
 import dg_lsp
 
-# The subcommands, which are the modules of the same names, and what each of them does.
+# The subcommands, which are the modules of the same names (import_ for `import`), and what each of them does.
 COMMANDS = {
     "fill": "fill one gap of a file and print the change as a diff",
     "bot": "fill every unwritten function of files and folders, and keep the fills that pass a test command",
@@ -20,6 +21,8 @@ COMMANDS = {
     "demo": "cut gaps of several kinds out of a small file, fill them, and show what comes of it",
     "editor": "put the plug-in for VS Code or Neovim in, or take it out",
     "serve": "be a language server on stdin and stdout; the same as --stdio or no command",
+    "fetch": "fetch a larger checkpoint, small, into the user's data folder",
+    "import": "make a checkpoint of a pretrained network of the Llama family",
     "train": "train a checkpoint, or adapt one to a repository",
     "bench": "make holes in real files, fill them, and report how well and how fast",
     "engine": "start, stop or show the engine process that all windows share",
@@ -57,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(argv: Sequence[str]) -> int:
     """Run the subcommand that the first of `argv` names; --help, --version and a wrong name end here."""
     name: str = argv[0] if argv[0] in COMMANDS else _parser().parse_args(argv[:1]).command
-    work = importlib.import_module(f"dg_lsp.cli.{name}")
+    work = importlib.import_module(f"dg_lsp.cli.{name}{'_' if iskeyword(name) else ''}")
     parser = argparse.ArgumentParser(prog=f"dg-lsp {name}")
     work.add_arguments(parser)
     arguments, unknown = parser.parse_known_args(argv[1:])

@@ -81,13 +81,11 @@ class PrefixLayer(CacheLayerMixin):
         view.keys, view.values = (t.expand(rows, -1, -1, -1) for t in (self.keys, self.values))
         return view
 
-    def branch(self, rows: int, length: int) -> "BranchLayer":
-        """A copy-on-write view of the first `length` tokens for `rows` texts that are read behind them."""
-        view = BranchLayer(self.window)
-        view.length, view.is_initialized = length, True
-        first = self._first_visible(length)
-        view.keys, view.values = (store[:, :, first:length].expand(rows, -1, -1, -1) for store in self._store)
-        return view
+    def first(self, length: int) -> tuple[Tensor, Tensor]:
+        """The keys and values that a token behind the first `length` tokens sees; nothing is copied."""
+        begin = self._first_visible(length)
+        keys, values = (store[:, :, begin:length] for store in self._store)
+        return keys, values
 
     def _first_visible(self, length: int) -> int:
         return 0 if self.window is None else max(length - self.window + 1, 0)
@@ -99,40 +97,6 @@ class PrefixLayer(CacheLayerMixin):
             for i, old in enumerate(self._store):
                 self._store[i] = old.new_empty(*old.shape[:2], room, old.shape[3])
                 self._store[i][:, :, : self.length] = old[:, :, : self.length]
-
-
-class BranchLayer(PrefixLayer):
-    """A layer of several texts that go on behind the same prefix, each row with keys and values of its own.
-
-    It keeps the keys of the prefix that were visible at its beginning; the mask hides those that leave the window.
-    """
-
-    def update(self, key_states: Tensor, value_states: Tensor, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:
-        """Append the keys and values of all rows; return all that the new tokens may attend to."""
-        self.keys = torch.cat([self.keys, key_states], 2)
-        self.values = torch.cat([self.values, value_states], 2)
-        self.length += key_states.shape[2]
-        return self.keys, self.values
-
-    def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
-        """The number of keys that a query of `query_length` tokens gets, and the position of the first of them."""
-        held = self.keys.shape[2]
-        return held + query_length, self.length - held
-
-    def take(self, rows: Tensor) -> None:
-        """Keep the texts with the given numbers, int64 [rows]; one may be taken several times."""
-        self.keys, self.values = self.keys[rows], self.values[rows]
-
-
-class Branches(Cache):
-    """The keys and values of several texts behind one prefix; the prefix's own cache stays as it is."""
-
-    layers: list[BranchLayer]
-
-    def take(self, rows: Tensor) -> None:
-        """Keep the texts with the given numbers, int64 [rows]; one may be taken several times."""
-        for layer in self.layers:
-            layer.take(rows)
 
 
 class PrefixCache(Cache):
@@ -168,10 +132,6 @@ class PrefixCache(Cache):
     def seen_by(self, rows: int) -> Cache:
         """A read-only view for a batch of `rows` canvases; nothing is copied."""
         return Cache(layers=[layer.seen_by(rows) for layer in self.layers])
-
-    def branch(self, rows: int, length: int) -> Branches:
-        """Branches with which the encoder reads `rows` texts behind the first `length` tokens."""
-        return Branches(layers=[layer.branch(rows, length) for layer in self.layers])
 
 
 class PrefixCaches:

@@ -17,10 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import dg_lsp
 from dg_lsp.host.base import EngineError
 from dg_lsp.host.wire import WIRE
-from dg_lsp.settings import Settings
+from dg_lsp.settings import Settings, folder_of
 
 _LONGEST = 100  # bytes of a socket's path; every system accepts as many
 
@@ -93,7 +92,7 @@ def digest_of(checkpoint: str) -> str:
     It is that of manifest.json if there is one, so that copies of a checkpoint count as the same; else of config.json
     with the sizes and times of the weights; else, for a hub name, of the name.
     """
-    path = _folder(checkpoint)
+    path = folder_of(checkpoint)
     try:
         if (path / "manifest.json").is_file():
             identity = (path / "manifest.json").read_bytes()
@@ -111,7 +110,7 @@ def digest_of(checkpoint: str) -> str:
 def learned(checkpoint: str) -> tuple[str, ...]:
     """The languages that a checkpoint has been trained on, by its dg_lsp.json; () if that names none: all of them."""
     try:
-        told = json.loads((_folder(checkpoint) / "dg_lsp.json").read_text(encoding="utf-8"))["languages"]
+        told = json.loads((folder_of(checkpoint) / "dg_lsp.json").read_text(encoding="utf-8"))["languages"]
         return tuple(str(name) for name in told)
     except (OSError, ValueError, LookupError, TypeError):
         return ()
@@ -134,13 +133,6 @@ def peer(connection: Any) -> tuple[int, int]:
 def is_own(connection: Any) -> bool:
     """Whether a process of the same user is at the other end of a Unix socket; True where the system does not tell."""
     return peer(connection)[1] == os.getuid()
-
-
-def _folder(checkpoint: str) -> Path:
-    """The folder of a checkpoint that is a directory or the embedded one."""
-    if checkpoint == "embedded":
-        return Path(dg_lsp.__file__).parent / "engine" / "embedded"
-    return Path(checkpoint).expanduser()
 
 
 def _directory(environment: Mapping[str, str]) -> Path:

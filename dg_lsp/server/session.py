@@ -19,7 +19,7 @@ from urllib.parse import unquote, urlsplit
 from dg_lsp.host.base import Engine, EngineError, Outcome, Want, fill_gap, outcome_of
 from dg_lsp.host.runtime import learned
 from dg_lsp.server.project import Project
-from dg_lsp.settings import Settings, SettingsError, name_of, of_machine, override
+from dg_lsp.settings import EMBEDDED, Settings, SettingsError, name_of, named, of_machine, override
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.documents.excluded import excluding
 from dg_lsp.text.fills.offers import Offer, doubt, place_of, still_good, used_up
@@ -140,7 +140,7 @@ class Session:
         known = learned(settings.checkpoint)
         if not known or language in known or {language, "*"} & {*settings.ghost_languages}:
             return ""
-        name = "embedded checkpoint" if settings.checkpoint == "embedded" else "checkpoint"
+        name = "embedded checkpoint" if named(settings.checkpoint) == EMBEDDED else "checkpoint"
         return (
             f"the {name} has learned {' and '.join(map(str.capitalize, known))} only; "
             f"add {language} to the setting ghostLanguages to try it here"

@@ -8,16 +8,28 @@ import json
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tokenizers import Tokenizer
 from transformers.models.diffusion_gemma.generation_diffusion_gemma import (
     DiffusionGemmaGenerationConfig,
     EntropyBoundSamplerConfig,
 )
 
-from dg_lsp.engine.load.manifest import ABOUT, MANIFEST, read_about
+from dg_lsp.engine.load.manifest import ABOUT, JUDGE, MANIFEST, read_about
 from dg_lsp.training.shape import BOS, CANVASES, EOS, PAD
+
+
+@dataclass(frozen=True, slots=True)
+class Ids:
+    """The ids of a tokenizer's tokens before a file, behind it, and for padding."""
+
+    bos: int
+    eos: int
+    pad: int
+
 
 _NOT_COPIED = {ABOUT, MANIFEST, "curve.json", "sources.json", "heldout.json", "evaluation.json"}
 _EMBEDDED = {
@@ -35,7 +47,7 @@ def export(network: Any, tokenizer: Path, to: Path, about: Mapping[str, Any]) ->
 
     about: further entries of dg_lsp.json.
     """
-    network.generation_config = _generation()
+    network.generation_config = _generation(Ids(BOS, EOS, PAD))
 
     def add(made: Path) -> None:
         _make_readable_by_old_releases(made / "config.json")
@@ -43,6 +55,38 @@ def export(network: Any, tokenizer: Path, to: Path, about: Mapping[str, Any]) ->
         _write(made / ABOUT, _EMBEDDED | dict(about))
 
     _export(network, to, add)
+
+
+def export_imported(
+    network: Any, tokenizer: Tokenizer, to: Path, about: Mapping[str, Any], judge: Path | None = None
+) -> None:
+    """Write an imported `network` with its `tokenizer` as a checkpoint to `to`.
+
+    about: its dg_lsp.json. judge: the file with the weights of its judge, if it has one.
+    """
+    text = network.config.text_config
+    network.generation_config = _generation(Ids(text.bos_token_id, text.eos_token_id, text.pad_token_id))
+
+    def add(made: Path) -> None:
+        _make_readable_by_old_releases(made / "config.json")
+        tokenizer.save(str(made / "tokenizer.json"))
+        _write(made / ABOUT, about)
+        (made / "README.md").write_text(_card(about), encoding="utf-8")
+        if judge is not None:
+            shutil.copyfile(judge, made / JUDGE)
+
+    _export(network, to, add)
+
+
+def _card(about: Mapping[str, Any]) -> str:
+    """The model card of an imported checkpoint."""
+    name, licence = about["imported_from"], about.get("licence", "see its source")
+    return (
+        f"# {name}, imported\n\n"
+        f"The weights of {name} (licence: {licence}) in the classes of DiffusionGemma, made by `dg-lsp import`: its\n"
+        "encoder gives the source's logits. Its decoder has not learned to denoise, so fills are written from left to\n"
+        "right, and what stands behind a gap serves to choose among them.\n"
+    )
 
 
 def export_like(network: Any, base: Path, to: Path, about: Mapping[str, Any]) -> None:
@@ -85,8 +129,8 @@ def _export(network: Any, to: Path, add: Callable[[Path], None]) -> None:
             (made / name).replace(to / name)
 
 
-def _generation() -> DiffusionGemmaGenerationConfig:
-    """The released checkpoint's schedule, with the ids of the embedded tokenizer."""
+def _generation(ids: Ids) -> DiffusionGemmaGenerationConfig:
+    """The released checkpoint's schedule, with the `ids` of a tokenizer."""
     return DiffusionGemmaGenerationConfig(
         max_denoising_steps=48,
         sampler_config=EntropyBoundSamplerConfig(entropy_bound=0.1),
@@ -95,9 +139,9 @@ def _generation() -> DiffusionGemmaGenerationConfig:
         stability_threshold=1,
         confidence_threshold=0.005,
         max_new_tokens=256,
-        eos_token_id=EOS,
-        pad_token_id=PAD,
-        bos_token_id=BOS,
+        eos_token_id=ids.eos,
+        pad_token_id=ids.pad,
+        bos_token_id=ids.bos,
     )
 
 

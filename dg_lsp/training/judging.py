@@ -11,7 +11,7 @@ from dg_lsp.engine.fill.denoised import denoised
 from dg_lsp.engine.fill.infill import add, fill_of, propose, rate
 from dg_lsp.engine.fill.judge import SITUATIONS, Proposal, features, situation
 from dg_lsp.engine.fill.steps import Clock, run_to_end
-from dg_lsp.engine.fill.tokens import tokenise
+from dg_lsp.engine.fill.tokens import join_of, tokenise
 from dg_lsp.engine.load.checkpoint import Checkpoint
 from dg_lsp.text.messages import Infill
 
@@ -33,14 +33,15 @@ class Example:
 def examples(model: Checkpoint, request: Infill, truth: str) -> Iterator[Example]:
     """The Examples of a gap: the candidates before anything is denoised, then those of all sources."""
     cache, clock = PrefixCache(model.network.config.text_config), Clock(None)
-    tokens = tokenise(model, request)
-    _, proposals = run_to_end(propose(model, cache, request, tokens, clock))
+    prefix, seam = tokenise(model, request)
+    join = join_of(model, request, prefix, seam)
+    _, proposals = run_to_end(propose(model, cache, request, (prefix, join), clock))
     yield example(request, proposals, truth)
+    if not model.denoises:
+        return
     _, fills = run_to_end(denoised(model, cache, request, clock))
     if not fills[0].refusal:
-        proposals = rate(
-            model, cache, request, tokens[1], add(proposals, "denoised", [f.text for f in fills])
-        )
+        proposals = rate(model, cache, request, join, add(proposals, "denoised", [f.text for f in fills]))
     yield example(request, proposals, truth)
 
 

@@ -363,6 +363,8 @@ def test_an_unknown_option_is_exit_two_and_one_line(capsys, command):
     needed = {"fill": ["a.py:1"], "trace": ["a.py:1"], "train": ["--out", "x"], "engine": ["status"]} | {
         "bot": ["a.py"],
         "editor": ["list"],
+        "fetch": ["small"],
+        "import": ["source", "--out", "x"],
     }
     assert main([command, *needed.get(command, []), "--nonsense"]) == 2
     assert capsys.readouterr().err == (

@@ -1,4 +1,4 @@
-"""Drafts by the encoder: those that a search over everything would find; branches read on like whole texts."""
+"""Drafts by the encoder: those that a search over everything would find; a tree reads like whole texts."""
 
 import random
 from dataclasses import replace
@@ -12,8 +12,9 @@ from dg_lsp.engine.decoder import capped_logits
 from dg_lsp.engine.fill import drafted
 from dg_lsp.engine.fill.plan import Writing
 from dg_lsp.engine.fill.steps import Clock, run_to_end
-from dg_lsp.engine.fill.tokens import tokenise
+from dg_lsp.engine.fill.tokens import join_of, tokenise
 from dg_lsp.engine.load.checkpoint import Checkpoint, load_checkpoint
+from dg_lsp.engine.tree import Tree
 from dg_lsp.text.messages import Infill
 from tests.engine.tiny import VOCABULARY, WINDOW, encoded, save_checkpoint, tiny_network
 
@@ -28,28 +29,28 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Checkpoint:
 
 
 @pytest.mark.parametrize("length", [3, WINDOW - 2, 3 * WINDOW])
-def test_branches_that_are_taken_and_read_on_equal_whole_texts(length: int) -> None:
+def test_texts_that_are_read_together_have_the_states_of_whole_texts(length: int) -> None:
     network, rng = tiny_network(3, torch.float64), random.Random(length)
 
     def drawn(count: int) -> list[int]:
         return [rng.randrange(VOCABULARY) for _ in range(count)]
 
     prefix, head, tails = drawn(length), drawn(2), [drawn(WINDOW + 3) for _ in range(3)]
-    branches = encoded(network, prefix).branch(1, length - 1)
+    tree = Tree(network, encoded(network, prefix), length - 1)
     encoder = network.model.encoder.language_model
     with torch.inference_mode():
-        encoder(input_ids=torch.tensor([[prefix[-1], *head]]), past_key_values=branches)
-        branches.take(torch.tensor([0, 0, 0]))
-        for column in range(WINDOW + 3):
-            tokens = torch.tensor([[tail[column]] for tail in tails])
-            states = encoder(input_ids=tokens, past_key_values=branches).last_hidden_state[:, -1]
-        # The rows change places, as in a search.
-        branches.take(torch.tensor([2, 0]))
-        found = encoder(input_ids=torch.tensor([[1], [2]]), past_key_values=branches).last_hidden_state[:, -1]
+        tree.read([[prefix[-1], *head, 5]])
+        tree.drop_last()
+        tree.take([0, 0, 0])
+        tree.read([tails[0][:1], [], tails[2][:2]])
+        states = tree.read([tails[0][1:], tails[1], tails[2][2:]])
+        # The texts change places, as in a search.
+        tree.take([2, 0])
+        found = tree.read([[1], [2]])
         for row, tail, more in ((0, tails[2], 1), (1, tails[0], 2)):
             whole = encoder(torch.tensor([[*prefix, *head, *tail, more]])).last_hidden_state[0, -1]
-            torch.testing.assert_close(found[row], whole, rtol=1e-6, atol=1e-8)
-        whole = encoder(torch.tensor([[*prefix, *head, *tails[1]]])).last_hidden_state[0, -1]
+            torch.testing.assert_close(found[row][-1], whole, rtol=1e-6, atol=1e-8)
+        whole = encoder(torch.tensor([[*prefix, *head, *tails[1]]])).last_hidden_state[0, -len(tails[1]) :]
         torch.testing.assert_close(states[1], whole, rtol=1e-6, atol=1e-8)
 
 
@@ -57,7 +58,9 @@ def written(model: Checkpoint, request: Infill) -> list[str]:
     cache = PrefixCache(model.network.config.text_config)
     prefix, seam = tokenise(model, request)
     list(extend_to(model.network, cache, prefix))
-    _, texts = run_to_end(drafted.write(model, cache, request, seam, Clock(None)))
+    _, texts = run_to_end(
+        drafted.write(model, cache, request, join_of(model, request, prefix, seam), Clock(None))
+    )
     assert cache.tokens == prefix and cache.get_seq_length() == len(prefix)
     return texts
 
@@ -67,10 +70,8 @@ def test_the_likeliest_text_that_ends_where_the_suffix_begins_is_found(
 ) -> None:
     # As many rows as there are tokens make the search over texts of one and two tokens complete.
     plan = drafted.plan_for(Infill(PREFIX, SUFFIX, "python", "rest_of_line"))
-    size, allowed = (
-        model.vocabulary,
-        [t for t in range(model.vocabulary) if t not in set(drafted._never(model))],
-    )
+    never = model.special | drafted._line_ends(model)
+    size, allowed = model.vocabulary, [t for t in range(model.vocabulary) if t not in never]
     monkeypatch.setattr(drafted, "plan_for", lambda _: replace(plan, drafts=Writing(size, 2)))
     request = Infill(PREFIX, SUFFIX, "python", "rest_of_line")
     prefix, seam = tokenise(model, request)
@@ -107,7 +108,8 @@ def bodies(model: Checkpoint, request: Infill) -> list[str]:
     cache = PrefixCache(model.network.config.text_config)
     prefix, seam = tokenise(model, request)
     list(extend_to(model.network, cache, prefix))
-    _, texts = run_to_end(drafted.write_body(model, cache, request, seam, Clock(None)))
+    join = join_of(model, request, prefix, seam)
+    _, texts = run_to_end(drafted.write_body(model, cache, request, join, Clock(None)))
     assert cache.tokens == prefix and cache.get_seq_length() == len(prefix)
     return texts
 

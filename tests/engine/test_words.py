@@ -121,10 +121,11 @@ def test_the_likelier_of_the_word_alone_and_with_the_rest_is_taken(
 ) -> None:
     behind(monkeypatch, " + 1")
     for chosen, scores in (("rst", [1.0, 2.0]), ("rst + 1", [2.0, 1.0])):
-        monkeypatch.setattr(words, "neg_log_likelihoods", lambda *_, told=scores: told)
+        told = [[score] for score in scores]
+        monkeypatch.setattr(words, "neg_log_likelihoods_of_tokens", lambda *_, told=told: told)
         assert run(model, request("rst")).text == chosen
     # Behind a word that is complete the rest is all there is to offer.
-    monkeypatch.setattr(words, "neg_log_likelihoods", lambda *_: [1.0, 2.0])
+    monkeypatch.setattr(words, "neg_log_likelihoods_of_tokens", lambda *_: [[1.0], [2.0]])
     assert run(model, request("")).text == " + 1"
 
 
@@ -139,7 +140,7 @@ def test_the_chances_of_the_words_are_in_their_order_and_leave_room_for_a_word_t
 def test_the_chance_of_a_fill_is_that_of_the_word_and_of_what_follows_it(
     model: Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(words, "neg_log_likelihoods", lambda *_: [2.0, 1.0])
+    monkeypatch.setattr(words, "neg_log_likelihoods_of_tokens", lambda *_: [[2.0], [1.0]])
     behind(monkeypatch, " + 1", chance=0.5)
     fill = run(model, request("rst"))
     assert fill.text == "rst + 1" and fill.chance == pytest.approx(words.KNOWN / 2)

@@ -15,7 +15,7 @@ from dg_lsp.text.fills import check, fit
 from dg_lsp.text.fills.stitch import Written, go_on
 from dg_lsp.text.messages import Draft, Fill, Infill, Reason, Run
 
-SUFFIX_READ = 24  # tokens of the suffix that count in the likelihood of a fill
+SUFFIX_READ = 24  # tokens of the suffix that count in the likelihood of a row
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,6 +73,9 @@ def denoised(
     lengths until there are enough.
     7. Without any, take the longest valid beginning of a broken one.
     """
+    if not model.denoises:
+        why = "the checkpoint writes from left to right only; it has not learned to denoise"
+        return [Fill("", parses=False, refusal=why)]
     # 1. to 4.
     section, written = yield from _write(model, cache, request, clock)
     if written.ended:

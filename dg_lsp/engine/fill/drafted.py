@@ -3,70 +3,94 @@
 The encoder has not seen the suffix; the judge reads it behind each draft. Knows tokens, and where a body ends.
 """
 
-from collections.abc import Generator
+import math
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from dg_lsp.engine.cache import Branches, PrefixCache
-from dg_lsp.engine.canvas import Seam
+from dg_lsp.engine.cache import PrefixCache
 from dg_lsp.engine.decoder import capped_logits
 from dg_lsp.engine.fill.plan import plan_for
 from dg_lsp.engine.fill.steps import Clock
+from dg_lsp.engine.fill.tokens import Join, settled
 from dg_lsp.engine.load.checkpoint import Checkpoint
+from dg_lsp.engine.tree import Tree
 from dg_lsp.text.fills.stitch import ended, without_round
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import Draft, Infill
 
-# Characters of the suffix that one token may hold.
-_JOINT = 8
+_BREAKS = ("\n", "\r")
+# The likeliest tokens that begin in a gap and end behind it that are looked at.
+_CROSSING = 4
+
+
+@dataclass(frozen=True, slots=True)
+class _Ends:
+    """The tokens that begin what stands behind a gap.
+
+    whole: those that lie behind it. crossing: those that begin in it, each with its part in the gap.
+    """
+
+    whole: tuple[int, ...]
+    crossing: tuple[tuple[int, str], ...]
 
 
 @torch.inference_mode()
 def write(
-    model: Checkpoint, cache: PrefixCache, request: Infill, seam: Seam, clock: Clock
+    model: Checkpoint, cache: PrefixCache, request: Infill, join: Join, clock: Clock
 ) -> Generator[Draft, None, list[str]]:
     """Write texts for a gap within a line behind the prefix in `cache`; yield a Draft of step 0 after each token.
 
     Returns the texts, the likeliest first.
 
     A beam search (Graves 2012, arXiv:1211.3711) in which a text ends where the suffix begins: the likelihood of a whole
-    text is that of its tokens and of a token that begins what stands behind the gap.
+    text is that of its tokens and of a token that begins what stands behind the gap. The last token before the gap is
+    written again, as one of those that begin with its text: behind `x = ` the blank and the `f` of `f()` are one token.
 
-    1. Read the head of the line.  2. At each token: note how likely each text ends here; keep the likeliest texts that
-    are a token longer.  3. Stop when no longer text can be likelier than the best `rows` that have ended.
+    1. Read what stands before the gap.  2. At each token: note how likely each text ends here; keep the likeliest texts
+    that are a token longer.  3. Stop when no longer text can be likelier than the best `rows` that have ended.
     """
-    writing = plan_for(request).drafts
-    # 1. The last token of the prefix is read again, because its hidden state predicts the next one.
-    branches = cache.branch(1, len(cache.tokens) - 1)
-    states = _read(model, branches, torch.tensor([[cache.tokens[-1], *seam.head]], device=model.device))
-    ends, never = _ends(model, request, seam), _never(model)
+    writing, line_end = plan_for(request).drafts, _line_ends(model)
+    # 1.
+    tree, states, again = _begin(model, cache, join)
+    ends, never = _ends(model, join), sorted(model.special | line_end)
     texts, scores = [()], torch.zeros(1, device=model.device)  # type: list[tuple[int, ...]], Tensor
-    ended: dict[tuple[int, ...], float] = {}
+    found: dict[str, float] = {}
     for number in range(writing.tokens + 1):
         # 2.
         chances = capped_logits(model.network, states).log_softmax(-1)
         totals = scores[:, None] + chances
-        if number:
-            ended |= dict(zip(texts, totals[:, ends].logsumexp(-1).tolist(), strict=True))
-        totals[:, never] = -torch.inf
+        for row, text in enumerate(texts):
+            written = model.tokenizer.decode(list(text), skip_special_tokens=False)
+            if not number and again:
+                totals[row] = _only(totals[row], _beginning(model, again))
+                continue
+            for whole, score in _ended(totals[row], ends, written[len(again) :]):
+                known_score = found.get(whole, -math.inf)
+                most = max(known_score, score)
+                found[whole] = most + math.log(math.exp(known_score - most) + math.exp(score - most))
+            totals[row, never] = -torch.inf
         scores, places = totals.flatten().topk(writing.rows)
+        possible = int(scores.isfinite().sum())
+        scores, places = scores[:possible], places[:possible]
         # 3.
-        best = sorted(ended.values(), reverse=True)[: writing.rows]
-        if number == writing.tokens or (len(best) == writing.rows and best[-1] > float(scores[0])):
+        best = sorted(found.values(), reverse=True)[: writing.rows]
+        enough = len(best) == writing.rows and possible and best[-1] > float(scores[0])
+        if number == writing.tokens or not possible or enough:
             break
-        rows, tokens = places // model.vocabulary, places % model.vocabulary
+        rows, tokens = places // totals.shape[1], places % totals.shape[1]
         texts = [(*texts[row], token) for row, token in zip(rows.tolist(), tokens.tolist(), strict=True)]
-        branches.take(rows)
-        states = _read(model, branches, tokens[:, None])
+        tree.take(rows.tolist())
+        states = torch.cat(tree.read([[text[-1]] for text in texts]))
         yield Draft(0, (), clock.milliseconds())
-    ranked = sorted(ended, key=lambda text: -ended[text])[: writing.rows]
-    return [model.tokenizer.decode(list(text), skip_special_tokens=False) for text in ranked]
+    return sorted(found, key=lambda text: -found[text])[: writing.rows]
 
 
 @torch.inference_mode()
 def write_body(
-    model: Checkpoint, cache: PrefixCache, request: Infill, seam: Seam, clock: Clock
+    model: Checkpoint, cache: PrefixCache, request: Infill, join: Join, clock: Clock
 ) -> Generator[Draft, None, list[str]]:
     """Write texts for a body behind the prefix in `cache`; yield a Draft of step 0 after each token.
 
@@ -74,33 +98,37 @@ def write_body(
     (greedy decoding). It ends where the body does, or where it would go round in circles.
     """
     writing = plan_for(request).drafts
-    # The last token of the prefix is read again, because its hidden state predicts the next one.
-    branches = cache.branch(1, len(cache.tokens) - 1)
-    states = _read(model, branches, torch.tensor([[cache.tokens[-1], *seam.head]], device=model.device))
-    rows = [[token] for token in _first_tokens(model, request, _logits(model, states)[0], writing.rows)]
-    branches.take(torch.zeros(len(rows), dtype=torch.int64, device=model.device))
+    tree, states, again = _begin(model, cache, join)
+    rows = [
+        [token] for token in _first_tokens(model, request, _logits(model, states)[0], again, writing.rows)
+    ]
+    tree.take([0] * len(rows))
     written, going = [""] * len(rows), set(range(len(rows)))
     for _ in range(writing.tokens):
         if not going or clock.is_over():
             break
         yield Draft(0, (), clock.milliseconds())
-        last = torch.tensor([[row[-1]] for row in rows], device=model.device)
-        tokens = _logits(model, _read(model, branches, last)).argmax(-1).tolist()
+        states = torch.cat(tree.read([[row[-1]] for row in rows]))
+        tokens = _logits(model, states).argmax(-1).tolist()
         for number, token in enumerate(tokens):
             rows[number].append(token)
             if number in going:
-                text = model.tokenizer.decode(rows[number])
+                text = model.tokenizer.decode(rows[number])[len(again) :]
                 written[number] = _kept(request, text)
                 going -= {number} if written[number] != text else set()
     return list(dict.fromkeys(written))
 
 
-def _first_tokens(model: Checkpoint, request: Infill, logits: Tensor, count: int) -> list[int]:
-    """At most `count` of the likeliest tokens that begin code: no comment, and no string, which may be a docstring."""
+def _first_tokens(model: Checkpoint, request: Infill, logits: Tensor, again: str, count: int) -> list[int]:
+    """At most `count` of the likeliest tokens that begin code: no comment, and no string, which may be a docstring.
+
+    again: what they begin with, which is not a part of the body.
+    """
     language = load_language(request.language)
     others = (language.comment, *(quotes.open.decode() for quotes in language.strings))
-    likeliest = logits.topk(min(4 * count, len(logits))).indices.tolist()
-    return [t for t in likeliest if not model.tokenizer.decode([t]).strip().startswith(others)][:count]
+    likeliest = _only(logits, _beginning(model, again)).topk(min(4 * count, len(logits)))
+    tokens = [t for s, t in zip(*(x.tolist() for x in likeliest), strict=True) if s > -math.inf]
+    return [t for t in tokens if not model.texts[t][len(again) :].strip().startswith(others)][:count]
 
 
 def _kept(request: Infill, text: str) -> str:
@@ -118,21 +146,74 @@ def _logits(model: Checkpoint, states: Tensor) -> Tensor:
     return logits
 
 
-def _read(model: Checkpoint, branches: Branches, tokens: Tensor) -> Tensor:
-    """Read `tokens` [rows, count] on behind the branches; the hidden states [rows, hidden] of the last of each row."""
-    encoder = model.network.model.encoder.language_model
-    states: Tensor = encoder(input_ids=tokens, past_key_values=branches).last_hidden_state[:, -1]
-    return states
+def _begin(model: Checkpoint, cache: PrefixCache, join: Join) -> tuple[Tree, Tensor, str]:
+    """A tree that has read what stands before the gap, its last hidden state [1, hidden], and what is to be healed.
+
+    What is to be healed is the end of what stands before the gap, where it is a part of the gap's first token: it is
+    written again. That is the blank of `x = `, and the last token where another one that begins with its text is
+    likelier, such as `()` instead of `(`. The last token of the prefix is read again, because its hidden state predicts
+    the next one.
+    """
+    known, again = settled(model, join.before)
+    tree = Tree(model.network, cache, join.kept - 1)
+    (states,) = tree.read([[cache.tokens[join.kept - 1], *known]])
+    if known and not again and "\ufffd" not in (last := model.texts[known[-1]]):
+        likeliest = _only(_logits(model, states[-2:-1])[0], _beginning(model, last)).argmax()
+        if int(likeliest) != known[-1]:
+            tree.drop_last()
+            return tree, states[-2:-1], last
+    return tree, states[-1:], again
 
 
-def _ends(model: Checkpoint, request: Infill, seam: Seam) -> list[int]:
-    """The tokens that may begin what stands behind the gap: those whose text the suffix begins with."""
-    starts = (request.suffix[:size] for size in range(1, _JOINT + 1))
-    single = {ids[0] for text in starts if len(ids := model.encode(text)) == 1}
-    return sorted(single | {(*seam.suffix, seam.filler)[0]})
+def _beginning(model: Checkpoint, text: str) -> Tensor:
+    """The tokens that begin with `text` and do not go on to another line, int64 [tokens]."""
+    size = len(text)
+    found = (
+        token
+        for token, own in enumerate(model.texts)
+        if own.startswith(text) and not any(b in own[size:] for b in _BREAKS)
+    )
+    return torch.tensor([t for t in found if t not in model.special], dtype=torch.int64, device=model.device)
 
 
-def _never(model: Checkpoint) -> list[int]:
-    """The tokens that no part of a line holds: special ones and line ends."""
-    line_ends = (model.encode(text) for text in ("\n", "\r", "\r\n", "\n\n"))
-    return sorted(model.special | {ids[0] for ids in line_ends if len(ids) == 1})
+def _only(scores: Tensor, tokens: Tensor) -> Tensor:
+    """`scores` [vocabulary] with those of all other tokens than `tokens` at minus infinity."""
+    return torch.full_like(scores, -torch.inf).index_copy(0, tokens, scores[tokens])
+
+
+def _ends(model: Checkpoint, join: Join) -> _Ends:
+    """The tokens that begin what stands behind the gap.
+
+    Those whose text the suffix begins with, alone or behind a part of the gap: `)` and `))` in front of `)`. Where a
+    line ends behind the gap, all that begin with a line end: it may be one token with the indentation.
+    """
+    suffix = join.behind or "\n"
+    whole, crossing = list(join.end if not join.behind else ()), list[tuple[int, str]]()
+    for token, text in enumerate(model.texts):
+        at = text.find(suffix[0])
+        while at >= 0 and token not in model.special:
+            if suffix[0] in _BREAKS or suffix.startswith(text[at:]):
+                if at:
+                    crossing.append((token, text[:at]))
+                else:
+                    whole.append(token)
+            at = -1 if suffix[0] in _BREAKS else text.find(suffix[0], at + 1)
+    first = model.encode(suffix)[0]
+    return _Ends(tuple(whole or [first]), tuple((t, part) for t, part in crossing if part.strip()))
+
+
+def _ended(totals: Tensor, ends: _Ends, text: str) -> Iterator[tuple[str, float]]:
+    """The texts that end behind `text`, with their scores; `totals` [vocabulary] are those with one token more."""
+    if text:
+        yield text, float(totals[list(ends.whole)].logsumexp(0))
+    if ends.crossing:
+        scores, places = totals[[token for token, _ in ends.crossing]].topk(
+            min(_CROSSING, len(ends.crossing))
+        )
+        for score, place in zip(scores.tolist(), places.tolist(), strict=True):
+            yield text + ends.crossing[place][1], score
+
+
+def _line_ends(model: Checkpoint) -> set[int]:
+    """The tokens that hold a line end."""
+    return {token for token, text in enumerate(model.texts) if any(b in text for b in _BREAKS)}

@@ -8,14 +8,13 @@ from collections.abc import Generator, Sequence
 from dataclasses import replace
 
 from dg_lsp.engine.cache import PrefixCache, extend_to
-from dg_lsp.engine.canvas import Seam
-from dg_lsp.engine.fill.candidates import SUFFIX_READ, why_refused
+from dg_lsp.engine.fill.candidates import why_refused
 from dg_lsp.engine.fill.denoised import denoised
 from dg_lsp.engine.fill.drafted import write, write_body
 from dg_lsp.engine.fill.judge import PLAIN, WORD, Proposal, chances, sure_length, words_in_sight
 from dg_lsp.engine.fill.likelihood import neg_log_likelihoods_of_tokens
 from dg_lsp.engine.fill.steps import Clock
-from dg_lsp.engine.fill.tokens import tokenise
+from dg_lsp.engine.fill.tokens import Join, join_of, read_together, tokenise
 from dg_lsp.engine.load.checkpoint import Checkpoint
 from dg_lsp.text.fills import fit
 from dg_lsp.text.fills.stitch import shorten
@@ -56,7 +55,8 @@ def _fill_part(
     """
     # 1.
     prefix, seam = tokenise(model, request)
-    proposals = yield from propose(model, cache, request, (prefix, seam), clock)
+    join = join_of(model, request, prefix, seam)
+    proposals = yield from propose(model, cache, request, (prefix, join), clock)
     # 2.
     best = choose(model, request, proposals)
     if best and (_is_settled(request, best) or clock.is_over()):
@@ -69,7 +69,7 @@ def _fill_part(
     # 4. The last Draft shows the Fill.
     denoised_text = fills[0].text
     if proposals and not fills[0].refusal:
-        proposals = rate(model, cache, request, seam, add(proposals, "denoised", [f.text for f in fills]))
+        proposals = rate(model, cache, request, join, add(proposals, "denoised", [f.text for f in fills]))
         fills = choose(model, request, proposals, fills)
     elif best:
         fills = best
@@ -98,7 +98,7 @@ def _fill_body(
     prefix, seam = tokenise(model, request)
     for _ in extend_to(model.network, cache, prefix, exact=request.deadline is None):
         yield Draft(0, (), clock.milliseconds())
-    texts = yield from write_body(model, cache, request, seam, clock)
+    texts = yield from write_body(model, cache, request, join_of(model, request, prefix, seam), clock)
     fills = {fill.text: fill for text in texts if not (fill := _body_of(request, text)).refusal}
     missing = request.alternatives - len(fills)
     if missing > 0 and not (fills and clock.is_over()):
@@ -122,19 +122,19 @@ def _body_of(request: Infill, text: str) -> Fill:
 
 
 def propose(
-    model: Checkpoint, cache: PrefixCache, request: Infill, tokens: tuple[tuple[int, ...], Seam], clock: Clock
+    model: Checkpoint, cache: PrefixCache, request: Infill, tokens: tuple[tuple[int, ...], Join], clock: Clock
 ) -> Generator[Draft, None, list[Proposal]]:
     """The retrieved candidates of `request` and the encoder's drafts, with likelihoods; yields Drafts of step 0.
 
-    tokens: those of the request, by `tokenise`.
+    tokens: those of the prefix, and the Join of the request.
     """
-    prefix, seam = tokens
+    prefix, join = tokens
     # A Draft after each chunk and token lets the caller cancel.
     for _ in extend_to(model.network, cache, prefix, exact=request.deadline is None):
         yield Draft(0, (), clock.milliseconds())
-    drafts = yield from write(model, cache, request, seam, clock)
+    drafts = yield from write(model, cache, request, join, clock)
     found = add([], "retrieved", [one.text for one in request.retrieved])
-    return rate(model, cache, request, seam, add(found, "drafted", drafts))
+    return rate(model, cache, request, join, add(found, "drafted", drafts))
 
 
 def add(proposals: Sequence[Proposal], source: Source, texts: Sequence[str]) -> list[Proposal]:
@@ -148,7 +148,7 @@ def add(proposals: Sequence[Proposal], source: Source, texts: Sequence[str]) -> 
 
 
 def rate(
-    model: Checkpoint, cache: PrefixCache, request: Infill, seam: Seam, proposals: Sequence[Proposal]
+    model: Checkpoint, cache: PrefixCache, request: Infill, join: Join, proposals: Sequence[Proposal]
 ) -> list[Proposal]:
     """`proposals` with their likelihoods under the encoder, of the text and of the suffix behind it.
 
@@ -158,20 +158,19 @@ def rate(
     if not unread:
         return known
     retrieved, seen = {r.text.strip(): r for r in request.retrieved}, words_in_sight(request)
-    suffix = (*seam.suffix, seam.filler)[:SUFFIX_READ]
-    texts = [model.encode(p.text) for p in unread]
-    rows = [(*seam.head, *text, *suffix) for text in texts]
-    nats = neg_log_likelihoods_of_tokens(model.network, cache, rows, [len(seam.head)] * len(rows))
+    read = [read_together(model, join, p.text) for p in unread]
+    texts, starts = [tokens for tokens, _ in read], [first for _, (first, _, _) in read]
+    nats = neg_log_likelihoods_of_tokens(model.network, cache, texts, starts, join.kept)
     return known + [
         replace(
             p,
-            gap=sum(row[: len(text)]),
-            suffix=sum(row[len(text) :]),
-            tokens=max(len(text), 1),
+            gap=sum(row[: end - first]),
+            suffix=sum(row[end - first :]),
+            tokens=max(end - begin, 1),
             unseen=len(set(WORD.findall(p.text)) - seen),
             retrieved=retrieved.get(p.text.strip(), p.retrieved),
         )
-        for p, text, row in zip(unread, texts, nats, strict=True)
+        for p, (_, (first, begin, end)), row in zip(unread, read, nats, strict=True)
     ]
 
 

@@ -12,6 +12,7 @@ import torch.nn.functional as F
 
 from dg_lsp.engine.cache import PrefixCache
 from dg_lsp.engine.decoder import capped_logits
+from dg_lsp.engine.tree import Tree
 
 
 def neg_log_likelihoods(
@@ -24,20 +25,33 @@ def neg_log_likelihoods(
 
 @torch.inference_mode()
 def neg_log_likelihoods_of_tokens(
-    network: Any, cache: PrefixCache, texts: Sequence[Sequence[int]], starts: Sequence[int]
+    network: Any,
+    cache: PrefixCache,
+    texts: Sequence[Sequence[int]],
+    starts: Sequence[int],
+    kept: int | None = None,
 ) -> list[list[float]]:
     """-log p in nats of each token of `texts` behind the prefix in `cache`, from token `start` of each text on.
 
-    One encoder pass over all of them, padded to the longest; the cache stays as it is. The last token of the prefix is
-    read again, because its hidden state predicts the first token of each text.
+    kept: how many of the prefix's tokens stand before the texts, default all. The cache stays as it is.
+
+    1. Read what the texts begin with in common, and then the rest of all. The last token of the prefix is read again,
+    because its hidden state predicts the first token.  2. Row by row, since a large vocabulary times all rows would
+    take too much memory.
     """
-    longest, device = max(map(len, texts)), network.model.decoder.embed_tokens.weight.device
-    rows = [[cache.tokens[-1], *text, *[0] * (longest - len(text))] for text in texts]
-    tokens = torch.tensor(rows, device=device)
-    read = cache.branch(len(texts), len(cache.tokens) - 1)
-    states = network.model.encoder.language_model(input_ids=tokens, past_key_values=read).last_hidden_state
-    first = min(starts)
-    logits = capped_logits(network, states[:, first:-1])
-    per_token = F.cross_entropy(logits.transpose(1, 2), tokens[:, first + 1 :], reduction="none")
-    spans = [(start - first, len(text) - first) for text, start in zip(texts, starts, strict=True)]
-    return [row[start:end].tolist() for row, (start, end) in zip(per_token, spans, strict=True)]
+    # 1. Each text keeps a token of its own.
+    kept = len(cache.tokens) if kept is None else kept
+    same = next(
+        (i for i, tokens in enumerate(zip(*texts, strict=False)) if len(set(tokens)) > 1), len(texts[0])
+    )
+    same = max(min(same, *(len(text) - 1 for text in texts)), 0)
+    tree = Tree(network, cache, kept - 1)
+    shared = tree.read([[cache.tokens[kept - 1], *texts[0][:same]]])[0]
+    tree.take([0] * len(texts))
+    # 2.
+    rows = []
+    for text, start, own in zip(texts, starts, tree.read([text[same:] for text in texts]), strict=True):
+        states = torch.cat([shared, own])[start : len(text)]
+        wanted = torch.tensor(text[start:], dtype=torch.int64, device=states.device)
+        rows.append(F.cross_entropy(capped_logits(network, states), wanted, reduction="none").tolist())
+    return rows

@@ -90,9 +90,12 @@ def fill_together(
     row with the most gaps that can be shown, and the likeliest of several such rows.
 
     Raises:
-        LayoutError: the gaps and what stands between them do not fit the longest canvas.
+        LayoutError: the gaps and what stands between them do not fit the longest canvas, or the checkpoint has not
+            learned to denoise.
     """
     request, plan = gaps.request, plan_for(gaps.request)
+    if not model.denoises:
+        raise LayoutError("the checkpoint writes from left to right only, so it fills one gap after another")
     # 1.
     prefix, seam = tokenise(model, request)
     for _ in extend_to(model.network, cache, prefix, exact=request.deadline is None):

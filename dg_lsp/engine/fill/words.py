@@ -8,12 +8,13 @@ import torch
 
 from dg_lsp.engine.cache import PrefixCache, extend_to
 from dg_lsp.engine.decoder import capped_logits
-from dg_lsp.engine.fill.candidates import SUFFIX_READ, why_refused
+from dg_lsp.engine.fill.candidates import why_refused
 from dg_lsp.engine.fill.infill import infill
-from dg_lsp.engine.fill.likelihood import neg_log_likelihoods
+from dg_lsp.engine.fill.likelihood import neg_log_likelihoods_of_tokens
 from dg_lsp.engine.fill.steps import Clock
-from dg_lsp.engine.fill.tokens import tokenise
+from dg_lsp.engine.fill.tokens import join_of, read_together, tokenise
 from dg_lsp.engine.load.checkpoint import Checkpoint
+from dg_lsp.engine.tree import Tree
 from dg_lsp.text.gaps.words import is_part
 from dg_lsp.text.messages import Draft, Fill, Infill
 
@@ -113,16 +114,13 @@ def word_neg_log_likelihoods(
     model: Checkpoint, cache: PrefixCache, rows: Sequence[Sequence[int]]
 ) -> list[float]:
     """-log p in nats of each token sequence behind the prefix in `cache`, and of a word's end behind it."""
-    longest, network = max(map(len, rows)), model.network
-    padded = [[cache.tokens[-1], *row, *[0] * (longest - len(row))] for row in rows]
-    states = network.model.encoder.language_model(
-        input_ids=torch.tensor(padded, device=model.device),
-        past_key_values=cache.branch(len(rows), len(cache.tokens) - 1),
-    ).last_hidden_state
+    network = model.network
+    tree = Tree(network, cache, len(cache.tokens) - 1)
+    tree.take([0] * len(rows))
     scores = []
     # Row by row, since a large vocabulary times all rows would take too much memory.
-    for row, hidden in zip(rows, states, strict=True):
-        chances = capped_logits(network, hidden[: len(row) + 1]).log_softmax(-1)
+    for row, hidden in zip(rows, tree.read([[cache.tokens[-1], *row] for row in rows]), strict=True):
+        chances = capped_logits(network, hidden).log_softmax(-1)
         word = chances[range(len(row)), list(row)].sum()
         chance, token = chances[-1].topk(min(NEXT, chances.shape[-1]))
         on = [is_part(model.tokenizer.decode([t]).encode("utf-8")) for t in token.tolist()]
@@ -149,10 +147,13 @@ def _with_ending(
         lines, seam = tokenise(model, behind)
         for _ in extend_to(model.network, cache, lines, exact=request.deadline is None):
             yield Draft(0, (), fill.milliseconds)
-        suffix = (*seam.suffix, seam.filler)[:SUFFIX_READ]
-        texts = [(*seam.head, *suffix), (*seam.head, *model.encode(rest), *suffix)]
-        short, long = neg_log_likelihoods(model.network, cache, texts, [len(seam.head)] * 2)
-        if short < long:
+        join = join_of(model, behind, lines, seam)
+        read = [read_together(model, join, text) for text in ("", rest)]
+        starts = [first for _, (first, _, _) in read]
+        short, long = neg_log_likelihoods_of_tokens(
+            model.network, cache, [t for t, _ in read], starts, join.kept
+        )
+        if sum(short) < sum(long):
             return alone
     # Without an estimate of what follows, the word's is an upper bound.
     following = 1.0 if fill.chance is None else fill.chance

@@ -6,7 +6,6 @@ Only safetensors weights are read, and no code of a checkpoint is executed. Know
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from dg_lsp.engine.denoise import Schedule
 from dg_lsp.engine.load.frame import style_of
 from dg_lsp.engine.load.manifest import JUDGE, read_about, read_json, verify
 from dg_lsp.engine.load.weights import FETCH_AGAIN, CheckpointError, check_logits, load_network
+from dg_lsp.settings import EMBEDDED, SMALL, folder_of, named
 
 __all__ = ["Checkpoint", "CheckpointError", "find_directory", "load_checkpoint"]
 
@@ -31,7 +31,8 @@ class Checkpoint:
     style: of the prompt, "raw" or "chat". canvas_lengths: the numbers of slots that a canvas may have, ascending.
     max_prefix: the most tokens of a file's prefix that are encoded. special: token ids that are not text of a file.
     digest: sha256 of manifest.json, or of config.json without a manifest; hex. judge: the fitted weights of the
-    judge of candidates, {} if it has none (engine/fill/judge.py).
+    judge of candidates, {} if it has none (engine/fill/judge.py). texts: of each token alone. denoises: whether its
+    decoder has learned to denoise; an imported network that has not only writes from left to right.
     """
 
     name: str
@@ -46,6 +47,8 @@ class Checkpoint:
     special: frozenset[int]
     digest: str
     judge: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    texts: tuple[str, ...] = ()
+    denoises: bool = True
 
     @property
     def device(self) -> torch.device:
@@ -65,7 +68,7 @@ class Checkpoint:
 def load_checkpoint(
     name: str, device: str = "auto", progress: Callable[[str], None] = lambda _: None
 ) -> Checkpoint:
-    """Load the checkpoint `name` ("embedded", a directory or a hub name) onto `device`.
+    """Load the checkpoint `name` ("embedded", "small", a directory or a hub name) onto `device`.
 
     progress: called with a few words before each part of the work.
 
@@ -96,7 +99,7 @@ def load_checkpoint(
     eos = text.eos_token_id
     extra = read_about(path)
     return Checkpoint(
-        name=name,
+        name=named(name),
         network=network,
         tokenizer=tokenizer,
         schedule=_schedule(network.generation_config),
@@ -108,6 +111,8 @@ def load_checkpoint(
         special=frozenset(i for i, t in tokenizer.get_added_tokens_decoder().items() if t.special),
         digest=digest,
         judge=read_json(path / JUDGE) if (path / JUDGE).exists() else {},
+        texts=_texts(tokenizer),
+        denoises=bool(extra.get("denoises", True)),
     )
 
 
@@ -117,19 +122,18 @@ def find_directory(name: str, progress: Callable[[str], None] = lambda _: None) 
     Raises:
         CheckpointError: there is no such checkpoint, or the download fails.
     """
-    if name == "embedded":
-        with resources.as_file(resources.files("dg_lsp.engine") / "embedded") as path:
-            if not (path / "config.json").exists():
-                raise CheckpointError("this installation lacks the embedded checkpoint; reinstall dg-lsp")
-            return path
-    path = Path(name).expanduser()
-    if path.is_dir():
-        if not (path / "config.json").exists():
-            raise CheckpointError(f"{path} has no config.json, so it is no checkpoint; name its directory")
+    path, name = folder_of(name), named(name)
+    if (path / "config.json").exists():
         return path
+    if name == EMBEDDED:
+        raise CheckpointError("this installation lacks the embedded checkpoint; reinstall dg-lsp")
+    if name == SMALL:
+        raise CheckpointError("the checkpoint small is not here; fetch it: dg-lsp fetch small")
+    if path.is_dir():
+        raise CheckpointError(f"{path} has no config.json, so it is no checkpoint; name its directory")
     if path.exists() or not _HUB_NAME.fullmatch(name):
         raise CheckpointError(
-            f"no checkpoint {name!r}: it is neither a directory, nor a hub name (owner/name), nor 'embedded'"
+            f"no checkpoint {name!r}: it is neither a directory, nor a hub name (owner/name), nor 'embedded' or 'small'"
         )
     return _fetch(name, progress)
 
@@ -158,6 +162,12 @@ def _load_tokenizer(path: Path) -> Tokenizer:
     # In the text of a file the name of a special token is plain text.
     tokenizer.encode_special_tokens = True
     return tokenizer
+
+
+def _texts(tokenizer: Tokenizer) -> tuple[str, ...]:
+    """The text of each token alone; that of a part of a character holds "\ufffd"."""
+    numbers = [[number] for number in range(tokenizer.get_vocab_size())]
+    return tuple(tokenizer.decode_batch(numbers, skip_special_tokens=False))
 
 
 def _style(extra: dict[str, Any], tokenizer: Tokenizer, path: Path) -> str:

