@@ -15,7 +15,7 @@ from dg_lsp.engine.fill.steps import Clock, run_to_end
 from dg_lsp.engine.fill.tokens import join_of, tokenise
 from dg_lsp.engine.load.checkpoint import Checkpoint, load_checkpoint
 from dg_lsp.engine.tree import Tree
-from dg_lsp.text.messages import Infill
+from dg_lsp.text.messages import Fill, Infill
 from tests.engine.tiny import VOCABULARY, WINDOW, encoded, save_checkpoint, tiny_network
 
 PREFIX, SUFFIX = "def area(r):\n    return ", "\n\n\ndef half(x):\n    return x / 2\n"
@@ -104,14 +104,16 @@ def test_no_draft_holds_a_line_end_or_a_special_token(model: Checkpoint) -> None
         assert not any(model.special.intersection(model.encode(text)) for text in found)
 
 
-def bodies(model: Checkpoint, request: Infill) -> list[str]:
+def bodies(model: Checkpoint, request: Infill, patch: pytest.MonkeyPatch) -> list[str]:
+    """What is written for the bodies of `request` before it is fitted to its place."""
+    patch.setattr(drafted, "_body_of", lambda _, text: Fill(text, refusal="not looked at"))
     cache = PrefixCache(model.network.config.text_config)
     prefix, seam = tokenise(model, request)
     list(extend_to(model.network, cache, prefix))
     join = join_of(model, request, prefix, seam)
-    _, texts = run_to_end(drafted.write_body(model, cache, request, join, Clock(None)))
+    _, fills = run_to_end(drafted.write_body(model, cache, request, join, Clock(None)))
     assert cache.tokens == prefix and cache.get_seq_length() == len(prefix)
-    return texts
+    return [fill.text for fill in fills]
 
 
 BODY = Infill("def area(r):\n    ", "\n\n\nx = 1\n", "python", "function_body", indent="    ")
@@ -123,7 +125,7 @@ def test_each_body_goes_on_with_the_likeliest_token_from_another_first_one(
     plan = drafted.plan_for(BODY)
     monkeypatch.setattr(drafted, "plan_for", lambda _: replace(plan, drafts=Writing(3, 12)))
     prefix, seam = tokenise(model, BODY)
-    found = bodies(model, BODY)
+    found = bodies(model, BODY, monkeypatch)
     encoder = model.network.model.encoder.language_model
     special, firsts, compared = sorted(model.special), set(), 0
     for text in found:
@@ -148,4 +150,32 @@ def test_a_body_ends_where_it_goes_round_or_its_container_closes(
     assert drafted._kept(BODY, "a()\n    a()\n") == "a()\n"
     assert drafted._kept(BODY, "a()\nb()").rstrip() == "a()"
     monkeypatch.setattr(drafted, "_kept", lambda _, text: text[:3])
-    assert all(len(text) <= 3 for text in bodies(model, BODY))
+    assert all(len(text) <= 3 for text in bodies(model, BODY, monkeypatch))
+
+
+def test_nothing_more_is_written_once_the_likeliest_bodies_have_ended(
+    model: Checkpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = drafted.plan_for(BODY)
+    monkeypatch.setattr(drafted, "plan_for", lambda _: replace(plan, drafts=Writing(3, 40)))
+    # Each body ends when it is as long as its number says.
+    seen: dict[str, int] = {}
+
+    def kept(_: Infill, text: str) -> str:
+        number = seen.setdefault(text[:1], len(seen))
+        return text[:-1] if len(text) > (5, 3, 30)[number] else text
+
+    cache = PrefixCache(model.network.config.text_config)
+    prefix, seam = tokenise(model, BODY)
+    list(extend_to(model.network, cache, prefix))
+    join = join_of(model, BODY, prefix, seam)
+    monkeypatch.setattr(drafted, "_kept", kept)
+    for refused, steps in ((("", "", ""), 5), (("no", "", ""), 5), (("no", "no", ""), 30)):
+        seen.clear()
+        monkeypatch.setattr(
+            drafted, "_body_of", lambda _, text, r=refused: Fill(text, refusal=r[seen[text[:1]]])
+        )
+        drafts, fills = run_to_end(drafted.write_body(model, cache, BODY, join, Clock(None)))
+        assert len(fills) == 3 and steps <= len(drafts) <= steps + 2
+        # The likeliest body is on the screen while it grows.
+        assert [len(d.runs[0].text) for d in drafts[:3]] == [0, 2, 3]

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from dg_lsp.engine.cache import PrefixCache
+from dg_lsp.engine.fill import drafted
 from dg_lsp.engine.fill import infill as whole
 from dg_lsp.engine.fill.infill import add, choose, infill
 from dg_lsp.engine.fill.judge import SITUATIONS, Proposal, chances, features, situation, sure_length
@@ -145,9 +146,9 @@ def test_a_body_is_written_from_left_to_right_by_a_network_with_a_judge(model: C
 def test_where_no_written_body_can_be_shown_it_is_denoised(
     model: Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def write(*_: object) -> Generator[Draft, None, list[str]]:
+    def write(*_: object) -> Generator[Draft, None, list[Fill]]:
         yield Draft(0, (), 0.0)
-        return [")", "pass\n", "a = 1\n    b = ("][: len(wanted)]
+        return [drafted._body_of(BODY, text) for text in (")", "pass\n", "a = 1\n    b = (")[: len(wanted)]]
 
     monkeypatch.setattr(whole, "write_body", write)
     wanted = [")", "pass"]

@@ -6,20 +6,24 @@ The encoder has not seen the suffix; the judge reads it behind each draft. Knows
 import math
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
+from itertools import takewhile
 
 import torch
 from torch import Tensor
 
 from dg_lsp.engine.cache import PrefixCache
 from dg_lsp.engine.decoder import capped_logits
+from dg_lsp.engine.fill.candidates import why_refused
 from dg_lsp.engine.fill.plan import plan_for
 from dg_lsp.engine.fill.steps import Clock
 from dg_lsp.engine.fill.tokens import Join, settled
 from dg_lsp.engine.load.checkpoint import Checkpoint
 from dg_lsp.engine.tree import Tree
-from dg_lsp.text.fills.stitch import ended, without_round
+from dg_lsp.text.fills import fit
+from dg_lsp.text.fills.stitch import ended as end_of
+from dg_lsp.text.fills.stitch import shorten, without_round
 from dg_lsp.text.languages.language import load_language
-from dg_lsp.text.messages import Draft, Infill
+from dg_lsp.text.messages import Draft, Fill, Infill, Run
 
 _BREAKS = ("\n", "\r")
 # The likeliest tokens that begin in a gap and end behind it that are looked at.
@@ -91,32 +95,49 @@ def write(
 @torch.inference_mode()
 def write_body(
     model: Checkpoint, cache: PrefixCache, request: Infill, join: Join, clock: Clock
-) -> Generator[Draft, None, list[str]]:
-    """Write texts for a body behind the prefix in `cache`; yield a Draft of step 0 after each token.
+) -> Generator[Draft, None, list[Fill]]:
+    """Write bodies behind the prefix in `cache`; yield a Draft after each token, with the first body so far.
 
-    Each text begins with another one of the likeliest first tokens and goes on with the likeliest token each time
-    (greedy decoding). It ends where the body does, or where it would go round in circles.
+    Returns the bodies, the likeliest first. Each begins with another one of the likeliest first tokens and goes on with
+    the likeliest token each time (greedy decoding). It ends where the container does, or where it would go round in
+    circles. Nothing more is written once as many as are wanted have ended and can be shown, and so have all likelier
+    ones.
     """
     writing = plan_for(request).drafts
     tree, states, again = _begin(model, cache, join)
-    rows = [
-        [token] for token in _first_tokens(model, request, _logits(model, states)[0], again, writing.rows)
-    ]
+    firsts = _first_tokens(model, request, _logits(model, states)[0], again, writing.rows)
+    rows = [[token] for token in firsts]
     tree.take([0] * len(rows))
-    written, going = [""] * len(rows), set(range(len(rows)))
-    for _ in range(writing.tokens):
-        if not going or clock.is_over():
+    written, done = [""] * len(rows), dict[int, Fill]()
+    for count in range(1, writing.tokens + 1):
+        ended = list(takewhile(done.__contains__, range(len(rows))))
+        enough = sum(not done[number].refusal for number in ended) >= request.alternatives
+        if enough or len(done) == len(rows) or clock.is_over():
             break
-        yield Draft(0, (), clock.milliseconds())
+        yield Draft(
+            count, (Run(written[0], anchored=False, accepted=True, entropy=0.0),), clock.milliseconds()
+        )
         states = torch.cat(tree.read([[row[-1]] for row in rows]))
-        tokens = _logits(model, states).argmax(-1).tolist()
-        for number, token in enumerate(tokens):
+        for number, token in enumerate(_logits(model, states).argmax(-1).tolist()):
             rows[number].append(token)
-            if number in going:
+            if number not in done:
                 text = model.tokenizer.decode(rows[number])[len(again) :]
                 written[number] = _kept(request, text)
-                going -= {number} if written[number] != text else set()
-    return list(dict.fromkeys(written))
+                if written[number] != text:
+                    done[number] = _body_of(request, written[number])
+    return [
+        done[number] if number in done else _body_of(request, written[number]) for number in range(len(rows))
+    ]
+
+
+def _body_of(request: Infill, text: str) -> Fill:
+    """A body as a Fill: the whole text, or its longest beginning that can be shown."""
+    whole = fit.fit(request, text)
+    refusal = why_refused(request, whole)
+    short = shorten(request, whole) if refusal else ""
+    if short and not why_refused(request, short):
+        return Fill(short, reason="stable", source="drafted", shortened=True)
+    return Fill(whole, reason="stable", parses=not refusal, refusal=refusal, source="drafted")
 
 
 def _first_tokens(model: Checkpoint, request: Infill, logits: Tensor, again: str, count: int) -> list[int]:
@@ -135,7 +156,7 @@ def _kept(request: Infill, text: str) -> str:
     """What is kept of the beginning of a body: `text` itself, unless the body ends in it or it repeats itself."""
     if "\n" not in text:
         return text
-    found = ended(request, text)
+    found = end_of(request, text)
     return found.text if found.ended else without_round(text)
 
 

@@ -17,7 +17,6 @@ from dg_lsp.engine.fill.steps import Clock
 from dg_lsp.engine.fill.tokens import Join, join_of, read_together, tokenise
 from dg_lsp.engine.load.checkpoint import Checkpoint
 from dg_lsp.text.fills import fit
-from dg_lsp.text.fills.stitch import shorten
 from dg_lsp.text.fills.sure import sure_beginning
 from dg_lsp.text.messages import BODIES, PARTS, Draft, Fill, Infill, Run, Source
 
@@ -32,12 +31,12 @@ def infill(model: Checkpoint, cache: PrefixCache, request: Infill) -> Generator[
 
     The Fill is chosen among candidates of several sources. If a measurement gives the length, only the denoiser can be
     told of it. A body is written from left to right only by a network whose judge was fitted, with which that was
-    measured.
+    measured, or that can do nothing else.
     """
     clock = Clock(request.deadline)
     if request.kind in PARTS and request.like is None:
         fills = yield from _fill_part(model, cache, request, clock)
-    elif request.kind in BODIES and request.like is None and model.judge:
+    elif request.kind in BODIES and request.like is None and (model.judge or not model.denoises):
         fills = yield from _fill_body(model, cache, request, clock)
     else:
         fills = yield from denoised(model, cache, request, clock)
@@ -98,8 +97,11 @@ def _fill_body(
     prefix, seam = tokenise(model, request)
     for _ in extend_to(model.network, cache, prefix, exact=request.deadline is None):
         yield Draft(0, (), clock.milliseconds())
-    texts = yield from write_body(model, cache, request, join_of(model, request, prefix, seam), clock)
-    fills = {fill.text: fill for text in texts if not (fill := _body_of(request, text)).refusal}
+    bodies = yield from write_body(model, cache, request, join_of(model, request, prefix, seam), clock)
+    fills = dict[str, Fill]()
+    for fill in bodies:
+        if not fill.refusal:
+            fills.setdefault(fill.text, fill)
     missing = request.alternatives - len(fills)
     if missing > 0 and not (fills and clock.is_over()):
         more = yield from denoised(model, cache, replace(request, alternatives=missing), clock)
@@ -109,16 +111,6 @@ def _fill_body(
     found = list(fills.values())
     yield _draft_of(found[0], clock)
     return found
-
-
-def _body_of(request: Infill, text: str) -> Fill:
-    """A body that the encoder wrote as a Fill: the whole text, or its longest beginning that can be shown."""
-    whole = fit.fit(request, text)
-    refusal = why_refused(request, whole)
-    short = shorten(request, whole) if refusal else ""
-    if short and not why_refused(request, short):
-        return Fill(short, reason="stable", source="drafted", shortened=True)
-    return Fill(whole, reason="stable", parses=not refusal, refusal=refusal, source="drafted")
 
 
 def propose(
