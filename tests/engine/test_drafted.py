@@ -179,3 +179,13 @@ def test_nothing_more_is_written_once_the_likeliest_bodies_have_ended(
         assert len(fills) == 3 and steps <= len(drafts) <= steps + 2
         # The likeliest body is on the screen while it grows.
         assert [len(d.runs[0].text) for d in drafts[:3]] == [0, 2, 3]
+
+
+def test_drafting_stops_at_the_deadline(model: Checkpoint) -> None:
+    request = Infill(PREFIX, SUFFIX, "python", "rest_of_line")
+    cache = PrefixCache(model.network.config.text_config)
+    prefix, seam = tokenise(model, request)
+    list(extend_to(model.network, cache, prefix))
+    join = join_of(model, request, prefix, seam)
+    drafts, _ = run_to_end(drafted.write(model, cache, request, join, Clock(0.0)))
+    assert not drafts

@@ -82,7 +82,7 @@ def write(
         # 3.
         best = sorted(found.values(), reverse=True)[: writing.rows]
         enough = len(best) == writing.rows and possible and best[-1] > float(scores[0])
-        if number == writing.tokens or not possible or enough:
+        if number == writing.tokens or not possible or enough or clock.is_over():
             break
         rows, tokens = places // totals.shape[1], places % totals.shape[1]
         texts = [(*texts[row], token) for row, token in zip(rows.tolist(), tokens.tolist(), strict=True)]
