@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Literal
 
 import dg_lsp
 from dg_lsp.cli.plugins import EDITORS
-from dg_lsp.settings import SMALL, Settings, UsageError, folder_of, named
+from dg_lsp.settings import SMALL, Settings, UsageError, better_than, folder_of, named
 
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
@@ -183,7 +183,9 @@ def check_checkpoint(settings: Settings) -> Finding:
         path = _fetched(name) if _is_hub_name(name) else find_directory(name)
         if path is None:
             return Finding("checkpoint", "warn", f"{name} is not here yet", f"fetch it: hf download {name}")
-        return Finding("checkpoint", "ok", f"{name}: sha256 {verify(path)[:12]}, {path}")
+        better = better_than(name)
+        found = f"{name}: sha256 {verify(path)[:12]}, {path}" + (f"; {better}" if better else "")
+        return Finding("checkpoint", "ok", found)
     except CheckpointError as error:
         mend = "name another with --checkpoint, or reinstall dg-lsp"
         return Finding("checkpoint", "fail", str(error), mend)

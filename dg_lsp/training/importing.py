@@ -105,6 +105,16 @@ def import_network(source: Any) -> Any:
     return network
 
 
+def freeze_scales(network: Any) -> None:
+    """Freeze what an imported network needs as it is: the norms that are huge, the idle expert, the two idle layers."""
+    layers = network.config.text_config.num_hidden_layers
+    idle = tuple(f".layers.{number}." for number in (0, layers - 1))
+    for name, weight in network.named_parameters():
+        constant = weight.ndim == 1 and float(weight.detach().abs().max()) >= _ROOT / 2**10
+        if constant or any(part in name for part in (".experts.", ".router.", "_layernorm_2", *idle)):
+            weight.requires_grad_(requires_grad=False)
+
+
 def _read(source: str) -> tuple[Any, Tokenizer]:
     """The network of `source` in fp32, and its tokenizer."""
     path = Path(source).expanduser()

@@ -13,7 +13,6 @@ from dg_lsp.training.bits import TIMES
 from dg_lsp.training.corpus import Corpus
 from dg_lsp.training.layouts import Bucket, Cutter, draw
 from dg_lsp.training.objective import corrupt, losses
-from dg_lsp.training.shape import BOS, EOS
 from dg_lsp.training.trainer import Trainer
 
 _SAVE_SECONDS, _MEASURE_SECONDS = 300, 600
@@ -77,7 +76,8 @@ def measure(trainer: Trainer, rows: int = 24) -> dict[str, dict[str, float]]:
     """
     if not (trainer.out / "heldout.npz").exists():
         return {}
-    held_out = Cutter.of(Corpus.load(trainer.out / "heldout.npz"), trainer.tokenizer, BOS, EOS)
+    corpus, learned = Corpus.load(trainer.out / "heldout.npz"), trainer.cutter
+    held_out = Cutter.of(corpus, trainer.tokenizer, learned.bos, learned.eos)
     found: dict[str, dict[str, float]] = {}
     device = trainer.place.device
     vocabulary = int(trainer.network.config.text_config.vocab_size)

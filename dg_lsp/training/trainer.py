@@ -23,11 +23,12 @@ from dg_lsp.engine.load.manifest import read_about
 from dg_lsp.training.corpus import Corpus
 from dg_lsp.training.curve import picture, read_log
 from dg_lsp.training.export import export, export_like
+from dg_lsp.training.importing import freeze_scales
 from dg_lsp.training.layouts import BUCKETS, INFILLS, Batch, Bucket, Cutter, draw
 from dg_lsp.training.lora import add_adapter, merge_adapter
 from dg_lsp.training.objective import corrupt, draw_times, losses
 from dg_lsp.training.optimise import Optimiser
-from dg_lsp.training.shape import BOS, EOS, embedded_config, fresh_network, stored_network
+from dg_lsp.training.shape import embedded_config, fresh_network, stored_network
 
 # The weights just before the learning rate fell. A later run goes on from them, because weights after the decay would
 # jump in loss when the rate rises again. A safetensors file whose name keeps loaders from taking it for the checkpoint.
@@ -92,13 +93,17 @@ class Trainer:
             network = stored_network(base, WEIGHTS_BEFORE_DECAY if onward else None)
             about = read_about(base)
             self.count, self.version = Count(**about.get("trained", {})), int(about.get("version", 0)) + 1
+            if "imported_from" in about:
+                freeze_scales(network)
         if recipe.rank:
             add_adapter(network, recipe.rank)
         self.warm = recipe.warm or (_WARM_STEPS if base is None else _REWARM_STEPS)
         self.place = Accelerator()
         self.network = network.to(self.place.device).train()
         self.optimiser = Optimiser(_trained(self.network), recipe.rates)
-        self.cutter = Cutter.of(Corpus.load(out / "corpus.npz"), self.tokenizer, BOS, EOS)
+        ids = network.config.text_config
+        corpus = Corpus.load(out / "corpus.npz")
+        self.cutter = Cutter.of(corpus, self.tokenizer, ids.bos_token_id, ids.eos_token_id)
         own = recipe.seed + 7919 * self.place.process_index
         self.chance = random.Random(own)
         self.noise = torch.Generator().manual_seed(own)
@@ -203,7 +208,7 @@ class Trainer:
         shown = ", ".join(f"{name} {value:.3f}" for name, value in self.recent.items())
         count = self.count
         note = f"step {count.step}, {count.tokens / 1e6:.1f} M tokens, {count.seconds / 60:.0f} min; {shown}"
-        about = {"version": self.version, "note": note, "trained": asdict(count)}
+        about = {"version": self.version, "note": note, "trained": asdict(count), "denoises": True}
         if self.recipe.rank:
             merge_adapter(self.network)
         if self.base is None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from filelock import FileLock
 
-from dg_lsp.settings import EMBEDDED, SMALL, Settings, from_environment, named
+from dg_lsp.settings import EMBEDDED, SMALL, Settings, better_than, from_environment, named
 from dg_lsp.training import small
 from dg_lsp.training.importing import ImportRefusedError
 from dg_lsp.training.small import SOURCE, FetchError, Source, fetch_small, note_seconds
@@ -110,9 +110,11 @@ def test_auto_is_small_where_it_is_there_and_fast(tmp_path: Path, monkeypatch: p
     assert named(Settings().checkpoint) == from_environment({}).checkpoint == EMBEDDED
     folder.mkdir(parents=True)
     assert named("auto") == EMBEDDED
-    for seconds, name in ((0.7, SMALL), (60.0, EMBEDDED)):
+    assert "fetch small" in better_than(EMBEDDED)
+    for seconds, name, better in ((0.7, SMALL, ""), (60.0, EMBEDDED, "--checkpoint small")):
         note_seconds(folder, seconds)
         assert named("auto") == from_environment({}).checkpoint == name
+        assert better in better_than(name) and bool(better) == bool(better_than(name))
     assert from_environment({"DG_LSP_CHECKPOINT": EMBEDDED}).checkpoint == EMBEDDED
     (folder / "fetched.json").write_text("[]")
     assert named("auto") == EMBEDDED

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from dg_lsp.cli.fill import add_engine, engine_of
 from dg_lsp.cli.options import explain, settings_of
+from dg_lsp.settings import better_than
 
 if TYPE_CHECKING:
     from dg_lsp.host.base import Outcome
@@ -57,6 +58,8 @@ def run(arguments: argparse.Namespace) -> int:
     print(
         "Next, in your editor: dg-lsp editor install vscode, or nvim; then dg-lsp doctor --editor vscode, or nvim"
     )
+    if better := better_than(settings_of(arguments).checkpoint):
+        print(f"Better fills: {better}")
     print("With a file of your own: dg-lsp fill FILE::function, or dg-lsp trace FILE:LINE:COLUMN")
     return 0 if filled else 1
 

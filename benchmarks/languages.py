@@ -1,0 +1,114 @@
+"""Rests of lines in other languages, filled with the file alone as the project: how many are exactly right.
+
+    python -m benchmarks.languages FOLDER LANGUAGE --count 100 --checkpoint small
+
+FOLDER has sources of one language, such as those of benchmarks/fetch_sources.sh. The holes are chosen by a hash of
+their files' paths, one a file while there are enough, so that they are the same each time.
+"""
+
+import argparse
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+
+from benchmarks.figures import interval
+from benchmarks.judge import hash_of
+from dg_lsp.bench.holes import Case, case_at
+from dg_lsp.engine.fill.judge import chances_of
+from dg_lsp.engine.load.checkpoint import load_checkpoint
+from dg_lsp.settings import Settings
+from dg_lsp.text.documents.document import Document, DocumentError
+from dg_lsp.text.gaps.find import NoGap
+from dg_lsp.text.languages.language import load_language
+from dg_lsp.text.prompts import prompt
+from dg_lsp.text.related.index import Index
+from dg_lsp.text.related.retrieve import retrieve
+from dg_lsp.training.judging import examples
+
+SUFFIXES = {"typescript": ".ts", "go": ".go", "rust": ".rs", "java": ".java"}
+_WORD = re.compile(r"\w+|[^\w\s]+")
+
+
+def holes(folder: Path, language: str) -> Iterator[Case]:
+    """A hole of each file below `folder`, in the order of a hash of its path, and then another one of each."""
+    paths = [
+        p for p in folder.rglob(f"*{SUFFIXES[language]}") if p.is_file() and not p.name.endswith(".d.ts")
+    ]
+    paths.sort(key=lambda path: hash_of(path.relative_to(folder).as_posix()))
+    for turn in range(10):
+        for path in paths:
+            if not 1_000 < path.stat().st_size < 100_000:
+                continue
+            try:
+                document = Document(path.as_uri(), language, 0, path.read_bytes())
+                yield case_at(document, "rest_of_line", *_cut(document, turn))
+            except (DocumentError, UnicodeDecodeError, NoGap, LookupError):
+                continue
+
+
+def _cut(document: Document, turn: int) -> tuple[int, int]:
+    """The bytes of the rest of a line of code, from some word on that is not its first.
+
+    Raises:
+        LookupError: the document has no such line.
+    """
+    root = load_language(str(document.language)).parse(document.data).root_node
+    lines = document.data.splitlines(keepends=True)
+    starts = [0]
+    for line in lines:
+        starts.append(starts[-1] + len(line))
+    for attempt in range(50):
+        chosen = hash_of(f"{document.uri} {turn} {attempt}")
+        number = chosen % len(lines)
+        text = lines[number].decode("utf-8").rstrip("\r\n")
+        words = [m.start() for m in _WORD.finditer(text)][1:]
+        words = [at for at in words if len(text[at:].strip()) >= 3]
+        if not words:
+            continue
+        start = starts[number] + len(text[: words[chosen // 7 % len(words)]].encode())
+        node = root.descendant_for_byte_range(start, start + 1)
+        prose = node is None or any(part in node.type for part in ("comment", "string", "template"))
+        if not prose and not text.lstrip().startswith(("//", "*", "/*")):
+            return start, starts[number] + len(text.encode())
+    raise LookupError
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("language", choices=SUFFIXES)
+    parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("--checkpoint", default="small")
+    given = parser.parse_args()
+    torch.set_num_threads(1)
+    model = load_checkpoint(given.checkpoint, "cpu")
+    right, shown = list[bool](), list[bool]()
+    for case, _ in zip(holes(given.folder.resolve(), given.language), range(given.count), strict=False):
+        request = prompt.build(case.document, case.gap, Settings())
+        request = replace(request, retrieved=retrieve(case.document, case.gap, Index()))
+        found = list(examples(model, request, case.truth))[-1]
+        chances = chances_of(model.judge[found.situation], found.rows) if found.rows else []
+        best = chances.index(max(chances)) if chances else -1
+        right.append(best >= 0 and best == found.right)
+        if best >= 0 and max(chances) >= Settings().confidence and len(found.texts[best]) >= 4:
+            shown.append(right[-1])
+        said = found.texts[best] if best >= 0 else ""
+        print(
+            json.dumps({"hole": case.name, "right": right[-1], "said": said, "truth": case.truth}), flush=True
+        )
+    low, high = interval(right)
+    mean = sum(right) / len(right)
+    print(f"{given.language}, {len(right)}: exact {mean:.1%} [{low:.1%}, {high:.1%}]")
+    print(
+        f"shown from {Settings().confidence:.0%} and four characters: {len(shown)}, of them right {sum(shown)}"
+    )
+
+
+if __name__ == "__main__":
+    main()
