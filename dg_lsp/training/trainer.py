@@ -101,9 +101,10 @@ class Trainer:
         self.place = Accelerator()
         self.network = network.to(self.place.device).train()
         self.optimiser = Optimiser(_trained(self.network), recipe.rates)
-        ids = network.config.text_config
+        text = network.config.text_config
+        eos = text.eos_token_id[0] if isinstance(text.eos_token_id, list) else text.eos_token_id
         corpus = Corpus.load(out / "corpus.npz")
-        self.cutter = Cutter.of(corpus, self.tokenizer, ids.bos_token_id, ids.eos_token_id)
+        self.cutter = Cutter.of(corpus, self.tokenizer, text.bos_token_id, eos)
         own = recipe.seed + 7919 * self.place.process_index
         self.chance = random.Random(own)
         self.noise = torch.Generator().manual_seed(own)

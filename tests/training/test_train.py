@@ -19,6 +19,8 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
+from tokenizers import Tokenizer
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from dg_lsp.cli import train
 from dg_lsp.engine.load.checkpoint import load_checkpoint
@@ -26,6 +28,7 @@ from dg_lsp.training import corpus as corpora
 from dg_lsp.training import loop, trainer
 from dg_lsp.training.curve import picture, read_log
 from dg_lsp.training.heldout import File, HeldOut, is_held_out, long_lines, read_held_out, windows_of
+from dg_lsp.training.importing import import_checkpoint
 from dg_lsp.training.layouts import Batch, Bucket, Cutter, draw
 from dg_lsp.training.objective import canvas_view, corrupt, losses
 from dg_lsp.training.shape import BOS, EOS, PAD, embedded_config, fresh_network
@@ -345,6 +348,31 @@ def test_a_run_that_begins_with_a_checkpoint_goes_on_as_well_as_it_was(
         further.advance()
     assert fixed_loss(further) < 1.02 * known
     assert (further.count.step, further.done()) == (29, 0.25)
+
+
+def test_an_imported_network_learns_to_denoise_and_keeps_its_scales(installed: Path, tmp_path: Path) -> None:
+    corpora.prepare(tmp_path, [installed])
+    tokenizer = Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    shape: dict[str, Any] = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2}
+    heads: dict[str, Any] = {"num_attention_heads": 2, "num_key_value_heads": 1, "tie_word_embeddings": True}
+    config = LlamaConfig(
+        vocab_size=tokenizer.get_vocab_size(), bos_token_id=2, eos_token_id=1, **shape, **heads
+    )
+    torch.manual_seed(0)
+    LlamaForCausalLM(config).save_pretrained(tmp_path / "llama")
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer).save_pretrained(tmp_path / "llama")
+    import_checkpoint(str(tmp_path / "llama"), tmp_path / "imported")
+    assert not load_checkpoint(str(tmp_path / "imported"), "cpu").denoises
+    run = Trainer(tmp_path, small(steps=40, warm=2, decay=0.1), tmp_path / "imported")
+    before = {name: weight.detach().clone() for name, weight in run.network.named_parameters()}
+    known = fixed_loss(run)
+    for _ in range(30):
+        run.advance()
+    assert fixed_loss(run) < 0.95 * known
+    for name, weight in run.network.named_parameters():
+        assert torch.equal(weight, before[name]) or float(before[name].abs().max()) < 1000, name
+    run.export(tmp_path / "adapted")
+    assert load_checkpoint(str(tmp_path / "adapted"), "cpu").denoises
 
 
 def test_a_run_goes_on_from_the_weights_before_the_rate_fell(installed: Path, tmp_path: Path) -> None:
