@@ -78,8 +78,7 @@ def prepare(repo: Path, base: Path, out: Path) -> list[Document]:
 
 def recipe_of(arguments: argparse.Namespace, base: Path) -> Recipe:
     """The recipe for the checkpoint in `base`: all weights of a small one, a LoRA adapter of a large one."""
-    weights = sum(file.stat().st_size for file in base.glob("*.safetensors")) // 2
-    rank = arguments.lora if arguments.lora is not None else _RANK if weights > _LARGE else 0
+    rank = rank_for(base, arguments.lora)
     return Recipe(
         steps=arguments.steps,
         seconds=60 * arguments.minutes,
@@ -92,6 +91,12 @@ def recipe_of(arguments: argparse.Namespace, base: Path) -> Recipe:
         decay=arguments.decay,
         onward=False,
     )
+
+
+def rank_for(base: Path, wanted: int | None) -> int:
+    """The rank of the adapter to train for the checkpoint in `base`: the `wanted` one, else 0 for a small network."""
+    weights = sum(file.stat().st_size for file in base.glob("*.safetensors")) // 2
+    return wanted if wanted is not None else _RANK if weights > _LARGE else 0
 
 
 def scores(checkpoint: str, cases: Sequence[Case], label: str) -> list[Score]:

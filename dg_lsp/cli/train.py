@@ -20,7 +20,7 @@ from dg_lsp.settings import Settings, UsageError
 from dg_lsp.training import corpus as corpora
 from dg_lsp.training.average import average
 from dg_lsp.training.loop import train
-from dg_lsp.training.trainer import Recipe, Trainer
+from dg_lsp.training.trainer import RATES, Recipe, Trainer
 from dg_lsp.training.workers import caught_signals, run_processes
 
 
@@ -141,9 +141,12 @@ def run(arguments: argparse.Namespace) -> int:
         corpora.prepare(out, arguments.packages or [Path(sysconfig.get_path("purelib"))], known)
     if not arguments.export and (count := _processes(arguments)) > 1:
         return run_processes(count)
+    rank = adapt.rank_for(base, arguments.lora) if base else 0
     recipe = Recipe(
         steps=arguments.steps,
         seconds=60 * arguments.minutes,
+        rates=adapt.LORA_RATES if rank else RATES,
+        rank=rank,
         seed=arguments.seed,
         width=arguments.hidden,
         layers=arguments.layers,

@@ -9,12 +9,15 @@ from typing import Any
 
 from torch import nn
 
-_PARTS = r"(self_attn\.[qkvo]_proj|mlp\.(gate|up|down)_proj)"
-_LAYERS = r"model\.decoder\.layers\.\d+\."
+_LAYERS = r"layers\.\d+\.(self_attn\.[qkvo]_proj|mlp\.(gate|up|down)_proj)"
+_ALONE = "self_conditioning"
+_PARTS = rf"model\.decoder\.({_LAYERS}|{_ALONE}\.(gate|up|down)_proj)"
 
 
 def add_adapter(network: Any, rank: int) -> None:
-    """Freeze `network` and add an adapter (LoRA, arXiv:2106.09685) to its attention and dense layers, in place.
+    """Freeze `network` and add an adapter (LoRA, arXiv:2106.09685) in place.
+
+    It goes to the attention and the dense part of each layer, and to the self-conditioning.
 
     Raises:
         ModuleNotFoundError: peft is not installed.
@@ -22,20 +25,22 @@ def add_adapter(network: Any, rank: int) -> None:
     from peft import LoraConfig, inject_adapter_in_model  # noqa: PLC0415  (an extra, and slow to import)
 
     network.requires_grad_(requires_grad=False)
-    wanted = LoraConfig(r=rank, lora_alpha=2 * rank, lora_dropout=0.0, target_modules=_LAYERS + _PARTS)
+    wanted = LoraConfig(r=rank, lora_alpha=2 * rank, lora_dropout=0.0, target_modules=_PARTS)
     inject_adapter_in_model(wanted, network)
     for name, weight in network.named_parameters():
         weight.requires_grad_("lora_" in name)
     for name, part in list(_adapters(network)):
-        _put(network, _in_encoder(name), part)
+        if _ALONE not in name:
+            _put(network, _in_encoder(name), part)
 
 
 def merge_adapter(network: Any) -> None:
     """Merge the adapter into the weights of `network` and remove it, in place."""
     for name, part in list(_adapters(network)):
         part.merge()
-        for place in (name, _in_encoder(name)):
-            _put(network, place, part.get_base_layer())
+        _put(network, name, part.get_base_layer())
+        if _ALONE not in name:
+            _put(network, _in_encoder(name), part.get_base_layer())
 
 
 def _adapters(network: Any) -> Iterator[tuple[str, Any]]:

@@ -33,6 +33,7 @@ from dg_lsp.training.shape import embedded_config, fresh_network, stored_network
 # The weights just before the learning rate fell. A later run goes on from them, because weights after the decay would
 # jump in loss when the rate rises again. A safetensors file whose name keeps loaders from taking it for the checkpoint.
 WEIGHTS_BEFORE_DECAY = "undecayed.weights"
+ADAPTER = "adapter.safetensors"  # in the run's folder: what was trained, in bf16
 RATES = (3.5e-3, 2e-3)  # peak learning rates of Muon and of AdamW
 _WARM_STEPS, _REWARM_STEPS = 100, 200  # of a fresh network, and of one that goes on
 _LONGEST = 10.0  # seconds that a step counts at most; a longer one was compiling or paused
@@ -211,6 +212,8 @@ class Trainer:
         note = f"step {count.step}, {count.tokens / 1e6:.1f} M tokens, {count.seconds / 60:.0f} min; {shown}"
         about = {"version": self.version, "note": note, "trained": asdict(count), "denoises": True}
         if self.recipe.rank:
+            adapter = {name: weight.detach().to(torch.bfloat16) for name, weight in _trained(self.network)}
+            save_file(adapter, self.out / ADAPTER)
             merge_adapter(self.network)
         if self.base is None:
             export(self.network, self.out / "tokenizer.json", to, about)

@@ -99,7 +99,7 @@ def test_the_command_shows_scores_before_and_after(
     assert (out / "export" / "config.json").read_text() == (base / "config.json").read_text()
 
 
-def test_an_adapter_changes_attention_and_dense_parts_only_and_for_both_passes(
+def test_an_adapter_changes_attention_dense_parts_and_self_conditioning_only_and_for_both_passes(
     repo: Path, base: Path, tmp_path: Path
 ) -> None:
     adapt.prepare(repo, base, tmp_path)
@@ -114,7 +114,8 @@ def test_an_adapter_changes_attention_and_dense_parts_only_and_for_both_passes(
     after = dict(run.network.named_parameters())
     changed = {name for name, weight in before.items() if not torch.equal(weight, after[name])}
     assert changed and set(after) == set(before)
-    assert all(".self_attn." in name or ".mlp." in name for name in changed)
+    parts = (".self_attn.", ".mlp.", ".self_conditioning.")
+    assert all(any(part in name for part in parts) for name in changed)
     for encoder, decoder in zip(*layers, strict=True):
         assert encoder.self_attn.q_proj.weight is decoder.self_attn.q_proj.weight
 
