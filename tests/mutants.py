@@ -222,8 +222,8 @@ MUTANTS = (
         7,
         "an engine that died is not started again",
         "dg_lsp/host/resident.py",
-        "                await self.start()\n                async with",
-        "                async with",
+        "                if again:\n                    await self.start()\n",
+        "                if again:\n",
         "tests/host/test_resident.py::test_the_first_request_starts_it_and_the_second_finds_it",
     ),
     Mutant(
@@ -330,6 +330,22 @@ MUTANTS = (
         "if length < LONGEST_LINE and _most_open(data, low, offset) < MOST_OPEN:",
         "if length < LONGEST_LINE:",
         "tests/text/test_bounds.py::test_only_a_text_of_strange_shape_is_read_in_part",
+    ),
+    Mutant(
+        3,
+        "a text that is read with others sees them",
+        "dg_lsp/engine/tree.py",
+        "rows[:, columns] = own",
+        "rows[:] = True",
+        "tests/engine/test_drafted.py::test_texts_that_are_read_together_have_the_states_of_whole_texts",
+    ),
+    Mutant(
+        3,
+        "an import loses the scale of a norm",
+        "dg_lsp/training/importing.py",
+        "layer.post_feedforward_layernorm.weight.fill_(_ROOT * scale)",
+        "layer.post_feedforward_layernorm.weight.fill_(_ROOT * scale * 1.01)",
+        "tests/training/test_importing.py::test_the_encoder_and_a_canvas_of_one_slot_give_the_logits_of_the_source",
     ),
 )
 

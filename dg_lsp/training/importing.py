@@ -67,7 +67,7 @@ def import_checkpoint(
         ImportRefusedError: there is no such source, or it cannot be imported exactly.
     """
     progress(f"reading {source}")
-    network, tokenizer = _read(source)
+    network, tokenizer = read_source(source)
     progress("importing")
     imported = import_network(network)
     bos, eos = _ends(tokenizer, network.config)
@@ -115,8 +115,12 @@ def freeze_scales(network: Any) -> None:
             weight.requires_grad_(requires_grad=False)
 
 
-def _read(source: str) -> tuple[Any, Tokenizer]:
-    """The network of `source` in fp32, and its tokenizer."""
+def read_source(source: str) -> tuple[Any, Tokenizer]:
+    """The network of `source` (a directory, a GGUF file, a hub name) in fp32, and its tokenizer.
+
+    Raises:
+        ImportRefusedError: there is none, of another family, or its tokenizer changes text.
+    """
     path = Path(source).expanduser()
     where: dict[str, Any] = {"trust_remote_code": False}
     name = str(path) if path.exists() else source

