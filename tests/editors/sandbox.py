@@ -29,6 +29,7 @@ FILL_BEFORE = 'def area(side):\n    """Return the area."""\n    raise NotImpleme
 FILL_AFTER = FILL_BEFORE.replace("raise NotImplementedError", "return None")
 FILL_LINE = 3
 FILL_TITLE = "Fill this function body"
+SIGN = 1.0  # seconds until something is seen of a start or a fill; 0.3 are wanted of an idle machine
 REWRITE_TITLE = "Rewrite the selection"
 
 _INHERITED = ("PATH", "LANG", "LC_ALL", "PYTHONPATH", "OMP_NUM_THREADS")

@@ -22,6 +22,7 @@ from tests.editors.sandbox import (
     FILL_TITLE,
     NODE,
     REWRITE_TITLE,
+    SIGN,
     Sandbox,
     engines,
     open_sandbox,
@@ -31,8 +32,6 @@ from tests.editors.sandbox import (
 from tests.editors.vscode import STATUS, VSIX, VSCode, open_vscode, write_program
 
 pytestmark = [pytest.mark.slow, skip_without(NODE, CHROMIUM, VSIX)]
-
-SIGN = 1000  # ms until something is seen of a cold start; 300 are wanted of an idle machine
 
 
 @pytest.fixture(scope="module")
@@ -319,7 +318,7 @@ def test_a_killed_engine_is_started_again_with_a_visible_sign(code: VSCode) -> N
     code.open("engine.py", PYTHON, 2, 12)
     stop_engine(code.sandbox)
     milliseconds = code.ask("sign", key=" ", selector=STATUS, wanted=["starting", "loading"])
-    assert milliseconds < SIGN
+    assert milliseconds < SIGN * 1000
     code.ghost("None")
     code.status("ready")
 
