@@ -9,7 +9,10 @@ from transformers.cache_utils import DynamicCache
 
 from tests.engine.tiny import CANVAS, VOCABULARY, tiny_config, tiny_network
 
-STEPS = 280
+# Enough for a wide margin on every CPU, each of which has other last digits: all 12 cases of test_law.py that are to
+# stop by themselves do so within 31 of 48 steps, with AVX-512 and with AVX2.
+STEPS = 400
+PROMPTS = (2, 6, 12, 20, 29)
 
 
 @pytest.fixture(scope="session")
@@ -31,7 +34,7 @@ def teach_counting() -> Any:
     schedule = torch.optim.lr_scheduler.LinearLR(optimiser, 1, 0.02, total_iters=STEPS)
     draw = torch.Generator().manual_seed(0)
     for number in range(STEPS):
-        prompt = (6, 20)[number % 2]
+        prompt = PROMPTS[number % len(PROMPTS)]
         start = torch.randint(VOCABULARY, (32, 1), generator=draw)
         tokens = (start + torch.arange(prompt + CANVAS)) % VOCABULARY
         clean = tokens[:, prompt:]
