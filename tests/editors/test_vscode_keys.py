@@ -67,15 +67,19 @@ def test_random_keys_never_write_what_was_not_shown(code: VSCode) -> None:
 
 
 def test_ghost_text_that_crosses_with_a_move_of_the_cursor_goes(code: VSCode) -> None:
-    # The host is as far away as one over a slow line: what it sends is under way when the cursor moves.
-    code.open("crossing.py", "def add(first, second):\n    total = f\n", 2, 14)
-    code.ask("lag", milliseconds=300)
-    events = code.ask("play", keys=[("i", 150), ("ArrowLeft", 900)])
-    code.ask("lag", milliseconds=0)
-    arrow = next(number for number, event in enumerate(events) if event.get("key") == "ArrowLeft")
-    assert not events[arrow]["ghost"], "it came before the cursor moved, so nothing was tested"
-    came = [event["time"] for event in events[arrow:] if event["misplaced"]]
-    assert came, "it was not under way, so nothing was tested"
+    # The host is as far away as one over a slow line: what it sends is under way when the cursor moves. On a busy
+    # machine it may have come before, or may not have been asked for; then the keys are played again.
+    for attempt in range(5):
+        code.open(f"crossing-{attempt}.py", "def add(first, second):\n    total = f\n", 2, 14)
+        code.ask("lag", milliseconds=300)
+        events = code.ask("play", keys=[("i", 150), ("ArrowLeft", 900)])
+        code.ask("lag", milliseconds=0)
+        arrow = next(number for number, event in enumerate(events) if event.get("key") == "ArrowLeft")
+        came = [event["time"] for event in events[arrow:] if event["misplaced"]]
+        if came and not events[arrow]["ghost"]:
+            break
+    else:
+        pytest.fail("it was never under way when the cursor moved, so nothing was tested")
     gone = next((event["time"] for event in events[arrow:-1] if event["time"] > came[-1]), None)
     assert gone is not None, "it stayed where the cursor is not"
     assert gone - came[0] < 500
