@@ -96,6 +96,25 @@ def test_the_likeliest_text_that_ends_where_the_suffix_begins_is_found(
     assert ones[0] == model.tokenizer.decode(list(best))
 
 
+def test_drafting_stops_once_what_goes_on_is_unlikely(
+    model: Checkpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request = Infill(PREFIX, SUFFIX, "python", "rest_of_line")
+    prefix, seam = tokenise(model, request)
+    join = join_of(model, request, prefix, seam)
+    steps = {}
+    # A random network ends nothing, so what goes on never becomes unlikely by itself.
+    for left in (1e-30, 1e30):
+        monkeypatch.setattr(drafted, "_LEFT", left)
+        cache = PrefixCache(model.network.config.text_config)
+        list(extend_to(model.network, cache, prefix))
+        drafts, texts = run_to_end(drafted.write(model, cache, request, join, Clock(None)))
+        steps[left] = len(drafts)
+        assert texts
+    limit = drafted.plan_for(request).drafts.tokens
+    assert steps[1e-30] == limit and steps[1e30] <= 2
+
+
 def test_no_draft_holds_a_line_end_or_a_special_token(model: Checkpoint) -> None:
     for suffix, kind in product((SUFFIX, ")\n", ""), ("rest_of_line", "expression")):
         found = written(model, Infill(PREFIX, suffix, "python", kind))  # type: ignore[arg-type]

@@ -14,7 +14,7 @@ from dg_lsp.text.related.match import Match, matches, texts
 from dg_lsp.text.related.place import Place, place_of
 from dg_lsp.text.related.rows import LINE_ENDS, NAME
 
-MOST = 10
+MOST = 4
 # A name is in sight if it stands so many words and signs before the gap, or so many behind it.
 _ABOVE, _BELOW = 150, 50
 
