@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Literal
 
 import dg_lsp
 from dg_lsp.cli.plugins import EDITORS
-from dg_lsp.settings import SMALL, Settings, UsageError, better_than, folder_of, named
+from dg_lsp.settings import EMBEDDED, FAST_ENOUGH, SMALL, Settings, UsageError, better_than, folder_of, named
 
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
@@ -77,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     checks: list[Callable[[Settings], Finding]]
     checks = [check_python, check_packages, check_device, check_memory, check_grammars, check_checkpoint]
-    checks += [] if arguments.no_fill else [check_fill]
+    checks += [] if arguments.no_fill else [check_small, check_fill]
     if arguments.editor:
         chain = (partial(check, arguments.editor, arguments.program) for check in EDITOR_CHECKS)
         checks = [*chain]
@@ -183,12 +183,26 @@ def check_checkpoint(settings: Settings) -> Finding:
         path = _fetched(name) if _is_hub_name(name) else find_directory(name)
         if path is None:
             return Finding("checkpoint", "warn", f"{name} is not here yet", f"fetch it: hf download {name}")
-        better = better_than(name)
-        found = f"{name}: sha256 {verify(path)[:12]}, {path}" + (f"; {better}" if better else "")
-        return Finding("checkpoint", "ok", found)
+        return Finding("checkpoint", "ok", f"{name}: sha256 {verify(path)[:12]}, {path}")
     except CheckpointError as error:
         mend = "name another with --checkpoint, or reinstall dg-lsp"
         return Finding("checkpoint", "fail", str(error), mend)
+
+
+def check_small(_: Settings) -> Finding:
+    """How long a line takes with the checkpoint small, where it was fetched; what is measured counts from now on."""
+    folder = folder_of(SMALL)
+    if not (folder / "fetched.json").exists():
+        return Finding("small", "ok", f"not fetched; {better_than(EMBEDDED)}")
+    from dg_lsp.cli.fetch import seconds_of_a_line
+    from dg_lsp.training.small import note_seconds
+
+    note_seconds(folder, seconds := seconds_of_a_line())
+    found = f"a line takes {seconds:.1f} s"
+    if seconds <= FAST_ENOUGH:
+        return Finding("small", "ok", f"{found}, so it is what auto takes")
+    mend = f"try again when the machine is idle, or use it anyway: --checkpoint {SMALL}"
+    return Finding("small", "warn", f"{found}, so auto takes the embedded one", mend)
 
 
 def check_fill(settings: Settings) -> Finding:

@@ -57,6 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
         )
     else:
         print(f"That is slow, so dg-lsp goes on with the embedded one; --checkpoint {SMALL} uses it anyway.")
+        print("If the machine was busy just now: dg-lsp doctor measures again.")
     return 0
 
 

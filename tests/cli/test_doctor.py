@@ -11,8 +11,9 @@ from dg_lsp.cli import doctor
 from dg_lsp.cli.main import main
 from dg_lsp.host.base import EngineError
 from dg_lsp.host.local import LocalEngine
-from dg_lsp.settings import Settings
+from dg_lsp.settings import Settings, named
 from dg_lsp.text.messages import Fill
+from dg_lsp.training.small import note_seconds
 from tests.scripts import install
 
 SETTINGS = Settings()
@@ -161,3 +162,15 @@ def test_a_bad_setting_is_a_finding_too(monkeypatch, capsys):
     monkeypatch.setenv("DG_LSP_SEED", "many")
     assert main(["doctor"]) == 1
     assert "seed" in capsys.readouterr().out
+
+
+def test_small_is_timed_again_and_counts_from_then_on(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    assert "fetch small" in doctor.check_small(Settings()).found
+    folder = tmp_path / "dg-lsp" / "small"
+    folder.mkdir(parents=True)
+    note_seconds(folder, 9.0)
+    for seconds, state, taken in ((0.8, "ok", "small"), (5.0, "warn", "embedded")):
+        monkeypatch.setattr("dg_lsp.cli.fetch.seconds_of_a_line", lambda seconds=seconds: seconds)
+        assert doctor.check_small(Settings()).state == state
+        assert named("auto") == taken
