@@ -172,6 +172,19 @@ def test_a_body_ends_where_it_goes_round_or_its_container_closes(
     assert all(len(text) <= 3 for text in bodies(model, BODY, monkeypatch))
 
 
+def test_a_body_that_goes_round_within_a_line_is_refused(
+    model: Checkpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(drafted, "goes_round", lambda text: len(text) > 3)
+    prefix, seam = tokenise(model, BODY)
+    cache = PrefixCache(model.network.config.text_config)
+    list(extend_to(model.network, cache, prefix))
+    _, fills = run_to_end(
+        drafted.write_body(model, cache, BODY, join_of(model, BODY, prefix, seam), Clock(None))
+    )
+    assert {fill.refusal for fill in fills} == {"it goes round"}
+
+
 def test_nothing_more_is_written_once_the_likeliest_bodies_have_ended(
     model: Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dg_lsp.text.fills.stitch import Written, ended, go_on, without_round
+from dg_lsp.text.fills.stitch import Written, ended, go_on, goes_round, without_round
 from dg_lsp.text.messages import Infill
 
 REQUEST = Infill("def f(a):\n    ", "\n\n\ndef g():\n    pass\n", "python", "function_body", indent="    ")
@@ -65,6 +65,22 @@ def test_nothing_stays_of_what_adds_nothing() -> None:
 )
 def test_a_text_that_goes_round_is_cut_before_its_second_round(text: str, kept: str) -> None:
     assert without_round(text) == kept
+
+
+@pytest.mark.parametrize(
+    ("line", "round_"),
+    [
+        ("return self.items[0].price + self.items[1].price + self.items[2].price + ", True),
+        ("return self.items[0].price + self.items[1].price + self.items[22].pr", False),
+        ("return self.items[0].price + self.items[1].price + self.items[22].price + self.it", True),
+        ("return a.x * b.x + a.y * b.y + a.z * b.z", False),
+        ("rows = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0", False),
+        ("-" * 80, False),
+        ("return get_it(get_it(get_it(\n    x", False),
+    ],
+)
+def test_a_line_goes_round_that_says_one_thing_three_times(line: str, round_: bool) -> None:
+    assert goes_round("x = 1\n" + line) == round_
 
 
 def test_where_the_container_of_a_body_closes_it_has_ended() -> None:

@@ -21,7 +21,7 @@ from dg_lsp.engine.load.checkpoint import Checkpoint
 from dg_lsp.engine.tree import Tree
 from dg_lsp.text.fills import fit
 from dg_lsp.text.fills.stitch import ended as end_of
-from dg_lsp.text.fills.stitch import shorten, without_round
+from dg_lsp.text.fills.stitch import goes_round, shorten, without_round
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import Draft, Fill, Infill, Run
 
@@ -104,8 +104,8 @@ def write_body(
 
     Returns the bodies, the likeliest first. Each begins with another one of the likeliest first tokens and goes on with
     the likeliest token each time (greedy decoding). It ends where the container does, or where it would go round in
-    circles. Nothing more is written once as many as are wanted have ended and can be shown, and so have all likelier
-    ones.
+    circles; one that goes round within a line is refused. Nothing more is written once as many as are wanted have ended
+    and can be shown, and so have all likelier ones.
     """
     writing = plan_for(request).drafts
     tree, states, again = _begin(model, cache, join)
@@ -127,7 +127,9 @@ def write_body(
             if number not in done:
                 text = model.tokenizer.decode(rows[number])[len(again) :]
                 written[number] = _kept(request, text)
-                if written[number] != text:
+                if goes_round(text):
+                    done[number] = Fill(text, parses=False, refusal="it goes round", source="drafted")
+                elif written[number] != text:
                     done[number] = _body_of(request, written[number])
     return [
         done[number] if number in done else _body_of(request, written[number]) for number in range(len(rows))

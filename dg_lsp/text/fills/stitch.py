@@ -20,6 +20,8 @@ _LINE_END = re.compile(r"\r\n|\n|\r")
 # A line that begins so goes on with the one before it.
 _GOES_ON = re.compile(r"[.?:,)\]}+*/%&|^=<>-]|(?:else|elif|except|finally|catch)\b")
 _ROUND = 4  # lines
+# The same piece three times running, at the end of a line.
+_THRICE = re.compile(r"(.{8,80}?)\1\1$")
 NEAR = 2_000  # bytes behind the fill that the parser is watched on
 _SPACE = re.compile(rb"\s*")
 
@@ -85,6 +87,15 @@ def without_round(text: str) -> str:
         if before == last and any(last):
             return "".join(whole[:-count])
     return text
+
+
+def goes_round(text: str) -> bool:
+    """Whether the last line of `text` ends with the same piece three times running, whatever numbers are in it.
+
+    Such as `self.items[0].price + self.items[1].price + self.items[2].price + `. Pieces without a letter do not count.
+    """
+    found = _THRICE.search(re.sub(r"\d+", "0", _LINE_END.split(text)[-1]))
+    return found is not None and any(sign.isalpha() for sign in found[1])
 
 
 def go_on(request: Infill, before: str, more: str) -> Written:
