@@ -56,7 +56,7 @@ class Settings:
         default=AUTO,
         metadata={
             "machine": True,
-            "help": "the model: `embedded` comes along, `small` writes better and in ten languages once `dg-lsp fetch "
+            "help": "the model: `embedded` comes along, `small` writes better and not Python only once `dg-lsp fetch "
             "small` has fetched it, `auto` is `small` where it is there and fast enough; a directory, or a hub name "
             "such as google/diffusiongemma-26B-A4B-it",
         },
@@ -232,7 +232,7 @@ def better_than(checkpoint: str) -> str:
         return ""
     if (folder_of(SMALL) / "fetched.json").exists():
         return f"{SMALL} writes better and is here, but slow on this machine: --checkpoint {SMALL} uses it"
-    return f"dg-lsp fetch {SMALL} gets a checkpoint that writes better, in ten languages (93 MB)"
+    return f"dg-lsp fetch {SMALL} gets a checkpoint that writes better, and not Python only (93 MB)"
 
 
 def of_machine() -> tuple[str, ...]:
