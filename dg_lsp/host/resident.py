@@ -23,7 +23,7 @@ from dg_lsp.host.base import EngineError
 from dg_lsp.host.client import SILENCE, EngineAbsent, EngineDied, EngineFailed, EngineSilent, RemoteEngine
 from dg_lsp.host.runtime import Address, address_of, peer, runtime_directory
 from dg_lsp.host.states import Pace
-from dg_lsp.settings import Settings
+from dg_lsp.settings import EMBEDDED, SMALL, Settings, folder_of
 from dg_lsp.text.messages import Draft, Fill, Infill, Status
 
 _PATIENCE = 20.0  # seconds in which a started process must listen; it loads after that
@@ -324,8 +324,10 @@ def _spawn(settings: Settings, address: Address) -> _Started:
     # With -P no module is taken from the current folder. The socket is named, because another version of dg-lsp may
     # have another rule for it.
     command = ["-P", "-m", "dg_lsp", "engine", "run", "--socket", str(address.socket)]
-    checkpoint = Path(settings.checkpoint)
-    named = str(checkpoint.absolute()) if checkpoint.is_dir() else settings.checkpoint
+    # A folder is named from the root, as the engine runs elsewhere. A name of our own is never a folder of here.
+    folder = folder_of(settings.checkpoint)
+    own = settings.checkpoint in (EMBEDDED, SMALL) or not folder.is_dir()
+    checkpoint = settings.checkpoint if own else str(folder.absolute())
     for name in ("device", "threads", "idle_minutes", "cache_megabytes", "log_level"):
         command += [f"--{name.replace('_', '-')}", str(getattr(settings, name))]
     ours, theirs = os.pipe()
@@ -336,7 +338,7 @@ def _spawn(settings: Settings, address: Address) -> _Started:
         mode = "ab" if address.log.exists() and address.log.stat().st_size < _LOG_BYTES else "wb"
         with address.log.open(mode) as log:
             launched = subprocess.run(
-                [sys.executable, "-I", "-S", "-c", _LAUNCHER, *command, "--checkpoint", named],
+                [sys.executable, "-I", "-S", "-c", _LAUNCHER, *command, "--checkpoint", checkpoint],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=log,

@@ -500,6 +500,25 @@ def test_the_engine_listens_where_the_client_looks_and_runs_no_module_of_its_fol
     with_engine(QUICK, work)
 
 
+def test_a_folder_of_the_workspace_is_never_taken_for_a_checkpoint_of_our_own(
+    runtime: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("embedded", "small", "mine"):
+        (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path)
+    asked = []
+
+    def run(command: list[str], **_: object) -> subprocess.CompletedProcess[bytes]:
+        asked.append(command[-1])
+        return subprocess.CompletedProcess(command, 0, b"0")
+
+    monkeypatch.setattr(subprocess, "run", run)
+    for name in ("embedded", "small", "mine", "owner/name"):
+        settings = replace(QUICK, checkpoint=name)
+        resident._spawn(settings, Address(runtime / "x.sock", "digest"))
+    assert asked == ["embedded", "small", str(tmp_path / "mine"), "owner/name"]
+
+
 def test_work_ahead_of_a_request_is_not_told_as_busy(runtime: Path) -> None:
     told: list[Status] = []
 
