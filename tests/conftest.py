@@ -38,7 +38,7 @@ SLOW = {
         "tests/engine/test_replay.py",
     ),
     *("tests/engine/test_several.py", "tests/engine/test_stitch.py"),
-    *("tests/host/test_local.py", "tests/host/test_resident.py"),
+    *("tests/host/test_door.py", "tests/host/test_local.py", "tests/host/test_resident.py"),
     *(
         "tests/robustness/test_robustness.py",
         "tests/robustness/test_empty.py",

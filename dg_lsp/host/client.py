@@ -1,17 +1,18 @@
-"""The client of an engine process: HTTP over a Unix socket. Knows the wire; starts no engine."""
+"""The client of an engine process: HTTP over a Unix socket or a port of this machine. Knows the wire; starts none."""
 
+import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from functools import partial
 from pathlib import Path
 
 import httpcore2
 import httpx2
 
-from dg_lsp.host import wire
+from dg_lsp.host import door, wire
 from dg_lsp.host.base import EngineError
-from dg_lsp.host.connection import SameUser
+from dg_lsp.host.connection import Proven, SameUser
 from dg_lsp.host.runtime import sockets
 from dg_lsp.host.wire import Failure, Loading
 from dg_lsp.text.messages import Draft, Fill, Infill, Status
@@ -44,7 +45,7 @@ class EngineFailed(EngineError):
 
 
 class RemoteEngine:
-    """The engine that listens on the Unix socket at `path`.
+    """The engine that is found at `path`, as `runtime.Address` has it.
 
     tell: called with the share of the loading that is done, 0 to 1. silence: seconds without a line after which the
     engine counts as dead. heard: time.monotonic() of its last word in any answer; 0 before the first.
@@ -60,7 +61,7 @@ class RemoteEngine:
             transport=_Transport(path),
             base_url="http://engine",
             trust_env=False,
-            timeout=httpx2.Timeout(5.0, read=silence, pool=None),
+            timeout=httpx2.Timeout(5.0, connect=silence, read=silence, pool=None),
         )
 
     async def infill(self, request: Infill) -> AsyncGenerator[Draft | Fill, None]:
@@ -160,27 +161,40 @@ class RemoteEngine:
 
 
 class _Transport(httpx2.AsyncHTTPTransport):
-    """HTTP over the Unix socket at `path`, to a process of the same user only."""
+    """HTTP to the engine that is found at `path`, and to nobody else."""
 
     def __init__(self, path: Path) -> None:
-        super().__init__(uds=str(path))
+        super().__init__()
+        self._door = path if door.is_door(path) else None
         # A kept connection may belong to an engine that has ended since. No request waits here for another one: the
         # engine says whose turn it is, and which are too many.
         self._pool = httpcore2.AsyncConnectionPool(
-            uds=str(path), max_connections=None, max_keepalive_connections=0, network_backend=SameUser()
+            uds=None if self._door else str(path),
+            max_connections=None,
+            max_keepalive_connections=0,
+            network_backend=Proven(path) if self._door else SameUser(),
         )
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """The answer to `request`, which gets the engine's token where it goes to a port."""
+        if self._door:
+            found = door.read(self._door)
+            if found is None:
+                raise httpx2.ConnectError("no engine has said where it listens")
+            request.headers["authorization"] = f"Bearer {found.token}"
+        return await super().handle_async_request(request)
 
 
 def running() -> list[Status]:
     """The status of each engine of this user that answers within a second."""
+    return asyncio.run(_running())
+
+
+async def _running() -> list[Status]:
     found = []
     for path in sockets():
-        try:
-            with httpx2.Client(
-                transport=httpx2.HTTPTransport(uds=str(path)), trust_env=False, timeout=1
-            ) as client:
-                answer = client.get("http://engine/v1/status").content
-                found.append(wire.unpack(Status, wire.parsed(answer)))
-        except (httpx2.HTTPError, OSError, wire.WireError):
-            continue
+        remote = RemoteEngine(path)
+        with suppress(EngineError):
+            found.append(await remote.status(1.0))
+        await remote.close()
     return found

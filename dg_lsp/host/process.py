@@ -15,8 +15,11 @@ from typing import Any
 
 import uvicorn
 from filelock import FileLock, Timeout
+from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from dg_lsp.host import door
+from dg_lsp.host.access import Proving
 from dg_lsp.host.app import make_app
 from dg_lsp.host.base import EngineError
 from dg_lsp.host.local import LocalEngine
@@ -72,9 +75,11 @@ def run_engine(settings: Settings, named: Path | None = None) -> int:
 async def _serve(settings: Settings, address: Address, listening: tuple[socket.socket, int]) -> int:
     service = Service(settings.checkpoint, address.digest)
     stop = asyncio.Event()
+    app: ASGIApp = make_app(service, stop.set)
+    found = door.read(address.socket) if door.is_door(address.socket) else None
     config = uvicorn.Config(
-        make_app(service, stop.set),
-        http=_SameUser,
+        Proving(app, found.token) if found else app,
+        http=H11Protocol if found else _SameUser,
         loop="asyncio",
         lifespan="off",
         ws="none",
@@ -145,8 +150,15 @@ async def _watch(service: Service, settings: Settings, listening: tuple[Path, in
 
 
 def _listen(path: Path) -> socket.socket:
-    """A socket that listens at `path`, which only the user may connect to."""
+    """A socket that listens at `path`, which only the user may connect to, or at a port that `path` tells the user."""
     path.unlink(missing_ok=True)
+    if door.is_door(path):
+        try:
+            return door.listen(path)
+        except OSError as error:
+            raise EngineError(
+                f"the engine cannot listen at a port of this machine ({error.strerror})"
+            ) from error
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     # With this umask the socket is closed to others from its first moment, as its folder is.
     before = os.umask(0o177)

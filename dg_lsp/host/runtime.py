@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dg_lsp.host import door
 from dg_lsp.host.base import EngineError
 from dg_lsp.host.wire import WIRE
 from dg_lsp.settings import Settings, folder_of
@@ -26,7 +27,10 @@ _LONGEST = 100  # bytes of a socket's path; every system accepts as many
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """The files of one engine process, beside its socket. digest: that of the checkpoint, hex."""
+    """The files of one engine process. digest: that of the checkpoint, hex.
+
+    socket: the Unix socket that the engine listens at, or the file that says at which port it does (`door`).
+    """
 
     socket: Path
     digest: str
@@ -74,16 +78,20 @@ def address_of(settings: Settings) -> Address:
     """The address of the engine that serves `settings`; there is one for each wire version, checkpoint and device.
 
     Raises:
-        EngineError: the system has no such sockets, the directory cannot be used, or its path is too long.
+        EngineError: the directory cannot be used, or its path is too long.
     """
-    if not hasattr(socket, "AF_UNIX"):
-        raise EngineError("this system has no Unix sockets, so no engine can be reached; use Linux or macOS")
     digest = digest_of(settings.checkpoint)
     device = re.sub(r"\W", "", settings.device)[:12]
-    path = runtime_directory() / f"{WIRE}-{digest[:10]}-{device}.sock"
-    if len(os.fsencode(path)) > _LONGEST:
+    unix = has_unix_sockets()
+    path = runtime_directory() / f"{WIRE}-{digest[:10]}-{device}{'.sock' if unix else door.SUFFIX}"
+    if unix and len(os.fsencode(path)) > _LONGEST:
         raise EngineError(f"{path} is too long for a socket; set DG_LSP_RUNTIME_DIR to a shorter path")
     return Address(path, digest)
+
+
+def has_unix_sockets() -> bool:
+    """Whether this system has Unix sockets; where not, engines listen at a port of this machine."""
+    return hasattr(socket, "AF_UNIX")
 
 
 def digest_of(checkpoint: str) -> str:
@@ -117,8 +125,8 @@ def learned(checkpoint: str) -> tuple[str, ...]:
 
 
 def sockets() -> list[Path]:
-    """The sockets of all engines of this user, running or not."""
-    return sorted(runtime_directory().glob("*.sock"))
+    """Where all engines of this user are found, running or not: `Address.socket` of each."""
+    return sorted(p for p in runtime_directory().iterdir() if p.suffix in (".sock", door.SUFFIX))
 
 
 def peer(connection: Any) -> tuple[int, int]:

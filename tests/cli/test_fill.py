@@ -3,7 +3,6 @@
 import asyncio
 import json
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -13,9 +12,7 @@ from typing import Any
 import pytest
 
 from dg_lsp.cli.main import main
-from dg_lsp.host.base import EngineError
 from dg_lsp.host.resident import ResidentEngine
-from dg_lsp.host.runtime import address_of
 from dg_lsp.settings import Settings
 from dg_lsp.text.messages import Status
 from tests.scripts import install
@@ -137,14 +134,3 @@ def test_without_a_folder_for_the_engine_the_mend_is_named(
     assert "set DG_LSP_RUNTIME_DIR" in told and "--alone" in told
     install(monkeypatch, "return first + second")
     assert main(["fill", f"{shop}::add", "--alone"]) == 0
-
-
-def test_without_sockets_the_mend_is_named(
-    shop: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.delattr(socket, "AF_UNIX")
-    with pytest.raises(EngineError, match="no Unix sockets"):
-        address_of(Settings())
-    assert main(["fill", f"{shop}::add"]) == 2
-    (told,) = capsys.readouterr().err.splitlines()
-    assert "no Unix sockets" in told and "--alone" in told
