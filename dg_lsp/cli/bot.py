@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _TESTED = (
     "a shell command that is run after each fill, with {path} and {name} replaced by the file and the function; the "
-    "fill is kept if the exit status is 0, else taken back"
+    "first fill with the exit status 0 is kept, the others are taken back"
 )
 _CODES = "0 every stub was filled, or there was none; 1 some were left; 2 usage or bad input; 130 interrupted"
 
@@ -75,6 +75,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="a file, or a folder with files")
     parser.add_argument("--keep-if", metavar="COMMAND", help=_TESTED)
     parser.add_argument(
+        "--tries",
+        type=int,
+        default=4,
+        metavar="COUNT",
+        help="different fills of each stub that the command may see, the likeliest first (4)",
+    )
+    parser.add_argument(
         "--timeout", type=float, default=600, metavar="SECONDS", help="for one run of the command (600)"
     )
     parser.add_argument(
@@ -90,6 +97,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     if arguments.dry_run and arguments.keep_if:
         raise UsageError("--dry-run changes no file, so --keep-if would test nothing; leave one of them away")
+    if arguments.tries < 1:
+        raise UsageError("--tries takes a number from 1 on")
     settings, report = settings_of(arguments), Report()
     paths = list(find_files(arguments.paths, settings, report))
     try:
@@ -173,12 +182,15 @@ async def _fill_file(engine: "Engine", path: Path, arguments: argparse.Namespace
     """
     from dg_lsp.cli.target import replace_file
     from dg_lsp.cli.trial import check_no_backup, keep_if
+    from dg_lsp.host.base import Want
     from dg_lsp.host.stubs import Ended, Turn, fill_stubs
     from dg_lsp.text.documents.document import read_document
     from dg_lsp.text.gaps.gap import unified_diff
 
     check_no_backup(path)
     first = now = read_document(path)
+    # Without a command nothing could tell them apart.
+    want = Want(alternatives=arguments.tries if arguments.keep_if else 1)
     turn: Turn | None = None
     filled, began = False, 0.0
 
@@ -195,7 +207,7 @@ async def _fill_file(engine: "Engine", path: Path, arguments: argparse.Namespace
         return await keep_if(path, (turn.document.data, after.data), command, arguments.timeout)
 
     try:
-        async with aclosing(fill_stubs(engine, first, settings_of(arguments), keep)) as events:
+        async with aclosing(fill_stubs(engine, first, settings_of(arguments), keep, want)) as events:
             async for event in events:
                 if isinstance(event, Turn):
                     turn, filled, began = event, False, time.monotonic()

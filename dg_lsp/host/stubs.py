@@ -10,7 +10,9 @@ from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import Gap, find_gaps
 from dg_lsp.text.gaps.gap import Edit, apply_edit
-from dg_lsp.text.messages import Draft, Priority
+from dg_lsp.text.messages import Draft
+
+ONE = Want()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +57,16 @@ async def fill_stubs(
     document: Document,
     settings: Settings,
     keep: Callable[[Document], Awaitable[str]] = keep_all,
-    priority: Priority = "bot",
+    want: Want = ONE,
 ) -> AsyncGenerator[Turn | Draft | Ended, None]:
     """Fill the stubs of `document` in the order of the text; yield for each its Turn, Drafts, and how it Ended.
 
     keep: called with the document after a fill; it returns why the fill is not kept, and an empty text if it is. A fill
-    that is not kept is taken back before the next turn. Closing the generator cancels.
+    that is not kept is taken back before the next one; of each stub `want.alternatives` different fills are tried, the
+    likeliest first. Closing the generator cancels.
 
-    1. Find the next stub in the text as it is now: earlier fills have moved it.  2. Fill it.  3. Keep the fill or not.
+    1. Find the next stub in the text as it is now: earlier fills have moved it.  2. Fill it.  3. Keep the first of the
+    fills that may be kept.
 
     Raises:
         EngineError: the engine gives no answer. UnknownLanguage: the document's language has no grammar.
@@ -79,7 +83,7 @@ async def fill_stubs(
         yield turn
         # 2.
         outcome: Outcome | None = None
-        async with aclosing(fill_gap(engine, document, gap, settings, Want(priority=priority))) as events:
+        async with aclosing(fill_gap(engine, document, gap, settings, want)) as events:
             async for event in events:
                 if isinstance(event, Outcome):
                     outcome = event
@@ -87,13 +91,12 @@ async def fill_stubs(
                     yield event
         assert outcome is not None, "a fill ends with its outcome"
         # 3.
-        edit, why = outcome.edit, outcome.why
-        filled = apply_edit(document, edit) if edit else document
-        if edit and (why := await keep(filled)):
-            edit = None
-        if edit:
-            document, behind = filled, edit.start + len(edit.text.encode("utf-8"))
-        else:
-            # An empty body has no byte of its own.
-            behind = max(gap.end, gap.start + 1)
-        yield Ended(turn, edit, "" if edit else why, document)
+        kept, why = None, outcome.why
+        # An empty body has no byte of its own.
+        behind = max(gap.end, gap.start + 1)
+        for edit in (outcome.edit, *outcome.others) if outcome.edit else ():
+            filled = apply_edit(document, edit)
+            if not (why := await keep(filled)):
+                kept, document, behind = edit, filled, edit.start + len(edit.text.encode("utf-8"))
+                break
+        yield Ended(turn, kept, why, document)

@@ -89,6 +89,19 @@ def test_only_fills_that_pass_the_command_are_kept(folder: Path) -> None:
     assert sorted(p.name for p in folder.iterdir()) == [".hidden", "inner", "secrets.py", "shop.py"]
 
 
+def test_the_next_fill_is_tried_where_the_command_refuses_the_first(folder: Path) -> None:
+    path = folder / "shop.py"
+    # The scripted engine's fills are, in this order, `return None`, `return True`, ...
+    only = ("--keep-if", "! grep -q 'return None' {path}")
+    report, _, code = run(path, *only, "--tries", "1")
+    assert code == 1 and outcomes(report) == {"price": "taken back", "sum": "taken back"}
+    assert path.read_text() == SHOP
+    report, _, code = run(path, *only)
+    assert code == 0 and outcomes(report) == {"price": "kept", "sum": "kept"}
+    filled = SHOP.replace("raise NotImplementedError", "return True").replace("pass", "return True")
+    assert path.read_text() == filled
+
+
 def test_a_command_that_takes_too_long_is_ended_with_its_children(folder: Path) -> None:
     path, mark = folder / "shop.py", folder / "mark"
     slow = f"(sleep 3; touch {mark}) & sleep 60"
