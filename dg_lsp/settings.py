@@ -32,8 +32,8 @@ SECRETS = (
     *(".ssh/", ".aws/", ".gnupg/", ".kube/"),
 )
 _NOT_NEGATIVE = (
-    "threads", "deadline", "prefix_bytes", "suffix_bytes", "alternatives", "ghost_deadline", "debounce", "idle_minutes",
-    "cache_megabytes",
+    "threads", "deadline", "prefix_bytes", "suffix_bytes", "definition_bytes", "alternatives", "ghost_deadline",
+    "debounce", "idle_minutes", "cache_megabytes",
 )  # fmt: skip
 
 
@@ -163,6 +163,14 @@ class Settings:
             "help": "look for fills in other files of the project, too: open documents and, once read in the "
             "background, the workspace's folders, without what `exclude` names, hidden folders and those of packages "
             "and builds"
+        },
+    )
+    definition_bytes: int = field(
+        default=4_000,
+        metadata={
+            "help": "how much of the definitions of names that stand round the gap is sent to the model from other "
+            "files of the project, in bytes. Only models that answer in a chat read them, such as the released one; "
+            "`embedded` and `small` write no better with them"
         },
     )
     idle_minutes: float = field(

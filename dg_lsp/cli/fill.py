@@ -169,8 +169,11 @@ async def _fill(
 ) -> "Outcome":
     """Fill the gap of `place` and close `engine`; an interrupt closes the stream, which cancels."""
     from dg_lsp.host.base import Want, fill_gap, outcome_of
+    from dg_lsp.host.runtime import answers_in_chat
 
-    want = Want(index=_index(place, settings))
+    chat = answers_in_chat(settings.checkpoint)
+    index = _index(place, settings) if chat or place[1].kind in PARTS else None
+    want = Want(index=index, definitions=settings.definition_bytes if chat else 0)
     try:
         return await outcome_of(fill_gap(engine, *place, settings, want), show)
     finally:
@@ -179,8 +182,8 @@ async def _fill(
 
 def _index(place: "Place", settings: Settings) -> "Index | None":
     """The files near the document of `place`, where candidates for its gap may be found; None if none are wanted."""
-    document, gap = place
-    if not (settings.related and gap.kind in PARTS and document.uri.startswith("file:")):
+    document, _ = place
+    if not (settings.related and document.uri.startswith("file:")):
         return None
     from dg_lsp.text.related.folders import index_round
 

@@ -17,6 +17,7 @@ from dg_lsp.text.gaps.find import Gap
 from dg_lsp.text.gaps.gap import Edit, apply_edit
 from dg_lsp.text.messages import Draft, Fill, Infill, Priority
 from dg_lsp.text.prompts import prompt
+from dg_lsp.text.related.definitions import Context, context_of
 from dg_lsp.text.related.index import Index
 from dg_lsp.text.related.retrieve import Search, search
 
@@ -50,7 +51,8 @@ class Outcome:
     """The result of filling a gap of a document.
 
     edit: the change to make, None if nothing is offered. why: the reason for that, as a sentence. others: the edits of
-    further fills, if alternatives were asked for. files: the uris of the files that candidates were found in.
+    further fills, if alternatives were asked for. files: the uris of the files that candidates or definitions were
+    found in.
     """
 
     gap: Gap
@@ -63,11 +65,16 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Want:
-    """What is wanted of a fill: how many different texts, before whom it is served, and where candidates are found."""
+    """What is wanted of a fill.
+
+    alternatives: how many different texts. priority: before whom it is served. index: where candidates are found, and
+    at most so many bytes of `definitions`.
+    """
 
     alternatives: int = 1
     priority: Priority = "bot"
     index: Index | None = None
+    definitions: int = 0
 
 
 async def fill_gap(
@@ -87,9 +94,19 @@ async def fill_gap(
     # 1. The request holds no more of the file than the settings allow.
     request = prompt.build(document, gap, settings)
     index = want.index
-    # In a thread, because a large project takes some milliseconds.
-    found = Search() if index is None else await asyncio.to_thread(search, document, gap, index)
-    request = replace(request, alternatives=want.alternatives, priority=want.priority, retrieved=found.texts)
+    found, context = Search(), Context()
+    if index is not None:
+        # In a thread, because a large project takes some milliseconds.
+        found = await asyncio.to_thread(search, document, gap, index)
+    if index is not None and want.definitions:
+        context = await asyncio.to_thread(context_of, document, gap, index, want.definitions)
+    request = replace(
+        request,
+        alternatives=want.alternatives,
+        priority=want.priority,
+        retrieved=found.texts,
+        context=context.pieces,
+    )
     if want.priority in ("ghost", "ahead"):
         request = replace(request, confidence=settings.confidence)
     fill: Fill | None = None
@@ -103,7 +120,8 @@ async def fill_gap(
     if fill is None:
         raise EngineError("the engine stopped without an answer; run the command again")
     # In a thread, because the check may parse the whole file and must not block the event loop.
-    yield replace(await asyncio.to_thread(settle, document, gap, fill), files=found.uris)
+    files = tuple(dict.fromkeys((*found.uris, *context.uris)))
+    yield replace(await asyncio.to_thread(settle, document, gap, fill), files=files)
 
 
 async def outcome_of(events: AsyncGenerator[Draft | Outcome, None], show: Callable[[Draft], None]) -> Outcome:

@@ -124,6 +124,15 @@ def learned(checkpoint: str) -> tuple[str, ...]:
         return ()
 
 
+def answers_in_chat(checkpoint: str) -> bool:
+    """Whether a checkpoint is prompted as in a chat, by its dg_lsp.json; the released one, which has none, is."""
+    try:
+        about = json.loads((folder_of(checkpoint) / "dg_lsp.json").read_text(encoding="utf-8"))
+        return bool(about.get("prompt", "chat") == "chat")
+    except (OSError, ValueError, AttributeError):
+        return True
+
+
 def sockets() -> list[Path]:
     """Where all engines of this user are found, running or not: `Address.socket` of each."""
     return sorted(p for p in runtime_directory().iterdir() if p.suffix in (".sock", door.SUFFIX))

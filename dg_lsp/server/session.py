@@ -17,7 +17,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 from urllib.parse import unquote, urlsplit
 
 from dg_lsp.host.base import Engine, EngineError, Outcome, Want, fill_gap, outcome_of
-from dg_lsp.host.runtime import learned
+from dg_lsp.host.runtime import answers_in_chat, learned
 from dg_lsp.server.project import Project
 from dg_lsp.settings import EMBEDDED, Settings, SettingsError, name_of, named, of_machine, override
 from dg_lsp.text.documents.document import Document
@@ -221,7 +221,8 @@ class Session:
         """
         if priority != "ahead":
             self.stop_ahead()
-        want = Want(settings.alternatives, priority, await self.index_for(document))
+        room = settings.definition_bytes if answers_in_chat(settings.checkpoint) else 0
+        want = Want(settings.alternatives, priority, await self.index_for(document), room)
         began = time.monotonic()
         outcome = await outcome_of(fill_gap(self.engine, document, gap, settings, want), show)
         if priority == "ghost":

@@ -13,7 +13,7 @@ from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import Gap, NoGap, find_gap, find_named
 from dg_lsp.text.gaps.gap import apply_edit
-from dg_lsp.text.messages import Draft, Fill, Infill, Run
+from dg_lsp.text.messages import Draft, Fill, Infill, Piece, Run
 from dg_lsp.text.related.index import Index
 from tests.text.test_bounds import SHAPES
 
@@ -185,3 +185,20 @@ def test_no_shape_of_a_file_takes_long_to_fill(shape: str, language: str) -> Non
         assert found.edit or found.why
     # Where no edit could be checked the engine is not asked.
     assert len(engine.requests) == (2 if "lines" in shape and "brackets" not in shape else 0)
+
+
+def test_definitions_of_other_files_go_with_the_request_where_they_are_wanted() -> None:
+    index = Index()
+    index.put("file:///shapes.py", "python", b"def area(shape):\n    return 1\n")
+    doc = document(b"import shapes\n\n\ndef f(x):\n    shapes.area(x)\n    pass\n")
+    gap, engine = find_gap(doc, len(doc.data) - 1, "statement"), ScriptedEngine(Fill("return x"))
+    found = [
+        asyncio.run(
+            outcome_of(
+                fill_gap(engine, doc, gap, Settings(), Want(index=index, definitions=n)), lambda _: None
+            )
+        )
+        for n in (500, 10, 0)
+    ]
+    assert [r.context for r in engine.requests] == [(Piece("shapes.py", "def area(shape): ...\n"),), (), ()]
+    assert [("file:///shapes.py" in outcome.files) for outcome in found] == [True, False, False]

@@ -48,6 +48,27 @@ def test_open_documents_are_searched_as_they_are_now_and_the_files_used_are_told
     assert asyncio.run(filled(OPENED, Settings(related=False))) == []
 
 
+def test_definitions_are_sent_to_a_checkpoint_that_answers_in_a_chat_and_to_no_other() -> None:
+    shapes = Document("file:///p/shapes.py", "python", 1, b"def area(shape):\n    return 1\n")
+    user = Document(
+        "file:///p/own.py", "python", 1, b"import shapes\n\n\ndef f(x):\n    shapes.area(x)\n    pass\n"
+    )
+    engine = ScriptedEngine(Fill("return x"))
+    session = Session(Settings(), lambda *_: engine, lambda _: None)
+
+    async def sent(settings: Settings) -> list[str]:
+        session.project = Project(lambda _: [shapes], list)
+        session.settings = settings
+        await session.fill(user, find_gap(user, len(user.data) - 1), settings, lambda _: None, "fill")
+        return [piece.text for piece in engine.requests[-1].context]
+
+    chat = Settings(checkpoint="google/diffusiongemma-26B-A4B-it")
+    assert asyncio.run(sent(chat)) == ["def area(shape): ...\n"]
+    assert session.files == ("file:///p/shapes.py",)
+    assert asyncio.run(sent(Settings(checkpoint="embedded"))) == []
+    assert asyncio.run(sent(replace(chat, related=False))) == []
+
+
 def test_a_workspace_is_read_once_without_what_is_excluded(tmp_path: Path) -> None:
     for name in ("a.py", "b.py", "secrets.py"):
         (tmp_path / name).write_text(OPENED)

@@ -35,9 +35,9 @@ def style_of(tokenizer: Tokenizer) -> str:
 
 
 def frame_of(tokenizer: Tokenizer, style: str, bos: int, request: Infill) -> Frame:
-    """The frame for `request`. Its tokens change only when the far suffix changes, so the cache survives typing.
+    """The frame for `request`. Its tokens change only with its context and far suffix, so the cache survives typing.
 
-    1. The user's turn: the instruction and the far suffix.
+    1. The user's turn: the instruction, the context and the far suffix.
     2. The model's turn with an empty thought, which ends a prompt without thinking in the published chat template;
     answers begun without it are often empty.
     3. A code fence longer than any in the file; the file's text follows it.
@@ -54,7 +54,7 @@ def frame_of(tokenizer: Tokenizer, style: str, bos: int, request: Infill) -> Fra
         return list(tokenizer.encode(text, add_special_tokens=False).ids)
 
     # 1.
-    fence = _fence(request.prefix + request.suffix)
+    fence = _fence("".join((request.prefix, request.suffix, *(piece.text for piece in request.context))))
     asked = [
         special(_TURN),
         *plain("user\n" + _instruction(request, fence)),
@@ -87,14 +87,20 @@ def far_suffix(suffix: str) -> str:
 
 
 def _instruction(request: Infill, fence: str) -> str:
-    far = far_suffix(request.suffix).strip("\n")
-    wanted = (
+    def block(text: str) -> str:
+        return f"{fence}{request.language}\n{text.strip(chr(10))}\n{fence}"
+
+    parts = [
         f"Write the {request.language} file that your answer begins with: one code block and no word besides."
-    )
-    if not far:
-        return wanted
-    more = "Further down the file goes on as follows; do not write that again."
-    return f"{wanted} {more}\n\n{fence}{request.language}\n{far}\n{fence}"
+    ]
+    if request.context:
+        parts.append("Other files of the project hold these definitions.")
+        # A path with a line end would leave its line.
+        parts += [f"`{' '.join(piece.path.split())}`:\n{block(piece.text)}" for piece in request.context]
+    if far := far_suffix(request.suffix).strip("\n"):
+        parts.append("Further down the file goes on as follows; do not write that again.")
+        parts.append(block(far))
+    return "\n\n".join(parts)
 
 
 def _fence(text: str) -> str:
