@@ -19,7 +19,10 @@ RULES: dict[str, tuple[set[str], set[str]]] = {
     "settings": (set(), {"platformdirs"}),
     "text": ({"settings"}, {"tree_sitter"}),
     "engine": ({"settings", "text"}, MODEL),
-    "host": ({"settings", "text"}, {"httpcore2", "httpx2", "starlette", "uvicorn", "filelock"}),
+    "host": (
+        {"settings", "text"},
+        {"h11", "httpcore2", "httpx2", "starlette", "uvicorn", "filelock", "prometheus_client"},
+    ),
     "server": ({"settings", "text", "host"}, {"pygls", "lsprotocol"}),
     "training": ({"settings", "text", "engine"}, MODEL | {"peft", "filelock"}),
     "bench": ({"settings", "text", "engine", "host", "training"}, MODEL),

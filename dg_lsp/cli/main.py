@@ -13,7 +13,7 @@ from keyword import iskeyword
 
 import dg_lsp
 
-# The subcommands, which are the modules of the same names (import_ for `import`), and what each of them does.
+# The subcommands, which are the modules of the same names (import_ for `import`, _ for -), and what each of them does.
 COMMANDS = {
     "fill": "fill one gap of a file and print the change as a diff",
     "bot": "fill every unwritten function of files and folders, and keep the fills that pass a test command",
@@ -26,6 +26,7 @@ COMMANDS = {
     "train": "train a checkpoint, or adapt one to a repository",
     "bench": "make holes in real files, fill them, and report how well and how fast",
     "engine": "start, stop or show the engine process that all windows share",
+    "serve-engine": "serve one engine to a team over TLS, behind tokens",
     "doctor": "check this installation and say what mends it",
 }
 
@@ -60,7 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(argv: Sequence[str]) -> int:
     """Run the subcommand that the first of `argv` names; --help, --version and a wrong name end here."""
     name: str = argv[0] if argv[0] in COMMANDS else _parser().parse_args(argv[:1]).command
-    work = importlib.import_module(f"dg_lsp.cli.{name}{'_' if iskeyword(name) else ''}")
+    work = importlib.import_module(f"dg_lsp.cli.{name.replace('-', '_')}{'_' if iskeyword(name) else ''}")
     parser = argparse.ArgumentParser(prog=f"dg-lsp {name}")
     work.add_arguments(parser)
     arguments, unknown = parser.parse_known_args(argv[1:])

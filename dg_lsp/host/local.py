@@ -6,6 +6,7 @@ Imports torch only when an engine is opened.
 import asyncio
 import logging
 import os
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -36,8 +37,10 @@ class LocalEngine:
     device: that of the model. passes: the denoising steps and encoding chunks made so far.
     """
 
-    def __init__(self, thread: ThreadPoolExecutor, run: Run, device: str) -> None:
-        self._thread, self._run = thread, run
+    def __init__(
+        self, thread: ThreadPoolExecutor, run: Run, device: str, hits: Callable[[], int] = lambda: 0
+    ) -> None:
+        self._thread, self._run, self._hits = thread, run, hits
         self._turns = Turns()
         self.device = device
         self.passes = 0
@@ -55,6 +58,11 @@ class LocalEngine:
         except BaseException:
             thread.shutdown(wait=False)
             raise
+
+    @property
+    def hits(self) -> int:
+        """The number of infills whose document was still encoded from before."""
+        return self._hits()
 
     @property
     def queue(self) -> int:
@@ -99,7 +107,7 @@ class LocalEngine:
         return event
 
 
-def _load(settings: Settings, progress: Callable[[str], None]) -> tuple[Run, str]:
+def _load(settings: Settings, progress: Callable[[str], None]) -> tuple[Run, str, Callable[[], int]]:
     # torch reads these variables when it is imported.
     for name, value in _ENVIRONMENT.items():
         os.environ.setdefault(name, value)
@@ -122,17 +130,19 @@ def _load(settings: Settings, progress: Callable[[str], None]) -> tuple[Run, str
         raise EngineError(str(error)) from error
     megabytes = settings.cache_megabytes or (4096 if model.device.type == "cuda" else 512)
     caches = PrefixCaches(model.network.config.text_config, megabytes << 20)
+    counts = Counter[str]()
 
     def run(request: Infill) -> Iterator[Draft | Fill]:
         fill = infill_several if request.between else infill_word if request.endings else infill
         with caches.lend(request.session) as cache:
+            counts["hits"] += bool(cache.tokens)
             yield from fill(model, cache, request)
 
     def free() -> None:
         caches.clear()
         torch.cuda.empty_cache()
 
-    return with_second_try(run, free), str(model.device)
+    return with_second_try(run, free), str(model.device), lambda: counts["hits"]
 
 
 def with_second_try(run: Run, free: Callable[[], None]) -> Run:

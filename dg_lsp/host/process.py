@@ -90,10 +90,10 @@ async def _serve(settings: Settings, address: Address, listening: tuple[socket.s
     )
     server = uvicorn.Server(config)
 
-    async def open_engine(done: Callable[[float], None]) -> Hosted:
-        return await _open(settings, done)
+    async def opened(done: Callable[[float], None]) -> Hosted:
+        return await open_engine(settings, done)
 
-    load = asyncio.create_task(service.load(open_engine))
+    load = asyncio.create_task(service.load(opened))
     serve = asyncio.create_task(server.serve([listening[0]]))
     watch = asyncio.create_task(_watch(service, settings, (address.socket, listening[1])))
     await asyncio.wait([serve, watch, asyncio.create_task(stop.wait())], return_when=asyncio.FIRST_COMPLETED)
@@ -110,7 +110,7 @@ async def _serve(settings: Settings, address: Address, listening: tuple[socket.s
     return FAILED if service.failed else 0
 
 
-async def _open(settings: Settings, done: Callable[[float], None]) -> Hosted:
+async def open_engine(settings: Settings, done: Callable[[float], None]) -> Hosted:
     """Load the engine for `settings` in a thread; `done` gets the share of the loading that is done."""
     if settings.checkpoint.split(":")[0] == "scripted":
         return open_scripted(settings.checkpoint)

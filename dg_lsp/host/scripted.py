@@ -34,7 +34,7 @@ class ScriptedEngine:
         self.requests: list[Infill] = []
         self.closed = False
         self.passes = 0
-        self.queue = 0
+        self.queue = self.hits = 0
 
     async def infill(self, request: Infill) -> AsyncGenerator[Draft | Fill, None]:
         """Yield the drafts and the answer.

@@ -34,6 +34,11 @@ class Hosted(Engine, Protocol):
     passes: int
 
     @property
+    def hits(self) -> int:
+        """The number of infills whose document was still encoded from before."""
+        ...
+
+    @property
     def queue(self) -> int:
         """The number of infills that wait for their turn."""
         ...
@@ -43,6 +48,10 @@ class Hosted(Engine, Protocol):
         ...
 
 
+# Called with the first Draft, and with the Fill, of each request, and the seconds since it came.
+Noted = Callable[[Draft | Fill, float], None]
+
+
 class Service:
     """One engine and its status: call `load` once, then `lines` for each request.
 
@@ -50,7 +59,13 @@ class Service:
     after which the engine counts as stuck, if a request waits.
     """
 
-    def __init__(self, checkpoint: str, digest: str, patience: float = _PATIENCE) -> None:
+    def __init__(
+        self,
+        checkpoint: str,
+        digest: str,
+        patience: float = _PATIENCE,
+        noted: Noted = lambda *_: None,
+    ) -> None:
         self._checkpoint, self._digest = checkpoint, digest
         self._engine: Hosted | None = None
         self._ready = asyncio.Event()
@@ -62,6 +77,7 @@ class Service:
         self._working: set[asyncio.Task[None]] = set()
         self.last_active = time.monotonic()
         self._patience, self._moved = patience, self.last_active
+        self._noted = noted
         self._paces: deque[float] = deque(maxlen=50)
 
     async def load(self, open_engine: Callable[[Callable[[float], None]], Awaitable[Hosted]]) -> None:
@@ -96,6 +112,11 @@ class Service:
     def failed(self) -> bool:
         """Whether loading has failed; every request is then answered with the reason."""
         return self._state[0] == "failed"
+
+    @property
+    def hits(self) -> int:
+        """The number of infills whose document was still encoded from before."""
+        return self._engine.hits if self._engine else 0
 
     @property
     def working(self) -> bool:
@@ -174,10 +195,13 @@ class Service:
 
     async def _run(self, engine: Hosted, request: Infill, mailbox: "_Mailbox") -> None:
         """Run the engine for `request`, and put its Drafts and its end into the mailbox."""
+        came = time.monotonic()
         try:
             async with aclosing(engine.infill(request)) as events:
                 async for event in events:
                     self._step()
+                    if isinstance(event, Fill) or mailbox.draft is None:
+                        self._noted(event, time.monotonic() - came)
                     if isinstance(event, Draft):
                         mailbox.put(event)
                     else:

@@ -354,7 +354,7 @@ def test_the_help_lists_each_command(capsys):
     with pytest.raises(SystemExit) as end:
         main(["--help"])
     assert end.value.code == 0
-    listed = re.findall(r"^    (\w+)", capsys.readouterr().out, re.MULTILINE)
+    listed = re.findall(r"^    ([\w-]+)", capsys.readouterr().out, re.MULTILINE)
     assert listed == list(COMMANDS)
 
 
@@ -365,6 +365,7 @@ def test_an_unknown_option_is_exit_two_and_one_line(capsys, command):
         "editor": ["list"],
         "fetch": ["small"],
         "import": ["source", "--out", "x"],
+        "serve-engine": ["--tokens", "x"],
     }
     assert main([command, *needed.get(command, []), "--nonsense"]) == 2
     assert capsys.readouterr().err == (

@@ -1,0 +1,64 @@
+"""`dg-lsp serve-engine`: one engine for a team, over TCP and TLS. A subcommand; knows the host layer."""
+
+import argparse
+import logging
+import sys
+from pathlib import Path
+
+from dg_lsp.cli.options import add_settings, explain, settings_of
+from dg_lsp.settings import UsageError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `dg-lsp serve-engine`."""
+    explain(
+        parser,
+        "Serve one engine to a team, in the foreground. Editors reach it by the setting engine_url, with a token each. "
+        "docs/team.md tells how to set it up.",
+        "dg-lsp serve-engine token alice --tokens tokens, then dg-lsp serve-engine --tokens tokens --host 0.0.0.0 "
+        "--certificate cert.pem --key key.pem",
+        "0 ended by SIGTERM, 2 usage, 4 the checkpoint cannot be loaded, 5 the engine stood still",
+    )
+    parser.add_argument(
+        "action",
+        nargs="?",
+        choices=("run", "token"),
+        default="run",
+        help="token: make a token for NAME and print it",
+    )
+    parser.add_argument("name", nargs="?", metavar="NAME", help="token: whom it is for")
+    parser.add_argument(
+        "--tokens",
+        type=Path,
+        required=True,
+        help="the file of tokens, NAME:SHA256 a line; read again when it changes",
+    )
+    parser.add_argument("--host", default="127.0.0.1", help="the address to listen at (default: 127.0.0.1)")
+    parser.add_argument("--port", type=int, default=8765, help="the port to listen at (default: 8765)")
+    parser.add_argument("--certificate", type=Path, help="the TLS certificate and its chain, PEM")
+    parser.add_argument("--key", type=Path, help="the key of the certificate, PEM")
+    add_settings(parser, ("checkpoint", "device", "threads", "cache_megabytes", "log_level"))
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Do what is asked; return the exit code."""
+    if (arguments.action == "token") != (arguments.name is not None):
+        raise UsageError("name whom the token is for: dg-lsp serve-engine token NAME --tokens FILE")
+    if arguments.action == "token":
+        from dg_lsp.host.tokens import make_token
+
+        print(make_token(arguments.tokens, arguments.name))
+        return 0
+    from dg_lsp.host.served import Listening, run_server
+
+    settings = settings_of(arguments)
+    logging.basicConfig(
+        stream=sys.stderr, level=settings.log_level.upper(), format="%(asctime)s %(levelname)s %(message)s"
+    )
+    # What other libraries have to say may quote what they were given.
+    for name in ("httpx2", "uvicorn.error"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    listening = Listening(
+        arguments.tokens, arguments.host, arguments.port, arguments.certificate, arguments.key
+    )
+    return run_server(settings, listening)

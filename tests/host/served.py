@@ -1,0 +1,77 @@
+"""A team's server in this event loop, its certificate, and its tokens, for tests."""
+
+import asyncio
+import shutil
+import socket
+import ssl
+import subprocess
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from dg_lsp.host import served
+from dg_lsp.host.tokens import make_token
+from dg_lsp.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Team:
+    """A server that runs. token: that of alice. certificate: empty where it speaks plain HTTP."""
+
+    url: str
+    token: str
+    tokens: Path
+    certificate: Path | None
+
+    def client(self, token: str | None = None) -> httpx2.AsyncClient:
+        """A client with `token`, else with alice's; "" sends none."""
+        given = self.token if token is None else token
+        headers = {"authorization": f"Bearer {given}"} if given else {}
+        verify = ssl.create_default_context(cafile=self.certificate) if self.certificate else False
+        return httpx2.AsyncClient(
+            base_url=self.url, trust_env=False, headers=headers, verify=verify, timeout=10
+        )
+
+
+def certificate_in(folder: Path) -> tuple[Path, Path]:
+    """A certificate of 127.0.0.1, signed by itself, and its key."""
+    if not shutil.which("openssl"):
+        pytest.skip("openssl, which makes the certificate, is not here")
+    certificate, key = folder / "cert.pem", folder / "key.pem"
+    made = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    made += ["-days", "2", "-subj", "/CN=test", "-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost"]
+    made += ["-keyout", str(key), "-out", str(certificate)]
+    subprocess.run(made, check=True, capture_output=True)
+    return certificate, key
+
+
+@asynccontextmanager
+async def team_of(folder: Path, checkpoint: str = "scripted", *, tls: bool = False) -> AsyncIterator[Team]:
+    """A server with its files in `folder`."""
+    tokens = folder / "tokens"
+    token = make_token(tokens, "alice")
+    certificate, key = certificate_in(folder) if tls else (None, None)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    listening = served.Listening(tokens, "127.0.0.1", port, certificate, key)
+    team = Team(f"http{'s' if tls else ''}://127.0.0.1:{port}", token, tokens, certificate)
+    task = asyncio.create_task(served.serve(Settings(checkpoint=checkpoint), listening))
+    try:
+        async with team.client() as client, asyncio.timeout(60):
+            while not await _is_ready(client):
+                await asyncio.sleep(0.02)
+        yield team
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def _is_ready(client: httpx2.AsyncClient) -> bool:
+    try:
+        return (await client.get("/readyz")).status_code == 200
+    except httpx2.ConnectError:
+        return False
