@@ -31,6 +31,8 @@ SECRETS = (
     *("*.secret", "*.secrets", "*.tfvars", "*.tfstate"),
     *(".ssh/", ".aws/", ".gnupg/", ".kube/"),
 )
+# A folder of this shape is written ./OWNER/NAME, so that none of a workspace is ever taken for a checkpoint of the hub.
+_HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
 _NOT_NEGATIVE = (
     "threads", "deadline", "prefix_bytes", "suffix_bytes", "definition_bytes", "alternatives", "ghost_deadline",
     "debounce", "idle_minutes", "cache_megabytes",
@@ -58,7 +60,7 @@ class Settings:
             "machine": True,
             "help": "the model: `embedded` comes along, `small` writes better and not Python only once `dg-lsp fetch "
             "small` has fetched it, `auto` is `small` where it is there and fast enough; a directory, or a hub name "
-            "such as google/diffusiongemma-26B-A4B-it",
+            "such as google/diffusiongemma-26B-A4B-it that `dg-lsp fetch` has fetched",
         },
     )
     device: str = field(
@@ -214,13 +216,43 @@ def name_of(given: str) -> str:
 
 
 def folder_of(checkpoint: str) -> Path:
-    """The folder of `checkpoint` where it is a name of our own or a directory; nothing says that it exists."""
+    """The folder of `checkpoint`, an absolute path; nothing says that it exists."""
     name = named(checkpoint)
     if name == EMBEDDED:
         return Path(__file__).parent / "engine" / "embedded"
     if name == SMALL:
-        return platformdirs.user_data_path("dg-lsp", appauthor=False) / SMALL
-    return Path(name).expanduser()
+        return _data() / SMALL
+    if is_hub_name(name):
+        return Path(pinned(name).get("folder", _data() / "not fetched" / name))
+    return Path(name).expanduser().absolute()
+
+
+def is_hub_name(checkpoint: str) -> bool:
+    """Whether `checkpoint` names a repository of the hub, OWNER/NAME."""
+    return _HUB_NAME.fullmatch(checkpoint) is not None
+
+
+def lock_file() -> Path:
+    """The file that says at which commit each checkpoint of the hub was fetched, where it is, and what it holds."""
+    return _data() / "hub.lock.json"
+
+
+def pinned(checkpoint: str) -> dict[str, Any]:
+    """What the lock file says of the hub name `checkpoint`; {} if it was not fetched, or for any other name.
+
+    commit: 40 hex digits. folder: an absolute path. files: by its name, the `bytes` and the `sha256` of each file.
+    """
+    if not is_hub_name(checkpoint):
+        return {}
+    try:
+        entry = json.loads(lock_file().read_text(encoding="utf-8"))[checkpoint]
+        return {"commit": str(entry["commit"]), "folder": str(entry["folder"]), "files": dict(entry["files"])}
+    except (OSError, ValueError, LookupError, TypeError):
+        return {}
+
+
+def _data() -> Path:
+    return platformdirs.user_data_path("dg-lsp", appauthor=False)
 
 
 def named(checkpoint: str) -> str:

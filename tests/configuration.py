@@ -41,7 +41,7 @@ Some things are no settings, since they belong to the machine and not to a windo
 - `DG_LSP_RUNTIME_DIR`: the folder in which servers and engines meet, with their sockets, locks and the engine's log.
   Else it is `dg-lsp` in `XDG_RUNTIME_DIR`, else `dg-lsp-UID` in the temporary folder.
 - `XDG_CACHE_HOME`: where it is noted which large checkpoint files have been verified; else `~/.cache`.
-- `HF_HOME`, `HF_HUB_OFFLINE`, `HF_TOKEN` and others are read by the library that fetches a checkpoint from a hub.
+- `HF_HOME`, `HF_HUB_OFFLINE`, `HF_TOKEN` and others are read by the library with which `dg-lsp fetch` gets a checkpoint of the hub.
 - `NO_COLOR`, `TERM`, `COLORTERM`: how `dg-lsp trace` and `dg-lsp demo` draw.
 - `ONEDNN_PRIMITIVE_CACHE_CAPACITY`, `LRU_CACHE_CAPACITY`, `OMP_WAIT_POLICY`: taken as they are where set, else 128,
   128 and PASSIVE ([memory.md](memory.md)).

@@ -120,6 +120,12 @@ def test_no_module_imports_itself_by_a_detour() -> None:
         walk(module, ())
 
 
+def test_one_module_alone_connects_to_the_hub_and_one_command_alone_calls_it() -> None:
+    hub = "dg_lsp.training.hub"
+    assert [module for module in MODULES if "huggingface_hub" in "".join(imports(module))] == [hub]
+    assert [m for m in MODULES if any(name.startswith(hub) for name in imports(m))] == ["dg_lsp.cli.fetch"]
+
+
 def test_no_other_module_starts_a_program_or_runs_a_text() -> None:
     def starts(module: str) -> bool:
         return bool(STARTING & {*imports(module)} or RUNNING.search(MODULES[module].read_text("utf-8")))

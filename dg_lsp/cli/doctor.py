@@ -20,7 +20,18 @@ from typing import TYPE_CHECKING, Literal
 
 import dg_lsp
 from dg_lsp.cli.plugins import EDITORS
-from dg_lsp.settings import EMBEDDED, FAST_ENOUGH, SMALL, Settings, UsageError, better_than, folder_of, named
+from dg_lsp.settings import (
+    EMBEDDED,
+    FAST_ENOUGH,
+    SMALL,
+    Settings,
+    UsageError,
+    better_than,
+    folder_of,
+    is_hub_name,
+    named,
+    pinned,
+)
 
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
@@ -66,6 +77,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--with", dest="program", metavar="PROGRAM", help="VS Code's program, as for dg-lsp editor"
     )
     parser.add_argument(
+        "--hashes", action="store_true", help="read each file of the checkpoint again, also the large ones"
+    )
+    parser.add_argument(
         "--no-fill", action="store_true", help="leave out the last checks, which load the model"
     )
     add_settings(parser)
@@ -76,7 +90,8 @@ def run(arguments: argparse.Namespace) -> int:
     from dg_lsp.cli.options import settings_of
 
     checks: list[Callable[[Settings], Finding]]
-    checks = [check_python, check_packages, check_device, check_memory, check_grammars, check_checkpoint]
+    checks = [check_python, check_packages, check_device, check_memory, check_grammars]
+    checks += [partial(check_checkpoint, large=sys.maxsize) if arguments.hashes else check_checkpoint]
     checks += [] if arguments.no_fill else [check_small, check_fill]
     if arguments.editor:
         chain = (partial(check, arguments.editor, arguments.program) for check in EDITOR_CHECKS)
@@ -173,19 +188,26 @@ def check_grammars(_: Settings) -> Finding:
     return Finding("grammars", "ok", ", ".join(names))
 
 
-def check_checkpoint(settings: Settings) -> Finding:
-    """Whether the checkpoint is on this machine and is what its manifest says; nothing is fetched."""
-    from dg_lsp.engine.load.checkpoint import CheckpointError, find_directory
-    from dg_lsp.engine.load.manifest import verify
+def check_checkpoint(settings: Settings, large: int | None = None) -> Finding:
+    """Whether the checkpoint is on this machine and is what its manifest or the lock file says; nothing is fetched.
 
-    name = settings.checkpoint
+    large: bytes of a file that is not read again if it did not change since the last time; None for the usual.
+    """
+    from dg_lsp.engine.load.checkpoint import CheckpointError, find_directory
+    from dg_lsp.engine.load.manifest import LARGE, verify
+
+    name, known = settings.checkpoint, pinned(settings.checkpoint)
+    if _is_absent(name):
+        return Finding("checkpoint", "warn", f"{name} is not here", f"run dg-lsp fetch {name}")
     try:
-        path = _fetched(name) if _is_hub_name(name) else find_directory(name)
-        if path is None:
-            return Finding("checkpoint", "warn", f"{name} is not here yet", f"fetch it: hf download {name}")
-        return Finding("checkpoint", "ok", f"{name}: sha256 {verify(path)[:12]}, {path}")
+        path = find_directory(name)
+        digest = verify(path, large or LARGE, known.get("files"))
+        commit = f", commit {known['commit']}" if known else ""
+        return Finding("checkpoint", "ok", f"{name}: sha256 {digest[:12]}{commit}, {path}")
     except CheckpointError as error:
-        mend = "name another with --checkpoint, or reinstall dg-lsp"
+        mend = (
+            f"dg-lsp fetch {name} --again" if known else "name another with --checkpoint, or reinstall dg-lsp"
+        )
         return Finding("checkpoint", "fail", str(error), mend)
 
 
@@ -212,7 +234,7 @@ def check_fill(settings: Settings) -> Finding:
     from dg_lsp.text.documents.document import Document
     from dg_lsp.text.gaps.find import find_named
 
-    if _is_hub_name(settings.checkpoint) and _fetched(settings.checkpoint) is None:
+    if _is_absent(settings.checkpoint):
         return Finding("fill", "warn", "not tried without the checkpoint", "see the checkpoint's line")
     document = Document("sample.py", "python", 0, _SAMPLE)
     try:
@@ -233,7 +255,7 @@ def check_engine(settings: Settings) -> Finding:
     from dg_lsp.host.states import name_of_state
     from dg_lsp.text.documents.document import Document
 
-    if _is_hub_name(settings.checkpoint) and _fetched(settings.checkpoint) is None:
+    if _is_absent(settings.checkpoint):
         return Finding("engine", "warn", "not tried without the checkpoint", "see the checkpoint's line")
     try:
         document = Document("sample.py", "python", 0, _SAMPLE)
@@ -336,21 +358,9 @@ def _package(need: "Requirement") -> tuple[bool, str]:
     return False, f"{need.name} {version} is not {need.specifier}"
 
 
-def _is_hub_name(name: str) -> bool:
-    return re.fullmatch(r"[\w.-]+/[\w.-]+", name) is not None and not Path(name).expanduser().exists()
-
-
-def _fetched(name: str) -> Path | None:
-    """Where the hub's own cache holds the checkpoint; None where it does not."""
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import LocalEntryNotFoundError
-
-    try:
-        return Path(
-            snapshot_download(name, allow_patterns=["*.json", "*.safetensors"], local_files_only=True)
-        )
-    except LocalEntryNotFoundError:
-        return None
+def _is_absent(name: str) -> bool:
+    """Whether `name` is a hub name that was not fetched, or whose files are gone."""
+    return is_hub_name(name) and not folder_of(name).is_dir()
 
 
 def _free_memory() -> int | None:

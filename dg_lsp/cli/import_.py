@@ -14,12 +14,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser,
         "Make a DiffusionGemma checkpoint of a pretrained Llama, Qwen2 or Mistral whose encoder computes exactly what "
         "the source does. It then drafts fills from left to right and uses the suffix to choose among them; its "
-        "denoiser has learned nothing until it is trained: dg-lsp train --from DIR. A hub name is downloaded; no code "
-        "of the source is executed.",
+        "denoiser has learned nothing until it is trained: dg-lsp train --from DIR. No code of the source is "
+        "executed.",
         "dg-lsp import ~/models/SmolLM2-135M --out smol",
         "0 written, 2 usage, or the source cannot be imported exactly",
     )
-    parser.add_argument("source", help="a directory with safetensors, a GGUF file, or a hub name")
+    parser.add_argument(
+        "source", help="a directory with safetensors, a GGUF file, or OWNER/NAME that dg-lsp fetch has got"
+    )
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="the checkpoint goes here")
     parser.add_argument("--licence", help="what the model card and dg_lsp.json say of the source's licence")
 
@@ -37,5 +39,5 @@ def run(arguments: argparse.Namespace) -> int:
         import_checkpoint(arguments.source, arguments.out, about, lambda text: print(text, flush=True))
     except ImportRefusedError as error:
         raise UsageError(str(error)) from error
-    print(f"Use it with --checkpoint {arguments.out}.")
+    print(f"Use it with --checkpoint {arguments.out.absolute()}.")
     return 0

@@ -188,7 +188,7 @@ def _adapt(arguments: argparse.Namespace, base: Path | None) -> int:
     # 3.
     _step(Trainer(arguments.out, adapt.recipe_of(arguments, base), base), arguments)
     # 4.
-    to = str(arguments.export or arguments.out / "export")
+    to = str((arguments.export or arguments.out / "export").absolute())
     found += adapt.scores(to, cases, "then")
     print(as_text(make_report(found, Settings(checkpoint=to)) | {"files_skipped": []}))
     print(f"The adapted checkpoint: {to}. Use it with --checkpoint {to}.")

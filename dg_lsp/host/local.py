@@ -28,6 +28,8 @@ _ENVIRONMENT = {
     "OMP_WAIT_POLICY": "PASSIVE",
     "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "128",
     "LRU_CACHE_CAPACITY": "128",
+    # Whatever a library of the model would look for in a hub: it is here, or it is not used.
+    "HF_HUB_OFFLINE": "1",
 }
 
 
@@ -124,7 +126,7 @@ def _load(settings: Settings, progress: Callable[[str], None]) -> tuple[Run, str
     torch.set_num_threads(settings.threads or max((os.cpu_count() or 2) // 2, 1))
     try:
         # Checked first, because loading a network that does not fit would first exhaust the machine.
-        room.check(find_directory(settings.checkpoint, progress), settings.place)
+        room.check(find_directory(settings.checkpoint), settings.place)
         model = load_checkpoint(settings.checkpoint, settings.device, progress)
     except CheckpointError as error:
         raise EngineError(str(error)) from error

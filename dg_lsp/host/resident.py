@@ -24,7 +24,7 @@ from dg_lsp.host.base import EngineError
 from dg_lsp.host.client import SILENCE, EngineAbsent, EngineDied, EngineFailed, EngineSilent, RemoteEngine
 from dg_lsp.host.runtime import Address, address_of, peer, runtime_directory
 from dg_lsp.host.states import Pace
-from dg_lsp.settings import EMBEDDED, SMALL, Settings, folder_of
+from dg_lsp.settings import EMBEDDED, SMALL, Settings, folder_of, is_hub_name
 from dg_lsp.text.messages import Draft, Fill, Infill, Status
 
 _PATIENCE = 20.0  # seconds in which a started process must listen; it loads after that
@@ -342,10 +342,10 @@ def _spawn(settings: Settings, address: Address) -> _Started:
     # With -P no module is taken from the current folder. The socket is named, because another version of dg-lsp may
     # have another rule for it.
     command = ["-P", "-m", "dg_lsp", "engine", "run", "--socket", str(address.socket)]
-    # A folder is named from the root, as the engine runs elsewhere. A name of our own is never a folder of here.
+    # A folder is named from the root, as the engine runs elsewhere. Our own names and the hub's are no folders of here.
     folder = folder_of(settings.checkpoint)
-    own = settings.checkpoint in (EMBEDDED, SMALL) or not folder.is_dir()
-    checkpoint = settings.checkpoint if own else str(folder.absolute())
+    own = settings.checkpoint in (EMBEDDED, SMALL) or is_hub_name(settings.checkpoint) or not folder.is_dir()
+    checkpoint = settings.checkpoint if own else str(folder)
     for name in ("device", "threads", "idle_minutes", "cache_megabytes", "log_level"):
         command += [f"--{name.replace('_', '-')}", str(getattr(settings, name))]
     ours, theirs = os.pipe()

@@ -26,6 +26,9 @@ from transformers import (
 )
 from transformers.utils import logging
 
+from dg_lsp.engine.load.manifest import verify
+from dg_lsp.engine.load.weights import CheckpointError
+from dg_lsp.settings import folder_of, is_hub_name, pinned
 from dg_lsp.training.export import export_imported
 from dg_lsp.training.shape import VISION
 
@@ -57,7 +60,7 @@ def import_checkpoint(
     progress: Callable[[str], None] = lambda _: None,
     judge: Path | None = None,
 ) -> None:
-    """Write the network `source` (a directory, a GGUF file, a hub name) as a checkpoint to the directory `to`, in bf16.
+    """Write the network `source` (see read_source) as a checkpoint to the directory `to`, in bf16.
 
     about: further entries of dg_lsp.json, such as `licence`. judge: a file with the weights of a judge fitted with it.
 
@@ -116,14 +119,22 @@ def freeze_scales(network: Any) -> None:
 
 
 def read_source(source: str) -> tuple[Any, Tokenizer]:
-    """The network of `source` (a directory, a GGUF file, a hub name) in fp32, and its tokenizer.
+    """The network of `source` (a directory, a GGUF file, a fetched hub name) in fp32, and its tokenizer.
 
     Raises:
         ImportRefusedError: there is none, of another family, or its tokenizer changes text.
     """
-    path = Path(source).expanduser()
-    where: dict[str, Any] = {"trust_remote_code": False}
-    name = str(path) if path.exists() else source
+    path = folder_of(source)
+    if not path.exists():
+        get = f"; run dg-lsp fetch {source}" if is_hub_name(source) else ""
+        raise ImportRefusedError(f"{source} is not here{get}")
+    if pins := pinned(source).get("files"):
+        try:
+            verify(path, pins=pins)
+        except CheckpointError as error:
+            raise ImportRefusedError(str(error)) from error
+    where: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}
+    name = str(path)
     if path.suffix == ".gguf":
         name, where["gguf_file"] = str(path.parent), path.name
     logging.disable_progress_bar()

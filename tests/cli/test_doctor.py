@@ -99,8 +99,7 @@ def test_a_missing_or_damaged_checkpoint_is_a_failure(tmp_path):
     assert finding.state == "fail" and "damaged" in finding.found
 
 
-def test_a_checkpoint_of_the_hub_is_not_fetched(monkeypatch, tmp_path):
-    monkeypatch.setattr(doctor, "_fetched", lambda name: None)
+def test_a_checkpoint_of_the_hub_is_not_fetched():
     settings = Settings(checkpoint="owner/name")
     assert doctor.check_checkpoint(settings).state == "warn"
     assert doctor.check_fill(settings).state == "warn"

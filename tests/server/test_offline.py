@@ -1,5 +1,7 @@
 """A whole fill, by the server and an engine with the embedded checkpoint, connects to nothing outside."""
 
+import hashlib
+import json
 import socket
 import subprocess
 import sys
@@ -8,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from dg_lsp.settings import folder_of, lock_file
 from tests.server.wire import Wire, notification
 
 TEXT = 'def add(a, b):\n    """Return the sum of a and b."""\n    raise NotImplementedError\n'
@@ -48,14 +51,39 @@ def test_a_fill_needs_nothing_from_outside(
     connections: Path, runtime: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DG_LSP_CHECKPOINT", "embedded")
+    result = filled()["result"]
+    assert result["fill"]["milliseconds"] > 0 and (result["edit"] or result["why"])
+    told = connections.read_text()
+    assert "'--stdio'" in told and "'engine', 'run'" in told, "both processes must have been watched"
+    assert "refused" not in told
+
+
+@pytest.mark.slow
+def test_a_checkpoint_of_the_hub_is_used_as_it_was_fetched_and_never_looked_for(
+    connections: Path, runtime: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "0")
+    monkeypatch.setenv("DG_LSP_CHECKPOINT", "owner/name")
+    assert "is not here; run dg-lsp fetch owner/name" in filled()["error"]["message"]
+    folder = folder_of("embedded")
+    data = {f.name: f.read_bytes() for f in folder.iterdir() if f.suffix in (".json", ".safetensors", ".txt")}
+    files = {name: {"bytes": len(d), "sha256": hashlib.sha256(d).hexdigest()} for name, d in data.items()}
+    lock_file().parent.mkdir(parents=True)
+    lock_file().write_text(
+        json.dumps({"owner/name": {"commit": "c" * 40, "folder": str(folder), "files": files}})
+    )
+    assert filled()["result"]["fill"]["milliseconds"] > 0
+    told = connections.read_text()
+    assert told.count("'engine', 'run'") >= 2 and "refused" not in told
+
+
+def filled() -> dict[str, Any]:
+    """What `dg-lsp.fill` answers for the function of TEXT, by a server of its own."""
     with Wire([sys.executable, "-m", "dg_lsp", "--stdio"], patience=300) as wire:
         wire.initialize()
         document = {"uri": "file:///w/a.py", "languageId": "python", "version": 1, "text": TEXT}
         wire.send(notification("textDocument/didOpen", {"textDocument": document}))
         target = {"uri": "file:///w/a.py", "name": "add", "effort": "low"}
         params = {"command": "dg-lsp.fill", "arguments": [target]}
-        result: dict[str, Any] = wire.ask("fill", "workspace/executeCommand", params)["result"]
-    assert result["fill"]["milliseconds"] > 0 and (result["edit"] or result["why"])
-    told = connections.read_text()
-    assert "'--stdio'" in told and "'engine', 'run'" in told, "both processes must have been watched"
-    assert "refused" not in told
+        return wire.ask("fill", "workspace/executeCommand", params)

@@ -3,7 +3,6 @@
 Only safetensors weights are read, and no code of a checkpoint is executed. Knows no canvas.
 """
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,12 +15,9 @@ from dg_lsp.engine.denoise import Schedule
 from dg_lsp.engine.load.frame import style_of
 from dg_lsp.engine.load.manifest import JUDGE, read_about, read_json, verify
 from dg_lsp.engine.load.weights import FETCH_AGAIN, CheckpointError, check_logits, load_network
-from dg_lsp.settings import EMBEDDED, SMALL, folder_of, named
+from dg_lsp.settings import EMBEDDED, SMALL, folder_of, is_hub_name, named, pinned
 
 __all__ = ["Checkpoint", "CheckpointError", "find_directory", "load_checkpoint"]
-
-_HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
-_WANTED = ["*.json", "*.safetensors"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +74,11 @@ def load_checkpoint(
     Raises:
         CheckpointError: any of these fails, or there is not enough memory.
     """
-    # 1. Only a hub name may use the internet.
-    path = find_directory(name, progress)
+    # 1.
+    path = find_directory(name)
     # 2. Without this check a damaged file would load without an error.
     progress(f"checking {path.name}")
-    digest = verify(path)
+    digest = verify(path, pins=pinned(name).get("files"))
     config = read_json(path / "config.json")
     if config.get("model_type") != "diffusion_gemma":
         raise CheckpointError(
@@ -116,39 +112,25 @@ def load_checkpoint(
     )
 
 
-def find_directory(name: str, progress: Callable[[str], None] = lambda _: None) -> Path:
-    """The directory of the checkpoint `name`; a hub name is downloaded into the hub client's cache.
+def find_directory(name: str) -> Path:
+    """The directory of the checkpoint `name`, which is on this machine already: nothing is ever fetched here.
 
     Raises:
-        CheckpointError: there is no such checkpoint, or the download fails.
+        CheckpointError: there is no such checkpoint; the message says how to get it.
     """
     path, name = folder_of(name), named(name)
     if (path / "config.json").exists():
         return path
     if name == EMBEDDED:
         raise CheckpointError("this installation lacks the embedded checkpoint; reinstall dg-lsp")
-    if name == SMALL:
-        raise CheckpointError("the checkpoint small is not here; fetch it: dg-lsp fetch small")
+    if name == SMALL or is_hub_name(name):
+        here = f"; for the folder of that name write ./{name}" if Path(name).is_dir() else ""
+        raise CheckpointError(f"the checkpoint {name} is not here; run dg-lsp fetch {name}{here}")
     if path.is_dir():
         raise CheckpointError(f"{path} has no config.json, so it is no checkpoint; name its directory")
-    if path.exists() or not _HUB_NAME.fullmatch(name):
-        raise CheckpointError(
-            f"no checkpoint {name!r}: it is neither a directory, nor a hub name (owner/name), nor 'embedded' or 'small'"
-        )
-    return _fetch(name, progress)
-
-
-def _fetch(name: str, progress: Callable[[str], None]) -> Path:
-    from huggingface_hub import snapshot_download  # noqa: PLC0415  (slow to import, and rarely wanted)
-    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError  # noqa: PLC0415
-
-    progress(f"fetching {name}")
-    try:
-        return Path(snapshot_download(name, allow_patterns=_WANTED))
-    except (HfHubHTTPError, LocalEntryNotFoundError, OSError, ValueError) as error:
-        raise CheckpointError(
-            f"the hub does not give {name!r} ({type(error).__name__}): check the name, the connection and your access"
-        ) from error
+    raise CheckpointError(
+        f"no checkpoint {name!r}: it is neither a directory, nor a hub name (owner/name), nor 'embedded' or 'small'"
+    )
 
 
 def _load_tokenizer(path: Path) -> Tokenizer:

@@ -15,24 +15,40 @@ from typing import Any
 from dg_lsp.engine.load.weights import FETCH_AGAIN, CheckpointError
 
 ABOUT, JUDGE, MANIFEST = "dg_lsp.json", "judge.json", "manifest.json"
-_LARGE = 64 << 20  # bytes; smaller files are hashed each time
+# The kinds of files that a checkpoint consists of: data, and no pickle.
+LOADED = frozenset({".safetensors", ".json", ".txt", ".model", ".jinja"})
+LARGE = 64 << 20  # bytes; smaller files are hashed each time
 
 
-def verify(path: Path, large: int = _LARGE) -> str:
+def verify(path: Path, large: int = LARGE, pins: Mapping[str, Any] | None = None) -> str:
     """Compare the files of the checkpoint in `path` with its manifest.json; return the checkpoint's digest, hex.
 
     The digest is the sha256 of manifest.json, or of config.json if there is no manifest. Files of at least `large`
-    bytes that matched are recorded in the user's cache folder.
+    bytes that matched are recorded in the user's cache folder. pins: what a lock file says of the files, as a manifest
+    does; then there may be no other ones of the kinds that are loaded.
 
     Raises:
-        CheckpointError: a file is missing, or differs in size or sha256.
+        CheckpointError: a file is missing, differs in size or sha256, or is none of `pins`.
     """
+    if pins is not None:
+        loaded = {file.name for file in path.iterdir() if file.suffix in LOADED}
+        if foreign := sorted(loaded - {*pins}):
+            raise CheckpointError(
+                f"{path / foreign[0]} is not in the lock file, so it came from elsewhere; {FETCH_AGAIN}"
+            )
+        _compare(path, pins, large)
     manifest = path / MANIFEST
     if not manifest.exists():
         return hashlib.sha256((path / "config.json").read_bytes()).hexdigest()
     files = read_json(manifest).get("files")
     if not isinstance(files, dict) or not files:
         raise CheckpointError(f"{manifest} lists no files; {FETCH_AGAIN}")
+    _compare(path, files, large)
+    return hashlib.sha256(manifest.read_bytes()).hexdigest()
+
+
+def _compare(path: Path, files: Mapping[str, Any], large: int) -> None:
+    """Raise CheckpointError for the first of `files` that differs from the one of that name in `path`."""
     known = _verified_before()
     found: dict[str, list[Any]] = {}
     for name, wanted in files.items():
@@ -55,7 +71,6 @@ def verify(path: Path, large: int = _LARGE) -> str:
                 )
     if found and not found.items() <= known.items():
         _write_record(known | found)
-    return hashlib.sha256(manifest.read_bytes()).hexdigest()
 
 
 def read_about(path: Path) -> dict[str, Any]:

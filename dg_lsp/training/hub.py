@@ -1,0 +1,121 @@
+"""Checkpoints of the hub: downloaded at one commit, compared with what the hub says of them, noted in the lock file.
+
+The only module that connects to the hub, and only `dg-lsp fetch` calls it. Loads nothing of what it gets.
+"""
+
+import hashlib
+import json
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from filelock import FileLock, Timeout
+
+from dg_lsp.engine.load.manifest import LOADED
+from dg_lsp.settings import lock_file, pinned
+from dg_lsp.training.small import FetchError
+
+if TYPE_CHECKING:
+    from huggingface_hub import RepoFile
+
+_PIECE = 1 << 20  # bytes
+
+
+def fetch_from_hub(name: str, revision: str | None, progress: Callable[[str], None]) -> Path:
+    """Download the checkpoint `name` (OWNER/NAME) into the hub client's cache, and pin it; its folder.
+
+    revision: a branch, a tag or a commit; None for the newest.
+
+    1. One fetch at a time.  2. Ask which commit that is, and for the files at its top that are data.  3. Download them.
+    4. Compare each with the hash that the hub has of it.  5. Note the commit and all hashes in the lock file.
+
+    Raises:
+        FetchError: any of these fails; what the lock file said before still holds.
+    """
+    # Slow to import, and it reads its environment when it is imported.
+    from huggingface_hub import HfApi, RepoFile, snapshot_download  # noqa: PLC0415
+
+    lock_file().parent.mkdir(parents=True, exist_ok=True)
+    try:
+        # 1.
+        with FileLock(lock_file().with_suffix(".lock"), timeout=0):
+            # 2.
+            hub = HfApi()
+            commit = hub.model_info(name, revision=revision).sha
+            assert commit, "a repository of the hub has a commit"
+            listed = [f for f in hub.list_repo_tree(name, revision=commit) if isinstance(f, RepoFile)]
+            wanted = _wanted(name, listed)
+            size = sum(file.size for file in wanted)
+            progress(f"fetching {name} at {commit} ({len(wanted)} files, {size / 1e9:.2f} GB)")
+            # 3.
+            patterns = [file.path.replace("[", "[[]") for file in wanted]
+            folder = Path(snapshot_download(name, revision=commit, allow_patterns=patterns)).absolute()
+            # 4.
+            progress("comparing the files with their hashes")
+            files = {file.path: _compared(folder / file.path, file) for file in wanted}
+            # 5.
+            _pin(name, {"commit": commit, "folder": str(folder), "files": files})
+    except Timeout as error:
+        raise FetchError("another dg-lsp fetches from the hub just now; wait for its end") from error
+    except FetchError:
+        raise
+    except Exception as error:  # also whatever the HTTP client of the hub's library raises
+        at = f" at {revision}" if revision else ""
+        raise FetchError(
+            f"the hub does not give {name}{at} ({type(error).__name__}): check the name, the connection and your access"
+        ) from error
+    return folder
+
+
+def _wanted(name: str, listed: "list[RepoFile]") -> "list[RepoFile]":
+    """Of the files at the top of a repository, those that are data of a checkpoint; no pickle is one.
+
+    Raises:
+        FetchError: they are no checkpoint.
+    """
+    wanted = [file for file in listed if Path(file.path).suffix in LOADED and "/" not in file.path]
+    names = {file.path for file in wanted}
+    if "config.json" not in names or not any(name.endswith(".safetensors") for name in names):
+        raise FetchError(
+            f"{name} has no config.json with *.safetensors files beside it; nothing else is fetched"
+        )
+    return wanted
+
+
+def _compared(path: Path, told: "RepoFile") -> dict[str, Any]:
+    """The entry of the lock file for the file `path`, of which the hub has `told` size and hash.
+
+    The hub knows the sha256 of a large file, and of another one the hash that git has of it.
+
+    Raises:
+        FetchError: it is another file, which is removed.
+    """
+    size = path.stat().st_size
+    sha256, git = hashlib.sha256(), hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
+    with path.open("rb") as stream:
+        while piece := stream.read(_PIECE):
+            sha256.update(piece)
+            if not told.lfs:
+                git.update(piece)
+    wanted, found = (told.lfs.sha256, sha256) if told.lfs else (told.blob_id, git)
+    if size != told.size or found.hexdigest() != wanted:
+        # It is kept as a link to the file itself, and would be found there the next time.
+        path.resolve().unlink()
+        path.unlink(missing_ok=True)
+        raise FetchError(f"{path.name} is not what the hub says it is, and was removed; try again")
+    return {"bytes": size, "sha256": sha256.hexdigest()}
+
+
+def _pin(name: str, entry: dict[str, Any]) -> None:
+    """Put `entry` into the lock file, which is replaced as a whole."""
+    file = lock_file()
+    try:
+        entries = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        entries = {}
+    entries = entries if isinstance(entries, dict) else {}
+    with tempfile.NamedTemporaryFile("w", dir=file.parent, delete=False, encoding="utf-8") as part:
+        json.dump(entries | {name: entry}, part, indent=1, sort_keys=True)
+    Path(part.name).replace(file)
+    assert pinned(name) == entry, "the lock file is read as it was written"
