@@ -30,6 +30,10 @@ class EngineBusy(EngineError):
     """The engine works for so many requests that it takes no more for now."""
 
 
+class EngineBroken(EngineError):
+    """The engine's process can compute no more, whatever it is asked; another process could."""
+
+
 class Engine(Protocol):
     """Anything that answers one Infill with Drafts and, last, one Fill. Closing the iterator cancels."""
 

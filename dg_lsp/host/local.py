@@ -6,6 +6,7 @@ Imports torch only when an engine is opened.
 import asyncio
 import logging
 import os
+import re
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from dg_lsp.host import room
-from dg_lsp.host.base import EngineError
+from dg_lsp.host.base import EngineBroken, EngineError
 from dg_lsp.host.turn import Turns
 from dg_lsp.settings import Settings
 from dg_lsp.text.languages.language import load_language
@@ -22,6 +23,11 @@ from dg_lsp.text.prompts.prompt import shortened
 
 Run = Callable[[Infill], Iterator[Draft | Fill]]
 _log = logging.getLogger("dg_lsp.engine")
+# Where oneDNN gets no memory for the code of an operation it says this, and says it again for this operation as long as
+# the process lives, however much memory there is by then (seen with torch 2.13). CUDA's errors but for a lack of
+# memory, torch's AcceleratorError, are as lasting.
+_LASTING = re.compile("could not (create|execute) a ")
+_ENDS = "the model's libraries failed, most likely for lack of memory; the engine ends; the next request starts it"
 # OpenMP threads that wait actively would take the cores from the editor. oneDNN and torch cache code for 1,024 shapes
 # each, and a growing file makes ever new shapes; with 128 they take 300 MB less and are as fast (docs/log).
 _ENVIRONMENT = {
@@ -151,7 +157,7 @@ def with_second_try(run: Run, free: Callable[[], None]) -> Run:
     """`run`; where it runs out of memory, it is called once more, after `free`, with a smaller request.
 
     Raises:
-        EngineError: that is too much as well.
+        EngineError: that is too much as well. EngineBroken: the libraries of the model do not recover.
     """
 
     def tried(request: Infill) -> Iterator[Draft | Fill]:
@@ -160,6 +166,8 @@ def with_second_try(run: Run, free: Callable[[], None]) -> Run:
                 yield from run(less(request))
                 return
             except (MemoryError, RuntimeError) as error:
+                if _LASTING.match(str(error)) or type(error).__name__ == "AcceleratorError":
+                    raise EngineBroken(_ENDS) from error
                 if not _is_out_of_memory(error):
                     raise
             # Outside of the handler, whose error holds the tensors of this try.

@@ -124,14 +124,15 @@ async def open_engine(settings: Settings, done: Callable[[float], None]) -> Host
 
 
 async def _watch(service: Service, settings: Settings, listening: tuple[Path, int]) -> None:
-    """Return when the engine has to exit: its socket is gone, loading has failed, or nobody has used it for long."""
+    """Return when the engine has to exit: it cannot work, its socket is gone, loading has failed, or it is idle."""
     while True:
         await asyncio.sleep(_LOOK)
+        why = service.broken
         if still := service.stuck:
-            _log.error("no step for %.0f s although a request waits; exiting", still)
-            service.give_up(
-                f"the engine stood still for {still:.0f} s and ends; the next request starts it again"
-            )
+            why = f"the engine stood still for {still:.0f} s and ends; the next request starts it again"
+        if why:
+            _log.error("%s", why)
+            service.give_up(why)
             # Time for the answers to leave. The model's thread cannot be ended, so the process ends with it.
             await asyncio.sleep(0.5)
             return

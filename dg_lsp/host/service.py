@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 import dg_lsp
 from dg_lsp.host import wire
-from dg_lsp.host.base import Engine, EngineError
+from dg_lsp.host.base import Engine, EngineBroken, EngineError
 from dg_lsp.host.states import Pace
 from dg_lsp.text.messages import Draft, Fill, Infill, Priority, State, Status
 
@@ -55,7 +55,8 @@ Noted = Callable[[Draft | Fill, float], None]
 class Service:
     """One engine and its status: call `load` once, then `lines` for each request.
 
-    last_active: time.monotonic() of the last request, event or end of a request. patience: seconds without a step
+    last_active: time.monotonic() of the last request, event or end of a request. broken: why this process can compute
+    no more; empty while it can. patience: seconds without a step
     after which the engine counts as stuck, if a request waits.
     """
 
@@ -76,6 +77,7 @@ class Service:
         self._unanswered: set[_Mailbox] = set()
         self._working: set[asyncio.Task[None]] = set()
         self.last_active = time.monotonic()
+        self.broken = ""
         self._patience, self._moved = patience, self.last_active
         self._noted = noted
         self._paces: deque[float] = deque(maxlen=50)
@@ -209,6 +211,8 @@ class Service:
                         self._end(mailbox, "fill", wire.pack(event))
         except EngineError as error:
             self._end(mailbox, "error", {"message": str(error)})
+            if isinstance(error, EngineBroken):
+                self.broken = str(error)
         except Exception as error:
             # The message of an error may hold source text, so only the stack is logged.
             _log.error("%s\n%s", type(error).__name__, "".join(traceback.format_tb(error.__traceback__)))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from dg_lsp.host.base import EngineError
+from dg_lsp.host.base import EngineBroken, EngineError
 from dg_lsp.host.local import LocalEngine, with_second_try
 from dg_lsp.host.room import of_cgroup
 from dg_lsp.settings import Settings
@@ -192,6 +192,21 @@ def test_where_memory_ends_a_smaller_request_is_tried_once() -> None:
 
 def _broken(_: Infill) -> Iterator[Draft | Fill]:
     raise RuntimeError("a wrong shape")
+
+
+class AcceleratorError(RuntimeError):
+    """As torch's, whose name is all that is looked at."""
+
+
+@pytest.mark.parametrize(
+    "error", [RuntimeError("could not create a primitive"), AcceleratorError("CUDA error: illegal access")]
+)
+def test_where_the_libraries_do_not_recover_the_engine_is_broken(error: Exception) -> None:
+    def run(_: Infill) -> Iterator[Draft | Fill]:
+        raise error
+
+    with pytest.raises(EngineBroken, match="the next request starts it"):
+        list(with_second_try(run, lambda: None)(REQUEST))
 
 
 def test_a_container_s_limit_counts_as_well_as_the_machine(tmp_path: Path) -> None:

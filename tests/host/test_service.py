@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from dg_lsp.host import process
-from dg_lsp.host.base import EngineError
+from dg_lsp.host.base import EngineBroken, EngineError
 from dg_lsp.host.scripted import ScriptedEngine, open_scripted
 from dg_lsp.host.service import Hosted, Service
 from dg_lsp.settings import Settings
@@ -209,6 +209,34 @@ def test_an_engine_without_a_step_for_long_says_so_to_who_waits_and_ends(
         return (await asyncio.wait_for(reading, 1))[-1]["error"]  # type: ignore[no-any-return]
 
     assert "stood still" in asyncio.run(work())["message"]
+
+
+class _Broken(ScriptedEngine):
+    """Its libraries fail for good."""
+
+    async def infill(self, request: Infill) -> AsyncGenerator[Draft | Fill, None]:
+        raise EngineBroken("it ends")
+        yield Fill(request.prefix)
+
+
+def test_an_engine_that_can_compute_no_more_says_so_and_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "_LOOK", 0.05)
+
+    async def work() -> str:
+        service = Service("scripted", "")
+        await service.load(opener(_Broken(Fill("x"), [], 0.0)))
+        socket = tmp_path / "socket"
+        socket.touch()
+        watch = asyncio.create_task(process._watch(service, Settings(), (socket, socket.stat().st_ino)))
+        await asyncio.sleep(0.2)
+        assert not watch.done()
+        said = (await lines_of(service))[-1]["error"]["message"]
+        await asyncio.wait_for(watch, 10)
+        return str(said)
+
+    assert asyncio.run(work()) == "it ends"
 
 
 def test_slow_steps_are_not_taken_for_none() -> None:

@@ -1,18 +1,21 @@
 """The suite in short; `make soak` runs it at full length and prints the table."""
 
+import time
 from collections.abc import Callable
 
 import pytest
 
+from tests.processes import engines, own_runtime
 from tests.robustness.bad_files import bad_files
 from tests.robustness.edits import edits
 from tests.robustness.endings import endings
-from tests.robustness.faults import FAULTS, faults
+from tests.robustness.faults import FAULTS, URI, faults, lift, no_memory
 from tests.robustness.fuzz import fuzz
 from tests.robustness.row import Row
 from tests.robustness.soak import soak
 from tests.robustness.storm import storm
 from tests.robustness.together import together
+from tests.robustness.window import Window
 
 SHORT: dict[str, Callable[[], Row]] = {
     "storm": lambda: storm(200),
@@ -24,6 +27,36 @@ SHORT: dict[str, Callable[[], Row]] = {
     "endings": lambda: endings(1),
     "soak": lambda: soak(40, every=4, checkpoint="scripted:4:20", silence=3),
 }
+
+
+@pytest.mark.slow
+def test_a_model_that_met_the_end_of_memory_fills_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    # oneDNN never recovers from it: from then on each request failed, until somebody ended the engine.
+    monkeypatch.setenv("DG_LSP_CHECKPOINT", "embedded")
+    with own_runtime() as runtime:
+        window = Window(initializationOptions={"ghostDeadline": 60})
+        text = "".join(f"def f_{n}(a, b):\n    return a + b * {n}\n\n\n" for n in range(300))
+        window.open(URI, text + "x = f_1(\n")
+        assert real(window, 60)
+        # A place further up has shapes of its own, for which there is no code yet.
+        window.open(URI, text[:7_000] + "\nx = f_1(\n")
+        (process,) = engines(runtime)
+        no_memory(process)
+        real(window, 60)
+        lift(process)
+        end = time.monotonic() + 60
+        while not real(window, 60):
+            assert time.monotonic() < end, window.status()
+        window.close()
+
+
+def real(window: Window, timeout: float) -> bool:
+    """Whether a request for new ghost text in the open document's last line gets some."""
+    text = window.texts[URI]
+    change = window.edit(URI, text.rindex("x"), text.rindex(" ="), f"x_{len(window.sent)}")
+    at = len(window.texts[URI]) - 1
+    number = window.ask("textDocument/inlineCompletion", window.inline(URI, at, 1), (change,))
+    return bool(window.wait(number, timeout)["result"]["items"])
 
 
 @pytest.mark.slow
