@@ -302,6 +302,17 @@ def test_the_commands_fill_a_body_holes_and_all_stubs(editor: Editor) -> None:
     editor.wait(lambda: editor.lines() == STUB.splitlines(), "one undo is not enough")
 
 
+def test_a_fill_may_begin_as_soon_as_the_text_of_the_one_before_stands_there(editor: Editor) -> None:
+    editor.open("fill.py")
+    editor.rpc.api.win_set_cursor(0, (FILL_LINE, 4))
+    # The server's answer to the first command comes only after the editor has told it that the edit is applied.
+    again = "vim.schedule(function() vim.cmd('DgLsp holes') end) return true"
+    editor.rpc.exec_lua(f"vim.api.nvim_buf_attach(0, false, {{ on_lines = function() {again} end }})", ())
+    editor.rpc.command("DgLsp fill")
+    editor.wait(lambda: editor.lines() == FILL_AFTER.splitlines(), "the body was not filled")
+    editor.wait(lambda: on_screen(editor, "nothing filled"), "the second fill did not begin")
+
+
 @pytest.mark.parametrize("pause", [0, 0.05, 0.15, 0.25])
 def test_an_accept_is_right_at_any_time_behind_a_key(editor: Editor, pause: float) -> None:
     editor.open("ghost.py")

@@ -54,13 +54,6 @@ local function erase(request)
   end
 end
 
---- Take all drafts away: an edit is about to be applied, and they would stand beside it for a moment.
-function M.undraw()
-  for request in pairs(drafts) do
-    erase(request)
-  end
-end
-
 --- The fill that runs has ended: give <C-c> back and take what is drawn away.
 local function finish()
   local done = running
@@ -79,6 +72,15 @@ local function finish()
       vim.fn.mapset("n", false, done.key)
     end
   end)
+end
+
+--- An edit is about to be applied: the fill that runs is over, whose answer comes later, and the next one may begin.
+--- All drafts are taken away, which would stand beside the edit for a moment.
+function M.applied()
+  for request in pairs(drafts) do
+    erase(request)
+  end
+  finish()
 end
 
 --- Send one of the server's commands, and let <C-c> cancel it. `report` is called with its result.

@@ -164,7 +164,7 @@ function M.config()
       ["workspace/applyEdit"] = function(...)
         -- A fill is an undo step of its own, in Insert mode too; setting this option ends the step before it.
         vim.bo.undolevels = vim.bo.undolevels
-        require("dg_lsp.fill").undraw()
+        require("dg_lsp.fill").applied()
         return vim.lsp.handlers["workspace/applyEdit"](...)
       end,
       ["dg-lsp/status"] = function(_, result)
