@@ -7,6 +7,7 @@ import statistics
 import threading
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -29,6 +30,10 @@ _PATIENCE = 90.0  # seconds for one answer; beyond it the request counts as unan
 _HEALED = 120.0  # seconds from a fault to the next real fill of anybody
 _DEADLINE = 30.0  # seconds for ghost text
 _SAMPLE = 5.0  # seconds between two looks at the memory
+_WARM, _FEWER = (
+    6_000,
+    5,
+)  # keys after which the server's caches are full; in short runs as many for each second
 
 
 @dataclass(slots=True)
@@ -36,7 +41,6 @@ class Seen:
     """What one window has seen. fills: when a real fill came."""
 
     keys: int = 0
-    asked: int = 0
     invoked: int = 0
     real: int = 0
     why: Counter[str] = field(default_factory=Counter)
@@ -58,6 +62,20 @@ class Person:
         # A busy machine is slow, which is not what this is about.
         options = {"ghostDeadline": _DEADLINE}
         self.window = Window(silence=silence, rootUri=self._folder, initializationOptions=options)
+
+    def warm(self, count: int) -> None:
+        """Press `count` keys without a pause, and cancel what each asks for."""
+        for old, new in changes(self._seed + len(MARKS)):
+            words = frequent(old + new)
+            uri = f"{self._folder}/{self.seen.keys % 5}.py"
+            self.window.open(uri, marked(old, words, self.mark))
+            for key in keys(self.window.texts[uri], marked(new, words, self.mark)):
+                if self.seen.keys >= count:
+                    self.seen = Seen()
+                    return
+                number = self._typed(uri, key.start, key.end, key.text)
+                self.window.tell("$/cancelRequest", {"id": number})
+                self._answer(number)
 
     def work(self, end: float) -> None:
         """Play changes until `end`."""
@@ -88,11 +106,8 @@ class Person:
 
     def _press(self, uri: str, start: int, end: int, text: str) -> None:
         """One key, the request that an editor sends with it, and now and then a wish."""
-        window, seen, rng = self.window, self.seen, self._rng
-        seen.keys += 1
-        change, at = window.edit(uri, start, end, text), start + len(text)
-        automatic = window.ask("textDocument/inlineCompletion", window.inline(uri, at), (change,))
-        seen.asked += 1
+        window, rng, at = self.window, self._rng, start + len(text)
+        automatic = self._typed(uri, start, end, text)
         pause = rng.uniform(0.03, 0.15) if rng.random() < 0.9 else rng.uniform(0.3, 2)
         time.sleep(pause)
         if rng.random() < 0.5:
@@ -103,6 +118,13 @@ class Person:
             self._invoke(uri, at)
         if rng.random() < 0.01:
             self._check(uri, window.texts[uri])
+
+    def _typed(self, uri: str, start: int, end: int, text: str) -> int:
+        """One key and the request that an editor sends with it; the id of the request."""
+        change, at = self.window.edit(uri, start, end, text), start + len(text)
+        self.seen.keys += 1
+        params = self.window.inline(uri, at)
+        return self.window.ask("textDocument/inlineCompletion", params, (change,))
 
     def _invoke(self, uri: str, at: int) -> None:
         """Ask for ghost text, and half of the time accept it and take it back."""
@@ -164,13 +186,15 @@ def soak(seconds: float, every: float, checkpoint: str = "embedded", silence: fl
     os.environ["DG_LSP_CHECKPOINT"] = checkpoint
     with own_runtime() as runtime:
         people = [Person(mark, silence) for mark in MARKS]
+        with ThreadPoolExecutor(len(people)) as pool:
+            list(pool.map(Person.warm, people, [min(_WARM, int(seconds * _FEWER))] * len(people)))
         end = time.monotonic() + seconds
         works = [p.work for p in people[:-1]] + [people[-1].fill_bodies]
         threads = [threading.Thread(target=work, args=[end], daemon=True) for work in works]
         for thread in threads:
             thread.start()
         harm = Harm(runtime)
-        harmed, slope = _watched(people, harm, end, every)
+        harmed, slopes = _watched(people, harm, end, every)
         for thread in threads:
             thread.join(2 * _PATIENCE)
         asked = sum(len(person.window.sent) for person in people)
@@ -178,7 +202,7 @@ def soak(seconds: float, every: float, checkpoint: str = "embedded", silence: fl
         noise = "".join(complaint(person.window.wire.stderr) for person in people)
         codes = [p.window.close() if p.window.wire.process.poll() is None else "died" for p in people]
     noise += f" exit codes {codes}" if any(codes) else ""
-    return _row(seconds, people, harm, _Found(harmed, asked, odd, slope, noise))
+    return _row(seconds, people, harm, _Found(harmed, asked, odd, slopes, noise))
 
 
 def _waited(people: list[Person]) -> list[str]:
@@ -189,8 +213,8 @@ def _waited(people: list[Person]) -> list[str]:
     return odd
 
 
-def _watched(people: list[Person], harm: Harm, end: float, every: float) -> tuple[list[float], float]:
-    """Harm the engine until the time is over: when that was, and how fast the largest server grows."""
+def _watched(people: list[Person], harm: Harm, end: float, every: float) -> tuple[list[float], list[float]]:
+    """Harm the engine until the time is over: when that was, and how fast each server grows."""
     harmed, rng, due = list[float](), random.Random(1), time.monotonic() + every
     # The last fault has time to heal, too.
     last = end - min(_HEALED, end - time.monotonic()) / 2
@@ -209,7 +233,7 @@ def _watched(people: list[Person], harm: Harm, end: float, every: float) -> tupl
                 harmed.append(now)
                 threading.Timer(rng.uniform(3, 8), lift, [process]).start()
             due = now + every
-    return harmed, max(map(_slope, memory.values()))
+    return harmed, [_slope(samples) for samples in memory.values()]
 
 
 def _row(seconds: float, people: list[Person], engine: Harm, found: "_Found") -> Row:
@@ -221,12 +245,13 @@ def _row(seconds: float, people: list[Person], engine: Harm, found: "_Found") ->
     unhealed = sum(took > _HEALED for took in healing)
     invoked, real = sum(one.invoked for one in seen), sum(one.real for one in seen)
     why = ", ".join(f"{w} ({n})" for w, n in sum((one.why for one in seen), Counter()).most_common(3))
+    grown = ", ".join(f"{slope:+.1f}" for slope in found.slopes)
     kinds = ", ".join(f"{name.replace('_', ' ')} {times}" for name, times in engine.done.items() if times)
     return Row(
         f"soak, {seconds / 60:.0f} minutes, {WINDOWS} windows and a bot",
         BAR,
         f"{sum(one.keys for one in seen):,} keys, {found.asked:,} requests: {len(found.odd)} not answered once, "
-        f"{len(wrong)} wrong texts, {len(foreign)} words of another window; {found.slope:+.1f} MB per 10 minutes; "
+        f"{len(wrong)} wrong texts, {len(foreign)} words of another window; {grown} MB per 10 minutes; "
         f"{len(healing)} faults ({kinds}), {unhealed} not healed, {max(healing, default=0):.0f} s at most; "
         f"{real} of {invoked} invoked requests got a real fill, the others because: {why}",
         missed(
@@ -237,7 +262,7 @@ def _row(seconds: float, people: list[Person], engine: Harm, found: "_Found") ->
             (not real, "nothing was filled"),
             (bool(found.noise), found.noise),
         ),
-        missed((found.slope > 1, f"{found.slope:+.1f} MB per 10 minutes")),
+        missed((max(found.slopes) > 1, f"{max(found.slopes):+.1f} MB per 10 minutes")),
     )
 
 
@@ -248,7 +273,7 @@ class _Found:
     harmed: list[float]
     asked: int
     odd: list[str]
-    slope: float
+    slopes: list[float]
     noise: str
 
 
