@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
-from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from io import FileIO
 from pathlib import Path
@@ -131,11 +131,12 @@ class ResidentEngine:
         """
         remote = self._connect()
         assert self._address is not None
-        # Again each time: the directory may have been removed, or made anew by somebody else.
-        with self._failure_told():
-            runtime_directory()
-        # 1.
-        async with _held(self._address.start_lock):
+        async with AsyncExitStack() as stack:
+            # 1.
+            with self._failure_told():
+                # Again each time: the directory may have been removed, or made anew by somebody else.
+                runtime_directory()
+                await stack.enter_async_context(_held(self._address.start_lock))
             # 2.
             with suppress(EngineAbsent):
                 status = await remote.status()
@@ -385,6 +386,12 @@ async def _held(path: Path) -> AsyncIterator[None]:
                     f"somebody else has been starting the engine for long ({path}); try again"
                 ) from None
             await asyncio.sleep(0.02)
+        except OSError as error:
+            # Such as NFS without locks.
+            raise EngineError(
+                f"the folder {path.parent} cannot hold a lock ({error.strerror}); set DG_LSP_RUNTIME_DIR to a folder "
+                "on a disk of this machine"
+            ) from error
     try:
         yield
     finally:

@@ -161,6 +161,14 @@ def test_a_named_file_that_is_excluded_or_unknown_is_told(folder: Path) -> None:
     assert run_error(folder / "nothing.py") == 2
 
 
+def test_a_file_that_cannot_be_read_is_told_and_the_others_are_filled(folder: Path) -> None:
+    (folder / "a_latin.py").write_bytes(b"s = '\xe9'\n" + SHOP.encode())
+    os.mkfifo(folder / "a_pipe.py")
+    report, _, _ = run(folder)
+    assert outcomes(report) and [Path(name).name for name, _ in report["skipped"]] == ["a_latin.py"]
+    assert "convert it to UTF-8" in report["skipped"][0][1]
+
+
 def run_error(*arguments: str | Path) -> int:
     return subprocess.run(command(*arguments), capture_output=True, check=False).returncode
 

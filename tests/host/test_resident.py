@@ -1,6 +1,7 @@
 """The engine in its own process: found, started once, cancelled by closing, outlived when it dies."""
 
 import asyncio
+import errno
 import os
 import shutil
 import signal
@@ -12,10 +13,12 @@ from collections.abc import Awaitable, Callable
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import IO
 
 import httpx2
 import pytest
 
+from dg_lsp.cli import doctor
 from dg_lsp.host import resident
 from dg_lsp.host.base import EngineError
 from dg_lsp.host.client import EngineDied, EngineSilent, EngineStrange, RemoteEngine
@@ -30,9 +33,13 @@ QUICK = Settings(checkpoint="scripted")
 REQUEST = Infill("x = ", "\n", "python", "rest_of_line")
 
 
-def with_engine(settings: Settings, work: Callable[[ResidentEngine], Awaitable[None]]) -> None:
+def with_engine(
+    settings: Settings,
+    work: Callable[[ResidentEngine], Awaitable[None]],
+    tell: Callable[[Status], None] = lambda _: None,
+) -> None:
     async def whole() -> None:
-        engine = ResidentEngine(settings)
+        engine = ResidentEngine(settings, tell)
         try:
             await work(engine)
         finally:
@@ -204,6 +211,8 @@ def test_an_engine_is_no_windows_child_and_outlives_its_group(runtime: Path) -> 
     engine = int(client.stdout.readline())
     _, parent, group, session = stat_of(engine)
     assert int(parent) != client.pid and int(group) == int(session) == engine
+    # If memory ends, the system ends it rather than an editor.
+    assert int(Path(f"/proc/{engine}/oom_score_adj").read_text()) >= 500
     children = [p.name for p in Path("/proc").glob("[0-9]*") if stat_or_none(p) == str(client.pid)]
     assert children == [], "the launcher must have been waited for"
     os.killpg(client.pid, signal.SIGKILL)
@@ -237,6 +246,39 @@ def test_an_engine_that_ends_at_once_is_told_with_its_last_words(
         assert time.monotonic() - began < 15, "its end must be noticed, not waited for"
 
     with_engine(QUICK, work)
+
+
+def test_a_folder_without_locks_says_the_mend(runtime: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    told = list[Status]()
+
+    async def work(engine: ResidentEngine) -> None:
+        with pytest.raises(EngineError, match=r"cannot hold a lock .No locks available.; set DG_LSP"):
+            await fill_of(engine)
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+    with_engine(QUICK, work, told.append)
+    assert told[-1].state == "failed" and "DG_LSP_RUNTIME_DIR" in told[-1].mend
+    assert doctor.check_engine(QUICK).found == told[-1].mend
+
+
+def test_the_log_goes_on_over_several_starts_and_is_begun_anew_when_it_is_long(
+    runtime: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(command: list[str], stderr: IO[bytes], **_: object) -> subprocess.CompletedProcess[bytes]:
+        stderr.write(b"a line\n")
+        return subprocess.CompletedProcess(command, 0, b"0")
+
+    monkeypatch.setattr(subprocess, "run", run)
+    monkeypatch.setattr(resident, "_LOG_BYTES", 20)
+    address = Address(runtime / "x.sock", "digest")
+    sizes = []
+    for _ in range(5):
+        resident._spawn(QUICK, address)
+        sizes.append(address.log.stat().st_size)
+    assert sizes == [7, 14, 21, 7, 14]
 
 
 def test_an_idle_engine_exits_and_leaves_no_socket(runtime: Path) -> None:

@@ -1045,6 +1045,18 @@ def test_the_checkpoint_of_the_initialization_options_is_the_only_engine(start: 
     assert len(list(runtime.glob("*.sock"))) == 1
 
 
+def test_a_setting_changed_in_a_fill_leaves_the_fill_alone(start: Start) -> None:
+    wire = start("scripted:25:200")
+    send_fill(wire, name="add", apply=False)
+    process = wait_for_steps(wire)["process"]
+    settings = {"dg-lsp": {"effort": "high", "device": "cuda"}}
+    wire.send(notification("workspace/didChangeConfiguration", {"settings": settings}))
+    assert edited_text(wire.answer("fill"))
+    told = wire.ask("s", "dg-lsp/status")["result"]
+    assert (told["process"], told["state"]) == (process, "ready")
+    assert not [m for m in wire.messages if "died" in str(m)]
+
+
 # -- when the engine is not well
 
 
