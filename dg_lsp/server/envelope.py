@@ -5,6 +5,7 @@ Knows JSON and a converter; knows no state, no handler and no stream.
 
 import json
 import re
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,7 +65,8 @@ def parse_message(data: bytes) -> Message:
     """
     try:
         # Lone surrogates are not valid UTF-8; they are accepted, because losing a change of a document is worse.
-        body = json.loads(data.decode("utf-8", "surrogatepass"))
+        text = data.decode("utf-8", "surrogatepass")
+        body = json.loads(text, parse_float=_finite, parse_constant=_no_json)
     except (ValueError, RecursionError) as error:
         raise Refusal(PARSE_ERROR, "the message is no JSON text in UTF-8") from error
     if not isinstance(body, dict):
@@ -136,6 +138,16 @@ def strict_converter() -> Any:
     )
     converter.register_structure_hook(CodeActionKind | str, _text)
     return converter
+
+
+def _finite(text: str) -> float:
+    """The number `text`, or the largest one of its sign: what is sent back must be JSON, which has no infinity."""
+    return max(-sys.float_info.max, min(float(text), sys.float_info.max))
+
+
+def _no_json(word: str) -> None:
+    """Refuse NaN, Infinity and -Infinity, which Python would read."""
+    raise ValueError(word)
 
 
 def _is_id(value: object) -> bool:

@@ -61,7 +61,8 @@ NOTIFICATIONS: tuple[tuple[str, Any], ...] = (
     ("$/setTrace", {"value": "off"}),
 )
 TEXTS = st.text(st.sampled_from("a_x(){}[]\":,'\n\r\t\x00é🙂\ud83d\u2028#="), max_size=12)
-SCALARS = st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False) | TEXTS
+FLOATS = st.floats(allow_nan=False, allow_infinity=False)
+SCALARS = st.none() | st.booleans() | st.integers(-(2**70), 2**70) | FLOATS | TEXTS
 VALUES = st.recursive(
     SCALARS,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
@@ -106,6 +107,9 @@ def broken(text: bytes, at: int, cut: int) -> bytes:
 
 JUNK = (
     st.binary(max_size=60).map(frame)  # a body that is no JSON
+    | st.sampled_from(
+        [frame(b'{"jsonrpc":"2.0","id":1,"method":"m","params":%s}' % w) for w in (b"NaN", b"[-Infinity]")]
+    )
     | VALUES.map(lambda value: frame(json.dumps(value).encode("ascii")))  # a body that is no message
     | st.builds(
         lambda call, at, cut: frame(broken(json.dumps(request("junk", *call)).encode("ascii"), at, cut)),

@@ -527,6 +527,19 @@ def test_params_of_another_type_are_refused_and_no_handler_fails() -> None:
         assert "failed" not in wire.stderr
 
 
+def test_numbers_without_a_place_in_json_never_come_back() -> None:
+    # A code action's data are sent back as they came, and a reply with Infinity failed (found by the fuzz).
+    body = parse_message(b'{"jsonrpc":"2.0","id":1,"method":"m","params":[1e400,-1e400,1.5]}').body
+    assert json.loads(json.dumps(body["params"], allow_nan=False)) == [
+        1.7976931348623157e308,
+        -1.7976931348623157e308,
+        1.5,
+    ]
+    for word in (b"NaN", b"Infinity", b"-Infinity"):
+        with pytest.raises(Refusal, match="no JSON"):
+            parse_message(b'{"jsonrpc":"2.0","id":1,"method":"m","params":[%s]}' % word)
+
+
 def test_parse_message_tells_what_is_wrong() -> None:
     assert parse_message(b'{"jsonrpc":"2.0","method":"m"}').method == "m"
     with pytest.raises(Refusal, match="batches"):
