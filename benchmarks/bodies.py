@@ -2,7 +2,7 @@
 
     python -m benchmarks.bodies fetch FOLDER
     python -m benchmarks.bodies choose FOLDER
-    python -m benchmarks.bodies measure FOLDER --code CHECKOUT --json OUT.json
+    python -m benchmarks.bodies measure FOLDER --code CHECKOUT --checkpoint NAME --json OUT.json
 
 `bodies.json` names the source distributions and the functions. A function counts whose body has 2 to 12 lines, and
 whose package's own tests fail while it is a stub and pass with the truth. They run code out of FOLDER with your rights.
@@ -133,8 +133,11 @@ def _passes_with(package: Package, work: Path, path: Path, text: str) -> bool:
         path.write_bytes(whole)
 
 
-def measure(folder: Path, code: Path, related: str) -> list[dict[str, Any]]:
-    """What became of each function: its fill by the dg_lsp in `code`, the lines of both, and whether the tests pass."""
+def measure(folder: Path, code: Path, how: Sequence[str]) -> list[dict[str, Any]]:
+    """What became of each function: its fill by the dg_lsp in `code`, the lines of both, and whether the tests pass.
+
+    how: options of `worth_run.py`. The others of several fills are tried where the first one does not pass.
+    """
     packages, functions = read_list()
     known = {package.name: package for package in packages}
     asked = []
@@ -148,12 +151,16 @@ def measure(folder: Path, code: Path, related: str) -> list[dict[str, Any]]:
         truth = "".join(lines[one.first - 1 : one.last]).strip()
         asked.append({"path": str(path), "text": _stubbed(cut), "start": start, "truth": truth})
     told = []
-    filled = _fills(asked, folder, code, related)
+    filled = _fills(asked, folder, code, how)
     for one, fill in zip(functions, filled, strict=True):
         package = known[one.package]
-        passed = bool(fill["offered"]) and _in_copy(package, folder, one.path, fill["filled"])
-        told.append({**asdict(one), **{k: v for k, v in fill.items() if k != "filled"}, "passed": passed})
-        print(f"{one.package} {one.name}: {_lines(fill['text'])} of {_lines(fill['truth'])} lines, {passed}")
+        texts = [fill["filled"], *fill["others"]] if fill["offered"] else []
+        passing = (n for n, text in enumerate(texts, 1) if _in_copy(package, folder, one.path, text))
+        fill |= {"filled": "", "others": len(texts[1:]), "passed": next(passing, 0)}
+        told.append({**asdict(one), **fill})
+        print(
+            f"{one.package} {one.name}: {_lines(fill['text'])} of {_lines(fill['truth'])} lines, {fill['passed']}"
+        )
     return told
 
 
@@ -165,7 +172,9 @@ def _in_copy(package: Package, folder: Path, inside: str, text: str) -> bool:
         return _passes_with(package, work, work / inside, text)
 
 
-def _fills(asked: Sequence[dict[str, Any]], folder: Path, code: Path, related: str) -> list[dict[str, Any]]:
+def _fills(
+    asked: Sequence[dict[str, Any]], folder: Path, code: Path, how: Sequence[str]
+) -> list[dict[str, Any]]:
     """The answers of `worth_run.py`, in the order of `asked`."""
     with tempfile.TemporaryDirectory() as place:
         stubs, out = Path(place) / "stubs.json", Path(place) / "out.jsonl"
@@ -173,7 +182,7 @@ def _fills(asked: Sequence[dict[str, Any]], folder: Path, code: Path, related: s
         runner = Path(__file__).with_name("worth_run.py").resolve()
         command = [sys.executable, "-P", str(runner), "shipped", str(out), "--stubs", str(stubs)]
         environment = {**os.environ, "PYTHONPATH": str(code.resolve()), "OMP_NUM_THREADS": "1"}
-        subprocess.run([*command, "--related", related], cwd=folder, env=environment, check=True)
+        subprocess.run([*command, *how], cwd=folder, env=environment, check=True)
         return [json.loads(line) for line in out.read_text("utf-8").splitlines()]
 
 
@@ -181,11 +190,11 @@ def report(told: Sequence[dict[str, Any]]) -> str:
     """The shares of fills with more than one line where the truth has, and of those that pass their tests."""
     long = [one for one in told if _lines(one["truth"]) > 1]
     several = sum(_lines(one["text"]) > 1 for one in long)
-    passed = sum(one["passed"] for one in told)
+    first, any_of_them = sum(one["passed"] == 1 for one in told), sum(one["passed"] > 0 for one in told)
     offered = sum(one["offered"] for one in told)
     return (
         f"{len(told)} functions: {offered} filled, {several} of {len(long)} with more than one line where the "
-        f"truth has, {passed} pass their tests"
+        f"truth has, {first} pass their tests, {any_of_them} with one of their fills"
     )
 
 
@@ -204,6 +213,10 @@ def main() -> None:
     parser.add_argument(
         "--related", choices=("yes", "no"), default="yes", help="read the rest of the package"
     )
+    parser.add_argument("--checkpoint", default="embedded")
+    parser.add_argument(
+        "--alternatives", type=int, default=4, help="fills of a function, as a bot tries them"
+    )
     parser.add_argument("--json", type=Path, help="also write each function's result to this file")
     given = parser.parse_args()
     folder = given.folder.resolve()
@@ -218,7 +231,8 @@ def main() -> None:
             write_list(packages, functions)
             print(f"{package.name}: {len(functions)} functions so far", flush=True)
     else:
-        told = measure(folder, given.code, given.related)
+        how = ["--related", given.related, "--checkpoint", given.checkpoint]
+        told = measure(folder, given.code, [*how, "--alternatives", str(given.alternatives)])
         if given.json:
             given.json.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", "utf-8")
         print(report(told))

@@ -29,6 +29,7 @@ from dg_lsp.host.local import LocalEngine
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import find_gaps
+from dg_lsp.text.gaps.gap import apply_edit
 from dg_lsp.text.messages import Fill, Infill
 from dg_lsp.text.prompts import prompt
 
@@ -88,13 +89,14 @@ def key_of(case: Case) -> str:
 
 
 async def results(
-    cases: list[Case], engine: LocalEngine, settings: Settings, projects: Projects
+    cases: list[Case], engine: LocalEngine, settings: Settings, projects: Projects, alternatives: int = 1
 ) -> AsyncIterator[dict[str, Any]]:
     """What became of each hole."""
     for case in cases:
         projects.prepare(case)
         start = time.perf_counter()
         request = projects.request(case, prompt.build(case.document, case.gap, settings))
+        request = replace(request, alternatives=alternatives)
         fill = Fill("", refusal="the engine gave no answer")
         async with aclosing(engine.infill(request)) as events:
             async for event in events:
@@ -116,8 +118,13 @@ async def results(
             "source": getattr(fill, "source", ""),
             "milliseconds": round(spent, 1),
             "why": outcome.why,
-            **({"filled": score.filled} if case.gap.stub else {}),
+            **({"filled": score.filled, "others": _others(case, outcome)} if case.gap.stub else {}),
         }
+
+
+def _others(case: Case, outcome: Any) -> list[str]:
+    """The document with each further fill."""
+    return [apply_edit(case.document, edit).data.decode() for edit in getattr(outcome, "others", ())]
 
 
 def in_blocks(cases: list[Case]) -> list[Case]:
@@ -168,7 +175,7 @@ async def run(given: argparse.Namespace) -> None:
         async for _ in results(cases[:1], engine, settings, projects):
             pass
         with given.out.open("a", encoding="utf-8") as out:
-            async for result in results(cases, engine, settings, projects):
+            async for result in results(cases, engine, settings, projects, given.alternatives):
                 out.write(json.dumps(result, ensure_ascii=False) + "\n")
                 out.flush()
     finally:
@@ -186,6 +193,7 @@ def main() -> None:
     parser.add_argument("--stubs", type=Path, help="fill these stubs instead of the list's holes")
     parser.add_argument("--related", choices=("yes", "no"), default="yes")
     parser.add_argument("--checkpoint", default="embedded")
+    parser.add_argument("--alternatives", type=int, default=1)
     asyncio.run(run(parser.parse_args()))
 
 

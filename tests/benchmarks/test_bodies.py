@@ -63,10 +63,10 @@ def test_the_gap_of_a_stub_holds_nothing_of_the_truth(tmp_path):
 def test_the_report_counts_lines_where_the_truth_has_several():
     long, one = "a = 1\nreturn a", "return 1"
     told = [
-        {"text": long, "truth": long, "offered": True, "passed": True},
-        {"text": one, "truth": long, "offered": True, "passed": False},
-        {"text": long, "truth": one, "offered": True, "passed": False},
-        {"text": "", "truth": long, "offered": False, "passed": False},
+        {"text": long, "truth": long, "offered": True, "passed": 1},
+        {"text": one, "truth": long, "offered": True, "passed": 0},
+        {"text": long, "truth": one, "offered": True, "passed": 2},
+        {"text": "", "truth": long, "offered": False, "passed": 0},
     ]
-    expected = "4 functions: 3 filled, 1 of 3 with more than one line where the truth has, 1 pass their tests"
-    assert bodies.report(told) == expected
+    counts = "4 functions: 3 filled, 1 of 3 with more than one line where the truth has"
+    assert bodies.report(told) == f"{counts}, 1 pass their tests, 2 with one of their fills"
