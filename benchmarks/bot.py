@@ -41,7 +41,9 @@ def cuts(path: Path, longest: int) -> list[Cut]:
         body = node.body[1:] if ast.get_docstring(node) else node.body
         if not body or body[0].lineno == node.lineno or isinstance(body[0], ast.Pass | ast.Raise):
             continue
-        first, last = body[0].lineno, body[-1].end_lineno or body[-1].lineno
+        # A decorator stands above the line of what it decorates.
+        first = min([body[0].lineno, *(mark.lineno for mark in getattr(body[0], "decorator_list", []))])
+        last = body[-1].end_lineno or body[-1].lineno
         if last - first < longest:
             found.append(Cut(path, node.name, first, last, body[0].col_offset))
     return found

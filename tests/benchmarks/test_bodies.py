@@ -6,6 +6,7 @@ import pytest
 
 from benchmarks import bodies, worth_run
 from benchmarks.bodies import Package
+from benchmarks.bot import cuts, with_stub
 
 PACKAGE = Package("pack", "1.0", "pack", ".", "tests")
 TEXT = '''def add(first, second):
@@ -70,3 +71,11 @@ def test_the_report_counts_lines_where_the_truth_has_several():
     ]
     counts = "4 functions: 3 filled, 1 of 3 with more than one line where the truth has"
     assert bodies.report(told) == f"{counts}, 1 pass their tests, 2 with one of their fills"
+
+
+def test_a_cut_begins_with_the_decorator_of_what_the_body_begins_with(tmp_path):
+    path = tmp_path / "wrap.py"
+    path.write_text("def wrap(f):\n    @mark\n    def inner():\n        return f\n\n    return inner\n")
+    cut = next(cut for cut in cuts(path, 12) if cut.name == "wrap")
+    assert (cut.first, cut.last) == (2, 6)
+    assert with_stub(path.read_text(), cut) == "def wrap(f):\n    raise NotImplementedError\n"
