@@ -130,14 +130,16 @@ def _load(settings: Settings, progress: Callable[[str], None]) -> tuple[Run, str
     from dg_lsp.engine.load.checkpoint import CheckpointError, find_directory, load_checkpoint  # noqa: PLC0415
 
     torch.set_num_threads(settings.threads or max((os.cpu_count() or 2) // 2, 1))
+    on_gpu = settings.place != "cpu" and torch.cuda.is_available()
+    budget = (settings.cache_megabytes or (4096 if on_gpu else 512)) << 20
     try:
         # Checked first, because loading a network that does not fit would first exhaust the machine.
-        room.check(find_directory(settings.checkpoint), settings.place)
-        model = load_checkpoint(settings.checkpoint, settings.device, progress)
+        with room.loading(progress):
+            room.check(find_directory(settings.checkpoint), settings.place, budget)
+            model = load_checkpoint(settings.checkpoint, settings.device, progress)
     except CheckpointError as error:
         raise EngineError(str(error)) from error
-    megabytes = settings.cache_megabytes or (4096 if model.device.type == "cuda" else 512)
-    caches = PrefixCaches(model.network.config.text_config, megabytes << 20)
+    caches = PrefixCaches(model.network.config.text_config, budget)
     counts = Counter[str]()
 
     def run(request: Infill) -> Iterator[Draft | Fill]:

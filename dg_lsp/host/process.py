@@ -33,7 +33,7 @@ FAILED = 4  # exit code: the engine could not be loaded
 _LOOK = 1.0  # seconds between two looks whether the engine has to exit
 _LINGER = 5.0  # seconds that an engine which failed to load stays to tell clients the reason
 # The beginnings of the words that loading reports, in order.
-_STAGES = ("importing torch", "importing transformers", "checking", "loading")
+_STAGES = ("importing torch", "importing transformers", "waiting", "checking", "loading")
 _log = logging.getLogger("dg_lsp.engine")
 
 

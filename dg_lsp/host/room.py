@@ -1,16 +1,39 @@
 """The check that a checkpoint fits the free memory. Runs in the engine's process."""
 
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+
+from filelock import FileLock, Timeout
 
 from dg_lsp.host.base import EngineError
 from dg_lsp.host.client import running
+from dg_lsp.host.runtime import runtime_directory
 
+_LONGEST = 600.0  # seconds that a network may take to be loaded
 _MARGIN = 1.15  # memory that a network needs, as a multiple of the size of its weights
 
 
-def check(path: Path, device: str) -> None:
-    """Refuse the checkpoint in `path` if `device` has not enough free memory for it.
+@contextmanager
+def loading(progress: Callable[[str], None] = lambda _: None) -> Iterator[None]:
+    """Hold the lock of those who load, for the block: of two at once, each would count the free memory as its own.
+
+    progress: called with a few words if somebody else loads just now. After _LONGEST seconds, or where no lock can be
+    held, it goes on without.
+    """
+    with ExitStack() as held:
+        with suppress(EngineError, OSError):
+            lock = FileLock(runtime_directory() / "loading.lock", thread_local=False)
+            try:
+                held.enter_context(lock.acquire(blocking=False))
+            except Timeout:
+                progress("waiting for another engine that loads")
+                held.enter_context(lock.acquire(timeout=_LONGEST))
+        yield
+
+
+def check(path: Path, device: str, cache: int = 0) -> None:
+    """Refuse the checkpoint in `path` if `device` has not enough free memory for it and `cache` bytes beside it.
 
     Raises:
         EngineError: there is too little; the message names the engines that hold memory.
@@ -18,7 +41,7 @@ def check(path: Path, device: str) -> None:
     # Whoever splits a network over devices has chosen how much goes where.
     if "+" in device:
         return
-    needed = int(sum(file.stat().st_size for file in path.glob("*.safetensors")) * _MARGIN)
+    needed = int(sum(file.stat().st_size for file in path.glob("*.safetensors")) * _MARGIN) + cache
     free, where = _free(device)
     if free is None or needed <= free:
         return

@@ -4,7 +4,9 @@ import asyncio
 import itertools
 import os
 import threading
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +15,7 @@ import pytest
 
 from dg_lsp.host.base import EngineBroken, EngineError
 from dg_lsp.host.local import LocalEngine, with_second_try
-from dg_lsp.host.room import of_cgroup
+from dg_lsp.host.room import loading, of_cgroup
 from dg_lsp.settings import Settings
 from dg_lsp.text.messages import Draft, Fill, Infill
 from tests.engine.tiny import save_checkpoint
@@ -36,13 +38,34 @@ def test_a_checkpoint_that_cannot_be_used_is_an_engine_error(tmp_path: Path) -> 
 def test_a_checkpoint_that_does_not_fit_is_refused_before_it_is_loaded(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dg_lsp.host.room._free", lambda _: (1000, "this machine"))
-    with pytest.raises(
-        EngineError, match=r"needs 0\.0 GiB and this machine has .* free.*--checkpoint.*cpu\+disk:8"
-    ):
-        LocalEngine.open(settings)
+    # What the encoded prefixes may take counts, too.
+    for free, cache in ((1000, 1), (300 << 20, 300)):
+        monkeypatch.setattr("dg_lsp.host.room._free", lambda _, free=free: (free, "this machine"))
+        needed = r"needs 0\.\d GiB and this machine has .* free.*--checkpoint.*cpu\+disk:8"
+        with pytest.raises(EngineError, match=needed):
+            LocalEngine.open(replace(settings, cache_megabytes=cache))
     # Split as the message says it loads.
     asyncio.run(LocalEngine.open(replace(settings, device="cpu+disk:2")).close())
+
+
+def test_two_load_one_after_the_other(settings: Settings, runtime: Path) -> None:
+    words = list[str]()
+    with ThreadPoolExecutor(1) as pool:
+        with loading():
+            opening = pool.submit(LocalEngine.open, settings, words.append)
+            while "waiting for another engine that loads" not in words:
+                time.sleep(0.01)
+            time.sleep(0.2)
+            assert not opening.done() and not any(word.startswith("checking") for word in words)
+        asyncio.run(opening.result(60).close())
+
+
+def test_where_no_lock_can_be_held_it_is_loaded_without(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("DG_LSP_RUNTIME_DIR", str(tmp_path / "file"))
+    asyncio.run(LocalEngine.open(settings).close())
 
 
 def test_drafts_come_and_then_one_fill(settings: Settings) -> None:
