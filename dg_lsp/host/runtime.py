@@ -11,6 +11,7 @@ import re
 import socket
 import stat
 import struct
+import sys
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from dg_lsp.host.base import EngineError
 from dg_lsp.host.wire import WIRE
 from dg_lsp.settings import Settings, folder_of
 
+_GPUS = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")  # one of them is there where torch can see a GPU
 _LONGEST = 100  # bytes of a socket's path; every system accepts as many
 
 
@@ -81,12 +83,19 @@ def address_of(settings: Settings) -> Address:
         EngineError: the directory cannot be used, or its path is too long.
     """
     digest = digest_of(settings.checkpoint)
-    device = re.sub(r"\W", "", settings.device)[:12]
+    device = re.sub(r"\W", "", _device(settings))[:12]
     unix = has_unix_sockets()
     path = runtime_directory() / f"{WIRE}-{digest[:10]}-{device}{'.sock' if unix else door.SUFFIX}"
     if unix and len(os.fsencode(path)) > _LONGEST:
         raise EngineError(f"{path} is too long for a socket; set DG_LSP_RUNTIME_DIR to a shorter path")
     return Address(path, digest)
+
+
+def _device(settings: Settings) -> str:
+    """The device of the settings; auto is cpu on a Linux without a GPU, where two engines would be one too many."""
+    if settings.device != "auto" or sys.platform != "linux" or any(Path(gpu).exists() for gpu in _GPUS):
+        return settings.device
+    return "cpu"
 
 
 def has_unix_sockets() -> bool:

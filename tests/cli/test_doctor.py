@@ -115,6 +115,15 @@ def test_the_round_trip_is_judged_by_what_is_offered(monkeypatch, answer, state)
     assert finding.state == state and (finding.mend == "") == (state == "ok")
 
 
+@pytest.mark.parametrize("folder", ["a file", "a link", "x" * 120])
+def test_a_folder_that_engines_cannot_meet_in_is_a_failure(folder, tmp_path, monkeypatch):
+    (tmp_path / "a file").touch()
+    (tmp_path / "a link").symlink_to(tmp_path)
+    monkeypatch.setenv("DG_LSP_RUNTIME_DIR", str(tmp_path / folder))
+    finding = doctor.check_engine(Settings(checkpoint="scripted"))
+    assert finding.state == "fail" and "DG_LSP_RUNTIME_DIR" in finding.found
+
+
 def test_an_engine_that_cannot_start_is_a_failure(monkeypatch):
     def fail(settings, progress=None):
         raise EngineError("the weights are damaged")

@@ -1,10 +1,12 @@
 """Where engines are met."""
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
 
+from dg_lsp.host import runtime
 from dg_lsp.host.base import EngineError
 from dg_lsp.host.runtime import address_of, digest_of, runtime_directory
 from dg_lsp.settings import Settings
@@ -56,6 +58,16 @@ def test_checkpoints_devices_and_changed_weights_have_engines_of_their_own(
     (model / "model.safetensors").write_bytes(b"12")
     places.add(address_of(Settings(checkpoint=str(model))).socket)
     assert len(places) == 6
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nothing tells cheaply whether there is a GPU")
+def test_auto_and_cpu_are_one_engine_where_there_is_no_gpu(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DG_LSP_RUNTIME_DIR", str(tmp_path))
+    for there, engines in ((tmp_path / "none", 1), (tmp_path, 2)):
+        monkeypatch.setattr(runtime, "_GPUS", (str(there),))
+        assert len({address_of(Settings(device=device)).socket for device in ("auto", "cpu")}) == engines
 
 
 def test_the_same_files_are_the_same_checkpoint_wherever_they_are(tmp_path: Path) -> None:
