@@ -4,6 +4,7 @@ Knows the environment, and where the checkpoints with a name of their own are; i
 layer may use it.
 """
 
+import ipaddress
 import json
 import os
 import re
@@ -11,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import platformdirs
 
@@ -191,6 +193,36 @@ class Settings:
             "engine that already runs keeps its own",
         },
     )
+    engine_url: str = field(
+        default="",
+        metadata={
+            "machine": True,
+            "help": "the address of a team's server (`dg-lsp serve-engine`) that fills instead of this machine, such "
+            "as https://team.example:8765; https is wanted unless it is this machine. Your source text goes there",
+        },
+    )
+    engine_token_file: str = field(
+        default="",
+        metadata={
+            "machine": True,
+            "help": "the file with your token for `engine_url`, which only you may read",
+        },
+    )
+    engine_ca: str = field(
+        default="",
+        metadata={
+            "machine": True,
+            "help": "a file of certificates (PEM) that `engine_url` is checked with; without it, those that this "
+            "system trusts",
+        },
+    )
+    engine_fallback: bool = field(
+        default=False,
+        metadata={
+            "machine": True,
+            "help": "fill on this machine, with `checkpoint`, while `engine_url` is away, busy or slow",
+        },
+    )
     log_level: str = field(
         default="info",
         metadata={
@@ -367,3 +399,33 @@ def _check(settings: Settings) -> None:
             raise SettingsError(f"setting {name!r} must be a number that is not negative")
     if not 0 <= settings.confidence <= 1:
         raise SettingsError("setting 'confidence' is a probability from 0 to 1")
+    check_url(settings.engine_url)
+
+
+def check_url(url: str) -> None:
+    """Refuse an address that is none, or over which text would go to another machine in the clear.
+
+    Raises:
+        SettingsError: `url` is one of these; the message does not hold it, as a password may stand in it.
+    """
+    if not url:
+        return
+    try:
+        parts = urlsplit(url)
+        named = parts.scheme in ("http", "https") and parts.hostname and (parts.port or True)
+    except ValueError:
+        named = False
+    if not named or "@" in parts.netloc or parts.query or parts.fragment:
+        raise SettingsError(
+            "setting 'engine_url' is an address such as https://team.example:8765, without a password"
+        )
+    if parts.scheme == "http" and not is_loopback(parts.hostname or ""):
+        raise SettingsError("setting 'engine_url' must begin with https, unless it is this machine")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether `host`, a name or an address, is this machine only."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -16,7 +16,8 @@ def test_the_page_of_the_settings_is_the_one_that_the_settings_give():
 
 def test_each_name_on_the_page_sets_its_setting():
     for name in Settings.__dataclass_fields__:
-        value: object = {"effort": "low", "log_level": "debug", "confidence": 0.7}.get(name, 7)
+        given = {"effort": "low", "log_level": "debug", "confidence": 0.7, "engine_url": "https://x"}
+        value: object = given.get(name, 7)
         if isinstance(getattr(Settings(), name), bool):
             value = not getattr(Settings(), name)
         if isinstance(getattr(Settings(), name), str) and value == 7:

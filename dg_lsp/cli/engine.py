@@ -62,9 +62,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 async def _start(settings: Settings) -> Status:
-    from dg_lsp.host.resident import ResidentEngine
+    from dg_lsp.host.remote import open_engine
 
-    engine = ResidentEngine(settings)
+    engine = open_engine(settings)
     try:
         return await _loaded(engine)
     finally:
@@ -90,16 +90,16 @@ async def round_trip(document: Document, name: str, settings: Settings) -> tuple
     Raises:
         EngineError: the engine cannot be started or loaded.
     """
-    from dg_lsp.host.resident import ResidentEngine
+    from dg_lsp.host.remote import open_engine
 
-    engine = ResidentEngine(settings)
+    engine: Any = open_engine(settings)
     try:
         await _loaded(engine)
         start = time.perf_counter()
         async for _ in fill_gap(engine, document, find_named(document, name), settings):
             pass
         seconds = time.perf_counter() - start
-        status = await engine.status()
+        status: Status | None = await engine.status()
         if status is None:
             raise EngineError("the engine ended by itself; its log is in the runtime directory")
         return status, seconds
@@ -123,11 +123,11 @@ async def _stop(settings: Settings, *, everyone: bool) -> int:
 
 async def _status(settings: Settings, *, everyone: bool) -> list[Status]:
     from dg_lsp.host.client import running
-    from dg_lsp.host.resident import ResidentEngine
+    from dg_lsp.host.remote import open_engine
 
     if everyone:
         return await asyncio.to_thread(running)
-    engine = ResidentEngine(settings)
+    engine: Any = open_engine(settings)
     try:
         status = await engine.status()
         return [status] if status else []

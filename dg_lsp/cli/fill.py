@@ -111,14 +111,15 @@ def engine_of(arguments: argparse.Namespace) -> "Engine":
         from dg_lsp.host.local import LocalEngine
 
         return LocalEngine.open(settings, _tell)
-    from dg_lsp.host.resident import ResidentEngine
+    from dg_lsp.host.remote import open_engine
     from dg_lsp.host.runtime import address_of
 
     try:
-        address_of(settings)
+        if not settings.engine_url:
+            address_of(settings)
     except EngineError as error:
         raise EngineError(f"{error}, or add --alone to load the model in this process") from error
-    return ResidentEngine(settings, _teller())
+    return open_engine(settings, _teller())
 
 
 def fill_alone(

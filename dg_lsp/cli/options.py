@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 from dg_lsp.settings import Settings, from_environment, help_of, override
 
-FILLING = ("checkpoint", "device", "effort", "seed", "deadline", "threads")
+REMOTE = ("engine_url", "engine_token_file", "engine_ca", "engine_fallback")
+FILLING = ("checkpoint", "device", "effort", "seed", "deadline", "threads", *REMOTE)
 SERVING = (*FILLING, "idle_minutes", "cache_megabytes", "log_level")
 
 FILLING_CODES = "0 filled, 1 nothing offered (the reason is told), 2 usage or bad input, 130 interrupted"

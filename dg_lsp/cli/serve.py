@@ -29,13 +29,13 @@ def run(arguments: argparse.Namespace) -> int:
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     log.addHandler(handler)
     log.setLevel(settings.log_level.upper())
-    from dg_lsp.host.resident import ResidentEngine
+    from dg_lsp.host.remote import open_engine
     from dg_lsp.server.app import make_server
     from dg_lsp.server.streams import serve
 
     if sys.stdin.isatty():
         log.warning("a language server waits for its editor here; end it with Ctrl+D, or see dg-lsp --help")
-    server = make_server(settings, ResidentEngine)
+    server = make_server(settings, open_engine)
     # What is there now stays; a collector that looks through all of it would hold up a reply.
     gc.freeze()
     return serve(server)

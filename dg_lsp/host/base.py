@@ -27,7 +27,11 @@ class EngineError(Exception):
 
 
 class EngineBusy(EngineError):
-    """The engine works for so many requests that it takes no more for now."""
+    """The engine works for so many requests that it takes no more for now. wait: seconds before another one."""
+
+    def __init__(self, message: str, wait: float = 0.0) -> None:
+        super().__init__(message)
+        self.wait = wait
 
 
 class EngineBroken(EngineError):

@@ -11,7 +11,7 @@ import httpcore2
 import httpx2
 
 from dg_lsp.host import door, wire
-from dg_lsp.host.base import EngineError
+from dg_lsp.host.base import EngineBusy, EngineError
 from dg_lsp.host.connection import Proven, SameUser
 from dg_lsp.host.runtime import sockets
 from dg_lsp.host.wire import Failure, Loading
@@ -19,6 +19,8 @@ from dg_lsp.text.messages import Draft, Fill, Infill, Status
 
 # Seconds without a line after which an engine is asked whether it lives; a living one sends one each second.
 SILENCE = 15.0
+
+_END = 1.0  # seconds for the end of a stream after its last line
 
 # An answer that no engine gives: not packed as it says, or not in the format of `wire`.
 _UNREADABLE = (httpx2.DecodingError, wire.WireError)
@@ -44,25 +46,27 @@ class EngineFailed(EngineError):
     """The engine cannot load its checkpoint; the message is the engine's own, and says what to do."""
 
 
+class EngineRefused(EngineError):
+    """The engine does not let this client in."""
+
+
 class RemoteEngine:
-    """The engine that is found at `path`, as `runtime.Address` has it.
+    """The engine that is found at `place`, as `runtime.Address` has it, or that an HTTP client reaches.
 
     tell: called with the share of the loading that is done, 0 to 1. silence: seconds without a line after which the
     engine counts as dead. heard: time.monotonic() of its last word in any answer; 0 before the first.
     """
 
     def __init__(
-        self, path: Path, tell: Callable[[float], None] = lambda _: None, silence: float = SILENCE
+        self,
+        place: Path | httpx2.AsyncClient,
+        tell: Callable[[float], None] = lambda _: None,
+        silence: float = SILENCE,
     ) -> None:
-        self._tell, self._path = tell, path
+        self._tell = tell
         self.heard = 0.0
-        # Without `trust_env=False` a proxy from the environment would be used.
-        self._client = httpx2.AsyncClient(
-            transport=_Transport(path),
-            base_url="http://engine",
-            trust_env=False,
-            timeout=httpx2.Timeout(5.0, connect=silence, read=silence, pool=None),
-        )
+        self._client = _client_of(place, silence) if isinstance(place, Path) else place
+        self._place = place if isinstance(place, Path) else place.base_url
 
     async def infill(self, request: Infill) -> AsyncGenerator[Draft | Fill, None]:
         """Yield Drafts, then one Fill. Closing the generator closes the stream, which cancels the request.
@@ -80,6 +84,10 @@ class RemoteEngine:
                 else:
                     yield event
                     if isinstance(event, Fill):
+                        # Read to its end, the stream leaves a connection that can be used again.
+                        with suppress(EngineError, TimeoutError):
+                            async with asyncio.timeout(_END):
+                                await anext(events, None)
                         return
         raise EngineDied("the engine ended in the middle of an answer; the next request starts it again")
 
@@ -97,6 +105,8 @@ class RemoteEngine:
                 # The connection was closed unanswered. If the engine has ended, the second attempt cannot connect.
                 answer = await ask()
             self.heard = time.monotonic()
+            if answer.status_code != 200:
+                raise _refusal(answer)
             return wire.unpack(Status, wire.parsed(answer.content))
         except httpx2.ConnectError as error:
             raise EngineAbsent("no engine is running") from error
@@ -127,7 +137,7 @@ class RemoteEngine:
 
     def _strange(self, error: Exception) -> EngineStrange:
         return EngineStrange(
-            f"what listens at {self._path} is no engine of this dg-lsp ({error}); end it with dg-lsp engine stop"
+            f"what listens at {self._place} is no engine of this dg-lsp ({error}); end it with dg-lsp engine stop"
         )
 
     async def _events(self, request: Infill) -> AsyncGenerator[Draft | Fill | Loading | Failure, None]:
@@ -139,10 +149,8 @@ class RemoteEngine:
                 "POST", "/v1/infill", json=wire.pack(request), headers=headers
             ) as answer:
                 if answer.status_code != 200:
-                    refusal = wire.event((await answer.aread()).decode("utf-8", "replace"))
-                    if not isinstance(refusal, Failure):
-                        raise wire.WireError(f"it answers {answer.status_code} without a reason")
-                    raise EngineError(f"the engine refused the request: {refusal.message}")
+                    await answer.aread()
+                    raise _refusal(answer)
                 async for line in answer.aiter_lines():
                     answered, self.heard = True, time.monotonic()
                     if (event := wire.event(line)) is not None:
@@ -158,6 +166,39 @@ class RemoteEngine:
             raise EngineDied(
                 "the engine died in the middle of an answer; the next request starts it again"
             ) from error
+
+
+def _client_of(path: Path, silence: float) -> httpx2.AsyncClient:
+    """An HTTP client of the engine of this user that is found at `path`."""
+    # Without `trust_env=False` a proxy from the environment would be used.
+    return httpx2.AsyncClient(
+        transport=_Transport(path),
+        base_url="http://engine",
+        trust_env=False,
+        timeout=httpx2.Timeout(5.0, connect=silence, read=silence, pool=None),
+    )
+
+
+def _refusal(answer: httpx2.Response) -> EngineError:
+    """The error that stands for an `answer` with another status than 200.
+
+    Raises:
+        WireError: no engine answers so.
+    """
+    try:
+        told = wire.event(answer.content.decode("utf-8", "replace"))
+    except wire.WireError:
+        told = None
+    said = told.message if isinstance(told, Failure) else ""
+    if answer.status_code in (429, 503):
+        wait = answer.headers.get("retry-after", "")
+        return EngineBusy(
+            said or "the engine is busy; try again later", float(wait) if wait.isdecimal() else 1.0
+        )
+    if not said:
+        raise wire.WireError(f"it answers {answer.status_code} without a reason")
+    kind = EngineRefused if answer.status_code in (401, 403) else EngineError
+    return kind(f"the engine refused the request: {said}")
 
 
 class _Transport(httpx2.AsyncHTTPTransport):

@@ -23,7 +23,7 @@ from dg_lsp.host import door
 from dg_lsp.host.base import EngineError
 from dg_lsp.host.client import SILENCE, EngineAbsent, EngineDied, EngineFailed, EngineSilent, RemoteEngine
 from dg_lsp.host.runtime import Address, address_of, peer, runtime_directory
-from dg_lsp.host.states import Pace
+from dg_lsp.host.states import Pace, following
 from dg_lsp.settings import EMBEDDED, SMALL, Settings, folder_of, is_hub_name
 from dg_lsp.text.messages import Draft, Fill, Infill, Status
 
@@ -165,28 +165,17 @@ class ResidentEngine:
 
     async def _events(self, request: Infill) -> AsyncGenerator[Draft | Fill, None]:
         """The answer of the running engine; tells that it is busy, and then that it is ready or slow."""
-        status = None
-        # Work that nobody has asked for keeps nobody waiting.
-        tell = (lambda _: None) if request.priority == "ahead" else self._say
-        try:
-            mine, remote = replace(request, window=self._window), self._connect()
-            if remote.heard >= self._asked:
-                self._asked = time.monotonic()
-            if self._listening is None:
-                self._listening = asyncio.create_task(self._listen(remote))
-            async with aclosing(remote.infill(mine)) as events:
-                async for event in events:
-                    if status is None:
-                        status = Status("busy", 1.0)
-                        tell(status)
-                    if isinstance(event, Fill):
-                        self._pace.note(event, request.priority)
-                        status = Status("ready", 1.0, milliseconds=event.milliseconds, steps=event.steps)
-                    yield event
-        finally:
-            # The engine is free again, also after a cancellation.
-            if status is not None:
-                tell(replace(status, state=self._pace.state, mend=self._pace.mend))
+        mine, remote = replace(request, window=self._window), self._connect()
+        if remote.heard >= self._asked:
+            self._asked = time.monotonic()
+        if self._listening is None:
+            self._listening = asyncio.create_task(self._listen(remote))
+        async with (
+            aclosing(remote.infill(mine)) as events,
+            aclosing(following(events, request.priority, self._pace, self._say)) as followed,
+        ):
+            async for event in followed:
+                yield event
 
     async def _listen(self, remote: RemoteEngine) -> None:
         """End the engine if not a word comes from it in SILENCE seconds after a request.

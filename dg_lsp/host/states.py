@@ -1,9 +1,11 @@
 """The states of an engine for people: the name of each, and when it is slow. Knows the records only."""
 
 from collections import deque
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import replace
 from statistics import median
 
-from dg_lsp.text.messages import Fill, Priority, State, Status
+from dg_lsp.text.messages import Draft, Fill, Priority, State, Status
 
 # Milliseconds that ghost text usually takes in a slow engine; whoever types is elsewhere by then.
 SLOW = 1000.0
@@ -41,6 +43,31 @@ class Pace:
         return (
             f"ghost text usually takes {self.usual / 1000:.1f} s, which is too long while one types; {_MEND}"
         )
+
+
+async def following(
+    events: AsyncGenerator[Draft | Fill, None],
+    priority: Priority,
+    pace: Pace,
+    tell: Callable[[Status], None],
+) -> AsyncGenerator[Draft | Fill, None]:
+    """`events`, an engine's answer to a request of `priority`; tells that it is busy, then that it is ready or slow."""
+    status = None
+    # Work that nobody has asked for keeps nobody waiting.
+    say = (lambda _: None) if priority == "ahead" else tell
+    try:
+        async for event in events:
+            if status is None:
+                status = Status("busy", 1.0)
+                say(status)
+            if isinstance(event, Fill):
+                pace.note(event, priority)
+                status = Status("ready", 1.0, milliseconds=event.milliseconds, steps=event.steps)
+            yield event
+    finally:
+        # The engine is free again, also after a cancellation.
+        if status is not None:
+            say(replace(status, state=pace.state, mend=pace.mend))
 
 
 def name_of_state(status: Status) -> str:

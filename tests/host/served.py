@@ -9,13 +9,14 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
 
 from dg_lsp.host import served
 from dg_lsp.host.tokens import make_token
-from dg_lsp.settings import Settings
+from dg_lsp.settings import Settings, override
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,19 @@ class Team:
     token: str
     tokens: Path
     certificate: Path | None
+
+    def settings(self, **more: Any) -> Settings:
+        """The settings of alice's editor."""
+        file = self.tokens.with_name("token-of-alice")
+        if not file.exists():
+            file.write_text(self.token + "\n")
+            file.chmod(0o600)
+        own = {
+            "engine_url": self.url,
+            "engine_token_file": str(file),
+            "engine_ca": str(self.certificate or ""),
+        }
+        return override(Settings(checkpoint="scripted"), {**own, **more})
 
     def client(self, token: str | None = None) -> httpx2.AsyncClient:
         """A client with `token`, else with alice's; "" sends none."""

@@ -20,8 +20,9 @@ import pytest
 from dg_lsp.cli.main import main
 from dg_lsp.host import scripted, served, wire
 from dg_lsp.host.base import EngineError
-from dg_lsp.host.served import Listening, check, is_loopback
+from dg_lsp.host.served import Listening, check
 from dg_lsp.host.tokens import Tokens, make_token
+from dg_lsp.settings import is_loopback
 from dg_lsp.text.messages import Infill
 from tests.host.served import Team, certificate_in, team_of
 
