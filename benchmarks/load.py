@@ -1,0 +1,132 @@
+"""So many editors that type against one engine, and what `dg-lsp plan` foresees for them.
+
+    python -m benchmarks.load times.json --editors 8 32 --every 8 --seconds 120 --checkpoint embedded
+
+1. Fill each hole alone, document by document: what `dg-lsp plan --times` takes.  2. For each number of editors:
+each is a client of its own of one resident engine, goes through documents of its own, and asks for ghost text at random
+moments (a Poisson process); its next request cancels the one before.  3. Print p50 and p95 beside those of the plan.
+"""
+
+import argparse
+import asyncio
+import json
+import random
+import time
+from collections.abc import Sequence
+from contextlib import aclosing, suppress
+from dataclasses import replace
+from pathlib import Path
+
+from dg_lsp.bench import lists
+from dg_lsp.bench.holes import Case
+from dg_lsp.bench.queueing import Load, quantile, simulate
+from dg_lsp.host.base import EngineError
+from dg_lsp.host.resident import ResidentEngine
+from dg_lsp.settings import Settings
+from dg_lsp.text.messages import Fill
+from dg_lsp.text.prompts import prompt
+
+KINDS = ("rest_of_line", "expression", "statement")
+_WARM_UP = 15.0  # seconds in which nothing counts
+
+
+async def fill(engine: ResidentEngine, case: Case, settings: Settings, editor: int) -> float:
+    """The seconds until the Fill of `case`, in a document of its own for each editor."""
+    began = time.perf_counter()
+    request = prompt.build(case.document, case.gap, settings)
+    request = replace(request, priority="ghost", session=f"{editor}:{request.session}")
+    async with aclosing(engine.infill(request)) as events:
+        async for event in events:
+            if isinstance(event, Fill):
+                break
+    return time.perf_counter() - began
+
+
+async def alone(settings: Settings, cases: Sequence[Case]) -> list[float]:
+    """What each of `cases` takes where nobody else asks."""
+    engine = ResidentEngine(settings)
+    try:
+        await fill(engine, cases[0], settings, 0)
+        return [await fill(engine, case, settings, 0) for case in cases]
+    finally:
+        await engine.close()
+
+
+async def together(
+    settings: Settings, cases: Sequence[Case], editors: int, every: float, seconds: float
+) -> tuple[list[float], int, int]:
+    """The times of the requests that were answered, how many were overtaken, and how many failed."""
+    answered, lost = list[float](), {"overtaken": 0, "failed": 0}
+    begin = time.monotonic() + _WARM_UP
+
+    async def one(engine: ResidentEngine, case: Case, editor: int) -> None:
+        counts = time.monotonic() > begin
+        try:
+            took = await fill(engine, case, settings, editor)
+            answered.extend([took] if counts else [])
+        except asyncio.CancelledError:
+            lost["overtaken"] += counts
+        except EngineError as error:
+            print(f"editor {editor}: {error}")
+            lost["failed"] += counts
+
+    async def type_on(editor: int) -> None:
+        chance, engine = random.Random(editor), ResidentEngine(settings)
+        # Editors begin at different documents and go through them in order.
+        number = editor * len(cases) // editors
+        running: asyncio.Task[None] | None = None
+        try:
+            while time.monotonic() < begin + seconds:
+                await asyncio.sleep(chance.expovariate(1 / every))
+                if running is not None and running.cancel():
+                    with suppress(asyncio.CancelledError):
+                        await running
+                running = asyncio.create_task(one(engine, cases[number % len(cases)], editor))
+                number += 1
+            if running is not None:
+                await running
+        finally:
+            await engine.close()
+
+    await asyncio.gather(*(type_on(editor) for editor in range(editors)))
+    return answered, lost["overtaken"], lost["failed"]
+
+
+async def run(given: argparse.Namespace) -> None:
+    settings = Settings(checkpoint=given.checkpoint, threads=1, alternatives=1)
+    cases, _ = lists.read(lists.shipped(), KINDS, given.cases // len(KINDS))
+    cases = sorted(cases, key=lambda case: (case.document.uri, case.gap.start))
+    times = sorted(await alone(settings, cases))
+    given.times.write_text(json.dumps(times) + "\n", encoding="utf-8")
+    mean = sum(times) / len(times)
+    print(
+        f"alone: {len(times)} fills, mean {mean:.3f} s, p50 {quantile(times, 0.5):.3f}, p95 {quantile(times, 0.95):.3f}"
+    )
+    for editors in given.editors:
+        answered, overtaken, failed = await together(settings, cases, editors, given.every, given.seconds)
+        answered.sort()
+        load = Load(times, editors, given.every)
+        plan, count = simulate(load, 1), len(answered) + overtaken
+        print(
+            f"{editors} editors, busy {load.busy(1):.0%}: {len(answered)} answered, {failed} failed; p50 "
+            f"{quantile(answered, 0.5):.3f} (plan {plan.p50:.3f}), p95 {quantile(answered, 0.95):.3f} (plan "
+            f"{plan.p95:.3f}), overtaken {overtaken / max(count, 1):.0%} (plan {plan.overtaken:.0%})",
+            flush=True,
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("times", type=Path, help="where the times of single fills are written")
+    parser.add_argument("--editors", type=int, nargs="+", default=[8, 32])
+    parser.add_argument("--every", type=float, default=8.0)
+    parser.add_argument("--seconds", type=float, default=120.0)
+    parser.add_argument("--cases", type=int, default=90)
+    parser.add_argument("--checkpoint", default="embedded")
+    asyncio.run(run(parser.parse_args()))
+
+
+if __name__ == "__main__":
+    main()
