@@ -53,7 +53,7 @@ def test_two_load_one_after_the_other(settings: Settings, runtime: Path) -> None
     with ThreadPoolExecutor(1) as pool:
         with loading():
             opening = pool.submit(LocalEngine.open, settings, words.append)
-            while "waiting for another engine that loads" not in words:
+            while "waiting for another engine that loads" not in words and not opening.done():
                 time.sleep(0.01)
             time.sleep(0.2)
             assert not opening.done() and not any(word.startswith("checking") for word in words)
