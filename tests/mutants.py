@@ -255,8 +255,8 @@ MUTANTS = (
         6,
         "the eleventh request of a window waits for the first ten",
         "dg_lsp/host/client.py",
-        "max_connections=None, ",
-        "",
+        "max_connections=None,",
+        "max_connections=10,",
         "tests/host/test_resident.py::test_a_request_waits_for_no_other_of_its_window",
     ),
     Mutant(
