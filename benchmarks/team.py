@@ -67,10 +67,12 @@ async def _compare(folder: Path, count: int) -> None:
             for name, engine in engines.items():
                 took[name].append(await _key(engine))
         _tell("first draft after a key (a step of 10 ms included)", took)
-        busy = await _overload(settings)
-        print(f"busy, beyond {_PLACES} fills: {_row(busy)} ms, n = {len(busy)}")
         await engines["resident"].stop()
         await _close(engines)
+    # As many lines a second as one model thread may well send.
+    with _server(folder, "scripted:60:100") as settings:
+        busy = await _overload(settings)
+        print(f"busy, beyond {_PLACES} fills: {_row(busy)} ms, n = {len(busy)}")
 
 
 async def _fill(engine: Any) -> float:
@@ -99,7 +101,7 @@ async def _overload(settings: Settings) -> list[float]:
     found = []
     late = TeamEngine(settings)
     await late.start()
-    for _ in range(10):
+    for _ in range(50):
         late._not_before = 0.0
         began = time.perf_counter()
         try:

@@ -60,13 +60,11 @@ class Proving:
 
 
 def refusal(code: int, message: str, wait: float = 0.0) -> Response:
-    """An answer with a reason that a client can show, after which the connection is closed.
+    """An answer with a reason that a client can show.
 
-    wait: seconds after which another attempt makes sense; 0 says nothing of it.
+    wait: seconds after which another attempt makes sense; after 0, it never does, and the connection is closed.
     """
-    headers = {"connection": "close"}
-    if wait:
-        headers["retry-after"] = str(max(round(wait), 1))
+    headers = {"retry-after": str(max(round(wait), 1))} if wait else {"connection": "close"}
     if code == 401:
         headers["www-authenticate"] = "Bearer"
     return JSONResponse({"error": wire.pack(wire.Failure(message))}, code, headers)

@@ -185,6 +185,9 @@ class TeamEngine:
             except EngineAbsent:
                 if answered or again:
                     raise
+            except EngineBusy:
+                whole = True
+                raise
             finally:
                 lane.busy, lane.open = False, whole
                 self._keep_open()
@@ -268,8 +271,9 @@ class TeamEngine:
         pause = error.wait if isinstance(error, EngineBusy) else 2.0 ** (self._failures - 1)
         self._not_before = time.monotonic() + min(max(pause, 0.5), _LONGEST)
         self._why = _named(error, self._settings.engine_url)
-        # What it is and speaks may be another one by then.
-        self._agreed = None
+        # It may be another one by then.
+        if not isinstance(error, EngineBusy):
+            self._agreed = None
         if not self._settings.engine_fallback and not isinstance(error, EngineBusy):
             self._tell(Status("failed", mend=str(self._why)))
 
