@@ -261,7 +261,8 @@ def check_engine(settings: Settings) -> Finding:
         document = Document("sample.py", "python", 0, _SAMPLE)
         status, seconds = asyncio.run(round_trip(document, "add", settings))
     except EngineError as error:
-        return Finding("engine", "fail", str(error), "dg-lsp engine stop, then dg-lsp engine start")
+        again = "dg-lsp engine stop, then dg-lsp engine start"
+        return Finding("engine", "fail", str(error), "docs/team.md" if settings.engine_url else again)
     found = f"{name_of_state(status)} on {status.device}, {status.memory / 2**20:.0f} MiB, process {status.process}"
     found += f"; round trip in {seconds:.2f} s"
     return Finding("engine", "warn" if status.state == "slow" else "ok", found, status.mend)

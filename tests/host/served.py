@@ -1,12 +1,15 @@
 """A team's server in this event loop, its certificate, and its tokens, for tests."""
 
 import asyncio
+import re
 import shutil
 import socket
 import ssl
 import subprocess
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -82,6 +85,32 @@ async def team_of(folder: Path, checkpoint: str = "scripted", *, tls: bool = Fal
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
+
+
+@contextmanager
+def server_process(
+    folder: Path, checkpoint: str = "scripted", port: int = 0
+) -> Iterator[tuple[Team, subprocess.Popen[str]]]:
+    """A server with its files in `folder`, as a process of its own, over TLS."""
+    token = make_token(folder / "tokens", "alice")
+    certificate, key = folder / "cert.pem", folder / "key.pem"
+    if not certificate.exists():
+        certificate_in(folder)
+    command = [sys.executable, "-P", "-m", "dg_lsp", "serve-engine", "--tokens", str(folder / "tokens")]
+    command += ["--certificate", str(certificate), "--key", str(key)]
+    command += ["--port", str(port), "--checkpoint", checkpoint]
+    # To a file, as a pipe that nobody reads would stop the server once it is full.
+    log = folder / "log"
+    with log.open("w") as file:
+        process = subprocess.Popen(command, stderr=file, text=True)
+    try:
+        while not (found := re.search(r"listening at (https://\S+)", log.read_text())):
+            assert process.poll() is None
+            time.sleep(0.02)
+        yield Team(found[1], token, folder / "tokens", certificate), process
+    finally:
+        process.kill()
+        process.wait()
 
 
 async def _is_ready(client: httpx2.AsyncClient) -> bool:

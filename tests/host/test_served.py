@@ -6,8 +6,6 @@ import logging
 import re
 import signal
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -24,7 +22,7 @@ from dg_lsp.host.served import Listening, check
 from dg_lsp.host.tokens import Tokens, make_token
 from dg_lsp.settings import is_loopback
 from dg_lsp.text.messages import Infill
-from tests.host.served import Team, certificate_in, team_of
+from tests.host.served import Team, server_process, team_of
 
 SECRET = Infill("secret_text = ", "\n", "python", "rest_of_line")
 BODY = json.dumps(wire.pack(SECRET)).encode()
@@ -312,18 +310,7 @@ def test_an_error_of_ours_is_told_without_its_words(
 
 @pytest.mark.slow
 def test_on_sigterm_it_ends_what_it_has_begun(tmp_path: Path) -> None:
-    tokens = tmp_path / "tokens"
-    token = make_token(tokens, "alice")
-    certificate, key = certificate_in(tmp_path)
-    command = [sys.executable, "-P", "-m", "dg_lsp", "serve-engine", "--tokens", str(tokens), "--port", "0"]
-    command += ["--certificate", str(certificate), "--key", str(key), "--checkpoint", "scripted:20:100"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    assert process.stderr is not None
-    while not (found := re.search(r"listening at (https://127.0.0.1:\d+)", process.stderr.readline())):
-        assert process.poll() is None
-    team = Team(found[1], token, tokens, certificate)
-
-    async def work() -> None:
+    async def work(team: Team, process: Any) -> None:
         async with team.client() as client:
             while (await client.get("/readyz")).status_code != 200:
                 await asyncio.sleep(0.05)
@@ -337,14 +324,11 @@ def test_on_sigterm_it_ends_what_it_has_begun(tmp_path: Path) -> None:
                 async with team.client() as another:
                     await another.get("/healthz")
 
-    try:
-        asyncio.run(asyncio.wait_for(work(), 60))
+    with server_process(tmp_path, "scripted:20:100") as (team, process):
+        asyncio.run(asyncio.wait_for(work(team, process), 60))
         assert process.wait(10) == 0
-        told = process.stderr.read()
-        assert "ending: 1 fills" in told and token not in told and "secret" not in told
-    finally:
-        process.kill()
-        process.stderr.close()
+    told = (tmp_path / "log").read_text()
+    assert "ending: 1 fills" in told and team.token not in told and "secret" not in told
 
 
 def test_a_checkpoint_that_cannot_be_loaded_ends_it(tmp_path: Path) -> None:
