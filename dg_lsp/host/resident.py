@@ -30,6 +30,7 @@ from dg_lsp.text.messages import Draft, Fill, Infill, Status
 _PATIENCE = 20.0  # seconds in which a started process must listen; it loads after that
 _LAST_WORD = 5.0  # seconds that it then has to answer
 _STOOD_STILL = "the engine stood still and was ended; the next request starts it again"
+_LONGEST_PAUSE = 60.0  # seconds between two starts of an engine that keeps failing
 _LOG_BYTES = 1 << 20  # a longer log is written anew
 # Run by a Python of its own: start another Python with the given arguments, tell its process id, and end. What is
 # started so is nobody's child; standard output, on which the id was told, becomes standard error, which is the log.
@@ -259,9 +260,11 @@ class ResidentEngine:
         if ended != self._ended:
             return
         self._ended += 1
-        self._failures, self._reason = self._failures + 1, reason
-        # No pause after the first failure, which may be an accident.
-        pause = 0.0 if self._failures == 1 else min(2.0 ** (self._failures - 1), 60.0)
+        # Failures that are long apart are accidents, also where no fill came to its end between them.
+        accident = time.monotonic() > self._not_before + _LONGEST_PAUSE
+        self._failures, self._reason = 1 if accident else self._failures + 1, reason
+        # No pause after the first failure.
+        pause = 0.0 if self._failures == 1 else min(2.0 ** (self._failures - 1), _LONGEST_PAUSE)
         self._not_before = time.monotonic() + pause
         self._say(Status("failed", mend=reason))
 

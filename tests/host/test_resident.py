@@ -248,6 +248,17 @@ def test_an_engine_that_ends_at_once_is_told_with_its_last_words(
     with_engine(QUICK, work)
 
 
+def test_the_pause_grows_with_failures_that_follow_each_other_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine, now, pauses = ResidentEngine(QUICK), 1000.0, []
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    # While somebody types, no fill may come to its end between two deaths that are minutes apart.
+    for wait in (0, 1, 1, 100, 1, 200, 200):
+        now += wait
+        engine._back_off("it died", engine._ended)
+        pauses.append(engine._not_before - now)
+    assert pauses == [0, 2, 4, 0, 2, 0, 0]
+
+
 def test_a_folder_without_locks_says_the_mend(runtime: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise OSError(errno.ENOLCK, "No locks available")

@@ -16,6 +16,7 @@ from tests.robustness.edits import edits
 from tests.robustness.endings import endings
 from tests.robustness.faults import faults
 from tests.robustness.fuzz import fuzz
+from tests.robustness.growth import growth
 from tests.robustness.row import HEAD, Row
 from tests.robustness.soak import soak
 from tests.robustness.storm import storm
@@ -30,6 +31,7 @@ FULL: dict[Callable[[int], Row], int] = {
     together: 50,
     endings: 10,
     bad_files: 5,
+    growth: 60_000,
 }
 UNITS = {"s": 1, "m": 60, "h": 3600}
 

@@ -7,15 +7,17 @@ import statistics
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from tests.processes import own_runtime, resident
 from tests.robustness.faults import FAULTS, Harm, lift
 from tests.robustness.row import Row, complaint, missed
-from tests.robustness.traces import changes, frequent, keys, marked
+from tests.robustness.traces import Key, changes, frequent, keys, marked
 from tests.robustness.window import Window, position
 from tests.server.wire import NoMessage
 
@@ -63,19 +65,22 @@ class Person:
         options = {"ghostDeadline": _DEADLINE}
         self.window = Window(silence=silence, rootUri=self._folder, initializationOptions=options)
 
-    def warm(self, count: int) -> None:
-        """Press `count` keys without a pause, and cancel what each asks for."""
-        for old, new in changes(self._seed + len(MARKS)):
+    def strokes(self) -> Iterator[tuple[str, Key]]:
+        """Keys of other changes than those of `work`, without end, each in the document that is open for it."""
+        for count, (old, new) in enumerate(changes(self._seed + len(MARKS))):
             words = frequent(old + new)
-            uri = f"{self._folder}/{self.seen.keys % 5}.py"
+            uri = f"{self._folder}/{count % 5}.py"
             self.window.open(uri, marked(old, words, self.mark))
             for key in keys(self.window.texts[uri], marked(new, words, self.mark)):
-                if self.seen.keys >= count:
-                    self.seen = Seen()
-                    return
-                number = self._typed(uri, key.start, key.end, key.text)
-                self.window.tell("$/cancelRequest", {"id": number})
-                self._answer(number)
+                yield uri, key
+
+    def warm(self, count: int) -> None:
+        """Press `count` keys without a pause, and cancel what each asks for."""
+        for uri, key in islice(self.strokes(), count):
+            number = self.typed(uri, key)
+            self.window.tell("$/cancelRequest", {"id": number})
+            self.answer(number)
+        self.seen = Seen()
 
     def work(self, end: float) -> None:
         """Play changes until `end`."""
@@ -87,7 +92,7 @@ class Person:
             for key in keys(self.window.texts[uri], wanted):
                 if time.monotonic() > end:
                     return
-                self._press(uri, key.start, key.end, key.text)
+                self._press(uri, key)
             self._check(uri, wanted)
 
     def fill_bodies(self, end: float) -> None:
@@ -100,28 +105,30 @@ class Person:
                     return
                 target = {"uri": uri, "name": name, "apply": False, "seed": self._rng.randrange(99)}
                 params = {"command": "dg-lsp.fill", "arguments": [target]}
-                answer = self._answer(self.window.ask("workspace/executeCommand", params))
+                answer = self.answer(self.window.ask("workspace/executeCommand", params))
+                if "error" in answer:
+                    time.sleep(1)  # a bot tries again, but not a thousand times a second
                 edit = (answer.get("result") or {}).get("edit")
                 self._count(str(edit) if edit else "", answer.get("result") or answer.get("error"))
 
-    def _press(self, uri: str, start: int, end: int, text: str) -> None:
+    def _press(self, uri: str, key: Key) -> None:
         """One key, the request that an editor sends with it, and now and then a wish."""
-        window, rng, at = self.window, self._rng, start + len(text)
-        automatic = self._typed(uri, start, end, text)
+        window, rng, at = self.window, self._rng, key.start + len(key.text)
+        automatic = self.typed(uri, key)
         pause = rng.uniform(0.03, 0.15) if rng.random() < 0.9 else rng.uniform(0.3, 2)
         time.sleep(pause)
         if rng.random() < 0.5:
             window.tell("$/cancelRequest", {"id": automatic})
         elif pause > 0.3:
-            self._look(uri, at, self._answer(automatic))
+            self._look(uri, at, self.answer(automatic))
         if rng.random() < 0.03:
             self._invoke(uri, at)
         if rng.random() < 0.01:
             self._check(uri, window.texts[uri])
 
-    def _typed(self, uri: str, start: int, end: int, text: str) -> int:
+    def typed(self, uri: str, key: Key) -> int:
         """One key and the request that an editor sends with it; the id of the request."""
-        change, at = self.window.edit(uri, start, end, text), start + len(text)
+        change, at = self.window.edit(uri, key.start, key.end, key.text), key.start + len(key.text)
         self.seen.keys += 1
         params = self.window.inline(uri, at)
         return self.window.ask("textDocument/inlineCompletion", params, (change,))
@@ -129,7 +136,7 @@ class Person:
     def _invoke(self, uri: str, at: int) -> None:
         """Ask for ghost text, and half of the time accept it and take it back."""
         window = self.window
-        answer = self._answer(window.ask("textDocument/inlineCompletion", window.inline(uri, at, 1)))
+        answer = self.answer(window.ask("textDocument/inlineCompletion", window.inline(uri, at, 1)))
         texts = self._look(uri, at, answer)
         self._count(texts[0] if texts else "", window.status(_PATIENCE)["last"])
         if texts and self._rng.random() < 0.5:
@@ -140,7 +147,7 @@ class Person:
                 change = notify()
                 window.tell(change["method"], change["params"])
 
-    def _answer(self, number: int) -> dict[str, Any]:
+    def answer(self, number: int) -> dict[str, Any]:
         """The answer to a request; an empty one if none comes."""
         with suppress(NoMessage):
             return self.window.wait(number, _PATIENCE)

@@ -11,6 +11,7 @@ from tests.robustness.edits import edits
 from tests.robustness.endings import endings
 from tests.robustness.faults import FAULTS, URI, faults, lift, no_memory
 from tests.robustness.fuzz import fuzz
+from tests.robustness.growth import growth
 from tests.robustness.row import Row
 from tests.robustness.soak import soak
 from tests.robustness.storm import storm
@@ -25,6 +26,7 @@ SHORT: dict[str, Callable[[], Row]] = {
     "bad_files": lambda: bad_files(1),
     "together": lambda: together(1),
     "endings": lambda: endings(1),
+    "growth": lambda: growth(500),
     "soak": lambda: soak(40, every=4, checkpoint="scripted:4:20", silence=3),
 }
 

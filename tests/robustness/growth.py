@@ -1,0 +1,48 @@
+"""What hours of typing leave in a server's memory: keys, answers, accepted fills and bodies, as fast as they go."""
+
+import os
+import re
+import statistics
+from itertools import islice
+
+from tests.processes import own_runtime, resident
+from tests.robustness.row import Row, missed
+from tests.robustness.soak import MARKS, Person
+
+# Keys that somebody who never rests types in 10 minutes, and the megabytes by which a server may grow meanwhile.
+TEN_MINUTES, MOST = 3_000, 1.0
+_LOOK = 100  # keys between two looks at the memory
+
+
+def growth(count: int) -> Row:
+    """`count` keys of one person, whose requests are answered, cancelled or asked for; a body at every hundredth."""
+    os.environ["DG_LSP_CHECKPOINT"] = "scripted:1:1"
+    samples = list[tuple[int, float]]()
+    with own_runtime():
+        person = Person(MARKS[0], None)
+        window, bodies, shown = person.window, 0, 0
+        for number, (uri, key) in enumerate(islice(person.strokes(), count)):
+            asked = person.typed(uri, key)
+            if number % 3 == 0:
+                window.tell("$/cancelRequest", {"id": asked})
+            shown += bool((person.answer(asked).get("result") or {"items": []})["items"])
+            if number % _LOOK == 0:
+                names = re.findall(r"^def (\w+)", window.texts[uri], re.MULTILINE)
+                if names:
+                    target = {"uri": uri, "name": names[0], "apply": False}
+                    params = {"command": "dg-lsp.fill", "arguments": [target]}
+                    reply = person.answer(window.ask("workspace/executeCommand", params))
+                    bodies += bool((reply.get("result") or {}).get("edit"))
+                samples.append((number, resident(window.wire.process.pid) / 2**20))
+        lost = window.not_once()
+        window.close()
+    late = samples[len(samples) // 2 :]
+    slope = statistics.linear_regression(*zip(*late, strict=True)).slope * TEN_MINUTES
+    return Row(
+        "memory of a server, typing without rest",
+        f"after warm-up less than {MOST:.0f} MB in {TEN_MINUTES:,} keys (10 minutes at five a second)",
+        f"{count:,} keys, {shown:,} ghost texts, {bodies:,} bodies: {samples[0][1]:.0f} MB at first, "
+        f"{late[0][1]:.1f} after half, {late[-1][1]:.1f} at the end, {slope:+.2f} MB in {TEN_MINUTES:,} keys",
+        missed((lost > 0, f"{lost} ids not answered once"), (not shown, "nothing was filled")),
+        missed((slope > MOST, f"{slope:+.1f} MB")),
+    )
