@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import json
 import math
+import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -190,7 +191,9 @@ async def _measured(settings: Settings, count: int) -> tuple[list[float], float]
     settings = replace(settings, deadline=0.0, alternatives=1)
     try:
         taken = []
-        for case in (cases[0], *cases):  # a model's first fill is slow
+        for number, case in enumerate((cases[0], *cases)):  # a model's first fill is slow
+            if number % 10 == 0:
+                print(f"dg-lsp: {number} of {len(cases)} fills measured", file=sys.stderr, flush=True)
             events = fill_gap(engine, case.document, case.gap, settings, Want(priority="ghost"))
             outcome = await outcome_of(events, lambda _: None)
             taken.append(outcome.fill.milliseconds / 1000)
