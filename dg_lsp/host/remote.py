@@ -103,7 +103,7 @@ class TeamEngine:
         for name in (request.session, *(piece.path for piece in request.context)):
             if reason := _kept_here(name, self._settings.exclude):
                 raise EngineError(reason)
-        answered, wait = False, self._not_before - time.monotonic()
+        answered, before, wait = False, self._failures, self._not_before - time.monotonic()
         # 2.
         if wait <= 0:
             try:
@@ -114,7 +114,9 @@ class TeamEngine:
                 self._failures = 0
                 return
             except _AWAY as error:
-                self._back_off(error)
+                # All requests that one failure has left open count once.
+                if before == self._failures:
+                    self._back_off(error)
                 if answered or not self._settings.engine_fallback:
                     raise self._why from error
         elif not self._settings.engine_fallback:
@@ -164,11 +166,11 @@ class TeamEngine:
 
     async def _asked(self, request: Infill) -> AsyncGenerator[Draft | Fill, None]:
         """The server's answer to `request`; a connection that was closed meanwhile is opened again once."""
-        if self._agreed is None:
-            self._agreed = await self._agree()
         session = hmac.new(self._key, request.session.encode("utf-8", "surrogatepass"), hashlib.sha256)
         sent = replace(request, session=session.hexdigest()[:32], window="")
         for again in (False, True):
+            if self._agreed is None:
+                await self._agree()
             lane, answered, whole = self._lane(), False, False
             self._keep_open()
             try:
@@ -185,6 +187,8 @@ class TeamEngine:
             except EngineAbsent:
                 if answered or again:
                     raise
+                # What answers next may be another version.
+                self._agreed = None
             except EngineBusy:
                 whole = True
                 raise
@@ -201,7 +205,7 @@ class TeamEngine:
         lane = self._lane()
         try:
             status = await lane.remote.status(_CONNECT)
-            lane.open = True
+            lane.open, self._agreed = True, None
         finally:
             lane.busy = False
         if status.wire != WIRE:
@@ -210,6 +214,7 @@ class TeamEngine:
                 f"the server has dg-lsp {status.package}, which speaks version {status.wire} of the wire, and here it "
                 f"is {WIRE}; install a newer version of {newer}"
             )
+        self._agreed = status
         return status
 
     def _lane(self) -> _Lane:

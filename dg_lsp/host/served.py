@@ -5,6 +5,7 @@ It runs in the foreground, for a supervisor such as systemd. On SIGTERM it ends 
 
 import asyncio
 import logging
+import os
 import re
 import secrets
 import signal
@@ -220,10 +221,12 @@ async def serve(settings: Settings, listening: Listening) -> int:
         ended = watch.result() if watch.done() else 0
         for task in (watch, load, serving):
             task.cancel()
-    if ended:
-        return ended
+    # Neither a load nor a step that stands still may keep the process.
+    if ended == STUCK or not load.done() or service.working:
+        logging.shutdown()
+        os._exit(ended)
     await service.close()
-    return 0
+    return ended
 
 
 async def _watch(service: Service) -> int:

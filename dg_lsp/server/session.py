@@ -137,7 +137,8 @@ class Session:
         settings = self.settings
         if not settings.automatic:
             return "ghost text while one types is switched off by the setting automatic"
-        known = learned(settings.checkpoint)
+        # What a team's server has learned is not known here.
+        known = () if settings.engine_url else learned(settings.checkpoint)
         if not known or language in known or {language, "*"} & {*settings.ghost_languages}:
             return ""
         name = "embedded checkpoint" if named(settings.checkpoint) == EMBEDDED else "checkpoint"

@@ -13,6 +13,7 @@ import pytest
 
 from dg_lsp.host import remote, scripted, served, wire
 from dg_lsp.host.base import EngineBusy, EngineError
+from dg_lsp.host.client import EngineAbsent, RemoteEngine
 from dg_lsp.host.local import LocalEngine
 from dg_lsp.host.remote import TeamEngine, open_engine
 from dg_lsp.host.resident import ResidentEngine
@@ -20,7 +21,7 @@ from dg_lsp.host.tokens import make_token
 from dg_lsp.server.session import Session
 from dg_lsp.settings import Settings, SettingsError, override
 from dg_lsp.text.messages import Draft, Fill, Infill, Piece, Status
-from tests.host.served import Team, team_of
+from tests.host.served import Team, server_process, team_of
 
 REQUEST = Infill("x = ", "\n", "python", "rest_of_line", session="file:///home/me/work/app.py", window="7")
 
@@ -380,6 +381,51 @@ def test_where_the_server_is_away_this_machine_fills_and_the_status_says_why(run
     assert "the engine of this machine fills meanwhile" in told[-1].mend
 
 
+@pytest.mark.slow
+def test_one_failure_counts_once_however_many_requests_are_open(tmp_path: Path) -> None:
+    async def work(team: Team, server: Any) -> None:
+        engine = TeamEngine(team.settings())
+        fills = [asyncio.create_task(fill_of(engine)) for _ in range(4)]
+        await asyncio.sleep(1)
+        server.kill()
+        ends = await asyncio.gather(*fills, return_exceptions=True)
+        assert all("was lost in the middle of an answer" in str(end) for end in ends)
+        assert engine._failures == 1
+        await engine.close()
+
+    with server_process(tmp_path, "scripted:200:20") as (team, server):
+        asyncio.run(asyncio.wait_for(work(team, server), 30))
+
+
+def test_another_version_after_a_restart_gets_no_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def work(team: Team) -> None:
+        engine = TeamEngine(team.settings())
+        await engine.start()
+        await fill_of(engine)
+        # A request that meets closed connections asks first what is there now.
+        asked = list[bool]()
+        whole, infill = TeamEngine._agree, RemoteEngine.infill
+
+        async def agree(self: TeamEngine) -> Status:
+            asked.append(True)
+            return await whole(self)
+
+        async def broken(self: Any, request: Infill) -> Any:
+            if not asked:
+                raise EngineAbsent("closed")
+            async for event in infill(self, request):
+                yield event
+
+        monkeypatch.setattr(TeamEngine, "_agree", agree)
+        monkeypatch.setattr(RemoteEngine, "infill", broken)
+        assert (await fill_of(engine)).text == "None" and asked == [True]
+        await engine.close()
+
+    with_team(work, tmp_path)
+
+
 def test_where_the_server_is_slow_this_machine_fills(
     tmp_path: Path, runtime: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -407,6 +453,8 @@ def test_the_url_is_no_matter_of_a_workspace() -> None:
     assert len(wrong) == 3 and session.settings == session._base
     assert session.configure({"engineUrl": "https://team.example"}, {"engineUrl": ""})
     assert session.settings.engine_url == "https://team.example"
+    # Nor is what the checkpoint of this machine has learned a matter of the server's.
+    assert not session.silence("go")
 
 
 BODY = Infill(
