@@ -194,7 +194,6 @@ class TeamEngine:
                 raise
             finally:
                 lane.busy, lane.open = False, whole
-                self._keep_open()
 
     async def _agree(self) -> Status:
         """The server's status.

@@ -232,3 +232,5 @@ def test_it_listens_on_this_machine_only() -> None:
     path = address_of(QUICK).socket
     with door.listen(path) as listening:
         assert listening.family == socket.AF_INET and listening.getsockname()[0] == "127.0.0.1"
+        # asyncio switches delays off for such sockets only.
+        assert listening.proto == socket.IPPROTO_TCP
