@@ -89,7 +89,7 @@ def _shown(default: object) -> str:
         return "on" if default else "off"
     if isinstance(default, tuple):
         return ", ".join(f"`{part}`" for part in default) or "none"
-    return f"`{default}`"
+    return f"`{default}`" if default != "" else "none"
 
 
 if __name__ == "__main__":

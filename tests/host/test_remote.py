@@ -61,7 +61,7 @@ class Answering:
     """A server that gives `answer` to everybody and counts the requests."""
 
     def __init__(self, answer: bytes) -> None:
-        self._answer, self.requests = answer, 0
+        self._answer, self.requests, self.heard = answer, 0, b""
 
     async def __aenter__(self) -> "Answering":
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
@@ -72,7 +72,7 @@ class Answering:
         self._server.close()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.read(10_000)
+        self.heard += await reader.read(10_000)
         self.requests += 1
         writer.write(self._answer)
         writer.close()
@@ -274,6 +274,28 @@ def test_what_is_no_engine_of_ours_is_named_and_gets_no_text(answer: bytes, word
             with pytest.raises(EngineError, match=words):
                 await fill_of(engine)
             await engine.close()
+
+    asyncio.run(asyncio.wait_for(work(), 20))
+
+
+@pytest.mark.parametrize("beyond", [True, False])
+def test_a_proxy_leads_out_of_this_machine_only_and_reads_nothing(
+    beyond: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def work() -> None:
+        async with Answering(b"HTTP/1.1 403 Forbidden\r\n\r\n") as proxy:
+            for name in ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY"):
+                monkeypatch.setenv(name, proxy.url)
+            token = tmp_path / "token"
+            token.write_text("secret")
+            token.chmod(0o600)
+            url = "https://team.example" if beyond else "http://127.0.0.1:1"
+            engine = TeamEngine(Settings(engine_url=url, engine_token_file=str(token)))
+            with pytest.raises(EngineError):
+                await fill_of(engine)
+            await engine.close()
+            assert proxy.heard.startswith(b"CONNECT team.example:443 " if beyond else b"")
+            assert bool(proxy.heard) == beyond and b"secret" not in proxy.heard and b"x = " not in proxy.heard
 
     asyncio.run(asyncio.wait_for(work(), 20))
 
