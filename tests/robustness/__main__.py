@@ -31,7 +31,7 @@ FULL: dict[Callable[[int], Row], int] = {
     together: 50,
     endings: 10,
     bad_files: 5,
-    growth: 60_000,
+    growth: 20_000,
 }
 UNITS = {"s": 1, "m": 60, "h": 3600}
 

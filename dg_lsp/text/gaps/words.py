@@ -6,12 +6,13 @@ from functools import lru_cache
 
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.languages.language import Language
-from dg_lsp.text.syntax.lexer import closed_string, comment_patterns, line_start
+from dg_lsp.text.syntax.lexer import closed_string, comment_patterns
 
 # Bytes that are read on each side of the cursor, and of each other document from its beginning.
 NEAR = 100_000
 # Words that are compared at most; more of them say that hardly anything has been typed yet.
 MOST = 64
+_LONGEST = 500  # bytes of a word
 # A byte of a character that is not in ASCII counts as a letter.
 _PART = rb"[\w$\x80-\xff]"
 _HALF = re.compile(rb"(?<!%s)(?!\d)%s+\Z" % (_PART, _PART))
@@ -20,12 +21,12 @@ _HALF = re.compile(rb"(?<!%s)(?!\d)%s+\Z" % (_PART, _PART))
 def half_word(data: bytes, cursor: int) -> bytes:
     """The beginning of a word directly before the cursor; empty if there is none, or if the word goes on behind it.
 
-    In `x = fi|` it is `fi`; in `fi|rst`, `fi |` and `12|` it is empty.
+    In `x = fi|` it is `fi`; in `fi|rst`, `fi |` and `12|` it is empty. What is longer than _LONGEST is no word.
     """
     if is_part(data[cursor : cursor + 1]):
         return b""
-    found = _HALF.search(data, line_start(data, cursor), cursor)
-    return found[0] if found else b""
+    found = _HALF.search(data[max(cursor - _LONGEST - 1, 0) : cursor])
+    return found[0] if found and len(found[0]) <= _LONGEST else b""
 
 
 def is_part(text: bytes) -> bool:
