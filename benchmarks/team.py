@@ -7,6 +7,7 @@ measured; the server is a process of its own on this machine, over TLS.
 import argparse
 import asyncio
 import os
+import random
 import re
 import statistics
 import subprocess
@@ -15,10 +16,11 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import aclosing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dg_lsp.host.base import EngineBusy
+from dg_lsp.host.base import EngineBusy, EngineError
 from dg_lsp.host.remote import TeamEngine
 from dg_lsp.host.resident import ResidentEngine
 from dg_lsp.host.tokens import make_token
@@ -27,6 +29,8 @@ from dg_lsp.text.messages import Infill
 
 # As long as what an editor usually sends.
 _REQUEST = Infill("x = 1\n" * 2000, "y = 2\n" * 600, "python", "rest_of_line", session="file:///w/a.py")
+_FILE = "def total{number}(items, price):\n    count = len(items)\n    "
+_LINES = ("total = ", "    if i", "count = ", "print(it")
 _PLACES = 8  # fills of one token that the server takes at a time
 
 
@@ -34,10 +38,16 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--fills", type=int, default=300, help="whole fills, and keys")
+    parser.add_argument("--editors", type=int, default=0, help="instead: so many editors that type")
+    parser.add_argument("--seconds", type=float, default=60, help="how long they do")
+    parser.add_argument("--checkpoint", default="embedded", help="what the server serves them")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="dg-") as name:
         os.environ["DG_LSP_RUNTIME_DIR"] = name
-        asyncio.run(_compare(Path(name), arguments.fills))
+        if arguments.editors:
+            asyncio.run(_type(Path(name), arguments))
+        else:
+            asyncio.run(_compare(Path(name), arguments.fills))
 
 
 async def _compare(folder: Path, count: int) -> None:
@@ -73,6 +83,57 @@ async def _compare(folder: Path, count: int) -> None:
     with _server(folder, "scripted:60:100") as settings:
         busy = await _overload(settings)
         print(f"busy, beyond {_PLACES} fills: {_row(busy)} ms, n = {len(busy)}")
+
+
+async def _type(folder: Path, arguments: argparse.Namespace) -> None:
+    """Let editors type bursts of eight keys, five a second, and wait for the ghost text after each burst."""
+    with _server(folder, arguments.checkpoint) as settings:
+        tokens = [folder / f"token{number}" for number in range(arguments.editors)]
+        for number, path in enumerate(tokens):
+            path.write_text(make_token(folder / "tokens", f"editor{number}"))
+            path.chmod(0o600)
+        engines = [TeamEngine(replace(settings, engine_token_file=str(path))) for path in tokens]
+        # Until it is loaded.
+        await _fill(engines[0])
+        end = time.monotonic() + arguments.seconds
+        rows = await asyncio.gather(*(_editor(n, engine, end) for n, engine in enumerate(engines)))
+        await _close({str(n): engine for n, engine in enumerate(engines)})
+    took = [one for row in rows for one in row if one is not None]
+    asked = sum(map(len, rows))
+    print(
+        f"{arguments.editors} editors: {asked} bursts, {len(took)} filled; from the last key {_row(took)} ms"
+    )
+
+
+async def _editor(number: int, engine: TeamEngine, end: float) -> list[float | None]:
+    """Milliseconds from the last key of each burst to its fill; None where it got none."""
+    dice, found = random.Random(number), list[float | None]()
+    text = _FILE.format(number=number)
+    while time.monotonic() < end:
+        await asyncio.sleep(dice.uniform(0, 2))
+        typed, line = "", dice.choice(_LINES)
+        for key in line:
+            typed += key
+            work = asyncio.create_task(_ghost(engine, text + typed, number))
+            if len(typed) < len(line):
+                await asyncio.sleep(0.2)
+                work.cancel()
+                await asyncio.gather(work, return_exceptions=True)
+        found.append(await work)
+        text += line + "1\n    "
+    return found
+
+
+async def _ghost(engine: TeamEngine, prefix: str, number: int) -> float | None:
+    request = Infill(prefix, "\n", "python", "rest_of_line", deadline=2.0, priority="ghost")
+    began = time.perf_counter()
+    try:
+        async with aclosing(engine.infill(replace(request, session=f"file:///w/{number}.py"))) as events:
+            async for _ in events:
+                pass
+    except EngineError:
+        return None
+    return (time.perf_counter() - began) * 1000
 
 
 async def _fill(engine: Any) -> float:
