@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo check test lint mutants survivors soak oldest editors editors-long vsix fix clean
+.PHONY: demo check test lint mutants survivors soak oldest ray editors editors-long vsix fix clean
 
 demo: .venv/ready
 	$(BIN)/dg-lsp demo
@@ -48,6 +48,15 @@ oldest: .venv-oldest/ready
 	$(OLD)/python -m pip install --quiet --constraint .venv-oldest/constraints.txt --editable '.[dev]'
 	touch $@
 
+# A team's server as replicas on a local Ray cluster, in an environment of its own: Ray brings half a gigabyte.
+ray: .venv-ray/ready
+	.venv-ray/bin/pytest -W ignore -s tests/host/test_cluster.py
+
+.venv-ray/ready: pyproject.toml .ci/constraints.txt
+	$(PYTHON) -m venv .venv-ray
+	.venv-ray/bin/python -m pip install --quiet --constraint .ci/constraints.txt --editable '.[dev,ray]'
+	touch $@
+
 # Real Neovim, VS Code and Chromium for the tests in tests/editors, which skip without them, and the extension that they
 # try. Linux on x86_64.
 editors: .venv/ready vsix
@@ -79,4 +88,4 @@ fix: .venv/ready
 	touch $@
 
 clean:
-	rm -rf .venv .venv-oldest dist build mutants .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv .venv-oldest .venv-ray dist build mutants .mypy_cache .ruff_cache .pytest_cache
