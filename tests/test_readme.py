@@ -20,6 +20,7 @@ PAGES = [
 TEXTS = {page.relative_to(ROOT).as_posix(): page.read_text(encoding="utf-8") for page in PAGES}
 # What a console block may hold besides: programs that are not ours.
 OUTSIDE = {
+    "ray",
     "pip",
     "npm",
     "code",
