@@ -180,9 +180,9 @@ async def _fill_file(engine: "Engine", path: Path, arguments: argparse.Namespace
         DocumentError, UsageError: the file cannot be read, or has been changed by somebody else.
         EngineError: the engine gives no answer.
     """
+    from dg_lsp.cli.fill import want_near
     from dg_lsp.cli.target import replace_file
     from dg_lsp.cli.trial import check_no_backup, keep_if
-    from dg_lsp.host.base import Want
     from dg_lsp.host.stubs import Ended, Turn, fill_stubs
     from dg_lsp.text.documents.document import read_document
     from dg_lsp.text.gaps.gap import unified_diff
@@ -190,7 +190,9 @@ async def _fill_file(engine: "Engine", path: Path, arguments: argparse.Namespace
     check_no_backup(path)
     first = now = read_document(path)
     # Without a command nothing could tell them apart.
-    want = Want(alternatives=arguments.tries if arguments.keep_if else 1)
+    tries = arguments.tries if arguments.keep_if else 1
+    settings = settings_of(arguments)
+    want = want_near(first, settings, candidates=False, alternatives=tries)
     turn: Turn | None = None
     filled, began = False, 0.0
 
@@ -207,7 +209,7 @@ async def _fill_file(engine: "Engine", path: Path, arguments: argparse.Namespace
         return await keep_if(path, (turn.document.data, after.data), command, arguments.timeout)
 
     try:
-        async with aclosing(fill_stubs(engine, first, settings_of(arguments), keep, want)) as events:
+        async with aclosing(fill_stubs(engine, first, settings, keep, want)) as events:
             async for event in events:
                 if isinstance(event, Turn):
                     turn, filled, began = event, False, time.monotonic()

@@ -20,10 +20,9 @@ from dg_lsp.settings import Settings
 from dg_lsp.text.messages import PARTS, WANTED, Draft, Status
 
 if TYPE_CHECKING:
-    from dg_lsp.host.base import Engine, Outcome
+    from dg_lsp.host.base import Engine, Outcome, Want
     from dg_lsp.text.documents.document import Document
     from dg_lsp.text.gaps.find import Gap
-    from dg_lsp.text.related.index import Index
 
     Place = tuple[Document, Gap]
 
@@ -169,26 +168,30 @@ async def _fill(
     engine: "Engine", place: "Place", settings: Settings, show: Callable[[Draft], None]
 ) -> "Outcome":
     """Fill the gap of `place` and close `engine`; an interrupt closes the stream, which cancels."""
-    from dg_lsp.host.base import Want, fill_gap, outcome_of
-    from dg_lsp.host.runtime import answers_in_chat
+    from dg_lsp.host.base import fill_gap, outcome_of
 
-    chat = answers_in_chat(settings.checkpoint)
-    index = _index(place, settings) if chat or place[1].kind in PARTS else None
-    want = Want(index=index, definitions=settings.definition_bytes if chat else 0)
+    document, gap = place
+    want = want_near(document, settings, candidates=gap.kind in PARTS)
     try:
         return await outcome_of(fill_gap(engine, *place, settings, want), show)
     finally:
         await engine.close()
 
 
-def _index(place: "Place", settings: Settings) -> "Index | None":
-    """The files near the document of `place`, where candidates for its gap may be found; None if none are wanted."""
-    document, _ = place
-    if not (settings.related and document.uri.startswith("file:")):
-        return None
+def want_near(document: "Document", settings: Settings, *, candidates: bool, alternatives: int = 1) -> "Want":
+    """What is wanted of a fill of `document`, with the files near it where they are of use.
+
+    They are for `candidates`, and for a model that is sent definitions.
+    """
+    from dg_lsp.host.base import Want
+    from dg_lsp.host.runtime import answers_in_chat
     from dg_lsp.text.related.folders import index_round
 
-    return index_round(Path(unquote(urlsplit(document.uri).path)), settings.exclude)
+    room = settings.definition_bytes if answers_in_chat(settings.checkpoint) else 0
+    if not (settings.related and document.uri.startswith("file:") and (candidates or room)):
+        return Want(alternatives)
+    index = index_round(Path(unquote(urlsplit(document.uri).path)), settings.exclude)
+    return Want(alternatives, index=index, definitions=room)
 
 
 def _teller() -> Callable[[Status], None]:

@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 from lsprotocol import types
 
-from dg_lsp.host.base import EngineError, Want
+from dg_lsp.host.base import EngineError
 from dg_lsp.host.stubs import Ended, Turn, fill_stubs, stubs_of
 from dg_lsp.server import convert
 from dg_lsp.server.actions import fill_gap, gap_of, settings_of, title_of
@@ -118,10 +118,11 @@ async def _fill_stubs(
 ) -> None:
     """Step 2 of `fill_all_command`: `into` is where the fills are added, and the number of stubs."""
     (work, total), settings = into, settings_of(ls, target)
+    want = await ls.session.want(document, 1, "fill")
     token = target.get("workDoneToken")
     async with Progress(ls, "Fill all stubs", asyncio.current_task(), token) as progress:
         with loading_to(progress, ls.watchers):
-            filling = fill_stubs(ls.session.engine, document, settings, want=Want(priority="fill"))
+            filling = fill_stubs(ls.session.engine, document, settings, want=want)
             async with aclosing(filling) as events:
                 async for event in events:
                     if isinstance(event, Ended):

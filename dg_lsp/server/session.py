@@ -26,7 +26,6 @@ from dg_lsp.text.fills.offers import Offer, doubt, place_of, still_good, used_up
 from dg_lsp.text.gaps.find import Gap
 from dg_lsp.text.gaps.gap import Edit
 from dg_lsp.text.messages import Draft, Priority, Status
-from dg_lsp.text.related.index import Index
 
 Result = TypeVar("Result")
 Open = Callable[[Settings, Callable[[Status], None]], Engine]
@@ -222,8 +221,7 @@ class Session:
         """
         if priority != "ahead":
             self.stop_ahead()
-        room = settings.definition_bytes if answers_in_chat(settings.checkpoint) else 0
-        want = Want(settings.alternatives, priority, await self.index_for(document), room)
+        want = await self.want(document, settings.alternatives, priority)
         began = time.monotonic()
         outcome = await outcome_of(fill_gap(self.engine, document, gap, settings, want), show)
         if priority == "ghost":
@@ -242,11 +240,12 @@ class Session:
                 self._newest[document.uri] = offer
         return outcome
 
-    async def index_for(self, document: Document) -> Index | None:
-        """Where candidates for `document` are found; None if the setting related is off."""
+    async def want(self, document: Document, alternatives: int, priority: Priority) -> Want:
+        """What is wanted of a fill of `document`; other files are looked into unless the setting related is off."""
         if self.project is None or not self.settings.related:
-            return None
-        return await self.project.index_for(document)
+            return Want(alternatives, priority)
+        room = self.settings.definition_bytes if answers_in_chat(self.settings.checkpoint) else 0
+        return Want(alternatives, priority, await self.project.index_for(document), room)
 
     def ghost_settings(self, *, automatic: bool) -> Settings:
         """The settings of a ghost text request: one sure fill if automatic, else several and twice the deadline."""

@@ -8,9 +8,15 @@ import subprocess
 import sys
 import textwrap
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
+from dg_lsp.cli.fill import want_near
+from dg_lsp.host.base import Want
+from dg_lsp.settings import Settings
+from dg_lsp.text.documents.document import read_document
 
 ROOT = Path(__file__).parents[2]
 SHOP = (
@@ -213,3 +219,18 @@ def test_the_script_of_the_action_fills_and_forgives_stubs_that_are_left(
         "filled": 5,
         "kept": 4,
     }
+
+
+def test_the_files_near_a_stub_are_looked_into_for_a_model_that_is_sent_definitions(tmp_path: Path) -> None:
+    (tmp_path / "shapes.py").write_text("def area(shape):\n    return 1\n")
+    path = tmp_path / "user.py"
+    path.write_text("import shapes\n\n\ndef f(x):\n    shapes.area(x)\n    pass\n")
+    chat = Settings(checkpoint="google/diffusiongemma-26B-A4B-it")
+    document, shapes = read_document(path), (tmp_path / "shapes.py").as_uri()
+    found = want_near(document, chat, candidates=False, alternatives=4)
+    assert found.alternatives == 4 and found.definitions == chat.definition_bytes and found.index is not None
+    assert [other.uri for other in found.index.beside(document.uri, "python")] == [shapes]
+    raw = replace(chat, checkpoint="embedded")
+    assert want_near(document, raw, candidates=False) == Want()
+    assert want_near(document, raw, candidates=True).definitions == 0
+    assert want_near(document, replace(chat, related=False), candidates=True) == Want()
