@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dg_lsp.bench.score import quantile
+
 ROUNDS = 10_000
 _TAIL = 2.5  # per cent on each side
 
@@ -82,4 +84,4 @@ def calibration_error(chances: Sequence[float], right: Sequence[bool], bins: int
 
 def percentile(values: Sequence[float], share: float) -> float:
     """The smallest value that at least `share` of `values` do not exceed; 0 without values."""
-    return sorted(values)[max(int(np.ceil(share * len(values))) - 1, 0)] if len(values) else 0.0
+    return quantile(sorted(values), share) if len(values) else 0.0

@@ -19,7 +19,8 @@ from pathlib import Path
 
 from dg_lsp.bench import lists
 from dg_lsp.bench.holes import Case
-from dg_lsp.bench.queueing import Load, quantile, simulate
+from dg_lsp.bench.queueing import Load, simulate
+from dg_lsp.bench.score import quantile
 from dg_lsp.host.base import EngineError
 from dg_lsp.host.resident import ResidentEngine
 from dg_lsp.settings import Settings

@@ -10,6 +10,8 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dg_lsp.bench.score import quantile
+
 # Requests that a simulation answers, and those before them that do not count, while the queues fill.
 _REQUESTS, _WARM_UP = 20_000, 1_000
 
@@ -57,11 +59,6 @@ def simulate(load: Load, engines: int, seed: int = 0) -> Waiting:
     return Waiting(
         quantile(answered, 0.5), quantile(answered, 0.95), overtaken / max(overtaken + len(answered), 1)
     )
-
-
-def quantile(ordered: Sequence[float], share: float) -> float:
-    """The smallest of `ordered` that `share` of them do not exceed; nan if there is none."""
-    return ordered[max(math.ceil(share * len(ordered)) - 1, 0)] if ordered else math.nan
 
 
 def _one_engine(load: Load, editors: int, count: int, chance: random.Random) -> tuple[list[float], int]:

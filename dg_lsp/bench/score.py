@@ -85,10 +85,14 @@ def _summary(scores: Sequence[Score]) -> dict[str, Any]:
         "steps": share([s.steps for s in scores if s.offered] or [0]),
         "searched": share([s.searched for s in scores if s.offered] or [0]),
         "p50": round(statistics.median(seconds), 4),
-        # By nearest rank: the smallest value that at least 95 % of the cases do not exceed.
-        "p95": round(seconds[math.ceil(0.95 * len(seconds)) - 1], 4),
+        "p95": round(quantile(seconds, 0.95), 4),
         "pass@1": share(tested) if tested else None,
     }
+
+
+def quantile(ordered: Sequence[float], share: float) -> float:
+    """By nearest rank: the smallest of `ordered` that at least `share` of them do not exceed; nan if there is none."""
+    return ordered[max(math.ceil(share * len(ordered)) - 1, 0)] if ordered else math.nan
 
 
 def as_text(report: dict[str, Any]) -> str:

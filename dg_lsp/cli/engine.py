@@ -92,14 +92,14 @@ async def round_trip(document: Document, name: str, settings: Settings) -> tuple
     """
     from dg_lsp.host.remote import open_engine
 
-    engine: Any = open_engine(settings)
+    engine = open_engine(settings)
     try:
         await _loaded(engine)
         start = time.perf_counter()
         async for _ in fill_gap(engine, document, find_named(document, name), settings):
             pass
         seconds = time.perf_counter() - start
-        status: Status | None = await engine.status()
+        status = await engine.status()
         if status is None:
             raise EngineError("the engine ended by itself; its log is in the runtime directory")
         return status, seconds
@@ -127,7 +127,7 @@ async def _status(settings: Settings, *, everyone: bool) -> list[Status]:
 
     if everyone:
         return await asyncio.to_thread(running)
-    engine: Any = open_engine(settings)
+    engine = open_engine(settings)
     try:
         status = await engine.status()
         return [status] if status else []

@@ -24,8 +24,7 @@ GPUS = {
 # Of the released checkpoint, by its configuration (docs/memory.md): GB of weights in bf16. A canvas of 64 slots asks
 # nearly all experts, so a pass reads all of them.
 RELEASED_GB = 50.5
-# Memory that a network needs, as a multiple of the size of its weights, and GB of cached prefixes on a GPU.
-_MARGIN, _PREFIXES_GB = 1.15, 4.0
+_PREFIXES_GB = 4.0  # GB of cached prefixes on a GPU
 _MOST = 64  # engines that are tried
 _WIDTH = 40  # of the plot, in characters
 _CODES = "0 a plan was made; 1 no number of engines is enough; 2 usage or bad input; 130 interrupted"
@@ -135,11 +134,13 @@ def _plot(load: Load, engines: int) -> str:
 def _times(arguments: argparse.Namespace, settings: Settings) -> tuple[list[float], float, str]:
     """The seconds of fills that are alone on an engine, the GB that it takes (0: unknown), and where both come from."""
     if arguments.gpu:
-        room, bandwidth = GPUS[arguments.gpu]
-        needed = RELEASED_GB * _MARGIN + _PREFIXES_GB
-        if needed > room:
+        from dg_lsp.host.room import MARGIN
+
+        holds, bandwidth = GPUS[arguments.gpu]
+        needed = RELEASED_GB * MARGIN + _PREFIXES_GB
+        if needed > holds:
             raise UsageError(
-                f"the released checkpoint needs {needed:.0f} GB and {arguments.gpu} has {room}; docs/memory.md says "
+                f"the released checkpoint needs {needed:.0f} GB and {arguments.gpu} has {holds}; docs/memory.md says "
                 "how it is split over devices, which no plan covers"
             )
         step = RELEASED_GB / bandwidth / 1000

@@ -106,8 +106,8 @@ async def fill_gap(
     if index is not None:
         # In a thread, because a large project takes some milliseconds.
         found = await asyncio.to_thread(search, document, gap, index)
-    if index is not None and want.definitions:
-        context = await asyncio.to_thread(context_of, document, gap, index, want.definitions)
+        if want.definitions:
+            context = await asyncio.to_thread(context_of, document, gap, index, want.definitions)
     request = replace(
         request,
         alternatives=want.alternatives,

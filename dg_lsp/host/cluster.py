@@ -15,6 +15,7 @@ from ray import serve
 from ray.serve.config import AutoscalingConfig, RequestRouterConfig
 from ray.serve.experimental.consistent_hash_router import ConsistentHashRouter
 
+from dg_lsp.host import wire
 from dg_lsp.host.base import EngineError
 from dg_lsp.host.process import open_engine
 from dg_lsp.host.runtime import digest_of
@@ -22,7 +23,7 @@ from dg_lsp.host.served import Team
 from dg_lsp.host.service import Hosted, Service
 from dg_lsp.host.tokens import Tokens, check_file
 from dg_lsp.settings import from_environment, override
-from dg_lsp.text.messages import Infill
+from dg_lsp.text.messages import Fill, Infill
 
 # Requests that a replica works on at a time, and those that wait at the proxy for one; beyond it answers 503.
 _ONGOING, _QUEUED = 16, 64
@@ -52,7 +53,6 @@ class Replica:
         chosen = override(from_environment(), settings)
         self._service = Service(chosen.checkpoint, digest_of(chosen.checkpoint))
         self._team = Team(self._service, Tokens(Path(tokens)).name_of)
-        self._tried = time.monotonic()
 
         async def opened(done: Callable[[float], None]) -> Hosted:
             return await open_engine(chosen, done)
@@ -76,10 +76,8 @@ class Replica:
         if time.monotonic() - self._service.last_active < _TRIED_EVERY:
             return
         async with asyncio.timeout(_TRIED_FOR), aclosing(self._service.lines(_TRIAL)) as lines:
-            last = b""
-            async for line in lines:
-                last = line
-        if b'"fill"' not in last:
+            events = [wire.event(line.decode("ascii")) async for line in lines]
+        if not isinstance(events[-1], Fill):
             raise EngineError("the engine gives no fill")
 
     async def __del__(self) -> None:

@@ -20,7 +20,7 @@ from urllib.parse import unquote, urlsplit
 import httpx2
 
 from dg_lsp.host import resident
-from dg_lsp.host.base import Engine, EngineBusy, EngineError
+from dg_lsp.host.base import EngineBusy, EngineError
 from dg_lsp.host.client import (
     SILENCE,
     EngineAbsent,
@@ -56,7 +56,9 @@ _WORDS: dict[type[EngineError], str] = {
 }
 
 
-def open_engine(settings: Settings, tell: Callable[[Status], None] = lambda _: None) -> Engine:
+def open_engine(
+    settings: Settings, tell: Callable[[Status], None] = lambda _: None
+) -> "TeamEngine | resident.ResidentEngine":
     """The engine that `settings` ask for: that of a team's server, or the process of this user."""
     if settings.engine_url:
         return TeamEngine(settings, tell)

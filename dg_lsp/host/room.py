@@ -11,7 +11,7 @@ from dg_lsp.host.client import running
 from dg_lsp.host.runtime import runtime_directory
 
 _LONGEST = 600.0  # seconds that a network may take to be loaded
-_MARGIN = 1.15  # memory that a network needs, as a multiple of the size of its weights
+MARGIN = 1.15  # memory that a network needs, as a multiple of the size of its weights
 
 
 @contextmanager
@@ -41,7 +41,7 @@ def check(path: Path, device: str, cache: int = 0) -> None:
     # Whoever splits a network over devices has chosen how much goes where.
     if "+" in device:
         return
-    needed = int(sum(file.stat().st_size for file in path.glob("*.safetensors")) * _MARGIN) + cache
+    needed = int(sum(file.stat().st_size for file in path.glob("*.safetensors")) * MARGIN) + cache
     free, where = _free(device)
     if free is None or needed <= free:
         return

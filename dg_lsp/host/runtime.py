@@ -126,20 +126,22 @@ def digest_of(checkpoint: str) -> str:
 
 def learned(checkpoint: str) -> tuple[str, ...]:
     """The languages that a checkpoint has been trained on, by its dg_lsp.json; () if that names none: all of them."""
-    try:
-        told = json.loads((folder_of(checkpoint) / "dg_lsp.json").read_text(encoding="utf-8"))["languages"]
-        return tuple(str(name) for name in told)
-    except (OSError, ValueError, LookupError, TypeError):
-        return ()
+    told = _about(checkpoint).get("languages")
+    return tuple(str(name) for name in told) if isinstance(told, list) else ()
 
 
 def answers_in_chat(checkpoint: str) -> bool:
     """Whether a checkpoint is prompted as in a chat, by its dg_lsp.json; the released one, which has none, is."""
+    return bool(_about(checkpoint).get("prompt", "chat") == "chat")
+
+
+def _about(checkpoint: str) -> dict[str, Any]:
+    """What the dg_lsp.json of a checkpoint says; {} if there is none that can be read."""
     try:
-        about = json.loads((folder_of(checkpoint) / "dg_lsp.json").read_text(encoding="utf-8"))
-        return bool(about.get("prompt", "chat") == "chat")
-    except (OSError, ValueError, AttributeError):
-        return True
+        told = json.loads((folder_of(checkpoint) / "dg_lsp.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return told if isinstance(told, dict) else {}
 
 
 def sockets() -> list[Path]:

@@ -33,7 +33,7 @@ from dg_lsp.host.app import make_app
 from dg_lsp.host.base import EngineError
 from dg_lsp.host.process import FAILED, open_engine
 from dg_lsp.host.runtime import digest_of
-from dg_lsp.host.service import Hosted, Noted, Service
+from dg_lsp.host.service import Hosted, Service, unnoted
 from dg_lsp.host.tokens import Tokens, check_file
 from dg_lsp.settings import Settings, is_loopback
 
@@ -185,7 +185,7 @@ async def serve(settings: Settings, listening: Listening) -> int:
     """
     metrics = _metrics()
     service = Service(
-        settings.checkpoint, digest_of(settings.checkpoint), noted=metrics.noted if metrics else _ignored
+        settings.checkpoint, digest_of(settings.checkpoint), noted=metrics.noted if metrics else unnoted
     )
     if metrics:
         metrics.follow(service)
@@ -283,9 +283,6 @@ def _metrics() -> Any:
         _log.info("no /metrics, because prometheus_client is not installed: pip install 'dg-lsp[server]'")
         return None
     return Metrics()
-
-
-_ignored: Noted = lambda *_: None  # noqa: E731
 
 
 class _Server(uvicorn.Server):

@@ -52,6 +52,10 @@ class Hosted(Engine, Protocol):
 Noted = Callable[[Draft | Fill, float], None]
 
 
+def unnoted(event: Draft | Fill, seconds: float) -> None:
+    """Note nothing."""
+
+
 class Service:
     """One engine and its status: call `load` once, then `lines` for each request.
 
@@ -65,7 +69,7 @@ class Service:
         checkpoint: str,
         digest: str,
         patience: float = _PATIENCE,
-        noted: Noted = lambda *_: None,
+        noted: Noted = unnoted,
     ) -> None:
         self._checkpoint, self._digest = checkpoint, digest
         self._engine: Hosted | None = None

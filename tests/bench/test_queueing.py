@@ -5,7 +5,8 @@ from statistics import mean
 
 import pytest
 
-from dg_lsp.bench.queueing import Load, _one_engine, quantile, simulate
+from dg_lsp.bench.queueing import Load, _one_engine, simulate
+from dg_lsp.bench.score import quantile
 
 
 @pytest.mark.parametrize("seconds", [[1.0], [0.2, 0.2, 0.2, 3.4]])
