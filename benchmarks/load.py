@@ -5,11 +5,13 @@
 1. Fill each hole alone, document by document: what `dg-lsp plan --times` takes.  2. For each number of editors:
 each is a client of its own of one resident engine, goes through documents of its own, and asks for ghost text at random
 moments (a Poisson process); its next request cancels the one before.  3. Print p50 and p95 beside those of the plan.
+With --deadline, each request has that many seconds, as ghost text has.
 """
 
 import argparse
 import asyncio
 import json
+import math
 import random
 import time
 from collections.abc import Sequence
@@ -31,16 +33,17 @@ KINDS = ("rest_of_line", "expression", "statement")
 _WARM_UP = 15.0  # seconds in which nothing counts
 
 
-async def fill(engine: ResidentEngine, case: Case, settings: Settings, editor: int) -> float:
-    """The seconds until the Fill of `case`, in a document of its own for each editor."""
-    began = time.perf_counter()
+async def fill(engine: ResidentEngine, case: Case, settings: Settings, editor: int) -> tuple[float, bool]:
+    """The seconds until the Fill of `case`, in a document of its own for each editor, and whether it has a text."""
+    text, began = "", time.perf_counter()
     request = prompt.build(case.document, case.gap, settings)
     request = replace(request, priority="ghost", session=f"{editor}:{request.session}")
     async with aclosing(engine.infill(request)) as events:
         async for event in events:
             if isinstance(event, Fill):
+                text = event.text
                 break
-    return time.perf_counter() - began
+    return time.perf_counter() - began, bool(text)
 
 
 async def alone(settings: Settings, cases: Sequence[Case]) -> list[float]:
@@ -48,23 +51,24 @@ async def alone(settings: Settings, cases: Sequence[Case]) -> list[float]:
     engine = ResidentEngine(settings)
     try:
         await fill(engine, cases[0], settings, 0)
-        return [await fill(engine, case, settings, 0) for case in cases]
+        return [(await fill(engine, case, settings, 0))[0] for case in cases]
     finally:
         await engine.close()
 
 
 async def together(
     settings: Settings, cases: Sequence[Case], editors: int, every: float, seconds: float
-) -> tuple[list[float], int, int]:
-    """The times of the requests that were answered, how many were overtaken, and how many failed."""
-    answered, lost = list[float](), {"overtaken": 0, "failed": 0}
+) -> tuple[list[float], dict[str, int]]:
+    """The times of the requests that were answered with a text, and how many were not, by what came instead."""
+    answered, lost = list[float](), {"overtaken": 0, "failed": 0, "without a text": 0}
     begin = time.monotonic() + _WARM_UP
 
     async def one(engine: ResidentEngine, case: Case, editor: int) -> None:
         counts = time.monotonic() > begin
         try:
-            took = await fill(engine, case, settings, editor)
-            answered.extend([took] if counts else [])
+            took, has_text = await fill(engine, case, settings, editor)
+            answered.extend([took] if counts and has_text else [])
+            lost["without a text"] += counts and not has_text
         except asyncio.CancelledError:
             lost["overtaken"] += counts
         except EngineError as error:
@@ -90,7 +94,7 @@ async def together(
             await engine.close()
 
     await asyncio.gather(*(type_on(editor) for editor in range(editors)))
-    return answered, lost["overtaken"], lost["failed"]
+    return answered, lost
 
 
 async def run(given: argparse.Namespace) -> None:
@@ -104,14 +108,16 @@ async def run(given: argparse.Namespace) -> None:
         f"alone: {len(times)} fills, mean {mean:.3f} s, p50 {quantile(times, 0.5):.3f}, p95 {quantile(times, 0.95):.3f}"
     )
     for editors in given.editors:
-        answered, overtaken, failed = await together(settings, cases, editors, given.every, given.seconds)
+        typing = replace(settings, deadline=given.deadline)
+        answered, lost = await together(typing, cases, editors, given.every, given.seconds)
         answered.sort()
-        load = Load(times, editors, given.every)
-        plan, count = simulate(load, 1), len(answered) + overtaken
+        load = Load(times, editors, given.every, given.deadline or math.inf)
+        plan, count = simulate(load, 1), len(answered) + sum(lost.values())
+        others = ", ".join(f"{name} {number / max(count, 1):.0%}" for name, number in lost.items())
         print(
-            f"{editors} editors, busy {load.busy(1):.0%}: {len(answered)} answered, {failed} failed; p50 "
+            f"{editors} editors, busy {load.busy(1):.0%}: {len(answered)} of {count} answered; p50 "
             f"{quantile(answered, 0.5):.3f} (plan {plan.p50:.3f}), p95 {quantile(answered, 0.95):.3f} (plan "
-            f"{plan.p95:.3f}), overtaken {overtaken / max(count, 1):.0%} (plan {plan.overtaken:.0%})",
+            f"{plan.p95:.3f}); {others} (plan: overtaken {plan.overtaken:.0%}, late {plan.late:.0%})",
             flush=True,
         )
 
@@ -124,6 +130,7 @@ def main() -> None:
     parser.add_argument("--editors", type=int, nargs="+", default=[8, 32])
     parser.add_argument("--every", type=float, default=8.0)
     parser.add_argument("--seconds", type=float, default=120.0)
+    parser.add_argument("--deadline", type=float, default=0.0)
     parser.add_argument("--cases", type=int, default=90)
     parser.add_argument("--checkpoint", default="embedded")
     asyncio.run(run(parser.parse_args()))

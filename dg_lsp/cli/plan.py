@@ -25,6 +25,7 @@ GPUS = {
 # nearly all experts, so a pass reads all of them.
 RELEASED_GB = 50.5
 _PREFIXES_GB = 4.0  # GB of cached prefixes on a GPU
+_LATE = 0.05  # the share of requests that may be given up at their deadline
 _MOST = 64  # engines that are tried
 _WIDTH = 40  # of the plot, in characters
 _CODES = "0 a plan was made; 1 no number of engines is enough; 2 usage or bad input; 130 interrupted"
@@ -85,12 +86,13 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("--editors, --cases, --passes and --every take numbers above 0")
     settings = settings_of(arguments)
     seconds, memory, source = _times(arguments, settings)
-    load = Load(seconds, arguments.editors, arguments.every)
+    load = Load(seconds, arguments.editors, arguments.every, settings.ghost_deadline or math.inf)
     tried, enough = list[tuple[int, Waiting]](), False
     while not enough and len(tried) < min(_MOST, arguments.editors):
         engines = len(tried) + 1
         tried.append((engines, simulate(load, engines)))
-        enough = load.busy(engines) < 1 and tried[-1][1].p95 <= arguments.target
+        found = tried[-1][1]
+        enough = load.busy(engines) < 1 and found.p95 <= arguments.target and found.late < _LATE
     print(f"{arguments.editors} editors, each with a request every {arguments.every:g} s; {source}")
     if memory:
         print(f"An engine takes {memory:.1f} GB.")
@@ -114,10 +116,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _table(load: Load, tried: list[tuple[int, Waiting]]) -> str:
     """A line for each number of engines that was tried."""
-    lines = ["engines  busy  p50 s  p95 s  overtaken by the next key"]
+    lines = ["engines  busy  p50 s  p95 s  late  overtaken by the next key"]
     for engines, found in tried:
         work = f"{engines:7}  {load.busy(engines):4.0%}"
-        lines.append(f"{work}  {found.p50:5.2f}  {found.p95:5.2f}  {found.overtaken:9.0%}")
+        lines.append(f"{work}  {found.p50:5.2f}  {found.p95:5.2f}  {found.late:4.0%}  {found.overtaken:9.0%}")
     return "\n".join(lines)
 
 

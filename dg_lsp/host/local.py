@@ -27,6 +27,7 @@ _log = logging.getLogger("dg_lsp.engine")
 # the process lives, however much memory there is by then (seen with torch 2.13). CUDA's errors but for a lack of
 # memory, torch's AcceleratorError, are as lasting.
 _LASTING = re.compile("could not (create|execute) a ")
+_LATE = "the engine was busy with other fills until the deadline; try again, or set ghostDeadline or deadline higher"
 _ENDS = "the model's libraries failed, most likely for lack of memory; the engine ends; the next request starts it"
 # OpenMP threads that wait actively would take the cores from the editor. oneDNN and torch cache code for 1,024 shapes
 # each, and a growing file makes ever new shapes; with 128 they take 300 MB less and are as fast (docs/log).
@@ -80,7 +81,8 @@ class LocalEngine:
     async def infill(self, request: Infill) -> AsyncGenerator[Draft | Fill, None]:
         """Yield Drafts, then one Fill. Closing the generator stops the model after the running step.
 
-        Live infills take turns by the step (`Turns`).
+        Live infills take turns by the step (`Turns`). One whose deadline passes before its first turn is answered with
+        that reason as long as others wait: a late text would make theirs late, too.
 
         Raises:
             EngineBusy: too many infills are live.
@@ -91,7 +93,7 @@ class LocalEngine:
             try:
                 while True:
                     async with self._turns.turn(seat):
-                        steps = steps or self._run(_less(request, loop.time() - came))
+                        steps = steps or self._begin(request, loop.time() - came)
                         event = await loop.run_in_executor(self._thread, self._next, steps)
                     if event is None:
                         return
@@ -108,6 +110,14 @@ class LocalEngine:
     def memory(self) -> int:
         """Bytes reserved on the model's GPU; on a CPU, the most memory that this process has held."""
         return _memory(self.device)
+
+    def _begin(self, request: Infill, waited: float) -> Iterator[Draft | Fill]:
+        """The steps of `request`, which has `waited` so many seconds for its first turn."""
+        if request.deadline is None:
+            return self._run(request)
+        if waited > request.deadline and self.queue:
+            return _late(waited)
+        return self._run(replace(request, deadline=max(request.deadline - waited, 0.001)))
 
     def _next(self, steps: Iterator[Draft | Fill]) -> Draft | Fill | None:
         event = next(steps, None)
@@ -195,11 +205,9 @@ def _is_out_of_memory(error: Exception) -> bool:
     return isinstance(error, MemoryError) or "out of memory" in words or "can't allocate memory" in words
 
 
-def _less(request: Infill, waited: float) -> Infill:
-    """`request` with its deadline nearer by the seconds that it has `waited`."""
-    if request.deadline is None:
-        return request
-    return replace(request, deadline=max(request.deadline - waited, 0.001))
+def _late(waited: float) -> Iterator[Draft | Fill]:
+    """What a request gets whose deadline passed before its first turn."""
+    yield Fill("", refusal=_LATE, reason="deadline", milliseconds=waited * 1000)
 
 
 def _memory(device: str) -> int:

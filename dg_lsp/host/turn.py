@@ -1,6 +1,7 @@
 """Turns on the model thread: which of the live infills makes the next step. Knows asyncio and the records only.
 
 An infill holds a seat for its whole life and takes a turn for each step, so a long fill delays others by one step.
+Ghost texts are short, and worth nothing late: one that has begun is finished before the next of them begins.
 """
 
 import asyncio
@@ -16,19 +17,23 @@ _MOST = 64  # live infills
 
 @dataclass(eq=False, slots=True)
 class Seat:
-    """One live infill. rank: the place of its priority, 0 first. number: counts the infills as they come."""
+    """One live infill.
+
+    rank: the place of its priority, 0 first. number: counts the infills as they come. begun: whether it had a turn.
+    """
 
     rank: int
     window: str
     document: str
     number: int
+    begun: bool = False
 
 
 class Turns:
     """The seats of the live infills, and the one turn that they share.
 
-    The turn goes to the highest priority; among those to the window, and then to the document, that has waited longest
-    for a step; in a document to the newest infill.
+    The turn goes to the highest priority; among ghost texts to the one that has begun; then to the window, and then to
+    the document, that has waited longest for a step; in a document to the newest infill.
     """
 
     def __init__(self, most: int = _MOST) -> None:
@@ -100,13 +105,14 @@ class Turns:
         if self._taken or not waiting:
             return
         seat = min(waiting, key=self._order)
-        self._taken = True
+        self._taken = seat.begun = True
         self._count += 1
         for served in ((seat.window,), (seat.window, seat.document)):
             self._served[served] = self._count
         self._waiting[seat].set_result(None)
 
     def _order(self, seat: Seat) -> tuple[int, ...]:
+        finishes = seat.begun and seat.rank == 0
         window = self._served.get((seat.window,), 0)
         document = self._served.get((seat.window, seat.document), 0)
-        return (seat.rank, window, document, -seat.number)
+        return (seat.rank, not finishes, window, document, -seat.number)

@@ -1,25 +1,34 @@
 """The simulation of editors that share engines, against what is known of such queues."""
 
+import math
 import random
 from statistics import mean
 
 import pytest
 
-from dg_lsp.bench.queueing import Load, _one_engine, simulate
+from dg_lsp.bench.queueing import Load, _Engine, simulate
 from dg_lsp.bench.score import quantile
 
 
 @pytest.mark.parametrize("seconds", [[1.0], [0.2, 0.2, 0.2, 3.4]])
 @pytest.mark.parametrize("busy", [0.3, 0.6])
-def test_the_mean_is_that_of_processor_sharing_whatever_the_sizes_are(
-    seconds: list[float], busy: float
-) -> None:
-    # Work over 1 - load, for Poisson arrivals (Kleinrock 1976); of 10,000 editors hardly one overtakes itself.
+def test_the_mean_is_that_of_a_queue_with_one_server(seconds: list[float], busy: float) -> None:
+    # Pollaczek and Khinchine (Kleinrock 1975, 5.7), for Poisson arrivals; hardly one of 10,000 overtakes itself.
     load = Load(seconds, 10_000, 10_000 / busy)
     assert load.busy(1) == pytest.approx(busy)
-    times, overtaken = _one_engine(load, 10_000, 40_000, random.Random(1))
-    assert mean(times) == pytest.approx(1 / (1 - busy), rel=0.08)
-    assert overtaken < 100
+    engine = _Engine(load, 10_000, random.Random(1))
+    engine.run(40_000)
+    waits = busy * mean(s * s for s in seconds) / (2 * (1 - busy))
+    assert mean(engine.answered) == pytest.approx(1 + waits, rel=0.08)
+    assert engine.overtaken < 100 and engine.late == 0
+
+
+def test_a_deadline_bounds_what_an_answer_takes_and_the_rest_is_late() -> None:
+    free, bound = (simulate(Load([1.0], 16, 10.0, d), 1) for d in (math.inf, 2.0))
+    assert free.late == 0 and free.p95 > 4 and free.overtaken > 2 * bound.overtaken
+    assert bound.p95 == pytest.approx(2.0) and 0.1 < bound.late < 0.3
+    # With little to do, the deadline changes nothing.
+    assert simulate(Load([0.5], 2, 100.0, 2.0), 1) == simulate(Load([0.5], 2, 100.0), 1)
 
 
 def test_one_editor_waits_for_nobody_and_overtakes_itself() -> None:

@@ -150,6 +150,34 @@ def test_ghost_text_waits_for_at_most_two_steps_of_a_bot(settings: Settings) -> 
     assert first <= 2 and "bot" not in seen[first:last] and seen[last + 1 :]
 
 
+@pytest.mark.parametrize(
+    ("deadline", "others", "filled"), [(0.05, True, False), (5.0, True, True), (0.0, False, True)]
+)
+def test_what_was_too_late_before_its_first_turn_is_answered_with_that_reason(
+    deadline: float, others: bool, filled: bool
+) -> None:
+    def run(request: Infill) -> Iterator[Draft | Fill]:
+        for number in range(4):
+            time.sleep(0.05)
+            yield Draft(number, (), 0.0)
+        yield Fill("1")
+
+    async def work() -> Fill:
+        engine = LocalEngine(ThreadPoolExecutor(1), run, "cpu")
+        ghost = replace(REQUEST, priority="ghost", deadline=deadline)
+        # The newest begins; the last one still waits when the turn of the late one comes.
+        newer, last = replace(REQUEST, priority="ghost", session="newer"), replace(REQUEST, session="last")
+        asked = [ghost, newer, last] if others else [ghost]
+        fills = await asyncio.gather(*(_read(engine, one, [], "") for one in asked))
+        await engine.close()
+        return fills[0]
+
+    fill = asyncio.run(work())
+    assert (fill.text == "1") is filled
+    if not filled:
+        assert "busy with other fills until the deadline" in fill.refusal and fill.milliseconds > 50
+
+
 def test_fills_that_take_turns_in_one_document_are_what_each_is_alone(settings: Settings) -> None:
     body = replace(BODY, effort="low", window="one")
     other = replace(body, prefix="import os\n\n" * 30 + body.prefix, window="two")

@@ -60,6 +60,14 @@ def test_the_newest_of_a_document_comes_first() -> None:
     assert order_of([("1", asked(), 3)], [("2", asked(), 2), ("3", asked(), 2)]) == "1332211"
 
 
+def test_ghost_text_that_has_begun_is_finished_before_the_next_begins() -> None:
+    ghosts = [(name, asked("ghost", window=name), 3) for name in "abc"]
+    assert sorted(order_of(ghosts)[::3]) == ["a", "b", "c"]
+    assert order_of(ghosts[:1], [("n", asked("ghost", window="n"), 2)]) == "aaann"
+    # But not before what has a higher place; and it goes on where it was.
+    assert order_of([("w", asked("ahead"), 3)], ghosts[:1]) == "waaaww"
+
+
 def test_windows_share_the_steps_however_many_documents_one_of_them_fills() -> None:
     many = [(str(n), asked(window="w", session=str(n)), 4) for n in range(3)]
     order = order_of(many, [("o", asked(window="o"), 4)])

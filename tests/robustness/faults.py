@@ -5,6 +5,8 @@ import os
 import random
 import resource
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +19,7 @@ URI = "file:///w/a.py"
 HEALED = 30.0  # seconds
 _FILL = 0.6  # seconds; the fault comes at any moment of a fill, and a little before or behind it
 _EVERYTHING = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+_STOPPED = 5.0  # seconds that an engine has to end itself
 _FRESH = itertools.count()
 _TEXT = "".join(f"value_{n} = {n}\n" for n in range(2_000)) + "x = \n"  # large enough to need memory
 
@@ -115,7 +118,7 @@ def faults(count: int, silence: float | None = None, seed: int = 1) -> Row:
         same = all(window.same_text(URI) for window in windows)
         noise = "".join(complaint(window.wire.stderr) for window in windows)
         codes = [window.close() for window in windows]
-    left = len(engines(runtime))
+        left = _left(runtime)
     del os.environ["DG_LSP_PREFIX_BYTES"]
     kinds = ", ".join(f"{name.replace('_', ' ')} {times}" for name, times in harm.done.items())
     return Row(
@@ -133,6 +136,16 @@ def faults(count: int, silence: float | None = None, seed: int = 1) -> Row:
         ),
         missed((max(healing) > HEALED, f"healed only after {max(healing):.0f} s")),
     )
+
+
+def _left(runtime: Path) -> int:
+    """How many engines run on when all have been told to stop and had time to."""
+    command = [sys.executable, "-P", "-m", "dg_lsp", "engine", "stop", "--all"]
+    subprocess.run(command, check=False, capture_output=True, timeout=60)
+    end = time.monotonic() + _STOPPED
+    while (left := len(engines(runtime))) and time.monotonic() < end:
+        time.sleep(0.1)
+    return left
 
 
 def _one(
