@@ -22,6 +22,7 @@ AUTO, EMBEDDED, SMALL = "auto", "embedded", "small"
 FAST_ENOUGH = 2.5
 EFFORTS = ("low", "normal", "high")
 GRAPHS = "+graphs"  # behind a CUDA device: its passes are recorded
+VLLM = "vllm+"  # before the address of a server that is vLLM
 LOG_LEVELS = ("debug", "info", "warning", "error")
 # Files that hold passwords and keys by custom.
 SECRETS = (
@@ -198,7 +199,8 @@ class Settings:
         metadata={
             "machine": True,
             "help": "the address of a team's server (`dg-lsp serve-engine`) that fills instead of this machine, such "
-            "as https://team.example:8765; https is wanted unless it is this machine. Your source text goes there",
+            "as https://team.example:8765; https is wanted unless it is this machine. vllm+https://gpu.example:8000 is "
+            "a vLLM server of yours, whose tokenizer `checkpoint` then names. Your source text goes there",
         },
     )
     engine_token_file: str = field(
@@ -400,6 +402,15 @@ def _check(settings: Settings) -> None:
     if not 0 <= settings.confidence <= 1:
         raise SettingsError("setting 'confidence' is a probability from 0 to 1")
     check_url(settings.engine_url)
+    if is_vllm(settings.engine_url) and settings.engine_fallback:
+        raise SettingsError(
+            "setting 'engine_fallback' goes with a server of dg-lsp only: with vLLM, 'checkpoint' names a tokenizer"
+        )
+
+
+def is_vllm(url: str) -> bool:
+    """Whether `url`, an `engine_url`, is the address of a vLLM server."""
+    return url.startswith(VLLM)
 
 
 def check_url(url: str) -> None:
@@ -411,7 +422,7 @@ def check_url(url: str) -> None:
     if not url:
         return
     try:
-        parts = urlsplit(url)
+        parts = urlsplit(url.removeprefix(VLLM))
         named = parts.scheme in ("http", "https") and parts.hostname and (parts.port or True)
     except ValueError:
         named = False
@@ -420,7 +431,9 @@ def check_url(url: str) -> None:
             "setting 'engine_url' is an address such as https://team.example:8765, without a password"
         )
     if parts.scheme == "http" and not is_loopback(parts.hostname or ""):
-        raise SettingsError("setting 'engine_url' must begin with https, unless it is this machine")
+        raise SettingsError(
+            "setting 'engine_url' must begin with https, or vllm+https, unless it is this machine"
+        )
 
 
 def is_loopback(host: str) -> bool:

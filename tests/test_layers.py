@@ -31,7 +31,7 @@ RULES: dict[str, tuple[set[str], set[str]]] = {
 # Inside text, too, a room imports only those before it.
 ROOMS = ("messages", "languages", "documents", "syntax", "gaps", "prompts", "related", "fills")
 # The modules of host that run inside the engine's own process may use the engine, but only once it starts.
-INSIDE_THE_ENGINE = {"dg_lsp.host.local", "dg_lsp.host.room"}
+INSIDE_THE_ENGINE = {"dg_lsp.host.local", "dg_lsp.host.room", "dg_lsp.host.vllm"}
 
 
 # What starts a program: the engine, git, an editor, a training's workers; and what a model wrote only in the last two,

@@ -29,6 +29,7 @@ from dg_lsp.settings import (
     better_than,
     folder_of,
     is_hub_name,
+    is_vllm,
     named,
     pinned,
 )
@@ -236,6 +237,8 @@ def check_fill(settings: Settings) -> Finding:
 
     if _is_absent(settings.checkpoint):
         return Finding("fill", "warn", "not tried without the checkpoint", "see the checkpoint's line")
+    if is_vllm(settings.engine_url):
+        return Finding("fill", "ok", "not tried in this process: a vLLM server has the weights")
     document = Document("sample.py", "python", 0, _SAMPLE)
     try:
         outcome, loaded = fill_alone((document, find_named(document, "add")), settings)

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
 from filelock import FileLock, Timeout
@@ -26,7 +26,10 @@ from dg_lsp.host.local import LocalEngine
 from dg_lsp.host.runtime import Address, address_of, digest_of, is_own
 from dg_lsp.host.scripted import open_scripted
 from dg_lsp.host.service import Hosted, Service
-from dg_lsp.settings import Settings
+from dg_lsp.settings import Settings, is_vllm
+
+if TYPE_CHECKING:
+    from dg_lsp.host.vllm import VllmEngine
 
 TAKEN = 3  # exit code: another process is this engine already
 FAILED = 4  # exit code: the engine could not be loaded
@@ -114,6 +117,10 @@ async def open_engine(settings: Settings, done: Callable[[float], None]) -> Host
     """Load the engine for `settings` in a thread; `done` gets the share of the loading that is done."""
     if settings.checkpoint.split(":")[0] == "scripted":
         return open_scripted(settings.checkpoint)
+    if is_vllm(settings.engine_url):
+        engine = await asyncio.to_thread(_vllm_engine, settings)
+        await engine.connect()
+        return engine
 
     def tell(words: str) -> None:
         stage = next((i for i, s in enumerate(_STAGES) if words.startswith(s)), len(_STAGES) - 1)
@@ -121,6 +128,14 @@ async def open_engine(settings: Settings, done: Callable[[float], None]) -> Host
         _log.info("%s", words)
 
     return await asyncio.to_thread(LocalEngine.open, settings, tell)
+
+
+def _vllm_engine(settings: Settings) -> "VllmEngine":
+    """The engine that asks a vLLM server, which is not connected yet."""
+    # It imports torch, which is slow, and which a process with weights imports later.
+    from dg_lsp.host.vllm import VllmEngine  # noqa: PLC0415
+
+    return VllmEngine(settings)
 
 
 async def _watch(service: Service, settings: Settings, listening: tuple[Path, int]) -> None:

@@ -33,7 +33,7 @@ from dg_lsp.host.client import (
 )
 from dg_lsp.host.states import Pace, following
 from dg_lsp.host.wire import WIRE
-from dg_lsp.settings import Settings, check_url, is_loopback
+from dg_lsp.settings import Settings, check_url, is_loopback, is_vllm
 from dg_lsp.text.documents.excluded import excluding
 from dg_lsp.text.messages import Draft, Fill, Infill, Status
 
@@ -60,9 +60,26 @@ def open_engine(
     settings: Settings, tell: Callable[[Status], None] = lambda _: None
 ) -> "TeamEngine | resident.ResidentEngine":
     """The engine that `settings` ask for: that of a team's server, or the process of this user."""
+    if is_vllm(settings.engine_url):
+        return VllmResident(settings, tell)
     if settings.engine_url:
         return TeamEngine(settings, tell)
     return resident.ResidentEngine(settings, tell)
+
+
+class VllmResident(resident.ResidentEngine):
+    """The process of this user that asks a vLLM server; what `exclude` names does not get as far as that process."""
+
+    async def infill(self, request: Infill) -> AsyncGenerator[Draft | Fill, None]:
+        """Yield Drafts, then one Fill. Closing the generator cancels.
+
+        Raises:
+            EngineError: there is no answer; the message says what to do.
+        """
+        check_leaving(request, self._settings.exclude)
+        async with aclosing(super().infill(request)) as events:
+            async for event in events:
+                yield event
 
 
 @dataclass(slots=True)
@@ -102,9 +119,7 @@ class TeamEngine:
             EngineBusy: the server takes no more for now. EngineError: there is no answer; the message says what to do.
         """
         # 1.
-        for name in (request.session, *(piece.path for piece in request.context)):
-            if reason := _kept_here(name, self._settings.exclude):
-                raise EngineError(reason)
+        check_leaving(request, self._settings.exclude)
         answered, before, wait = False, self._failures, self._not_before - time.monotonic()
         # 2.
         if wait <= 0:
@@ -250,7 +265,7 @@ class TeamEngine:
         """
         url = self._settings.engine_url
         if self._trusted is None:
-            self._trusted = _trusted(self._settings.engine_ca)
+            self._trusted = trusted(self._settings.engine_ca)
         return httpx2.AsyncClient(
             base_url=url,
             auth=self._with_token,
@@ -268,7 +283,7 @@ class TeamEngine:
             EngineRefused: the file cannot be used.
         """
         if self._settings.engine_token_file:
-            request.headers["authorization"] = f"Bearer {_token(Path(self._settings.engine_token_file))}"
+            request.headers["authorization"] = f"Bearer {token_in(Path(self._settings.engine_token_file))}"
         return request
 
     def _back_off(self, error: EngineError) -> None:
@@ -328,6 +343,17 @@ async def _in_time(
             yield event
 
 
+def check_leaving(request: Infill, globs: tuple[str, ...]) -> None:
+    """Refuse a request with text of a file that must not leave this machine.
+
+    Raises:
+        EngineError: one of `globs` names it.
+    """
+    for name in (request.session, *(piece.path for piece in request.context)):
+        if reason := _kept_here(name, globs):
+            raise EngineError(reason)
+
+
 @lru_cache(1024)
 def _kept_here(name: str, globs: tuple[str, ...]) -> str:
     """Why the file `name`, a uri or a path, must not leave this machine, as a sentence; empty if it may.
@@ -351,7 +377,7 @@ def _named(error: EngineError, url: str) -> EngineError:
     return kind(_WORDS[kind].format(error=error, url=url)) if kind else error
 
 
-def _trusted(certificates: str) -> ssl.SSLContext | bool:
+def trusted(certificates: str) -> ssl.SSLContext | bool:
     """How servers are checked: with the file `certificates`, or as this system does.
 
     Raises:
@@ -367,7 +393,7 @@ def _trusted(certificates: str) -> ssl.SSLContext | bool:
         ) from error
 
 
-def _token(path: Path) -> str:
+def token_in(path: Path) -> str:
     """The token in the file `path`.
 
     Raises:

@@ -24,7 +24,7 @@ from dg_lsp.host.base import EngineError
 from dg_lsp.host.client import SILENCE, EngineAbsent, EngineDied, EngineFailed, EngineSilent, RemoteEngine
 from dg_lsp.host.runtime import Address, address_of, peer, runtime_directory
 from dg_lsp.host.states import Pace, following
-from dg_lsp.settings import EMBEDDED, SMALL, Settings, folder_of, is_hub_name
+from dg_lsp.settings import EMBEDDED, SMALL, Settings, folder_of, is_hub_name, is_vllm
 from dg_lsp.text.messages import Draft, Fill, Infill, Status
 
 _PATIENCE = 20.0  # seconds in which a started process must listen; it loads after that
@@ -341,6 +341,12 @@ def _spawn(settings: Settings, address: Address) -> _Started:
     checkpoint = settings.checkpoint if own else str(folder)
     for name in ("device", "threads", "idle_minutes", "cache_megabytes", "log_level"):
         command += [f"--{name.replace('_', '-')}", str(getattr(settings, name))]
+    # Named also where they are empty: the engine inherits the variables of this process.
+    for name in ("engine_url", "engine_token_file", "engine_ca"):
+        value = getattr(settings, name) if is_vllm(settings.engine_url) else ""
+        named = value if name == "engine_url" or not value else str(Path(value).expanduser().absolute())
+        command += [f"--{name.replace('_', '-')}", named]
+    command += ["--engine-fallback", "off"]
     ours, theirs = os.pipe()
     os.set_blocking(ours, False)
     life = FileIO(ours)

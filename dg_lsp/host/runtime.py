@@ -21,7 +21,7 @@ from typing import Any
 from dg_lsp.host import door
 from dg_lsp.host.base import EngineError
 from dg_lsp.host.wire import WIRE
-from dg_lsp.settings import Settings, folder_of
+from dg_lsp.settings import Settings, folder_of, is_vllm
 
 _GPUS = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")  # one of them is there where torch can see a GPU
 _LONGEST = 100  # bytes of a socket's path; every system accepts as many
@@ -92,7 +92,13 @@ def address_of(settings: Settings) -> Address:
 
 
 def _device(settings: Settings) -> str:
-    """The device of the settings; auto is cpu on a Linux without a GPU, where two engines would be one too many."""
+    """The device of the settings; auto is cpu on a Linux without a GPU, where two engines would be one too many.
+
+    For a vLLM server it is a name of that server, of the token's file and of the certificates.
+    """
+    if is_vllm(settings.engine_url):
+        server = repr((settings.engine_url, settings.engine_token_file, settings.engine_ca))
+        return "vllm" + hashlib.sha256(server.encode("utf-8", "surrogateescape")).hexdigest()[:8]
     if settings.device != "auto" or sys.platform != "linux" or any(Path(gpu).exists() for gpu in _GPUS):
         return settings.device
     return "cpu"

@@ -104,7 +104,7 @@ def denoised(
             break
     # 7.
     if not found:
-        return [_shortened_or_none(request, refused)]
+        return [shortened_or_none(request, refused)]
     first, *others = found.values()
     return [first, *sorted(others, key=lambda fill: fill.score)]
 
@@ -140,7 +140,7 @@ def _write(
             return section, written
 
 
-def _shortened_or_none(request: Infill, refused: Sequence[Candidate]) -> Fill:
+def shortened_or_none(request: Infill, refused: Sequence[Candidate]) -> Fill:
     """The longest valid beginning of a refused candidate; if there is none, an empty Fill with the reason (law 9)."""
     for fill in (c.fill for c in refused if c.whole):
         short = shorten(request, fill.text)

@@ -67,7 +67,7 @@ def search_length(
     yield _ranked(scores)
     # 2. The grid leaves lengths out, and the length must be right to the token.
     seam, size = layout
-    between = _neighbours([s for s in _ranked(scores) if s.length < seam.room(size, 0)], search)
+    between = neighbours([s for s in _ranked(scores) if s.length < seam.room(size, 0)], search)
     if between:
         scores |= _score(network, cache, layout, replace(search, lengths=between), seed + 1)
         yield _ranked(scores)
@@ -135,7 +135,7 @@ def _ranked(scores: dict[int, float]) -> tuple[ScoredLength, ...]:
     return tuple(sorted((ScoredLength(n, s) for n, s in scores.items()), key=lambda c: (c.score, c.length)))
 
 
-def _neighbours(ranked: Sequence[ScoredLength], search: Search) -> tuple[int, ...]:
+def neighbours(ranked: Sequence[ScoredLength], search: Search) -> tuple[int, ...]:
     """Up to `search.refined` lengths not scored yet, those next to the two best ones, ascending."""
     known = sorted(c.length for c in ranked)
     found: dict[int, None] = {}

@@ -4,12 +4,13 @@ Only safetensors weights are read, and no code of a checkpoint is executed. Know
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 from tokenizers import Tokenizer
+from transformers import DiffusionGemmaConfig
 
 from dg_lsp.engine.denoise import Schedule
 from dg_lsp.engine.load.frame import style_of
@@ -79,35 +80,66 @@ def load_checkpoint(
     # 2. Without this check a damaged file would load without an error.
     progress(f"checking {path.name}")
     digest = verify(path, pins=pinned(name).get("files"))
-    config = read_json(path / "config.json")
-    if config.get("model_type") != "diffusion_gemma":
-        raise CheckpointError(
-            f"{path} holds a {config.get('model_type')!r} model, not diffusion_gemma; {FETCH_AGAIN}"
-        )
+    _check_config(path)
     tokenizer = _load_tokenizer(path)
     # 3. to 5.
     progress(f"loading {path.name}")
     network = load_network(path, device)
+    loaded = _described(name, path, tokenizer, network)
+    check_logits(network, path)
+    return replace(
+        loaded, schedule=_schedule(network.generation_config), digest=digest, texts=_texts(tokenizer)
+    )
+
+
+def load_tokenizer(name: str) -> Checkpoint:
+    """The checkpoint `name` for an engine whose network is elsewhere: `network` holds its config and no weights.
+
+    Only config.json and tokenizer.json are read, and dg_lsp.json if it is there.
+
+    Raises:
+        CheckpointError: one of the two is missing, or is none of DiffusionGemma.
+    """
+    path = find_directory(name)
+    _check_config(path)
+    try:
+        config = DiffusionGemmaConfig.from_pretrained(path, local_files_only=True)
+    except (OSError, ValueError, TypeError) as error:
+        raise CheckpointError(f"{path / 'config.json'} cannot be read ({error}); {FETCH_AGAIN}") from error
+    return _described(name, path, _load_tokenizer(path), _Absent(config))
+
+
+@dataclass(frozen=True, slots=True)
+class _Absent:
+    """Stands for a network that is not here; its config is."""
+
+    config: Any
+
+
+def _described(name: str, path: Path, tokenizer: Tokenizer, network: Any) -> Checkpoint:
+    """The Checkpoint that the files in `path` tell of, without what only its weights tell.
+
+    Raises:
+        CheckpointError: its files contradict each other.
+    """
     text = network.config.text_config
     if tokenizer.get_vocab_size() > text.vocab_size:
         raise CheckpointError(f"the tokenizer of {path} has more tokens than the network; {FETCH_AGAIN}")
-    check_logits(network, path)
     eos = text.eos_token_id
     extra = read_about(path)
     return Checkpoint(
         name=named(name),
         network=network,
         tokenizer=tokenizer,
-        schedule=_schedule(network.generation_config),
+        schedule=Schedule(),
         style=_style(extra, tokenizer, path),
         canvas_lengths=tuple(sorted(extra.get("canvas_lengths", [network.config.canvas_length]))),
         bos=int(text.bos_token_id),
         eos=int(eos[0] if isinstance(eos, list) else eos),
         max_prefix=int(extra.get("max_prefix_tokens", min(8192, text.max_position_embeddings // 2))),
         special=frozenset(i for i, t in tokenizer.get_added_tokens_decoder().items() if t.special),
-        digest=digest,
+        digest="",
         judge=read_json(path / JUDGE) if (path / JUDGE).exists() else {},
-        texts=_texts(tokenizer),
         denoises=bool(extra.get("denoises", True)),
     )
 
@@ -131,6 +163,13 @@ def find_directory(name: str) -> Path:
     raise CheckpointError(
         f"no checkpoint {name!r}: it is neither a directory, nor a hub name (owner/name), nor 'embedded' or 'small'"
     )
+
+
+def _check_config(path: Path) -> None:
+    """Raise CheckpointError if the config.json in `path` is none of DiffusionGemma."""
+    kind = read_json(path / "config.json").get("model_type")
+    if kind != "diffusion_gemma":
+        raise CheckpointError(f"{path} holds a {kind!r} model, not diffusion_gemma; {FETCH_AGAIN}")
 
 
 def _load_tokenizer(path: Path) -> Tokenizer:
