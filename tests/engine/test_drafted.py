@@ -125,12 +125,12 @@ def test_no_draft_holds_a_line_end_or_a_special_token(model: Checkpoint) -> None
 
 def bodies(model: Checkpoint, request: Infill, patch: pytest.MonkeyPatch) -> list[str]:
     """What is written for the bodies of `request` before it is fitted to its place."""
-    patch.setattr(drafted, "_body_of", lambda _, text: Fill(text, refusal="not looked at"))
+    patch.setattr(drafted, "_fill_of", lambda _, text: Fill(text, refusal="not looked at"))
     cache = PrefixCache(model.network.config.text_config)
     prefix, seam = tokenise(model, request)
     list(extend_to(model.network, cache, prefix))
     join = join_of(model, request, prefix, seam)
-    _, fills = run_to_end(drafted.write_body(model, cache, request, join, Clock(None)))
+    _, fills = run_to_end(drafted.write_lines(model, cache, request, join, Clock(None)))
     assert cache.tokens == prefix and cache.get_seq_length() == len(prefix)
     return [fill.text for fill in fills]
 
@@ -180,7 +180,7 @@ def test_a_body_that_goes_round_within_a_line_is_refused(
     cache = PrefixCache(model.network.config.text_config)
     list(extend_to(model.network, cache, prefix))
     _, fills = run_to_end(
-        drafted.write_body(model, cache, BODY, join_of(model, BODY, prefix, seam), Clock(None))
+        drafted.write_lines(model, cache, BODY, join_of(model, BODY, prefix, seam), Clock(None))
     )
     assert {fill.refusal for fill in fills} == {"it goes round"}
 
@@ -205,9 +205,9 @@ def test_nothing_more_is_written_once_the_likeliest_bodies_have_ended(
     for refused, steps in ((("", "", ""), 5), (("no", "", ""), 5), (("no", "no", ""), 30)):
         seen.clear()
         monkeypatch.setattr(
-            drafted, "_body_of", lambda _, text, r=refused: Fill(text, refusal=r[seen[text[:1]]])
+            drafted, "_fill_of", lambda _, text, r=refused: Fill(text, refusal=r[seen[text[:1]]])
         )
-        drafts, fills = run_to_end(drafted.write_body(model, cache, BODY, join, Clock(None)))
+        drafts, fills = run_to_end(drafted.write_lines(model, cache, BODY, join, Clock(None)))
         assert len(fills) == 3 and steps <= len(drafts) <= steps + 2
         # The likeliest body is on the screen while it grows.
         assert [len(d.runs[0].text) for d in drafts[:3]] == [0, 2, 3]
@@ -221,3 +221,31 @@ def test_drafting_stops_at_the_deadline(model: Checkpoint) -> None:
     join = join_of(model, request, prefix, seam)
     drafts, _ = run_to_end(drafted.write(model, cache, request, join, Clock(0.0)))
     assert not drafts
+
+
+DOCSTRING = Infill(
+    'def area(r):\n    """', '"""\n    return 3 * r * r\n', "python", "docstring", indent="    "
+)
+
+
+def test_a_docstring_ends_where_its_quotes_close_or_else_with_its_first_sentence(
+    model: Checkpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # It may go on over several lines, and any line ends of the file are its own.
+    for text in ("Return x", "Return x.\n\n    Of r", "\n    Return x.\n", "Return x. Of r. Of r."):
+        assert drafted._kept(DOCSTRING, text) == text
+        assert drafted._kept(replace(DOCSTRING, prefix="import x\r\n" + DOCSTRING.prefix), text) == text
+    assert drafted._kept(DOCSTRING, 'Return x."""\n    return') == "Return x."
+    assert drafted._kept(DOCSTRING, "Return x.\n    Of the circle" + 3 * "\n    of the circle") == "Return x."
+    monkeypatch.setattr(drafted, "_kept", lambda _, text: text)
+    monkeypatch.setattr(drafted, "first_sentence", lambda text: text[:3])
+    found = bodies(model, DOCSTRING, monkeypatch)
+    assert found and all(len(text) == 3 for text in found)
+
+
+def test_a_docstring_may_begin_as_a_body_may_not(model: Checkpoint) -> None:
+    logits = torch.zeros(model.vocabulary)
+    (comment,), (word,) = model.encode("#"), model.encode("a")
+    logits[comment], logits[word] = 2.0, 1.0
+    assert drafted._first_tokens(model, DOCSTRING, logits, "", 1) == [comment]
+    assert drafted._first_tokens(model, BODY, logits, "", 1) == [word]

@@ -131,7 +131,7 @@ def test_measurements_that_give_the_length_are_denoised_only(
     model: Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(whole, "propose", lambda *_: pytest.fail("nothing is proposed here"))
-    monkeypatch.setattr(whole, "write_body", lambda *_: pytest.fail("nothing is written here"))
+    monkeypatch.setattr(whole, "write_lines", lambda *_: pytest.fail("nothing is written here"))
     for request in (replace(BODY, like="return r * r"), replace(REQUEST, like="r * r")):
         fill = run(model, request)
         assert fill.chance is None and fill.source == "denoised" and fill.steps
@@ -148,9 +148,9 @@ def test_where_no_written_body_can_be_shown_it_is_denoised(
 ) -> None:
     def write(*_: object) -> Generator[Draft, None, list[Fill]]:
         yield Draft(0, (), 0.0)
-        return [drafted._body_of(BODY, text) for text in (")", "pass\n", "a = 1\n    b = (")[: len(wanted)]]
+        return [drafted._fill_of(BODY, text) for text in (")", "pass\n", "a = 1\n    b = (")[: len(wanted)]]
 
-    monkeypatch.setattr(whole, "write_body", write)
+    monkeypatch.setattr(whole, "write_lines", write)
     wanted = [")", "pass"]
     assert run(model, BODY).source == "denoised"
     # Of the third text the first line can be shown.
@@ -158,3 +158,33 @@ def test_where_no_written_body_can_be_shown_it_is_denoised(
     fill = run(model, replace(BODY, alternatives=2))
     assert (fill.text, fill.shortened, fill.source) == ("a = 1", True, "drafted")
     assert len(fill.others) == 1 and fill.others[0] != fill.text
+
+
+DOCSTRING = Infill('def area(r):\n    """', '"""\n    return r\n', "python", "docstring", indent="    ")
+
+
+def test_a_network_that_cannot_denoise_writes_docstrings_where_they_are_asked_for(
+    model: Checkpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drafting = replace(model, denoises=False)
+    fill = run(drafting, DOCSTRING)
+    assert fill.text and not fill.refusal and (fill.source, fill.chance) == ("drafted", whole.DOCSTRINGS)
+    assert run(model, DOCSTRING).source == "denoised"
+    # Nothing is written that would not be shown.
+    monkeypatch.setattr(whole, "write_lines", lambda *_: pytest.fail("nothing is written here"))
+    assert "ask for it" in run(drafting, replace(DOCSTRING, confidence=0.25)).refusal
+
+
+def test_a_network_that_cannot_denoise_writes_no_selection_again(model: Checkpoint) -> None:
+    span = Infill("def area(r):\n    ", "\n    return x\n", "python", "span", start="x = r", indent="    ")
+    assert "delete it" in run(replace(model, denoises=False), span).refusal
+
+
+@pytest.mark.parametrize("request_", [REQUEST, BODY, DOCSTRING], ids=lambda one: one.kind)
+def test_where_no_draft_can_be_shown_the_reason_is_that_of_the_best(
+    request_: Infill, model: Checkpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (whole, drafted):
+        monkeypatch.setattr(module, "why_refused", lambda *_: "it is no good")
+    fill = run(replace(model, denoises=False), request_)
+    assert not fill.text and "drafts could be shown; the best one: it " in fill.refusal

@@ -177,3 +177,21 @@ def test_the_embedded_checkpoint_fills_several_gaps(model: Checkpoint) -> None:
     assert len(fill.further) == 2
     texts = [text or "_g_" for text in (fill.text, *fill.further)]
     ast.parse("".join(a + b for a, b in zip(TEXTS, [*texts, ""], strict=True)))
+
+
+def test_a_network_that_cannot_denoise_fills_one_gap_after_another(
+    model: Checkpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen, alone = list[str](), several.infill
+
+    def noted(model: Checkpoint, cache: PrefixCache, request: Infill) -> Iterator[Draft | Fill]:
+        seen.append(request.prefix)
+        return alone(model, cache, request)
+
+    monkeypatch.setattr(several, "infill", noted)
+    drafting, cache = replace(model, denoises=False), PrefixCache(model.network.config.text_config)
+    (*_, fill) = infill_several(drafting, cache, REQUEST)
+    assert isinstance(fill, Fill) and not fill.refusal and fill.source == "drafted"
+    texts = (fill.text, *fill.further)
+    assert all(texts) and len(seen) == 3
+    assert seen[2] == "".join((TEXTS[0], texts[0], TEXTS[1], texts[1], TEXTS[2]))

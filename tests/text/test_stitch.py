@@ -2,7 +2,7 @@
 
 import pytest
 
-from dg_lsp.text.fills.stitch import Written, ended, go_on, goes_round, without_round
+from dg_lsp.text.fills.stitch import Written, ended, first_sentence, go_on, goes_round, without_round
 from dg_lsp.text.messages import Infill
 
 REQUEST = Infill("def f(a):\n    ", "\n\n\ndef g():\n    pass\n", "python", "function_body", indent="    ")
@@ -81,6 +81,23 @@ def test_a_text_that_goes_round_is_cut_before_its_second_round(text: str, kept: 
 )
 def test_a_line_goes_round_that_says_one_thing_three_times(line: str, round_: bool) -> None:
     assert goes_round("x = 1\n" + line) == round_
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("Return x. It is", "Return x."),
+        ("Return x.y of\n    all. It", "Return x.y of\n    all."),
+        ("Return x\n\n    Args:", "Return x"),
+        ("Return x\r\n\r\n    Args:", "Return x"),
+        ("Is it? No", "Is it?"),
+        ("Return the x of the x of", ""),
+        ("Return x.", ""),
+        ("", ""),
+    ],
+)
+def test_the_first_sentence_is_one_that_has_ended(text: str, kept: str) -> None:
+    assert first_sentence(text) == kept
 
 
 def test_where_the_container_of_a_body_closes_it_has_ended() -> None:

@@ -74,7 +74,7 @@ def denoised(
     7. Without any, take the longest valid beginning of a broken one.
     """
     if not model.denoises:
-        why = "the checkpoint writes from left to right only; it has not learned to denoise"
+        why = "the checkpoint cannot denoise, and so not write a selection again; delete it to have the gap filled"
         return [Fill("", parses=False, refusal=why)]
     # 1. to 4.
     section, written = yield from _write(model, cache, request, clock)

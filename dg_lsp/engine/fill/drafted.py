@@ -21,9 +21,9 @@ from dg_lsp.engine.load.checkpoint import Checkpoint
 from dg_lsp.engine.tree import Tree
 from dg_lsp.text.fills import fit
 from dg_lsp.text.fills.stitch import ended as end_of
-from dg_lsp.text.fills.stitch import goes_round, shorten, without_round
+from dg_lsp.text.fills.stitch import first_sentence, goes_round, shorten, without_round
 from dg_lsp.text.languages.language import load_language
-from dg_lsp.text.messages import Draft, Fill, Infill, Run
+from dg_lsp.text.messages import BODIES, Draft, Fill, Infill, Run
 
 _BREAKS = ("\n", "\r")
 # The likeliest tokens that begin in a gap and end behind it that are looked at.
@@ -97,15 +97,16 @@ def write(
 
 
 @torch.inference_mode()
-def write_body(
+def write_lines(
     model: Checkpoint, cache: PrefixCache, request: Infill, join: Join, clock: Clock
 ) -> Generator[Draft, None, list[Fill]]:
-    """Write bodies behind the prefix in `cache`; yield a Draft after each token, with the first body so far.
+    """Write bodies or docstrings behind the prefix in `cache`; yield a Draft after each token, with the first so far.
 
-    Returns the bodies, the likeliest first. Each begins with another one of the likeliest first tokens and goes on with
+    Returns the texts, the likeliest first. Each begins with another one of the likeliest first tokens and goes on with
     the likeliest token each time (greedy decoding). It ends where the container does, or where it would go round in
-    circles; one that goes round within a line is refused. Nothing more is written once as many as are wanted have ended
-    and can be shown, and so have all likelier ones.
+    circles; a body that goes round within a line is refused, and a docstring that does not close is left with its first
+    sentence. Nothing more is written once as many as are wanted have ended and can be shown, and so have all likelier
+    ones.
     """
     writing = plan_for(request).drafts
     tree, states, again = _begin(model, cache, join)
@@ -127,17 +128,18 @@ def write_body(
             if number not in done:
                 text = model.tokenizer.decode(rows[number])[len(again) :]
                 written[number] = _kept(request, text)
-                if goes_round(text):
+                if request.kind != "docstring" and goes_round(text):
                     done[number] = Fill(text, parses=False, refusal="it goes round", source="drafted")
                 elif written[number] != text:
-                    done[number] = _body_of(request, written[number])
-    return [
-        done[number] if number in done else _body_of(request, written[number]) for number in range(len(rows))
-    ]
+                    done[number] = _fill_of(request, written[number])
+    for number, text in enumerate(written):
+        if number not in done:
+            done[number] = _fill_of(request, first_sentence(text) if request.kind == "docstring" else text)
+    return [done[number] for number in range(len(rows))]
 
 
-def _body_of(request: Infill, text: str) -> Fill:
-    """A body as a Fill: the whole text, or its longest beginning that can be shown."""
+def _fill_of(request: Infill, text: str) -> Fill:
+    """What was written as a Fill: the whole text, or the longest beginning of a body that can be shown."""
     whole = fit.fit(request, text)
     refusal = why_refused(request, whole)
     short = shorten(request, whole) if refusal else ""
@@ -147,20 +149,24 @@ def _body_of(request: Infill, text: str) -> Fill:
 
 
 def _first_tokens(model: Checkpoint, request: Infill, logits: Tensor, again: str, count: int) -> list[int]:
-    """At most `count` of the likeliest tokens that begin code: no comment, and no string, which may be a docstring.
+    """At most `count` of the likeliest tokens that begin the text.
 
-    again: what they begin with, which is not a part of the body.
+    A body begins with no comment, and with no string, which may be a docstring. again: what the tokens begin with,
+    which is not a part of the text.
     """
     language = load_language(request.language)
     others = (language.comment, *(quotes.open.decode() for quotes in language.strings))
+    others = others if request.kind in BODIES else ()
     likeliest = _only(logits, _beginning(model, again)).topk(min(4 * count, len(logits)))
     tokens = [t for s, t in zip(*(x.tolist() for x in likeliest), strict=True) if s > -math.inf]
     return [t for t in tokens if not model.texts[t][len(again) :].strip().startswith(others)][:count]
 
 
 def _kept(request: Infill, text: str) -> str:
-    """What is kept of the beginning of a body: `text` itself, unless the body ends in it or it repeats itself."""
-    if "\n" not in text:
+    """What is kept of the beginning of a fill: `text` itself, unless the fill ends in it or it repeats itself."""
+    if request.kind == "docstring" and goes_round(" ".join(text.split())):
+        return first_sentence(text)
+    if request.kind != "docstring" and "\n" not in text:
         return text
     found = end_of(request, text)
     return found.text if found.ended else without_round(text)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from dg_lsp.engine.cache import PrefixCache, extend_to
 from dg_lsp.engine.fill.candidates import why_refused
 from dg_lsp.engine.fill.denoised import denoised
-from dg_lsp.engine.fill.drafted import write, write_body
+from dg_lsp.engine.fill.drafted import write, write_lines
 from dg_lsp.engine.fill.judge import PLAIN, WORD, Proposal, chances, sure_length, words_in_sight
 from dg_lsp.engine.fill.likelihood import neg_log_likelihoods_of_tokens
 from dg_lsp.engine.fill.steps import Clock
@@ -18,12 +18,14 @@ from dg_lsp.engine.fill.tokens import Join, join_of, read_together, tokenise
 from dg_lsp.engine.load.checkpoint import Checkpoint
 from dg_lsp.text.fills import fit
 from dg_lsp.text.fills.sure import sure_beginning
-from dg_lsp.text.messages import BODIES, PARTS, Draft, Fill, Infill, Run, Source
+from dg_lsp.text.messages import BODIES, PARTS, Draft, Fill, Infill, Kind, Run, Source
 
 # How likely the best candidate must be for the judge to take it before anything is denoised; and how likely for
 # anything to be denoised where nobody has asked: below it denoising never made a text that could be shown
 # (docs/log/2026-11-23.md).
 SURE, HOPE = 0.15, 0.1
+# How likely a docstring written from left to right is exactly right; none of 60 was (docs/log/2026-11-23.md).
+DOCSTRINGS = 0.01
 
 
 def infill(model: Checkpoint, cache: PrefixCache, request: Infill) -> Generator[Draft | Fill, None, None]:
@@ -36,11 +38,18 @@ def infill(model: Checkpoint, cache: PrefixCache, request: Infill) -> Generator[
     clock = Clock(request.deadline)
     if request.kind in PARTS and request.like is None:
         fills = yield from _fill_part(model, cache, request, clock)
-    elif request.kind in BODIES and request.like is None and (model.judge or not model.denoises):
-        fills = yield from _fill_body(model, cache, request, clock)
+    elif request.like is None and _is_written(model, request.kind):
+        fills = yield from _fill_lines(model, cache, request, clock)
     else:
         fills = yield from denoised(model, cache, request, clock)
     yield clock.stamp(_with_others(fills[: request.alternatives]))
+
+
+def _is_written(model: Checkpoint, kind: Kind) -> bool:
+    """Whether the encoder writes gaps of this `kind`, of several lines, from left to right."""
+    if model.denoises:
+        return kind in BODIES and bool(model.judge)
+    return kind in (*BODIES, "docstring")
 
 
 def _fill_part(
@@ -49,8 +58,8 @@ def _fill_part(
     """Fill a gap within a line; yield Drafts. Returns the fills, the likeliest first.
 
     1. Propose the texts that were retrieved and those that the encoder drafts.  2. If the judge is sure of one, or has
-    no hope where nobody has asked, take the best.  3. Otherwise denoise fills from noise.  4. Judge all; the first Fill
-    is the likeliest one, or its beginning that is sure enough.
+    no hope where nobody has asked, or the network cannot denoise, take the best.  3. Otherwise denoise fills from
+    noise.  4. Judge all; the first Fill is the likeliest one, or its beginning that is sure enough.
     """
     # 1.
     prefix, seam = tokenise(model, request)
@@ -58,8 +67,9 @@ def _fill_part(
     proposals = yield from propose(model, cache, request, (prefix, join), clock)
     # 2.
     best = choose(model, request, proposals)
-    if best and (_is_settled(request, best) or clock.is_over()):
-        fills = _sure_part(model, request, proposals, best)
+    if not model.denoises or (best and (_is_settled(request, best) or clock.is_over())):
+        refused = [] if best else [fill_of(request, proposal) for proposal in proposals]
+        fills = _sure_part(model, request, proposals, best) if best else [_none_of(refused)]
         yield _draft_of(fills[0], clock)
         return fills
     # 3. Texts that can be shown already are alternatives, too.
@@ -86,31 +96,45 @@ def _is_settled(request: Infill, best: Sequence[Fill]) -> bool:
     return chance >= SURE or chance < min(HOPE, request.confidence)
 
 
-def _fill_body(
+def _fill_lines(
     model: Checkpoint, cache: PrefixCache, request: Infill, clock: Clock
 ) -> Generator[Draft, None, Sequence[Fill]]:
-    """Fill a body; yield Drafts. Returns the fills: those written by the encoder, then the denoised ones.
+    """Fill a gap of several lines; yield Drafts. Returns the fills: those written by the encoder, then denoised ones.
 
     Denoised ones are made only where too few of the others can be shown. On bodies the judge has nothing to say: by
     likelihood the shortest text wins, by likelihood a token the one that repeats itself most (docs/log/2026-11-23.md).
+    A docstring that nobody has asked for is not written if it could not be shown.
     """
+    prose = request.kind == "docstring"
+    if prose and request.confidence > DOCSTRINGS:
+        why = "a docstring written from left to right is exactly right too seldom to be shown unasked; ask for it"
+        return [Fill("", parses=False, refusal=why)]
     prefix, seam = tokenise(model, request)
+    join = join_of(model, request, prefix, seam)
     for _ in extend_to(model.network, cache, prefix, exact=request.deadline is None):
         yield Draft(0, (), clock.milliseconds())
-    bodies = yield from write_body(model, cache, request, join_of(model, request, prefix, seam), clock)
+    written = yield from write_lines(model, cache, request, join, clock)
     fills = dict[str, Fill]()
-    for fill in bodies:
+    for fill in written:
         if not fill.refusal:
-            fills.setdefault(fill.text, fill)
+            fills.setdefault(fill.text, replace(fill, chance=DOCSTRINGS if prose else None))
     missing = request.alternatives - len(fills)
-    if missing > 0 and not (fills and clock.is_over()):
+    if model.denoises and missing > 0 and not (fills and clock.is_over()):
         more = yield from denoised(model, cache, replace(request, alternatives=missing), clock)
         if not fills:
             return more
         fills |= {fill.text: fill for fill in more if not fill.refusal and fill.text not in fills}
-    found = list(fills.values())
+    found = list(fills.values()) or [_none_of(written)]
     yield _draft_of(found[0], clock)
     return found
+
+
+def _none_of(written: Sequence[Fill]) -> Fill:
+    """An empty Fill: why none of what was `written` can be shown."""
+    why = next((fill.refusal for fill in written), "it is empty")
+    return Fill(
+        "", parses=False, refusal=f"none of {len(written)} drafts could be shown; the best one: {why}"
+    )
 
 
 def propose(

@@ -51,6 +51,8 @@ _BODY_DRAFTS: dict[Effort, Writing] = {
     "normal": Writing(4, 160),
     "high": Writing(8, 320),
 }
+# The tokens of a docstring that are drafted at most: one that does not close by then is cut to its first sentence.
+_DOCSTRING = 96
 _PLANS = {
     ("rest_of_line", "low"): Plan(64, 8, 1, 2, Search(_LINE[1::2], draws=1, steps=1, refined=2)),
     ("rest_of_line", "normal"): Plan(64, 12, 3, 6, Search(_LINE, draws=1, steps=1, refined=3), draws=2),
@@ -65,5 +67,7 @@ def plan_for(request: Infill) -> Plan:
     """The plan for the request's kind and effort."""
     plan = _PLANS["rest_of_line" if request.kind in PARTS else "function_body", request.effort]
     if request.kind not in PARTS:
-        plan = replace(plan, drafts=_BODY_DRAFTS[request.effort])
+        drafts = _BODY_DRAFTS[request.effort]
+        most = _DOCSTRING if request.kind == "docstring" else drafts.tokens
+        plan = replace(plan, drafts=replace(drafts, tokens=most))
     return replace(plan, search=replace(plan.search, prior=_PRIORS.get(request.kind)))

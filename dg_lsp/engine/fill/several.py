@@ -95,7 +95,7 @@ def fill_together(
     """
     request, plan = gaps.request, plan_for(gaps.request)
     if not model.denoises:
-        raise LayoutError("the checkpoint writes from left to right only, so it fills one gap after another")
+        raise LayoutError("one gap after another was filled, and the deadline passed before this one")
     # 1.
     prefix, seam = tokenise(model, request)
     for _ in extend_to(model.network, cache, prefix, exact=request.deadline is None):

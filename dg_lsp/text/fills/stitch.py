@@ -22,6 +22,8 @@ _GOES_ON = re.compile(r"[.?:,)\]}+*/%&|^=<>-]|(?:else|elif|except|finally|catch)
 _ROUND = 4  # lines
 # The same piece three times running, at the end of a line.
 _THRICE = re.compile(r"(.{8,80}?)\1\1$")
+# A sentence: up to a full stop that white space follows, or up to the end of its paragraph.
+_SENTENCE = re.compile(r"(?s).*?(?:[.!?](?=\s)|(?=\r?\n[ \t]*\r?\n))")
 NEAR = 2_000  # bytes behind the fill that the parser is watched on
 _SPACE = re.compile(rb"\s*")
 
@@ -96,6 +98,15 @@ def goes_round(text: str) -> bool:
     """
     found = _THRICE.search(re.sub(r"\d+", "0", _LINE_END.split(text)[-1]))
     return found is not None and any(sign.isalpha() for sign in found[1])
+
+
+def first_sentence(text: str) -> str:
+    """Return the first sentence of `text`, or its first paragraph if that ends before; empty if neither ends.
+
+    `Return x. It is` becomes `Return x.`, and `Return x\n\nof` becomes `Return x`.
+    """
+    found = _SENTENCE.match(text)
+    return found[0].rstrip() if found else ""
 
 
 def go_on(request: Infill, before: str, more: str) -> Written:
