@@ -15,12 +15,13 @@ _LOOK = 100  # keys between two looks at the memory
 
 
 def growth(count: int) -> Row:
-    """`count` keys of one person, whose requests are answered, cancelled or asked for; a body at every hundredth."""
+    """Large documents, then `count` keys of one person, answered, cancelled or asked for; a body at every hundredth."""
     os.environ["DG_LSP_CHECKPOINT"] = "scripted:1:1"
     samples = list[tuple[int, float]]()
     with own_runtime():
         person = Person(MARKS[0], None)
         window, bodies, shown = person.window, 0, 0
+        person.open_large()
         for number, (uri, key) in enumerate(islice(person.strokes(), count)):
             asked = person.typed(uri, key)
             if number % 3 == 0:
@@ -29,9 +30,7 @@ def growth(count: int) -> Row:
             if number % _LOOK == 0:
                 names = re.findall(r"^def (\w+)", window.texts[uri], re.MULTILINE)
                 if names:
-                    target = {"uri": uri, "name": names[0], "apply": False}
-                    params = {"command": "dg-lsp.fill", "arguments": [target]}
-                    reply = person.answer(window.ask("workspace/executeCommand", params))
+                    reply = person.fill(uri, names[0])
                     bodies += bool((reply.get("result") or {}).get("edit"))
                 samples.append((number, resident(window.wire.process.pid) / 2**20))
         lost = window.not_once()

@@ -17,7 +17,7 @@ from typing import Any
 from tests.processes import own_runtime, resident
 from tests.robustness.faults import FAULTS, Harm, lift
 from tests.robustness.row import Row, complaint, missed
-from tests.robustness.traces import Key, changes, frequent, keys, marked
+from tests.robustness.traces import Key, changes, frequent, keys, large, marked
 from tests.robustness.window import Window, position
 from tests.server.wire import NoMessage
 
@@ -28,6 +28,7 @@ BAR = (
 # A word for each window, the last one the bot's, which no model writes by itself.
 MARKS = ("_zebra", "_quark", "_igloo", "_mango", "_nylon")
 WINDOWS = len(MARKS) - 1
+_DOCUMENTS = 5  # that are open in a window
 _PATIENCE = 90.0  # seconds for one answer; beyond it the request counts as unanswered
 _HEALED = 120.0  # seconds from a fault to the next real fill of anybody
 _DEADLINE = 30.0  # seconds for ghost text
@@ -69,13 +70,28 @@ class Person:
         """Keys of other changes than those of `work`, without end, each in the document that is open for it."""
         for count, (old, new) in enumerate(changes(self._seed + len(MARKS))):
             words = frequent(old + new)
-            uri = f"{self._folder}/{count % 5}.py"
+            uri = f"{self._folder}/{count % _DOCUMENTS}.py"
             self.window.open(uri, marked(old, words, self.mark))
             for key in keys(self.window.texts[uri], marked(new, words, self.mark)):
                 yield uri, key
 
+    def open_large(self) -> None:
+        """Ask for fills in as many documents of the largest size as are open later.
+
+        A server's memory is that of the largest documents that it has had, so what it needs for them is no growth.
+        """
+        for number, text in enumerate(islice(large(self._seed), _DOCUMENTS)):
+            uri = f"{self._folder}/{number}.py"
+            self.window.open(uri, marked(text, frequent(text), self.mark))
+            for name in re.findall(r"^def (\w+)", text, re.MULTILINE)[:3]:
+                self.fill(uri, name)
+            end = len(self.window.texts[uri])
+            for at in (end, end // 2):
+                self.answer(self.typed(uri, Key(at, at, "\nx = ")))
+
     def warm(self, count: int) -> None:
-        """Press `count` keys without a pause, and cancel what each asks for."""
+        """Fill large documents; then press `count` keys without a pause, and cancel what each asks for."""
+        self.open_large()
         for uri, key in islice(self.strokes(), count):
             number = self.typed(uri, key)
             self.window.tell("$/cancelRequest", {"id": number})
@@ -86,7 +102,7 @@ class Person:
         """Play changes until `end`."""
         for count, (old, new) in enumerate(changes(self._seed)):
             words = frequent(old + new)
-            uri = f"{self._folder}/{count % 5}.py"
+            uri = f"{self._folder}/{count % _DOCUMENTS}.py"
             wanted = marked(new, words, self.mark)
             self.window.open(uri, marked(old, words, self.mark))
             for key in keys(self.window.texts[uri], wanted):
@@ -103,9 +119,7 @@ class Person:
             for name in re.findall(r"^def (\w+)", text, re.MULTILINE)[:4]:
                 if time.monotonic() > end:
                     return
-                target = {"uri": uri, "name": name, "apply": False, "seed": self._rng.randrange(99)}
-                params = {"command": "dg-lsp.fill", "arguments": [target]}
-                answer = self.answer(self.window.ask("workspace/executeCommand", params))
+                answer = self.fill(uri, name, seed=self._rng.randrange(99))
                 if "error" in answer:
                     time.sleep(1)  # a bot tries again, but not a thousand times a second
                 edit = (answer.get("result") or {}).get("edit")
@@ -146,6 +160,12 @@ class Person:
             ):
                 change = notify()
                 window.tell(change["method"], change["params"])
+
+    def fill(self, uri: str, name: str, **options: Any) -> dict[str, Any]:
+        """The answer to the command that fills the body of the function `name`."""
+        target = {"uri": uri, "name": name, "apply": False, **options}
+        params = {"command": "dg-lsp.fill", "arguments": [target]}
+        return self.answer(self.window.ask("workspace/executeCommand", params))
 
     def answer(self, number: int) -> dict[str, Any]:
         """The answer to a request; an empty one if none comes."""

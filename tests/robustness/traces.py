@@ -38,6 +38,16 @@ def changes(seed: int) -> Iterator[tuple[str, str]]:
             yield pair
 
 
+def large(seed: int) -> Iterator[str]:
+    """Files as large as any that is typed in, made of several, without end."""
+    texts = (new for _, new in changes(seed))
+    while True:
+        text = ""
+        while len(text) < _LARGEST * 0.9:
+            text = (text + next(texts))[:_LARGEST]
+        yield text[: text.rindex("\n") + 1]
+
+
 def keys(old: str, new: str) -> Iterator[Key]:
     """The keys that make `new` of `old`, from top to bottom; a large hunk comes at once, as if it were pasted."""
     before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
