@@ -182,13 +182,16 @@ class TeamEngine:
             await self._here.close()
 
     async def _asked(self, request: Infill) -> AsyncGenerator[Draft | Fill, None]:
-        """The server's answer to `request`; a connection that was closed meanwhile is opened again once."""
+        """The server's answer to `request`, asked for once more where the connection is lost or the engine dies.
+
+        Behind one address there may be several engines, of which another one answers; its Drafts begin anew.
+        """
         session = hmac.new(self._key, request.session.encode("utf-8", "surrogatepass"), hashlib.sha256)
         sent = replace(request, session=session.hexdigest()[:32], window="")
         for again in (False, True):
             if self._agreed is None:
                 await self._agree()
-            lane, answered, whole = self._lane(), False, False
+            lane, whole = self._lane(), False
             self._keep_open()
             try:
                 events = _in_time(lane.remote.infill(sent), _SLOW if self._settings.engine_fallback else None)
@@ -197,12 +200,12 @@ class TeamEngine:
                     aclosing(following(events, request.priority, self._pace, self._say)) as followed,
                 ):
                     async for event in followed:
-                        answered = True
                         yield event
                 whole = True
                 return
-            except EngineAbsent:
-                if answered or again:
+            except (EngineAbsent, EngineDied) as error:
+                # One that is silent would be silent for as long again.
+                if again or isinstance(error, EngineSilent):
                     raise
                 # What answers next may be another version.
                 self._agreed = None

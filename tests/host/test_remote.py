@@ -4,8 +4,8 @@ import asyncio
 import json
 import socket
 import time
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import aclosing, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -76,6 +76,33 @@ class Answering:
         self.requests += 1
         writer.write(self._answer)
         writer.close()
+
+
+@asynccontextmanager
+async def cutting(url: str, answers: int) -> AsyncIterator[str]:
+    """The URL of a way to the server at `url` that breaks in the middle of the first so many answers."""
+    left = answers
+
+    async def carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal left
+        drafts = 0
+        while some := await reader.read(10_000):
+            drafts += some.count(b'"draft"')
+            if drafts > 1 and left:
+                left -= 1
+                break
+            writer.write(some)
+        writer.close()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        there, out = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
+        await asyncio.gather(carry(reader, out), carry(there, writer))
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    try:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    finally:
+        server.close()
 
 
 def http(body: bytes, status: str = "200 OK", more: str = "") -> bytes:
@@ -394,6 +421,25 @@ def test_a_connection_that_the_server_closed_meanwhile_is_no_failure(
     with_team(work, tmp_path)
 
 
+@pytest.mark.parametrize("answers", [1, 2])
+def test_an_answer_that_breaks_off_is_asked_for_once_more(
+    tmp_path: Path, seen: list[Infill], answers: int
+) -> None:
+    async def work(team: Team) -> None:
+        async with cutting(team.url, answers) as url:
+            engine = TeamEngine(team.settings(engine_url=url))
+            if answers == 1:
+                assert (await fill_of(engine)).text == "None"
+            else:
+                with pytest.raises(EngineError, match="lost in the middle of an answer"):
+                    await fill_of(engine)
+            assert engine._failures == answers - 1
+            await engine.close()
+
+    with_team(work, tmp_path, "scripted:5:20")
+    assert len(seen) == 2
+
+
 def test_where_the_server_is_away_this_machine_fills_and_the_status_says_why(runtime: Path) -> None:
     told: list[Status] = []
 
@@ -420,7 +466,7 @@ def test_one_failure_counts_once_however_many_requests_are_open(tmp_path: Path) 
         await asyncio.sleep(1)
         server.kill()
         ends = await asyncio.gather(*fills, return_exceptions=True)
-        assert all("was lost in the middle of an answer" in str(end) for end in ends)
+        assert all("no engine answers" in str(end) for end in ends)
         assert engine._failures == 1
         await engine.close()
 

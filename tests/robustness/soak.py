@@ -87,7 +87,7 @@ class Person:
                 self.fill(uri, name)
             end = len(self.window.texts[uri])
             for at in (end, end // 2):
-                self.answer(self.typed(uri, Key(at, at, "\nx = ")))
+                self.answer(self.typed(uri, Key(at, at, "\nx = (")))
 
     def warm(self, count: int) -> None:
         """Fill large documents; then press `count` keys without a pause, and cancel what each asks for."""
