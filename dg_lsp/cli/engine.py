@@ -152,7 +152,8 @@ def _words(status: Status) -> str:
         f"engine      {name_of_state(status)}{slow}",
         f"checkpoint  {status.checkpoint} ({status.digest[:10]})",
         f"device      {status.device or 'not known yet'}, {status.memory / 2**20:.0f} MiB held",
-        f"last fill   {status.milliseconds:.0f} ms, {status.steps} steps; {status.fills} so far",
+        f"last fill   {status.milliseconds:.0f} ms, {status.steps} steps; {status.fills} so far, "
+        f"{status.hits} requests in documents that were encoded already",
         f"queue       {status.queue}",
         f"process     {status.process}, up {status.seconds:.0f} s, dg-lsp {status.package}, wire {status.wire}, "
         f"Python {status.python}, torch {status.torch or 'not there'}",

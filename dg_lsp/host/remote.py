@@ -13,9 +13,8 @@ import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from pathlib import Path, PurePosixPath
-from urllib.parse import unquote, urlsplit
+from pathlib import Path
+from urllib.parse import urlsplit
 
 import httpx2
 
@@ -31,10 +30,10 @@ from dg_lsp.host.client import (
     EngineStrange,
     RemoteEngine,
 )
+from dg_lsp.host.leaving import check_leaving
 from dg_lsp.host.states import Pace, following
 from dg_lsp.host.wire import WIRE
 from dg_lsp.settings import Settings, check_url, is_loopback, is_vllm
-from dg_lsp.text.documents.excluded import excluding
 from dg_lsp.text.messages import Draft, Fill, Infill, Status
 
 _SPARE = 2  # open connections that wait for the next request
@@ -59,27 +58,10 @@ _WORDS: dict[type[EngineError], str] = {
 def open_engine(
     settings: Settings, tell: Callable[[Status], None] = lambda _: None
 ) -> "TeamEngine | resident.ResidentEngine":
-    """The engine that `settings` ask for: that of a team's server, or the process of this user."""
-    if is_vllm(settings.engine_url):
-        return VllmResident(settings, tell)
-    if settings.engine_url:
+    """The engine that `settings` ask for: that of a team's server, or the process of this user, which asks vLLM's."""
+    if settings.engine_url and not is_vllm(settings.engine_url):
         return TeamEngine(settings, tell)
     return resident.ResidentEngine(settings, tell)
-
-
-class VllmResident(resident.ResidentEngine):
-    """The process of this user that asks a vLLM server; what `exclude` names does not get as far as that process."""
-
-    async def infill(self, request: Infill) -> AsyncGenerator[Draft | Fill, None]:
-        """Yield Drafts, then one Fill. Closing the generator cancels.
-
-        Raises:
-            EngineError: there is no answer; the message says what to do.
-        """
-        check_leaving(request, self._settings.exclude)
-        async with aclosing(super().infill(request)) as events:
-            async for event in events:
-                yield event
 
 
 @dataclass(slots=True)
@@ -344,32 +326,6 @@ async def _in_time(
         yield first
         async for event in events:
             yield event
-
-
-def check_leaving(request: Infill, globs: tuple[str, ...]) -> None:
-    """Refuse a request with text of a file that must not leave this machine.
-
-    Raises:
-        EngineError: one of `globs` names it.
-    """
-    for name in (request.session, *(piece.path for piece in request.context)):
-        if reason := _kept_here(name, globs):
-            raise EngineError(reason)
-
-
-@lru_cache(1024)
-def _kept_here(name: str, globs: tuple[str, ...]) -> str:
-    """Why the file `name`, a uri or a path, must not leave this machine, as a sentence; empty if it may.
-
-    The workspace folder is not known here, so each end of the path is compared.
-    """
-    parts = PurePosixPath(unquote(urlsplit(name).path)).parts
-    for start in range(len(parts)):
-        if glob := excluding(PurePosixPath(*parts[start:]), globs):
-            return (
-                f"{parts[-1]} is excluded by {glob} in the setting exclude, so it is not sent to the server"
-            )
-    return ""
 
 
 def _named(error: EngineError, url: str) -> EngineError:

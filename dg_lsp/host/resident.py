@@ -22,6 +22,7 @@ from filelock import FileLock, Timeout
 from dg_lsp.host import door
 from dg_lsp.host.base import EngineError
 from dg_lsp.host.client import SILENCE, EngineAbsent, EngineDied, EngineFailed, EngineSilent, RemoteEngine
+from dg_lsp.host.leaving import check_leaving
 from dg_lsp.host.runtime import Address, address_of, peer, runtime_directory
 from dg_lsp.host.states import Pace, following
 from dg_lsp.settings import EMBEDDED, SMALL, Settings, folder_of, is_hub_name, is_vllm
@@ -67,8 +68,11 @@ class ResidentEngine:
         """Yield Drafts, then one Fill; start the engine if there is none. Closing the generator cancels.
 
         Raises:
-            EngineError: the engine cannot be started or loaded, or died; the message says what to do.
+            EngineError: the engine cannot be started or loaded, or died; the message says what to do. Or the request is
+                for another machine, and has text that must stay here.
         """
+        if self._settings.engine_url:
+            check_leaving(request, self._settings.exclude)
         wait = self._not_before - time.monotonic()
         if wait > 0:
             raise EngineError(f"{self._reason} (it is tried again in {wait:.0f} s)")

@@ -148,6 +148,7 @@ class Service:
             queue=engine.queue if engine else len(self._unanswered),
             passes=engine.passes if engine else 0,
             fills=self._fills,
+            hits=self.hits,
             wire=wire.WIRE,
             package=dg_lsp.__version__,
             python=platform.python_version(),

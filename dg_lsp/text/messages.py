@@ -170,6 +170,7 @@ class Status:
     state: what it does. done: the share of the loading that is done, 0 to 1. mend: why it failed, or is slow, and
     what mends it. device: where the model runs. memory: bytes held, of the device where it tells. milliseconds, steps:
     what the last infill took. queue: infills that wait. passes: denoising steps and encoding chunks since the start.
+    fills: infills answered. hits: infills whose document was still encoded from before.
     """
 
     state: State
@@ -184,6 +185,7 @@ class Status:
     queue: int = 0
     passes: int = 0
     fills: int = 0
+    hits: int = 0
     wire: int = 0
     package: str = ""
     python: str = ""

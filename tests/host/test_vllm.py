@@ -22,7 +22,8 @@ from dg_lsp.engine.load.checkpoint import Checkpoint, load_tokenizer
 from dg_lsp.host.base import EngineBusy, EngineError
 from dg_lsp.host.client import EngineRefused, EngineStrange
 from dg_lsp.host.completions import AT_ONCE, answer_of
-from dg_lsp.host.remote import VllmResident, open_engine
+from dg_lsp.host.remote import open_engine
+from dg_lsp.host.resident import ResidentEngine
 from dg_lsp.host.runtime import address_of
 from dg_lsp.host.vllm import VllmEngine, ask, candidates, lay
 from dg_lsp.settings import EMBEDDED, Settings, SettingsError, override
@@ -373,7 +374,7 @@ def test_a_server_of_vllm_has_no_fallback() -> None:
 def test_what_is_excluded_does_not_get_as_far_as_the_process(tmp_path: Path, runtime: Path) -> None:
     settings = override(Settings(), {"engineUrl": "vllm+http://127.0.0.1:1"})
     engine = open_engine(settings)
-    assert isinstance(engine, VllmResident)
+    assert isinstance(engine, ResidentEngine)
 
     async def work() -> None:
         for request in (
