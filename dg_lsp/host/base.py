@@ -161,8 +161,9 @@ def settle(document: Document, gap: Gap, fill: Fill) -> Outcome:
 
 
 def _same(document: Document, gap: Gap, edit: Edit) -> str:
-    """Why the edit of a span that was to be written again is none, as a sentence; empty if it changes something."""
-    old = document.data[gap.start : gap.end].decode("utf-8") if gap.kind == "span" else ""
+    """Why the edit of a span or of a placeholder is none, as a sentence; empty if it changes something."""
+    replaced = gap.kind == "span" or gap.stub
+    old = document.data[gap.start : gap.end].decode("utf-8") if replaced else ""
     return "the model wrote what stands there already" if old and edit.text == old else ""
 
 

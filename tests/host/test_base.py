@@ -202,3 +202,12 @@ def test_definitions_of_other_files_go_with_the_request_where_they_are_wanted() 
     ]
     assert [r.context for r in engine.requests] == [(Piece("shapes.py", "def area(shape): ...\n"),), (), ()]
     assert [("file:///shapes.py" in outcome.files) for outcome in found] == [True, False, False]
+
+
+def test_a_placeholder_in_the_place_of_a_placeholder_is_no_fill() -> None:
+    doc = document(b"def f(x):\n    a = x\n    ...\n    return a\n")
+    gap = find_gap(doc, doc.data.index(b"..."))
+    assert gap.stub
+    result = outcome(ScriptedEngine(Fill("...")), doc, gap)
+    assert result.edit is None and result.why == "the model wrote what stands there already"
+    assert outcome(ScriptedEngine(Fill("a += 1")), doc, gap).edit is not None
