@@ -19,7 +19,6 @@ from dg_lsp.engine.canvas import FREE, Canvas, LayoutError, Seam, anchors_from, 
 from dg_lsp.engine.fill.candidates import Candidate, decode, why_refused
 from dg_lsp.engine.fill.denoised import shortened_or_none
 from dg_lsp.engine.fill.length import (
-    WATCHED,
     ScoredLength,
     leave_one_out,
     lengths_that_fit,
@@ -39,6 +38,9 @@ from dg_lsp.text.fills import fit
 from dg_lsp.text.gaps.words import is_part
 from dg_lsp.text.messages import PARTS, Draft, Fill, Infill, Run
 
+# Anchors behind the gap whose likelihood is scored. vLLM tells that of each of their tokens in every slot, so an answer
+# grows with them; 12, as in our own search, did no better (docs/log/2026-11-23.md).
+WATCHED = 4
 _LONGEST = 60.0  # seconds between two attempts at most
 # Lengths of bodies beside those of the plan, since nothing is written beyond one canvas.
 _LONG = (120, 150, 185, 225)
