@@ -198,6 +198,11 @@ class VllmServer:
             raise EngineRefused(
                 f"the vLLM server at {self._url} does not take your token; see the setting engineTokenFile"
             )
+        if code == 404:
+            gone = f"the server at {self._url} has no {path}; a proxy before vLLM must pass it on"
+            raise EngineError(
+                gone if path == "/version" else f"{gone} (or the model changed: {_said(answer)})"
+            )
         raise EngineError(f"the vLLM server at {self._url} refused {path} ({code}): {_said(answer)}")
 
     async def _sent(self, path: str, body: dict[str, Any] | None) -> httpx2.Response:

@@ -169,24 +169,15 @@ class VllmEngine:
                     yield draft
             ranked = tuple(sorted(scores, key=lambda n: scores[n])[: plan.finalists])
         # 3.
-        found, refused = dict[str, Fill](), list[Candidate]()
-        for turn, first in product(range(request.alternatives), range(0, len(ranked), plan.batch)):
-            rows = [n for n in ranked[first : first + plan.batch] for _ in range(plan.draws)]
-            answers = dict[int, Answer]()
-            number = turn * len(ranked) + first + 1
-            async with aclosing(self._answers(gap, rows, (plan.steps, number), clock, answers)) as drafts:
-                async for draft in drafts:
-                    yield draft
-            read = [(rows[row], answer) for row, answer in sorted(answers.items())]
-            for candidate in await asyncio.to_thread(candidates, self._model, gap, read):
-                if candidate.fill.refusal:
-                    refused.append(candidate)
-                else:
-                    found.setdefault(candidate.fill.text, candidate.fill)
-            if len(found) >= request.alternatives or clock.is_over():
-                break
+        read = list[Candidate]()
+        async with aclosing(self._denoise(gap, plan, clock, (ranked, read))) as drafts:
+            async for draft in drafts:
+                yield draft
         # 4.
-        best, *others = found.values() or [shortened_or_none(request, refused)]
+        shown = dict[str, Fill]()
+        for fill in (one.fill for one in read if not one.fill.refusal):
+            shown.setdefault(fill.text, fill)
+        best, *others = shown.values() or [shortened_or_none(request, read)]
         run = Run(best.text, anchored=False, accepted=True, entropy=0.0)
         yield Draft(1, (run,), clock.milliseconds())
         texts = tuple(fill.text for fill in sorted(others, key=lambda fill: fill.score))
@@ -212,6 +203,26 @@ class VllmEngine:
             ranked = sorted((ScoredLength(n, s) for n, s in scores.items()), key=lambda one: one.score)
             lengths = neighbours(ranked, plan.search)
             if clock.is_over() or not lengths:
+                return
+
+    async def _denoise(
+        self, gap: Gap, plan: Plan, clock: Clock, lists: tuple[tuple[int, ...], list[Candidate]]
+    ) -> AsyncGenerator[Draft, None]:
+        """Denoise lengths, a batch at a time, until enough texts can be shown; yield Drafts.
+
+        lists: the lengths, the best first, and the list that the candidates are added to.
+        """
+        (lengths, read), wanted = lists, gap.request.alternatives
+        for turn, first in product(range(wanted), range(0, len(lengths), plan.batch)):
+            rows = [n for n in lengths[first : first + plan.batch] for _ in range(plan.draws)]
+            answers = dict[int, Answer]()
+            number = turn * len(lengths) + first + 1
+            async with aclosing(self._answers(gap, rows, (plan.steps, number), clock, answers)) as drafts:
+                async for draft in drafts:
+                    yield draft
+            came = [(rows[row], answer) for row, answer in sorted(answers.items())]
+            read += await asyncio.to_thread(candidates, self._model, gap, came)
+            if clock.is_over() or len({c.fill.text for c in read if not c.fill.refusal}) >= wanted:
                 return
 
     async def _answers(

@@ -28,6 +28,7 @@ from dg_lsp.host.runtime import address_of
 from dg_lsp.host.vllm import VllmEngine, ask, candidates, lay
 from dg_lsp.settings import EMBEDDED, Settings, SettingsError, override
 from dg_lsp.text.messages import Draft, Fill, Infill, Piece
+from tests.host.served import certificate_in
 from tests.host.vllm_contract import CHANGES, REQUEST, changed, contract, record, why_wrong
 from tests.host.vllm_server import FakeVllm
 from tests.server.wire import Wire, notification
@@ -275,6 +276,47 @@ def test_the_token_is_sent_and_a_wrong_one_is_told_of(tmp_path: Path) -> None:
             await fill_of(engine)
 
     with_server(server, tmp_path, work, engine_token_file=str(file))
+
+
+def test_the_servers_certificate_is_checked(tmp_path: Path) -> None:
+    server, files = FakeVllm(RIGHT), certificate_in(tmp_path)
+
+    async def whole(**settings: Any) -> str:
+        engine = await asyncio.to_thread(VllmEngine, server.settings(tmp_path, **settings))
+        try:
+            async with asyncio.timeout(60):
+                return (await fill_of(engine)).text
+        finally:
+            await engine.close()
+
+    with server.serving(files):
+        assert server.url.startswith("https://")
+        with pytest.raises(EngineRefused, match="not trusted here; see the setting engineCa"):
+            asyncio.run(whole())
+        assert not server.heard
+        assert asyncio.run(whole(engine_ca=str(files[0]))) == RIGHT
+
+
+def test_several_texts_are_told_the_best_first_and_each_once(tmp_path: Path) -> None:
+    server = FakeVllm(RIGHT)
+
+    async def work(engine: VllmEngine) -> None:
+        fill = await fill_of(engine, replace(ASKED, alternatives=3))
+        texts = (fill.text, *fill.others)
+        assert texts[0] == RIGHT and len({*texts}) == len(texts) <= 3
+
+    with_server(server, tmp_path, work)
+
+
+def test_a_proxy_that_hides_a_part_of_the_server_is_told_of(tmp_path: Path) -> None:
+    server = FakeVllm(RIGHT)
+    server.app.router.routes.pop(0)
+
+    async def work(engine: VllmEngine) -> None:
+        with pytest.raises(EngineError, match="has no /version; a proxy before vLLM must pass it on"):
+            await fill_of(engine)
+
+    with_server(server, tmp_path, work)
 
 
 def test_a_cancel_closes_the_connections(tmp_path: Path) -> None:

@@ -116,11 +116,14 @@ class FakeVllm:
         return found
 
     @contextmanager
-    def serving(self) -> Iterator["FakeVllm"]:
-        """Serve at `url` in a thread."""
+    def serving(self, certificate: tuple[Path, Path] | None = None) -> Iterator["FakeVllm"]:
+        """Serve at `url` in a thread, over TLS with a certificate and its key."""
         door = socket.create_server(("127.0.0.1", 0))
-        self.url = f"http://127.0.0.1:{door.getsockname()[1]}"
-        server = uvicorn.Server(uvicorn.Config(self.app, lifespan="off", log_config=None))
+        self.url = f"http{'s' if certificate else ''}://127.0.0.1:{door.getsockname()[1]}"
+        files: dict[str, Any] = dict(
+            zip(("ssl_certfile", "ssl_keyfile"), certificate or (None, None), strict=True)
+        )
+        server = uvicorn.Server(uvicorn.Config(self.app, lifespan="off", log_config=None, **files))
         thread = threading.Thread(target=lambda: asyncio.run(server.serve([door])), daemon=True)
         thread.start()
         try:
