@@ -5,7 +5,7 @@
 
 Each editor has a token and a document of its own, asks at random moments (a Poisson process), cancels a third of its
 requests at the first draft, and wants a word that nobody else wants. Prints how many were answered, with what, how
-long that took, and how many replicas' requests found their document encoded already. Needs `dg-lsp[ray]`.
+long that took, and how many found their document encoded already (with a model, and --alive). Needs `dg-lsp[ray]`.
 """
 
 import argparse
@@ -114,11 +114,11 @@ async def _type(url: str, files: list[Path], given: argparse.Namespace) -> None:
     for number in range(64):
         status = await _status(url, files[0], f"look{number}")
         replicas[status["process"]] = status
-    for process, status in replicas.items():
-        asked = max(status["fills"], 1)
-        print(
-            f"replica {process}: {status['fills']} fills, {status['hits']} hits, {status['hits'] / asked:.0%}"
-        )
+    hits = sum(status["hits"] for status in replicas.values())
+    asked = seen.ends["answered"] + seen.ends["cancelled"]
+    print(
+        f"{len(replicas)} replicas: {hits} of {asked} requests found their document encoded, {hits / max(asked, 1):.1%}"
+    )
 
 
 @dataclass(slots=True)
