@@ -14,6 +14,7 @@ from torch import Tensor
 from transformers import DiffusionGemmaForBlockDiffusion
 from transformers.utils import logging
 
+from dg_lsp.engine.attention import GROUPED
 from dg_lsp.engine.replay import enable
 from dg_lsp.settings import GRAPHS
 
@@ -116,7 +117,7 @@ def load_network(path: Path, device: str) -> Any:
             device_map=placed,
             local_files_only=True,
             use_safetensors=True,
-            attn_implementation="sdpa",
+            attn_implementation=GROUPED,
             experts_implementation="grouped_mm",
             output_loading_info=True,
         )
