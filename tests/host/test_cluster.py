@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import socket
+import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import aclosing
@@ -27,6 +28,7 @@ serve = pytest.importorskip("ray.serve")
 
 from dg_lsp.host.cluster import build  # noqa: E402  (needs Ray)
 
+EXAMPLES = Path(__file__).parents[2] / "examples" / "team"
 # Starting Ray and a deployment takes seconds.
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 REQUEST = Infill("total = 1\ncount = ", "\n", "python", "rest_of_line", session="file:///home/me/work/app.py")
@@ -210,6 +212,19 @@ def test_beyond_what_one_token_may_ask_the_answer_is_busy_at_once(
 def test_a_token_file_or_a_setting_that_is_wrong_is_refused_before_anything_starts(tmp_path: Path) -> None:
     with pytest.raises(EngineError):
         build({"tokens": str(tmp_path / "missing")})
+
+
+def test_the_examples_are_what_ray_takes() -> None:
+    util = pytest.importorskip("ray.autoscaler._private.util")
+    schema = pytest.importorskip("ray.serve.schema")
+    yaml = pytest.importorskip("yaml")
+    cluster, deployed = (
+        yaml.safe_load((EXAMPLES / name).read_text("utf-8")) for name in ("cluster.yaml", "serve.yaml")
+    )
+    util.validate_config(util.prepare_config(cluster))
+    (application,) = schema.ServeDeploySchema.model_validate(deployed).applications
+    module, _, name = application.import_path.partition(":")
+    assert getattr(sys.modules[module], name) is build
 
 
 def test_the_overhead_of_the_cluster(
