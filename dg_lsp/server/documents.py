@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from dg_lsp.text.documents.document import Document, Encoding
+from dg_lsp.text.documents.document import Document, Encoding, whole
 from dg_lsp.text.documents.history import MOST, Changes, History, begun
 
 Position = tuple[int, int]
@@ -114,7 +114,7 @@ class Documents:
         document.version, document.snapshot = version, None
         if document.history is None:
             # The text as it was opened is likely to be syntactically whole.
-            document.history = begun(_utf8(document.buffer.text))
+            document.history = begun(whole(document.buffer.text).encode("utf-8"))
         for change in changes:
             document.apply(change, self.encoding)
 
@@ -133,7 +133,7 @@ class Documents:
         if found is None:
             return None
         if found.snapshot is None:
-            data = _utf8(found.buffer.text)
+            data = whole(found.buffer.text).encode("utf-8")
             found.history = found.history.after(data, found.changes) if found.history else begun(data)
             found.changes = Changes()
             found.snapshot = Document(uri, found.language, found.version, data, found.history)
@@ -216,13 +216,5 @@ def _paired(text: str, encoding: Encoding) -> str:
 
 
 def _size(text: str) -> int:
-    """The length of `_utf8(text)` in bytes."""
+    """The length of `whole(text)` in bytes of UTF-8."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
-
-
-def _utf8(text: str) -> bytes:
-    """`text` in UTF-8, with U+FFFD for lone surrogates, which has as many units as one in each encoding."""
-    try:
-        return text.encode("utf-8")
-    except UnicodeEncodeError:
-        return _SURROGATE.sub("\ufffd", text).encode("utf-8")

@@ -9,7 +9,7 @@ from lsprotocol import types
 from dg_lsp.server import convert
 from dg_lsp.server.progress import drafts_to
 from dg_lsp.server.window import DgLsp
-from dg_lsp.text.documents.document import Document
+from dg_lsp.text.documents.document import Document, whole
 from dg_lsp.text.fills.offers import accepted_end, doubt, next_line
 from dg_lsp.text.gaps.find import Gap, NoGap, find_gap
 from dg_lsp.text.gaps.gap import Edit, apply_edit
@@ -135,8 +135,9 @@ def _spot(ls: DgLsp, document: Document, params: types.InlineCompletionParams) -
         return Spot(document, cursor, cursor, replaced, whole=False, automatic=automatic)
     start = convert.offset_of(document, selected.range.start, encoding)
     end = convert.offset_of(document, selected.range.end, encoding)
-    typed = apply_edit(document, Edit(start, end, selected.text))
-    cursor = start + len(selected.text.encode("utf-8"))
+    entry = whole(selected.text)
+    typed = apply_edit(document, Edit(start, end, entry))
+    cursor = start + len(entry.encode("utf-8"))
     return Spot(typed, cursor, start, selected.range, whole=True, automatic=automatic)
 
 

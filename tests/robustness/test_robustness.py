@@ -52,6 +52,19 @@ def test_a_model_that_met_the_end_of_memory_fills_again(monkeypatch: pytest.Monk
         window.close()
 
 
+@pytest.mark.slow
+def test_a_file_whose_name_holds_half_a_character_is_filled(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Found by the fuzz at full length: it has no UTF-8, which the engine is asked in.
+    monkeypatch.setenv("DG_LSP_CHECKPOINT", "scripted")
+    uri = "file:///w/\ud800.py"
+    with own_runtime():
+        window = Window()
+        window.open(uri, "x = \n")
+        number = window.ask("textDocument/inlineCompletion", window.inline(uri, 4, 1))
+        assert window.wait(number)["result"]["items"]
+        assert window.close() == 0
+
+
 def real(window: Window, timeout: float) -> bool:
     """Whether a request for new ghost text in the open document's last line gets some."""
     text = window.texts[URI]

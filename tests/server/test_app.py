@@ -352,6 +352,10 @@ def test_ghost_text_behind_the_selected_entry_of_a_menu(start: Start) -> None:
     items = ghost(wire, 3, {"line": 0, "character": 10}, kind=1, selectedCompletionInfo=chosen)
     assert [i["insertText"] for i in items] == ["path or None", "path or True", "path or False"]
     assert len(ghost(wire, 4, {"line": 0, "character": 10}, selectedCompletionInfo=chosen)) == 1
+    # Half a character in an entry has no bytes.
+    chosen = {"range": span, "text": "path\ud800 or "}
+    (item,) = ghost(wire, 5, {"line": 0, "character": 10}, selectedCompletionInfo=chosen)
+    assert item["insertText"] == "path\ufffd or None"
 
 
 @pytest.mark.parametrize(("encoding", "column"), [("utf-8", 16), ("utf-16", 14), ("utf-32", 13)])

@@ -18,12 +18,18 @@ Encoding = Literal["utf-8", "utf-16", "utf-32"]
 
 LARGEST = 32 << 20  # bytes of a file that is read
 BOM = b"\xef\xbb\xbf"
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 _UNITS = {"utf-16": ("utf-16-le", 2), "utf-32": ("utf-32-le", 4)}
 
 
 class DocumentError(ValueError):
     """A file or a position that cannot be used; the message says which and what mends it."""
+
+
+def whole(text: str) -> str:
+    """`text`, with U+FFFD for lone surrogates, which have no UTF-8 and have as many units as it in each encoding."""
+    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import PurePosixPath
 from urllib.parse import unquote
 
-from dg_lsp.text.documents.document import Document
+from dg_lsp.text.documents.document import Document, whole
 from dg_lsp.text.gaps.gap import Gap
 from dg_lsp.text.languages.language import Language, load_language
 from dg_lsp.text.messages import Piece
@@ -84,7 +84,7 @@ def context_of(document: Document, gap: Gap, index: Index, room: int) -> Context
     for uri, one in sorted(taken, key=lambda pair: (pair[0], pair[1].start)):
         texts[uri] = texts.get(uri, "") + one.text
     folder = posixpath.dirname(document.uri)
-    pieces = (Piece(unquote(posixpath.relpath(uri, folder)), text) for uri, text in texts.items())
+    pieces = (Piece(whole(unquote(posixpath.relpath(uri, folder))), text) for uri, text in texts.items())
     return Context(tuple(pieces), tuple(texts))
 
 
