@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from dg_lsp.host.base import EngineBusy, EngineError
 from dg_lsp.host.connection import Proven, SameUser
 from dg_lsp.host.runtime import sockets
 from dg_lsp.host.wire import Failure, Loading
+from dg_lsp.text.documents.document import whole
 from dg_lsp.text.messages import Draft, Fill, Infill, Status
 
 # Seconds without a line after which an engine is asked whether it lives; a living one sends one each second.
@@ -142,6 +144,7 @@ class RemoteEngine:
 
     async def _events(self, request: Infill) -> AsyncGenerator[Draft | Fill | Loading | Failure, None]:
         """What the lines of the answer say, beats left out."""
+        request = replace(request, session=whole(request.session))
         headers = {"x-session-id": request.session.encode("utf-8").hex()[-64:]}
         answered = False
         try:

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import cast
 
 from dg_lsp.settings import Settings
-from dg_lsp.text.documents.document import BOM, Document, whole
+from dg_lsp.text.documents.document import BOM, Document
 from dg_lsp.text.gaps.find import Gap
 from dg_lsp.text.languages.language import Language, load_language
 from dg_lsp.text.messages import Effort, Infill
@@ -41,7 +41,7 @@ def build(document: Document, gap: Gap, settings: Settings) -> Infill:
         seed=settings.seed,
         effort=cast(Effort, settings.effort),
         deadline=settings.deadline or None,
-        session=whole(document.uri),
+        session=document.uri,
         endings=gap.endings,
         start=start or None,
         noised=NOISED if start else 1.0,
