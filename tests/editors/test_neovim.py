@@ -89,6 +89,12 @@ def ghost(editor: Editor) -> None:
     editor.wait(lambda: editor.screen_line() == SHOWN, "no ghost text")
 
 
+def leave_insert(editor: Editor) -> None:
+    """Back to Normal mode, done before this returns: leaving takes what is said off the screen's last row."""
+    editor.keys("<Esc>")
+    editor.wait(lambda: editor.rpc.api.get_mode()["mode"] == "n", "still in Insert mode")
+
+
 def on_screen(editor: Editor, text: str) -> bool:
     """Whether `text` stands anywhere on the screen, over the ends of its rows."""
     rows = editor.rpc.exec_lua("return _G.sight(true).rows")
@@ -462,7 +468,7 @@ def test_a_killed_server_is_said_once_and_restarts(sandbox: Sandbox) -> None:
     with Editor(sandbox) as editor:
         editor.open("ghost.py")
         ghost(editor)
-        editor.keys("<Esc>")
+        leave_insert(editor)
         os.kill(_server_of(editor), signal.SIGKILL)
         said = "the server has ended (signal 9); :DgLsp restart starts it again"
         editor.wait(lambda: on_screen(editor, said), "silence")
@@ -497,8 +503,8 @@ def test_a_window_works_on_when_the_server_of_another_dies(sandbox: Sandbox) -> 
             window.open("ghost.py")
             ghost(window)
         assert len(engines(sandbox)) == 1, "the windows share an engine"
+        leave_insert(first)
         os.kill(_server_of(first), signal.SIGKILL)
-        first.keys("<Esc>")
         first.wait(lambda: on_screen(first, "the server has ended (signal 9)"), "silence")
         second.keys("<Esc>cc" + "other = ")
         second.wait(lambda: second.screen_line() == "    other = None", "no ghost text in the other window")
