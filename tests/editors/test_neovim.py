@@ -89,12 +89,6 @@ def ghost(editor: Editor) -> None:
     editor.wait(lambda: editor.screen_line() == SHOWN, "no ghost text")
 
 
-def leave_insert(editor: Editor) -> None:
-    """Back to Normal mode, done before this returns: leaving takes what is said off the screen's last row."""
-    editor.keys("<Esc>")
-    editor.wait(lambda: editor.rpc.api.get_mode()["mode"] == "n", "still in Insert mode")
-
-
 def on_screen(editor: Editor, text: str) -> bool:
     """Whether `text` stands anywhere on the screen, over the ends of its rows."""
     rows = editor.rpc.exec_lua("return _G.sight(true).rows")
@@ -468,7 +462,7 @@ def test_a_killed_server_is_said_once_and_restarts(sandbox: Sandbox) -> None:
     with Editor(sandbox) as editor:
         editor.open("ghost.py")
         ghost(editor)
-        leave_insert(editor)
+        editor.keys("<Esc>")
         os.kill(_server_of(editor), signal.SIGKILL)
         said = "the server has ended (signal 9); :DgLsp restart starts it again"
         editor.wait(lambda: on_screen(editor, said), "silence")
@@ -497,14 +491,28 @@ def test_a_killed_engine_is_said_and_comes_back(sandbox: Sandbox) -> None:
         editor.wait(lambda: editor.lines() == FILL_AFTER.splitlines(), "the engine did not come back")
 
 
+def test_what_is_said_in_insert_mode_stands_on_the_screen_once_it_is_left(sandbox: Sandbox) -> None:
+    with Editor(sandbox) as editor:
+        editor.open("ghost.py")
+        ghost(editor)
+        os.kill(_server_of(editor), signal.SIGKILL)
+        editor.wait(lambda: "ended (signal 9)" in editor.rpc.command_output("messages"), "silence")
+        editor.rpc.exec_lua("require('dg_lsp.say')('and so it goes')")
+        editor.keys("<Esc>")
+        editor.wait(lambda: on_screen(editor, "and so it goes"), "silence")
+        assert editor.rpc.api.get_mode() == {"mode": "n", "blocking": False}
+        messages = editor.rpc.command_output("messages")
+        assert messages.count("ended") == messages.count("goes") == 1
+
+
 def test_a_window_works_on_when_the_server_of_another_dies(sandbox: Sandbox) -> None:
     with Editor(sandbox) as first, Editor(sandbox) as second:
         for window in (first, second):
             window.open("ghost.py")
             ghost(window)
         assert len(engines(sandbox)) == 1, "the windows share an engine"
-        leave_insert(first)
         os.kill(_server_of(first), signal.SIGKILL)
+        first.keys("<Esc>")
         first.wait(lambda: on_screen(first, "the server has ended (signal 9)"), "silence")
         second.keys("<Esc>cc" + "other = ")
         second.wait(lambda: second.screen_line() == "    other = None", "no ghost text in the other window")
