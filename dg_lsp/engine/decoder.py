@@ -68,5 +68,10 @@ def decode(network: Any, cache: Any, embedded: Tensor, soft: Tensor, view: View)
 
 def capped_logits(network: Any, hidden: Tensor) -> Tensor:
     """The soft-capped logits in fp32 of hidden states: [..., hidden] -> [..., vocabulary]."""
+    return soft_cap(network, network.lm_head(hidden))
+
+
+def soft_cap(network: Any, raw: Tensor) -> Tensor:
+    """The soft-capped logits in fp32 of what the head gives, of the same shape."""
     cap = network.final_logit_softcapping
-    return torch.tanh(network.lm_head(hidden).float() / cap) * cap
+    return torch.tanh(raw.float() / cap) * cap

@@ -13,11 +13,12 @@ from transformers.cache_utils import Cache
 
 from dg_lsp.engine.cache import PrefixCache
 from dg_lsp.engine.canvas import Canvas
-from dg_lsp.engine.decoder import capped_logits, hidden_states
+from dg_lsp.engine.decoder import capped_logits, hidden_states, soft_cap
 from dg_lsp.engine.replay import passes
 from dg_lsp.engine.sampler import AnchoredSampler, Noise, entropies
 
 TILE = 1 << 24  # logits that are in memory at once: 64 MB in fp32
+CACHED = 1 << 19  # logits that a CPU works on at once: 2 MB, which its cache holds
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,22 +144,28 @@ class _State:
         self.soft: Tensor | None = None
 
     def read(self, network: Any, hidden: Tensor, indices: Tensor, temperature: Tensor, noise: Noise) -> None:
-        """Update the free slots with the given `indices` [N] from their hidden states [N, hidden], a tile at a time.
+        """Update the free slots with the given `indices` [N] from their hidden states [N, hidden].
 
-        The other free slots, those of finished rows, keep their values.
+        A tile of them is read at a time, and what stands between its two products part by part. The other free slots,
+        those of finished rows, keep their values.
         """
         table = network.model.decoder.embed_tokens
         # An anchor is certain: the soft embedding of a one-hot distribution is the token's own embedding.
         soft = (self.anchors if self.soft is None else self.soft).flatten(0, 1).clone()
         drawn, best, entropy = self.drawn.clone(), self.best.clone(), self.entropy.clone()
-        tile = max(TILE // table.weight.shape[0], 1)
-        for some, states in zip(indices.split(tile), hidden.split(tile), strict=True):
-            logits = capped_logits(network, states) / temperature.to(states.device)
-            drawn[some] = noise.pick(logits.softmax(-1, dtype=torch.float32), some)
-            best[some], entropy[some] = logits.argmax(-1), entropies(logits)
-            # Cast to the embedding's type before the softmax, as `generate` does: in bf16 the order changes the result.
-            chance = logits.to(table.weight.dtype).softmax(-1, dtype=torch.float32).to(table.weight.dtype)
-            soft[self.free[some]] = (chance @ table.weight) * table.embed_scale.to(table.weight.dtype)
+        vocabulary, kind = table.weight.shape[0], table.weight.dtype
+        tile = max(TILE // vocabulary, 1)
+        part = max(CACHED // vocabulary, 1) if hidden.device.type == "cpu" else tile
+        for numbers, states in zip(indices.split(tile), hidden.split(tile), strict=True):
+            chances = list[Tensor]()
+            for some, raw in zip(numbers.split(part), network.lm_head(states).split(part), strict=True):
+                logits = soft_cap(network, raw) / temperature.to(raw.device)
+                drawn[some] = noise.pick(logits.softmax(-1, dtype=torch.float32), some)
+                best[some], entropy[some] = logits.argmax(-1), entropies(logits)
+                # Cast to the embedding's type before the softmax, as `generate` does: in bf16 the order changes the
+                # result.
+                chances.append(logits.to(kind).softmax(-1, dtype=torch.float32).to(kind))
+            soft[self.free[numbers]] = (torch.cat(chances) @ table.weight) * table.embed_scale.to(kind)
         self.drawn, self.best, self.entropy = drawn, best, entropy
         self.soft = soft.view_as(self.anchors)
 

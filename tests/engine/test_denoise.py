@@ -158,10 +158,13 @@ def test_a_step_never_waits_for_the_device_but_to_see_which_rows_have_finished(
     assert looks.count == 1
 
 
-def test_tiles_of_the_vocabulary_give_what_one_piece_gives(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("bound", ["TILE", "CACHED"])
+def test_tiles_of_the_vocabulary_give_what_one_piece_gives(
+    monkeypatch: pytest.MonkeyPatch, bound: str
+) -> None:
     network, canvas = tiny_network(2), half_canvas()
     whole = next(run(network, 1, canvas))
-    monkeypatch.setattr("dg_lsp.engine.denoise.TILE", 3 * VOCABULARY)
+    monkeypatch.setattr(f"dg_lsp.engine.denoise.{bound}", 3 * VOCABULARY)
     tiled = next(run(network, 1, canvas))
     assert torch.equal(whole.best, tiled.best)
     assert torch.allclose(whole.entropy, tiled.entropy, atol=1e-5)
