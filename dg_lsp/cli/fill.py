@@ -184,10 +184,10 @@ def want_near(document: "Document", settings: Settings, *, candidates: bool, alt
     They are for `candidates`, and for a model that is sent definitions.
     """
     from dg_lsp.host.base import Want
-    from dg_lsp.host.runtime import answers_in_chat
+    from dg_lsp.host.runtime import definitions_for
     from dg_lsp.text.related.folders import index_round
 
-    room = settings.definition_bytes if answers_in_chat(settings.checkpoint) else 0
+    room = definitions_for(settings)
     if not (settings.related and document.uri.startswith("file:") and (candidates or room)):
         return Want(alternatives)
     index = index_round(Path(unquote(urlsplit(document.uri).path)), settings.exclude)

@@ -141,6 +141,15 @@ def answers_in_chat(checkpoint: str) -> bool:
     return bool(_about(checkpoint).get("prompt", "chat") == "chat")
 
 
+def definitions_for(settings: Settings) -> int:
+    """How many bytes of definitions go with a request: none to a model that would not read them.
+
+    Which model a team's server has is not known here, so it is sent them; one that does not read them drops them.
+    """
+    elsewhere = bool(settings.engine_url) and not is_vllm(settings.engine_url)
+    return settings.definition_bytes if elsewhere or answers_in_chat(settings.checkpoint) else 0
+
+
 def _about(checkpoint: str) -> dict[str, Any]:
     """What the dg_lsp.json of a checkpoint says; {} if there is none that can be read."""
     try:

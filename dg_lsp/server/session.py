@@ -17,7 +17,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 from urllib.parse import unquote, urlsplit
 
 from dg_lsp.host.base import Engine, EngineError, Outcome, Want, fill_gap, outcome_of
-from dg_lsp.host.runtime import answers_in_chat, learned
+from dg_lsp.host.runtime import definitions_for, learned
 from dg_lsp.server.project import Project
 from dg_lsp.settings import EMBEDDED, Settings, SettingsError, name_of, named, of_machine, override
 from dg_lsp.text.documents.document import Document
@@ -244,8 +244,8 @@ class Session:
         """What is wanted of a fill of `document`; other files are looked into unless the setting related is off."""
         if self.project is None or not self.settings.related:
             return Want(alternatives, priority)
-        room = self.settings.definition_bytes if answers_in_chat(self.settings.checkpoint) else 0
-        return Want(alternatives, priority, await self.project.index_for(document), room)
+        index = await self.project.index_for(document)
+        return Want(alternatives, priority, index, definitions_for(self.settings))
 
     def ghost_settings(self, *, automatic: bool) -> Settings:
         """The settings of a ghost text request: one sure fill if automatic, else several and twice the deadline."""

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.editors.nvim import Editor
+from tests.editors.nvim import PATIENCE, Editor
 from tests.editors.places import CASES, LANGUAGES, MARK, holes, is_filled, place, statement, stub, stub_of
 from tests.editors.sandbox import (
     FILL_AFTER,
@@ -30,6 +30,7 @@ from tests.editors.sandbox import (
     open_sandbox,
     skip_without,
 )
+from tests.host.served import server_process
 
 pytestmark = [pytest.mark.slow, skip_without(NVIM)]
 
@@ -603,3 +604,25 @@ def test_the_users_settings_choose_the_checkpoint(tmp_path: Path) -> None:
             editor.open("a.py")
             assert editor.rpc.exec_lua(asked) == "scripted:1:1"
             assert "dg-lsp" not in editor.rpc.command_output("messages")
+
+
+def test_a_teams_server_fills_and_its_absence_is_said_until_it_is_back(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    why = "return vim.lsp.get_clients()[1]:request_sync('dg-lsp/status', vim.empty_dict(), 5000).result.why"
+    with server_process(tmp_path) as (team, process), Editor(sandbox, {"settings": team.own}) as editor:
+        editor.open("ghost.py")
+        ghost(editor)
+        process.kill()
+        process.wait()
+        editor.keys("<Esc>S" + "other = ")
+        editor.wait(lambda: "no engine answers at https" in editor.rpc.exec_lua(why), "not a word of it")
+        assert editor.screen_line() == "    other ="
+        with server_process(tmp_path, port=int(team.url.rpartition(":")[2])):
+            # Nothing is asked of it for some seconds.
+            until = time.monotonic() + PATIENCE
+            while editor.screen_line() != SHOWN and time.monotonic() < until:
+                editor.keys("<Esc>S" + "total = ")
+                time.sleep(0.5)
+            assert editor.screen_line() == SHOWN
+    assert not engines(sandbox), "no engine was started on this machine"

@@ -10,9 +10,11 @@ import subprocess
 import sys
 from codecs import BOM_UTF8
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from tests.configuration import camel
 from tests.editors.places import CASES, LANGUAGES, MARK, holes, is_filled, place, statement, stub, stub_of
 from tests.editors.sandbox import (
     CHROMIUM,
@@ -30,6 +32,7 @@ from tests.editors.sandbox import (
     skip_without,
 )
 from tests.editors.vscode import STATUS, VSIX, VSCode, open_vscode, write_program
+from tests.host.served import server_process
 
 pytestmark = [pytest.mark.slow, skip_without(NODE, CHROMIUM, VSIX)]
 
@@ -412,6 +415,25 @@ def test_a_program_that_never_answers_does_not_hold_up_a_restart(code: VSCode) -
     works(code, "silent.py")
     code.settings()
     code.status("ready")
+
+
+def test_a_teams_server_fills_and_its_absence_is_said(code: VSCode, tmp_path: Path) -> None:
+    stop_engine(code.sandbox)
+    with server_process(tmp_path) as (team, process):
+        code.settings(**{camel(name): value for name, value in team.own.items()})
+        code.status("starting")
+        code.status("ready")
+        code.open("team.py", PYTHON, 2, 12)
+        code.type(" ")
+        code.ghost("None")
+        process.kill()
+        process.wait()
+        code.open("away.py", PYTHON, 2, 12)
+        code.type(" ")
+        code.why("no engine answers at https")
+        assert not engines(code.sandbox), "no engine was started on this machine"
+    code.settings()
+    works(code, "here.py")
 
 
 def test_the_extension_that_the_command_line_installs_works(sandbox: Sandbox) -> None:

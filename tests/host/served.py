@@ -31,18 +31,22 @@ class Team:
     tokens: Path
     certificate: Path | None
 
-    def settings(self, **more: Any) -> Settings:
-        """The settings of alice's editor."""
+    @property
+    def own(self) -> dict[str, str]:
+        """What alice sets in her editor."""
         file = self.tokens.with_name("token-of-alice")
         if not file.exists():
             file.write_text(self.token + "\n")
             file.chmod(0o600)
-        own = {
+        return {
             "engine_url": self.url,
             "engine_token_file": str(file),
             "engine_ca": str(self.certificate or ""),
         }
-        return override(Settings(checkpoint="scripted"), {**own, **more})
+
+    def settings(self, **more: Any) -> Settings:
+        """The settings of alice's editor."""
+        return override(Settings(checkpoint="scripted"), {**self.own, **more})
 
     def client(self, token: str | None = None) -> httpx2.AsyncClient:
         """A client with `token`, else with alice's; "" sends none."""

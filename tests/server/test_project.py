@@ -48,7 +48,9 @@ def test_open_documents_are_searched_as_they_are_now_and_the_files_used_are_told
     assert asyncio.run(filled(OPENED, Settings(related=False))) == []
 
 
-def test_definitions_are_sent_to_a_checkpoint_that_answers_in_a_chat_and_to_no_other() -> None:
+def test_definitions_are_sent_to_a_checkpoint_that_answers_in_a_chat_and_to_a_server_that_may_have_one() -> (
+    None
+):
     shapes = Document("file:///p/shapes.py", "python", 1, b"def area(shape):\n    return 1\n")
     user = Document(
         "file:///p/own.py", "python", 1, b"import shapes\n\n\ndef f(x):\n    shapes.area(x)\n    pass\n"
@@ -65,7 +67,11 @@ def test_definitions_are_sent_to_a_checkpoint_that_answers_in_a_chat_and_to_no_o
     chat = Settings(checkpoint="google/diffusiongemma-26B-A4B-it")
     assert asyncio.run(sent(chat)) == ["def area(shape): ...\n"]
     assert session.files == ("file:///p/shapes.py",)
-    assert asyncio.run(sent(Settings(checkpoint="embedded"))) == []
+    own = Settings(checkpoint="embedded")
+    assert asyncio.run(sent(own)) == []
+    # What a team's server has learned is not known; the tokenizer for vLLM is that of `checkpoint`.
+    assert asyncio.run(sent(replace(own, engine_url="https://team.example"))) == ["def area(shape): ...\n"]
+    assert asyncio.run(sent(replace(own, engine_url="vllm+https://gpu.example"))) == []
     assert asyncio.run(sent(replace(chat, related=False))) == []
 
 

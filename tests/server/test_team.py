@@ -36,9 +36,8 @@ def test_a_window_is_served_and_told_why_it_is_not(
 ) -> None:
     monkeypatch.setenv("DG_LSP_CHECKPOINT", "scripted")
     with server_process(tmp_path) as (team, process):
-        own = team.settings()
-        for name in ("engine_url", "engine_token_file", "engine_ca"):
-            monkeypatch.setenv(f"DG_LSP_{name.upper()}", getattr(own, name))
+        for name, value in team.own.items():
+            monkeypatch.setenv(f"DG_LSP_{name.upper()}", value)
         with Wire([sys.executable, "-m", "dg_lsp", "--stdio"]) as wire:
             wire.initialize()
             for name in ("a.py", ".env"):
