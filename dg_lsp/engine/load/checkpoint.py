@@ -14,6 +14,7 @@ from transformers import DiffusionGemmaConfig
 
 from dg_lsp.engine.denoise import Schedule
 from dg_lsp.engine.load.frame import style_of
+from dg_lsp.engine.load.int8 import writer_for
 from dg_lsp.engine.load.manifest import JUDGE, read_about, read_json, verify
 from dg_lsp.engine.load.weights import FETCH_AGAIN, CheckpointError, check_logits, load_network
 from dg_lsp.settings import EMBEDDED, SMALL, folder_of, is_hub_name, named, pinned
@@ -29,11 +30,13 @@ class Checkpoint:
     max_prefix: the most tokens of a file's prefix that are encoded. special: token ids that are not text of a file.
     digest: sha256 of manifest.json, or of config.json without a manifest; hex. judge: the fitted weights of the
     judge of candidates, {} if it has none (engine/fill/judge.py). texts: of each token alone. denoises: whether its
-    decoder has learned to denoise; an imported network that has not only writes from left to right.
+    decoder has learned to denoise; an imported network that has not only writes from left to right. writer: the network
+    that writes token by token (engine/load/int8.py).
     """
 
     name: str
     network: Any
+    writer: Any
     tokenizer: Tokenizer
     schedule: Schedule
     style: str
@@ -88,7 +91,11 @@ def load_checkpoint(
     loaded = _described(name, path, tokenizer, network)
     check_logits(network, path)
     return replace(
-        loaded, schedule=_schedule(network.generation_config), digest=digest, texts=_texts(tokenizer)
+        loaded,
+        writer=writer_for(network),
+        schedule=_schedule(network.generation_config),
+        digest=digest,
+        texts=_texts(tokenizer),
     )
 
 
@@ -130,6 +137,7 @@ def _described(name: str, path: Path, tokenizer: Tokenizer, network: Any) -> Che
     return Checkpoint(
         name=named(name),
         network=network,
+        writer=network,
         tokenizer=tokenizer,
         schedule=Schedule(),
         style=_style(extra, tokenizer, path),
