@@ -1,6 +1,7 @@
 """The doctor's findings: right on a healthy machine, and never a traceback on a sick one."""
 
 import importlib.metadata
+import itertools
 import json
 import re
 import sys
@@ -8,9 +9,11 @@ import sys
 import pytest
 
 from dg_lsp.cli import doctor
+from dg_lsp.cli.fetch import seconds_of_a_line
 from dg_lsp.cli.main import main
 from dg_lsp.host.base import EngineError
 from dg_lsp.host.local import LocalEngine
+from dg_lsp.host.scripted import ScriptedEngine
 from dg_lsp.settings import Settings, named
 from dg_lsp.text.messages import Fill
 from dg_lsp.training.small import note_seconds
@@ -183,3 +186,12 @@ def test_small_is_timed_again_and_counts_from_then_on(monkeypatch, tmp_path):
         monkeypatch.setattr("dg_lsp.cli.fetch.seconds_of_a_line", lambda seconds=seconds: seconds)
         assert doctor.check_small(Settings()).state == state
         assert named("auto") == taken
+
+
+def test_a_line_is_timed_by_the_processor_where_the_machine_is_busy(monkeypatch):
+    monkeypatch.setattr(LocalEngine, "open", lambda _: ScriptedEngine(Fill("document")))
+    monkeypatch.setattr("dg_lsp.cli.fetch.time.process_time", itertools.count(0, 1000).__next__)
+    assert 0 < seconds_of_a_line() < 60
+    # The processor did other work while the clock went on.
+    monkeypatch.setattr("dg_lsp.cli.fetch.time.process_time", itertools.count(0, 0).__next__)
+    assert seconds_of_a_line() == 0
