@@ -417,12 +417,21 @@ def test_a_program_that_never_answers_does_not_hold_up_a_restart(code: VSCode) -
     code.status("ready")
 
 
+@pytest.fixture
+def put_back(code: VSCode) -> Iterator[None]:
+    """Put the session's settings back, whatever a test makes of them."""
+    yield
+    code.settings()
+    works(code, "own.py")
+
+
+@pytest.mark.usefixtures("put_back")
 def test_a_teams_server_fills_and_its_absence_is_said(code: VSCode, tmp_path: Path) -> None:
-    stop_engine(code.sandbox)
     with server_process(tmp_path) as (team, process):
         code.settings(**{camel(name): value for name, value in team.own.items()})
         code.status("starting")
         code.status("ready")
+        stop_engine(code.sandbox)  # which the server before had started
         code.open("team.py", PYTHON, 2, 12)
         code.type(" ")
         code.ghost("None")
@@ -432,8 +441,6 @@ def test_a_teams_server_fills_and_its_absence_is_said(code: VSCode, tmp_path: Pa
         code.type(" ")
         code.why("no engine answers at https")
         assert not engines(code.sandbox), "no engine was started on this machine"
-    code.settings()
-    works(code, "here.py")
 
 
 def test_the_extension_that_the_command_line_installs_works(sandbox: Sandbox) -> None:
