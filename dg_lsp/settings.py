@@ -413,6 +413,11 @@ def is_vllm(url: str) -> bool:
     return url.startswith(VLLM)
 
 
+def is_team(url: str) -> bool:
+    """Whether `url`, an `engine_url`, is the address of a team's server, not of a vLLM server and not empty."""
+    return bool(url) and not is_vllm(url)
+
+
 def check_url(url: str) -> None:
     """Refuse an address that is none, or over which text would go to another machine in the clear.
 

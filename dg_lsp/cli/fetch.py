@@ -113,26 +113,29 @@ def _small(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def seconds_of_a_line(checkpoint: str = SMALL) -> float:
-    """The seconds that the rest of a line takes with `checkpoint`, in this very file, cold, the best of three.
+def seconds_of_a_line() -> float:
+    """The seconds that the rest of a line takes with the checkpoint small, in this very file, cold, the best of three.
 
     Where the machine is busy the processor's time is less, and counts: idle, it would take no longer.
 
     Raises:
         EngineError: the checkpoint cannot be used.
     """
-    settings = override(from_environment(), {"checkpoint": checkpoint})
+    settings = override(from_environment(), {"checkpoint": SMALL})
     return asyncio.run(_best_of_three(LocalEngine.open(settings), settings))
 
 
 async def _best_of_three(engine: LocalEngine, settings: Settings) -> float:
+    """The seconds that `seconds_of_a_line` tells; closes `engine`."""
     best, code = math.inf, Path(__file__).read_bytes()
-    for number in range(3):
-        text = b"# %d\n" % number + code  # which has no beginning that is encoded already
-        document = Document(f"sample{number}.py", "python", 0, text)
-        gap = find_gap(document, text.rindex(b"find_gap(") + len(b"find_gap("), "arguments")
-        began, worked = time.perf_counter(), time.process_time()
-        await outcome_of(fill_gap(engine, document, gap, settings, Want()), lambda _: None)
-        best = min(best, time.perf_counter() - began, time.process_time() - worked)
-    await engine.close()
+    try:
+        for number in range(3):
+            text = b"# %d\n" % number + code  # which has no beginning that is encoded already
+            document = Document(f"sample{number}.py", "python", 0, text)
+            gap = find_gap(document, text.rindex(b"find_gap(") + len(b"find_gap("), "arguments")
+            began, worked = time.perf_counter(), time.process_time()
+            await outcome_of(fill_gap(engine, document, gap, settings, Want()), lambda _: None)
+            best = min(best, time.perf_counter() - began, time.process_time() - worked)
+    finally:
+        await engine.close()
     return best

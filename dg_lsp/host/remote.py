@@ -33,7 +33,7 @@ from dg_lsp.host.client import (
 from dg_lsp.host.leaving import check_leaving
 from dg_lsp.host.states import Pace, following
 from dg_lsp.host.wire import WIRE
-from dg_lsp.settings import Settings, check_url, is_loopback, is_vllm
+from dg_lsp.settings import Settings, check_url, is_loopback, is_team
 from dg_lsp.text.messages import Draft, Fill, Infill, Status
 
 _SPARE = 2  # open connections that wait for the next request
@@ -59,7 +59,7 @@ def open_engine(
     settings: Settings, tell: Callable[[Status], None] = lambda _: None
 ) -> "TeamEngine | resident.ResidentEngine":
     """The engine that `settings` ask for: that of a team's server, or the process of this user, which asks vLLM's."""
-    if settings.engine_url and not is_vllm(settings.engine_url):
+    if is_team(settings.engine_url):
         return TeamEngine(settings, tell)
     return resident.ResidentEngine(settings, tell)
 

@@ -12,8 +12,6 @@ from dg_lsp.host.runtime import runtime_directory
 
 _LONGEST = 600.0  # seconds that a network may take to be loaded
 MARGIN = 1.15  # memory that a network needs, as a multiple of the size of its weights
-# Beside that a network of at most so many bytes has a copy on a CPU, of half the size (engine/load/int8.py).
-LARGEST_COPIED, COPY = 4 << 30, 0.5
 
 
 @contextmanager
@@ -43,9 +41,11 @@ def check(path: Path, device: str, cache: int = 0) -> None:
     # Whoever splits a network over devices has chosen how much goes where.
     if "+" in device:
         return
+    from dg_lsp.engine.load import int8  # noqa: PLC0415  (only an engine that is about to load comes here)
+
     size = sum(file.stat().st_size for file in path.glob("*.safetensors"))
-    copied = device == "cpu" and size <= LARGEST_COPIED
-    needed = int(size * (MARGIN + COPY * copied)) + cache
+    copied = device == "cpu" and size <= int8.MOST
+    needed = int(size * (MARGIN + int8.SHARE * copied)) + cache
     free, where = _free(device)
     if free is None or needed <= free:
         return

@@ -21,7 +21,7 @@ from typing import Any
 from dg_lsp.host import door
 from dg_lsp.host.base import EngineError
 from dg_lsp.host.wire import WIRE
-from dg_lsp.settings import Settings, folder_of, is_vllm
+from dg_lsp.settings import Settings, folder_of, is_team, is_vllm
 
 _GPUS = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")  # one of them is there where torch can see a GPU
 _LONGEST = 100  # bytes of a socket's path; every system accepts as many
@@ -146,8 +146,8 @@ def definitions_for(settings: Settings) -> int:
 
     Which model a team's server has is not known here, so it is sent them; one that does not read them drops them.
     """
-    elsewhere = bool(settings.engine_url) and not is_vllm(settings.engine_url)
-    return settings.definition_bytes if elsewhere or answers_in_chat(settings.checkpoint) else 0
+    wanted = is_team(settings.engine_url) or answers_in_chat(settings.checkpoint)
+    return settings.definition_bytes if wanted else 0
 
 
 def _about(checkpoint: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from dg_lsp.text.documents.document import Document, Encoding, whole
+from dg_lsp.text.documents.document import SURROGATE, Document, Encoding, utf8
 from dg_lsp.text.documents.history import MOST, Changes, History, begun
 
 Position = tuple[int, int]
@@ -17,7 +17,6 @@ Position = tuple[int, int]
 Change = tuple[tuple[Position, Position] | None, str]
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _HALF_AT_START, _HALF_AT_END = re.compile(r"\A[\ud800-\udfff]"), re.compile(r"[\ud800-\udfff]\Z")
 _log = logging.getLogger(__name__)
 
@@ -114,7 +113,7 @@ class Documents:
         document.version, document.snapshot = version, None
         if document.history is None:
             # The text as it was opened is likely to be syntactically whole.
-            document.history = begun(whole(document.buffer.text).encode("utf-8"))
+            document.history = begun(utf8(document.buffer.text))
         for change in changes:
             document.apply(change, self.encoding)
 
@@ -133,7 +132,7 @@ class Documents:
         if found is None:
             return None
         if found.snapshot is None:
-            data = whole(found.buffer.text).encode("utf-8")
+            data = utf8(found.buffer.text)
             found.history = found.history.after(data, found.changes) if found.history else begun(data)
             found.changes = Changes()
             found.snapshot = Document(uri, found.language, found.version, data, found.history)
@@ -210,11 +209,11 @@ def _cut(line: str, column: int, encoding: Encoding) -> tuple[str, str]:
 
 def _paired(text: str, encoding: Encoding) -> str:
     """`text` with adjacent halves of surrogate pairs joined to characters, in UTF-16 only."""
-    if encoding != "utf-16" or _SURROGATE.search(text) is None:
+    if encoding != "utf-16" or SURROGATE.search(text) is None:
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
 
 def _size(text: str) -> int:
-    """The length of `whole(text)` in bytes of UTF-8."""
+    """The length of `utf8(text)` in bytes."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))

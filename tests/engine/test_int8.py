@@ -8,16 +8,14 @@ import pytest
 import torch
 from torch.nn import Linear
 
-from dg_lsp.engine.cache import PrefixCache, extend_to
 from dg_lsp.engine.decoder import capped_logits
-from dg_lsp.engine.fill import drafted
-from dg_lsp.engine.fill.steps import Clock, run_to_end
-from dg_lsp.engine.fill.tokens import join_of, tokenise
 from dg_lsp.engine.load import int8
-from dg_lsp.engine.load.checkpoint import Checkpoint, load_checkpoint
+from dg_lsp.engine.load.checkpoint import load_checkpoint
 from dg_lsp.engine.load.int8 import writer_for
 from dg_lsp.host import room
+from dg_lsp.host.base import EngineError
 from dg_lsp.text.messages import Infill
+from tests.engine.test_drafted import written
 from tests.engine.tiny import VOCABULARY, save_checkpoint, tiny_config, tiny_network
 
 
@@ -56,7 +54,7 @@ def test_a_bias_is_added() -> None:
 
 
 @pytest.mark.parametrize(
-    ("bound", "value"), [("_LEAST", 1 << 40), ("_MOST", 1)], ids=["fits the cache", "takes too much memory"]
+    ("bound", "value"), [("_LEAST", 1 << 40), ("MOST", 1)], ids=["fits the cache", "takes too much memory"]
 )
 def test_there_is_no_copy_where_it_gains_nothing(
     monkeypatch: pytest.MonkeyPatch, bound: str, value: int
@@ -68,12 +66,22 @@ def test_there_is_no_copy_where_it_gains_nothing(
     assert writer_for(network) is network
 
 
-def test_what_the_copy_takes_is_counted_before_a_network_is_loaded() -> None:
-    assert room.LARGEST_COPIED == int8._MOST
+def test_what_the_copy_takes_is_counted_before_a_network_is_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     network = tiny_network(1, torch.bfloat16)
     copy = writer_for(network)
     own = {id(t): t.nbytes for m in copy.modules() for t in vars(m).values() if isinstance(t, torch.Tensor)}
-    assert sum(own.values()) < room.COPY * 1.2 * sum(t.nbytes for t in network.parameters())
+    assert sum(own.values()) < int8.SHARE * 1.2 * sum(t.nbytes for t in network.parameters())
+    (tmp_path / "model.safetensors").write_bytes(bytes(1000))
+    least = int(1000 * (room.MARGIN + int8.SHARE))
+    for free, most, device in ((least, 1000, "cpu"), (least - 1, 999, "cpu"), (least - 1, 1000, "cuda:0")):
+        monkeypatch.setattr("dg_lsp.host.room._free", lambda _, free=free: (free, "this machine"))
+        monkeypatch.setattr(int8, "MOST", most)
+        room.check(tmp_path, device)
+    monkeypatch.setattr(int8, "MOST", 1000)
+    with pytest.raises(EngineError, match="needs"):
+        room.check(tmp_path, "cpu")
 
 
 def test_texts_are_written_by_the_copy_behind_a_prefix_that_the_network_has_read(
@@ -83,16 +91,9 @@ def test_texts_are_written_by_the_copy_behind_a_prefix_that_the_network_has_read
     model = load_checkpoint(str(tmp_path), "cpu")
     request = Infill("def area(r):\n    return ", "\n", "python", "rest_of_line")
 
-    def written(model: Checkpoint) -> list[str]:
-        cache = PrefixCache(model.network.config.text_config)
-        prefix, seam = tokenise(model, request)
-        list(extend_to(model.network, cache, prefix))
-        join = join_of(model, request, prefix, seam)
-        return run_to_end(drafted.write(model, cache, request, join, Clock(None)))[1]
-
     other = tiny_network(7, config=tiny_config(model.vocabulary))
     assert (
-        written(replace(model, writer=other))
-        != written(model)
-        == written(replace(model, writer=model.network))
+        written(replace(model, writer=other), request)
+        != written(model, request)
+        == written(replace(model, writer=model.network), request)
     )

@@ -12,7 +12,8 @@ from torch import Tensor
 from torch.nn import Linear
 
 # Bytes of matrices for which a copy is made: fewer stay in the cache of the processor, more take too much memory.
-_LEAST, _MOST = 64 << 20, 4 << 30
+_LEAST, MOST = 64 << 20, 4 << 30
+SHARE = 0.5  # of the bytes of a network in bfloat16, that its copy takes
 _ROWS = 128
 
 
@@ -27,7 +28,7 @@ def writer_for(network: Any) -> Any:
     size = sum(matrix.nbytes for matrix in matrices)
     # torch has a fast kernel for bfloat16 only.
     fast = all(m.device.type == "cpu" and m.dtype == torch.bfloat16 for m in matrices)
-    if not fast or not _LEAST <= size <= _MOST:
+    if not fast or not _LEAST <= size <= MOST:
         return network
     copy = deepcopy(network, {id(t): t for t in (*network.parameters(), *network.buffers())})
     for module in list(copy.model.encoder.language_model.modules()):
@@ -48,11 +49,11 @@ class _Int8Linear(torch.nn.Module):
         super().__init__()
         weight = whole.weight.detach()
         self.weight, self.scale = torch.empty_like(weight, dtype=torch.int8), weight.new_empty(len(weight))
+        least = torch.finfo(weight.dtype).tiny
         # Some rows at a time: a large matrix in float32 would take four times as much memory.
         for read, own, scale in zip(
             *(t.split(_ROWS) for t in (weight, self.weight, self.scale)), strict=True
         ):
-            least = torch.finfo(read.dtype).tiny
             scale.copy_(read.abs().amax(1).clamp(min=least) / 127)
             own.copy_((read / scale[:, None].float()).round().clamp(-127, 127))
         self.bias = whole.bias
@@ -61,4 +62,5 @@ class _Int8Linear(torch.nn.Module):
         """States [..., inputs] -> [..., outputs]."""
         rows = states.reshape(-1, states.shape[-1])
         read: Tensor = torch.ops.aten._weight_int8pack_mm(rows, self.weight, self.scale)
-        return read.view(*states.shape[:-1], -1) + (0 if self.bias is None else self.bias)
+        read = read.view(*states.shape[:-1], -1)
+        return read if self.bias is None else read + self.bias

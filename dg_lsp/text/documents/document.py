@@ -18,7 +18,7 @@ Encoding = Literal["utf-8", "utf-16", "utf-32"]
 
 LARGEST = 32 << 20  # bytes of a file that is read
 BOM = b"\xef\xbb\xbf"
-_SURROGATE = re.compile("[\ud800-\udfff]")
+SURROGATE = re.compile("[\ud800-\udfff]")
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 _UNITS = {"utf-16": ("utf-16-le", 2), "utf-32": ("utf-32-le", 4)}
 
@@ -27,9 +27,17 @@ class DocumentError(ValueError):
     """A file or a position that cannot be used; the message says which and what mends it."""
 
 
+def utf8(text: str) -> bytes:
+    """`text` in UTF-8, with U+FFFD for lone surrogates, which has as many units as one in each encoding."""
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError:
+        return SURROGATE.sub("\ufffd", text).encode("utf-8")
+
+
 def whole(text: str) -> str:
-    """`text`, with U+FFFD for lone surrogates, which have no UTF-8 and have as many units as it in each encoding."""
-    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
+    """`text` as its bytes say it: with U+FFFD for lone surrogates."""
+    return utf8(text).decode("utf-8")
 
 
 @dataclass(frozen=True, slots=True)
