@@ -7,6 +7,7 @@ tokenise, train, export. `--from CHECKPOINT --repo PATH` goes on from a checkpoi
 import argparse
 import os
 import sysconfig
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -17,11 +18,16 @@ from dg_lsp.bench.score import as_text, make_report
 from dg_lsp.cli.options import explain
 from dg_lsp.engine.load.checkpoint import CheckpointError, find_directory
 from dg_lsp.settings import Settings, UsageError
+from dg_lsp.text.languages.language import known_languages
 from dg_lsp.training import corpus as corpora
 from dg_lsp.training.average import average
+from dg_lsp.training.layouts import DRAFTS
 from dg_lsp.training.loop import train
 from dg_lsp.training.trainer import RATES, Recipe, Trainer
 from dg_lsp.training.workers import caught_signals, run_processes
+
+# What --drafts trains, and its peak rates: 61,000 tokens lowered small's loss by a tenth (docs/log/2026-11-24.md).
+DRAFT_RANK, DRAFT_RATES = 16, (1.5e-3, 1.5e-3)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -62,6 +68,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         dest="base",
         metavar="CHECKPOINT",
         help="begin with the weights and the tokenizer of this checkpoint, and warm up slowly; default: from scratch",
+    )
+    parser.add_argument(
+        "--source",
+        type=_source,
+        action="append",
+        default=[],
+        metavar="LANGUAGE=DIR",
+        help="a folder with files of another language to learn from, too, repeatable; you vouch for their licences",
+    )
+    parser.add_argument(
+        "--drafts",
+        action="store_true",
+        help="with --from: learn only to write from left to right, which is all that an imported checkpoint can do; a "
+        f"LoRA adapter of rank {DRAFT_RANK} unless --lora says otherwise",
     )
     parser.add_argument(
         "--repo",
@@ -138,9 +158,20 @@ def run(arguments: argparse.Namespace) -> int:
     if not (out / "tokenizer.json").exists():
         print("gathering the corpus", flush=True)
         known = Tokenizer.from_file(str(base / "tokenizer.json")) if base else None
-        corpora.prepare(out, arguments.packages or [Path(sysconfig.get_path("purelib"))], known)
+        roots = arguments.packages or [Path(sysconfig.get_path("purelib"))]
+        corpora.prepare(out, roots, known, arguments.source)
     if not arguments.export and (count := _processes(arguments)) > 1:
         return run_processes(count)
+    _step(Trainer(out, _recipe(arguments, base), base), arguments)
+    return 0
+
+
+def _recipe(arguments: argparse.Namespace, base: Path | None) -> Recipe:
+    """The recipe that the options ask for.
+
+    Raises:
+        UsageError: drafts are to be learned by no checkpoint.
+    """
     rank = adapt.rank_for(base, arguments.lora) if base else 0
     recipe = Recipe(
         steps=arguments.steps,
@@ -153,14 +184,27 @@ def run(arguments: argparse.Namespace) -> int:
         compiled=arguments.compile,
         decay=arguments.decay,
     )
-    _step(Trainer(out, recipe, base), arguments)
-    return 0
+    if not arguments.drafts:
+        return recipe
+    if base is None:
+        raise UsageError("--drafts goes on from a checkpoint; say which with --from, such as --from small")
+    rank = DRAFT_RANK if arguments.lora is None else arguments.lora
+    return replace(recipe, rank=rank, rates=DRAFT_RATES if rank else adapt.RATES, buckets=DRAFTS, warm=20)
 
 
 def _share(text: str) -> float:
     if not 0 < (share := float(text)) <= 1:
         raise argparse.ArgumentTypeError(f"{text} is no share of a run; give a number above 0, 1 at most")
     return share
+
+
+def _source(text: str) -> tuple[str, Path]:
+    language, _, folder = text.partition("=")
+    if language not in known_languages():
+        raise argparse.ArgumentTypeError(f"{text}: name a language and a folder, such as go=src")
+    if not Path(folder).is_dir():
+        raise argparse.ArgumentTypeError(f"there is no folder {folder}")
+    return language, Path(folder)
 
 
 def _weighted(text: str) -> tuple[str, float]:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from tokenizers import Tokenizer
 
+from dg_lsp.text.languages.language import load_language
 from dg_lsp.training.heldout import (
     File,
     HeldOut,
@@ -160,12 +161,35 @@ def tokenise(files: Sequence[File], sources: Sequence[Source], tokenizer: Tokeni
     )
 
 
-def prepare(out: Path, roots: Sequence[Path], known: Tokenizer | None = None) -> None:
+def gather_folder(language: str, folder: Path) -> tuple[list[File], Source]:
+    """The files of `language` below `folder` that somebody wrote by hand, and their source.
+
+    Its licence is not looked at.
+    """
+    files = []
+    for path in sorted(p for p in folder.rglob("*") if p.suffix in load_language(language).suffixes):
+        inside = path.relative_to(folder).as_posix()
+        text = read_text(path) if _SKIPPED.isdisjoint(inside.split("/")) and path.is_file() else None
+        if text is not None and is_code(text, language):
+            files.append(File(f"{language}={folder.name}", inside, text))
+    size = sum(len(file.text.encode()) for file in files)
+    return files, Source(f"{language}={folder.name}", "", "", len(files), size, min(size, 4 * _SHARE))
+
+
+def prepare(
+    out: Path,
+    roots: Sequence[Path],
+    known: Tokenizer | None = None,
+    folders: Sequence[tuple[str, Path]] = (),
+) -> None:
     """Write corpus.npz, sources.json, tokenizer.json and, if held-out files are installed, heldout.npz to `out`.
 
-    known: the tokenizer to use; without it one is trained. tokenizer.json is written last, so where it is, all is.
+    known: the tokenizer to use; without it one is trained. folders: languages, and folders with files in them.
+    tokenizer.json is written last, so where it is, all is.
     """
     files, sources = gather(roots, read_held_out(roots))
+    for more, source in (gather_folder(*folder) for folder in folders):
+        files, sources = files + more, [*sources, *([source] if more else [])]
     tokenizer = known or train_tokenizer(file.text for file in files)
     tokenise(files, sources, tokenizer).save(out / "corpus.npz")
     if kept := held_out_files(roots):
@@ -223,14 +247,19 @@ def _shuffled(paths: list[str]) -> list[str]:
     return sorted(paths, key=hash_line)
 
 
-def is_code(text: str) -> bool:
-    """Whether `text` is hand-written Python: it parses, and is no table of data, no generated and no minified file."""
+def is_code(text: str, language: str = "python") -> bool:
+    """Whether somebody wrote `text` by hand: it is no table of data, no generated and no minified file.
+
+    Python has to parse, too.
+    """
     if not 200 < len(text) < _LARGEST or _REFUSED.search(text[:3000]) or _GENERATED.search(text[:400]):
         return False
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     table = sum(line[0] in "\"'0123456789(-+{" for line in lines)
     if max(map(len, lines)) > 400 or table > 0.4 * len(lines):
         return False
+    if language != "python":
+        return True
     try:
         ast.parse(text)
     except (SyntaxError, ValueError, RecursionError):

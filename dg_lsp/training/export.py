@@ -81,11 +81,14 @@ def export_imported(
 def _card(about: Mapping[str, Any]) -> str:
     """The model card of an imported checkpoint."""
     name, licence = about["imported_from"], about.get("licence", "see its source")
+    adapted = about.get("adapted")
+    logits = f"Merged into them is {adapted}." if adapted else "Its encoder gives the source's logits."
     return (
         f"# {name}, imported\n\n"
-        f"The weights of {name} (licence: {licence}) in the classes of DiffusionGemma, made by `dg-lsp import`: its\n"
-        "encoder gives the source's logits. Its decoder has not learned to denoise, so fills are written from left to\n"
-        "right, and what stands behind a gap serves to choose among them.\n"
+        f"The weights of {name} (licence: {licence}) in the classes of DiffusionGemma, made by `dg-lsp import`.\n"
+        f"{logits}\n"
+        "Its decoder has not learned to denoise, so fills are written from left to right, and what stands behind a\n"
+        "gap serves to choose among them.\n"
     )
 
 

@@ -23,7 +23,7 @@ _COMMENT_LINE = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A Python file; `path` is relative to the root of its source."""
+    """A source file; `path` is relative to the root of its source."""
 
     source: str
     path: str

@@ -10,6 +10,7 @@ Knows both architectures and the files of a checkpoint; knows no training.
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,6 @@ from transformers import (
     AutoModelForCausalLM,
     AutoTokenizer,
     DiffusionGemmaConfig,
-    DiffusionGemmaForBlockDiffusion,
     GgufConfig,
 )
 from transformers.utils import logging
@@ -30,7 +30,8 @@ from dg_lsp.engine.load.manifest import verify
 from dg_lsp.engine.load.weights import CheckpointError
 from dg_lsp.settings import folder_of, is_hub_name, pinned
 from dg_lsp.training.export import export_imported
-from dg_lsp.training.shape import VISION
+from dg_lsp.training.lora import merge_stored
+from dg_lsp.training.shape import VISION, fresh_network
 
 _FAMILY = ("llama", "qwen2", "mistral")
 _ROPE = ("default", "linear", "llama3")
@@ -53,18 +54,30 @@ class ImportRefusedError(ValueError):
     """The source cannot be imported exactly; the message names why."""
 
 
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """Files with what was learned with a network after its import.
+
+    judge: the weights of its judge. adapter: what is added to its weights (LoRA, arXiv:2106.09685).
+    """
+
+    judge: Path
+    adapter: Path | None = None
+
+
 def import_checkpoint(
     source: str,
     to: Path,
     about: Mapping[str, Any] | None = None,
     progress: Callable[[str], None] = lambda _: None,
-    judge: Path | None = None,
+    learned: Learned | None = None,
 ) -> None:
     """Write the network `source` (see read_source) as a checkpoint to the directory `to`, in bf16.
 
-    about: further entries of dg_lsp.json, such as `licence`. judge: a file with the weights of a judge fitted with it.
+    about: further entries of dg_lsp.json, such as `licence`. learned: what was learned with it.
 
-    1. Read the source.  2. Refuse what cannot be imported.  3. Copy the weights.  4. Write the checkpoint.
+    1. Read the source.  2. Refuse what cannot be imported.  3. Copy the weights, and merge the adapter.  4. Write the
+    checkpoint.
 
     Raises:
         ImportRefusedError: there is no such source, or it cannot be imported exactly.
@@ -73,6 +86,8 @@ def import_checkpoint(
     network, tokenizer = read_source(source)
     progress("importing")
     imported = import_network(network)
+    if learned is not None and learned.adapter is not None:
+        merge_stored(imported, learned.adapter)
     bos, eos = _ends(tokenizer, network.config)
     text = imported.config.text_config
     text.bos_token_id, text.eos_token_id, text.pad_token_id = bos, eos, eos
@@ -85,6 +100,7 @@ def import_checkpoint(
         "imported_from": source if not Path(source).exists() else Path(source).name,
         **(about or {}),
     }
+    judge = None if learned is None else learned.judge
     export_imported(imported.to(torch.bfloat16), tokenizer, to, entries, judge)
 
 
@@ -99,9 +115,9 @@ def import_network(source: Any) -> Any:
     """
     _refuse(source)
     config = _config(source.config)
-    network = DiffusionGemmaForBlockDiffusion._from_config(
-        config, dtype=torch.float32, attn_implementation="sdpa", experts_implementation="grouped_mm"
-    ).eval()
+    # The parts that stay idle are drawn with one seed, so that an import gives the same file each time.
+    with torch.random.fork_rng(devices=[]):
+        network = fresh_network(config, 0, torch.float32).eval()
     scale = _scale(source.config)
     with torch.no_grad():
         _copy(source, network, scale)

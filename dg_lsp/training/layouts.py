@@ -32,7 +32,7 @@ _KINDS = {"rest": 0.3, "part": 0.15, "lines": 0.3, "several": 0.25}
 class Bucket:
     """The shape of a batch: `rows` documents of `length` tokens, each with `canvases` canvases of `slots` slots.
 
-    share: the probability that a step draws this shape.
+    Without canvases only the encoder learns. share: the probability that a step draws this shape.
     """
 
     rows: int
@@ -49,6 +49,9 @@ BUCKETS = (
     Bucket(4, 512, 8, 128, 0.30),
     Bucket(2, 1024, 32, 64, 0.12),
 )
+
+# For what is written from left to right: 2,048 tokens each, no canvas.
+DRAFTS = (Bucket(4, 512, 0, 64, 0.8), Bucket(2, 1024, 0, 64, 0.2))
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +116,9 @@ def draw(cutter: Cutter, bucket: Bucket, chance: random.Random, infill: float = 
     shape = (bucket.rows, bucket.canvases)
     return Batch(
         torch.tensor(documents),
-        torch.tensor(canvases).view(*shape, bucket.slots),
-        torch.tensor(frees).view(*shape, bucket.slots),
-        torch.tensor(starts).view(shape),
+        torch.tensor(canvases, dtype=torch.int64).view(*shape, bucket.slots),
+        torch.tensor(frees, dtype=torch.bool).view(*shape, bucket.slots),
+        torch.tensor(starts, dtype=torch.int64).view(shape),
     )
 
 

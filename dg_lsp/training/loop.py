@@ -72,9 +72,9 @@ def train(trainer: Trainer, signals: Sequence[int]) -> None:
 def measure(trainer: Trainer, rows: int = 24) -> dict[str, dict[str, float]]:
     """Both losses on held-out canvases: {"continuation" or "infill": {time: L_diff, "ahead": L_ar}}, in nats a token.
 
-    The canvases and their noise are the same at every call. {} without held-out files.
+    The canvases and their noise are the same at every call. {} without held-out files, or where no canvas is learned.
     """
-    if not (trainer.out / "heldout.npz").exists():
+    if not ((trainer.out / "heldout.npz").exists() and trainer.recipe.denoises):
         return {}
     corpus, learned = Corpus.load(trainer.out / "heldout.npz"), trainer.cutter
     held_out = Cutter.of(corpus, trainer.tokenizer, learned.bos, learned.eos)

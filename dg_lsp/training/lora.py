@@ -5,10 +5,15 @@ could not be merged into one set of weights. Experts and routers are not adapted
 """
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+import torch
+from safetensors import safe_open
 from torch import nn
 
+ADAPTER = "adapter.safetensors"  # the file that an adapter is stored in, in bf16
+SCALE = 2  # an adapter's change is so many times B A
 _LAYERS = r"layers\.\d+\.(self_attn\.[qkvo]_proj|mlp\.(gate|up|down)_proj)"
 _ALONE = "self_conditioning"
 _PARTS = rf"model\.decoder\.({_LAYERS}|{_ALONE}\.(gate|up|down)_proj)"
@@ -25,7 +30,7 @@ def add_adapter(network: Any, rank: int) -> None:
     from peft import LoraConfig, inject_adapter_in_model  # noqa: PLC0415  (an extra, and slow to import)
 
     network.requires_grad_(requires_grad=False)
-    wanted = LoraConfig(r=rank, lora_alpha=2 * rank, lora_dropout=0.0, target_modules=_PARTS)
+    wanted = LoraConfig(r=rank, lora_alpha=SCALE * rank, lora_dropout=0.0, target_modules=_PARTS)
     inject_adapter_in_model(wanted, network)
     for name, weight in network.named_parameters():
         weight.requires_grad_("lora_" in name)
@@ -41,6 +46,32 @@ def merge_adapter(network: Any) -> None:
         _put(network, name, part.get_base_layer())
         if _ALONE not in name:
             _put(network, _in_encoder(name), part.get_base_layer())
+
+
+def merge_stored(network: Any, file: Path) -> None:
+    """Add the adapter in `file` to the weights of `network`, in place; nothing but its matrices is needed.
+
+    The names are those that peft gives the factors A [rank, in] and B [out, rank]; the metadata's `scale` is the number
+    by which B A is multiplied.
+
+    Raises:
+        ValueError: the adapter does not belong to a network of this shape.
+    """
+    parts = dict(network.named_modules())
+    with safe_open(file, "pt") as stored, torch.no_grad():
+        scale = float((stored.metadata() or {}).get("scale", 1.0))
+        for name in stored.keys():  # noqa: SIM118  (no mapping)
+            place, found, rest = name.partition(".lora_A.")
+            if not found:
+                continue
+            change = stored.get_tensor(f"{place}.lora_B.{rest}").float() @ stored.get_tensor(name).float()
+            places = (place,) if _ALONE in place else (place, _in_encoder(place))
+            weights = [getattr(parts.get(p), "weight", None) for p in places]
+            # Encoder and decoder may share one weight, which is changed once.
+            for weight in {id(w): w for w in weights}.values():
+                if weight is None or weight.shape != change.shape:
+                    raise ValueError(f"{file} is an adapter of another network: {place} does not fit")
+                weight.add_((scale * change).to(weight.dtype))
 
 
 def _adapters(network: Any) -> Iterator[tuple[str, Any]]:

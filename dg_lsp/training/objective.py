@@ -70,6 +70,8 @@ def corrupt(batch: Batch, times: Tensor, vocabulary: int, generator: torch.Gener
 def losses(network: Any, batch: Batch, noisy: Tensor) -> tuple[Tensor, Tensor]:
     """(L_diff, L_ar) in nats a token, both scalars. L_diff reaches the encoder, too, through its keys and values.
 
+    Without canvases L_diff is 0, and only the encoder is run.
+
     1. Encode the clean documents; each canvas is a row of its own behind the keys and values of its document.
     2. For the first half of the rows run a first denoising pass without gradient, for the self-conditioning signal.
     3. Run the second pass on all rows: the first half with that signal (an anchor's is its own token's embedding), the
@@ -77,6 +79,9 @@ def losses(network: Any, batch: Batch, noisy: Tensor) -> tuple[Tensor, Tensor]:
     4. L_diff is the mean over each canvas's free slots, then over the canvases, so that a short gap counts as much as a
     long one.
     """
+    if not batch.starts.numel():
+        states = network.model.encoder.language_model(input_ids=batch.tokens).last_hidden_state
+        return states.new_zeros(()), _ahead(network, states, batch.tokens)
     table = network.model.decoder.embed_tokens
     half = batch.starts.numel() // 2
     # 1. Every layer keeps all keys; the masks hide those outside a sliding window.
@@ -103,9 +108,14 @@ def losses(network: Any, batch: Batch, noisy: Tensor) -> tuple[Tensor, Tensor]:
     diffusion = (
         cross_entropy(network, hidden.flatten(0, 1)[chosen], canvas[chosen]) * weight
     ).sum() / weight.sum()
-    following = batch.tokens[:, 1:]
-    ahead = cross_entropy(network, encoded.last_hidden_state[:, :-1], following)
-    return diffusion, (ahead * (following != PAD)).sum() / (following != PAD).sum()
+    return diffusion, _ahead(network, encoded.last_hidden_state, batch.tokens)
+
+
+def _ahead(network: Any, states: Tensor, tokens: Tensor) -> Tensor:
+    """L_ar, a scalar, of documents `tokens` [B, P] with the encoder's `states` [B, P, hidden]."""
+    following = tokens[:, 1:]
+    ahead = cross_entropy(network, states[:, :-1], following)
+    return (ahead * (following != PAD)).sum() / (following != PAD).sum()
 
 
 def loss_slots(free: Tensor) -> Tensor:

@@ -25,7 +25,7 @@ from dg_lsp.training.curve import picture, read_log
 from dg_lsp.training.export import export, export_like
 from dg_lsp.training.importing import freeze_scales
 from dg_lsp.training.layouts import BUCKETS, INFILLS, Batch, Bucket, Cutter, draw
-from dg_lsp.training.lora import add_adapter, merge_adapter
+from dg_lsp.training.lora import ADAPTER, SCALE, add_adapter, merge_adapter
 from dg_lsp.training.objective import corrupt, draw_times, losses
 from dg_lsp.training.optimise import Optimiser
 from dg_lsp.training.shape import embedded_config, fresh_network, stored_network
@@ -33,7 +33,6 @@ from dg_lsp.training.shape import embedded_config, fresh_network, stored_network
 # The weights just before the learning rate fell. A later run goes on from them, because weights after the decay would
 # jump in loss when the rate rises again. A safetensors file whose name keeps loaders from taking it for the checkpoint.
 WEIGHTS_BEFORE_DECAY = "undecayed.weights"
-ADAPTER = "adapter.safetensors"  # in the run's folder: what was trained, in bf16
 RATES = (3.5e-3, 2e-3)  # peak learning rates of Muon and of AdamW
 _WARM_STEPS, _REWARM_STEPS = 100, 200  # of a fresh network, and of one that goes on
 _LONGEST = 10.0  # seconds that a step counts at most; a longer one was compiling or paused
@@ -71,6 +70,11 @@ class Recipe:
     infill: float = INFILLS
     decay: float = 0.25
     onward: bool = True
+
+    @property
+    def denoises(self) -> bool:
+        """Whether canvases are learned, too, and not only what is written from left to right."""
+        return any(bucket.canvases for bucket in self.buckets)
 
 
 class Trainer:
@@ -210,10 +214,12 @@ class Trainer:
         shown = ", ".join(f"{name} {value:.3f}" for name, value in self.recent.items())
         count = self.count
         note = f"step {count.step}, {count.tokens / 1e6:.1f} M tokens, {count.seconds / 60:.0f} min; {shown}"
-        about = {"version": self.version, "note": note, "trained": asdict(count), "denoises": True}
+        about = {"version": self.version, "note": note, "trained": asdict(count)}
+        if self.recipe.denoises:
+            about["denoises"] = True
         if self.recipe.rank:
             adapter = {name: weight.detach().to(torch.bfloat16) for name, weight in _trained(self.network)}
-            save_file(adapter, self.out / ADAPTER)
+            save_file(adapter, self.out / ADAPTER, {"scale": str(SCALE)})
             merge_adapter(self.network)
         if self.base is None:
             export(self.network, self.out / "tokenizer.json", to, about)
