@@ -18,8 +18,8 @@ import platformdirs
 
 # The checkpoints that have a name of their own. AUTO is SMALL where it has been fetched and is fast enough.
 AUTO, EMBEDDED, SMALL = "auto", "embedded", "small"
-# Seconds that the first ghost text with SMALL may take where AUTO takes it.
-FAST_ENOUGH = 2.5
+# Seconds that ghost text with SMALL may take while one types in a file where AUTO takes it.
+FAST_ENOUGH = 2.0
 EFFORTS = ("low", "normal", "high")
 GRAPHS = "+graphs"  # behind a CUDA device: its passes are recorded
 VLLM = "vllm+"  # before the address of a server that is vLLM

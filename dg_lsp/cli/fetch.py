@@ -114,9 +114,10 @@ def _small(arguments: argparse.Namespace) -> int:
 
 
 def seconds_of_a_line() -> float:
-    """The seconds that the rest of a line takes with the checkpoint small, in this very file, cold, the best of three.
+    """The seconds that a call's arguments take with the checkpoint small while one types in a file, the best of three.
 
-    Where the machine is busy the processor's time is less, and counts: idle, it would take no longer.
+    The file is this one, and what stands before the gap has been encoded, as it is for all keys but the first. Where
+    the machine is busy the processor's time is less, and counts: idle, it would take no longer.
 
     Raises:
         EngineError: the checkpoint cannot be used.
@@ -133,9 +134,10 @@ async def _best_of_three(engine: LocalEngine, settings: Settings) -> float:
             text = b"# %d\n" % number + code  # which has no beginning that is encoded already
             document = Document(f"sample{number}.py", "python", 0, text)
             gap = find_gap(document, text.rindex(b"find_gap(") + len(b"find_gap("), "arguments")
-            began, worked = time.perf_counter(), time.process_time()
-            await outcome_of(fill_gap(engine, document, gap, settings, Want()), lambda _: None)
-            best = min(best, time.perf_counter() - began, time.process_time() - worked)
+            for _ in range(2):
+                began, worked = time.perf_counter(), time.process_time()
+                await outcome_of(fill_gap(engine, document, gap, settings, Want()), lambda _: None)
+                best = min(best, time.perf_counter() - began, time.process_time() - worked)
     finally:
         await engine.close()
     return best

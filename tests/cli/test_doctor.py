@@ -5,6 +5,7 @@ import itertools
 import json
 import re
 import sys
+import time
 
 import pytest
 
@@ -186,6 +187,21 @@ def test_small_is_timed_again_and_counts_from_then_on(monkeypatch, tmp_path):
         monkeypatch.setattr("dg_lsp.cli.fetch.seconds_of_a_line", lambda seconds=seconds: seconds)
         assert doctor.check_small(Settings()).state == state
         assert named("auto") == taken
+
+
+def test_a_line_is_timed_in_a_file_whose_beginning_is_encoded(monkeypatch):
+    encoded = set()
+
+    def encode(request):
+        if request.prefix not in encoded:
+            time.sleep(0.3)
+        encoded.add(request.prefix)
+        return Fill("document")
+
+    monkeypatch.setattr(LocalEngine, "open", lambda _: ScriptedEngine(encode))
+    monkeypatch.setattr("dg_lsp.cli.fetch.time.process_time", itertools.count(0, 1000).__next__)
+    assert 0 < seconds_of_a_line() < 0.3
+    assert len(encoded) == 3
 
 
 def test_a_line_is_timed_by_the_processor_where_the_machine_is_busy(monkeypatch):
