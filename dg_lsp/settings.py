@@ -20,6 +20,7 @@ import platformdirs
 AUTO, EMBEDDED, SMALL = "auto", "embedded", "small"
 # Seconds that ghost text with SMALL may take while one types in a file where AUTO takes it.
 FAST_ENOUGH = 2.0
+FETCHED = "fetched.json"  # in the folder of SMALL: how fast it is on this machine
 EFFORTS = ("low", "normal", "high")
 GRAPHS = "+graphs"  # behind a CUDA device: its passes are recorded
 VLLM = "vllm+"  # before the address of a server that is vLLM
@@ -294,7 +295,7 @@ def named(checkpoint: str) -> str:
     if checkpoint != AUTO:
         return checkpoint
     try:
-        measured = json.loads((folder_of(SMALL) / "fetched.json").read_text(encoding="utf-8"))["seconds"]
+        measured = json.loads((folder_of(SMALL) / FETCHED).read_text(encoding="utf-8"))["seconds"]
         return SMALL if float(measured) <= FAST_ENOUGH else EMBEDDED
     except (OSError, ValueError, LookupError, TypeError):
         return EMBEDDED
@@ -304,7 +305,7 @@ def better_than(checkpoint: str) -> str:
     """How to get fills that are better than those of `checkpoint`, in a sentence; empty where it is not embedded."""
     if checkpoint != EMBEDDED:
         return ""
-    if (folder_of(SMALL) / "fetched.json").exists():
+    if (folder_of(SMALL) / FETCHED).exists():
         return f"{SMALL} writes better and is here, but slow on this machine: --checkpoint {SMALL} uses it"
     return f"dg-lsp fetch {SMALL} gets a checkpoint that writes better, and not Python only (93 MB)"
 

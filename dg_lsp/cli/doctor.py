@@ -23,6 +23,7 @@ from dg_lsp.cli.plugins import EDITORS
 from dg_lsp.settings import (
     EMBEDDED,
     FAST_ENOUGH,
+    FETCHED,
     SMALL,
     Settings,
     UsageError,
@@ -215,11 +216,13 @@ def check_checkpoint(settings: Settings, large: int | None = None) -> Finding:
 def check_small(_: Settings) -> Finding:
     """How long a line takes with the checkpoint small, where it was fetched; what is measured counts from now on."""
     folder = folder_of(SMALL)
-    if not (folder / "fetched.json").exists():
+    if not (folder / FETCHED).exists():
         return Finding("small", "ok", f"not fetched; {better_than(EMBEDDED)}")
     from dg_lsp.cli.fetch import seconds_of_a_line
-    from dg_lsp.training.small import note_seconds
+    from dg_lsp.training.small import is_current, note_seconds
 
+    if not is_current(folder):
+        return Finding("small", "warn", "made by another dg-lsp, which knew less", f"dg-lsp fetch {SMALL}")
     note_seconds(folder, seconds := seconds_of_a_line())
     found = f"a line takes {seconds:.1f} s"
     if seconds <= FAST_ENOUGH:

@@ -25,7 +25,7 @@ from dg_lsp.settings import (
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import find_gap
 from dg_lsp.training.hub import fetch_from_hub
-from dg_lsp.training.small import SOURCE, FetchError, fetch_small, note_seconds
+from dg_lsp.training.small import SOURCE, FetchError, fetch_small, is_current, note_seconds
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -89,7 +89,7 @@ def _from_hub(name: str, revision: str | None) -> int:
 def _small(arguments: argparse.Namespace) -> int:
     """Fetch small, try it, and note how fast it is."""
     folder = folder_of(SMALL)
-    if (folder / "fetched.json").exists() and not arguments.again:
+    if is_current(folder) and not arguments.again:
         print(f"{folder} is there; --again fetches it again.")
         return 0
     try:

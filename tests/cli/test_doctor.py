@@ -183,6 +183,9 @@ def test_small_is_timed_again_and_counts_from_then_on(monkeypatch, tmp_path):
     folder = tmp_path / "dg-lsp" / "small"
     folder.mkdir(parents=True)
     note_seconds(folder, 9.0)
+    older = doctor.check_small(Settings())
+    assert older.state == "warn" and "fetch small" in older.mend
+    monkeypatch.setattr("dg_lsp.training.small.is_current", lambda _: True)
     for seconds, state, taken in ((0.8, "ok", "small"), (5.0, "warn", "embedded")):
         monkeypatch.setattr("dg_lsp.cli.fetch.seconds_of_a_line", lambda seconds=seconds: seconds)
         assert doctor.check_small(Settings()).state == state

