@@ -1,6 +1,7 @@
 """Drafts by the encoder: those that a search over everything would find; a tree reads like whole texts."""
 
 import random
+from collections.abc import Generator, Sequence
 from dataclasses import replace
 from itertools import product
 
@@ -15,7 +16,8 @@ from dg_lsp.engine.fill.steps import Clock, run_to_end
 from dg_lsp.engine.fill.tokens import join_of, tokenise
 from dg_lsp.engine.load.checkpoint import Checkpoint, load_checkpoint
 from dg_lsp.engine.tree import Tree
-from dg_lsp.text.messages import Fill, Infill
+from dg_lsp.text.fills.stitch import Written
+from dg_lsp.text.messages import Draft, Fill, Infill
 from tests.engine.tiny import VOCABULARY, WINDOW, encoded, save_checkpoint, tiny_network
 
 PREFIX, SUFFIX = "def area(r):\n    return ", "\n\n\ndef half(x):\n    return x / 2\n"
@@ -123,16 +125,28 @@ def test_no_draft_holds_a_line_end_or_a_special_token(model: Checkpoint) -> None
         assert not any(model.special.intersection(model.encode(text)) for text in found)
 
 
-def bodies(model: Checkpoint, request: Infill, patch: pytest.MonkeyPatch) -> list[str]:
-    """What is written for the bodies of `request` before it is fitted to its place."""
-    patch.setattr(drafted, "_fill_of", lambda _, text: Fill(text, refusal="not looked at"))
+def lines(model: Checkpoint, request: Infill, seconds: float | None = None) -> tuple[list[Draft], list[Fill]]:
+    """The Drafts and the texts for a gap of several lines."""
     cache = PrefixCache(model.network.config.text_config)
     prefix, seam = tokenise(model, request)
     list(extend_to(model.network, cache, prefix))
     join = join_of(model, request, prefix, seam)
-    _, fills = run_to_end(drafted.write_lines(model, cache, request, join, Clock(None)))
+    found = run_to_end(drafted.write_lines(model, cache, request, join, Clock(seconds)))
     assert cache.tokens == prefix and cache.get_seq_length() == len(prefix)
-    return [fill.text for fill in fills]
+    return found
+
+
+def bodies(model: Checkpoint, request: Infill, patch: pytest.MonkeyPatch) -> list[str]:
+    """What is written greedily for the bodies of `request` before it is fitted to its place."""
+    patch.setattr(drafted, "_fill_of", lambda _, text: Fill(text, refusal="not looked at"))
+    patch.setattr(drafted, "_searched", nothing_found)
+    return [fill.text for fill in lines(model, request)[1]]
+
+
+def nothing_found(*_: object) -> Generator[Draft, None, list[Fill]]:
+    """A beam search that finds nothing."""
+    yield from ()
+    return []
 
 
 BODY = Infill("def area(r):\n    ", "\n\n\nx = 1\n", "python", "function_body", indent="    ")
@@ -176,12 +190,9 @@ def test_a_body_that_goes_round_within_a_line_is_refused(
     model: Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(drafted, "goes_round", lambda text: len(text) > 3)
-    prefix, seam = tokenise(model, BODY)
-    cache = PrefixCache(model.network.config.text_config)
-    list(extend_to(model.network, cache, prefix))
-    _, fills = run_to_end(
-        drafted.write_lines(model, cache, BODY, join_of(model, BODY, prefix, seam), Clock(None))
-    )
+    _, fills = lines(model, BODY)
+    # The beam search has dropped them all.
+    assert len(fills) == drafted.plan_for(BODY).drafts.rows
     assert {fill.refusal for fill in fills} == {"it goes round"}
 
 
@@ -197,20 +208,105 @@ def test_nothing_more_is_written_once_the_likeliest_bodies_have_ended(
         number = seen.setdefault(text[:1], len(seen))
         return text[:-1] if len(text) > (5, 3, 30)[number] else text
 
-    cache = PrefixCache(model.network.config.text_config)
-    prefix, seam = tokenise(model, BODY)
-    list(extend_to(model.network, cache, prefix))
-    join = join_of(model, BODY, prefix, seam)
+    monkeypatch.setattr(drafted, "_searched", nothing_found)
     monkeypatch.setattr(drafted, "_kept", kept)
     for refused, steps in ((("", "", ""), 5), (("no", "", ""), 5), (("no", "no", ""), 30)):
         seen.clear()
         monkeypatch.setattr(
             drafted, "_fill_of", lambda _, text, r=refused: Fill(text, refusal=r[seen[text[:1]]])
         )
-        drafts, fills = run_to_end(drafted.write_lines(model, cache, BODY, join, Clock(None)))
+        drafts, fills = lines(model, BODY)
         assert len(fills) == 3 and steps <= len(drafts) <= steps + 2
         # The likeliest body is on the screen while it grows.
         assert [len(d.runs[0].text) for d in drafts[:3]] == [0, 2, 3]
+
+
+def test_the_likeliest_body_a_token_is_found(model: Checkpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many rows as there are tokens make the search over bodies of two tokens complete."""
+    plan = drafted.plan_for(BODY)
+    monkeypatch.setattr(drafted, "plan_for", lambda _: replace(plan, drafts=Writing(model.vocabulary, 1)))
+    monkeypatch.setattr(drafted, "_fill_of", lambda _, text: Fill(text))
+    monkeypatch.setattr(drafted, "_ENOUGH", model.vocabulary**2)
+    # Every body of two tokens has ended.
+    monkeypatch.setattr(drafted, "_kept", lambda _, text: text[:-1] if len(text) == 2 else text)
+    monkeypatch.setattr(drafted, "end_of", lambda _, text: Written(text[:-1], ended=True))
+    prefix, seam = tokenise(model, BODY)
+    encoder = model.network.model.encoder.language_model
+
+    def chances(text: Sequence[int]) -> torch.Tensor:
+        with torch.inference_mode():
+            states = encoder(torch.tensor([[*prefix, *seam.head, *text]])).last_hidden_state[:, -1]
+            logits = capped_logits(model.network, states)[0]
+            logits[sorted(model.special)] = -torch.inf
+            return logits.log_softmax(-1)
+
+    first = chances([])
+    means = {
+        model.texts[token]: float(first[token] + chances([token]).max()) / 2
+        for token in drafted._first_tokens(model, BODY, first, "", model.vocabulary)
+        if len(model.texts[token]) == 1 and model.texts[token] != "\ufffd"
+    }
+    _, fills = lines(model, BODY)
+    found = [fill.text for fill in fills if fill.text in means]
+    assert found[0] == max(means, key=lambda text: means[text])
+    # Behind it come the others in their order.
+    assert means[found[0]] >= means[found[1]] >= means[found[2]]
+
+
+def script(model: Checkpoint, patch: pytest.MonkeyPatch, ends: Sequence[str]) -> None:
+    """Let bodies end when they are five characters long and begin with one of `ends`; the others never do."""
+    patch.setattr(drafted, "_kept", lambda _, text: text[:-1] if len(text) > 5 and text[:1] in ends else text)
+    patch.setattr(drafted, "end_of", lambda _, text: Written(text[:-1], ended=True))
+    patch.setattr(drafted, "_fill_of", lambda _, text: Fill(text))
+
+
+def test_a_body_is_searched_until_enough_have_ended_or_the_limit(
+    model: Checkpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = drafted.plan_for(BODY)
+    monkeypatch.setattr(drafted, "plan_for", lambda _: replace(plan, drafts=Writing(4, 12)))
+    everything = [text for text in model.texts if len(text) == 1]
+    script(model, monkeypatch, everything)
+    drafts, fills = lines(model, BODY)
+    assert len(drafts) <= 6 and len(fills) >= drafted._ENOUGH
+    assert {len(fill.text) for fill in fills} == {5}
+    # What is on the screen grows with each token.
+    assert [len(draft.runs[0].text) for draft in drafts] == [0, *range(2, len(drafts) + 1)]
+    assert lines(model, BODY)[1] == fills
+    # Nothing ends: the likeliest beginning.
+    script(model, monkeypatch, [])
+    drafts, fills = lines(model, BODY)
+    assert len(drafts) == 12 and [len(fill.text) for fill in fills] == [13]
+    # What goes round is dropped, so that another text is found.
+    monkeypatch.setattr(drafted, "goes_round", lambda text: text == fills[0].text)
+    (other,) = lines(model, BODY)[1]
+    assert other.text != fills[0].text
+
+
+def test_where_more_bodies_are_wanted_others_are_written_greedily(
+    model: Checkpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = drafted.plan_for(BODY)
+    monkeypatch.setattr(drafted, "plan_for", lambda _: replace(plan, drafts=Writing(3, 12)))
+    script(model, monkeypatch, [])
+    drafts, (first,) = lines(model, BODY)
+    more, fills = lines(model, replace(BODY, alternatives=3))
+    assert fills[0] == first and len({fill.text for fill in fills}) >= 3
+    # The first text stays on the screen.
+    assert more[: len(drafts)] != more and all(d.runs[0].text == first.text for d in more[len(drafts) :])
+    # What cannot be shown counts as little as nothing.
+    monkeypatch.setattr(drafted, "_fill_of", lambda _, text: Fill(text, refusal="not looked at"))
+    assert len(lines(model, BODY)[1]) == 4
+
+
+def test_a_body_stops_at_the_deadline_with_the_likeliest_beginning(
+    model: Checkpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script(model, monkeypatch, [])
+    monkeypatch.setattr(Clock, "is_over", lambda _: next(over))
+    over = iter([False, False, False, True, True])
+    drafts, fills = lines(model, replace(BODY, alternatives=4))
+    assert len(drafts) == 3 and [len(fill.text) for fill in fills] == [4]
 
 
 def test_drafting_stops_at_the_deadline(model: Checkpoint) -> None:

@@ -4,8 +4,8 @@ The encoder has not seen the suffix; the judge reads it behind each draft. Knows
 """
 
 import math
-from collections.abc import Generator, Iterator
-from dataclasses import dataclass
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import takewhile
 
 import torch
@@ -31,6 +31,23 @@ _CROSSING = 4
 # Nothing more is written once what goes on has this share of the probability of what has ended: 7 tokens in place of
 # 10 for a gap within a line, and the same texts in front (83 holes, docs/log/2026-11-23.md).
 _LEFT = 0.25
+
+
+# The tree that has read what stands before the gap, its last hidden state [1, hidden], and what is to be healed.
+_Begun = tuple[Tree, Tensor, str]
+# A beam search for a body stops when so many have ended that can be shown: with more the first one was not better, and
+# took longer (docs/log/2026-11-24.md).
+_ENOUGH = 2
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A text of a beam search: the number of the row that it was a token shorter in, its tokens, its log likelihood."""
+
+    parent: int
+    tokens: tuple[int, ...]
+    score: float
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,26 +119,94 @@ def write_lines(
 ) -> Generator[Draft, None, list[Fill]]:
     """Write bodies or docstrings behind the prefix in `cache`; yield a Draft after each token, with the first so far.
 
-    Returns the texts, the likeliest first. Each begins with another one of the likeliest first tokens and goes on with
-    the likeliest token each time (greedy decoding). It ends where the container does, or where it would go round in
-    circles; a body that goes round within a line is refused, and a docstring that does not close is left with its first
-    sentence. Nothing more is written once as many as are wanted have ended and can be shown, and so have all likelier
-    ones.
+    Returns the texts, the best first. Those of a body are found by a beam search; where more are wanted than it found,
+    others are written greedily, which are less alike. Docstrings are written greedily.
     """
-    writing = plan_for(request).drafts
-    tree, states, again = _begin(model, cache, join)
+    found: list[Fill] = []
+    if request.kind in BODIES:
+        found = yield from _searched(model, _begin(model, cache, join), request, clock)
+    shown = [fill for fill in found if not fill.refusal]
+    if len(shown) >= request.alternatives or (shown and clock.is_over()):
+        return found
+    more = yield from _greedy(model, _begin(model, cache, join), request, clock, shown)
+    return [*found, *more]
+
+
+def _searched(
+    model: Checkpoint, begun: _Begun, request: Infill, clock: Clock
+) -> Generator[Draft, None, list[Fill]]:
+    """The bodies that a beam search ends first, those that can be shown and are the likeliest a token in front.
+
+    By the mean over the tokens, since the likelihood of a whole text prefers short ones (Wu et al. 2016,
+    arXiv:1609.08144, section 7). If none that can be shown has ended, the likeliest beginning follows.
+
+    1. Stop when enough have ended.  2. Read the next token of each text.  3. Of the likeliest texts that are a token
+    longer, keep those that have ended; drop those that go round in circles; go on with the others.
+    """
+    (tree, states, again), writing = begun, plan_for(request).drafts
+    chances = _logits(model, states)[0].log_softmax(-1)
+    tokens = _first_tokens(model, request, chances, again, writing.rows)
+    rows = [_Row(0, (token,), float(chances[token])) for token in tokens]
+    ended: dict[str, tuple[float, Fill]] = {}
+    for count in range(1, writing.tokens + 1):
+        # 1.
+        if sum(not fill.refusal for _, fill in ended.values()) >= _ENOUGH or not rows or clock.is_over():
+            break
+        yield _draft_of(count, rows[0].text, clock)
+        # 2.
+        tree.take([row.parent for row in rows])
+        states = torch.cat(tree.read([[row.tokens[-1]] for row in rows]))
+        # 3.
+        longer, rows = _longer(rows, _logits(model, states), 3 * writing.rows), []
+        for row in longer:
+            text = model.tokenizer.decode(list(row.tokens))[len(again) :]
+            kept = _kept(request, text)
+            if kept != text and kept not in ended and end_of(request, text).ended:
+                ended[kept] = row.score / len(row.tokens), _fill_of(request, kept)
+            elif kept == text and not goes_round(text):
+                rows.append(replace(row, text=text))
+            if len(rows) == writing.rows:
+                break
+    best = sorted(ended.values(), key=lambda pair: (bool(pair[1].refusal), -pair[0]))
+    found = [fill for _, fill in best]
+    if rows and all(fill.refusal for fill in found):
+        found.append(_fill_of(request, rows[0].text))
+    return found
+
+
+def _longer(rows: Sequence[_Row], logits: Tensor, count: int) -> list[_Row]:
+    """The `count` likeliest texts that are a token longer than those of `rows`; `logits` [rows, vocabulary]."""
+    scores = torch.tensor([row.score for row in rows], device=logits.device)
+    found = (scores[:, None] + logits.log_softmax(-1)).flatten().topk(min(count, logits.numel()))
+    places = zip(found.values.tolist(), found.indices.tolist(), strict=True)
+    return [
+        _Row(
+            place // logits.shape[1], (*rows[place // logits.shape[1]].tokens, place % logits.shape[1]), score
+        )
+        for score, place in places
+    ]
+
+
+def _greedy(
+    model: Checkpoint, begun: _Begun, request: Infill, clock: Clock, known: Sequence[Fill]
+) -> Generator[Draft, None, list[Fill]]:
+    """Texts that begin with one of the likeliest first tokens each and go on with the likeliest token each time.
+
+    Each ends where the container does, or where it would go round in circles; a body that goes round within a line is
+    refused, and a docstring that does not close is left with its first sentence. Nothing more is written once as many
+    as are wanted beside those that are `known` have ended and can be shown, and so have all likelier ones.
+    """
+    (tree, states, again), writing = begun, plan_for(request).drafts
     firsts = _first_tokens(model, request, _logits(model, states)[0], again, writing.rows)
     rows = [[token] for token in firsts]
     tree.take([0] * len(rows))
     written, done = [""] * len(rows), dict[int, Fill]()
     for count in range(1, writing.tokens + 1):
-        ended = list(takewhile(done.__contains__, range(len(rows))))
-        enough = sum(not done[number].refusal for number in ended) >= request.alternatives
-        if enough or len(done) == len(rows) or clock.is_over():
+        ended = [done[number] for number in takewhile(done.__contains__, range(len(rows)))]
+        texts = {fill.text for fill in (*known, *ended) if not fill.refusal}
+        if len(texts) >= request.alternatives or len(done) == len(rows) or clock.is_over():
             break
-        yield Draft(
-            count, (Run(written[0], anchored=False, accepted=True, entropy=0.0),), clock.milliseconds()
-        )
+        yield _draft_of(count, known[0].text if known else written[0], clock)
         states = torch.cat(tree.read([[row[-1]] for row in rows]))
         for number, token in enumerate(_logits(model, states).argmax(-1).tolist()):
             rows[number].append(token)
@@ -136,6 +221,11 @@ def write_lines(
         if number not in done:
             done[number] = _fill_of(request, first_sentence(text) if request.kind == "docstring" else text)
     return [done[number] for number in range(len(rows))]
+
+
+def _draft_of(count: int, text: str, clock: Clock) -> Draft:
+    """A Draft that shows `text`, `count` tokens long."""
+    return Draft(count, (Run(text, anchored=False, accepted=True, entropy=0.0),), clock.milliseconds())
 
 
 def _fill_of(request: Infill, text: str) -> Fill:
@@ -179,7 +269,7 @@ def _logits(model: Checkpoint, states: Tensor) -> Tensor:
     return logits
 
 
-def _begin(model: Checkpoint, cache: PrefixCache, join: Join) -> tuple[Tree, Tensor, str]:
+def _begin(model: Checkpoint, cache: PrefixCache, join: Join) -> _Begun:
     """A tree that has read what stands before the gap, its last hidden state [1, hidden], and what is to be healed.
 
     What is to be healed is the end of what stands before the gap, where it is a part of the gap's first token: it is
