@@ -211,6 +211,13 @@ function M.accept(part)
   return true
 end
 
+--- Drop the ghost text and the request for it.
+local function forget()
+  offers = {}
+  cancel()
+  erase()
+end
+
 --- Hide the ghost text, and tell the server not to offer it here again.
 ---@return boolean dismissed
 function M.dismiss()
@@ -228,9 +235,7 @@ function M.dismiss()
       text = ghost,
     })
   end
-  offers = {}
-  cancel()
-  erase()
+  forget()
   return true
 end
 
@@ -276,9 +281,9 @@ function M.watch()
     api.nvim_create_autocmd(events, {
       group = group,
       pattern = pattern,
-      callback = function()
+      callback = function(event)
         if drawn or pending or vim.tbl_contains(options.filetypes, vim.bo.filetype) then
-          run()
+          run(event)
         end
       end,
     })
@@ -291,12 +296,14 @@ function M.watch()
   end)
   on({ "CursorMovedI", "TextChangedP", "CompleteChanged" }, moved)
   on("ModeChanged", moved, "i*:*")
-  on({ "BufLeave", "WinLeave", "CmdlineEnter", "TextChanged" }, function()
-    offers = {}
-    cancel()
-    erase()
-  end)
+  on({ "BufLeave", "WinLeave", "CmdlineEnter", "TextChanged" }, forget)
   on("User", refresh, "DgLspStatus")
+  on("LspDetach", function(event)
+    local client = vim.lsp.get_client_by_id(event.data.client_id)
+    if client and client.name == server.name and event.buf == api.nvim_get_current_buf() then
+      forget() -- nobody would shorten or retract it any more
+    end
+  end)
   on("LspAttach", function()
     if free() then
       typed()
