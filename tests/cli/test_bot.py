@@ -160,7 +160,7 @@ def test_a_file_that_somebody_else_changes_is_left_alone(folder: Path) -> None:
 def test_a_named_file_that_is_excluded_or_unknown_is_told(folder: Path) -> None:
     (folder / "words.txt").write_text("x")
     report, said, code = run(folder / "secrets.py", folder / "words.txt")
-    assert "secrets.py: excluded by" in said and said.count("words.txt") == 1
+    assert "secrets.py: excluded by" in said and "no language is known for words.txt" in said
     assert code == 1 and [
         "excluded" in report["skipped"][0][1],
         "no language" in report["skipped"][1][1],
