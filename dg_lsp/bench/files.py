@@ -73,11 +73,19 @@ def installed_path(name: str) -> Path | None:
 
 
 def read_files(paths: Sequence[str]) -> Located:
-    """The files at `paths`; those that cannot be read are skipped, with the reason."""
+    """The files at `paths`, and the Python files in folders; what cannot be read is skipped, with the reason."""
     documents, skipped = [], []
-    for path in paths:
+    for path in (file for given in paths for file in _files_at(Path(given))):
         try:
-            documents.append(read_document(Path(path)))
+            documents.append(read_document(path))
         except (DocumentError, ValueError) as error:
             skipped.append(str(error))
     return Located(tuple(documents), tuple(skipped))
+
+
+def _files_at(path: Path) -> list[Path]:
+    """`path`, or the Python files below it if it is a folder, sorted and without hidden ones."""
+    if not path.is_dir():
+        return [path]
+    found = sorted(path.rglob("*.py"))
+    return [p for p in found if not any(name.startswith(".") for name in p.relative_to(path).parts)]

@@ -24,6 +24,7 @@ from dg_lsp.text.syntax.lexer import line_start
 
 KINDS = tuple(HOLES)
 _BASELINES = ("retrieved", "ngram")
+_SILENCE = 2.0  # seconds after which the progress is told
 
 
 async def measure(cases: Sequence[Case], methods: Sequence[str], settings: Settings) -> list[Score]:
@@ -36,10 +37,12 @@ async def measure(cases: Sequence[Case], methods: Sequence[str], settings: Setti
     try:
         await _by_engine(engine, cases[0], settings, asked[0])
         # One method after the other: a second request with the same prefix would find it in the cache.
+        told = time.monotonic()
         for name in asked:
             for number, case in enumerate(cases, start=1):
                 scores.append(await _by_engine(engine, case, settings, name))
-                if number % 20 == 0:
+                if time.monotonic() - told > _SILENCE:
+                    told = time.monotonic()
                     _tell(f"{name}: {number} of {len(cases)}")
     finally:
         await engine.close()

@@ -41,7 +41,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     told = "; ".join(f"{name}: {sentence}" for name, sentence in METHODS.items())
     parser.add_argument("--methods", default=",".join(METHODS), help=f"with commas (default: all). {told}")
     parser.add_argument(
-        "--files", nargs="+", metavar="FILE", help="make holes in these instead of the held-out files"
+        "--files",
+        nargs="+",
+        metavar="FILE",
+        help="make holes in these Python files, or those in these folders, instead of the held-out files",
     )
     parser.add_argument(
         "--holes", type=Path, metavar="FILE", help="fill the holes of this list instead of the shipped one"
@@ -79,13 +82,16 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         UsageError, SettingsError, EngineError: an argument, a setting or the checkpoint cannot be used.
     """
+    options.check_output(arguments.json)
+    options.check_output(arguments.write_holes)
     known = humaneval.KINDS if arguments.humaneval else KINDS
     methods, named = _choice(arguments.methods, METHODS), _choice(arguments.kinds or ",".join(known), known)
     kinds = [kind for kind in known if kind in named]
     settings = options.settings_of(arguments)
     tests, cases, skipped = _cases(arguments, kinds, settings.seed)
     if not cases:
-        raise UsageError("there is nothing to fill in these files; name others with --files")
+        why = "".join(f" ({reason})" for reason in skipped[:1])
+        raise UsageError(f"there is nothing to fill in these files{why}; name others with --files")
     if arguments.write_holes:
         lists.write(arguments.write_holes, cases)
         return 0

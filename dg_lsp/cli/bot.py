@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Literal
 
-from dg_lsp.cli.options import explain, settings_of
+from dg_lsp.cli.options import check_output, explain, settings_of
 from dg_lsp.settings import Settings, UsageError
 
 if TYPE_CHECKING:
@@ -99,8 +99,13 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("--dry-run changes no file, so --keep-if would test nothing; leave one of them away")
     if arguments.tries < 1:
         raise UsageError("--tries takes a number from 1 on")
+    if not arguments.timeout > 0:
+        raise UsageError("--timeout takes seconds, more than 0")
+    check_output(arguments.json)
     settings, report = settings_of(arguments), Report()
     paths = list(find_files(arguments.paths, settings, report))
+    for path, why in report.skipped:
+        _tell_skipped(path, why)
     try:
         asyncio.run(_fill_files(engine_of(arguments), paths, arguments, report))
     except KeyboardInterrupt:
@@ -168,7 +173,7 @@ async def _fill_files(
                     await _fill_file(engine, path, arguments, report)
                 except (DocumentError, UsageError) as error:
                     report.skipped.append((str(path), str(error)))
-                    _tell(f"{path}: {error}")
+                    _tell_skipped(str(path), str(error))
     finally:
         await engine.close()
 
@@ -273,6 +278,11 @@ def _words(tried: Tried) -> str:
     return f"{tried.path}:{tried.line} {tried.name}: {tried.outcome}" + (
         f" ({tried.why})" if tried.why else ""
     )
+
+
+def _tell_skipped(path: str, why: str) -> None:
+    """Say why a file is left alone; most reasons name it themselves."""
+    _tell(why if path in why else f"{path}: {why}")
 
 
 def _tell(sentence: str) -> None:

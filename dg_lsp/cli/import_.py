@@ -4,8 +4,7 @@ import argparse
 from pathlib import Path
 
 from dg_lsp.cli.options import explain
-from dg_lsp.settings import UsageError
-from dg_lsp.training.importing import ImportRefusedError, import_checkpoint
+from dg_lsp.settings import UsageError, is_hub_name
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,6 +33,15 @@ def run(arguments: argparse.Namespace) -> int:
     """
     if (arguments.out / "config.json").exists():
         raise UsageError(f"{arguments.out} holds a checkpoint already; name another folder with --out")
+    if arguments.out.is_file():
+        raise UsageError(f"{arguments.out} is a file; name a folder with --out")
+    if not (Path(arguments.source).exists() or is_hub_name(arguments.source)):
+        raise UsageError(
+            f"there is no file or folder {arguments.source}; name a directory, a GGUF file, or OWNER/NAME of the hub"
+        )
+    print("importing torch", flush=True)
+    from dg_lsp.training.importing import ImportRefusedError, import_checkpoint
+
     about = {"licence": arguments.licence} if arguments.licence else {}
     try:
         import_checkpoint(arguments.source, arguments.out, about, lambda text: print(text, flush=True))

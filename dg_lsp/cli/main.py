@@ -56,6 +56,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:
         if not isinstance(error, _faults_of_the_world()):
             raise
+        if isinstance(error, OSError) and error.filename and error.strerror:
+            return _error(f"{error.filename}: {error.strerror}")  # without Python's [Errno 2]
         return _error(str(error))
 
 

@@ -4,11 +4,13 @@ Knows argparse and the settings.
 """
 
 import argparse
+import os
 import shutil
 import textwrap
 from collections.abc import Sequence
+from pathlib import Path
 
-from dg_lsp.settings import Settings, from_environment, help_of, override
+from dg_lsp.settings import Settings, UsageError, from_environment, help_of, override
 
 REMOTE = ("engine_url", "engine_token_file", "engine_ca", "engine_fallback")
 FILLING = ("checkpoint", "device", "effort", "seed", "deadline", "threads", *REMOTE)
@@ -31,6 +33,28 @@ def add_settings(parser: argparse.ArgumentParser, names: Sequence[str] = FILLING
         default, variable = getattr(Settings(), name), f"DG_LSP_{name.upper()}"
         sentence = f"{help_of(name)} (default: {default}, or what {variable} says)"
         parser.add_argument(f"--{name.replace('_', '-')}", metavar="VALUE", help=sentence)
+
+
+def check_output(path: str | Path | None) -> None:
+    """Do nothing if a file can be written at `path`, or where there is none to write: None, or `-` for stdout.
+
+    Called before the work, whose result would else be lost at its end.
+
+    Raises:
+        UsageError: it cannot be written.
+    """
+    if path is None or str(path) == "-":
+        return
+    file = Path(path)
+    if file.is_dir():
+        why = "it is a folder"
+    elif not file.parent.is_dir():
+        why = f"there is no folder {file.parent}"
+    elif not os.access(file if file.exists() else file.parent, os.W_OK):
+        why = "you have no permission to write there"
+    else:
+        return
+    raise UsageError(f"{path} cannot be written: {why}; name another file")
 
 
 def settings_of(arguments: argparse.Namespace) -> Settings:

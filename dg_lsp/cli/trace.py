@@ -3,7 +3,7 @@
 import argparse
 
 from dg_lsp.cli.fill import add_engine, add_target, diff_of, fill, report
-from dg_lsp.cli.options import FILLING_CODES, explain
+from dg_lsp.cli.options import FILLING_CODES, check_output, explain
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,6 +27,7 @@ def run(arguments: argparse.Namespace) -> int:
     from dg_lsp.cli.screen import screen_of
     from dg_lsp.cli.target import locate, parse_target
 
+    check_output(arguments.html)
     target = parse_target(arguments.target)
     document, gap = locate(target, arguments.kind)
     screen = screen_of(document, gap)

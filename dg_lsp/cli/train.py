@@ -144,6 +144,10 @@ def run(arguments: argparse.Namespace) -> int:
             too few files.
     """
     out: Path = arguments.out
+    if arguments.repo and not arguments.repo.is_dir():
+        raise UsageError(f"there is no folder {arguments.repo}; name one with --repo")
+    if arguments.repo and not arguments.base:
+        raise UsageError("--repo adapts a checkpoint; say which with --from, such as --from embedded")
     out.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(arguments.threads)
     try:
@@ -220,8 +224,7 @@ def _weighted(text: str) -> tuple[str, float]:
 
 def _adapt(arguments: argparse.Namespace, base: Path | None) -> int:
     """1. The repository's files, a fifth held out.  2. Fill holes in those.  3. Train.  4. Fill them again."""
-    if base is None:
-        raise UsageError("--repo adapts a checkpoint; say which with --from, such as --from embedded")
+    assert base is not None, "checked with the options"
     # 1.
     held = adapt.prepare(arguments.repo, base, arguments.out)
     cases = adapt.cases_of(held, arguments.cases)

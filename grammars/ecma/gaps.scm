@@ -98,7 +98,7 @@
   (new_expression arguments: (arguments [(string) (template_string)] @_message))
   (call_expression arguments: (arguments [(string) (template_string)] @_message))
   (string) @_message]) @stub)
-  (#match? @_message "([Nn]ot( yet)? implemented|NOT IMPLEMENTED|[Uu]nimplemented|[Ii]mplement me|TODO)"))
+  (#match? @_message "([Nn]ot( yet)? implemented|NOT IMPLEMENTED|[Uu]nimplemented|[Ii]mplement me|TODO|^.[Tt]odo(:.*)?.$)"))
 ((statement_block (throw_statement (new_expression constructor: (identifier) @_error)) @stub)
   (#match? @_error "^(NotImplemented|Unimplemented)"))
 

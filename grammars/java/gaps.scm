@@ -89,7 +89,7 @@
 ([(block (throw_statement (object_creation_expression arguments: (argument_list (string_literal) @_message))) @stub)
   (constructor_body
     (throw_statement (object_creation_expression arguments: (argument_list (string_literal) @_message))) @stub)]
-  (#match? @_message "([Nn]ot( yet)? implemented|NOT IMPLEMENTED|[Uu]nimplemented|[Ii]mplement me|TODO)"))
+  (#match? @_message "([Nn]ot( yet)? implemented|NOT IMPLEMENTED|[Uu]nimplemented|[Ii]mplement me|TODO|^.[Tt]odo(:.*)?.$)"))
 
 ; A private constructor without parameters is there so that nobody makes an instance.
 ((constructor_declaration (modifiers) @_modifiers parameters: (formal_parameters) @_parameters) @stub.skip

@@ -94,4 +94,4 @@
 ((block [(expression_statement (macro_invocation macro: (identifier) @_macro (token_tree (string_literal) @_message)))
   (macro_invocation macro: (identifier) @_macro (token_tree (string_literal) @_message))] @stub)
   (#eq? @_macro "panic")
-  (#match? @_message "([Nn]ot( yet)? implemented|NOT IMPLEMENTED|[Uu]nimplemented|[Ii]mplement me|TODO)"))
+  (#match? @_message "([Nn]ot( yet)? implemented|NOT IMPLEMENTED|[Uu]nimplemented|[Ii]mplement me|TODO|^.[Tt]odo(:.*)?.$)"))

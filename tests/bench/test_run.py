@@ -179,6 +179,23 @@ def test_the_oracle_tells_the_length_and_the_search_does_not(monkeypatch, file, 
     assert all("return" in (like or "") for like in likes[:2])
 
 
+def test_a_folder_means_the_python_files_in_it(monkeypatch, file, tmp_path):
+    install(monkeypatch, "return 1")
+    for name in ("inner/twin.py", ".hidden/secret.py", "inner/words.txt"):
+        (file.parent / name).parent.mkdir(exist_ok=True)
+        (file.parent / name).write_text(file.read_text())
+    found = located.read_files([str(file.parent)])
+    assert [Path(document.uri).name for document in found.documents] == [file.name, "twin.py"]
+    assert not found.skipped
+
+
+def test_the_progress_is_told_once_a_while(monkeypatch, file, tmp_path, capsys):
+    install(monkeypatch, "return 1")
+    monkeypatch.setattr("dg_lsp.bench.measure._SILENCE", 0.0)
+    bench(tmp_path, "--files", file, "--kinds", "function_body", "--cases", 2, "--methods", "given")
+    assert "dg-lsp: given: 1 of 2\ndg-lsp: given: 2 of 2\n" in capsys.readouterr().err
+
+
 def test_a_perfect_engine_scores_one_everywhere(monkeypatch, file, tmp_path, capsys):
     install(monkeypatch, lambda request: Fill(request.like or "x", steps=4))
     report = bench(tmp_path, "--files", file, "--methods", "given")
@@ -228,6 +245,7 @@ def test_the_report_says_what_repeats_it(monkeypatch, file, tmp_path):
         ["--kinds", "bodies"],
         ["--methods", ""],
         ["--files", "none.py"],
+        ["--json", "no/report.json"],
         ["--execute"],
         ["--humaneval", "none.jsonl"],
     ],

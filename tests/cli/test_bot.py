@@ -159,7 +159,8 @@ def test_a_file_that_somebody_else_changes_is_left_alone(folder: Path) -> None:
 
 def test_a_named_file_that_is_excluded_or_unknown_is_told(folder: Path) -> None:
     (folder / "words.txt").write_text("x")
-    report, _, code = run(folder / "secrets.py", folder / "words.txt")
+    report, said, code = run(folder / "secrets.py", folder / "words.txt")
+    assert "secrets.py: excluded by" in said and "no language is known for words.txt" in said
     assert code == 1 and [
         "excluded" in report["skipped"][0][1],
         "no language" in report["skipped"][1][1],
@@ -173,6 +174,23 @@ def test_a_file_that_cannot_be_read_is_told_and_the_others_are_filled(folder: Pa
     report, _, _ = run(folder)
     assert outcomes(report) and [Path(name).name for name, _ in report["skipped"]] == ["a_latin.py"]
     assert "convert it to UTF-8" in report["skipped"][0][1]
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [
+        ("--timeout", "0", "more than 0"),
+        ("--tries", "0", "from 1 on"),
+        ("--json", "/no/report.json", "there is no folder /no"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_before_a_file_is_changed(
+    folder: Path, option: str, value: str, said: str
+) -> None:
+    before = contents(folder)
+    done = subprocess.run(command(folder, option, value), capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and said in done.stderr and len(done.stderr.splitlines()) == 1
+    assert contents(folder) == before
 
 
 def run_error(*arguments: str | Path) -> int:

@@ -155,6 +155,13 @@ def test_one_failure_makes_the_exit_code_one_and_each_line_tells_its_mend(monkey
     assert len(re.findall(r"^(ok|warn|fail) ", out, re.MULTILINE)) == 6
 
 
+def test_a_terminal_names_the_check_that_runs(monkeypatch, capsys):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    assert main(["doctor", "--no-fill", "--seed", "0"]) == 0
+    said = capsys.readouterr().err
+    assert "...   packages" in said and said.endswith("\r") and "\n" not in said
+
+
 @pytest.mark.slow
 def test_json_holds_every_finding(monkeypatch, capsys, runtime):
     monkeypatch.setattr(

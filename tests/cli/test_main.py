@@ -110,6 +110,14 @@ def test_fill_says_how_sure_the_fill_is_and_where_it_comes_from(monkeypatch, cap
     assert "right with 62 %, found in the project" in capsys.readouterr().err.splitlines()[-1]
 
 
+def test_a_fill_without_steps_tells_of_none(monkeypatch, capsys, file):
+    install(monkeypatch, Fill("return a + b", source="drafted", reason="stable", milliseconds=360))
+    assert main(["fill", f"{file}::add"]) == 0
+    assert capsys.readouterr().err.splitlines()[-1] == (
+        "dg-lsp: filled in 0.36 s; written from left to right"
+    )
+
+
 def test_the_diff_can_be_applied(monkeypatch, capsys, file):
     install(monkeypatch, "return a + b")
     monkeypatch.chdir(file.parent)
@@ -209,9 +217,9 @@ def test_write_follows_a_link(tmp_path, file):
     [
         (["{file}"], "FILE:LINE"),
         (["{file}:99"], "no line 99"),
-        (["{file}::missing"], "missing"),
+        (["{file}::missing"], "the file has no function missing; close to it are Circle.area, add"),
         (["{folder}/none.py:1"], "none.py"),
-        (["{folder}:1"], "no language is known"),
+        (["{folder}:1"], "is a directory"),
         (["{folder}/folder.py:1"], "is a directory"),
         (["{folder}/notes.unknown:1"], "notes.unknown"),
         (["{folder}/bytes.py:1"], "bytes.py"),
@@ -254,6 +262,25 @@ def test_an_interrupt_is_exit_130_and_closes_the_engine(monkeypatch, file):
     assert installed.engine.closed
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["fetch", "medium"], "there are small, and OWNER/NAME"),
+        (["fetch", "embedded"], "comes along with dg-lsp"),
+        (["fetch", "small", "--revision", "main"], "one version"),
+        (["fetch", "owner/name", "--file", "x.gguf"], "--file is for small"),
+        (["import", "nowhere", "--out", "made"], "there is no file or folder nowhere"),
+        (["import", ".", "--out", __file__], "is a file; name a folder with --out"),
+    ],
+)
+def test_a_wrong_name_is_told_before_torch_is_imported(arguments, said):
+    program = (
+        f"import sys; from dg_lsp.cli.main import main; print(main({arguments!r}), 'torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.stdout == "2 False\n" and said in done.stderr and len(done.stderr.splitlines()) == 1
+
+
 def test_our_own_mistakes_are_not_hidden(monkeypatch, file):
     def answer(request):
         raise ZeroDivisionError
@@ -273,10 +300,23 @@ def test_trace_shows_the_steps_and_writes_the_page(monkeypatch, capsys, file):
     assert html.read_text(encoding="utf-8").count("<section") == 2
 
 
-def test_trace_says_where_the_page_cannot_go(monkeypatch, capsys, file):
-    install(monkeypatch, "return a + b")
-    assert main(["trace", f"{file}::add", "--html", str(file.parent / "no" / "t.html")]) == 2
-    assert "no/t.html" in capsys.readouterr().err
+@pytest.mark.parametrize(("page", "why"), [("no/t.html", "there is no folder"), ("", "it is a folder")])
+def test_a_page_that_cannot_be_written_is_told_before_the_gap_is_filled(monkeypatch, capsys, file, page, why):
+    installed = install(monkeypatch, "return a + b")
+    html = file.parent / page
+    assert main(["trace", f"{file}::add", "--html", str(html)]) == 2
+    out, err = capsys.readouterr()
+    assert err.startswith(f"dg-lsp: error: {html} cannot be written: {why}") and len(err.splitlines()) == 1
+    assert not out and not installed.requests
+
+
+def test_the_systems_errors_are_told_without_pythons_number(monkeypatch, capsys, file):
+    def fail(request):
+        raise FileNotFoundError(2, "No such file or directory", "/lost")
+
+    install(monkeypatch, fail)
+    assert main(["fill", f"{file}::add"]) == 2
+    assert capsys.readouterr().err.splitlines()[-1] == "dg-lsp: error: /lost: No such file or directory"
 
 
 class _Terminal(io.StringIO):

@@ -476,6 +476,17 @@ def test_a_killed_server_is_said_once_and_restarts(sandbox: Sandbox) -> None:
         editor.wait(lambda: editor.screen_line() == SHOWN, "no ghost text after the restart")
 
 
+def test_ghost_text_goes_with_its_server_before_the_next_key(sandbox: Sandbox) -> None:
+    with Editor(sandbox) as editor:
+        editor.open("ghost.py")
+        ghost(editor)
+        os.kill(_server_of(editor), signal.SIGKILL)
+        editor.wait(lambda: editor.screen_line() == "    total =", "the ghost text of a dead server", 5)
+        editor.keys("<Tab>x")
+        editor.wait(lambda: editor.screen_line().endswith("x"), "no key")
+        assert "None" not in editor.screen_line()
+
+
 @pytest.mark.parametrize("sandbox", ["scripted:15:100"], indirect=True)
 def test_a_killed_engine_is_said_and_comes_back(sandbox: Sandbox) -> None:
     with Editor(sandbox) as editor:

@@ -150,6 +150,20 @@ def test_next_and_previous_show_the_alternatives(editor: Editor) -> None:
     holds(editor, "    total = None")
 
 
+@pytest.mark.parametrize(("typed", "shown"), [("total = ", "first + second (1/2)"), ("odd = ", "")])
+def test_a_slow_answer_to_a_key_has_a_sign_until_it_comes(editor: Editor, typed: str, shown: str) -> None:
+    editor.rpc.exec_lua("vim.b.dg_lsp = { automatic = false }; _G.fake.delay = function() return 500 end")
+    try:
+        editor.keys(typed + "<M-]>")
+        editor.wait(lambda: editor.screen_line().endswith("dg-lsp: filling"), "no sign")
+        editor.wait(lambda: editor.screen_line() == f"    {typed}{shown}".rstrip(), "the sign stays")
+        editor.keys("<M-]>" + "x")
+        time.sleep(0.2)
+        assert "dg-lsp" not in editor.screen_line()
+    finally:
+        editor.rpc.exec_lua("_G.fake.delay = function() return 0 end")
+
+
 def test_a_dismissed_text_is_told_to_the_server(editor: Editor) -> None:
     editor.keys("total = ")
     shows(editor, "first + second")

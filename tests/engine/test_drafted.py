@@ -4,6 +4,7 @@ import random
 from collections.abc import Generator, Sequence
 from dataclasses import replace
 from itertools import product
+from typing import Never
 
 import pytest
 import torch
@@ -11,13 +12,14 @@ import torch
 from dg_lsp.engine.cache import PrefixCache, extend_to
 from dg_lsp.engine.decoder import capped_logits
 from dg_lsp.engine.fill import drafted
+from dg_lsp.engine.fill.infill import infill
 from dg_lsp.engine.fill.plan import Writing
 from dg_lsp.engine.fill.steps import Clock, run_to_end
 from dg_lsp.engine.fill.tokens import join_of, tokenise
 from dg_lsp.engine.load.checkpoint import Checkpoint, load_checkpoint
 from dg_lsp.engine.tree import Tree
 from dg_lsp.text.fills.stitch import Written
-from dg_lsp.text.messages import Draft, Fill, Infill
+from dg_lsp.text.messages import Draft, Fill, Infill, Kind
 from tests.engine.tiny import VOCABULARY, WINDOW, encoded, save_checkpoint, tiny_network
 
 PREFIX, SUFFIX = "def area(r):\n    return ", "\n\n\ndef half(x):\n    return x / 2\n"
@@ -303,8 +305,8 @@ def test_a_body_stops_at_the_deadline_with_the_likeliest_beginning(
     model: Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     script(model, monkeypatch, [])
-    monkeypatch.setattr(Clock, "is_over", lambda _: next(over))
     over = iter([False, False, False, True, True])
+    monkeypatch.setattr(Clock, "is_over", lambda _: next(over))
     drafts, fills = lines(model, replace(BODY, alternatives=4))
     assert len(drafts) == 3 and [len(fill.text) for fill in fills] == [4]
 
@@ -322,6 +324,26 @@ def test_drafting_stops_at_the_deadline(model: Checkpoint) -> None:
 DOCSTRING = Infill(
     'def area(r):\n    """', '"""\n    return 3 * r * r\n', "python", "docstring", indent="    "
 )
+
+
+@pytest.mark.parametrize("kind", ["rest_of_line", "function_body"])
+@pytest.mark.parametrize(
+    ("deadline", "why"),
+    [(0.0, "the deadline passed before a candidate was ready"), (None, "left the gap empty")],
+)
+def test_where_nothing_was_written_the_reason_is_told(
+    model: Checkpoint, monkeypatch: pytest.MonkeyPatch, kind: Kind, deadline: float | None, why: str
+) -> None:
+    def nothing(*_: object) -> Generator[Never, None, list[Never]]:
+        yield from ()
+        return []
+
+    monkeypatch.setattr("dg_lsp.engine.fill.infill.write", nothing)
+    monkeypatch.setattr("dg_lsp.engine.fill.infill.write_lines", nothing)
+    request = Infill("def area(r):\n    ", SUFFIX, "python", kind, indent="    ", deadline=deadline)
+    cache = PrefixCache(model.network.config.text_config)
+    *_, fill = infill(replace(model, denoises=False), cache, request)
+    assert isinstance(fill, Fill) and not fill.text and why in fill.refusal
 
 
 def test_a_docstring_ends_where_its_quotes_close_or_else_with_its_first_sentence(

@@ -197,7 +197,7 @@ def test_a_code_action_for_an_old_version_says_why(serve: Serve) -> None:
 # The target of `dg-lsp.fill`, and the reason.
 TARGETS: dict[str, tuple[dict[str, Any], str]] = {
     "no place": ({}, "say where to fill"),
-    "no such function": ({"name": "sub"}, "there is no function sub"),
+    "no such function": ({"name": "sub"}, "the file has no function sub"),
     "no such kind": ({"name": "add", "kind": "novel"}, "the kind is one of"),
     "another version": ({"name": "add", "version": 9}, "is at version 1, not 9"),
     "no such effort": ({"name": "add", "effort": "most"}, "'effort' takes one of"),

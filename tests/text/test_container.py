@@ -95,6 +95,8 @@ STUBS = {
     "a thrown refusal": (JAVA, "java", "throw new UnsupportedOperationException();"),
     "todo": ("fn f() -> u32 {\n    |\n}\n", "rust", "todo!()"),
     "panic": (GO, "go", 'panic("not implemented")'),
+    "panic in small letters": (GO, "go", 'panic("todo")'),
+    "panic with a word more": (GO, "go", 'panic("Todo: the sum")'),
 }
 
 
@@ -104,6 +106,10 @@ def test_a_stub_again_is_known_for_one(name: str) -> None:
     asked = request(language, text, "function_body")
     assert is_stub(asked, fill)
     assert not is_stub(asked, "x = f(1);" if language != "python" else "x = f(1)")
+
+
+def test_a_message_about_todos_is_no_stub() -> None:
+    assert not is_stub(request("go", GO, "function_body"), 'panic("todo list is empty")')
 
 
 def test_indentation_is_the_files_own() -> None:

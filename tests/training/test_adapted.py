@@ -72,6 +72,7 @@ def test_a_folder_with_too_little_is_refused(tmp_path: Path) -> None:
     [
         (["--repo", "."], "--from"),
         (["--repo", ".", "--from", "no/such/place/at/all"], "no checkpoint"),
+        (["--repo", "no/such/folder", "--from", "embedded"], "there is no folder no/such/folder"),
     ],
 )
 def test_options_that_do_not_go_together_are_refused(

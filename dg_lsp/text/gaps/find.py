@@ -149,8 +149,8 @@ def find_named(document: Document, qualname: str, kind: Wanted | None = None) ->
     last = qualname.rpartition(".")[2]
     near = [n for n in known if n.rpartition(".")[2] == last] + difflib.get_close_matches(qualname, known, 5)
     near = list(dict.fromkeys(near))[:5] or known[:5]
-    hint = f"close to it are {', '.join(near)}" if near else "the file has no functions"
-    raise NoGap(f"there is no function {qualname} in {document.uri}; {hint}")
+    hint = f"close to it are {', '.join(near)}" if near else "it has none at all"
+    raise NoGap(f"the file has no function {qualname}; {hint}")
 
 
 def choose_kind(document: Document, context: CursorContext, offset: int) -> Kind:

@@ -18,7 +18,7 @@ local offers = {} ---@type dg_lsp.Offer[] the newest answer; all at the same pla
 local index = 1 -- which of them is shown
 local counted = false -- whether "(1/3)" is drawn behind it
 local drawn ---@type { buf: integer, rest: string? }? what is on the screen now
-local pending ---@type { client: vim.lsp.Client?, id: integer?, place: table, timer: uv.uv_timer_t? }?
+local pending ---@type { client: vim.lsp.Client?, id: integer?, place: table, asked: boolean?, timer: uv.uv_timer_t? }?
 
 --- Where the cursor is, and in which state of which buffer.
 local function here()
@@ -64,9 +64,18 @@ local function draw(ghost)
   drawn = { buf = api.nvim_get_current_buf(), rest = ghost }
 end
 
---- Say at the end of the cursor's line that the server or its engine is being started, if it is.
+--- Whether texts were asked for by a key at this very place, and are still to come.
+local function asked()
+  return pending and pending.asked and vim.deep_equal(here(), pending.place)
+end
+
+--- Say at the end of the cursor's line what one waits for: the start of the server or its engine, or the texts that
+--- were asked for by a key.
 local function draw_waiting()
   local waiting = status.waiting()
+  if waiting == "" and asked() then
+    waiting = "filling"
+  end
   if waiting == "" or not free() or options.off(0) ~= "" then
     return
   end
@@ -125,7 +134,7 @@ local function send(kind, show)
   if not client or options.off(buf) ~= "" then
     return
   end
-  local mine = { client = client, place = here() }
+  local mine = { client = client, place = here(), asked = kind == INVOKED }
   pending = mine
   local params = vim.lsp.util.make_position_params(0, client.offset_encoding)
   params.context = { triggerKind = kind }
@@ -182,7 +191,7 @@ end
 local function typed()
   if refresh() then
     cancel() -- what is shown agrees with what was typed, so there is nothing to ask
-  else
+  elseif not asked() then -- Neovim may tell of the last letter only after that key
     offers = {}
     ask_soon()
   end
@@ -211,6 +220,13 @@ function M.accept(part)
   return true
 end
 
+--- Drop the ghost text and the request for it.
+local function forget()
+  offers = {}
+  cancel()
+  erase()
+end
+
 --- Hide the ghost text, and tell the server not to offer it here again.
 ---@return boolean dismissed
 function M.dismiss()
@@ -228,9 +244,7 @@ function M.dismiss()
       text = ghost,
     })
   end
-  offers = {}
-  cancel()
-  erase()
+  forget()
   return true
 end
 
@@ -257,6 +271,7 @@ function M.cycle(step)
   cancel()
   send(INVOKED, function(found)
     if #found == 0 then
+      refresh()
       return say("nothing else is offered here; :DgLsp status says why")
     end
     offers, index, counted = found, step == 1 and #found or 1, true
@@ -267,6 +282,7 @@ function M.cycle(step)
     end
     turn(step)
   end)
+  refresh()
 end
 
 --- Begin to watch keys, modes and menus. Called once, by plugin/dg_lsp.lua.
@@ -276,9 +292,9 @@ function M.watch()
     api.nvim_create_autocmd(events, {
       group = group,
       pattern = pattern,
-      callback = function()
+      callback = function(event)
         if drawn or pending or vim.tbl_contains(options.filetypes, vim.bo.filetype) then
-          run()
+          run(event)
         end
       end,
     })
@@ -291,12 +307,14 @@ function M.watch()
   end)
   on({ "CursorMovedI", "TextChangedP", "CompleteChanged" }, moved)
   on("ModeChanged", moved, "i*:*")
-  on({ "BufLeave", "WinLeave", "CmdlineEnter", "TextChanged" }, function()
-    offers = {}
-    cancel()
-    erase()
-  end)
+  on({ "BufLeave", "WinLeave", "CmdlineEnter", "TextChanged" }, forget)
   on("User", refresh, "DgLspStatus")
+  on("LspDetach", function(event)
+    local client = vim.lsp.get_client_by_id(event.data.client_id)
+    if client and client.name == server.name and event.buf == api.nvim_get_current_buf() then
+      forget() -- nobody would shorten or retract it any more
+    end
+  end)
   on("LspAttach", function()
     if free() then
       typed()
