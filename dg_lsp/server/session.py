@@ -234,7 +234,8 @@ class Session:
         if outcome.edit and not (is_ghost and doubt(outcome.fill, settings.confidence)):
             edits = (outcome.edit, *outcome.others)
             start, end = outcome.edit.start, outcome.edit.end
-            offer = Offer(document, start, end, tuple(e.text for e in edits), outcome.fill)
+            texts = tuple(e.text for e in edits)
+            offer = Offer(document.uri, document.data, start, end, texts, outcome.fill)
             self._offers.append(offer)
             if is_ghost:
                 self._newest[document.uri] = offer
@@ -341,7 +342,7 @@ class Session:
         self._asked.pop(uri, None)
         self._dismissed.pop(uri, None)
         self._newest.pop(uri, None)
-        self._offers = deque((o for o in self._offers if o.document.uri != uri), _RECENT)
+        self._offers = deque((o for o in self._offers if o.uri != uri), _RECENT)
 
     def _run_later(self, work: Coroutine[Any, Any, Any]) -> None:
         """Run `work` in the background; its errors are logged."""
