@@ -9,6 +9,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -258,7 +259,18 @@ def folder_of(checkpoint: str) -> Path:
         return _data() / SMALL
     if is_hub_name(name):
         return Path(pinned(name).get("folder", _data() / "not fetched" / name))
-    return Path(name).expanduser().absolute()
+    return path_of(name)
+
+
+def path_of(name: str) -> Path:
+    """The path that a user calls `name`, from the root: `/home/ann/models` for `~/models`.
+
+    It is left as it is where there is no such home, or where the current folder was deleted.
+    """
+    path = Path(os.path.expanduser(name))
+    with suppress(OSError):
+        return path.absolute()
+    return path
 
 
 def is_hub_name(checkpoint: str) -> bool:

@@ -21,7 +21,7 @@ from typing import Any
 from dg_lsp.host import door
 from dg_lsp.host.base import EngineError
 from dg_lsp.host.wire import WIRE
-from dg_lsp.settings import Settings, folder_of, is_team, is_vllm
+from dg_lsp.settings import Settings, folder_of, is_team, is_vllm, path_of
 
 _GPUS = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")  # one of them is there where torch can see a GPU
 _LONGEST = 100  # bytes of a socket's path; every system accepts as many
@@ -180,7 +180,7 @@ def is_own(connection: Any) -> bool:
 
 def _directory(environment: Mapping[str, str]) -> Path:
     if named := environment.get("DG_LSP_RUNTIME_DIR"):
-        return Path(named).expanduser().absolute()
+        return path_of(named)
     session = environment.get("XDG_RUNTIME_DIR")
     if session and os.access(session, os.W_OK):
         return Path(session) / "dg-lsp"

@@ -572,6 +572,25 @@ def test_a_folder_of_the_workspace_is_never_taken_for_a_checkpoint_of_our_own(
     assert asked == ["embedded", "small", str(tmp_path / "mine"), "owner/name"]
 
 
+def test_a_python_that_was_taken_away_is_a_failure_with_its_reason(
+    runtime: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As where dg-lsp is installed anew below an open window; it was an error of our own for each key.
+    monkeypatch.setattr(sys, "executable", str(runtime / "no-python"))
+    told: list[Status] = []
+
+    async def work() -> None:
+        engine = ResidentEngine(QUICK, told.append)
+        for _ in range(2):
+            with pytest.raises(EngineError, match=r"the engine does not start: .*no-python.*restart the editor"):
+                await fill_of(engine)
+        assert told[-1].state == "failed"
+        assert "no-python" in told[-1].mend
+        await engine.close()
+
+    asyncio.run(work())
+
+
 def test_work_ahead_of_a_request_is_not_told_as_busy(runtime: Path) -> None:
     told: list[Status] = []
 
