@@ -9,7 +9,6 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -41,6 +40,10 @@ _NOT_NEGATIVE = (
     "threads", "deadline", "prefix_bytes", "suffix_bytes", "definition_bytes", "alternatives", "ghost_deadline",
     "debounce", "idle_minutes", "cache_megabytes",
 )  # fmt: skip
+
+
+# Larger numbers mean nothing, and twice the largest one of all is no number that can be sent.
+_MOST = 10**12
 
 
 class UsageError(ValueError):
@@ -267,10 +270,10 @@ def path_of(name: str) -> Path:
 
     It is left as it is where there is no such home, or where the current folder was deleted.
     """
-    path = Path(os.path.expanduser(name))
-    with suppress(OSError):
-        return path.absolute()
-    return path
+    try:
+        return Path(name).expanduser().absolute()
+    except (OSError, RuntimeError):
+        return Path(name)
 
 
 def is_hub_name(checkpoint: str) -> bool:
@@ -409,8 +412,8 @@ def _check(settings: Settings) -> None:
             f"setting 'log_level' takes one of {', '.join(LOG_LEVELS)}, not {settings.log_level!r}"
         )
     for name in _NOT_NEGATIVE:
-        if not 0 <= getattr(settings, name) < float("inf"):
-            raise SettingsError(f"setting {name!r} must be a number that is not negative")
+        if not 0 <= getattr(settings, name) <= _MOST:
+            raise SettingsError(f"setting {name!r} must be a number from 0 to {_MOST:,}")
     if not 0 <= settings.confidence <= 1:
         raise SettingsError("setting 'confidence' is a probability from 0 to 1")
     check_url(settings.engine_url)

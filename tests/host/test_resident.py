@@ -582,7 +582,9 @@ def test_a_python_that_was_taken_away_is_a_failure_with_its_reason(
     async def work() -> None:
         engine = ResidentEngine(QUICK, told.append)
         for _ in range(2):
-            with pytest.raises(EngineError, match=r"the engine does not start: .*no-python.*restart the editor"):
+            with pytest.raises(
+                EngineError, match=r"the engine does not start: .*no-python.*restart the editor"
+            ):
                 await fill_of(engine)
         assert told[-1].state == "failed"
         assert "no-python" in told[-1].mend

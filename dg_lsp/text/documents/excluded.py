@@ -1,9 +1,22 @@
-"""Which files must not be sent to a model, by globs. Knows names only; reads nothing."""
+"""The names of files: the path in an address, and which files must not be sent to a model, by globs. Reads nothing."""
 
 import re
 from collections.abc import Iterable
 from fnmatch import translate
 from pathlib import PurePosixPath
+from urllib.parse import unquote, urlsplit
+
+
+def split_uri(uri: str) -> tuple[str, str]:
+    """The scheme and the path of an address: ("file", "/w/a b.py") of `file:///w/a%20b.py`.
+
+    What is no address at all, such as `a://[b/.env`, is a path without a scheme.
+    """
+    try:
+        parts = urlsplit(uri)
+    except ValueError:
+        return "", uri
+    return parts.scheme, unquote(parts.path)
 
 
 def excluding(path: PurePosixPath, globs: Iterable[str]) -> str:
