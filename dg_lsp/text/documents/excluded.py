@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable
 from fnmatch import translate
+from functools import lru_cache
 from pathlib import PurePosixPath
 from urllib.parse import unquote, urlsplit
 
@@ -40,4 +41,10 @@ def _matches(path: PurePosixPath, glob: str) -> bool:
 
 
 def _equal(text: str, glob: str) -> bool:
-    return re.match(translate(glob.lower()), text.lower()) is not None
+    return _pattern(glob).match(text.lower()) is not None
+
+
+@lru_cache(1024)
+def _pattern(glob: str) -> re.Pattern[str]:
+    """What `glob` stands for; kept, as each request asks for each open document."""
+    return re.compile(translate(glob.lower()))
