@@ -23,7 +23,7 @@ from dg_lsp.host import door
 from dg_lsp.host.base import EngineError
 from dg_lsp.host.client import SILENCE, EngineAbsent, EngineDied, EngineFailed, EngineSilent, RemoteEngine
 from dg_lsp.host.leaving import check_leaving
-from dg_lsp.host.runtime import Address, address_of, peer, runtime_directory
+from dg_lsp.host.runtime import Address, address_of, peer, runtime_directory, shorten
 from dg_lsp.host.states import Pace, following
 from dg_lsp.settings import EMBEDDED, SMALL, Settings, folder_of, is_hub_name, is_vllm, path_of
 from dg_lsp.text.messages import Draft, Fill, Infill, Status
@@ -32,7 +32,6 @@ _PATIENCE = 20.0  # seconds in which a started process must listen; it loads aft
 _LAST_WORD = 5.0  # seconds that it then has to answer
 _STOOD_STILL = "the engine stood still and was ended; the next request starts it again"
 _LONGEST_PAUSE = 60.0  # seconds between two starts of an engine that keeps failing
-_LOG_BYTES = 1 << 20  # a longer log is written anew
 # Run by a Python of its own: start another Python with the given arguments, tell its process id, and end. What is
 # started so is nobody's child; standard output, on which the id was told, becomes standard error, which is the log.
 _LAUNCHER = """
@@ -362,8 +361,8 @@ def _spawn(settings: Settings, address: Address) -> _Started:
     life = FileIO(ours)
     try:
         # The log goes on over several starts, up to a limit.
-        mode = "ab" if address.log.exists() and address.log.stat().st_size < _LOG_BYTES else "wb"
-        with address.log.open(mode) as log:
+        with address.log.open("ab") as log:
+            shorten(log.fileno())
             launched = subprocess.run(
                 [sys.executable, "-I", "-S", "-c", _LAUNCHER, *command, "--checkpoint", checkpoint],
                 stdin=subprocess.DEVNULL,
