@@ -43,6 +43,10 @@ _NOT_NEGATIVE = (
 )  # fmt: skip
 
 
+# Larger numbers mean nothing, and twice the largest one of all is no number that can be sent.
+_MOST = 10**12
+
+
 class UsageError(ValueError):
     """What a command asks for cannot be done; the message says the mend."""
 
@@ -259,7 +263,18 @@ def folder_of(checkpoint: str) -> Path:
         return _data() / SMALL
     if is_hub_name(name):
         return Path(pinned(name).get("folder", _data() / "not fetched" / name))
-    return Path(name).expanduser().absolute()
+    return path_of(name)
+
+
+def path_of(name: str) -> Path:
+    """The path that a user calls `name`, from the root: `/home/ann/models` for `~/models`.
+
+    It is left as it is where there is no such home, or where the current folder was deleted.
+    """
+    try:
+        return Path(name).expanduser().absolute()
+    except (OSError, RuntimeError):
+        return Path(name)
 
 
 def is_hub_name(checkpoint: str) -> bool:
@@ -398,8 +413,8 @@ def _check(settings: Settings) -> None:
             f"setting 'log_level' takes one of {', '.join(LOG_LEVELS)}, not {settings.log_level!r}"
         )
     for name in _NOT_NEGATIVE:
-        if not 0 <= getattr(settings, name) < float("inf"):
-            raise SettingsError(f"setting {name!r} must be a number that is not negative")
+        if not 0 <= getattr(settings, name) <= _MOST:
+            raise SettingsError(f"setting {name!r} must be a number from 0 to {_MOST:,}")
     if not 0 <= settings.confidence <= 1:
         raise SettingsError("setting 'confidence' is a probability from 0 to 1")
     check_url(settings.engine_url)

@@ -2,10 +2,9 @@
 
 from functools import lru_cache
 from pathlib import PurePosixPath
-from urllib.parse import unquote, urlsplit
 
 from dg_lsp.host.base import EngineError
-from dg_lsp.text.documents.excluded import excluding
+from dg_lsp.text.documents.excluded import excluding, split_uri
 from dg_lsp.text.messages import Infill
 
 
@@ -26,7 +25,7 @@ def _kept_here(name: str, globs: tuple[str, ...]) -> str:
 
     The workspace folder is not known here, so each end of the path is compared.
     """
-    parts = PurePosixPath(unquote(urlsplit(name).path)).parts
+    parts = PurePosixPath(split_uri(name)[1]).parts
     for start in range(len(parts)):
         if glob := excluding(PurePosixPath(*parts[start:]), globs):
             return (

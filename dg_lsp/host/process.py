@@ -23,7 +23,7 @@ from dg_lsp.host.access import Proving
 from dg_lsp.host.app import make_app
 from dg_lsp.host.base import EngineError
 from dg_lsp.host.local import LocalEngine
-from dg_lsp.host.runtime import Address, address_of, digest_of, is_own
+from dg_lsp.host.runtime import Address, address_of, digest_of, is_own, shorten
 from dg_lsp.host.scripted import open_scripted
 from dg_lsp.host.service import Hosted, Service
 from dg_lsp.settings import Settings, is_vllm
@@ -140,8 +140,13 @@ def _vllm_engine(settings: Settings) -> "VllmEngine":
 
 async def _watch(service: Service, settings: Settings, listening: tuple[Path, int]) -> None:
     """Return when the engine has to exit: it cannot work, its socket is gone, loading has failed, or it is idle."""
+    log = listening[0].with_suffix(".log")
     while True:
         await asyncio.sleep(_LOOK)
+        # Standard error is the log only where a client has started this engine.
+        with suppress(OSError):
+            if _inode(log) == os.fstat(2).st_ino:
+                shorten(2)
         why = service.broken
         if still := service.stuck:
             why = f"the engine stood still for {still:.0f} s and ends; the next request starts it again"

@@ -7,6 +7,7 @@ handshake.
 import asyncio
 import hashlib
 import hmac
+import os
 import secrets
 import ssl
 import time
@@ -33,7 +34,7 @@ from dg_lsp.host.client import (
 from dg_lsp.host.leaving import check_leaving
 from dg_lsp.host.states import Pace, following
 from dg_lsp.host.wire import WIRE
-from dg_lsp.settings import Settings, check_url, is_loopback, is_team
+from dg_lsp.settings import Settings, check_url, is_loopback, is_team, path_of
 from dg_lsp.text.messages import Draft, Fill, Infill, Status
 
 _SPARE = 2  # open connections that wait for the next request
@@ -345,7 +346,7 @@ def trusted(certificates: str) -> ssl.SSLContext | bool:
     if not certificates:
         return True
     try:
-        return ssl.create_default_context(cafile=Path(certificates).expanduser())
+        return ssl.create_default_context(cafile=path_of(certificates))
     except (OSError, ssl.SSLError) as error:
         raise EngineError(
             f"the certificates in {certificates}, the setting engineCa, cannot be read"
@@ -359,9 +360,9 @@ def token_in(path: Path) -> str:
         EngineRefused: there is none, or others may read it.
     """
     try:
-        with path.expanduser().open("rb") as file:
+        with path_of(str(path)).open("rb") as file:
             token = file.read(_TOKEN).decode("ascii").strip()
-        mode = path.expanduser().stat().st_mode
+            mode = os.fstat(file.fileno()).st_mode
     except (OSError, ValueError) as error:
         raise EngineRefused(f"the token in {path} cannot be read") from error
     if mode & 0o077:

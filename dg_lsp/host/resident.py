@@ -23,16 +23,15 @@ from dg_lsp.host import door
 from dg_lsp.host.base import EngineError
 from dg_lsp.host.client import SILENCE, EngineAbsent, EngineDied, EngineFailed, EngineSilent, RemoteEngine
 from dg_lsp.host.leaving import check_leaving
-from dg_lsp.host.runtime import Address, address_of, peer, runtime_directory
+from dg_lsp.host.runtime import Address, address_of, peer, runtime_directory, shorten
 from dg_lsp.host.states import Pace, following
-from dg_lsp.settings import EMBEDDED, SMALL, Settings, folder_of, is_hub_name, is_vllm
+from dg_lsp.settings import EMBEDDED, SMALL, Settings, folder_of, is_hub_name, is_vllm, path_of
 from dg_lsp.text.messages import Draft, Fill, Infill, Status
 
 _PATIENCE = 20.0  # seconds in which a started process must listen; it loads after that
 _LAST_WORD = 5.0  # seconds that it then has to answer
 _STOOD_STILL = "the engine stood still and was ended; the next request starts it again"
 _LONGEST_PAUSE = 60.0  # seconds between two starts of an engine that keeps failing
-_LOG_BYTES = 1 << 20  # a longer log is written anew
 # Run by a Python of its own: start another Python with the given arguments, tell its process id, and end. What is
 # started so is nobody's child; standard output, on which the id was told, becomes standard error, which is the log.
 _LAUNCHER = """
@@ -221,16 +220,21 @@ class ResidentEngine:
         Raises:
             EngineError: it ended, or did not listen within _PATIENCE seconds.
         """
-        started = await asyncio.to_thread(_spawn, self._settings, address)
-        with started.life:
-            end = time.monotonic() + _PATIENCE
-            while time.monotonic() < end and started.lives:
-                with suppress(EngineAbsent, EngineDied):
-                    return await remote.status()
-                await asyncio.sleep(0.02)
-            if started.lives:
-                os.kill(started.process, signal.SIGKILL)
-        reason = f"the engine does not start: {_last_line(address.log)} (more in {address.log})"
+        try:
+            started = await asyncio.to_thread(_spawn, self._settings, address)
+            with started.life:
+                end = time.monotonic() + _PATIENCE
+                while time.monotonic() < end and started.lives:
+                    with suppress(EngineAbsent, EngineDied):
+                        return await remote.status()
+                    await asyncio.sleep(0.02)
+                if started.lives:
+                    os.kill(started.process, signal.SIGKILL)
+            reason = f"{_last_line(address.log)} (more in {address.log})"
+        except OSError as error:
+            # Such as a Python that was taken away with its installation, or a log that cannot be written.
+            reason = f"{error}; if dg-lsp was installed anew, restart the editor"
+        reason = f"the engine does not start: {reason}"
         self._back_off(reason, self._ended)
         raise EngineError(reason)
 
@@ -328,7 +332,8 @@ class _Started:
     @property
     def lives(self) -> bool:
         """Whether the process has not ended; its id could be another's by now, and a dead process may keep it."""
-        return self.life.read(1) is None
+        # Without an id nobody may be ended: 0 would be the window's own group, the editor with it.
+        return self.process > 0 and self.life.read(1) is None
 
 
 def _spawn(settings: Settings, address: Address) -> _Started:
@@ -348,7 +353,7 @@ def _spawn(settings: Settings, address: Address) -> _Started:
     # Named also where they are empty: the engine inherits the variables of this process.
     for name in ("engine_url", "engine_token_file", "engine_ca"):
         value = getattr(settings, name) if is_vllm(settings.engine_url) else ""
-        named = value if name == "engine_url" or not value else str(Path(value).expanduser().absolute())
+        named = value if name == "engine_url" or not value else str(path_of(value))
         command += [f"--{name.replace('_', '-')}", named]
     command += ["--engine-fallback", "off"]
     ours, theirs = os.pipe()
@@ -356,8 +361,8 @@ def _spawn(settings: Settings, address: Address) -> _Started:
     life = FileIO(ours)
     try:
         # The log goes on over several starts, up to a limit.
-        mode = "ab" if address.log.exists() and address.log.stat().st_size < _LOG_BYTES else "wb"
-        with address.log.open(mode) as log:
+        with address.log.open("ab") as log:
+            shorten(log.fileno())
             launched = subprocess.run(
                 [sys.executable, "-I", "-S", "-c", _LAUNCHER, *command, "--checkpoint", checkpoint],
                 stdin=subprocess.DEVNULL,

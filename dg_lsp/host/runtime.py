@@ -21,9 +21,10 @@ from typing import Any
 from dg_lsp.host import door
 from dg_lsp.host.base import EngineError
 from dg_lsp.host.wire import WIRE
-from dg_lsp.settings import Settings, folder_of, is_team, is_vllm
+from dg_lsp.settings import Settings, folder_of, is_team, is_vllm, path_of
 
 _GPUS = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")  # one of them is there where torch can see a GPU
+_LOG_BYTES = 1 << 20  # a longer log is written anew
 _LONGEST = 100  # bytes of a socket's path; every system accepts as many
 
 
@@ -74,6 +75,12 @@ def runtime_directory(environment: Mapping[str, str] = os.environ) -> Path:
             f"the engine's folder {path} cannot be used ({reason}); set DG_LSP_RUNTIME_DIR to another"
         ) from error
     return path
+
+
+def shorten(log: int) -> None:
+    """Empty the log file that is open as the descriptor `log`, if it is too long; what appends to it goes on."""
+    if os.fstat(log).st_size > _LOG_BYTES:
+        os.ftruncate(log, 0)
 
 
 def address_of(settings: Settings) -> Address:
@@ -180,7 +187,7 @@ def is_own(connection: Any) -> bool:
 
 def _directory(environment: Mapping[str, str]) -> Path:
     if named := environment.get("DG_LSP_RUNTIME_DIR"):
-        return Path(named).expanduser().absolute()
+        return path_of(named)
     session = environment.get("XDG_RUNTIME_DIR")
     if session and os.access(session, os.W_OK):
         return Path(session) / "dg-lsp"

@@ -9,7 +9,6 @@ from contextlib import aclosing
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 from lsprotocol import types
 
@@ -21,6 +20,7 @@ from dg_lsp.server.progress import Progress, drafts_to, loading_to
 from dg_lsp.server.session import Superseded
 from dg_lsp.server.window import DgLsp
 from dg_lsp.text.documents.document import Document, DocumentError, read_document
+from dg_lsp.text.documents.excluded import split_uri
 from dg_lsp.text.gaps.find import NoGap
 from dg_lsp.text.gaps.gap import Edit
 
@@ -183,7 +183,7 @@ async def _apply(
 
 def _path(uri: str) -> Path:
     """The path of a file:// address; raises DocumentError for another one."""
-    parts = urlsplit(uri)
-    if parts.scheme != "file" or not parts.path:
+    scheme, path = split_uri(uri)
+    if scheme != "file" or not path:
         raise DocumentError(f"{uri[:80]!r} is not open and is no file:// address; open it first")
-    return Path(unquote(parts.path))
+    return Path(path)

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 from lsprotocol import types
 
 from dg_lsp.text.documents.document import Document, Encoding
+from dg_lsp.text.documents.excluded import split_uri
 from dg_lsp.text.gaps.gap import Edit, Gap
 from dg_lsp.text.messages import BODIES, Draft
 
@@ -69,10 +69,8 @@ def text_from(document: Document, start: int, edit: Edit) -> str:
 
 def path_in(uri: str, folders: Iterable[str]) -> PurePosixPath:
     """The path in the address `uri`, relative to the innermost of `folders`, addresses too, that it is in."""
-    path = PurePosixPath(unquote(urlsplit(uri).path))
-    inside = [
-        f for f in (PurePosixPath(unquote(urlsplit(f).path)) for f in folders) if path.is_relative_to(f)
-    ]
+    path = PurePosixPath(split_uri(uri)[1])
+    inside = [f for f in (PurePosixPath(split_uri(f)[1]) for f in folders) if path.is_relative_to(f)]
     return path.relative_to(max(inside, key=lambda folder: len(folder.parts))) if inside else path
 
 

@@ -14,14 +14,13 @@ from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any, Protocol, TypeVar, runtime_checkable
-from urllib.parse import unquote, urlsplit
 
 from dg_lsp.host.base import Engine, EngineError, Outcome, Want, fill_gap, outcome_of
 from dg_lsp.host.runtime import definitions_for, learned
 from dg_lsp.server.project import Project
 from dg_lsp.settings import EMBEDDED, Settings, SettingsError, name_of, named, of_machine, override
 from dg_lsp.text.documents.document import Document
-from dg_lsp.text.documents.excluded import excluding
+from dg_lsp.text.documents.excluded import excluding, split_uri
 from dg_lsp.text.fills.offers import Offer, doubt, place_of, still_good, used_up
 from dg_lsp.text.gaps.find import Gap
 from dg_lsp.text.gaps.gap import Edit
@@ -234,7 +233,8 @@ class Session:
         if outcome.edit and not (is_ghost and doubt(outcome.fill, settings.confidence)):
             edits = (outcome.edit, *outcome.others)
             start, end = outcome.edit.start, outcome.edit.end
-            offer = Offer(document, start, end, tuple(e.text for e in edits), outcome.fill)
+            texts = tuple(e.text for e in edits)
+            offer = Offer(document.uri, document.data, start, end, texts, outcome.fill)
             self._offers.append(offer)
             if is_ghost:
                 self._newest[document.uri] = offer
@@ -341,7 +341,7 @@ class Session:
         self._asked.pop(uri, None)
         self._dismissed.pop(uri, None)
         self._newest.pop(uri, None)
-        self._offers = deque((o for o in self._offers if o.document.uri != uri), _RECENT)
+        self._offers = deque((o for o in self._offers if o.uri != uri), _RECENT)
 
     def _run_later(self, work: Coroutine[Any, Any, Any]) -> None:
         """Run `work` in the background; its errors are logged."""
@@ -392,7 +392,7 @@ def _by_workspace(settings: Settings, given: str, value: Any) -> Settings:
 
 def short_name(uri: str) -> str:
     """The file name in `uri`, for the log."""
-    return PurePosixPath(unquote(urlsplit(uri).path)).name or uri[:80]
+    return PurePosixPath(split_uri(uri)[1]).name or uri[:80]
 
 
 def without_quotes(reason: str) -> str:

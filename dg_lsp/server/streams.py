@@ -13,6 +13,7 @@ import queue
 import sys
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import BinaryIO
 
 from dg_lsp.server.framing import LIMIT, FrameError, read_frame
@@ -24,6 +25,10 @@ PARENT_CHECK_S = 1.0  # seconds between two looks at the parent process
 FLUSH_S, LAST_RESORT_S = 1.0, 1.7
 
 _WAITING_FRAMES = 16  # frames that are read ahead
+# Threads that read and check texts. Work whose request was cancelled runs on to its end, and each piece of it holds
+# several trees of its file, so with more of them memory grows by a fast typist's cancelled keys, and the work for the
+# newest one shares Python's lock with theirs. Work that has not begun when it is cancelled never runs.
+_WORKERS = 2
 _log = logging.getLogger(__name__)
 
 
@@ -189,7 +194,9 @@ async def _converse(
     server: Server, source: BinaryIO, sink: BinaryIO | io.RawIOBase, last_resort: LastResort
 ) -> int:
     """Handle one message after another; then end within two seconds. Returns the exit code."""
-    inbox = Inbox(asyncio.get_running_loop())
+    loop = asyncio.get_running_loop()
+    loop.set_default_executor(ThreadPoolExecutor(_WORKERS, "text"))
+    inbox = Inbox(loop)
     writer = Writer(sink, inbox.end)
     protocol = server.protocol
     protocol.set_writer(writer)

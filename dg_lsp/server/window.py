@@ -10,7 +10,6 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 from lsprotocol import types
 
@@ -22,6 +21,7 @@ from dg_lsp.server.session import Open, Session, short_name, without_quotes
 from dg_lsp.server.status import Last, StatusBoard
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
+from dg_lsp.text.documents.excluded import split_uri
 from dg_lsp.text.fills.offers import note_of
 from dg_lsp.text.gaps.find import NoGap
 from dg_lsp.text.languages.language import knows
@@ -73,7 +73,7 @@ class DgLsp(Server):
         """The folders of the workspace."""
         workspace = self.protocol.workspace
         uris = dict.fromkeys([*workspace.folders, *filter(None, [workspace.root_uri])])
-        return [Path(unquote(urlsplit(uri).path)) for uri in uris if urlsplit(uri).scheme == "file"]
+        return [Path(path) for scheme, path in map(split_uri, uris) if scheme == "file"]
 
     def permit(self, uri: str, language: str = "") -> None:
         """Do nothing if the document `uri` may be filled.

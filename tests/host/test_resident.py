@@ -283,13 +283,29 @@ def test_the_log_goes_on_over_several_starts_and_is_begun_anew_when_it_is_long(
         return subprocess.CompletedProcess(command, 0, b"0")
 
     monkeypatch.setattr(subprocess, "run", run)
-    monkeypatch.setattr(resident, "_LOG_BYTES", 20)
+    monkeypatch.setattr("dg_lsp.host.runtime._LOG_BYTES", 20)
     address = Address(runtime / "x.sock", "digest")
     sizes = []
     for _ in range(5):
         resident._spawn(QUICK, address)
         sizes.append(address.log.stat().st_size)
     assert sizes == [7, 14, 21, 7, 14]
+
+
+def test_the_log_of_a_running_engine_is_begun_anew_when_it_is_long(runtime: Path) -> None:
+    # An engine lives as long as somebody works, and tells of each fill.
+    async def work(engine: ResidentEngine) -> None:
+        await fill_of(engine)
+        log = address_of(QUICK).log
+        with log.open("ab") as file:
+            file.write(b"x" * (2 << 20))
+        end = time.monotonic() + 20
+        while log.stat().st_size and time.monotonic() < end:
+            await asyncio.sleep(0.05)
+        await fill_of(engine)
+        assert 0 < log.stat().st_size < 1_000
+
+    with_engine(QUICK, work)
 
 
 def test_an_idle_engine_exits_and_leaves_no_socket(runtime: Path) -> None:
@@ -570,6 +586,27 @@ def test_a_folder_of_the_workspace_is_never_taken_for_a_checkpoint_of_our_own(
         settings = replace(QUICK, checkpoint=name)
         resident._spawn(settings, Address(runtime / "x.sock", "digest"))
     assert asked == ["embedded", "small", str(tmp_path / "mine"), "owner/name"]
+
+
+def test_a_python_that_was_taken_away_is_a_failure_with_its_reason(
+    runtime: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As where dg-lsp is installed anew below an open window; it was an error of our own for each key.
+    monkeypatch.setattr(sys, "executable", str(runtime / "no-python"))
+    told: list[Status] = []
+
+    async def work() -> None:
+        engine = ResidentEngine(QUICK, told.append)
+        for _ in range(2):
+            with pytest.raises(
+                EngineError, match=r"the engine does not start: .*no-python.*restart the editor"
+            ):
+                await fill_of(engine)
+        assert told[-1].state == "failed"
+        assert "no-python" in told[-1].mend
+        await engine.close()
+
+    asyncio.run(work())
 
 
 def test_work_ahead_of_a_request_is_not_told_as_busy(runtime: Path) -> None:

@@ -75,3 +75,18 @@ def test_the_same_files_are_the_same_checkpoint_wherever_they_are(tmp_path: Path
         (tmp_path / name).mkdir()
         (tmp_path / name / "manifest.json").write_text("{}")
     assert digest_of(str(tmp_path / "a")) == digest_of(str(tmp_path / "b"))
+
+
+def test_a_folder_that_was_deleted_and_a_home_that_is_none_are_no_errors_of_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Both were errors without a reason at each key; an editor stays in a folder that git takes away.
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    monkeypatch.setenv("DG_LSP_RUNTIME_DIR", str(tmp_path))
+    for checkpoint in ("my/folder/of/mine", "~nobody-at-all/small"):
+        assert address_of(Settings(checkpoint=checkpoint)).socket.parent == tmp_path
+    for folder in ("my/folder", "~nobody-at-all/engines"):
+        with pytest.raises(EngineError, match="set DG_LSP_RUNTIME_DIR to another"):
+            runtime_directory({"DG_LSP_RUNTIME_DIR": folder})

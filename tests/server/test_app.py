@@ -1117,3 +1117,18 @@ def test_shutdown_ends_it_quickly_also_in_the_middle_of_a_fill(start: Start) -> 
         while True:
             wire.read(0.2)
     assert "Traceback" not in wire.stderr
+
+
+def test_addresses_that_are_none_and_numbers_without_end_are_answered(start: Start) -> None:
+    """Each of these was an error of our own, or the end of the thread that reads the workspace."""
+    folders = [{"uri": f"file:///w/{name}", "name": name} for name in ("%00", "\ud800")]
+    wire = start(workspaceFolders=folders, initializationOptions={"ghostDeadline": 1e308})
+    assert ghost(wire, 1, AT_X, 1)
+    for number, uri in enumerate(("a://[b/c.py", "file:///w/%00.py", "file:///w/\ud800.py")):
+        opened(wire, "x = \n", uri)
+        params = {**inline({"line": 0, "character": 4}, 1), "textDocument": {"uri": uri}}
+        assert wire.ask(f"g{number}", "textDocument/inlineCompletion", params)["result"]["items"]
+        wire.send(notification("textDocument/didClose", {"textDocument": {"uri": uri}}))
+        assert fill(wire, uri=uri, name="f")["result"]["why"]
+    assert "Traceback" not in wire.stderr
+    assert "ERROR" not in wire.stderr

@@ -429,3 +429,18 @@ def test_the_handler_sees_the_document_that_the_client_saw() -> None:
         for number in range(20):
             found = wire.answer(number)["result"]
             assert found == {"text": "two", "version": 2 * number, "language": "python"}
+
+
+def test_work_that_nobody_waits_for_any_more_does_not_pile_up() -> None:
+    """A thread runs on when its request is cancelled: of thirty that a fast typist cancels two do, six did."""
+    with small() as wire:
+        wire.initialize()
+        threads = Path(f"/proc/{wire.process.pid}/task")
+        before = len(list(threads.iterdir()))
+        for number in range(30):
+            wire.send(request(number, "test/thread", {"seconds": 0.5}))
+            wire.send(notification("$/cancelRequest", {"id": number}))
+            assert wire.answer(number)["error"]["code"] == -32800
+        assert len(list(threads.iterdir())) <= before + 2
+        # Those that had not begun are gone.
+        assert wire.ask(30, "test/thread", {"seconds": 0}, timeout=5)["result"] is None

@@ -1,12 +1,13 @@
 """The differential syntax check: only what a fill adds is its fault, and nothing strange makes it raise."""
 
+import ast
 import random
 
 import pytest
 
 from benchmarks.syntax import damaged, lines, passes, passes_cut, stubbed
 from dg_lsp.text.documents.document import Document
-from dg_lsp.text.fills.baseline import Fault
+from dg_lsp.text.fills.baseline import Fault, complaint
 from dg_lsp.text.fills.check import faults, faults_of_edit
 from dg_lsp.text.fills.fit import make_edit
 from dg_lsp.text.gaps.find import find_gap
@@ -346,3 +347,43 @@ def test_a_label_in_java_is_for_a_loop() -> None:
 def test_what_is_typed_may_be_a_label() -> None:
     assert faults("javascript", "arguments", "function f() {\n  name: g(", "1, 2", ");\n}\n") == ()
     assert faults("javascript", "arguments", "function f() {\n  name: g(", "1, else", ");\n}\n") != ()
+
+
+REFUSED = {
+    "an unclosed bracket": b"x = f(1\ny = 2\n",
+    "an indented body": b"    x = 1\n  y = 2\n",
+    "a header without a body": b"if x:\ny = 1\n",
+    "null": b"a\0b\n",
+    "a bracket too much behind a wide character": "ü = 1\nx = 'ü')\n".encode(),
+    "an open string": b"\n\nx = '''\n",
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_pythons_parser_says_what_ast_says(name: str) -> None:
+    text = REFUSED[name]
+    lead = "if 1:\n" if text[:1] == b" " else ""
+    with pytest.raises((SyntaxError, ValueError)) as refused:
+        ast.parse(lead + text.decode())
+    told = complaint(text)
+    assert told is not None
+    # What counts lines is left out: they are those of a part of a file.
+    assert refused.value.args[0].startswith(told[0].split(" on line")[0])
+    number = getattr(refused.value, "lineno", None)
+    assert told[1] == ((number or 1) - 1 - bool(lead) if number else 0)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"x = 1\n",
+        # A byte order mark made each text one that Python refuses, so that no fill was ever compared with it.
+        b"\xef\xbb\xbfx = 1\n",
+        b"'''What it is.'''\nfrom __future__ import annotations, _\n",
+        # What the compiler says of a whole file is not to be asked of a part.
+        b"return 1\n",
+        b"nonlocal x\n",
+    ],
+)
+def test_what_only_the_compiler_refuses_is_taken(text: bytes) -> None:
+    assert complaint(text) is None

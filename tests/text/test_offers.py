@@ -6,7 +6,7 @@ from dg_lsp.text.gaps.gap import apply_edit
 from dg_lsp.text.messages import Fill
 
 OLD = Document("file:///a.py", "python", 1, b"x = \ny = 1\n")
-OFFER = Offer(OLD, 4, 4, ("None", "No", "1"))
+OFFER = Offer(OLD.uri, OLD.data, 4, 4, ("None", "No", "1"))
 
 
 def typed(text: bytes, rest: bytes = b"") -> tuple[Document, int]:

@@ -151,6 +151,11 @@ def read_document(path: Path) -> Document:
         ) from error
     except OSError as error:
         raise DocumentError(f"{path} cannot be read ({error.strerror}); check its permissions") from error
+    except DocumentError:
+        raise
+    except ValueError as error:
+        # Such as a NUL or half a character.
+        raise DocumentError(f"no file can be called {str(path)!r}; check the path") from error
     return Document(path.absolute().as_uri(), language, 0, data)
 
 

@@ -1,9 +1,23 @@
-"""Which files must not be sent to a model, by globs. Knows names only; reads nothing."""
+"""The names of files: the path in an address, and which files must not be sent to a model, by globs. Reads nothing."""
 
 import re
 from collections.abc import Iterable
 from fnmatch import translate
+from functools import lru_cache
 from pathlib import PurePosixPath
+from urllib.parse import unquote, urlsplit
+
+
+def split_uri(uri: str) -> tuple[str, str]:
+    """The scheme and the path of an address: ("file", "/w/a b.py") of `file:///w/a%20b.py`.
+
+    What is no address at all, such as `a://[b/.env`, is a path without a scheme.
+    """
+    try:
+        parts = urlsplit(uri)
+    except ValueError:
+        return "", uri
+    return parts.scheme, unquote(parts.path)
 
 
 def excluding(path: PurePosixPath, globs: Iterable[str]) -> str:
@@ -27,4 +41,10 @@ def _matches(path: PurePosixPath, glob: str) -> bool:
 
 
 def _equal(text: str, glob: str) -> bool:
-    return re.match(translate(glob.lower()), text.lower()) is not None
+    return _pattern(glob).match(text.lower()) is not None
+
+
+@lru_cache(1024)
+def _pattern(glob: str) -> re.Pattern[str]:
+    """What `glob` stands for; kept, as each request asks for each open document."""
+    return re.compile(translate(glob.lower()))

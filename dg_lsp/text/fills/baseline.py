@@ -1,9 +1,8 @@
 """The text round a gap with a neutral filler in it, and the faults: the errors that a fill has and the filler has not.
 
-Knows trees, repairs, what a cut at either end of a text may have taken away, and what `ast` says of Python.
+Knows trees, repairs, what a cut at either end of a text may have taken away, and what Python's own parser says.
 """
 
-import ast
 import re
 import warnings
 from collections.abc import Iterator, Sequence
@@ -13,6 +12,7 @@ from itertools import islice
 
 from tree_sitter import Node, Tree
 
+from dg_lsp.text.documents.document import BOM
 from dg_lsp.text.languages.language import Language
 from dg_lsp.text.messages import PARTS, STRINGS
 from dg_lsp.text.syntax.bodies import function_over
@@ -27,6 +27,11 @@ _LINE = re.compile(rb"(?<=[\r\n])[ \t\f]*([^\s])")
 _JOINED = b")]}>.?:|&,="
 _BLANK = re.compile(rb"[ \t\f]*[\r\n]")
 _ENDED = re.compile(rb"[{}:;][ \t]*(?:[\r\n]|//|/\*|#)")
+# What a message says of lines, which count from the beginning of a part: `expected ':' (detected at line 3)`.
+_LINE_NUMBER = re.compile(r" \((?:<unknown>|detected at).*\)$| on line \d+")
+# It is refused, but only once all of the text is parsed: so nothing is compiled, and no object is made of each node as
+# by `ast.parse`, which takes a third more memory and twice the time, in which it keeps Python's lock.
+_UNKNOWN = b"from __future__ import _\n"
 # What may have stood before a text whose beginning was cut off: a block, a string, a bracket, several.
 LEADS = {
     "indent": (b"", b"if 1:\n", b'"""\n', b"'''\n", b"(\n", b"[\n", b"{\n", b"if 1:\n ((\n", b"if 1:\n {(\n"),
@@ -70,14 +75,15 @@ class Text:
         return Text(self.before, fill, self.after, tree)
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=2)
 def neutral_text(language: Language, kind: str, before: bytes, after: bytes) -> Text:
     """before + filler + after, or the part of it round the gap that parses cleanly, or the best there is.
 
     1. The whole with the kind's placeholder, and a span always.  2. The top-level item round the gap, or its block,
     any filler.  3. The whole with any filler.  4. The whole with what cuts at its ends may have taken.
 
-    The last few answers are kept, since the candidates of one request all ask for the same.
+    The last two answers are kept, since the candidates of one request all ask for the same, and a few only, since
+    each holds a tree, which takes some forty times as many bytes as its text.
     """
     # 1. Nearly every body ends here.
     data = before + language.placeholder(kind).encode() + after
@@ -107,7 +113,7 @@ def neutral_text(language: Language, kind: str, before: bytes, after: bytes) -> 
     return part if part.clean else _completed(language, kind, part)
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=2)
 def alone(language: Language, kind: str, header: bytes, line: bytes) -> Text:
     """A neutral filler in a body of nothing else: behind its `header` and what its `line` has before the gap."""
     return _completed(language, kind, _placed(language, kind, header.rstrip() + b"\n" + line, b"\n"))
@@ -200,23 +206,25 @@ def function_of_span(language: Language, before: bytes) -> LogicalLine | None:
 
 
 def complaint(text: bytes) -> tuple[str, int, int] | None:
-    """Return None if `ast` takes `text`; else its message, and the line and the byte column, both from 0."""
+    """Return None if Python's parser takes `text`; else its message, and the line and the byte column, both from 0."""
     # An indented function needs something above it that it may be indented under.
-    lead = b"if 1:\n" if text[:1] in (b" ", b"\t", b"\f") else b""
+    lead = _UNKNOWN + (b"if 1:\n" if text[:1] in (b" ", b"\t", b"\f") else b"")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            ast.parse((lead + text).decode("utf-8", "replace"))
+            compile((lead + text.removeprefix(BOM)).decode("utf-8", "replace"), "<unknown>", "exec", 0, True)
     except SyntaxError as error:
-        message = re.sub(r" \((?:<unknown>|detected at).*\)$", "", error.msg or "a syntax error")
+        if error.lineno == 1 and "future feature" in error.msg:
+            return None
+        message = _LINE_NUMBER.sub("", error.msg or "a syntax error")
         column = len((error.text or "")[: max((error.offset or 1) - 1, 0)].encode("utf-8", "replace"))
-        return message, (error.lineno or 1) - 1 - bool(lead), column
+        return message, max((error.lineno or 1) - 1 - lead.count(b"\n"), 0), column
     except (ValueError, MemoryError, RecursionError):
         return "text that cannot be parsed", 0, 0
     return None
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=1)
 def _is_sound_but_for_its_gap(language: Language, kind: str, neutral: Text) -> bool:
     """Whether nothing is broken but the gap's line, which has only begun and can still be gone on with.
 
@@ -225,7 +233,7 @@ def _is_sound_but_for_its_gap(language: Language, kind: str, neutral: Text) -> b
     1. What only the right words complete, such as an import, has no neutral filler, and neither have the lines that
     belong to it.  2. The word that the cursor touches may be half of one; before it the parser must not have given up.
 
-    The last few answers are kept, since all candidates of one request are compared with the same text.
+    The last answer is kept, since all candidates of one request are compared with the same text.
     """
     # 1.
     if neutral.clean:

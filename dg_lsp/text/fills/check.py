@@ -1,7 +1,7 @@
 """Check: why a fill may not be shown. `faults` are the syntax errors that it adds to the text that an engine sees;
 `harm_of` is the last look at an edit, which compares the whole file before and after it (laws 5 and 10).
 
-By the grammar and, for Python, by `ast`. Nothing here raises on a strange text.
+By the grammar and, for Python, by its own parser. Nothing here raises on a strange text.
 """
 
 import re
@@ -48,7 +48,7 @@ def faults(language: str, kind: str, before: str, fill: str, after: str) -> tupl
     """The syntax errors of before + fill + after that a neutral filler of the gap's kind does not have.
 
     1. Parse both.  2. Errors that are new and touch the fill or come after it are faults.
-    3. A body must end where its gap ends, and what the grammar lets pass must be sense.  4. So says `ast` for Python.
+    3. A body must end where its gap ends, and what the grammar lets pass must be sense.  4. So says Python's parser.
 
     Never raises on a strange text: what is nested too deep to be checked is a fault. The last answers are kept, since
     a text is fitted, judged and perhaps mended, and each asks.
@@ -257,9 +257,9 @@ def _around(language: Language, text: Text, kind: str) -> Body | None:
 
 
 def _refused(language: Language, neutral: Text, filled: Text) -> tuple[Fault, ...]:
-    """What `ast` says of the enclosing Python function or top-level item, where it takes a neutral one.
+    """What Python's parser says of the enclosing Python function or top-level item, where it takes a neutral one.
 
-    `ast` and not `compile`: whether a name may be nonlocal cannot be told from a part of the file.
+    The parser and not the compiler: whether a name may be nonlocal cannot be told from a part of the file.
     """
     if language.name != "python":
         return ()
@@ -488,9 +488,9 @@ def _blanked(text: bytes, spans: list[Span]) -> bytes:
     return text
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=1)
 def _tree(language: Language, data: bytes) -> Tree:
-    """The tree of a text; the last ones are kept, since each candidate of one request asks for it."""
+    """The tree of a text; the last one is kept, since each candidate of one request asks for it."""
     return language.parse(data)
 
 

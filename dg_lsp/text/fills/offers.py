@@ -22,9 +22,13 @@ _DEEPER = (b"(", b"[", b"{")
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """`texts`, the surest first, may replace the bytes [start, end) of `document`. fill: the one of the first text."""
+    """`texts`, the surest first, may replace the bytes [start, end) of `data`, the text of the document `uri`.
 
-    document: Document
+    fill: the one of the first text. Offers live long, so they keep no Document, whose history holds trees.
+    """
+
+    uri: str
+    data: bytes
     start: int
     end: int
     texts: tuple[str, ...]
@@ -71,7 +75,7 @@ def used_up(offer: Offer, document: Document, cursor: int) -> bool:
 def accepted_end(offer: Offer, document: Document) -> int | None:
     """Return where a fill ends that was accepted or typed out, if nothing else changed, not even blanks; else None."""
     ends = (offer.start + len(text.encode("utf-8")) for text in offer.texts)
-    behind = len(offer.document.data) - offer.start
+    behind = len(offer.data) - offer.start
     return next((e for e in ends if len(document.data) - e == behind and used_up(offer, document, e)), None)
 
 
@@ -104,17 +108,17 @@ def next_line(document: Document, cursor: int) -> tuple[Document, int] | None:
 
 def _typed(offer: Offer, document: Document, cursor: int) -> bytes | None:
     """Return what stands in the gap before the cursor; None if anything else but blanks changed."""
-    old, new, end = offer.document, document, _end(offer, document)
-    if old.uri != new.uri or not offer.start <= cursor <= end:
+    old, new, end = offer.data, document.data, _end(offer, document)
+    if offer.uri != document.uri or not offer.start <= cursor <= end:
         return None
-    if old.data[: offer.start] != new.data[: offer.start] or old.data[offer.end :] != new.data[end:]:
+    if old[: offer.start] != new[: offer.start] or old[offer.end :] != new[end:]:
         return None
-    return None if new.data[cursor:end].strip(b" \t\f") else new.data[offer.start : cursor]
+    return None if new[cursor:end].strip(b" \t\f") else new[offer.start : cursor]
 
 
 def _end(offer: Offer, document: Document) -> int:
     """Return where the gap ends in `document`, a later version of the offer's."""
-    return len(document.data) - (len(offer.document.data) - offer.end)
+    return len(document.data) - (len(offer.data) - offer.end)
 
 
 def _percent(share: float) -> str:

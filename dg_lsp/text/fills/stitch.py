@@ -150,8 +150,8 @@ def shorten(request: Infill, fill: str) -> str:
 def find_break(request: Infill, fill: str) -> Break | None:
     """Return the first damaged place of `fill` in the gap of `request`; None if it adds no fault (law 5).
 
-    1. Find the faults.  2. Take the place where the parser gave up; if only `ast` or the container object, the place of
-    their fault.  3. Find how far the damage may reach, by the fault and by open brackets.
+    1. Find the faults.  2. Take the place where the parser gave up; if only Python's own or the container object, the
+    place of their fault.  3. Find how far the damage may reach, by the fault and by open brackets.
     """
     # 1.
     found = faults(request.language, request.kind, request.prefix, fill, request.suffix)

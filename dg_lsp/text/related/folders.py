@@ -51,7 +51,8 @@ def files_in(folder: Path, exclude: Sequence[str]) -> Iterator[Path]:
     """The files below `folder` that may be read, folder by folder, those of each in the order of their names."""
     left, folders = _ENTRIES, [folder]
     while folders and left > 0:
-        with suppress(OSError):
+        # A name that no folder can have, such as one with a NUL, is a ValueError.
+        with suppress(OSError, ValueError):
             entries = sorted(os.scandir(folders.pop()), key=lambda entry: entry.name)
             left -= len(entries)
             for entry in entries:
