@@ -148,6 +148,12 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"there is no folder {arguments.repo}; name one with --repo")
     if arguments.repo and not arguments.base:
         raise UsageError("--repo adapts a checkpoint; say which with --from, such as --from embedded")
+    if arguments.drafts and not arguments.base:
+        raise UsageError("--drafts goes on from a checkpoint; say which with --from, such as --from small")
+    if arguments.drafts and arguments.repo:
+        raise UsageError(
+            "--repo measures how a checkpoint denoises, which --drafts leaves out; leave one away"
+        )
     out.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(arguments.threads)
     try:
@@ -171,29 +177,21 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _recipe(arguments: argparse.Namespace, base: Path | None) -> Recipe:
-    """The recipe that the options ask for.
-
-    Raises:
-        UsageError: drafts are to be learned by no checkpoint.
-    """
-    rank = adapt.rank_for(base, arguments.lora) if base else 0
+    """The recipe that the options ask for."""
     recipe = Recipe(
         steps=arguments.steps,
         seconds=60 * arguments.minutes,
-        rates=adapt.LORA_RATES if rank else RATES,
-        rank=rank,
         seed=arguments.seed,
         width=arguments.hidden,
         layers=arguments.layers,
         compiled=arguments.compile,
         decay=arguments.decay,
     )
-    if not arguments.drafts:
-        return recipe
-    if base is None:
-        raise UsageError("--drafts goes on from a checkpoint; say which with --from, such as --from small")
-    rank = DRAFT_RANK if arguments.lora is None else arguments.lora
-    return replace(recipe, rank=rank, rates=DRAFT_RATES if rank else adapt.RATES, buckets=DRAFTS, warm=20)
+    if arguments.drafts:
+        rank = DRAFT_RANK if arguments.lora is None else arguments.lora
+        return replace(recipe, rank=rank, rates=DRAFT_RATES if rank else adapt.RATES, buckets=DRAFTS, warm=20)
+    rank = adapt.rank_for(base, arguments.lora) if base else 0
+    return replace(recipe, rank=rank, rates=adapt.LORA_RATES if rank else RATES)
 
 
 def _share(text: str) -> float:

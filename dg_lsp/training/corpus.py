@@ -166,14 +166,14 @@ def gather_folder(language: str, folder: Path) -> tuple[list[File], Source]:
 
     Its licence is not looked at.
     """
-    files = []
-    for path in sorted(p for p in folder.rglob("*") if p.suffix in load_language(language).suffixes):
+    files, name, suffixes = [], f"{language}={folder.name}", load_language(language).suffixes
+    for path in sorted(p for p in folder.rglob("*") if p.suffix in suffixes):
         inside = path.relative_to(folder).as_posix()
         text = read_text(path) if _SKIPPED.isdisjoint(inside.split("/")) and path.is_file() else None
         if text is not None and is_code(text, language):
-            files.append(File(f"{language}={folder.name}", inside, text))
+            files.append(File(name, inside, text))
     size = sum(len(file.text.encode()) for file in files)
-    return files, Source(f"{language}={folder.name}", "", "", len(files), size, min(size, 4 * _SHARE))
+    return files, Source(name, "", "", len(files), size, min(size, 4 * _SHARE))
 
 
 def prepare(

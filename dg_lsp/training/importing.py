@@ -62,7 +62,7 @@ class Learned:
     """
 
     judge: Path
-    adapter: Path | None = None
+    adapter: Path
 
 
 def import_checkpoint(
@@ -86,7 +86,7 @@ def import_checkpoint(
     network, tokenizer = read_source(source)
     progress("importing")
     imported = import_network(network)
-    if learned is not None and learned.adapter is not None:
+    if learned is not None:
         merge_stored(imported, learned.adapter)
     bos, eos = _ends(tokenizer, network.config)
     text = imported.config.text_config

@@ -170,15 +170,11 @@ def _copy(file: Path, network: Path) -> None:
 
 def _digest(learned: Learned) -> str:
     """The sha256 of the files of `learned`, hex."""
-    found = hashlib.sha256()
-    for file in (learned.judge, learned.adapter):
-        if file is not None:
-            found.update(file.read_bytes())
-    return found.hexdigest()
+    return hashlib.sha256(learned.judge.read_bytes() + learned.adapter.read_bytes()).hexdigest()
 
 
 def _learned() -> Learned:
-    """What was learned with this network: the adapter, and the weights of the judge that were fitted with both."""
+    """What was learned with this network: the adapter, and the judge's weights, which were fitted without it."""
     folder = resources.files("dg_lsp.training")
     with (
         resources.as_file(folder / f"small-{JUDGE}") as judge,

@@ -163,6 +163,7 @@ def test_files_of_other_languages_are_learned_from_where_a_folder_names_them(
     "more, said",
     [
         (["--drafts"], "--from small"),
+        (["--drafts", "--from", "embedded", "--repo", "."], "leave one away"),
         (["--source", "klingon=."], "such as go=src"),
         (["--source", "go=nowhere"], "no folder nowhere"),
     ],

@@ -132,6 +132,11 @@ def write_lines(
     return [*found, *more]
 
 
+def draft_of(count: int, text: str, clock: Clock) -> Draft:
+    """A Draft that shows `text`, `count` tokens long."""
+    return Draft(count, (Run(text, anchored=False, accepted=True, entropy=0.0),), clock.milliseconds())
+
+
 def _searched(
     model: Checkpoint, begun: _Begun, request: Infill, clock: Clock
 ) -> Generator[Draft, None, list[Fill]]:
@@ -152,7 +157,7 @@ def _searched(
         # 1.
         if sum(not fill.refusal for _, fill in ended.values()) >= _ENOUGH or not rows or clock.is_over():
             break
-        yield _draft_of(count, rows[0].text, clock)
+        yield draft_of(count, rows[0].text, clock)
         # 2.
         tree.take([row.parent for row in rows])
         states = torch.cat(tree.read([[row.tokens[-1]] for row in rows]))
@@ -179,12 +184,8 @@ def _longer(rows: Sequence[_Row], logits: Tensor, count: int) -> list[_Row]:
     scores = torch.tensor([row.score for row in rows], device=logits.device)
     found = (scores[:, None] + logits.log_softmax(-1)).flatten().topk(min(count, logits.numel()))
     places = zip(found.values.tolist(), found.indices.tolist(), strict=True)
-    return [
-        _Row(
-            place // logits.shape[1], (*rows[place // logits.shape[1]].tokens, place % logits.shape[1]), score
-        )
-        for score, place in places
-    ]
+    split = ((score, *divmod(place, logits.shape[1])) for score, place in places)
+    return [_Row(parent, (*rows[parent].tokens, token), score) for score, parent, token in split]
 
 
 def _greedy(
@@ -206,7 +207,7 @@ def _greedy(
         texts = {fill.text for fill in (*known, *ended) if not fill.refusal}
         if len(texts) >= request.alternatives or len(done) == len(rows) or clock.is_over():
             break
-        yield _draft_of(count, known[0].text if known else written[0], clock)
+        yield draft_of(count, known[0].text if known else written[0], clock)
         states = torch.cat(tree.read([[row[-1]] for row in rows]))
         for number, token in enumerate(_logits(model, states).argmax(-1).tolist()):
             rows[number].append(token)
@@ -221,11 +222,6 @@ def _greedy(
         if number not in done:
             done[number] = _fill_of(request, first_sentence(text) if request.kind == "docstring" else text)
     return [done[number] for number in range(len(rows))]
-
-
-def _draft_of(count: int, text: str, clock: Clock) -> Draft:
-    """A Draft that shows `text`, `count` tokens long."""
-    return Draft(count, (Run(text, anchored=False, accepted=True, entropy=0.0),), clock.milliseconds())
 
 
 def _fill_of(request: Infill, text: str) -> Fill:

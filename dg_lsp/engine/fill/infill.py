@@ -10,7 +10,7 @@ from dataclasses import replace
 from dg_lsp.engine.cache import PrefixCache, extend_to
 from dg_lsp.engine.fill.candidates import why_refused
 from dg_lsp.engine.fill.denoised import denoised
-from dg_lsp.engine.fill.drafted import write, write_lines
+from dg_lsp.engine.fill.drafted import draft_of, write, write_lines
 from dg_lsp.engine.fill.judge import PLAIN, WORD, Proposal, chances, sure_length, words_in_sight
 from dg_lsp.engine.fill.likelihood import neg_log_likelihoods_of_tokens
 from dg_lsp.engine.fill.steps import Clock
@@ -18,7 +18,7 @@ from dg_lsp.engine.fill.tokens import Join, join_of, read_together, tokenise
 from dg_lsp.engine.load.checkpoint import Checkpoint
 from dg_lsp.text.fills import fit
 from dg_lsp.text.fills.sure import sure_beginning
-from dg_lsp.text.messages import BODIES, PARTS, Draft, Fill, Infill, Kind, Run, Source
+from dg_lsp.text.messages import BODIES, PARTS, Draft, Fill, Infill, Kind, Source
 
 # How likely the best candidate must be for the judge to take it before anything is denoised; and how likely for
 # anything to be denoised where nobody has asked: below it denoising never made a text that could be shown
@@ -70,7 +70,7 @@ def _fill_part(
     if not model.denoises or (best and (_is_settled(request, best) or clock.is_over())):
         refused = [] if best else [fill_of(request, proposal) for proposal in proposals]
         fills = _sure_part(model, request, proposals, best) if best else [_none_of(refused, clock)]
-        yield _draft_of(fills[0], clock)
+        yield draft_of(max(fills[0].steps, 1), fills[0].text, clock)
         return fills
     # 3. Texts that can be shown already are alternatives, too.
     missing = max(request.alternatives - len(best), 1)
@@ -84,7 +84,7 @@ def _fill_part(
         fills = best
     fills = _sure_part(model, request, proposals, fills)
     if fills[0].text != denoised_text:
-        yield _draft_of(fills[0], clock)
+        yield draft_of(max(fills[0].steps, 1), fills[0].text, clock)
     return fills
 
 
@@ -125,7 +125,7 @@ def _fill_lines(
             return more
         fills |= {fill.text: fill for fill in more if not fill.refusal and fill.text not in fills}
     found = list(fills.values()) or [_none_of(written, clock)]
-    yield _draft_of(found[0], clock)
+    yield draft_of(max(found[0].steps, 1), found[0].text, clock)
     return found
 
 
@@ -238,12 +238,6 @@ def fill_of(request: Infill, proposal: Proposal) -> Fill:
     source: Source = "retrieved" if "retrieved" in proposal.sources else "drafted"
     score = proposal.gap + proposal.suffix
     return Fill(text, score, reason="stable", parses=not refusal, refusal=refusal, source=source)
-
-
-def _draft_of(fill: Fill, clock: Clock) -> Draft:
-    """A Draft that shows a finished fill."""
-    run = Run(fill.text, anchored=False, accepted=True, entropy=0.0)
-    return Draft(max(fill.steps, 1), (run,), clock.milliseconds())
 
 
 def _with_others(fills: Sequence[Fill]) -> Fill:
