@@ -131,6 +131,9 @@ class Settings:
             "`deploy/*.py` with its path in the workspace folder"
         },
     )
+    exclude_ignored: bool = field(
+        default=False, metadata={"help": "do nothing for files that git ignores, either, by asking git"}
+    )
     ghost_languages: tuple[str, ...] = field(
         default=(),
         metadata={

@@ -192,7 +192,9 @@ def want_near(document: "Document", settings: Settings, *, candidates: bool, alt
     room = definitions_for(settings)
     if not (settings.related and document.uri.startswith("file:") and (candidates or room)):
         return Want(alternatives)
-    index = index_round(Path(unquote(urlsplit(document.uri).path)), settings.exclude)
+    index = index_round(
+        Path(unquote(urlsplit(document.uri).path)), settings.exclude, git=settings.exclude_ignored
+    )
     return Want(alternatives, index=index, definitions=room)
 
 

@@ -7,7 +7,7 @@ import asyncio
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -42,11 +42,12 @@ class Project:
             await asyncio.to_thread(self._take, lacking)
         return self.index
 
-    def begin(self, exclude: Sequence[str]) -> None:
-        """Begin to read the files of the folders, unless that was begun before."""
+    def begin(self, exclude: Sequence[str], *, git: bool = False) -> None:
+        """Begin to read the files of the folders, unless that was begun before; git: none that git ignores."""
         if self._stop is None:
             self._stop = threading.Event()
-            arguments = (self.index, self._folders(), tuple(exclude), self._stop)
+            found = (path for folder in self._folders() for path in files_in(folder, exclude, git=git))
+            arguments = (self.index, found, self._stop)
             threading.Thread(target=self._read, args=arguments, name="related", daemon=True).start()
 
     def forget(self) -> None:
@@ -59,13 +60,13 @@ class Project:
         for document in documents:
             self.index.put(document.uri, document.language, document.data)
 
-    def _read(self, index: Index, folders: list[Path], exclude: Sequence[str], stop: threading.Event) -> None:
-        """Put the files of `folders` into `index` until it is full or `stop` is set."""
+    def _read(self, index: Index, files: Iterable[Path], stop: threading.Event) -> None:
+        """Put `files` into `index` until it is full or `stop` is set."""
         with suppress(AttributeError, OSError):
             # Linux knows a priority of each thread; elsewhere it would be that of the server.
             os.sched_getaffinity(0)
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
-        for path in (path for folder in folders for path in files_in(folder, exclude)):
+        for path in files:
             if stop.is_set():
                 return
             # The text of an open document is newer than its file.

@@ -12,7 +12,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, replace
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from dg_lsp.host.base import Engine, EngineError, Outcome, Want, fill_gap, outcome_of
@@ -21,6 +21,7 @@ from dg_lsp.server.project import Project
 from dg_lsp.settings import EMBEDDED, Settings, SettingsError, name_of, named, of_machine, override
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.documents.excluded import excluding, split_uri
+from dg_lsp.text.documents.ignored import ignored
 from dg_lsp.text.fills.offers import Offer, doubt, place_of, still_good, used_up
 from dg_lsp.text.gaps.find import Gap
 from dg_lsp.text.gaps.gap import Edit
@@ -31,6 +32,7 @@ Open = Callable[[Settings, Callable[[Status], None]], Engine]
 
 _RECENT = 16  # offers that are kept
 _DISMISSED = 100  # dismissed texts that are kept of each document
+_OF_THE_INDEX = ("exclude", "exclude_ignored", "related")
 _FOLLOW = 0.2  # seconds between two looks at an engine that loads
 _WAITED = 0.25  # the share of the time of a fill that ghost text waits for the next key
 _BACKQUOTED = re.compile(r"`(?!dg-lsp)[^`]+`")
@@ -84,6 +86,7 @@ class Session:
         self._dismissed: dict[str, deque[tuple[bytes, str]]] = {}
         self._newest: dict[str, Offer] = {}
         self._ahead: _Ahead | None = None
+        self._ignored: dict[str, bool] = {}
         self._background: set[asyncio.Future[Any]] = set()
         self.eager = False
         self.project: Project | None = None
@@ -114,21 +117,32 @@ class Session:
             except SettingsError as error:
                 wrong.append(str(error))
         if self.settings != settings:
-            index = (self.settings.exclude, self.settings.related) != (settings.exclude, settings.related)
+            index = any(getattr(self.settings, name) != getattr(settings, name) for name in _OF_THE_INDEX)
             self.settings = settings
+            self._ignored.clear()
             self._offers.clear()
             self._newest.clear()
             if self.project is not None and index:
                 self.project.forget()
         return wrong
 
-    def refusal(self, path: PurePosixPath, language: str = "") -> str:
-        """Why the document at `path`, in its workspace folder, gets no fills, as a sentence; empty if it does."""
+    def refusal(self, uri: str, path: PurePosixPath, language: str = "") -> str:
+        """Why the document `uri`, at `path` in its workspace folder, gets no fills, as a sentence; empty if it does."""
         if glob := excluding(path, self.settings.exclude):
             return f"{path.name} is excluded by {glob} in the setting exclude, because it may hold secrets"
+        if self.settings.exclude_ignored and self._is_ignored(uri):
+            return f"git ignores {path.name}, and the setting excludeIgnored keeps such files from the model"
         if language in self.settings.disabled_languages:
             return f"{language} is switched off by the setting disabledLanguages"
         return ""
+
+    def _is_ignored(self, uri: str) -> bool:
+        """Whether git ignores the file of the document `uri`; asked once, until it is closed."""
+        scheme, name = split_uri(uri)
+        if uri not in self._ignored:
+            path = Path(name)
+            self._ignored[uri] = scheme == "file" and bool(ignored(path.parent, [path]))
+        return self._ignored[uri]
 
     def silence(self, language: str) -> str:
         """Why documents of `language` get no ghost text while one types, as a sentence; empty if they do."""
@@ -228,7 +242,7 @@ class Session:
         self.files = outcome.files
         if want.index is not None and self.project is not None:
             # Not before the first answer, which should not wait for the disk.
-            self.project.begin(settings.exclude)
+            self.project.begin(settings.exclude, git=settings.exclude_ignored)
         is_ghost = priority in ("ghost", "ahead")
         if outcome.edit and not (is_ghost and doubt(outcome.fill, settings.confidence)):
             edits = (outcome.edit, *outcome.others)
@@ -341,6 +355,7 @@ class Session:
         self._asked.pop(uri, None)
         self._dismissed.pop(uri, None)
         self._newest.pop(uri, None)
+        self._ignored.pop(uri, None)
         self._offers = deque((o for o in self._offers if o.uri != uri), _RECENT)
 
     def _run_later(self, work: Coroutine[Any, Any, Any]) -> None:
@@ -379,6 +394,8 @@ def _by_workspace(settings: Settings, given: str, value: Any) -> Settings:
         SettingsError: the option has a wrong value, or changes what runs on this machine.
     """
     changed, name = override(settings, {given: value}), name_of(given)
+    if name == "exclude_ignored":
+        return replace(settings, exclude_ignored=settings.exclude_ignored or changed.exclude_ignored)
     if name == "exclude":
         # A workspace may hide more of its files, and may not lay its secrets open.
         return replace(changed, exclude=tuple(dict.fromkeys((*settings.exclude, *changed.exclude))))

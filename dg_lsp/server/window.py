@@ -83,7 +83,7 @@ class DgLsp(Server):
         """
         workspace = self.protocol.workspace
         folders = [*workspace.folders, *filter(None, [workspace.root_uri])]
-        if refusal := self.session.refusal(convert.path_in(uri, folders), language):
+        if refusal := self.session.refusal(uri, convert.path_in(uri, folders), language):
             raise NoGap(refusal)
 
     def tell(self, status: Status) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -937,6 +938,20 @@ def test_an_excluded_file_is_not_even_read(start: Start, tmp_path: Path) -> None
     wire = start(rootUri=tmp_path.as_uri())
     assert "excluded by .ssh/" in fill(wire, uri=path.as_uri(), name="add")["result"]["why"]
     assert "excluded by .ssh/" in fill_all(wire, uri=path.as_uri())["result"]["why"]
+
+
+def test_what_git_ignores_gets_nothing_where_that_is_wanted(start: Start, tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    (tmp_path / ".gitignore").write_text("local.py\n")
+    for name in ("local.py", "shop.py"):
+        (tmp_path / name).write_text(TEXT)
+    local, other = ((tmp_path / name).as_uri() for name in ("local.py", "shop.py"))
+    wire = start(rootUri=tmp_path.as_uri(), initializationOptions={"excludeIgnored": True})
+    assert "git ignores local.py" in fill(wire, uri=local, name="add")["result"]["why"]
+    assert fill(wire, uri=other, name="add", apply=False)["result"]["edit"]
+    opened(wire, TEXT, uri=local)
+    told = wire.ask("s", "dg-lsp/status", {"uri": local})["result"]
+    assert told["state"] == "off" and "excludeIgnored" in told["why"]
 
 
 def test_a_language_that_is_off_is_off_for_a_file_that_is_not_open(start: Start, tmp_path: Path) -> None:

@@ -28,6 +28,14 @@ def test_a_user_may_say_what_is_excluded() -> None:
     assert one.settings.exclude == ("*.sql",)
 
 
+@pytest.mark.parametrize("user", [False, True])
+def test_a_workspace_hides_what_git_ignores_and_does_not_show_it(user: bool) -> None:
+    one = session()
+    for workspace in (False, True):
+        assert one.configure({"excludeIgnored": user}, {"excludeIgnored": workspace}) == []
+        assert one.settings.exclude_ignored is (user or workspace)
+
+
 def test_only_settings_that_concern_other_files_drop_what_was_read_of_them() -> None:
     one, dropped = session(), []
     one.project = Project(lambda _: [], list)

@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 
 from dg_lsp.text.documents.document import Document, DocumentError, read_document
 from dg_lsp.text.documents.excluded import excluding
+from dg_lsp.text.documents.ignored import ignored
 from dg_lsp.text.languages.language import UnknownLanguage, language_of
 from dg_lsp.text.related.index import LARGEST, Index
 
@@ -35,11 +36,13 @@ _ENTRIES = 50_000
 _NEAR = 2 << 20
 
 
-def index_round(path: Path, exclude: Sequence[str], room: int = _NEAR) -> Index:
+def index_round(path: Path, exclude: Sequence[str], room: int = _NEAR, *, git: bool = False) -> Index:
     """An index of the files nearest to `path` in its project; without a project's root, of those in its folder."""
     path = path.absolute()
     root = next((folder for folder in path.parents if any((folder / name).exists() for name in _ROOTS)), None)
-    found = list(files_in(root, exclude)) if root else [p for p in path.parent.glob("*") if is_wanted(p)]
+    found = (
+        list(files_in(root, exclude, git=git)) if root else [p for p in path.parent.glob("*") if is_wanted(p)]
+    )
     index = Index(room)
     for file in sorted(found, key=lambda one: (-len(_common(one, path)), str(one))):
         if file != path and (document := read(file)) is not None and not _took(index, document):
@@ -47,13 +50,17 @@ def index_round(path: Path, exclude: Sequence[str], room: int = _NEAR) -> Index:
     return index
 
 
-def files_in(folder: Path, exclude: Sequence[str]) -> Iterator[Path]:
-    """The files below `folder` that may be read, folder by folder, those of each in the order of their names."""
+def files_in(folder: Path, exclude: Sequence[str], *, git: bool = False) -> Iterator[Path]:
+    """The files below `folder` that may be read, folder by folder, those of each in the order of their names.
+
+    git: none that git ignores.
+    """
     left, folders = _ENTRIES, [folder]
     while folders and left > 0:
         # A name that no folder can have, such as one with a NUL, is a ValueError.
         with suppress(OSError, ValueError):
-            entries = sorted(os.scandir(folders.pop()), key=lambda entry: entry.name)
+            current, found = folders.pop(), list[Path]()
+            entries = sorted(os.scandir(current), key=lambda entry: entry.name)
             left -= len(entries)
             for entry in entries:
                 path = Path(entry.path)
@@ -63,7 +70,9 @@ def files_in(folder: Path, exclude: Sequence[str]) -> Iterator[Path]:
                     if not _is_junk(entry.name) and not excluding(inside / "_", exclude):
                         folders.append(path)
                 elif is_wanted(path) and not excluding(inside, exclude):
-                    yield path
+                    found.append(path)
+            hidden = ignored(Path(current), found) if git and found else set[Path]()
+            yield from (path for path in found if path not in hidden)
 
 
 def is_wanted(path: Path) -> bool:

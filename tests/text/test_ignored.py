@@ -1,0 +1,83 @@
+"""Which files git ignores: what git says, and all of a repository where it cannot say."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from dg_lsp.settings import SECRETS
+from dg_lsp.text.documents.ignored import ignored
+from dg_lsp.text.related.folders import files_in, index_round
+
+
+def git(folder: Path, *arguments: str) -> None:
+    subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True)
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    git(tmp_path, "init", "-q")
+    (tmp_path / "src").mkdir()
+    for name in ("a.py", "local.py", "kept_local.py", "src/b.py", "src/local.py", "src/näme\n.py"):
+        (tmp_path / name).write_text("x = 1\n")
+    (tmp_path / ".gitignore").write_text("*local.py\n!src/local.py\nn*.py\n")
+    git(tmp_path, "add", "--force", "kept_local.py")
+    return tmp_path
+
+
+def test_git_is_asked_with_nested_rules_exceptions_and_what_is_tracked(repository: Path) -> None:
+    files = sorted(repository.rglob("*.py"))
+    names = {path.relative_to(repository).as_posix() for path in ignored(repository, files)}
+    assert names == {"local.py", "src/näme\n.py"}
+
+
+def test_outside_of_a_repository_nothing_is_ignored(tmp_path: Path) -> None:
+    (tmp_path / ".gitignore").write_text("*.py\n")
+    assert ignored(tmp_path, [tmp_path / "a.py"]) == set()
+
+
+@pytest.mark.parametrize("trouble", ["no git", "damaged", "slow"])
+def test_where_git_cannot_tell_all_of_a_repository_is_ignored(
+    trouble: str, repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if trouble == "damaged":
+        (repository / ".git" / "config").write_text("[core\n")
+    else:
+        (repository / "bin").mkdir()
+        monkeypatch.setenv("PATH", str(repository / "bin"))
+    if trouble == "slow":
+        monkeypatch.setattr("dg_lsp.text.documents.ignored._PATIENCE", 0.2)
+        (repository / "bin" / "git").write_text("#!/bin/sh\nexec /bin/sleep 9\n")
+        (repository / "bin" / "git").chmod(0o755)
+    assert ignored(repository, [repository / "a.py"]) == {repository / "a.py"}
+
+
+def test_a_repository_starts_no_program(repository: Path) -> None:
+    program = repository / "watch.sh"
+    program.write_text(f"#!/bin/sh\ntouch {repository}/started\n")
+    program.chmod(0o755)
+    git(repository, "config", "core.fsmonitor", str(program))
+    ignored(repository, [repository / "a.py"])
+    assert not (repository / "started").exists()
+    # It would have been started without what we do against it.
+    subprocess.run(["git", "status"], cwd=repository, check=True, capture_output=True)
+    assert (repository / "started").exists()
+
+
+def test_the_repository_in_the_environment_is_not_asked(
+    repository: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = tmp_path_factory.mktemp("other")
+    git(other, "init", "-q")
+    monkeypatch.setenv("GIT_DIR", str(other / ".git"))
+    assert ignored(repository, [repository / "local.py"]) == {repository / "local.py"}
+
+
+def test_the_files_of_a_project_are_those_that_git_does_not_ignore(repository: Path) -> None:
+    wanted = {"a.py", "kept_local.py", "b.py", "local.py"}
+    assert {path.name for path in files_in(repository, SECRETS, git=True)} == wanted
+    assert len(list(files_in(repository, SECRETS))) == 6
+    own = repository / "own.py"
+    assert len(index_round(own, SECRETS, git=True)) < len(index_round(own, SECRETS))
+    assert os.environ.get("GIT_DIR") is None
