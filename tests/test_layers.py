@@ -38,7 +38,13 @@ INSIDE_THE_ENGINE = {"dg_lsp.host.local", "dg_lsp.host.room", "dg_lsp.host.vllm"
 # where a user says so.
 STARTERS = {
     *("dg_lsp.host.resident", "dg_lsp.bench.adapted", "dg_lsp.cli.plugins", "dg_lsp.training.workers"),
-    *("dg_lsp.cli.bot", "dg_lsp.cli.trial", "dg_lsp.bench.humaneval", "dg_lsp.training.small"),
+    *(
+        "dg_lsp.text.documents.ignored",
+        "dg_lsp.cli.bot",
+        "dg_lsp.cli.trial",
+        "dg_lsp.bench.humaneval",
+        "dg_lsp.training.small",
+    ),
 }
 STARTING = {"subprocess", "runpy", "multiprocessing", "pty", "code"}
 RUNNING = re.compile(

@@ -8,7 +8,7 @@ from dg_lsp.text.documents.document import Document
 from dg_lsp.text.fills.fit import make_edit
 from dg_lsp.text.gaps.find import Gap, NoGap, find_function, find_gap, find_gaps, find_named
 from dg_lsp.text.gaps.gap import apply_edit
-from dg_lsp.text.messages import Kind
+from dg_lsp.text.messages import Kind, Wanted
 
 
 def document(text: str) -> Document:
@@ -372,3 +372,26 @@ def test_a_gap_says_whether_it_was_asked_for() -> None:
     assert [gap.asked for gap in find_gap(text, inside, "holes").parts] == [True]
     assert find_gaps(text, 0, len(text.data))[0].asked
     assert find_named(text, "f").asked
+
+
+@pytest.mark.parametrize("below", ["", "Returns x.\n"])
+@pytest.mark.parametrize("indent", ["", "    "])
+@pytest.mark.parametrize("asked", ["docstring", None])
+def test_two_docstrings_that_lack_their_ends_are_not_one(
+    indent: str, below: str, asked: Wanted | None
+) -> None:
+    first, second = (
+        f'{indent}def {name}(x):\n{indent}    """{text}\n{indent}    return x\n'
+        for name, text in (("first", "|" + below.rstrip()), ("second", ""))
+    )
+    marked = ("class A:\n" if indent else "") + first + "\n" + second
+    at = marked.index("|")
+    gap = find_gap(document(marked.replace("|", "")), at, asked)
+    assert (gap.kind, gap.start) == ("docstring", at)
+    assert gap.end <= at + len(below.rstrip())
+
+
+def test_an_example_in_a_docstring_does_not_end_it() -> None:
+    text = 'def first(x):\n    """Do it:\n\n    def example():\n        pass\n    """\n    return x\n'
+    gap = find_gap(document(text), text.index("Do"), "docstring")
+    assert text[gap.end :].startswith('"""') and not gap.insert_after

@@ -36,9 +36,9 @@ from dg_lsp.text.gaps.gap import (
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import Kind, Wanted
 from dg_lsp.text.syntax.bodies import KIND_OF, OWNER_OF, Body
-from dg_lsp.text.syntax.brackets import State
+from dg_lsp.text.syntax.brackets import State, lacks_end
 from dg_lsp.text.syntax.items import FARTHEST
-from dg_lsp.text.syntax.lexer import Span, leading, line_end, line_start
+from dg_lsp.text.syntax.lexer import Span, indentation, leading, line_end, line_start
 
 __all__ = [
     "Gap",
@@ -277,6 +277,8 @@ def _gap_in(document: Document, context: CursorContext, offset: int, kind: Kind 
     ):
         # What gave way for the repair is no part of it.
         region = None
+    if region and chosen == "docstring" and _runs_on(document, context, region.start):
+        region = None
     if region is None or (kind is None and chosen == "statement"):
         found = open_gap(document, context, offset, chosen)
         if found is None and kind is not None:
@@ -286,6 +288,16 @@ def _gap_in(document: Document, context: CursorContext, offset: int, kind: Kind 
     gap = region_gap(document, context, region)
     # 3.
     return gap if kind is not None else typed(document, context, gap, offset)
+
+
+def _runs_on(document: Document, context: CursorContext, start: int) -> bool:
+    """Whether the docstring whose text begins at `start` of the context has lost its end, though the file parses.
+
+    Two that lack it make one string, from the quotes in the first function to those in the second.
+    """
+    at = context.back(start)
+    state = state_of(document, context, at)
+    return indentation(document.data, at) > 0 and lacks_end(context.language, document.data, at, state)
 
 
 def _holes(document: Document, context: CursorContext) -> Gap:

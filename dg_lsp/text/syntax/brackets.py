@@ -3,6 +3,7 @@
 By kind and by the indentation of their lines. Knows tokens, lines and the words of a language; knows no tree.
 """
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -201,13 +202,16 @@ def next_line(language: Language, data: bytes, eol: int) -> tuple[int, int]:
 def lacks_end(language: Language, data: bytes, offset: int, state: State) -> bool:
     """Whether the triple-quoted string that is open at `offset` has lost its end (Python).
 
-    It has where a line that looks like the head of a def or class stands before the next such quotes.
+    It has where a line that looks like the head of a def or class stands before the next such quotes; behind quotes
+    that are indented, a head that is less so: a docstring may hold an example.
     """
     if language.style != "indent" or len(state.string) < 3:
         return False
     end = data.find(state.string, offset)
     head = re.compile(rb"(?<![^\r\n])[ \t]*(?:%b)" % language.words.members.pattern)
-    return head.search(data, offset, end if end >= 0 else len(data)) is not None
+    heads = head.finditer(data, offset, end if end >= 0 else len(data))
+    limit = indentation(data, state.begins) or math.inf
+    return any(indentation(data, found.start()) < limit for found in heads)
 
 
 def dangles(language: Language, data: bytes, offset: int, state: State) -> bool:
