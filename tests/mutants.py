@@ -261,6 +261,14 @@ MUTANTS = (
     ),
     Mutant(
         7,
+        "an engine whose libraries go on by a slow way is kept",
+        "dg_lsp/host/local.py",
+        '    warnings.filterwarnings("error", "mkldnn_[a-z]+ failed")\n',
+        "",
+        "tests/host/test_pinched.py::test_an_engine_that_got_no_memory_for_a_moment_ends_or_is_as_fast_as_before",
+    ),
+    Mutant(
+        7,
         "deaths that are minutes apart count as following each other",
         "dg_lsp/host/resident.py",
         "1 if accident else self._failures + 1",

@@ -7,6 +7,7 @@ import asyncio
 import logging
 import os
 import re
+import warnings
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -25,8 +26,9 @@ Run = Callable[[Infill], Iterator[Draft | Fill]]
 _log = logging.getLogger("dg_lsp.engine")
 # Where oneDNN gets no memory for the code of an operation it says this, and says it again for this operation as long as
 # the process lives, however much memory there is by then (seen with torch 2.13). CUDA's errors but for a lack of
-# memory, torch's AcceleratorError, are as lasting.
-_LASTING = re.compile("could not (create|execute) a ")
+# memory, torch's AcceleratorError, are as lasting. For a product of matrices torch only warns of it, and goes on by a
+# way that takes eight times as long.
+_LASTING = re.compile("(mkldnn_[a-z]+ failed.*)?could not (create|execute) a ", re.DOTALL)
 _LATE = "the engine was busy with other fills until the deadline; try again, or set ghostDeadline or deadline higher"
 _ENDS = "the model's libraries failed, most likely for lack of memory; the engine ends; the next request starts it"
 # OpenMP threads that wait actively would take the cores from the editor. oneDNN and torch cache code for 1,024 shapes
@@ -139,6 +141,7 @@ def _load(settings: Settings, progress: Callable[[str], None]) -> tuple[Run, str
     from dg_lsp.engine.fill.words import infill_word  # noqa: PLC0415
     from dg_lsp.engine.load.checkpoint import CheckpointError, find_directory, load_checkpoint  # noqa: PLC0415
 
+    warnings.filterwarnings("error", "mkldnn_[a-z]+ failed")
     torch.set_num_threads(settings.threads or max((os.cpu_count() or 2) // 2, 1))
     on_gpu = settings.place != "cpu" and torch.cuda.is_available()
     budget = (settings.cache_megabytes or (4096 if on_gpu else 512)) << 20
@@ -177,7 +180,7 @@ def with_second_try(run: Run, free: Callable[[], None]) -> Run:
             try:
                 yield from run(less(request))
                 return
-            except (MemoryError, RuntimeError) as error:
+            except (MemoryError, RuntimeError, UserWarning) as error:
                 if _LASTING.match(str(error)) or type(error).__name__ == "AcceleratorError":
                     raise EngineBroken(_ENDS) from error
                 if not _is_out_of_memory(error):

@@ -250,7 +250,12 @@ class AcceleratorError(RuntimeError):
 
 
 @pytest.mark.parametrize(
-    "error", [RuntimeError("could not create a primitive"), AcceleratorError("CUDA error: illegal access")]
+    "error",
+    [
+        RuntimeError("could not create a primitive"),
+        UserWarning("mkldnn_matmul failed, switching to baddbmm:could not create a primitive"),
+        AcceleratorError("CUDA error: illegal access"),
+    ],
 )
 def test_where_the_libraries_do_not_recover_the_engine_is_broken(error: Exception) -> None:
     def run(_: Infill) -> Iterator[Draft | Fill]:

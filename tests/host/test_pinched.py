@@ -1,0 +1,55 @@
+"""An engine that could get no memory for a moment is not slow for the rest of its life."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits the memory of a process")
+
+# Prints the times of fills with all the memory of the machine, and, each of another length, of fills after a moment
+# without any more of it, up to the first that fails.
+_SCRIPT = """
+import asyncio, json, resource, time
+from dg_lsp.host.base import EngineError
+from dg_lsp.host.local import LocalEngine
+from dg_lsp.settings import Settings
+from dg_lsp.text.messages import Infill
+
+engine = LocalEngine.open(Settings(checkpoint="embedded", device="cpu", threads=1))
+HARD = resource.getrlimit(resource.RLIMIT_AS)[1]
+
+async def took(lines):
+    above = "".join(f"    v{n} = a + {n}\\n" for n in range(lines))
+    request = Infill(f"def f(a):\\n{above}    x = ", "\\n    return x\\n", "python", "rest_of_line", session=str(lines))
+    began = time.monotonic()
+    async for _ in engine.infill(request):
+        pass
+    return time.monotonic() - began
+
+async def main():
+    before = [await took(lines) for lines in range(40, 44)]
+    pages = int(open("/proc/self/statm").read().split()[0])
+    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize(), HARD))
+    after, error = [], ""
+    try:
+        after.append(await took(60))
+        resource.setrlimit(resource.RLIMIT_AS, (HARD, HARD))
+        after += [await took(lines) for lines in range(61, 64)]
+    except EngineError as failed:
+        error = type(failed).__name__
+    print(json.dumps([before, after, error]))
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.slow
+def test_an_engine_that_got_no_memory_for_a_moment_ends_or_is_as_fast_as_before() -> None:
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", _SCRIPT], check=True, capture_output=True, text=True, timeout=300
+    )
+    before, after, error = json.loads(done.stdout)
+    # The first fill compiles what it needs.
+    assert error == "EngineBroken" or min(after[1:]) < 4 * max(before[1:])
