@@ -50,7 +50,7 @@ def example(request: Infill, proposals: Sequence[Proposal], truth: str) -> Examp
     shown = [p for p in proposals if "denoised" in p.sources or not fill_of(request, p).refusal]
     texts = tuple(p.text.strip() for p in shown)
     right = texts.index(truth.strip()) if truth.strip() in texts else -1
-    return Example(situation(request), texts, tuple(features(shown)), right)
+    return Example(situation(request), texts, tuple(features(request, shown)), right)
 
 
 def fit(found: Sequence[Example], decay: float = 0.02) -> dict[str, dict[str, float]]:

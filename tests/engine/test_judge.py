@@ -64,7 +64,18 @@ def test_a_text_of_two_sources_is_one_candidate_that_knows_both() -> None:
         ("b", {"retrieved": 1, "denoised": 0}),
         ("c", {"denoised": 1}),
     ]
-    assert [row["agree"] for row in features([replace(p, tokens=1) for p in found])] == [0, 1, 0]
+    assert [row["agree"] for row in features(REQUEST, [replace(p, tokens=1) for p in found])] == [0, 1, 0]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize(("between", "wanted"), [(0, [1, 0]), (11, [1, 0]), (12, [0, 0])])
+def test_a_candidate_that_repeats_a_line_just_above_says_so(
+    end: str, between: int, wanted: list[float]
+) -> None:
+    lines = ["if found and value < 0:", *["    pass"] * between, "  if found and "]
+    request = Infill(end.join(lines), f":{end}if found and value > 0:", "python", "expression")
+    proposals = [Proposal(text, {"drafted": 0}, tokens=1) for text in ("value < 0", "value > 0")]
+    assert [row["repeats"] for row in features(request, proposals)] == wanted
 
 
 def test_a_sure_candidate_from_elsewhere_is_taken_without_denoising(model: Checkpoint) -> None:

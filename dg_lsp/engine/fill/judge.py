@@ -19,6 +19,9 @@ Weights = Mapping[str, Mapping[str, float]]
 WORD = re.compile(r"[^\W\d]\w*")
 # Nats by which a candidate is less likely than the best one, at most; beyond it none is chosen anyway.
 _FAR = 20.0
+# Lines above the gap that a candidate had better not repeat.
+_ABOVE = 12
+_LINE_END = re.compile(r"\r\n|\n|\r")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +55,15 @@ def words_in_sight(request: Infill) -> set[str]:
 
 def situation(request: Infill) -> Situation:
     """What the gap is of its line: the whole line, its rest, or a part inside it."""
-    if not re.split(r"[\r\n]", request.prefix)[-1].strip():
+    _, begun, ends = _lines_round(request)
+    if not begun.strip():
         return "line"
-    return "rest" if not re.split(r"[\r\n]", request.suffix)[0].strip() else "inside"
+    return "inside" if ends.strip() else "rest"
 
 
 def chances(weights: Weights, request: Infill, proposals: Sequence[Proposal]) -> list[float]:
     """The probability of each of `proposals` that it is exactly right; the rest to 1 is that none of them is."""
-    return chances_of(weights[situation(request)], features(proposals))
+    return chances_of(weights[situation(request)], features(request, proposals))
 
 
 def chances_of(weights: Mapping[str, float], rows: Sequence[Mapping[str, float]]) -> list[float]:
@@ -85,12 +89,16 @@ def sure_length(text: str, rated: Sequence[tuple[float, str]], confidence: float
     return next((n for n, share in zip(lengths, shares, strict=True) if share >= confidence), 0)
 
 
-def features(proposals: Sequence[Proposal]) -> list[dict[str, float]]:
-    """What the judge knows of each of `proposals`, by name; all of it is of about the same size."""
+def features(request: Infill, proposals: Sequence[Proposal]) -> list[dict[str, float]]:
+    """What the judge knows of each of `proposals`, by name; all of it is of about the same size.
+
+    Such as "repeats": with it the gap's line is one of the lines above, as a network that drafts likes to write.
+    """
     total = [p.gap + p.suffix for p in proposals]
     best, least = min(total, default=0.0), min((p.suffix for p in proposals), default=0.0)
     sure = -math.log(sum(math.exp(best - t) for t in total)) if total else 0.0
     denoised = any("denoised" in p.sources for p in proposals)
+    above, begun, ends = _lines_round(request)
     rows = []
     for p, nats in zip(proposals, total, strict=True):
         where = p.sources
@@ -115,6 +123,13 @@ def features(proposals: Sequence[Proposal]) -> list[dict[str, float]]:
                 "behind": math.log1p(p.retrieved.behind),
                 "count": math.log1p(p.retrieved.count),
                 "near": p.retrieved.near,
+                "repeats": float((begun + p.text + ends).strip() in above),
             }
         )
     return rows
+
+
+def _lines_round(request: Infill) -> tuple[set[str], str, str]:
+    """The lines above the gap, and what stands on its own line before and behind it."""
+    *above, begun = _LINE_END.split(request.prefix)
+    return {line.strip() for line in above[-_ABOVE:]}, begun, _LINE_END.split(request.suffix, 1)[0]
