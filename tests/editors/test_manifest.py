@@ -50,6 +50,13 @@ def test_no_key_is_bound_to_two_commands_in_the_same_place():
     assert all("editorTextFocus" in when for _, when in keys)
 
 
+def test_the_first_of_two_keys_is_taken_in_each_file():
+    # Else the second one is typed where no fill is to be had.
+    keys = [key for key in read()["contributes"]["keybindings"] if " " in key["key"]]
+    assert len({key["key"].split()[0] for key in keys}) == 1
+    assert "editorTextFocus" in {key["when"] for key in keys}
+
+
 def test_the_lock_file_names_no_host():
     lock = (FOLDER / "package-lock.json").read_text(encoding="utf-8")
     assert '"resolved"' not in lock

@@ -50,6 +50,7 @@ export function details(status: Status | undefined): string[] {
   if (!status) return [];
   const lines = [];
   if (status.checkpoint) lines.push(`model ${status.checkpoint}${status.device && ` on ${status.device}`}`);
+  if (status.checkpoint === "embedded") lines.push("the doctor says whether this machine can run a better model");
   const steps = status.steps ? `, ${status.steps} steps` : "";
   if (status.milliseconds) lines.push(`last fill: ${Math.round(status.milliseconds)} ms${steps}`);
   const last = status.last;
