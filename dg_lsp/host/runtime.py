@@ -58,9 +58,13 @@ def runtime_directory(environment: Mapping[str, str] = os.environ) -> Path:
     """The directory of the user's engines; made if it is missing, and closed to other users.
 
     Raises:
-        EngineError: it belongs to somebody else, or cannot be made.
+        EngineError: it belongs to somebody else, or cannot be made; or its name says no place, as `~nobody/x` does.
     """
     path = _directory(environment)
+    if not path.is_absolute():
+        raise EngineError(
+            f"no folder of the engine is at {path}; set DG_LSP_RUNTIME_DIR to a path from the root"
+        )
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         # lstat, because a link could lead to a folder of somebody else's choice.
