@@ -11,7 +11,7 @@ from dg_lsp.text.messages import Draft, Fill, Priority, State, Status
 SLOW = 1000.0
 _FILLS = 8  # ghost texts that are looked at
 _FEW = 3  # with fewer than that nothing is said
-_MEND = "set the effort or prefixBytes lower, or run the model on a GPU"
+_MEND = "set the effort or prefixBytes lower, take a smaller checkpoint (embedded is the smallest), or run it on a GPU"
 
 
 class Pace:
