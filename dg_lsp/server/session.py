@@ -119,7 +119,6 @@ class Session:
         if self.settings != settings:
             index = any(getattr(self.settings, name) != getattr(settings, name) for name in _OF_THE_INDEX)
             self.settings = settings
-            self._ignored.clear()
             self._offers.clear()
             self._newest.clear()
             if self.project is not None and index:
