@@ -31,6 +31,8 @@ _log = logging.getLogger("dg_lsp.engine")
 _LASTING = re.compile("(mkldnn_[a-z]+ failed.*)?could not (create|execute) a ", re.DOTALL)
 _LATE = "the engine was busy with other fills until the deadline; try again, or set ghostDeadline or deadline higher"
 _ENDS = "the model's libraries failed, most likely for lack of memory; the engine ends; the next request starts it"
+# Seconds, and bytes a second.
+_COMPILING, _SLOW_DISK = 25.0, 100e6
 # OpenMP threads that wait actively would take the cores from the editor. oneDNN and torch cache code for 1,024 shapes
 # each, and a growing file makes ever new shapes; with 128 they take 300 MB less and are as fast (docs/log).
 _ENVIRONMENT = {
@@ -45,15 +47,21 @@ _ENVIRONMENT = {
 class LocalEngine:
     """A loaded checkpoint with a PrefixCache for each document, on one model thread. Make it with `open`.
 
-    device: that of the model. passes: the denoising steps and encoding chunks made so far.
+    device: that of the model. passes: the denoising steps and encoding chunks made so far. weights: the bytes of the
+    model's.
     """
 
     def __init__(
-        self, thread: ThreadPoolExecutor, run: Run, device: str, hits: Callable[[], int] = lambda: 0
+        self,
+        thread: ThreadPoolExecutor,
+        run: Run,
+        device: str,
+        hits: Callable[[], int] = lambda: 0,
+        weights: int = 0,
     ) -> None:
         self._thread, self._run, self._hits = thread, run, hits
         self._turns = Turns()
-        self.device = device
+        self.device, self._weights = device, weights
         self.passes = 0
 
     @classmethod
@@ -69,6 +77,11 @@ class LocalEngine:
         except BaseException:
             thread.shutdown(wait=False)
             raise
+
+    @property
+    def first_step(self) -> float:
+        """Seconds that each of the first steps may take: they compile, and read the weights, maybe from a slow disk."""
+        return _COMPILING + self._weights / _SLOW_DISK
 
     @property
     def hits(self) -> int:
@@ -127,7 +140,7 @@ class LocalEngine:
         return event
 
 
-def _load(settings: Settings, progress: Callable[[str], None]) -> tuple[Run, str, Callable[[], int]]:
+def _load(settings: Settings, progress: Callable[[str], None]) -> tuple[Run, str, Callable[[], int], int]:
     # torch reads these variables when it is imported.
     for name, value in _ENVIRONMENT.items():
         os.environ.setdefault(name, value)
@@ -165,7 +178,8 @@ def _load(settings: Settings, progress: Callable[[str], None]) -> tuple[Run, str
         caches.clear()
         torch.cuda.empty_cache()
 
-    return with_second_try(run, free), str(model.device), lambda: counts["hits"]
+    weights = sum(weight.nbytes for weight in model.network.parameters())
+    return with_second_try(run, free), str(model.device), lambda: counts["hits"], weights
 
 
 def with_second_try(run: Run, free: Callable[[], None]) -> Run:

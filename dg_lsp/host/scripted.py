@@ -22,7 +22,8 @@ UNSURE, CHANCE = "unsure", 0.12
 class ScriptedEngine:
     """An engine that answers each Infill with `drafts` and then `answer`, a Fill or a function that makes one.
 
-    pause: seconds of a step. requests: the Infills so far. closed: whether `close` was called. passes: steps made.
+    pause: seconds of a step. first_step: those that each of the first ones may take. requests: the Infills so far.
+    closed: whether `close` was called. passes: steps made.
     """
 
     device = "none"
@@ -33,7 +34,7 @@ class ScriptedEngine:
         self._answer, self._drafts, self._pause = answer, tuple(drafts), pause
         self.requests: list[Infill] = []
         self.closed = False
-        self.passes = 0
+        self.passes, self.first_step = 0, 60.0
         self.queue = self.hits = 0
 
     async def infill(self, request: Infill) -> AsyncGenerator[Draft | Fill, None]:

@@ -23,7 +23,6 @@ from dg_lsp.host.states import Pace
 from dg_lsp.text.messages import Draft, Fill, Infill, Priority, State, Status
 
 _PATIENCE = 20.0  # seconds without a step after which an engine counts as stuck
-_FIRST_STEP = 600.0  # seconds that a step may take before it is known how long they usually take
 _log = logging.getLogger("dg_lsp.engine")
 
 
@@ -32,6 +31,11 @@ class Hosted(Engine, Protocol):
 
     device: str
     passes: int
+
+    @property
+    def first_step(self) -> float:
+        """Seconds that each of the first steps may take, before it is known how long they usually take."""
+        ...
 
     @property
     def hits(self) -> int:
@@ -236,13 +240,13 @@ class Service:
     def stuck(self) -> float:
         """Seconds without a step while a request waits, if they are too many; else 0.
 
-        Too many are more than `patience`, and more than 20 steps usually take. The first steps may take long.
+        Too many are more than `patience`, and more than 20 steps usually take, or one of the first few may take.
         """
-        if not self._working:
+        if not self._working or self._engine is None:
             return 0.0
-        usual = median(self._paces) if len(self._paces) > 2 else _FIRST_STEP / 20
+        usual = 20 * median(self._paces) if len(self._paces) > 2 else self._engine.first_step
         still = time.monotonic() - self._moved
-        return still if still > max(self._patience, 20 * usual) else 0.0
+        return still if still > max(self._patience, usual) else 0.0
 
     def give_up(self, message: str) -> None:
         """Answer each open request with the error `message`."""

@@ -42,6 +42,7 @@ from dg_lsp.text.messages import PARTS, Draft, Fill, Infill, Run
 # grows with them; 12, as in our own search, did no better (docs/log/2026-11-23.md).
 WATCHED = 4
 _LONGEST = 60.0  # seconds between two attempts at most
+_FIRST_CANVAS = 600.0  # seconds that a server may take that is busy or still compiles
 # Lengths of bodies beside those of the plan, since nothing is written beyond one canvas.
 _LONG = (120, 150, 185, 225)
 
@@ -91,6 +92,7 @@ class VllmEngine:
         self._turns, self._live = asyncio.Semaphore(AT_ONCE), 0
         self._failures, self._not_before, self._why = 0, 0.0, ""
         self.device, self.passes, self.hits = "vLLM", 0, 0
+        self.first_step = _FIRST_CANVAS
 
     @property
     def queue(self) -> int:

@@ -211,6 +211,23 @@ def test_an_engine_without_a_step_for_long_says_so_to_who_waits_and_ends(
     assert "stood still" in asyncio.run(work())["message"]
 
 
+def test_an_engine_that_stands_still_in_its_first_step_ends_as_soon_as_no_disk_can_be_the_reason() -> None:
+    async def work() -> None:
+        service = Service("scripted", "", patience=0.1)
+        engine = _Stuck(Fill("x"))
+        engine.first_step = 0.5
+        await service.load(opener(engine))
+        reading = asyncio.create_task(lines_of(service))
+        await asyncio.sleep(0.3)
+        assert not service.stuck
+        await asyncio.sleep(0.3)
+        assert service.stuck > 0.5
+        reading.cancel()
+        await asyncio.gather(reading, return_exceptions=True)
+
+    asyncio.run(work())
+
+
 class _Broken(ScriptedEngine):
     """Its libraries fail for good."""
 
