@@ -28,7 +28,7 @@ _log = logging.getLogger("dg_lsp.engine")
 # the process lives, however much memory there is by then (seen with torch 2.13). CUDA's errors but for a lack of
 # memory, torch's AcceleratorError, are as lasting. For a product of matrices torch only warns of it, and goes on by a
 # way that takes eight times as long.
-_LASTING = re.compile("(mkldnn_[a-z]+ failed.*)?could not (create|execute) a ", re.DOTALL)
+_LASTING = re.compile(r"(mkldnn_\w+ failed.*)?could not (create|execute) a ", re.DOTALL)
 _LATE = "the engine was busy with other fills until the deadline; try again, or set ghostDeadline or deadline higher"
 _ENDS = "the model's libraries failed, most likely for lack of memory; the engine ends; the next request starts it"
 # Seconds, and bytes a second.
@@ -154,7 +154,7 @@ def _load(settings: Settings, progress: Callable[[str], None]) -> tuple[Run, str
     from dg_lsp.engine.fill.words import infill_word  # noqa: PLC0415
     from dg_lsp.engine.load.checkpoint import CheckpointError, find_directory, load_checkpoint  # noqa: PLC0415
 
-    warnings.filterwarnings("error", "mkldnn_[a-z]+ failed")
+    warnings.filterwarnings("error", r"mkldnn_\w+ failed")
     torch.set_num_threads(settings.threads or max((os.cpu_count() or 2) // 2, 1))
     on_gpu = settings.place != "cpu" and torch.cuda.is_available()
     budget = (settings.cache_megabytes or (4096 if on_gpu else 512)) << 20

@@ -32,6 +32,7 @@ Open = Callable[[Settings, Callable[[Status], None]], Engine]
 
 _RECENT = 16  # offers that are kept
 _DISMISSED = 100  # dismissed texts that are kept of each document
+_KNOWN = 1_000  # files of which it is known whether git ignores them
 _OF_THE_INDEX = ("exclude", "exclude_ignored", "related")
 _FOLLOW = 0.2  # seconds between two looks at an engine that loads
 _WAITED = 0.25  # the share of the time of a fill that ghost text waits for the next key
@@ -140,6 +141,8 @@ class Session:
         scheme, name = split_uri(uri)
         if uri not in self._ignored:
             path = Path(name)
+            if len(self._ignored) >= _KNOWN:
+                self._ignored.clear()
             self._ignored[uri] = scheme == "file" and bool(ignored(path.parent, [path]))
         return self._ignored[uri]
 
