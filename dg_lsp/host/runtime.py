@@ -4,6 +4,7 @@ All engines of a user share one directory that only the user may enter: `DG_LSP_
 `XDG_RUNTIME_DIR`, else one in the system's temporary folder.
 """
 
+import errno
 import hashlib
 import json
 import os
@@ -61,11 +62,9 @@ def runtime_directory(environment: Mapping[str, str] = os.environ) -> Path:
         EngineError: it belongs to somebody else, or cannot be made; or its name says no place, as `~nobody/x` does.
     """
     path = _directory(environment)
-    if not path.is_absolute():
-        raise EngineError(
-            f"no folder of the engine is at {path}; set DG_LSP_RUNTIME_DIR to a path from the root"
-        )
     try:
+        if not path.is_absolute():
+            raise FileNotFoundError(errno.ENOENT, "it is no path from the root")
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         # lstat, because a link could lead to a folder of somebody else's choice.
         found = path.lstat()
