@@ -20,6 +20,7 @@ from dg_lsp.bench.lists import choose
 from dg_lsp.bench.score import Score
 from dg_lsp.settings import Settings, UsageError
 from dg_lsp.text.documents.document import Document
+from dg_lsp.text.documents.ignored import GIT
 from dg_lsp.training.corpus import Source, is_code, tokenise
 from dg_lsp.training.heldout import File, hash_line
 from dg_lsp.training.trainer import Recipe
@@ -115,7 +116,7 @@ def _paths(repo: Path) -> list[Path]:
     """The Python files of `repo` that git tracks; without git all that are the repository's own."""
     git = shutil.which("git")
     if git:
-        asked = [git, "-C", str(repo), "ls-files", "-z", "--", "*.py"]
+        asked = [git, *GIT[1:], "-C", str(repo), "ls-files", "-z", "--", "*.py"]
         listed = subprocess.run(asked, capture_output=True, check=False)
         if listed.returncode == 0 and listed.stdout:
             return [

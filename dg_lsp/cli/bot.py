@@ -147,7 +147,9 @@ def find_files(paths: Sequence[Path], settings: Settings, report: Report) -> Ite
 
 
 def _files_in(folder: Path) -> Iterator[Path]:
-    command = ["git", "-C", str(folder), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    from dg_lsp.text.documents.ignored import GIT
+
+    command = [*GIT, "-C", str(folder), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     try:
         listed = subprocess.run(command, capture_output=True, check=True).stdout.decode(
             "utf-8", "surrogateescape"

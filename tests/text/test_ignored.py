@@ -2,11 +2,14 @@
 
 import os
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from dg_lsp.settings import SECRETS
+from dg_lsp.bench.adapted import _paths
+from dg_lsp.cli.bot import Report, find_files
+from dg_lsp.settings import SECRETS, Settings
 from dg_lsp.text.documents.ignored import ignored
 from dg_lsp.text.related.folders import files_in, index_round
 
@@ -53,12 +56,21 @@ def test_where_git_cannot_tell_all_of_a_repository_is_ignored(
     assert ignored(repository, [repository / "a.py"]) == {repository / "a.py"}
 
 
-def test_a_repository_starts_no_program(repository: Path) -> None:
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda folder: ignored(folder, [folder / "a.py"]),
+        lambda folder: list(find_files([folder], Settings(), Report())),
+        _paths,
+    ],
+    ids=["ignored", "bot", "train"],
+)
+def test_a_repository_starts_no_program(repository: Path, ask: Callable[[Path], object]) -> None:
     program = repository / "watch.sh"
     program.write_text(f"#!/bin/sh\ntouch {repository}/started\n")
     program.chmod(0o755)
     git(repository, "config", "core.fsmonitor", str(program))
-    ignored(repository, [repository / "a.py"])
+    assert ask(repository) is not None
     assert not (repository / "started").exists()
     # It would have been started without what we do against it.
     subprocess.run(["git", "status"], cwd=repository, check=True, capture_output=True)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 _PATIENCE = 2.0  # seconds
 _TOLD = (0, 1)  # some are ignored, none is
-# What a repository may configure must start no program here.
-_COMMAND = ("git", "-c", "core.fsmonitor=false", "check-ignore", "-z", "--stdin")
+# git for a repository of anybody, which may name a program that git then starts.
+GIT = ("git", "-c", "core.fsmonitor=false")
 
 
 def ignored(folder: Path, paths: Sequence[Path]) -> set[Path]:
@@ -21,7 +21,13 @@ def ignored(folder: Path, paths: Sequence[Path]) -> set[Path]:
     own = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     try:
         done = subprocess.run(
-            _COMMAND, cwd=folder, input=names, capture_output=True, env=own, timeout=_PATIENCE, check=False
+            (*GIT, "check-ignore", "-z", "--stdin"),
+            cwd=folder,
+            input=names,
+            capture_output=True,
+            env=own,
+            timeout=_PATIENCE,
+            check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
         done = None
