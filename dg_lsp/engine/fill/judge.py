@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
+from dg_lsp.text.fills.fit import LINE_END
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import Infill, Retrieved, Source
 
@@ -21,7 +22,6 @@ WORD = re.compile(r"[^\W\d]\w*")
 _FAR = 20.0
 # Lines above the gap that a candidate had better not repeat.
 _ABOVE = 12
-_LINE_END = re.compile(r"\r\n|\n|\r")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,5 +131,5 @@ def features(request: Infill, proposals: Sequence[Proposal]) -> list[dict[str, f
 
 def _lines_round(request: Infill) -> tuple[set[str], str, str]:
     """The lines above the gap, and what stands on its own line before and behind it."""
-    *above, begun = _LINE_END.split(request.prefix)
-    return {line.strip() for line in above[-_ABOVE:]}, begun, _LINE_END.split(request.suffix, 1)[0]
+    *above, begun = LINE_END.split(request.prefix)
+    return {line.strip() for line in above[-_ABOVE:]}, begun, LINE_END.split(request.suffix, 1)[0]

@@ -19,7 +19,7 @@ from dg_lsp.text.syntax.lexer import line_start, logical_lines, tokens, width
 _LOGICAL: tuple[Kind, ...] = ("expression", "statement")
 # Of so many at most, such as a header without braces has.
 _LINES = 12
-_LINE_END = re.compile(r"\r\n|\n|\r")
+LINE_END = re.compile(r"\r\n|\n|\r")
 _LAST_END = re.compile(r"[ \t\f]*[\r\n]\s*\Z")
 
 
@@ -42,14 +42,14 @@ def fit(request: Infill, text: str) -> str:
     # 2.
     if request.kind in PARTS:
         text = _first_whole(request, text) if request.kind in _LOGICAL else text
-        text = _LINE_END.split(text, maxsplit=1)[0] if _is_of_one_line(language, request) else text
+        text = LINE_END.split(text, maxsplit=1)[0] if _is_of_one_line(language, request) else text
     else:
         text = _without_repeated_lines(text, request.suffix)
     # 3.
-    rest = _LINE_END.split(request.suffix, maxsplit=1)[0]
+    rest = LINE_END.split(request.suffix, maxsplit=1)[0]
     if rest.strip():
         # One line needs no end in front of what follows it; of several the last one may.
-        text = text if _LINE_END.search(text.rstrip()) else _LAST_END.sub("", text)
+        text = text if LINE_END.search(text.rstrip()) else _LAST_END.sub("", text)
         return _without_repeated_rest(request, text, rest)
     # 4.
     text = text.rstrip()
@@ -144,12 +144,12 @@ def plain(request: Infill, text: str) -> str:
     text = text.encode("utf-8", "replace").decode("utf-8")
     if request.kind not in (*PARTS, "span"):
         text = re.sub(r"^(?:[ \t\f]*(?:\r\n|\n|\r))*[ \t\f]*", "", text)
-    return _LINE_END.sub(newline_of(request), _indented(request, text))
+    return LINE_END.sub(newline_of(request), _indented(request, text))
 
 
 def newline_of(request: Infill) -> str:
     """Return the file's line end: that of its first line, or LF."""
-    first = _LINE_END.search(request.prefix) or _LINE_END.search(request.suffix)
+    first = LINE_END.search(request.prefix) or LINE_END.search(request.suffix)
     return first[0] if first else "\n"
 
 

@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from dg_lsp.text.fills import check, fit
 from dg_lsp.text.fills.baseline import Fault, given_up, neutral_text
 from dg_lsp.text.fills.check import faults
-from dg_lsp.text.fills.fit import within
+from dg_lsp.text.fills.fit import LINE_END, within
 from dg_lsp.text.languages.language import Language, load_language
 from dg_lsp.text.messages import BODIES, Infill
 from dg_lsp.text.syntax.brackets import closers, state_at
 from dg_lsp.text.syntax.lexer import Span, line_end, line_start, tokens
 
-_LINE_END = re.compile(r"\r\n|\n|\r")
 # A line that begins so goes on with the one before it.
 _GOES_ON = re.compile(r"[.?:,)\]}+*/%&|^=<>-]|(?:else|elif|except|finally|catch)\b")
 _ROUND = 4  # lines
@@ -96,7 +95,7 @@ def goes_round(text: str) -> bool:
 
     Such as `self.items[0].price + self.items[1].price + self.items[2].price + `. Pieces without a letter do not count.
     """
-    found = _THRICE.search(re.sub(r"\d+", "0", _LINE_END.split(text)[-1]))
+    found = _THRICE.search(re.sub(r"\d+", "0", LINE_END.split(text)[-1]))
     return found is not None and any(sign.isalpha() for sign in found[1])
 
 
@@ -188,10 +187,10 @@ def resume_point(language: Language, kind: str, parts: tuple[bytes, bytes, bytes
 
 def _beginnings(language: Language, fill: str) -> Iterator[str]:
     """Yield the beginnings of `fill` that end with a line of code, longest first, without `fill` itself."""
-    ends = [found.start() for found in _LINE_END.finditer(fill.rstrip())]
+    ends = [found.start() for found in LINE_END.finditer(fill.rstrip())]
     for end in reversed(ends):
         text = fill[:end].rstrip()
-        last = _LINE_END.split(text)[-1].strip()
+        last = LINE_END.split(text)[-1].strip()
         whole = last.endswith(";") or not _GOES_ON.match(fill[end:].lstrip())
         if last and whole and not last.startswith(language.comment):
             yield text
