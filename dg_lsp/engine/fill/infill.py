@@ -14,7 +14,7 @@ from dg_lsp.engine.fill.drafted import draft_of, write, write_lines
 from dg_lsp.engine.fill.judge import PLAIN, WORD, Proposal, chances, sure_length, words_in_sight
 from dg_lsp.engine.fill.likelihood import neg_log_likelihoods_of_tokens
 from dg_lsp.engine.fill.steps import Clock
-from dg_lsp.engine.fill.tokens import Join, join_of, read_together, tokenise
+from dg_lsp.engine.fill.tokens import Join, join_of, read_together, tokenise, with_similar
 from dg_lsp.engine.load.checkpoint import Checkpoint
 from dg_lsp.text.fills import fit
 from dg_lsp.text.fills.sure import sure_beginning
@@ -109,7 +109,7 @@ def _fill_lines(
     if prose and request.confidence > DOCSTRINGS:
         why = "a docstring written from left to right is exactly right too seldom to be shown unasked; ask for it"
         return [Fill("", parses=False, refusal=why)]
-    prefix, seam = tokenise(model, request)
+    prefix, seam = tokenise(model, with_similar(model, request))
     join = join_of(model, request, prefix, seam)
     for _ in extend_to(model.network, cache, prefix, exact=request.deadline is None):
         yield Draft(0, (), clock.milliseconds())

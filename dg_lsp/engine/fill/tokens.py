@@ -10,6 +10,7 @@ from dg_lsp.engine.load.frame import frame_of
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import Infill
 from dg_lsp.text.prompts.prompt import shortened
+from dg_lsp.text.prompts.similar import similar
 
 # Tokens of the suffix that the judge reads behind each candidate, and the characters that hold them.
 SUFFIX_READ, _NEAR = 10, 200
@@ -86,7 +87,7 @@ def tokenise(model: Checkpoint, request: Infill) -> tuple[tuple[int, ...], Seam]
     """
     lines, head = _lines_and_head(model, request.prefix)
     if len(lines) + len(head) >= model.max_prefix:
-        request = _shortened(model, request)
+        request = _shortened(model, request, model.max_prefix)
         lines, head = _lines_and_head(model, request.prefix)
     keep = plan_for(request).slots // 4
     if len(head) > keep:
@@ -109,12 +110,35 @@ def _lines_and_head(model: Checkpoint, prefix: str) -> tuple[tuple[int, ...], tu
     return ids[:whole], ids[whole:]
 
 
-def _shortened(model: Checkpoint, request: Infill) -> Infill:
-    """`request` with its prefix cut to fewer tokens than the checkpoint takes; BYTES_PER_TOKEN are tried in turn."""
+def with_similar(model: Checkpoint, request: Infill) -> Infill:
+    """`request` with the similar functions that the model does not see, for a model that sees nothing of the suffix.
+
+    They stand right before the function that is to be written, so that the cached prefix above it stays.
+    """
+    if model.denoises or request.kind != "function_body":
+        return request
+    before, after = (text.encode("utf-8", "replace") for text in (request.prefix, request.suffix))
+    found = similar(load_language(request.language), before, after)
+    if found is None:
+        return request
+    own, line_end = before[found.at :].decode("utf-8"), "\r\n" if "\r\n" in request.prefix else "\n"
+    room = sum(len(model.encode(one.header + one.body)) for one in found.functions)
+    if room > model.max_prefix // 2:
+        return request
+    short = _shortened(model, request, model.max_prefix - room)
+    above = short.prefix.removesuffix(own)
+    unseen = [one.header + one.body + line_end for one in found.functions if one.body not in above]
+    if above == short.prefix or not unseen:
+        return request
+    return replace(short, prefix=above + "".join(unseen) + own)
+
+
+def _shortened(model: Checkpoint, request: Infill, limit: int) -> Infill:
+    """`request` with its prefix cut to fewer than `limit` tokens; BYTES_PER_TOKEN are tried in turn."""
     before = request.prefix.encode("utf-8", "replace")
     for share in BYTES_PER_TOKEN:
-        if len(model.encode(request.prefix)) < model.max_prefix:
+        if len(model.encode(request.prefix)) < limit:
             break
-        short = shortened(load_language(request.language), before, int(share * model.max_prefix))
+        short = shortened(load_language(request.language), before, int(share * limit))
         request = replace(request, prefix=short.decode("utf-8"))
     return request
