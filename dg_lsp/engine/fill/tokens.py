@@ -7,6 +7,7 @@ from dg_lsp.engine.canvas import Seam
 from dg_lsp.engine.fill.plan import plan_for
 from dg_lsp.engine.load.checkpoint import Checkpoint
 from dg_lsp.engine.load.frame import frame_of
+from dg_lsp.text.fills.fit import newline_of
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import Infill
 from dg_lsp.text.prompts.prompt import shortened
@@ -121,13 +122,13 @@ def with_similar(model: Checkpoint, request: Infill) -> Infill:
     found = similar(load_language(request.language), before, after)
     if found is None:
         return request
-    own, line_end = before[found.at :].decode("utf-8"), "\r\n" if "\r\n" in request.prefix else "\n"
+    own, newline = before[found.at :].decode("utf-8"), newline_of(request)
     room = sum(len(model.encode(one.header + one.body)) for one in found.functions)
     if room > model.max_prefix // 2:
         return request
     short = _shortened(model, request, model.max_prefix - room)
     above = short.prefix.removesuffix(own)
-    unseen = [one.header + one.body + line_end for one in found.functions if one.body not in above]
+    unseen = [one.header + one.body + newline for one in found.functions if one.body not in above]
     if above == short.prefix or not unseen:
         return request
     return replace(short, prefix=above + "".join(unseen) + own)
