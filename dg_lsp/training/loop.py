@@ -34,7 +34,8 @@ def train(trainer: Trainer, signals: Sequence[int]) -> None:
     while trainer.done() < 1 and not stop:
         if not falling and trainer.done() > 1 - trainer.recipe.decay:
             falling = True
-            if trainer.place.is_main_process:
+            # An adapter is merged into the checkpoint that it began with, and a later run begins with a new one.
+            if trainer.place.is_main_process and not trainer.recipe.rank:
                 trainer.save_before_decay()
         begin = time.monotonic()
         shown = trainer.advance(stop=bool(signals))

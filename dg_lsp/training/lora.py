@@ -39,15 +39,6 @@ def add_adapter(network: Any, rank: int) -> None:
             _put(network, _in_encoder(name), part)
 
 
-def merge_adapter(network: Any) -> None:
-    """Merge the adapter into the weights of `network` and remove it, in place."""
-    for name, part in list(_adapters(network)):
-        part.merge()
-        _put(network, name, part.get_base_layer())
-        if _ALONE not in name:
-            _put(network, _in_encoder(name), part.get_base_layer())
-
-
 def merge_stored(network: Any, file: Path) -> None:
     """Add the adapter in `file` to the weights of `network`, in place; nothing but its matrices is needed.
 

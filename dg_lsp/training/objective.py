@@ -17,6 +17,8 @@ from dg_lsp.engine.decoder import View, capped_logits, decode
 from dg_lsp.training.layouts import Batch
 from dg_lsp.training.shape import PAD
 
+_PART = 256  # tokens whose logits are computed at once
+
 
 @dataclass(frozen=True, slots=True)
 class _Layer:
@@ -150,5 +152,43 @@ def canvas_view(batch: Batch, window: int, dtype: torch.dtype) -> View:
 
 def cross_entropy(network: Any, hidden: Tensor, tokens: Tensor) -> Tensor:
     """The cross-entropy in nats of each of `tokens` [...] under the logits of `hidden` [..., hidden]: [...]."""
+    if not network.lm_head.weight.requires_grad:
+        nats: Tensor = _in_parts(hidden.flatten(0, -2), network, tokens.flatten())
+        return nats.view(tokens.shape)
     logits = capped_logits(network, hidden).flatten(0, -2)
     return F.cross_entropy(logits, tokens.flatten(), reduction="none").view(tokens.shape)
+
+
+@torch.compiler.disable  # type: ignore[untyped-decorator]
+def _in_parts(hidden: Tensor, network: Any, tokens: Tensor) -> Any:
+    return _InParts.apply(hidden, network, tokens)  # type: ignore[no-untyped-call]
+
+
+class _InParts(torch.autograd.Function):
+    """`cross_entropy` of _PART tokens at a time, under a head that is frozen, as it is while an adapter is trained.
+
+    The logits of 2,000 tokens with a vocabulary of 49,152 take 400 MB, and as long as half of the layers of `small`.
+    They are thrown away, so the gradient of the hidden states is computed beside the loss.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, hidden: Tensor, network: Any, tokens: Tensor) -> Tensor:
+        """hidden [N, hidden], tokens [N] -> nats [N]."""
+        losses, slopes = [], []
+        for at in range(0, len(tokens), _PART):
+            states, wanted = hidden[at : at + _PART], tokens[at : at + _PART]
+            logits = capped_logits(network, states)
+            ahead = logits.log_softmax(-1)
+            losses.append(-ahead.gather(1, wanted[:, None])[:, 0])
+            slope = ahead.exp_().scatter_add_(1, wanted[:, None], -torch.ones_like(ahead[:, :1]))
+            slope *= 1 - (logits / network.final_logit_softcapping).square_()
+            weight = network.lm_head.weight
+            slopes.append(slope.to(weight.dtype) @ weight)
+        ctx.save_for_backward(torch.cat(slopes))
+        return torch.cat(losses)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
+        """grads: [N], of the losses."""
+        (slopes,) = ctx.saved_tensors
+        return slopes * grads[0][:, None].to(slopes.dtype), None, None

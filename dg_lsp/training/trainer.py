@@ -20,12 +20,13 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from dg_lsp.engine.load.manifest import read_about
+from dg_lsp.engine.load.weights import leave_out_idle_experts
 from dg_lsp.training.corpus import Corpus
 from dg_lsp.training.curve import picture, read_log
 from dg_lsp.training.export import export, export_like
 from dg_lsp.training.importing import freeze_scales
 from dg_lsp.training.layouts import BUCKETS, INFILLS, Batch, Bucket, Cutter, draw
-from dg_lsp.training.lora import ADAPTER, SCALE, add_adapter, merge_adapter
+from dg_lsp.training.lora import ADAPTER, SCALE, add_adapter, merge_stored
 from dg_lsp.training.objective import corrupt, draw_times, losses
 from dg_lsp.training.optimise import Optimiser
 from dg_lsp.training.shape import embedded_config, fresh_network, stored_network
@@ -51,10 +52,10 @@ class Count:
 class Recipe:
     """The options of one run, which takes `steps` steps or, if that is None, lasts `seconds` of stepping.
 
-    rates: peak learning rates of Muon and of AdamW. width, layers: of a fresh network. warm: steps of warm-up. rank: of
-    a LoRA adapter, which then is all that is trained; 0 trains all weights. infill: the share of canvases with a gap.
-    decay: the last share of the run, in which the rate falls. onward: start from WEIGHTS_BEFORE_DECAY if the checkpoint
-    has them.
+    width, layers: of a fresh network. compiled: compile the loss where canvases are learned. rates: peak learning rates
+    of Muon and of AdamW. warm: steps of warm-up. rank: of a LoRA adapter, which then is all that is trained; 0 trains
+    all weights. infill: the share of canvases with a gap. decay: the last share of the run, in which the rate falls.
+    onward: start from WEIGHTS_BEFORE_DECAY if the checkpoint has them.
     """
 
     steps: int | None = None
@@ -94,14 +95,14 @@ class Trainer:
             config = embedded_config(self.tokenizer.get_vocab_size(), recipe.width, recipe.layers)
             network = fresh_network(config, recipe.seed, attention="eager")
         else:
-            onward = recipe.onward and (base / WEIGHTS_BEFORE_DECAY).exists()
-            network = stored_network(base, WEIGHTS_BEFORE_DECAY if onward else None)
+            network = _network_of(base, recipe)
             about = read_about(base)
             self.count, self.version = Count(**about.get("trained", {})), int(about.get("version", 0)) + 1
             if "imported_from" in about:
                 freeze_scales(network)
         if recipe.rank:
             add_adapter(network, recipe.rank)
+            leave_out_idle_experts(network)
         self.warm = recipe.warm or (_WARM_STEPS if base is None else _REWARM_STEPS)
         self.place = Accelerator()
         self.network = network.to(self.place.device).train()
@@ -116,7 +117,9 @@ class Trainer:
         self.first = Count(**asdict(self.count))
         self.recent: dict[str, float] = {}
         self._mark = time.monotonic()
-        self.loss = torch.compile(_loss, dynamic=False) if recipe.compiled else _loss
+        # Compiled, a loss of the encoder alone comes without a gradient (torch 2.13).
+        compiled = recipe.compiled and recipe.denoises
+        self.loss = torch.compile(_loss, dynamic=False) if compiled else _loss
 
     def share(self) -> float:
         """The learning rate of the next step as a share of its peak: it rises, holds, and falls to 0 at the end."""
@@ -210,7 +213,8 @@ class Trainer:
         save_file(weights, self.out / WEIGHTS_BEFORE_DECAY)
 
     def export(self, to: Path) -> None:
-        """Write a checkpoint to the directory `to`; an adapter is merged into the weights for good."""
+        """Write a checkpoint to the directory `to`; an adapter is merged into its weights."""
+        network = self.network
         shown = ", ".join(f"{name} {value:.3f}" for name, value in self.recent.items())
         count = self.count
         note = f"step {count.step}, {count.tokens / 1e6:.1f} M tokens, {count.seconds / 60:.0f} min; {shown}"
@@ -220,11 +224,13 @@ class Trainer:
         if self.recipe.rank:
             adapter = {name: weight.detach().to(torch.bfloat16) for name, weight in _trained(self.network)}
             save_file(adapter, self.out / ADAPTER, {"scale": str(SCALE)})
-            merge_adapter(self.network)
+            assert self.base is not None, "an adapter is learned with a checkpoint"
+            network = _network_of(self.base, self.recipe)
+            merge_stored(network, self.out / ADAPTER)
         if self.base is None:
-            export(self.network, self.out / "tokenizer.json", to, about)
+            export(network, self.out / "tokenizer.json", to, about)
         else:
-            export_like(self.network, self.base, to, about)
+            export_like(network, self.base, to, about)
         if (self.out / WEIGHTS_BEFORE_DECAY).exists():
             shutil.copyfile(self.out / WEIGHTS_BEFORE_DECAY, to / WEIGHTS_BEFORE_DECAY)
         before = self.base / "curve.json" if self.base else None
@@ -232,6 +238,12 @@ class Trainer:
         points = known + read_log(self.out / "log.jsonl")
         (to / "curve.json").write_text(json.dumps(points) + "\n", encoding="utf-8")
         (to / "curve.svg").write_text(picture(points, f"version {self.version}: {note}"), encoding="utf-8")
+
+
+def _network_of(base: Path, recipe: Recipe) -> Any:
+    """The network that a run of `recipe` from the checkpoint in `base` begins with."""
+    onward = recipe.onward and (base / WEIGHTS_BEFORE_DECAY).exists()
+    return stored_network(base, WEIGHTS_BEFORE_DECAY if onward else None)
 
 
 def _loss(network: Any, *parts: Tensor) -> tuple[Tensor, ...]:

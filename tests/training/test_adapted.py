@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import save_file
 
 from dg_lsp.bench import adapted as adapt
 from dg_lsp.cli.main import main
@@ -13,7 +14,7 @@ from dg_lsp.engine.load.checkpoint import load_checkpoint
 from dg_lsp.settings import UsageError
 from dg_lsp.training.corpus import Corpus
 from dg_lsp.training.layouts import Bucket
-from dg_lsp.training.lora import add_adapter, merge_adapter
+from dg_lsp.training.lora import ADAPTER, SCALE, add_adapter, merge_stored
 from dg_lsp.training.shape import stored_network
 from dg_lsp.training.trainer import Recipe, Trainer
 from tests.engine.tiny import save_checkpoint
@@ -111,8 +112,10 @@ def test_an_adapter_changes_attention_dense_parts_and_self_conditioning_only_and
     assert sum(losses[-3:]) < sum(losses[:3])
     layers = run.network.model.encoder.language_model.layers, run.network.model.decoder.layers
     assert all(e.self_attn.q_proj is d.self_attn.q_proj for e, d in zip(*layers, strict=True))
-    merge_adapter(run.network)
-    after = dict(run.network.named_parameters())
+    run.export(tmp_path / "export")
+    network = stored_network(tmp_path / "export")
+    layers = network.model.encoder.language_model.layers, network.model.decoder.layers
+    after = dict(network.named_parameters())
     changed = {name for name, weight in before.items() if not torch.equal(weight, after[name])}
     assert changed and set(after) == set(before)
     parts = (".self_attn.", ".mlp.", ".self_conditioning.")
@@ -121,18 +124,19 @@ def test_an_adapter_changes_attention_dense_parts_and_self_conditioning_only_and
         assert encoder.self_attn.q_proj.weight is decoder.self_attn.q_proj.weight
 
 
-def test_what_is_merged_gives_what_the_adapter_gave(base: Path) -> None:
-    network = stored_network(base).float()
+def test_what_is_merged_gives_what_the_adapter_gave(base: Path, tmp_path: Path) -> None:
+    network, merged, plain = (stored_network(base).float() for _ in range(3))
     add_adapter(network, 4)
     with torch.no_grad():
         for name, weight in network.named_parameters():
             if "lora_B" in name:
                 weight.normal_(0, 0.1)
+        factors = {name: weight for name, weight in network.named_parameters() if "lora_" in name}
+        save_file(factors, tmp_path / ADAPTER, {"scale": str(SCALE)})
+        merge_stored(merged, tmp_path / ADAPTER)
         tokens = torch.arange(3, 40)[None]
-        adapted = network.model.encoder.language_model(tokens).last_hidden_state
-        merge_adapter(network)
-        merged = network.model.encoder.language_model(tokens).last_hidden_state
-    assert torch.allclose(adapted, merged, atol=1e-4)
-    assert not torch.allclose(
-        merged, stored_network(base).float().model.encoder.language_model(tokens).last_hidden_state, atol=1e-2
-    )
+        adapted, found, unchanged = (
+            one.model.encoder.language_model(tokens).last_hidden_state for one in (network, merged, plain)
+        )
+    assert torch.allclose(adapted, found, atol=1e-4)
+    assert not torch.allclose(adapted, unchanged, atol=1e-2)

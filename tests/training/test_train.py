@@ -32,7 +32,7 @@ from dg_lsp.training.heldout import File, HeldOut, is_held_out, long_lines, read
 from dg_lsp.training.importing import Learned, import_checkpoint
 from dg_lsp.training.layouts import Batch, Bucket, Cutter, draw
 from dg_lsp.training.lora import ADAPTER, merge_stored
-from dg_lsp.training.objective import canvas_view, corrupt, losses
+from dg_lsp.training.objective import canvas_view, corrupt, cross_entropy, losses
 from dg_lsp.training.shape import BOS, EOS, PAD, embedded_config, fresh_network
 from dg_lsp.training.tokenizer import train_tokenizer
 from dg_lsp.training.trainer import Recipe, Trainer
@@ -455,6 +455,48 @@ def test_an_imported_network_learns_to_write_and_its_adapter_fits_another_import
             assert torch.equal(weight, again[name]), name
     with pytest.raises(ValueError, match="of another network"):
         merge_stored(fresh_network(embedded_config(320, 64, 2), 0), tmp_path / ADAPTER)
+
+
+def test_a_run_with_an_adapter_goes_on_from_what_another_one_exported(
+    installed: Path, tmp_path: Path
+) -> None:
+    drafts: dict[str, Any] = {"buckets": (Bucket(2, 64, 0, 64, 1.0),), "rank": 4, "rates": (0.0, 1e-2)}
+    first = Trainer(tmp_path, small(steps=8, warm=1, **drafts), imported(installed, tmp_path))
+    loop.train(first, [])
+    first.export(tmp_path / "one")
+    second = Trainer(tmp_path, small(steps=8, warm=1, **drafts), tmp_path / "one")
+    loop.train(second, [])
+    second.export(tmp_path / "two")
+    assert load_checkpoint(str(tmp_path / "two"), "cpu").digest
+
+
+def test_what_only_writes_gets_its_gradient_where_compiling_was_asked_for(
+    installed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drafts: dict[str, Any] = {"buckets": (Bucket(2, 64, 0, 64, 1.0),), "rank": 4, "rates": (0.0, 1e-2)}
+    base = imported(installed, tmp_path)
+    monkeypatch.undo()  # the compiler asks for the real paths
+    shown = []
+    for compiled in (False, True):
+        torch.manual_seed(0)  # of the adapter
+        shown.append(Trainer(tmp_path, small(steps=4, warm=1, compiled=compiled, **drafts), base).advance())
+    assert shown[0]["norm"] > 0 and shown[1] == pytest.approx(shown[0], rel=0.02)
+
+
+def test_losses_in_parts_have_the_values_and_the_gradients_of_those_of_a_head_that_learns() -> None:
+    network = fresh_network(embedded_config(320, 64, 2), 0, torch.float32)
+    network.config.text_config.final_logit_softcapping = network.final_logit_softcapping = 2.0
+    vocabulary, size = network.lm_head.weight.shape
+    torch.manual_seed(0)
+    hidden, tokens = torch.randn(5, 150, size) * 3, torch.randint(vocabulary, (5, 150))
+    weights, found = torch.rand(5, 150), []
+    for learns in (True, False):
+        network.lm_head.requires_grad_(requires_grad=learns)
+        states = hidden.clone().requires_grad_()
+        nats = cross_entropy(network, states, tokens)
+        (nats * weights).sum().backward()
+        found.append((nats.detach(), states.grad))
+    torch.testing.assert_close(found[0], found[1], rtol=1e-4, atol=1e-5)
 
 
 def test_a_run_goes_on_from_the_weights_before_the_rate_fell(installed: Path, tmp_path: Path) -> None:
