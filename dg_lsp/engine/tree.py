@@ -42,20 +42,28 @@ class Tree(Cache):
     def read(self, texts: Sequence[Sequence[int]]) -> list[Tensor]:
         """Read `texts` on, each behind the text with its number; their hidden states, each [tokens, hidden]."""
         assert len(texts) == len(self._paths)
-        first, spans = len(self._positions), []
+        first, tokens = len(self._positions), list[int]()
+        columns: dict[tuple[int, int], int] = {}  # of the new tokens, by the column before and the token
         for path, text in zip(self._paths, texts, strict=True):
-            begin = len(self._positions)
-            self._positions += range(self._kept + len(path), self._kept + len(path) + len(text))
-            path.extend(range(begin, begin + len(text)))
-            spans.append((begin - first, begin - first + len(text)))
+            for token in text:
+                place = path[-1] if path else -1, token
+                if place not in columns:
+                    columns[place] = first + len(tokens)
+                    tokens.append(token)
+                    self._positions.append(self._kept + len(path))
+                path.append(columns[place])
         device = self._network.model.decoder.embed_tokens.weight.device
-        tokens = torch.tensor([[token for text in texts for token in text]], device=device)
         positions = torch.tensor([self._positions[first:]], device=device)
         encoder = self._network.model.encoder.language_model
         states = encoder(
-            input_ids=tokens, attention_mask=self._masks(first), position_ids=positions, past_key_values=self
+            input_ids=torch.tensor([tokens], device=device),
+            attention_mask=self._masks(first),
+            position_ids=positions,
+            past_key_values=self,
         ).last_hidden_state[0]
-        return [states[begin:end] for begin, end in spans]
+        paths = zip(self._paths, texts, strict=True)
+        read = ([column - first for column in path[len(path) - len(text) :]] for path, text in paths)
+        return [states[torch.tensor(own, dtype=torch.int64, device=device)] for own in read]
 
     def take(self, numbers: Sequence[int]) -> None:
         """Go on with the texts with these numbers; one may be taken several times."""

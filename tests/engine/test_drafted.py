@@ -4,7 +4,7 @@ import random
 from collections.abc import Generator, Sequence
 from dataclasses import replace
 from itertools import product
-from typing import Never
+from typing import Any, Never
 
 import pytest
 import torch
@@ -18,6 +18,7 @@ from dg_lsp.engine.fill.steps import Clock, run_to_end
 from dg_lsp.engine.fill.tokens import join_of, tokenise
 from dg_lsp.engine.load.checkpoint import Checkpoint, load_checkpoint
 from dg_lsp.engine.tree import Tree
+from dg_lsp.text.fills.signature import Signature
 from dg_lsp.text.fills.stitch import Written
 from dg_lsp.text.messages import Draft, Fill, Infill, Kind
 from tests.engine.tiny import VOCABULARY, WINDOW, encoded, save_checkpoint, tiny_network
@@ -58,6 +59,29 @@ def test_texts_that_are_read_together_have_the_states_of_whole_texts(length: int
         torch.testing.assert_close(states[1], whole, rtol=1e-6, atol=1e-8)
 
 
+def test_what_texts_begin_with_in_common_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    network = tiny_network(3, torch.float64)
+    encoder, read = network.model.encoder.language_model, list[int]()
+    forward = encoder.forward
+
+    def counted(*given: object, **named: Any) -> object:
+        read.append(named["input_ids"].shape[1])
+        return forward(*given, **named)
+
+    cache = encoded(network, [1, 2, 3])
+    monkeypatch.setattr(encoder, "forward", counted)
+    tree = Tree(network, cache, 2)
+    tree.take([0, 0, 0])
+    with torch.inference_mode():
+        first, second, third = tree.read([[3, 4, 5], [3, 4, 6, 7], [3, 8]])
+        fourth = tree.read([[9], [9], [9]])
+    # 3 of all, 4 of two, and 5, 6, 7 and 8; then 9 behind three texts that differ.
+    assert read == [6, 3]
+    assert torch.equal(first[:2], second[:2]) and torch.equal(first[:1], third[:1])
+    assert [len(states) for states in (first, second, third, *fourth)] == [3, 4, 2, 1, 1, 1]
+    assert not torch.equal(fourth[0], fourth[1])
+
+
 def written(model: Checkpoint, request: Infill) -> list[str]:
     cache = PrefixCache(model.network.config.text_config)
     prefix, seam = tokenise(model, request)
@@ -74,7 +98,7 @@ def test_the_likeliest_text_that_ends_where_the_suffix_begins_is_found(
 ) -> None:
     # As many rows as there are tokens make the search over texts of one and two tokens complete.
     plan = drafted.plan_for(Infill(PREFIX, SUFFIX, "python", "rest_of_line"))
-    never = model.special | drafted._line_ends(model)
+    never = model.special | drafted._line_ends(model.texts)
     size, allowed = model.vocabulary, [t for t in range(model.vocabulary) if t not in never]
     monkeypatch.setattr(drafted, "plan_for", lambda _: replace(plan, drafts=Writing(size, 2)))
     request = Infill(PREFIX, SUFFIX, "python", "rest_of_line")
@@ -228,7 +252,6 @@ def test_the_likeliest_body_a_token_is_found(model: Checkpoint, monkeypatch: pyt
     plan = drafted.plan_for(BODY)
     monkeypatch.setattr(drafted, "plan_for", lambda _: replace(plan, drafts=Writing(model.vocabulary, 1)))
     monkeypatch.setattr(drafted, "_fill_of", lambda _, text: Fill(text))
-    monkeypatch.setattr(drafted, "_ENOUGH", model.vocabulary**2)
     # Every body of two tokens has ended.
     monkeypatch.setattr(drafted, "_kept", lambda _, text: text[:-1] if len(text) == 2 else text)
     monkeypatch.setattr(drafted, "end_of", lambda _, text: Written(text[:-1], ended=True))
@@ -270,7 +293,7 @@ def test_a_body_is_searched_until_enough_have_ended_or_the_limit(
     everything = [text for text in model.texts if len(text) == 1]
     script(model, monkeypatch, everything)
     drafts, fills = lines(model, BODY)
-    assert len(drafts) <= 6 and len(fills) >= drafted._ENOUGH
+    assert len(drafts) <= 8 and len(fills) >= 3
     assert {len(fill.text) for fill in fills} == {5}
     # What is on the screen grows with each token.
     assert [len(draft.runs[0].text) for draft in drafts] == [0, *range(2, len(drafts) + 1)]
@@ -283,6 +306,25 @@ def test_a_body_is_searched_until_enough_have_ended_or_the_limit(
     monkeypatch.setattr(drafted, "goes_round", lambda text: text == fills[0].text)
     (other,) = lines(model, BODY)[1]
     assert other.text != fills[0].text
+
+
+def test_a_body_without_flaws_comes_first(model: Checkpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = drafted.plan_for(BODY)
+    monkeypatch.setattr(drafted, "plan_for", lambda _: replace(plan, drafts=Writing(4, 12)))
+    script(model, monkeypatch, [text for text in model.texts if len(text) == 1])
+    monkeypatch.setattr(Signature, "flaws", lambda *_: 0)
+    few, _ = lines(model, BODY)
+    # Those with a flaw count less.
+    monkeypatch.setattr(Signature, "flaws", lambda *_: 1)
+    drafts, fills = lines(model, BODY)
+    assert len(drafts) >= len(few) and len(fills) >= 4
+    monkeypatch.setattr(Signature, "flaws", lambda _, text: int(text != fills[-1].text))
+    assert lines(model, BODY)[1] == [fills[-1], *fills[:-1]]
+    # What cannot be shown stays behind, whatever else it is.
+    refused = fills[-1].text
+    monkeypatch.setattr(drafted, "_fill_of", lambda _, text: Fill(text, refusal="no" * (text == refused)))
+    assert [fill.text for fill in lines(model, BODY)[1] if fill.refusal] == [refused]
+    assert lines(model, BODY)[1][-1].text == refused
 
 
 def test_where_more_bodies_are_wanted_others_are_written_greedily(

@@ -63,6 +63,11 @@ def test_a_statement_follows_the_line_that_it_follows_elsewhere() -> None:
     assert texts(marked)[0] == "self.run()"
 
 
+def test_a_text_of_hundreds_of_characters_is_no_candidate() -> None:
+    assert texts(f"name = '{'a' * 150}'\nname = |\n") == [f"'{'a' * 150}'"]
+    assert texts(f"name = '{'a' * 250}'\nname = |\n") == []
+
+
 def test_a_header_is_a_statement_only_above_what_is_indented() -> None:
     above = "def f():\n    g()\n    if a:\n        b()\n    g()\n    c()\n\ndef h():\n    g()\n    |\n"
     assert "if a:" not in texts(above + "    return\n")

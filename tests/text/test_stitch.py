@@ -49,12 +49,17 @@ def test_nothing_stays_of_what_adds_nothing() -> None:
     assert go_on(REQUEST, "x = 1\n", "") == Written("x = 1\n")
 
 
+SIX = "if x:\n        a\n        b\n        c\n        d\n        e\n"
+
+
 @pytest.mark.parametrize(
     ("text", "kept"),
     [
         ("a()\n    a()\n", "a()\n"),
         ("a()\n    b()\n    a()\n    b()\n", "a()\n    b()\n"),
         ("x = 1\n    if x:\n        y()\n    if x:\n        y()\n", "x = 1\n    if x:\n        y()\n"),
+        ("a()\n    b()\n\n    a()\n    b()\n", "a()\n    b()\n"),
+        ("y\n    " + SIX + "    " + SIX, "y\n    " + SIX),
         # The last line is not whole yet, and what stands deeper is another line.
         ("a()\n    a()", "a()\n    a()"),
         ("try:\n        a()\n    finally:\n        a()\n", "try:\n        a()\n    finally:\n        a()\n"),

@@ -6,6 +6,7 @@ The encoder has not seen the suffix; the judge reads it behind each draft. Knows
 import math
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import takewhile
 
 import torch
@@ -20,6 +21,7 @@ from dg_lsp.engine.fill.tokens import Join, settled
 from dg_lsp.engine.load.checkpoint import Checkpoint
 from dg_lsp.engine.tree import Tree
 from dg_lsp.text.fills import fit
+from dg_lsp.text.fills.signature import Signature, signature_of
 from dg_lsp.text.fills.stitch import ended as end_of
 from dg_lsp.text.fills.stitch import first_sentence, goes_round, shorten, without_round
 from dg_lsp.text.languages.language import load_language
@@ -35,9 +37,9 @@ _LEFT = 0.25
 
 # The tree that has read what stands before the gap, its last hidden state [1, hidden], and what is to be healed.
 _Begun = tuple[Tree, Tensor, str]
-# A beam search for a body stops when so many have ended that can be shown: with more the first one was not better, and
-# took longer (docs/log/2026-11-24.md).
-_ENOUGH = 2
+# A beam search for a body stops when as many texts have ended as it has rows, or this share of that without a flaw:
+# with a smaller one the first text is worse, and the others are more alike (docs/log/2026-11-25.md).
+_ENOUGH = 3 / 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,7 @@ def write(
     1. Read what stands before the gap.  2. At each token: note how likely each text ends here; keep the likeliest texts
     that are a token longer.  3. Stop when no longer text can be likelier than the best `rows` that have ended.
     """
-    writing, line_end = plan_for(request).drafts, _line_ends(model)
+    writing, line_end = plan_for(request).drafts, _line_ends(model.texts)
     # 1.
     tree, states, again = _begin(model, cache, join)
     ends, never = _ends(model, join), sorted(model.special | line_end)
@@ -120,16 +122,16 @@ def write_lines(
     """Write bodies or docstrings behind the prefix in `cache`; yield a Draft after each token, with the first so far.
 
     Returns the texts, the best first. Those of a body are found by a beam search; where more are wanted than it found,
-    others are written greedily, which are less alike. Docstrings are written greedily.
+    others are written greedily, which are less alike. Docstrings are written greedily. Bodies with fewer flaws by the
+    function's signature come before others.
     """
-    found: list[Fill] = []
+    signature, found = signature_of(request), list[Fill]()
     if request.kind in BODIES:
-        found = yield from _searched(model, _begin(model, cache, join), request, clock)
+        found = yield from _searched(model, _begin(model, cache, join), request, clock, signature)
     shown = [fill for fill in found if not fill.refusal]
-    if len(shown) >= request.alternatives or (shown and clock.is_over()):
-        return found
-    more = yield from _greedy(model, _begin(model, cache, join), request, clock, shown)
-    return [*found, *more]
+    if len(shown) < request.alternatives and not (shown and clock.is_over()):
+        found += yield from _greedy(model, _begin(model, cache, join), request, clock, shown)
+    return sorted(found, key=lambda fill: (bool(fill.refusal), signature.flaws(fill.text)))
 
 
 def draft_of(count: int, text: str, clock: Clock) -> Draft:
@@ -138,7 +140,7 @@ def draft_of(count: int, text: str, clock: Clock) -> Draft:
 
 
 def _searched(
-    model: Checkpoint, begun: _Begun, request: Infill, clock: Clock
+    model: Checkpoint, begun: _Begun, request: Infill, clock: Clock, signature: Signature
 ) -> Generator[Draft, None, list[Fill]]:
     """The bodies that a beam search ends first, those that can be shown and are the likeliest a token in front.
 
@@ -155,7 +157,9 @@ def _searched(
     ended: dict[str, tuple[float, Fill]] = {}
     for count in range(1, writing.tokens + 1):
         # 1.
-        if sum(not fill.refusal for _, fill in ended.values()) >= _ENOUGH or not rows or clock.is_over():
+        flaws = [signature.flaws(fill.text) for _, fill in ended.values() if not fill.refusal]
+        enough = len(flaws) >= writing.rows or flaws.count(0) >= _ENOUGH * writing.rows
+        if enough or not rows or clock.is_over():
             break
         yield draft_of(count, rows[0].text, clock)
         # 2.
@@ -286,13 +290,17 @@ def _begin(model: Checkpoint, cache: PrefixCache, join: Join) -> _Begun:
 
 def _beginning(model: Checkpoint, text: str) -> Tensor:
     """The tokens that begin with `text` and do not go on to another line, int64 [tokens]."""
+    found = _tokens_from(model.texts, model.special, text)
+    return torch.tensor(found, dtype=torch.int64, device=model.device)
+
+
+# A look at each token of a large vocabulary takes tens of milliseconds.
+@lru_cache(maxsize=64)
+def _tokens_from(texts: tuple[str, ...], without: frozenset[int], text: str) -> tuple[int, ...]:
+    """The tokens but some whose texts begin with `text` and do not go on to another line."""
     size = len(text)
-    found = (
-        token
-        for token, own in enumerate(model.texts)
-        if own.startswith(text) and not any(b in own[size:] for b in _BREAKS)
-    )
-    return torch.tensor([t for t in found if t not in model.special], dtype=torch.int64, device=model.device)
+    found = (token for token, own in enumerate(texts) if token not in without and own.startswith(text))
+    return tuple(token for token in found if not any(b in texts[token][size:] for b in _BREAKS))
 
 
 def _only(scores: Tensor, tokens: Tensor) -> Tensor:
@@ -333,6 +341,7 @@ def _ended(totals: Tensor, ends: _Ends, text: str) -> Iterator[tuple[str, float]
             yield text + ends.crossing[place][1], score
 
 
-def _line_ends(model: Checkpoint) -> set[int]:
+@lru_cache(maxsize=4)
+def _line_ends(texts: tuple[str, ...]) -> frozenset[int]:
     """The tokens that hold a line end."""
-    return {token for token, text in enumerate(model.texts) if any(b in text for b in _BREAKS)}
+    return frozenset(token for token, text in enumerate(texts) if any(b in text for b in _BREAKS))

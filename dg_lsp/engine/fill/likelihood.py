@@ -35,23 +35,17 @@ def neg_log_likelihoods_of_tokens(
 
     kept: how many of the prefix's tokens stand before the texts, default all. The cache stays as it is.
 
-    1. Read what the texts begin with in common, and then the rest of all. The last token of the prefix is read again,
-    because its hidden state predicts the first token.  2. Row by row, since a large vocabulary times all rows would
-    take too much memory.
+    1. Read all texts but their last tokens, behind the last token of the prefix, whose hidden state predicts the first
+    one.  2. Row by row, since a large vocabulary times all rows would take too much memory.
     """
-    # 1. Each text keeps a token of its own.
+    # 1.
     kept = len(cache.tokens) if kept is None else kept
-    same = next(
-        (i for i, tokens in enumerate(zip(*texts, strict=False)) if len(set(tokens)) > 1), len(texts[0])
-    )
-    same = max(min(same, *(len(text) - 1 for text in texts)), 0)
     tree = Tree(network, cache, kept - 1)
-    shared = tree.read([[cache.tokens[kept - 1], *texts[0][:same]]])[0]
     tree.take([0] * len(texts))
+    read = tree.read([[cache.tokens[kept - 1], *text[:-1]] for text in texts])
     # 2.
     rows = []
-    for text, start, own in zip(texts, starts, tree.read([text[same:] for text in texts]), strict=True):
-        states = torch.cat([shared, own])[start : len(text)]
-        wanted = torch.tensor(text[start:], dtype=torch.int64, device=states.device)
-        rows.append(F.cross_entropy(capped_logits(network, states), wanted, reduction="none").tolist())
+    for text, start, own in zip(texts, starts, read, strict=True):
+        wanted = torch.tensor(text[start:], dtype=torch.int64, device=own.device)
+        rows.append(F.cross_entropy(capped_logits(network, own[start:]), wanted, reduction="none").tolist())
     return rows

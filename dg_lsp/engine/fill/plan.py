@@ -46,13 +46,18 @@ _BODY = (4, 8, 13, 18, 24, 30, 38, 48, 60, 75, 95)
 # The prior of a length: mean and standard deviation of the logarithm of the token counts of 600 gaps of each kind in
 # Python's standard library.
 _PRIORS = {"rest_of_line": (1.58, 0.73), "expression": (1.49, 0.83), "statement": (2.28, 0.64)}
+# Eight rows find better first bodies than four, and six no sooner (docs/log/2026-11-25.md).
 _BODY_DRAFTS: dict[Effort, Writing] = {
     "low": Writing(2, 96),
-    "normal": Writing(4, 160),
-    "high": Writing(8, 320),
+    "normal": Writing(8, 160),
+    "high": Writing(12, 320),
 }
-# The tokens of a docstring that are drafted at most: one that does not close by then is cut to its first sentence.
-_DOCSTRING = 96
+# A docstring that does not close by then is cut to its first sentence.
+_DOCSTRING_DRAFTS: dict[Effort, Writing] = {
+    "low": Writing(2, 96),
+    "normal": Writing(4, 96),
+    "high": Writing(8, 96),
+}
 _PLANS = {
     ("rest_of_line", "low"): Plan(64, 8, 1, 2, Search(_LINE[1::2], draws=1, steps=1, refined=2)),
     ("rest_of_line", "normal"): Plan(64, 12, 3, 6, Search(_LINE, draws=1, steps=1, refined=3), draws=2),
@@ -67,7 +72,6 @@ def plan_for(request: Infill) -> Plan:
     """The plan for the request's kind and effort."""
     plan = _PLANS["rest_of_line" if request.kind in PARTS else "function_body", request.effort]
     if request.kind not in PARTS:
-        drafts = _BODY_DRAFTS[request.effort]
-        most = _DOCSTRING if request.kind == "docstring" else drafts.tokens
-        plan = replace(plan, drafts=replace(drafts, tokens=most))
+        drafts = _DOCSTRING_DRAFTS if request.kind == "docstring" else _BODY_DRAFTS
+        plan = replace(plan, drafts=drafts[request.effort])
     return replace(plan, search=replace(plan.search, prior=_PRIORS.get(request.kind)))

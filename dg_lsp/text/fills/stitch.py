@@ -18,7 +18,7 @@ from dg_lsp.text.syntax.lexer import Span, line_end, line_start, tokens
 
 # A line that begins so goes on with the one before it.
 _GOES_ON = re.compile(r"[.?:,)\]}+*/%&|^=<>-]|(?:else|elif|except|finally|catch)\b")
-_ROUND = 4  # lines
+_ROUND = 6  # lines
 # The same piece three times running, at the end of a line.
 _THRICE = re.compile(r"(.{8,80}?)\1\1$")
 # A sentence: up to a full stop that white space follows, or up to the end of its paragraph.
@@ -75,18 +75,19 @@ def ended(request: Infill, text: str) -> Written:
 def without_round(text: str) -> str:
     """Return `text` up to where its last lines are the same as those before them, as a network that goes round writes.
 
-    `a()\nb()\na()\nb()\n` becomes `a()\nb()\n`. Looks at whole lines, at up to _ROUND of them.
+    `a()\nb()\n\na()\nb()\n` becomes `a()\nb()\n`. Looks at whole lines that are not blank, at up to _ROUND of them.
     """
     lines = text.splitlines(keepends=True)
     whole = lines if text.endswith(("\n", "\r")) else lines[:-1]
-    for count in range(1, _ROUND + 1):
-        last = [line.rstrip() for line in whole[-count:]]
-        before = [line.rstrip() for line in whole[-2 * count : -count]]
-        if len(whole) == 2 * count:
+    places = [place for place, line in enumerate(whole) if line.strip()]
+    written = [whole[place].rstrip() for place in places]
+    for count in range(1, min(_ROUND, len(written) // 2) + 1):
+        last, before = written[-count:], written[-2 * count : -count]
+        if len(written) == 2 * count:
             # The first line of a fill lacks the indentation that stands before the gap.
             last[0] = last[0].lstrip()
-        if before == last and any(last):
-            return "".join(whole[:-count])
+        if before == last:
+            return "".join(whole[: places[-count - 1] + 1])
     return text
 
 

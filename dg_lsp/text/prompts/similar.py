@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from dg_lsp.text.languages.language import Language
 from dg_lsp.text.prompts.outline import next_line
-from dg_lsp.text.syntax.bodies import Body, bodies_of
+from dg_lsp.text.syntax.bodies import Body, bodies_of, function_round
 from dg_lsp.text.syntax.lexer import leading, line_start
 
 # At most so many functions, in so many bytes, each at least so like the one to be written: less like ones make its
@@ -46,10 +46,9 @@ def similar(language: Language, prefix: bytes, suffix: bytes) -> Similar | None:
     data = prefix + language.placeholder("block").encode() + suffix
     root, gap = language.parse(data).root_node, len(prefix)
     bodies = [b for b in bodies_of(language, root, data) if b.header.owner == "function" and b.header.name]
-    around = [b for b in bodies if b.header.opens <= gap < b.stop]
-    if not around:
+    own = function_round(bodies, gap)
+    if own is None:
         return None
-    own = around[-1]
     others = [
         (likeness, body)
         for body in bodies

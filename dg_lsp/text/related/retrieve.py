@@ -15,6 +15,9 @@ from dg_lsp.text.related.place import Place, place_of
 from dg_lsp.text.related.rows import LINE_ENDS, NAME
 
 MOST = 4
+# The longest text that is looked at, in characters: of 1,800 gaps within a line in files of 2026 the longest has 158,
+# and a model that reads a line of 800 tokens takes seconds.
+_LONGEST = 200
 # A name is in sight if it stands so many words and signs before the gap, or so many behind it.
 _ABOVE, _BELOW = 150, 50
 
@@ -89,6 +92,8 @@ def search(document: Document, gap: Gap, index: Index) -> Search:
     for match in matches(place, [other.rows for other in others]):
         # 3.
         for text, stop, behind in texts(place, match):
+            if len(text) > _LONGEST:
+                continue
             new = _Found(match, stop, behind)
             best = max(found.get(text, new), new, key=lambda one: one.worth)
             best.count = found[text].count + 1 if text in found else 1

@@ -132,6 +132,16 @@ def bodies_of(language: Language, root: Node, data: bytes, span: Span | None = N
     return tuple(sorted(bodies, key=_place))
 
 
+def function_round(bodies: Iterable[Body], place: int) -> Body | None:
+    """The innermost function of `bodies` with a name whose body `place` is in."""
+    named = (body for body in bodies if body.header.owner == "function" and body.header.name)
+    return max(
+        (body for body in named if body.header.opens <= place < body.stop),
+        key=lambda body: body.header.opens,
+        default=None,
+    )
+
+
 def bodies_by_lines(language: Language, data: bytes, span: Span) -> tuple[Body, ...]:
     """Every body of the text `span`, a place that begins and ends with whole lines, for text that does not parse.
 
