@@ -37,9 +37,9 @@ _LEFT = 0.25
 
 # The tree that has read what stands before the gap, its last hidden state [1, hidden], and what is to be healed.
 _Begun = tuple[Tree, Tensor, str]
-# A beam search for a body stops when as many texts have ended as it has rows, or this share of that without a flaw:
-# with a smaller one the first text is worse, and the others are more alike (docs/log/2026-11-25.md).
-_ENOUGH = 3 / 4
+# A beam search stops when texts without a flaw have ended for this share of its rows, where one body is wanted or where
+# several are, or texts of any kind for a quarter more: by the times and the bodies in docs/log/2026-11-25.md.
+_ONE, _SEVERAL, _FLAWED = 1 / 2, 3 / 4, 1 / 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +151,7 @@ def _searched(
     longer, keep those that have ended; drop those that go round in circles; go on with the others.
     """
     (tree, states, again), writing = begun, plan_for(request).drafts
+    share = _ONE if request.alternatives == 1 else _SEVERAL
     chances = _logits(model, states)[0].log_softmax(-1)
     tokens = _first_tokens(model, request, chances, again, writing.rows)
     rows = [_Row(0, (token,), float(chances[token])) for token in tokens]
@@ -158,7 +159,8 @@ def _searched(
     for count in range(1, writing.tokens + 1):
         # 1.
         flaws = [signature.flaws(fill.text) for _, fill in ended.values() if not fill.refusal]
-        enough = len(flaws) >= writing.rows or flaws.count(0) >= _ENOUGH * writing.rows
+        enough = flaws.count(0) >= max(share * writing.rows, 2)
+        enough = enough or len(flaws) >= max((share + _FLAWED) * writing.rows, 2)
         if enough or not rows or clock.is_over():
             break
         yield draft_of(count, rows[0].text, clock)
