@@ -293,7 +293,7 @@ def test_a_body_is_searched_until_enough_have_ended_or_the_limit(
     everything = [text for text in model.texts if len(text) == 1]
     script(model, monkeypatch, everything)
     drafts, fills = lines(model, BODY)
-    assert len(drafts) <= 8 and len(fills) >= 2
+    assert len(drafts) <= 6 and len(fills) >= 2
     assert {len(fill.text) for fill in fills} == {5}
     # What is on the screen grows with each token.
     assert [len(draft.runs[0].text) for draft in drafts] == [0, *range(2, len(drafts) + 1)]

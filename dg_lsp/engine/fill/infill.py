@@ -11,13 +11,14 @@ from dg_lsp.engine.cache import PrefixCache, extend_to
 from dg_lsp.engine.fill.candidates import why_refused
 from dg_lsp.engine.fill.denoised import denoised
 from dg_lsp.engine.fill.drafted import draft_of, write, write_lines
-from dg_lsp.engine.fill.judge import PLAIN, WORD, Proposal, chances, sure_length, words_in_sight
+from dg_lsp.engine.fill.judge import PLAIN, Proposal, chances, sure_length, words_in_sight
 from dg_lsp.engine.fill.likelihood import neg_log_likelihoods_of_tokens
 from dg_lsp.engine.fill.steps import Clock
 from dg_lsp.engine.fill.tokens import Join, join_of, read_together, tokenise, with_similar
 from dg_lsp.engine.load.checkpoint import Checkpoint
 from dg_lsp.text.fills import fit
 from dg_lsp.text.fills.sure import sure_beginning
+from dg_lsp.text.languages.language import WORD
 from dg_lsp.text.messages import BODIES, PARTS, Draft, Fill, Infill, Kind, Source
 
 # How likely the best candidate must be for the judge to take it before anything is denoised; and how likely for

@@ -5,19 +5,17 @@ likelihoods; knows no tokens and no loop.
 """
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from dg_lsp.text.fills.fit import LINE_END
-from dg_lsp.text.languages.language import load_language
+from dg_lsp.text.languages.language import WORD, load_language
 from dg_lsp.text.messages import Infill, Retrieved, Source
 
 Situation = Literal["line", "rest", "inside"]
 SITUATIONS: tuple[Situation, ...] = get_args(Situation)
 Weights = Mapping[str, Mapping[str, float]]
-WORD = re.compile(r"[^\W\d]\w*")
 # Nats by which a candidate is less likely than the best one, at most; beyond it none is chosen anyway.
 _FAR = 20.0
 # Lines above the gap that a candidate had better not repeat.
@@ -46,10 +44,9 @@ class Proposal:
 PLAIN: Weights = {name: {"share": 4.0} for name in SITUATIONS}
 
 
-def words_in_sight(request: Infill) -> set[str]:
+def words_in_sight(request: Infill) -> frozenset[str]:
     """The words of the prefix and the suffix, and the language's own."""
-    language = load_language(request.language)
-    own = {word.decode() for word in (*language.builtins, *language.keywords)}
+    own = load_language(request.language).own_words
     return own.union(WORD.findall(request.prefix), WORD.findall(request.suffix))
 
 

@@ -11,12 +11,11 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from dg_lsp.text.languages.language import Language, load_language
+from dg_lsp.text.languages.language import WORD, Language, load_language
 from dg_lsp.text.messages import Infill
-from dg_lsp.text.syntax.bodies import bodies_of, function_round
+from dg_lsp.text.syntax.bodies import unwritten
 from dg_lsp.text.syntax.lexer import Span
 
-_WORD = re.compile(r"[^\W\d]\w*")
 # What is read in a header and is no parameter: types, defaults, annotations.
 _ASIDE = {"type", "value", "default_value", "right", "returns"}
 
@@ -34,7 +33,7 @@ class Signature:
 
     def flaws(self, body: str) -> int:
         """How many parameters `body` does not name, and 1 more where it is one line that calls the function itself."""
-        unnamed = self.parameters.difference(_WORD.findall(body))
+        unnamed = self.parameters.difference(WORD.findall(body))
         return len(unnamed) + (len(body.split("\n")) == 1 and self._calls_itself(body))
 
     def _calls_itself(self, line: str) -> bool:
@@ -48,27 +47,18 @@ def signature_of(request: Infill) -> Signature:
         return Signature()
     language = load_language(request.language)
     before, after = (text.encode("utf-8", "replace") for text in (request.prefix, request.suffix))
-    data = before + language.placeholder("block").encode() + after
-    root = language.parse(data).root_node
-    bodies = bodies_of(language, root, data)
-    own = function_round(bodies, len(before))
-    if own is None:
+    found = unwritten(language, before, after)
+    if found is None:
         return Signature()
-    name = _last(own.header.name)
-    others = [body for body in bodies if body != own and body.header.owner == "function"]
-    known = {word.decode() for word in (*language.builtins, *language.keywords)}
-    rest = data[own.opens : len(before)] + after[: max(own.stop - (len(data) - len(after)), 0)]
-    known |= set(_WORD.findall(rest.decode("utf-8", "replace")))
-    parameters = _parameters(language, root, (own.header.define, own.header.opens))
+    own, name = found.own, found.own.header.last_name
+    behind = len(found.data) - len(after)
+    rest = found.data[own.opens : len(before)] + found.data[behind : own.stop]
+    known = language.own_words.union(WORD.findall(rest.decode("utf-8", "replace")))
+    parameters = _parameters(language, found.root, (own.header.define, own.header.opens))
     return Signature(
-        "" if any(_last(body.header.name) == name for body in others) else name,
+        "" if any(one != own and one.header.last_name == name for one in found.functions) else name,
         frozenset(one for one in parameters if one not in known and not one.startswith("_")),
     )
-
-
-def _last(name: str) -> str:
-    """The name of a function without its owners'."""
-    return name.rpartition(".")[2]
 
 
 def _parameters(language: Language, root: Node, header: Span) -> Iterator[str]:

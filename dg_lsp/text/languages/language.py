@@ -18,6 +18,8 @@ import tree_sitter
 from tree_sitter import Node, Tree
 
 Log = Callable[[str], None]
+# A name as all languages write it.
+WORD = re.compile(r"[^\W\d]\w*")
 _LONE_CR = re.compile(rb"\r(?!\n)")
 _INHERITS = re.compile(r"; inherits: (.+)")
 # The closed list: gaps.scm may capture nothing else, so a misspelt capture is an error and not a silence.
@@ -141,6 +143,11 @@ class Language:
     def keywords(self) -> tuple[bytes, ...]:
         """The words that the grammar itself holds."""
         return _keywords(self.grammar)
+
+    @property
+    def own_words(self) -> frozenset[str]:
+        """The words that every file may use: the builtins and the keywords."""
+        return frozenset(word.decode() for word in (*self.builtins, *self.keywords))
 
     def parse(self, data: bytes) -> Tree:
         """The tree of `data`."""

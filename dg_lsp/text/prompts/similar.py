@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from dg_lsp.text.languages.language import Language
 from dg_lsp.text.prompts.outline import next_line
-from dg_lsp.text.syntax.bodies import Body, bodies_of, function_round
+from dg_lsp.text.syntax.bodies import Body, unwritten
 from dg_lsp.text.syntax.lexer import leading, line_start
 
 # At most so many functions, in so many bytes, each at least so like the one to be written: less like ones make its
@@ -43,23 +43,22 @@ def similar(language: Language, prefix: bytes, suffix: bytes) -> Similar | None:
 
     Functions with another indentation are members of something else, and do not count; nor do those on one line.
     """
-    data = prefix + language.placeholder("block").encode() + suffix
-    root, gap = language.parse(data).root_node, len(prefix)
-    bodies = [b for b in bodies_of(language, root, data) if b.header.owner == "function" and b.header.name]
-    own = function_round(bodies, gap)
-    if own is None:
+    found = unwritten(language, prefix, suffix)
+    if found is None:
         return None
+    data, own = found.data, found.own
     others = [
         (likeness, body)
-        for body in bodies
-        if (body.stop <= own.header.start or body.header.start >= own.stop)
+        for body in found.functions
+        if body.header.name
+        and (body.stop <= own.header.start or body.header.start >= own.stop)
         and not (body.hollow or body.inline)
         and leading(data, body.header.start) == leading(data, own.header.start)
         and (likeness := _likeness(data, own, body)) >= _LEAST
     ]
-    others.sort(key=lambda one: (-one[0], abs(one[1].header.start - gap)))
-    found = tuple(_fitting(data, [body for _, body in others]))
-    return Similar(line_start(data, own.header.start), found) if found else None
+    others.sort(key=lambda one: (-one[0], abs(one[1].header.start - len(prefix))))
+    fitting = tuple(_fitting(data, [body for _, body in others]))
+    return Similar(line_start(data, own.header.start), fitting) if fitting else None
 
 
 def _fitting(data: bytes, bodies: list[Body]) -> Iterator[Function]:
@@ -90,7 +89,7 @@ def _likeness(data: bytes, one: Body, other: Body) -> float:
 
 def _words(data: bytes, body: Body) -> tuple[frozenset[str], frozenset[str]]:
     """The words of a function's name, and those of the rest of its header: `parse_rule` has `parse` and `rule`."""
-    name = body.header.name.rpartition(".")[2]
+    name = body.header.last_name
     header = data[body.header.define : body.header.opens].decode("utf-8", "replace").replace(name, " ", 1)
     parts = [frozenset(word.lower() for word in _PART.findall(text)) for text in (name, header)]
     return parts[0], parts[1] - {"self", "def", "async"}

@@ -72,6 +72,11 @@ class Header:
     opens: int
     name: str
 
+    @property
+    def last_name(self) -> str:
+        """The owner's name without its owners'."""
+        return self.name.rpartition(".")[2]
+
 
 @dataclass(frozen=True, slots=True)
 class Body:
@@ -99,6 +104,16 @@ class Body:
     def stub(self) -> bool:
         """Whether it is not written yet, and is to be."""
         return self.hollow and not self.meant
+
+
+@dataclass(frozen=True, slots=True)
+class Unwritten:
+    """A function whose body is missing: the text with a placeholder for it, its tree, its functions, and this one."""
+
+    data: bytes
+    root: Node
+    functions: tuple[Body, ...]
+    own: Body
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,14 +147,14 @@ def bodies_of(language: Language, root: Node, data: bytes, span: Span | None = N
     return tuple(sorted(bodies, key=_place))
 
 
-def function_round(bodies: Iterable[Body], place: int) -> Body | None:
-    """The innermost function of `bodies` with a name whose body `place` is in."""
-    named = (body for body in bodies if body.header.owner == "function" and body.header.name)
-    return max(
-        (body for body in named if body.header.opens <= place < body.stop),
-        key=lambda body: body.header.opens,
-        default=None,
-    )
+def unwritten(language: Language, before: bytes, after: bytes) -> Unwritten | None:
+    """The innermost named function whose body is missing between two texts; None where no function is round them."""
+    data = before + language.placeholder("block").encode() + after
+    root, place = language.parse(data).root_node, len(before)
+    functions = tuple(body for body in bodies_of(language, root, data) if body.header.owner == "function")
+    around = [body for body in functions if body.header.name and body.header.opens <= place < body.stop]
+    own = max(around, key=lambda body: body.header.opens, default=None)
+    return None if own is None else Unwritten(data, root, functions, own)
 
 
 def bodies_by_lines(language: Language, data: bytes, span: Span) -> tuple[Body, ...]:
