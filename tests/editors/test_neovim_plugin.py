@@ -252,6 +252,16 @@ def test_tab_does_what_it_did_before(sandbox: Sandbox) -> None:
         holds(editor, "    [own]")
 
 
+def test_what_the_screen_has_not_shown_yet_is_not_accepted(editor: Editor) -> None:
+    editor.rpc.exec_lua("_G.fake.replied = function() _G.fake.replied = function() end vim.api.nvim_input('<Tab>') end")
+    editor.rpc.command("set tabstop=12")
+    editor.keys("total =")
+    holds(editor, "    total = ")  # the blank of a Tab, and no text that nobody has seen
+    shows(editor, "first + second")
+    editor.keys("<Tab>")
+    holds(editor, "    total = first + second")
+
+
 def test_options_switch_off_a_buffer_a_filetype_and_all(editor: Editor) -> None:
     editor.keys("total = ")
     shows(editor, "first + second")

@@ -7,6 +7,7 @@ _G.fake = {
   delay = function()
     return 0
   end,
+  replied = function() end, -- runs right behind each answer, before the screen is drawn
   texts = {}, -- uri -> text
   asked = {}, -- the requests, as { method, params }
   told = {}, -- the notifications, as { method, params }
@@ -65,6 +66,7 @@ vim.lsp.config("dg_lsp", {
             replied(id)
           end
           callback(nil, answer, id)
+          _G.fake.replied()
         end
         local delay = method == "textDocument/inlineCompletion" and _G.fake.delay() or 0
         vim.defer_fn(reply, delay)

@@ -17,7 +17,8 @@ local AUTOMATIC, INVOKED = 2, 1
 local offers = {} ---@type dg_lsp.Offer[] the newest answer; all at the same place
 local index = 1 -- which of them is shown
 local counted = false -- whether "(1/3)" is drawn behind it
-local drawn ---@type { buf: integer, rest: string? }? what is on the screen now
+local drawn ---@type { buf: integer, rest: string? }? what the screen shows once it is drawn again
+local seen = false -- whether the screen was drawn with one of the offers on it
 local pending ---@type { client: vim.lsp.Client?, id: integer?, place: table, asked: boolean?, timer: uv.uv_timer_t? }?
 
 --- Where the cursor is, and in which state of which buffer.
@@ -152,7 +153,7 @@ end
 
 --- Show an automatic answer.
 local function offered(found)
-  offers, index, counted = found, 1, false
+  offers, index, counted, seen = found, 1, false, false
   refresh()
 end
 
@@ -197,10 +198,11 @@ local function typed()
   end
 end
 
---- Whether ghost text is on the screen and agrees with the buffer.
+--- Whether ghost text has been on the screen and agrees with the buffer. A key that was pressed before the screen was
+--- drawn was not meant for it.
 ---@return boolean
 function M.visible()
-  return drawn ~= nil and drawn.rest ~= nil and rest() ~= nil
+  return seen and drawn ~= nil and drawn.rest ~= nil and rest() ~= nil
 end
 
 --- Put a part of the ghost text into the buffer: text.whole, text.word or text.line of it.
@@ -274,7 +276,7 @@ function M.cycle(step)
       refresh()
       return say("nothing else is offered here; :DgLsp status says why")
     end
-    offers, index, counted = found, step == 1 and #found or 1, true
+    offers, index, counted, seen = found, step == 1 and #found or 1, true, false
     for number, offer in ipairs(found) do
       if offer.text == shown then
         index = number
@@ -320,6 +322,12 @@ function M.watch()
       typed()
     end
   end)
+  api.nvim_set_decoration_provider(space, {
+    on_win = function(_, _, buf)
+      seen = seen or (drawn ~= nil and drawn.rest ~= nil and drawn.buf == buf)
+      return false
+    end,
+  })
 end
 
 return M
