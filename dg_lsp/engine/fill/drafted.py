@@ -33,6 +33,9 @@ _CROSSING = 4
 # Nothing more is written once what goes on has this share of the probability of what has ended: 7 tokens in place of
 # 10 for a gap within a line, and the same texts in front (83 holes, docs/log/2026-11-23.md).
 _LEFT = 0.25
+# Nats that a text for a gap within a line may be behind the likeliest one; beyond it the judge chose none in 515 holes
+# (docs/log/2026-11-25.md).
+_BEHIND = 4.0
 
 
 # The tree that has read what stands before the gap, its last hidden state [1, hidden], and what is to be healed.
@@ -99,7 +102,8 @@ def write(
                 found[whole] = most + math.log(math.exp(known_score - most) + math.exp(score - most))
             totals[row, never] = -torch.inf
         scores, places = totals.flatten().topk(writing.rows)
-        possible = int(scores.isfinite().sum())
+        best = max([float(scores[0]), *found.values()])
+        possible = int((scores > best - _BEHIND).sum())
         scores, places = scores[:possible], places[:possible]
         # 3.
         if number == writing.tokens or not possible or clock.is_over():
@@ -112,7 +116,8 @@ def write(
         tree.take(rows.tolist())
         states = torch.cat(tree.read([[text[-1]] for text in texts]))
         yield Draft(0, (), clock.milliseconds())
-    return sorted(found, key=lambda text: -found[text])[: writing.rows]
+    likeliest = sorted(found, key=lambda text: -found[text])[: writing.rows]
+    return [text for text in likeliest if found[text] > found[likeliest[0]] - _BEHIND]
 
 
 @torch.inference_mode()

@@ -14,6 +14,8 @@ from dg_lsp.engine.cache import PrefixCache
 from dg_lsp.engine.decoder import capped_logits
 from dg_lsp.engine.tree import Tree
 
+_AT_ONCE = 64  # tokens that are predicted together: 64 MB of logits where the vocabulary is the released one
+
 
 def neg_log_likelihoods(
     network: Any, cache: PrefixCache, texts: Sequence[Sequence[int]], starts: Sequence[int]
@@ -36,7 +38,7 @@ def neg_log_likelihoods_of_tokens(
     kept: how many of the prefix's tokens stand before the texts, default all. The cache stays as it is.
 
     1. Read all texts but their last tokens, behind the last token of the prefix, whose hidden state predicts the first
-    one.  2. Row by row, since a large vocabulary times all rows would take too much memory.
+    one.  2. Predict some tokens at a time, since a large vocabulary times all tokens would take too much memory.
     """
     # 1.
     kept = len(cache.tokens) if kept is None else kept
@@ -44,8 +46,11 @@ def neg_log_likelihoods_of_tokens(
     tree.take([0] * len(texts))
     read = tree.read([[cache.tokens[kept - 1], *text[:-1]] for text in texts])
     # 2.
-    rows = []
-    for text, start, own in zip(texts, starts, read, strict=True):
-        wanted = torch.tensor(text[start:], dtype=torch.int64, device=own.device)
-        rows.append(F.cross_entropy(capped_logits(network, own[start:]), wanted, reduction="none").tolist())
-    return rows
+    states = torch.cat([own[start:] for own, start in zip(read, starts, strict=True)])
+    counted = [text[start:] for text, start in zip(texts, starts, strict=True)]
+    wanted = torch.tensor([token for text in counted for token in text], device=states.device)
+    nats = [
+        F.cross_entropy(capped_logits(network, some), tokens, reduction="none")
+        for some, tokens in zip(states.split(_AT_ONCE), wanted.split(_AT_ONCE), strict=True)
+    ]
+    return [row.tolist() for row in torch.cat(nats).split([len(text) for text in counted])]
