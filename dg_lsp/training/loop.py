@@ -30,6 +30,8 @@ def train(trainer: Trainer, signals: Sequence[int]) -> None:
     sums: dict[str, float] = {}
     seconds, falling = 0.0, trainer.done() > 1 - trainer.recipe.decay
     count = trainer.count
+    if trainer.place.is_main_process and count == trainer.first:
+        trainer.forget_before_decay()
     stop, taken = 0.0, 0
     while trainer.done() < 1 and not stop:
         if not falling and trainer.done() > 1 - trainer.recipe.decay:

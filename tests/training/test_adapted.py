@@ -126,7 +126,7 @@ def test_an_adapter_changes_attention_dense_parts_and_self_conditioning_only_and
 
 def test_what_is_merged_gives_what_the_adapter_gave(base: Path, tmp_path: Path) -> None:
     network, merged, plain = (stored_network(base).float() for _ in range(3))
-    add_adapter(network, 4)
+    add_adapter(network, 4, 0)
     with torch.no_grad():
         for name, weight in network.named_parameters():
             if "lora_B" in name:

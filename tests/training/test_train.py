@@ -38,6 +38,8 @@ from dg_lsp.training.tokenizer import train_tokenizer
 from dg_lsp.training.trainer import Recipe, Trainer
 
 BUCKET, SMALL = Bucket(2, 128, 4, 64, 1.0), Bucket(2, 64, 2, 64, 1.0)
+# Of a run in which an adapter learns to write from left to right.
+DRAFTS: dict[str, Any] = {"buckets": (Bucket(2, 64, 0, 64, 1.0),), "rank": 4, "rates": (0.0, 1e-2)}
 
 
 def program(seed: int) -> str:
@@ -427,12 +429,22 @@ def test_an_imported_network_learns_to_denoise_and_keeps_its_scales(installed: P
     assert load_checkpoint(str(tmp_path / "adapted"), "cpu").denoises
 
 
+def test_the_seed_of_a_run_is_that_of_its_adapter_too(installed: Path, tmp_path: Path) -> None:
+    base = imported(installed, tmp_path)
+    same, again, other = (
+        dict(Trainer(tmp_path, small(seed=seed, **DRAFTS), base).network.named_parameters())
+        for seed in (1, 1, 2)
+    )
+    factors = [name for name in same if "lora_A" in name]
+    assert factors and all(torch.equal(same[name], again[name]) for name in factors)
+    assert not any(torch.equal(same[name], other[name]) for name in factors)
+
+
 def test_an_imported_network_learns_to_write_and_its_adapter_fits_another_import(
     installed: Path, tmp_path: Path
 ) -> None:
-    drafts: dict[str, Any] = {"buckets": (Bucket(2, 64, 0, 64, 1.0),), "rank": 4, "rates": (0.0, 1e-2)}
     base = imported(installed, tmp_path)
-    run = Trainer(tmp_path, small(steps=60, warm=2, decay=0.1, **drafts), base)
+    run = Trainer(tmp_path, small(steps=60, warm=2, decay=0.1, **DRAFTS), base)
     shown = [run.advance() for _ in range(50)]
     assert all(one["diffusion"] == 0 for one in shown)
     assert sum(one["ahead"] for one in shown[-5:]) < 0.97 * sum(one["ahead"] for one in shown[:5])
@@ -460,11 +472,10 @@ def test_an_imported_network_learns_to_write_and_its_adapter_fits_another_import
 def test_a_run_with_an_adapter_goes_on_from_what_another_one_exported(
     installed: Path, tmp_path: Path
 ) -> None:
-    drafts: dict[str, Any] = {"buckets": (Bucket(2, 64, 0, 64, 1.0),), "rank": 4, "rates": (0.0, 1e-2)}
-    first = Trainer(tmp_path, small(steps=8, warm=1, **drafts), imported(installed, tmp_path))
+    first = Trainer(tmp_path, small(steps=8, warm=1, **DRAFTS), imported(installed, tmp_path))
     loop.train(first, [])
     first.export(tmp_path / "one")
-    second = Trainer(tmp_path, small(steps=8, warm=1, **drafts), tmp_path / "one")
+    second = Trainer(tmp_path, small(steps=8, warm=1, **DRAFTS), tmp_path / "one")
     loop.train(second, [])
     second.export(tmp_path / "two")
     assert load_checkpoint(str(tmp_path / "two"), "cpu").digest
@@ -473,13 +484,12 @@ def test_a_run_with_an_adapter_goes_on_from_what_another_one_exported(
 def test_what_only_writes_gets_its_gradient_where_compiling_was_asked_for(
     installed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    drafts: dict[str, Any] = {"buckets": (Bucket(2, 64, 0, 64, 1.0),), "rank": 4, "rates": (0.0, 1e-2)}
     base = imported(installed, tmp_path)
     monkeypatch.undo()  # the compiler asks for the real paths
-    shown = []
-    for compiled in (False, True):
-        torch.manual_seed(0)  # of the adapter
-        shown.append(Trainer(tmp_path, small(steps=4, warm=1, compiled=compiled, **drafts), base).advance())
+    shown = [
+        Trainer(tmp_path, small(steps=4, warm=1, compiled=compiled, **DRAFTS), base).advance()
+        for compiled in (False, True)
+    ]
     assert shown[0]["norm"] > 0 and shown[1] == pytest.approx(shown[0], rel=0.02)
 
 
@@ -514,6 +524,17 @@ def test_a_run_goes_on_from_the_weights_before_the_rate_fell(installed: Path, tm
     assert all(torch.equal(onward[name], weight) for name, weight in kept.items())
     assert all(torch.equal(other[name], weight) for name, weight in final.items())
     assert any(not torch.equal(final[name], weight) for name, weight in kept.items())
+
+
+def test_a_run_does_not_export_the_weights_of_an_earlier_one_in_its_folder(
+    installed: Path, tmp_path: Path
+) -> None:
+    corpora.prepare(tmp_path, [installed])
+    (tmp_path / trainer.WEIGHTS_BEFORE_DECAY).write_bytes(b"of an earlier run")
+    run = Trainer(tmp_path, small(steps=4, warm=1, decay=1e-9))  # its rate does not fall
+    loop.train(run, [])
+    run.export(tmp_path / "export")
+    assert not (tmp_path / "export" / trainer.WEIGHTS_BEFORE_DECAY).exists()
 
 
 def fixed_loss(run: Trainer) -> float:
