@@ -30,11 +30,9 @@ from dg_lsp.text.messages import BODIES, Draft, Fill, Infill, Run
 _BREAKS = ("\n", "\r")
 # The likeliest tokens that begin in a gap and end behind it that are looked at.
 _CROSSING = 4
-# Nothing more is written once what goes on has this share of the probability of what has ended: 7 tokens in place of
-# 10 for a gap within a line, and the same texts in front (83 holes, docs/log/2026-11-23.md).
-_LEFT = 0.25
-# Nats that a text for a gap within a line may be behind the likeliest one; beyond it the judge chose none in 515 holes
-# (docs/log/2026-11-25.md).
+# Nothing more is written once what goes on has this share of the probability of what has ended, and no text that is so
+# many nats behind the likeliest one goes on: fewer tokens, and as many right texts (372 holes, docs/log/2026-11-25.md).
+_LEFT = 0.4
 _BEHIND = 4.0
 
 
