@@ -18,7 +18,6 @@ from dg_lsp.engine.fill.steps import Clock, run_to_end
 from dg_lsp.engine.fill.tokens import join_of, tokenise
 from dg_lsp.engine.load.checkpoint import Checkpoint, load_checkpoint
 from dg_lsp.engine.tree import Tree
-from dg_lsp.text.fills.signature import Signature
 from dg_lsp.text.fills.stitch import Written
 from dg_lsp.text.messages import Draft, Fill, Infill, Kind
 from tests.engine.tiny import VOCABULARY, WINDOW, encoded, save_checkpoint, tiny_network
@@ -312,15 +311,15 @@ def test_a_body_without_flaws_comes_first(model: Checkpoint, monkeypatch: pytest
     plan = drafted.plan_for(BODY)
     monkeypatch.setattr(drafted, "plan_for", lambda _: replace(plan, drafts=Writing(4, 12)))
     script(model, monkeypatch, [text for text in model.texts if len(text) == 1])
-    monkeypatch.setattr(Signature, "flaws", lambda *_: 0)
+    monkeypatch.setattr(drafted, "flaws_of", lambda _: lambda _: 0)
     few, _ = lines(model, BODY)
     # Those with a flaw count less.
-    monkeypatch.setattr(Signature, "flaws", lambda *_: 1)
+    monkeypatch.setattr(drafted, "flaws_of", lambda _: lambda _: 1)
     drafts, fills = lines(model, BODY)
     assert len(drafts) >= len(few) and len(fills) >= 3
     several = lines(model, replace(BODY, alternatives=2))[0]
     assert len(several) >= len(drafts)
-    monkeypatch.setattr(Signature, "flaws", lambda _, text: int(text != fills[-1].text))
+    monkeypatch.setattr(drafted, "flaws_of", lambda _: lambda text: int(text != fills[-1].text))
     assert lines(model, BODY)[1] == [fills[-1], *fills[:-1]]
     # What cannot be shown stays behind, whatever else it is.
     refused = fills[-1].text

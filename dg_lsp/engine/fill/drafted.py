@@ -4,7 +4,7 @@ The encoder has not seen the suffix; the judge reads it behind each draft. Knows
 """
 
 import math
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import takewhile
@@ -21,7 +21,7 @@ from dg_lsp.engine.fill.tokens import Join, settled
 from dg_lsp.engine.load.checkpoint import Checkpoint
 from dg_lsp.engine.tree import Tree
 from dg_lsp.text.fills import fit
-from dg_lsp.text.fills.signature import Signature, signature_of
+from dg_lsp.text.fills.flaws import flaws_of
 from dg_lsp.text.fills.stitch import ended as end_of
 from dg_lsp.text.fills.stitch import first_sentence, goes_round, shorten, without_round
 from dg_lsp.text.languages.language import load_language
@@ -125,16 +125,16 @@ def write_lines(
     """Write bodies or docstrings behind the prefix in `cache`; yield a Draft after each token, with the first so far.
 
     Returns the texts, the best first. Those of a body are found by a beam search; where more are wanted than it found,
-    others are written greedily, which are less alike. Docstrings are written greedily. Bodies with fewer flaws by the
-    function's signature come before others.
+    others are written greedily, which are less alike. Docstrings are written greedily. Bodies with fewer flaws come
+    before others.
     """
-    signature, found = signature_of(request), list[Fill]()
+    flaws, found = flaws_of(request), list[Fill]()
     if request.kind in BODIES:
-        found = yield from _searched(model, _begin(model, cache, join), request, clock, signature)
+        found = yield from _searched(model, _begin(model, cache, join), request, clock, flaws)
     shown = [fill for fill in found if not fill.refusal]
     if len(shown) < request.alternatives and not (shown and clock.is_over()):
         found += yield from _greedy(model, _begin(model, cache, join), request, clock, shown)
-    return sorted(found, key=lambda fill: (bool(fill.refusal), signature.flaws(fill.text)))
+    return sorted(found, key=lambda fill: (bool(fill.refusal), flaws(fill.text)))
 
 
 def draft_of(count: int, text: str, clock: Clock) -> Draft:
@@ -143,7 +143,7 @@ def draft_of(count: int, text: str, clock: Clock) -> Draft:
 
 
 def _searched(
-    model: Checkpoint, begun: _Begun, request: Infill, clock: Clock, signature: Signature
+    model: Checkpoint, begun: _Begun, request: Infill, clock: Clock, flaws: Callable[[str], int]
 ) -> Generator[Draft, None, list[Fill]]:
     """The bodies that a beam search ends first, those that can be shown and are the likeliest a token in front.
 
@@ -161,9 +161,9 @@ def _searched(
     ended: dict[str, tuple[float, Fill]] = {}
     for count in range(1, writing.tokens + 1):
         # 1.
-        flaws = [signature.flaws(fill.text) for _, fill in ended.values() if not fill.refusal]
-        enough = flaws.count(0) >= max(share * writing.rows, 2)
-        enough = enough or len(flaws) >= max((share + _FLAWED) * writing.rows, 2)
+        counts = [flaws(fill.text) for _, fill in ended.values() if not fill.refusal]
+        enough = counts.count(0) >= max(share * writing.rows, 2)
+        enough = enough or len(counts) >= max((share + _FLAWED) * writing.rows, 2)
         if enough or not rows or clock.is_over():
             break
         yield draft_of(count, rows[0].text, clock)

@@ -1,0 +1,82 @@
+"""The flaws of a body: parameters that it leaves out, and in Python names that nothing defines."""
+
+import pytest
+
+from dg_lsp.text.fills.flaws import flaws_of, undefined
+from dg_lsp.text.messages import Infill, Kind
+
+PREFIX = """from json import dumps
+import os.path as path
+
+LIMIT = 3
+
+
+def reset():
+    global count
+    count = 0
+    hidden = 1
+
+
+class Shop:
+    price = 1
+
+    def remove(self, item, *rest):
+        \"""Take an item away.\"""
+        """
+SUFFIX = "\n    def add(self, other):\n        later = other\n\n\ndef behind(unseen):\n    pass\n"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "return dumps(item)",
+        "return path.join(*rest)",
+        "return LIMIT + count",
+        "for one, (two, three) in rest:\n            print(one, two, three)",
+        "with open(item) as file:\n            return file.read()",
+        "try:\n            pass\n        except OSError as error:\n            raise error",
+        "return [a for a in rest if (b := a)] or b",
+        "return sorted(rest, key=lambda one: one.place)",
+        "def inner(x):\n            return x + item\n        return inner(1)",
+        "return super().remove(item, __class__)",
+        "return behind(item)",
+        "import re\n        return re.escape(item)",
+        "return self.missing.method(keyword=item)",
+        "return Shop(item)",
+    ],
+)
+def test_what_is_defined_in_sight_is_no_flaw(body: str) -> None:
+    assert not undefined(PREFIX, body, SUFFIX)
+
+
+@pytest.mark.parametrize(
+    ("body", "names"),
+    [
+        ("return known.pop(item)", "known"),
+        ("return hidden", "hidden"),
+        ("return price", "price"),
+        ("later.add(item)", "later"),
+        ("return [other for one in rest]", "other"),
+        ("return lambda: nothing + never", "nothing never"),
+    ],
+)
+def test_what_nothing_defines_is_one(body: str, names: str) -> None:
+    assert undefined(PREFIX, body, SUFFIX) == set(names.split())
+
+
+def test_where_names_cannot_be_known_there_is_no_flaw() -> None:
+    assert not undefined("from os import *\n" + PREFIX, "return known", SUFFIX)
+    assert not undefined("x = (\n" + PREFIX, "return known", SUFFIX)
+    assert not undefined(PREFIX, "return known(", SUFFIX)
+    assert not undefined("", "known()", "")
+    assert not undefined(PREFIX, "return known\0", SUFFIX)
+
+
+def test_flaws_are_counted_of_both_kinds_and_of_bodies_of_functions_only() -> None:
+    def flaws(body: str, kind: Kind = "function_body", language: str = "python") -> int:
+        return flaws_of(Infill(PREFIX, SUFFIX, language, kind))(body)
+
+    assert flaws("return self.pop(item, rest)") == 0
+    assert flaws("return known.pop(item)") == 2
+    assert flaws("return known.pop(item)", "docstring") == 0
+    assert flaws("return known.pop(item)", language="go") == 0
