@@ -58,10 +58,19 @@ def test_what_is_defined_in_sight_is_no_flaw(body: str) -> None:
         ("later.add(item)", "later"),
         ("return [other for one in rest]", "other"),
         ("return lambda: nothing + never", "nothing never"),
+        ("known.pop([one for one in rest])", "known"),
+        ("return known(lambda: 1)", "known"),
+        ("def inner():\n            pass\n        return known", "known"),
     ],
 )
 def test_what_nothing_defines_is_one(body: str, names: str) -> None:
     assert undefined(PREFIX, body, SUFFIX) == set(names.split())
+
+
+def test_a_header_on_the_same_line_is_found() -> None:
+    assert undefined("def f(rest, key=lambda one: one): ", "return known([key(x) for x in rest])", "\n") == {
+        "known"
+    }
 
 
 def test_where_names_cannot_be_known_there_is_no_flaw() -> None:

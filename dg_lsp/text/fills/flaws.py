@@ -17,6 +17,8 @@ from dg_lsp.text.messages import Infill
 
 # Names that each module has, and `__class__`, which each method has.
 _ALWAYS = frozenset(dir(builtins)) | {"__class__", "__file__", "__name__", "__path__"}
+# What symtable calls functions that have no name.
+_NAMELESS = {"lambda", "listcomp", "setcomp", "dictcomp", "genexpr"}
 
 
 def flaws_of(request: Infill) -> Callable[[str], int]:
@@ -42,8 +44,10 @@ def undefined(prefix: str, body: str, suffix: str) -> frozenset[str]:
             module = symtable.symtable(f"{prefix}{body}\n", "file", "exec")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return frozenset()
-    line, tables = prefix.count("\n") + 1, list(_tables(module))
-    functions = [table for table in tables if table.get_type() == "function" and table.get_lineno() <= line]
+    tables = list(_tables(module))
+    last = prefix.rstrip().count("\n") + 1  # the line of the header, or of the docstring
+    named = (t for t in tables if t.get_type() == "function" and t.get_name() not in _NAMELESS)
+    functions = [table for table in named if table.get_lineno() <= last]
     if not functions or "import *" in prefix:
         return frozenset()
     known = _ALWAYS.union(*(WORD.findall(one) for one in suffix.splitlines() if one[:1].strip()))
