@@ -84,8 +84,8 @@ class Settings:
         default=0,
         metadata={
             "machine": True,
-            "help": "torch threads on the CPU; 0 takes half of the cores, but at least one. An engine that already "
-            "runs keeps its own",
+            "help": "the most torch threads on the CPU; 0 is half of the cores, or 2 where there are 2 or 3. Fewer are "
+            "used while other programs use the cores. An engine that already runs keeps its own",
         },
     )
     effort: str = field(
@@ -198,7 +198,7 @@ class Settings:
         default=0,
         metadata={
             "machine": True,
-            "help": "megabytes for the encoded prefixes of several documents; 0 is 512 on a CPU, 4096 on a GPU. An "
+            "help": "megabytes for the encoded prefixes of several documents; 0 is 128 on a CPU, 4096 on a GPU. An "
             "engine that already runs keeps its own",
         },
     )

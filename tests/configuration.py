@@ -43,8 +43,9 @@ Some things are no settings, since they belong to the machine and not to a windo
 - `XDG_CACHE_HOME`: where it is noted which large checkpoint files have been verified; else `~/.cache`.
 - `HF_HOME`, `HF_HUB_OFFLINE`, `HF_TOKEN` and others are read by the library with which `dg-lsp fetch` gets a checkpoint of the hub.
 - `NO_COLOR`, `TERM`, `COLORTERM`: how `dg-lsp trace` and `dg-lsp demo` draw.
-- `ONEDNN_PRIMITIVE_CACHE_CAPACITY`, `LRU_CACHE_CAPACITY`, `OMP_WAIT_POLICY`: taken as they are where set, else 128,
-  128 and PASSIVE ([memory.md](memory.md)).
+- `ONEDNN_PRIMITIVE_CACHE_CAPACITY`, `LRU_CACHE_CAPACITY`: taken as they are where set, else 32 ([memory.md](memory.md)).
+- `OMP_WAIT_POLICY`, `GOMP_SPINCOUNT`, `KMP_BLOCKTIME`: how long a thread of the model waits for work before it sleeps;
+  taken as they are where set, else a few milliseconds.
 """
 
 

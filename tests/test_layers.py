@@ -21,7 +21,17 @@ RULES: dict[str, tuple[set[str], set[str]]] = {
     "engine": ({"settings", "text"}, MODEL),
     "host": (
         {"settings", "text"},
-        {"h11", "httpcore2", "httpx2", "starlette", "uvicorn", "filelock", "prometheus_client", "ray"},
+        {
+            "h11",
+            "httpcore2",
+            "httpx2",
+            "starlette",
+            "uvicorn",
+            "filelock",
+            "prometheus_client",
+            "psutil",
+            "ray",
+        },
     ),
     "server": ({"settings", "text", "host"}, {"pygls", "lsprotocol"}),
     "training": ({"settings", "text", "engine"}, MODEL | {"peft", "filelock"}),

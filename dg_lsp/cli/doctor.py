@@ -8,7 +8,6 @@ import asyncio
 import importlib
 import importlib.metadata
 import json
-import os
 import re
 import shutil
 import sys
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Literal
 
 import dg_lsp
 from dg_lsp.cli.plugins import EDITORS
+from dg_lsp.host.cores import allowed
 from dg_lsp.settings import (
     EMBEDDED,
     FAST_ENOUGH,
@@ -170,7 +170,7 @@ def check_device(settings: Settings) -> Finding:
             return Finding("device", "fail", f"there is no {settings.device}", mend)
         chosen = "CPU as asked for; there is also " if settings.device == "cpu" else ""
         return Finding("device", "ok", chosen + found)
-    found = f"CPU, {os.cpu_count()} cores"
+    found = f"CPU, {allowed()} cores"
     if settings.device.startswith("cuda"):
         mend = "use --device auto, or install a driver and a torch with CUDA"
         return Finding("device", "fail", f"torch sees no CUDA device ({found})", mend)

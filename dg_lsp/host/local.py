@@ -11,11 +11,13 @@ import warnings
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
 from dg_lsp.host import room
 from dg_lsp.host.base import EngineBroken, EngineError
+from dg_lsp.host.cores import Cores
 from dg_lsp.host.turn import Turns
 from dg_lsp.settings import Settings
 from dg_lsp.text.languages.language import load_language
@@ -33,12 +35,14 @@ _LATE = "the engine was busy with other fills until the deadline; try again, or 
 _ENDS = "the model's libraries failed, most likely for lack of memory; the engine ends; the next request starts it"
 # Seconds, and bytes a second.
 _COMPILING, _SLOW_DISK = 25.0, 100e6
-# OpenMP threads that wait actively would take the cores from the editor. oneDNN and torch cache code for 1,024 shapes
-# each, and a growing file makes ever new shapes; with 128 they take 300 MB less and are as fast (docs/log).
+# oneDNN and torch cache code for 1,024 shapes each, and a growing text makes ever new shapes; with 32 they take less by
+# hundreds of MB and are as fast. Threads that sleep as soon as they wait for each other are no quicker than one thread:
+# GNU's OpenMP lets them wait for some milliseconds first, LLVM's, on other systems, for 200, or what is said here
+# (docs/log/2026-11-25.md).
 _ENVIRONMENT = {
-    "OMP_WAIT_POLICY": "PASSIVE",
-    "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "128",
-    "LRU_CACHE_CAPACITY": "128",
+    "KMP_BLOCKTIME": "5",
+    "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "32",
+    "LRU_CACHE_CAPACITY": "32",
     # Whatever a library of the model would look for in a hub: it is here, or it is not used.
     "HF_HUB_OFFLINE": "1",
 }
@@ -155,9 +159,10 @@ def _load(settings: Settings, progress: Callable[[str], None]) -> tuple[Run, str
     from dg_lsp.engine.load.checkpoint import CheckpointError, find_directory, load_checkpoint  # noqa: PLC0415
 
     warnings.filterwarnings("error", r"mkldnn_\w+ failed")
-    torch.set_num_threads(settings.threads or max((os.cpu_count() or 2) // 2, 1))
+    cores = Cores(settings.threads)
+    torch.set_num_threads(cores.threads())
     on_gpu = settings.place != "cpu" and torch.cuda.is_available()
-    budget = (settings.cache_megabytes or (4096 if on_gpu else 512)) << 20
+    budget = (settings.cache_megabytes or (4096 if on_gpu else 128)) << 20
     try:
         # Checked first, because loading a network that does not fit would first exhaust the machine.
         with room.loading(progress):
@@ -170,9 +175,13 @@ def _load(settings: Settings, progress: Callable[[str], None]) -> tuple[Run, str
 
     def run(request: Infill) -> Iterator[Draft | Fill]:
         fill = infill_several if request.between else infill_word if request.endings else infill
-        with caches.lend(request.session) as cache:
+        with caches.lend(request.session) as cache, closing(fill(model, cache, request)) as steps:
             counts["hits"] += bool(cache.tokens)
-            yield from fill(model, cache, request)
+            while True:
+                torch.set_num_threads(cores.threads())
+                if (event := next(steps, None)) is None:
+                    return
+                yield event
 
     def free() -> None:
         caches.clear()

@@ -7,6 +7,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from dg_lsp.host.base import EngineError
+from dg_lsp.host.cgroup import OWN, ROOT, groups
 from dg_lsp.host.client import running
 from dg_lsp.host.runtime import runtime_directory
 
@@ -81,26 +82,19 @@ def _of_machine() -> int | None:
     return int(fields["MemAvailable"].split()[0]) << 10
 
 
-def of_cgroup(root: Path = Path("/sys/fs/cgroup"), own: Path = Path("/proc/self/cgroup")) -> int | None:
+def of_cgroup(root: Path = ROOT, own: Path = OWN) -> int | None:
     """The bytes that this process's control group, or one that holds it, leaves free; None without a limit.
 
-    Version 2 of control groups: https://docs.kernel.org/admin-guide/cgroup-v2.html, "Memory Interface Files".
+    The same page as in `cgroup`, "Memory Interface Files".
     """
-    try:
-        name = next(line[3:] for line in own.read_text().splitlines() if line.startswith("0::"))
-    except (OSError, StopIteration):
-        return None
     free = []
-    group = root / name.strip("/")
-    for folder in (group, *group.parents):
+    for folder in groups(root, own):
         with suppress(OSError, ValueError, KeyError):
             most = int((folder / "memory.max").read_text())  # "max" is no limit
             used = int((folder / "memory.current").read_text())
             fields = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
             # The kernel gives back what it keeps of files.
             free.append(most - used + int(fields["inactive_file"]))
-        if folder == root:
-            break
     return max(min(free), 0) if free else None
 
 

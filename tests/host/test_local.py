@@ -215,7 +215,7 @@ def test_the_code_kept_for_shapes_is_bounded_unless_the_environment_says_otherwi
     monkeypatch.delenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY")
     asyncio.run(LocalEngine.open(settings).close())
     assert os.environ["LRU_CACHE_CAPACITY"] == "7"
-    assert os.environ["ONEDNN_PRIMITIVE_CACHE_CAPACITY"] == "128"
+    assert os.environ["ONEDNN_PRIMITIVE_CACHE_CAPACITY"] == "32"
 
 
 def test_where_memory_ends_a_smaller_request_is_tried_once() -> None:

@@ -3,7 +3,7 @@
 The gaps are lines or parts of lines. One that gets no fill on the shared canvas is filled alone by `infill`.
 """
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 
 from dg_lsp.engine.cache import PrefixCache, extend_to
@@ -47,7 +47,9 @@ class Gaps:
         return replace(request, prefix=prefix, suffix=suffix, between=())
 
 
-def infill_several(model: Checkpoint, cache: PrefixCache, request: Infill) -> Iterator[Draft | Fill]:
+def infill_several(
+    model: Checkpoint, cache: PrefixCache, request: Infill
+) -> Generator[Draft | Fill, None, None]:
     """Fill all gaps of `request`; yield Drafts, then one Fill whose `further` holds the texts of the later gaps.
 
     1. Fill all gaps on one canvas, if they fit.
