@@ -198,7 +198,7 @@ class Settings:
         default=0,
         metadata={
             "machine": True,
-            "help": "megabytes for the encoded prefixes of several documents; 0 is 128 on a CPU, 4096 on a GPU. An "
+            "help": "megabytes for the encoded prefixes of several documents; 0 is 192 on a CPU, 4096 on a GPU. An "
             "engine that already runs keeps its own",
         },
     )

@@ -36,12 +36,12 @@ def grouped_attention(
         return sdpa_attention_forward(module, query, key, value, attention_mask, **options)  # type: ignore[no-any-return]
     together = query.reshape(rows * groups, -1, size)
     scores = torch.bmm(together, key.reshape(rows * groups, tokens, size).transpose(1, 2)).float()
-    scores = (scores * (options.get("scaling") or size**-0.5)).view(rows, heads, slots, tokens)
+    scores = scores.mul_(options.get("scaling") or size**-0.5).view(rows, heads, slots, tokens)
     if attention_mask is not None:
         if attention_mask.dtype == torch.bool:
-            scores = scores.masked_fill(~attention_mask, -torch.inf)
+            scores.masked_fill_(~attention_mask, -torch.inf)
         else:
-            scores = scores + attention_mask
+            scores.add_(attention_mask)
     chances = scores.softmax(-1).to(value.dtype).view(rows * groups, -1, tokens)
     read = torch.bmm(chances, value.reshape(rows * groups, tokens, size))
     return read.view(rows, heads, slots, size).transpose(1, 2).contiguous(), None

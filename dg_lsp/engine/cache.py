@@ -4,7 +4,7 @@ Not transformers' own caches, because their sliding layers drop everything outsi
 the file is longer than the window. Knows transformers' cache protocol; knows no text and no canvas.
 """
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -138,10 +138,11 @@ class PrefixCaches:
     """The PrefixCaches of sessions (documents in a workspace). Infills that take turns never share one.
 
     limit: bytes that all of them may take; the least recently used ones that are not lent are dropped beyond it.
+    dropped: called when some were.
     """
 
-    def __init__(self, text_config: Any, limit: int) -> None:
-        self._text_config, self._limit = text_config, limit
+    def __init__(self, text_config: Any, limit: int, dropped: Callable[[], object] = lambda: None) -> None:
+        self._text_config, self._limit, self._dropped = text_config, limit, dropped
         self._kept: list[tuple[str, PrefixCache]] = []
         self._lent: list[PrefixCache] = []
 
@@ -172,8 +173,11 @@ class PrefixCaches:
 
     def _trim(self) -> None:
         """Drop the least recently used caches until the limit holds; the most recently used one always stays."""
+        before = len(self._kept)
         while self.bytes > self._limit and len(self._kept) > 1:
             self._kept.pop(0)
+        if len(self._kept) < before:
+            self._dropped()
 
 
 def extend_to(

@@ -14,6 +14,8 @@ from transformers.cache_utils import Cache
 
 from dg_lsp.engine.cache import PrefixCache, PrefixLayer
 
+_UNUSED = 64  # columns that no text goes on from, before they are dropped; that costs as much as reading a token does
+
 
 class _Layer(PrefixLayer):
     """The keys and values of a prefix, as far as its layer sees it, and those of all tokens read behind it."""
@@ -23,6 +25,12 @@ class _Layer(PrefixLayer):
         self.keys = torch.cat([self.keys, key_states], 2)
         self.values = torch.cat([self.values, value_states], 2)
         return self.keys, self.values
+
+    def keep(self, columns: Sequence[int]) -> None:
+        """Keep these of the tokens read behind the prefix, and drop the others."""
+        kept = torch.tensor([*range(self.length), *(self.length + column for column in columns)])
+        kept = kept.to(self.keys.device)
+        self.keys, self.values = self.keys.index_select(2, kept), self.values.index_select(2, kept)
 
 
 class Tree(Cache):
@@ -68,6 +76,13 @@ class Tree(Cache):
     def take(self, numbers: Sequence[int]) -> None:
         """Go on with the texts with these numbers; one may be taken several times."""
         self._paths = [list(self._paths[number]) for number in numbers]
+        used = sorted({column for path in self._paths for column in path})
+        if len(self._positions) - len(used) > _UNUSED:
+            places = {column: place for place, column in enumerate(used)}
+            self._paths = [[places[column] for column in path] for path in self._paths]
+            self._positions = [self._positions[column] for column in used]
+            for layer in self.layers:
+                layer.keep(used)
 
     def drop_last(self) -> None:
         """Drop the last token of the only text."""

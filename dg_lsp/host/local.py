@@ -4,6 +4,7 @@ Imports torch only when an engine is opened.
 """
 
 import asyncio
+import ctypes
 import logging
 import os
 import re
@@ -11,7 +12,7 @@ import warnings
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -162,7 +163,7 @@ def _load(settings: Settings, progress: Callable[[str], None]) -> tuple[Run, str
     cores = Cores(settings.threads)
     torch.set_num_threads(cores.threads())
     on_gpu = settings.place != "cpu" and torch.cuda.is_available()
-    budget = (settings.cache_megabytes or (4096 if on_gpu else 128)) << 20
+    budget = (settings.cache_megabytes or (4096 if on_gpu else 192)) << 20
     try:
         # Checked first, because loading a network that does not fit would first exhaust the machine.
         with room.loading(progress):
@@ -170,7 +171,7 @@ def _load(settings: Settings, progress: Callable[[str], None]) -> tuple[Run, str
             model = load_checkpoint(settings.checkpoint, settings.device, progress)
     except CheckpointError as error:
         raise EngineError(str(error)) from error
-    caches = PrefixCaches(model.network.config.text_config, budget)
+    caches = PrefixCaches(model.network.config.text_config, budget, _give_back)
     counts = Counter[str]()
 
     def run(request: Infill) -> Iterator[Draft | Fill]:
@@ -186,8 +187,9 @@ def _load(settings: Settings, progress: Callable[[str], None]) -> tuple[Run, str
     def free() -> None:
         caches.clear()
         torch.cuda.empty_cache()
+        _give_back()
 
-    weights = sum(weight.nbytes for weight in model.network.parameters())
+    weights = sum(t.nbytes for t in (*model.network.parameters(), *model.network.buffers()))
     return with_second_try(run, free), str(model.device), lambda: counts["hits"], weights
 
 
@@ -244,6 +246,12 @@ def _memory(device: str) -> int:
     import resource  # noqa: PLC0415  (not on every system)
 
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def _give_back() -> None:
+    """Give the memory that was freed back to the system: GNU's C library keeps what lies between used pieces of it."""
+    with suppress(AttributeError, OSError, TypeError):  # another system has another library
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _close(steps: Any) -> None:

@@ -179,11 +179,13 @@ def test_the_documents_used_least_recently_go_first_and_the_last_one_stays() -> 
     network = tiny_network(0)
     one = PrefixCache(network.config.text_config)
     list(extend_to(network, one, [1] * CHUNK))
-    caches = PrefixCaches(network.config.text_config, 2 * one.bytes)
+    left = list[int]()
+    caches = PrefixCaches(network.config.text_config, 2 * one.bytes, lambda: left.append(caches.bytes))
     for name in ("a", "b", "c", "a", "d"):
         with caches.lend(name) as cache:
             list(extend_to(network, cache, [1] * CHUNK))
     assert one.bytes > 0
+    assert left == [2 * one.bytes] * 3, "it is told when some have gone"
     assert (len(caches), caches.bytes) == (2, 2 * one.bytes)
     # a was used after b and c.
     for name in ("a", "d"):

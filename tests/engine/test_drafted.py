@@ -58,6 +58,25 @@ def test_texts_that_are_read_together_have_the_states_of_whole_texts(length: int
         torch.testing.assert_close(states[1], whole, rtol=1e-6, atol=1e-8)
 
 
+def test_tokens_that_no_text_goes_on_from_are_dropped_in_time() -> None:
+    network, rng = tiny_network(3, torch.float64), random.Random(0)
+    prefix = [rng.randrange(VOCABULARY) for _ in range(WINDOW + 5)]
+    tree = Tree(network, encoded(network, prefix), len(prefix) - 1)
+    texts, most, encoder = [[prefix[-1]]] * 6, 0, network.model.encoder.language_model
+    with torch.inference_mode():
+        tree.read([texts[0]])
+        for _ in range(60):
+            parents = [rng.randrange(len(texts)) if len(texts) > 1 else 0 for _ in range(6)]
+            texts = [[*texts[parent], rng.randrange(VOCABULARY)] for parent in parents]
+            tree.take(parents if tree.layers[0].keys.shape[2] > len(prefix) else [0] * 6)
+            found = tree.read([[text[-1]] for text in texts])
+            most = max(most, tree.layers[-1].keys.shape[2])
+        for text, states in zip(texts, found, strict=True):
+            whole = encoder(torch.tensor([[*prefix, *text[1:]]])).last_hidden_state[0, -1]
+            torch.testing.assert_close(states[-1], whole, rtol=1e-6, atol=1e-8)
+    assert most < len(prefix) + 200, "of the 361 that were read"
+
+
 def test_what_texts_begin_with_in_common_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     network = tiny_network(3, torch.float64)
     encoder, read = network.model.encoder.language_model, list[int]()

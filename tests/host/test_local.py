@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import os
+import platform
 import threading
 import time
 from collections.abc import Iterator
@@ -11,8 +12,10 @@ from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
 
+import psutil
 import pytest
 
+from dg_lsp.host import local
 from dg_lsp.host.base import EngineBroken, EngineError
 from dg_lsp.host.local import LocalEngine, with_second_try
 from dg_lsp.host.room import loading, of_cgroup
@@ -216,6 +219,24 @@ def test_the_code_kept_for_shapes_is_bounded_unless_the_environment_says_otherwi
     asyncio.run(LocalEngine.open(settings).close())
     assert os.environ["LRU_CACHE_CAPACITY"] == "7"
     assert os.environ["ONEDNN_PRIMITIVE_CACHE_CAPACITY"] == "32"
+
+
+def test_memory_that_was_freed_is_given_back_and_a_library_without_a_way_to_do_so_does_no_harm(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def resident() -> int:
+        return psutil.Process().memory_info().rss
+
+    # Blocks too small to be given back one by one, and some between them that stay.
+    blocks = [bytes(60_000) for _ in range(3000)]
+    kept, before = blocks[::50], resident()
+    blocks.clear()
+    local._give_back()
+    if platform.libc_ver()[0] == "glibc":
+        assert resident() < before - 100_000_000
+    assert len(kept) == 60
+    monkeypatch.setattr("ctypes.CDLL", lambda _: object())
+    local._give_back()
 
 
 def test_where_memory_ends_a_smaller_request_is_tried_once() -> None:

@@ -14,7 +14,7 @@ from dg_lsp.engine.cache import PrefixCache
 from dg_lsp.engine.decoder import capped_logits
 from dg_lsp.engine.tree import Tree
 
-_AT_ONCE = 64  # tokens that are predicted together: 64 MB of logits where the vocabulary is the released one
+_AT_ONCE = 32  # tokens that are predicted together: 32 MB of logits where the vocabulary is the released one
 
 
 def neg_log_likelihoods(
