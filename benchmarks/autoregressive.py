@@ -29,7 +29,7 @@ from transformers.cache_utils import DynamicCache
 
 from dg_lsp.bench import lists as evaluation
 from dg_lsp.engine.decoder import capped_logits
-from dg_lsp.engine.load.checkpoint import load_checkpoint
+from dg_lsp.engine.load.weights import load_network
 from dg_lsp.text.fills.fit import make_edit
 from dg_lsp.training.corpus import Corpus
 from dg_lsp.training.layouts import Batch, Bucket, Cutter, draw
@@ -78,7 +78,7 @@ def train(out: Path, minutes: float, start: Path | None) -> None:
     cutter = Cutter.of(Corpus.load(out / "corpus.npz"), tokenizer, BOS, EOS)
     network = fresh_network(embedded_config(tokenizer.get_vocab_size()), 0, attention="eager")
     if start is not None:
-        network.load_state_dict(load_checkpoint(str(start), "cpu").network.state_dict(), strict=False)
+        network.load_state_dict(load_network(start, "cpu").state_dict(), strict=False)
     network.train()
     used = [
         (n, w) for n, w in network.named_parameters() if "vision" not in n and "self_conditioning" not in n

@@ -31,6 +31,7 @@ _PRODUCTS = (
     "aten.mm.default",
     "aten.addmm.default",
     "aten.bmm.default",
+    "mkldnn._linear_pointwise.default",  # engine/load/packed.py
 )
 
 

@@ -381,6 +381,22 @@ MUTANTS = (
     ),
     Mutant(
         3,
+        "what a search drops are tokens that it still uses",
+        "dg_lsp/engine/tree.py",
+        "layer.keep(used)",
+        "layer.keep([column - 1 for column in used])",
+        "tests/engine/test_drafted.py::test_tokens_that_no_text_goes_on_from_are_dropped_in_time",
+    ),
+    Mutant(
+        3,
+        "a layer that adds nothing loses its scale",
+        "dg_lsp/engine/load/idle.py",
+        "return hidden_states * self.layer_scalar",
+        "return hidden_states",
+        "tests/engine/test_idle.py::test_an_imported_network_gives_the_same_without_its_idle_parts",
+    ),
+    Mutant(
+        3,
         "an import loses the scale of a norm",
         "dg_lsp/training/importing.py",
         "layer.post_feedforward_layernorm.weight.fill_(_ROOT * scale)",

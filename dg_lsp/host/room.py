@@ -42,11 +42,11 @@ def check(path: Path, device: str, cache: int = 0) -> None:
     # Whoever splits a network over devices has chosen how much goes where.
     if "+" in device:
         return
-    from dg_lsp.engine.load import int8  # noqa: PLC0415  (only an engine that is about to load comes here)
+    from dg_lsp.engine.load import packed  # noqa: PLC0415  (only an engine that is about to load comes here)
 
     size = sum(file.stat().st_size for file in path.glob("*.safetensors"))
-    copied = device == "cpu" and size <= int8.MOST
-    needed = int(size * (MARGIN + int8.SHARE * copied)) + cache
+    copied = device == "cpu" and size <= packed.MOST
+    needed = int(size * (MARGIN + packed.SHARE * copied)) + cache
     free, where = _free(device)
     if free is None or needed <= free:
         return

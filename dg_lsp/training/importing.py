@@ -26,6 +26,7 @@ from transformers import (
 )
 from transformers.utils import logging
 
+from dg_lsp.engine.decoder import NO_CAP
 from dg_lsp.engine.load.manifest import verify
 from dg_lsp.engine.load.weights import CheckpointError
 from dg_lsp.settings import folder_of, is_hub_name, pinned
@@ -37,8 +38,6 @@ _FAMILY = ("llama", "qwen2", "mistral")
 _ROPE = ("default", "linear", "llama3")
 # sqrt(E). Smaller ones would no longer divide by the same whatever they are given (2**12 is too small for SmolLM2).
 _ROOT = 2.0**20
-# So far above all logits that it does not bend them.
-_CAP = 1e4
 _CANVASES = (64, 128, 256)
 # Tokens of a prefix; a CPU encodes some 500 a second with 135 million weights.
 _MAX_PREFIX = 1024
@@ -234,7 +233,7 @@ def _config(source: Any) -> DiffusionGemmaConfig:
         "max_position_embeddings": source.max_position_embeddings,
         "use_bidirectional_attention": "vision",
         "attention_bias": _has_biases(source),
-        "final_logit_softcapping": _CAP,
+        "final_logit_softcapping": NO_CAP,
         "tie_word_embeddings": source.tie_word_embeddings,
         "hidden_activation": source.hidden_act,
         "rms_norm_eps": _ROOT**2,

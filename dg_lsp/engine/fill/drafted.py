@@ -87,7 +87,7 @@ def write(
     found: dict[str, float] = {}
     for number in range(writing.tokens + 1):
         # 2.
-        chances = capped_logits(model.writer, states).log_softmax(-1)
+        chances = capped_logits(model.network, states).log_softmax(-1)
         totals = scores[:, None] + chances
         for row, text in enumerate(texts):
             written = model.tokenizer.decode(list(text), skip_special_tokens=False)
@@ -269,7 +269,7 @@ def _kept(request: Infill, text: str) -> str:
 
 def _logits(model: Checkpoint, states: Tensor) -> Tensor:
     """The logits [rows, vocabulary] behind `states`; no special token is possible."""
-    logits = capped_logits(model.writer, states)
+    logits = capped_logits(model.network, states)
     logits[:, sorted(model.special)] = -torch.inf
     return logits
 
@@ -283,7 +283,7 @@ def _begin(model: Checkpoint, cache: PrefixCache, join: Join) -> _Begun:
     the next one.
     """
     known, again = settled(model, join.before)
-    tree = Tree(model.writer, cache, join.kept - 1)
+    tree = Tree(model.network, cache, join.kept - 1)
     (states,) = tree.read([[cache.tokens[join.kept - 1], *known]])
     if known and not again and "\ufffd" not in (last := model.texts[known[-1]]):
         likeliest = _only(_logits(model, states[-2:-1])[0], _beginning(model, last)).argmax()

@@ -14,8 +14,8 @@ from transformers import DiffusionGemmaConfig
 
 from dg_lsp.engine.denoise import Schedule
 from dg_lsp.engine.load.frame import style_of
-from dg_lsp.engine.load.int8 import writer_for
 from dg_lsp.engine.load.manifest import JUDGE, read_about, read_json, verify
+from dg_lsp.engine.load.packed import pack
 from dg_lsp.engine.load.weights import FETCH_AGAIN, CheckpointError, check_logits, load_network
 from dg_lsp.settings import EMBEDDED, SMALL, folder_of, is_hub_name, named, pinned
 
@@ -30,13 +30,11 @@ class Checkpoint:
     max_prefix: the most tokens of a file's prefix that are encoded. special: token ids that are not text of a file.
     digest: sha256 of manifest.json, or of config.json without a manifest; hex. judge: the fitted weights of the
     judge of candidates, {} if it has none (engine/fill/judge.py). texts: of each token alone. denoises: whether its
-    decoder has learned to denoise; an imported network that has not only writes from left to right. writer: the network
-    that writes token by token (engine/load/int8.py).
+    decoder has learned to denoise; an imported network that has not only writes from left to right.
     """
 
     name: str
     network: Any
-    writer: Any
     tokenizer: Tokenizer
     schedule: Schedule
     style: str
@@ -73,7 +71,8 @@ def load_checkpoint(
     progress: called with a few words before each part of the work.
 
     1. Find its directory.  2. Compare its files with the manifest.  3. Load the weights; refuse missing, unexpected and
-    misshapen ones.  4. Drop the vision tower.  5. Check that logits are finite.
+    misshapen ones.  4. Drop the vision tower; put matrices into the order in which they are read.  5. Check that logits
+    are finite.
 
     Raises:
         CheckpointError: any of these fails, or there is not enough memory.
@@ -88,11 +87,11 @@ def load_checkpoint(
     # 3. to 5.
     progress(f"loading {path.name}")
     network = load_network(path, device)
+    pack(network)
     loaded = _described(name, path, tokenizer, network)
     check_logits(network, path)
     return replace(
         loaded,
-        writer=writer_for(network),
         schedule=_schedule(network.generation_config),
         digest=digest,
         texts=_texts(tokenizer),
@@ -137,7 +136,6 @@ def _described(name: str, path: Path, tokenizer: Tokenizer, network: Any) -> Che
     return Checkpoint(
         name=named(name),
         network=network,
-        writer=network,
         tokenizer=tokenizer,
         schedule=Schedule(),
         style=_style(extra, tokenizer, path),

@@ -10,11 +10,11 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError
-from torch import Tensor
 from transformers import DiffusionGemmaForBlockDiffusion
 from transformers.utils import logging
 
 from dg_lsp.engine.attention import GROUPED
+from dg_lsp.engine.load.idle import leave_out_idle_parts
 from dg_lsp.engine.replay import enable
 from dg_lsp.settings import GRAPHS
 
@@ -132,37 +132,10 @@ def load_network(path: Path, device: str) -> Any:
         raise CheckpointError(f"the weights of {path} do not fit its config ({listed}); {FETCH_AGAIN}")
     # Text needs no vision tower, and its weights take memory.
     network.model.encoder.vision_tower = network.model.encoder.embed_vision = None
-    leave_out_idle_experts(network)
+    leave_out_idle_parts(network)
     if graphs:
         enable(network)
     return network.eval()
-
-
-def leave_out_idle_experts(network: Any) -> None:
-    """Let the layers whose experts have learned nothing, as in an imported network, not compute them.
-
-    What such experts add is zero: a sixth of the time of a token on a CPU. Layers that stay on the disk are not looked
-    at, and of experts that have learned something only the first one is.
-    """
-    for layer in (*network.model.decoder.layers, *network.model.encoder.language_model.layers):
-        weights = layer.experts.down_proj
-        if weights.device.type != "meta" and not weights[0].any() and not weights.any():
-            layer.router, layer.experts = _NoRouter(), _NoExperts()
-            layer.pre_feedforward_layernorm_2 = layer.post_feedforward_layernorm_2 = torch.nn.Identity()
-
-
-class _NoRouter(torch.nn.Module):
-    """Routes to no expert."""
-
-    def forward(self, _: Tensor) -> tuple[None, None, None]:
-        return None, None, None
-
-
-class _NoExperts(torch.nn.Module):
-    """What experts add that have learned nothing."""
-
-    def forward(self, states: Tensor, *_: Any) -> Tensor:
-        return torch.zeros_like(states)
 
 
 @torch.inference_mode()
