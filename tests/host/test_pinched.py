@@ -6,17 +6,21 @@ import sys
 
 import pytest
 
+from dg_lsp.engine.load import packed
+
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits the memory of a process")
 
 # Prints the times of fills with all the memory of the machine, and, each of another length, of fills after a moment
 # without any more of it, up to the first that fails.
 _SCRIPT = """
-import asyncio, json, resource, time
+import asyncio, json, resource, sys, time
+from dg_lsp.engine.load import packed
 from dg_lsp.host.base import EngineError
 from dg_lsp.host.local import LocalEngine
 from dg_lsp.settings import Settings
 from dg_lsp.text.messages import Infill
 
+packed.MOST = int(sys.argv[1])
 engine = LocalEngine.open(Settings(checkpoint="embedded", device="cpu", threads=1))
 HARD = resource.getrlimit(resource.RLIMIT_AS)[1]
 
@@ -46,9 +50,14 @@ asyncio.run(main())
 
 
 @pytest.mark.slow
-def test_an_engine_that_got_no_memory_for_a_moment_ends_or_is_as_fast_as_before() -> None:
+@pytest.mark.parametrize("most", [packed.MOST, 0], ids=["packed", "plain"])
+def test_an_engine_that_got_no_memory_for_a_moment_ends_or_is_as_fast_as_before(most: int) -> None:
     done = subprocess.run(
-        [sys.executable, "-P", "-c", _SCRIPT], check=True, capture_output=True, text=True, timeout=300
+        [sys.executable, "-P", "-c", _SCRIPT, str(most)],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
     before, after, error = json.loads(done.stdout)
     # The first fill compiles what it needs.
