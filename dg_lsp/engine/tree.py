@@ -14,7 +14,7 @@ from transformers.cache_utils import Cache
 
 from dg_lsp.engine.cache import PrefixCache, PrefixLayer
 
-_UNUSED = 64  # columns that no text goes on from, before they are dropped; that costs as much as reading a token does
+_UNUSED = 64  # columns that no text goes on from, before they are dropped: all other keys are copied then
 
 
 class _Layer(PrefixLayer):

@@ -64,22 +64,22 @@ def _encoder_layers(network: Any) -> Any:
 
 def _constant(norm: Any) -> torch.nn.Module:
     """What `norm` does where its epsilon is huge: it multiplies by its weight over the root of that epsilon."""
-    root = norm.eps**0.5
-    factor = norm.weight.detach() / root if norm.with_scale else torch.tensor([1 / root])
-    if not bool((factor == factor[0]).all()):
-        return _Factors(factor)
-    return torch.nn.Identity() if float(factor[0]) == 1 else _Factors(float(factor[0]))
+    weight = norm.weight.detach() if norm.with_scale else torch.ones(1)
+    if not bool((weight == weight[0]).all()):
+        return norm  # type: ignore[no-any-return]
+    factor = float(weight[0]) / norm.eps**0.5
+    return torch.nn.Identity() if factor == 1 else _Factor(factor)
 
 
-class _Factors(torch.nn.Module):
-    """Multiplies by a constant, or by one for each place."""
+class _Factor(torch.nn.Module):
+    """Multiplies by a constant."""
 
-    def __init__(self, factors: Tensor | float) -> None:
+    def __init__(self, factor: float) -> None:
         super().__init__()
-        self.factors = factors
+        self.factor = factor
 
     def forward(self, states: Tensor) -> Tensor:
-        return states * self.factors
+        return states * self.factor
 
 
 class _IdleLayer(torch.nn.Module):
