@@ -1,6 +1,7 @@
 """Languages as data: every query compiles, captures what is documented, and agrees with a walk of the tree."""
 
 import ast
+import tomllib
 
 import pytest
 
@@ -74,3 +75,20 @@ def test_a_file_chooses_its_language_by_its_suffix() -> None:
         language_of("a.zig")
     with pytest.raises(UnknownLanguage, match=r"known are .*python"):
         load_language("zig")
+
+
+def test_the_language_of_many_files_reads_each_fact_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    loads = tomllib.loads
+
+    def counted(text: str) -> dict[str, object]:
+        read.append(text)
+        return loads(text)
+
+    for cached in (language._facts, language._folders, language._suffixes):
+        cached.cache_clear()
+    monkeypatch.setattr(tomllib, "loads", counted)
+    found = [language_of(f"src/file{n}.{suffix}") for n in range(200) for suffix in ("py", "PY", "rs")]
+    assert set(found) == {"python", "rust"}
+    assert all(language.has_language(name) for name in ("a.py", "b.TSX")) and not language.has_language("c")
+    assert len(read) == len(known_languages())

@@ -244,13 +244,18 @@ def language_of(path: PurePath | str) -> str:
     Raises:
         UnknownLanguage: no language claims the file's suffix.
     """
-    suffix = PurePath(path).suffix.lower()
-    claims = {s: name for name in known_languages() for s in _facts(_folders()[name])["suffixes"]}
+    claims, suffix = _suffixes(), PurePath(path).suffix.lower()
     if suffix not in claims:
         raise UnknownLanguage(
             f"no language is known for {PurePath(path).name}; known are {', '.join(sorted(claims))}"
         )
-    return str(claims[suffix])
+    return claims[suffix]
+
+
+def has_language(name: str) -> bool:
+    """Return whether some language claims the suffix of the file `name`; cheap, for walks through many files."""
+    stem, dot, suffix = name.rpartition(".")
+    return bool(stem) and (dot + suffix).lower() in _suffixes()
 
 
 @cache
@@ -276,17 +281,24 @@ def _grammars() -> Traversable | Path:
 
 
 @cache
-def _folders() -> dict[str, Traversable | Path]:
-    """Each language's folder, by its own name and by what editors call it."""
-    folders: dict[str, Traversable | Path] = {}
+def _folders() -> dict[str, str]:
+    """The name of each language's folder, by its own name and by what editors call it."""
+    folders: dict[str, str] = {}
     for name in known_languages():
-        folder = _grammars() / name
-        folders |= dict.fromkeys((*_facts(folder)["ids"], name), folder)
+        folders |= dict.fromkeys((*_facts(name)["ids"], name), name)
     return folders
 
 
-def _facts(folder: Traversable | Path) -> dict[str, Any]:
-    return tomllib.loads((folder / "language.toml").read_text(encoding="utf-8"))
+@cache
+def _suffixes() -> dict[str, str]:
+    """The language of each suffix, such as "python" for ".pyi"."""
+    return {s: name for name in known_languages() for s in _facts(name)["suffixes"]}
+
+
+@cache
+def _facts(name: str) -> dict[str, Any]:
+    """The facts in language.toml of the folder `name`; nobody may change them."""
+    return tomllib.loads((_grammars() / name / "language.toml").read_text(encoding="utf-8"))
 
 
 def _query(folder: str) -> str:
