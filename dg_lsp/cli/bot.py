@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Literal
 
@@ -188,13 +188,15 @@ async def _fill_file(engine: "Engine", path: Path, arguments: argparse.Namespace
         EngineError: the engine gives no answer.
     """
     from dg_lsp.cli.fill import want_near
-    from dg_lsp.cli.target import replace_file
+    from dg_lsp.cli.target import check_writable, replace_file
     from dg_lsp.cli.trial import check_no_backup, keep_if
     from dg_lsp.host.stubs import Ended, Turn, fill_stubs
     from dg_lsp.text.documents.document import read_document
     from dg_lsp.text.gaps.gap import unified_diff
 
     check_no_backup(path)
+    if not arguments.dry_run:
+        check_writable(path)
     first = now = read_document(path)
     # Without a command nothing could tell them apart.
     tries = arguments.tries if arguments.keep_if else 1
@@ -228,7 +230,19 @@ async def _fill_file(engine: "Engine", path: Path, arguments: argparse.Namespace
         # Also what was filled before an interrupt; with a command it has been written already.
         report.diff += unified_diff(first, now, str(path))
         if not arguments.keep_if and not arguments.dry_run and now is not first:
-            replace_file(path, first.data, now.data)
+            try:
+                replace_file(path, first.data, now.data)
+            except UsageError as error:
+                _take_back(report, path, str(error))
+                raise
+
+
+def _take_back(report: Report, path: Path, why: str) -> None:
+    """Report the kept fills of `path`, which could not be written, as taken back."""
+    for at, tried in enumerate(report.stubs):
+        if tried.path == str(path) and tried.outcome == "kept":
+            report.stubs[at] = replace(tried, outcome="taken back", why=why)
+            _tell(_words(report.stubs[at]))
 
 
 def _tried(path: Path, ended: "Ended", *, filled: bool, seconds: float) -> Tried:

@@ -6,6 +6,7 @@ Knows files and the text layer; knows no engine and prints nothing.
 import os
 import re
 import shutil
+import stat
 import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ from dg_lsp.text.messages import Wanted
 _NAMED = re.compile(r"(?P<path>.+?\.\w+|.+)::(?P<name>.+)", re.DOTALL)
 # The path may hold colons (a drive letter), so the numbers are taken from the end.
 _PLACE = re.compile(r"(?P<path>.+?):(?P<line>[0-9]{1,9})(?::(?P<column>[0-9]{1,9}))?", re.DOTALL)
+# The write permissions of owner, group and others.
+_ANY_WRITE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 _FORMS = "name the gap as FILE:LINE, FILE:LINE:COLUMN or FILE::function"
 
 
@@ -71,29 +74,81 @@ def locate(target: Target, kind: Wanted | None = None) -> tuple[Document, Gap]:
     return document, find_gap(document, document.offset(target.line - 1, column, "utf-32"), kind)
 
 
+def check_writable(path: Path) -> None:
+    """Do nothing if the file at `path` may be replaced.
+
+    A mode without any write permission counts even for root, whom no permission stops: version control and generators
+    protect files that way.
+
+    Raises:
+        UsageError: the file, or the folder that holds it, is read-only.
+    """
+    file = path.resolve()
+    for place, what in ((file, "is read-only"), (file.parent, "is a read-only folder")):
+        try:
+            writable = place.stat().st_mode & _ANY_WRITE and os.access(place, os.W_OK)
+        except OSError as error:
+            raise _unwritable(file, error) from error
+        if not writable:
+            raise UsageError(
+                f"{place} {what}, so {path.name} was left alone; make it writable (chmod u+w, or check the file out) "
+                "and run the command again"
+            )
+
+
 def replace_file(path: Path, old: bytes, new: bytes) -> None:
-    """Put `new` in the place of `old`: readers see one or the other. Keeps the mode; follows links.
+    """Put `new` in the place of `old`: readers see one or the other. Keeps mode, owner and links.
+
+    A file with several hard links is written in place, so that all its names keep showing one text.
 
     Raises:
         UsageError: the file does not hold `old` any more, or cannot be written.
     """
+    check_writable(path)
     path = path.resolve()
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
-        try:
-            with os.fdopen(handle, "wb") as stream:
-                stream.write(new)
-                stream.flush()
-                os.fsync(stream.fileno())
-            shutil.copymode(path, name)
-            if path.read_bytes() != old:
-                raise UsageError(f"{path} has changed meanwhile, so it was left alone; run the command again")
-            Path(name).replace(path)
-        except BaseException:
-            with suppress(OSError):
-                Path(name).unlink()
-            raise
+        if path.stat().st_nlink > 1:
+            _check_unchanged(path, old)
+            path.write_bytes(new)
+        else:
+            _swap(path, old, new)
     except OSError as error:
-        raise UsageError(
-            f"{path} cannot be written: {error.strerror or error}; check its permissions"
-        ) from error
+        raise _unwritable(path, error) from error
+
+
+def _swap(path: Path, old: bytes, new: bytes) -> None:
+    """Write `new` to a file of its own and rename it to `path`."""
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(new)
+            stream.flush()
+            os.fsync(stream.fileno())
+        _keep_owner(path, name)
+        shutil.copymode(path, name)
+        _check_unchanged(path, old)
+        Path(name).replace(path)
+    except BaseException:
+        with suppress(OSError):
+            Path(name).unlink()
+        raise
+
+
+def _keep_owner(path: Path, name: str) -> None:
+    """Give the file `name` the owner and group of `path`, where that is allowed."""
+    found = path.stat()
+    # Not on Windows. Whoever may not change the owner may still choose among his own groups.
+    if hasattr(os, "chown"):
+        for owner in (found.st_uid, -1):
+            with suppress(OSError):
+                os.chown(name, owner, found.st_gid)
+                break
+
+
+def _check_unchanged(path: Path, old: bytes) -> None:
+    if path.read_bytes() != old:
+        raise UsageError(f"{path} has changed meanwhile, so it was left alone; run the command again")
+
+
+def _unwritable(path: Path, error: OSError) -> UsageError:
+    return UsageError(f"{path} cannot be written: {error.strerror or error}; check its permissions")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from lsprotocol import types
+from pygls.exceptions import JsonRpcException
 
 from dg_lsp.host.base import EngineError
 from dg_lsp.host.stubs import Ended, Turn, fill_stubs, stubs_of
@@ -25,6 +26,9 @@ from dg_lsp.text.gaps.find import NoGap
 from dg_lsp.text.gaps.gap import Edit
 
 FILL_ALL = "dg-lsp.fillAll"
+# Seconds that a client has to apply an edit.
+APPLYING = 30.0
+_LONGEST_WHY = 300  # characters of a client's own error
 
 
 async def fill_command(ls: DgLsp, target: Mapping[str, Any]) -> dict[str, Any]:
@@ -173,12 +177,27 @@ async def _apply(
     result = {"edit": ls.protocol._converter.unstructure(edit), "applied": False, "why": ""}
     workspace = ls.client_capabilities.workspace
     if target.get("apply", True) and workspace and workspace.apply_edit:
-        asked = ls.workspace_apply_edit_async(types.ApplyWorkspaceEditParams(edit, label=label))
-        answer = await asyncio.wait_for(asked, 30)
-        result["applied"] = answer.applied
-        if not answer.applied:
-            result["why"] = answer.failure_reason or "the client did not apply the edit"
+        result["why"] = await _refusal(ls, types.ApplyWorkspaceEditParams(edit, label=label))
+        result["applied"] = not result["why"]
     return result
+
+
+async def _refusal(ls: DgLsp, params: types.ApplyWorkspaceEditParams) -> str:
+    """Ask the client to apply an edit; return why it did not, as a sentence, empty if it did."""
+    asked = ls.workspace_apply_edit_async(params)
+    try:
+        async with asyncio.timeout(APPLYING):
+            answer = await asked
+    except TimeoutError:
+        return (
+            f"the client did not answer within {APPLYING:g} s and may still apply the edit; compare the document "
+            "before you apply the edit yourself"
+        )
+    except JsonRpcException as error:
+        return f"the client did not apply the edit: {str(error)[:_LONGEST_WHY] or type(error).__name__}"
+    if answer is not None and answer.applied:
+        return ""
+    return (answer and answer.failure_reason) or "the client did not apply the edit"
 
 
 def _path(uri: str) -> Path:

@@ -3,6 +3,7 @@
 import asyncio
 import io
 import json
+import os
 import re
 import stat
 import subprocess
@@ -210,6 +211,80 @@ def test_write_follows_a_link(tmp_path, file):
     link.symlink_to(file)
     replace_file(link, SOURCE.encode(), b"new\n")
     assert link.is_symlink() and file.read_bytes() == b"new\n"
+
+
+@pytest.fixture(params=["file", "folder", "link"])
+def read_only(request, tmp_path, file):
+    """A file that may not be replaced, because of its own mode or its folder's, or behind a link."""
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    path = file.rename(inner / "shop.py")
+    (inner if request.param == "folder" else path).chmod(0o555 if request.param == "folder" else 0o444)
+    if request.param == "link":
+        (tmp_path / "link.py").symlink_to(path)
+        yield tmp_path / "link.py"
+    else:
+        yield path
+    inner.chmod(0o755)
+
+
+def test_write_refuses_what_is_read_only_and_says_how_to_go_on(monkeypatch, capsys, read_only):
+    install(monkeypatch, "return a + b")
+    mode = read_only.stat().st_mode
+    assert main(["fill", f"{read_only}::add"]) == 0
+    capsys.readouterr()
+    assert main(["fill", f"{read_only}::add", "--write"]) == 2
+    told = capsys.readouterr()
+    assert "read-only" in told.err and "chmod u+w" in told.err and not told.out
+    assert read_only.read_text() == SOURCE and read_only.stat().st_mode == mode
+    assert len(list(read_only.resolve().parent.iterdir())) == 1
+
+
+@pytest.mark.parametrize("options", [[], ["--keep-if", "true"]])
+def test_the_bot_leaves_what_is_read_only_and_says_so(monkeypatch, capsys, read_only, options):
+    installed = install(monkeypatch, "return a + b")
+    assert main(["bot", str(read_only), "--json", "-", *options]) == 1
+    told = capsys.readouterr()
+    report = json.loads(told.out)
+    ((path, why),) = report["skipped"]
+    assert path == str(read_only) and "read-only" in why and "kept" not in why
+    assert report["stubs"] == [] and report["summary"]["kept"] == 0 and not installed.requests
+    assert read_only.read_text() == SOURCE
+    assert len(list(read_only.resolve().parent.iterdir())) == 1
+
+
+def test_what_could_not_be_written_is_not_said_to_be_kept(monkeypatch, capsys, file):
+    def answer(request):
+        file.write_text(SOURCE + "# typed meanwhile\n")
+        return Fill("return a + b")
+
+    install(monkeypatch, answer)
+    assert main(["bot", str(file), "--json", "-"]) == 1
+    report = json.loads(capsys.readouterr().out)
+    assert report["summary"] == {"tried": 2, "filled": 2, "kept": 0}
+    assert all("changed meanwhile" in tried["why"] for tried in report["stubs"])
+
+
+def test_replacing_keeps_mode_and_owner(file):
+    file.chmod(0o640)
+    wanted = file.stat()
+    if os.geteuid() == 0:
+        os.chown(file, 12345, 23456)
+        wanted = file.stat()
+    replace_file(file, SOURCE.encode(), b"new\n")
+    found = file.stat()
+    assert (found.st_mode, found.st_uid, found.st_gid) == (wanted.st_mode, wanted.st_uid, wanted.st_gid)
+    assert file.read_bytes() == b"new\n"
+
+
+def test_replacing_keeps_hard_links(tmp_path, file):
+    other = tmp_path / "other.py"
+    other.hardlink_to(file)
+    replace_file(file, SOURCE.encode(), b"new\n")
+    assert other.read_bytes() == file.read_bytes() == b"new\n" and file.samefile(other)
+    with pytest.raises(UsageError, match="changed meanwhile"):
+        replace_file(file, SOURCE.encode(), b"newer\n")
+    assert other.read_bytes() == b"new\n"
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """The real server over a real wire, with the scripted engine in a process of its own."""
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -7,11 +8,14 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from lsprotocol import types as lsp
 
 import dg_lsp
+from dg_lsp.server import commands
 from tests.server.wire import NoMessage, Wire, notification, request
 
 URI = "file:///w/shop.py"
@@ -571,6 +575,51 @@ def test_a_client_that_refuses_the_edit_is_quoted(start: Start) -> None:
     )
     result = wire.answer("fill")["result"]
     assert not result["applied"] and result["why"] == "read only"
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        ({"error": {"code": -32603, "message": "the buffer is locked"}}, "the buffer is locked"),
+        ({"error": {"code": -32601, "message": ""}}, "did not apply"),
+        ({"result": None}, "did not apply"),
+        ({"result": {}}, "did not apply"),
+        ({"result": {"applied": False}}, "did not apply"),
+    ],
+)
+@pytest.mark.parametrize("every", [False, True])
+def test_an_edit_that_the_client_does_not_take_is_kept_with_the_reason(
+    start: Start, answer: dict[str, Any], why: str, every: bool
+) -> None:
+    wire = start(capabilities=APPLIES)
+    if every:
+        params = {"command": "dg-lsp.fillAll", "arguments": [{"uri": URI}]}
+        wire.send(request("fill", "workspace/executeCommand", params))
+    else:
+        send_fill(wire, name="add")
+    asked = wire.until("workspace/applyEdit", 20)
+    wire.send({"jsonrpc": "2.0", "id": asked["id"], **answer})
+    result = wire.answer("fill")["result"]
+    assert not result["applied"] and why in result["why"]
+    (change,) = result["edit"]["documentChanges"]
+    assert change["edits"][0]["newText"] == "return None"
+
+
+def test_an_edit_that_the_client_does_not_answer_is_kept_and_may_still_come(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def ask() -> str:
+        unanswered = asyncio.get_running_loop().create_future()
+        client: Any = SimpleNamespace(workspace_apply_edit_async=lambda _: unanswered)
+        edit = lsp.ApplyWorkspaceEditParams(lsp.WorkspaceEdit())
+        why = await commands._refusal(client, edit)
+        # A late answer is nobody's.
+        assert unanswered.cancelled()
+        return why
+
+    monkeypatch.setattr(commands, "APPLYING", 0.05)
+    why = asyncio.run(ask())
+    assert "did not answer within 0.05 s" in why and "may still apply" in why
 
 
 def test_a_bot_without_any_capability_gets_plain_changes(start: Start) -> None:
