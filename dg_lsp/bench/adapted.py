@@ -21,6 +21,7 @@ from dg_lsp.bench.score import Score
 from dg_lsp.settings import Settings, UsageError
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.documents.ignored import GIT
+from dg_lsp.text.related.folders import own_files
 from dg_lsp.training.corpus import Source, is_code, tokenise
 from dg_lsp.training.heldout import File, hash_line
 from dg_lsp.training.trainer import Recipe
@@ -33,7 +34,6 @@ RATES = (
 INFILL = 0.9  # share of canvases with a gap; the checkpoint has learned continuations already
 LORA_RATES = (3e-4, 3e-4)
 _LARGE, _RANK = 200_000_000, 16  # weights from which on an adapter is trained, and its rank
-_SKIPPED = {"node_modules", "__pycache__", "build", "dist", "venv", "site-packages"}
 
 
 def gather(repo: Path) -> tuple[list[File], list[File]]:
@@ -122,9 +122,4 @@ def _paths(repo: Path) -> list[Path]:
             return [
                 repo / name.decode("utf-8", "surrogateescape") for name in listed.stdout.split(b"\0") if name
             ]
-    return [path for path in sorted(repo.rglob("*.py")) if _is_own(path.relative_to(repo).parts)]
-
-
-def _is_own(parts: tuple[str, ...]) -> bool:
-    """Whether a path is in no hidden folder and in none of _SKIPPED."""
-    return not any(part in _SKIPPED or part.startswith(".") for part in parts)
+    return [path for path in own_files(repo) if path.suffix == ".py"]

@@ -120,7 +120,8 @@ def run(arguments: argparse.Namespace) -> int:
 def find_files(paths: Sequence[Path], settings: Settings, report: Report) -> Iterator[Path]:
     """The files of `paths` in known languages, sorted, each once; what may not be read goes to the report.
 
-    A folder in a git repository gives the files that git does not ignore, another one all but hidden ones.
+    A folder in a git repository gives the files that git does not ignore, another one all but hidden ones and those
+    of packages and builds, such as node_modules.
 
     Raises:
         UsageError: a path does not exist.
@@ -148,6 +149,7 @@ def find_files(paths: Sequence[Path], settings: Settings, report: Report) -> Ite
 
 def _files_in(folder: Path) -> Iterator[Path]:
     from dg_lsp.text.documents.ignored import GIT
+    from dg_lsp.text.related.folders import own_files
 
     command = [*GIT, "-C", str(folder), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     try:
@@ -156,9 +158,7 @@ def _files_in(folder: Path) -> Iterator[Path]:
         )
         found = [folder / name for name in listed.split("\0") if name]
     except (OSError, subprocess.CalledProcessError):
-        found = [
-            p for p in folder.rglob("*") if not any(n.startswith(".") for n in p.relative_to(folder).parts)
-        ]
+        found = list(own_files(folder))
     return (path for path in found if path.is_file())
 
 

@@ -9,11 +9,12 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from dg_lsp.text.documents.document import Document
+from dg_lsp.text.documents.excluded import split_uri
 from dg_lsp.text.languages.language import knows
-from dg_lsp.text.related.folders import files_in, read
+from dg_lsp.text.related.folders import files_near, read
 from dg_lsp.text.related.index import Index
 
 _PAUSE = 0.005  # seconds between two files, in which other threads run
@@ -42,11 +43,15 @@ class Project:
             await asyncio.to_thread(self._take, lacking)
         return self.index
 
-    def begin(self, exclude: Sequence[str], *, git: bool = False) -> None:
-        """Begin to read the files of the folders, unless that was begun before; git: none that git ignores."""
+    def begin(self, uri: str, exclude: Sequence[str], *, git: bool = False) -> None:
+        """Begin to read the files of the folders, unless that was begun before, those nearest to `uri` first.
+
+        git: none that git ignores.
+        """
         if self._stop is None:
             self._stop = threading.Event()
-            found = (path for folder in self._folders() for path in files_in(folder, exclude, git=git))
+            start, stop = PurePosixPath(split_uri(uri)[1]).parent, self._stop.is_set
+            found = files_near(Path(start), self._folders(), exclude, stop, git=git)
             arguments = (self.index, found, self._stop)
             threading.Thread(target=self._read, args=arguments, name="related", daemon=True).start()
 

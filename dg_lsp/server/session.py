@@ -244,7 +244,7 @@ class Session:
         self.files = outcome.files
         if want.index is not None and self.project is not None:
             # Not before the first answer, which should not wait for the disk.
-            self.project.begin(settings.exclude, git=settings.exclude_ignored)
+            self.project.begin(document.uri, settings.exclude, git=settings.exclude_ignored)
         is_ghost = priority in ("ghost", "ahead")
         if outcome.edit and not (is_ghost and doubt(outcome.fill, settings.confidence)):
             edits = (outcome.edit, *outcome.others)

@@ -23,7 +23,7 @@ def uris(project: Project) -> list[str]:
 
 def read(project: Project, count: int) -> list[str]:
     """Begin to read the folders, and wait until so many files are read."""
-    project.begin(SECRETS)
+    project.begin(OWN.uri, SECRETS)
     until = time.monotonic() + 30
     while len(project.index) < count and time.monotonic() < until:
         time.sleep(0.01)
@@ -81,7 +81,7 @@ def test_a_workspace_is_read_once_without_what_is_excluded(tmp_path: Path) -> No
     project = Project(lambda _: [], lambda: [tmp_path])
     assert read(project, 2) == ["a.py", "b.py"]
     (tmp_path / "c.py").write_text(OPENED)
-    project.begin(SECRETS)
+    project.begin(OWN.uri, SECRETS)
     assert uris(project) == ["a.py", "b.py"]
     project.forget()
     assert uris(project) == []

@@ -2,9 +2,13 @@
 
 import os
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from dg_lsp.settings import SECRETS
-from dg_lsp.text.related.folders import files_in, index_round
+from dg_lsp.text.documents import document
+from dg_lsp.text.related.folders import files_in, files_near, index_round
 from dg_lsp.text.related.index import LARGEST
 
 FILES = (
@@ -39,4 +43,93 @@ def test_a_command_reads_the_nearest_files_of_the_project_as_far_as_there_is_roo
     own = tmp_path / "src" / "own.py"
     index = index_round(own, SECRETS, room=7)
     assert [Path(other.uri).name for other in index.beside(own.as_uri(), "python")] == ["b.py"]
-    assert len(index_round(own, SECRETS)) == 3
+    assert len(index_round(own, SECRETS)) == 2  # not JavaScript
+
+
+def tree(folder: Path, names: str) -> Path:
+    for name in names.split():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(f"x = {name!r}\n")
+    return folder
+
+
+def test_the_nearest_files_come_first(tmp_path: Path) -> None:
+    tree(tmp_path, "app/top.py app/a/own.py app/a/b/c/deep.py app/a/z/flat.py app/0/other.py 0lib/far.py")
+    roots = [tmp_path / "0lib", tmp_path / "app"]
+    read = files_near(tmp_path / "app" / "a", roots, ())
+    assert [path.stem for path in read] == ["own", "flat", "deep", "top", "other", "far"]
+    # A file in a folder that nobody lists, and one outside of the workspace, begin with what is listed.
+    tree(tmp_path, "app/a/node_modules/pack/own.js")
+    for start in ("app/a/node_modules/pack", "elsewhere"):
+        read = files_near(tmp_path / start, [tmp_path / "app"], ())
+        assert "pack" not in {path.parent.name for path in read}
+    assert next(files_near(tmp_path / "app/a/node_modules/pack", roots, ())).stem == "own"
+
+
+def test_of_nested_folders_each_file_is_read_once(tmp_path: Path) -> None:
+    tree(tmp_path, "a/b/one.py a/two.py three.py")
+    roots = [tmp_path, tmp_path / "a"]
+    assert [path.stem for path in files_near(tmp_path / "a" / "b", roots, ())] == ["one", "two", "three"]
+
+
+def test_a_walk_ends_where_it_is_told_to_although_it_finds_nothing(tmp_path: Path) -> None:
+    tree(tmp_path, " ".join(f"{n}/none.txt" for n in range(50)))
+    asked: list[int] = []
+
+    def stop() -> bool:
+        asked.append(1)
+        return len(asked) > 10
+
+    assert list(files_near(tmp_path, [tmp_path], (), stop)) == []
+    assert len(asked) == 11
+
+
+class Work:
+    """What a walk costs: folders listed, files looked up, files read."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.listed: list[Path] = []
+        self.read: list[Path] = []
+        scandir, regular = os.scandir, document._regular_bytes
+
+        def listed(folder: Path) -> Any:
+            self.listed.append(folder)
+            return scandir(folder)
+
+        def read(path: Path) -> bytes:
+            self.read.append(path)
+            return regular(path)
+
+        monkeypatch.setattr(os, "scandir", listed)
+        monkeypatch.setattr(document, "_regular_bytes", read)
+
+
+def test_a_fill_in_a_large_project_looks_at_what_is_near_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In 4,000 files, as many are read as there is room for, and no folder is listed that none of them is in."""
+    for a in range(20):
+        folder = tmp_path / f"pack{a:02}" / "sub"
+        folder.mkdir(parents=True)
+        for n in range(200):
+            (folder / f"m{n:03}.py").write_text("x = 1\n" * 10)
+    tree(tmp_path, "pyproject.toml node_modules/a/b.js .git/c.py pack07/sub/build/d.py pack07/sub/e.js")
+    work = Work(monkeypatch)
+    own = tmp_path / "pack07" / "sub" / "m100.py"
+    index = index_round(own, SECRETS, room=60 * 250)
+    assert len(index) == 250
+    assert {path.parent for path in work.read} == {own.parent, tmp_path / "pack00" / "sub"}
+    assert len(work.read) == 251  # those, and the one that there was no room for
+    # The folders above it, those beside its package, one level down at a time, and the first that holds files.
+    assert len(work.listed) <= 3 + 19 + 1
+    assert not any("node_modules" in path.parts or path.name == ".git" for path in work.listed)
+
+
+def test_a_fill_takes_what_has_been_read_when_its_time_is_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree(tmp_path, "pyproject.toml own.py a.py b.py c.py d.py")
+    assert len(index_round(tmp_path / "own.py", SECRETS, seconds=-1.0)) == 0
+    now = iter(range(100))
+    monkeypatch.setattr("time.monotonic", lambda: next(now))
+    assert 0 < len(index_round(tmp_path / "own.py", SECRETS, seconds=4)) < 4
