@@ -1,7 +1,7 @@
 """An engine with fixed answers, for tests and for trying a front end without a checkpoint.
 
 It follows the protocol of `host.base.Engine` and has no model. Its name as a checkpoint is `scripted`, or
-`scripted:STEPS:MILLISECONDS` for that many steps of that length. It is unsure on lines that hold the word UNSURE.
+`scripted:STEPS:MILLISECONDS` for that many steps of that length. It is unsure on lines that hold a word of CHANCES.
 """
 
 import asyncio
@@ -15,8 +15,8 @@ from dg_lsp.text.messages import PARTS, Draft, Fill, Infill, Run
 
 _BODIES = ("return None", "return True", "return False", "return 0")
 _LINES = ("None", "True", "False", "0")
-# A word that a line of a test's file may hold before the gap, and the chance that a fill then has.
-UNSURE, CHANCE = "unsure", 0.12
+# Words that a line of a test's file may hold before the gap, and the chances that a fill then has.
+CHANCES = {"unsure": 0.12, "doubtful": 0.04}
 
 
 class ScriptedEngine:
@@ -89,5 +89,7 @@ def _scripted(request: Infill) -> Fill:
     first = request.seed % len(known)
     texts = known[first:] + known[:first]
     others, further = texts[1 : request.alternatives], texts[:1] * len(request.between)
-    chance = CHANCE if UNSURE in re.split(r"[\r\n]", request.prefix)[-1] else None
+    # A body has the line of its header above it.
+    lines = re.split(r"[\r\n]", request.prefix)[-1 if request.kind in PARTS else -2 :]
+    chance = next((share for word, share in CHANCES.items() if word in " ".join(lines)), None)
     return Fill(texts[0], steps=1, reason="stable", others=others, further=further, chance=chance)

@@ -5,6 +5,7 @@ Functions without state; they know the session and the protocol's types.
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from lsprotocol import types
@@ -15,12 +16,14 @@ from dg_lsp.server.progress import Progress, drafts_to, loading_to
 from dg_lsp.server.window import DgLsp
 from dg_lsp.settings import Settings, SettingsError, override
 from dg_lsp.text.documents.document import Document, DocumentError, Encoding
+from dg_lsp.text.fills.confirm import why_confirm, written_lines
 from dg_lsp.text.gaps.find import Gap, NoGap, find_gap, find_gaps, find_named, find_span
 from dg_lsp.text.messages import BODIES, WANTED, Draft
 
-TITLE, REWRITE = "Fill this function body", "Rewrite the selection"
+TITLE, AGAIN, REWRITE = "Fill this function body", "Rewrite this function body", "Rewrite the selection"
 ACTION, SELECTION = (f"{types.CodeActionKind.RefactorRewrite.value}.{name}" for name in ("fill", "selection"))
 FILL = "dg-lsp.fill"
+ASKS = "confirm"  # in the client's capability experimental.dgLsp: it asks a person where a result says why
 
 
 def action(
@@ -29,6 +32,8 @@ def action(
     """The code action that fills `gap`, or writes it again if it is a span.
 
     cursor: the offset at which it was asked for, if at a cursor. named: put the function's name into the title.
+    It is resolved to an edit. A client that cannot resolve actions gets the command instead, and so does one that asks
+    a person by itself where the command's result says why.
     """
     span = convert.range_of(document, gap.span, ls.documents.encoding)
     data: dict[str, Any] = {
@@ -49,10 +54,10 @@ def action(
     offered = can.code_action if can else None
     if offered and offered.tag_support and types.CodeActionTag.LlmGenerated in offered.tag_support.value_set:
         listed.tags = [types.CodeActionTag.LlmGenerated]
-    if offered and offered.resolve_support and "edit" in offered.resolve_support.properties:
+    resolves = offered and offered.resolve_support and "edit" in offered.resolve_support.properties
+    if resolves and not convert.asked_for(ls.client_capabilities, ASKS):
         listed.data = data
     else:
-        # A client that cannot resolve code actions gets a command instead.
         listed.command = types.Command(title=title, command=ls.prefix + FILL, arguments=[data])
     return listed
 
@@ -62,10 +67,25 @@ def kind_of(gap: Gap) -> str:
     return SELECTION if gap.kind == "span" else ACTION
 
 
+def refusal_of(ls: DgLsp, document: Document, gap: Gap) -> str:
+    """Why no code action is listed for `gap`, as a sentence; empty if one is.
+
+    Nothing that is written is replaced before a person has seen how, so the client must be able to ask.
+    """
+    client = ls.client_capabilities
+    if (
+        not written_lines(document, gap)
+        or convert.asked_for(client, ASKS)
+        or convert.takes_annotations(client)
+    ):
+        return ""
+    return f"{title_of(gap)} replaces written code, and this client cannot ask before it makes an edit"
+
+
 def title_of(gap: Gap) -> str:
     """The title of the code action for `gap`."""
     if gap.kind in BODIES:
-        return TITLE
+        return TITLE if gap.hollow else AGAIN
     if gap.kind == "span":
         return REWRITE
     count = len(gap.parts)
@@ -97,6 +117,29 @@ async def gap_of(ls: DgLsp, document: Document, target: Mapping[str, Any]) -> Ga
         if isinstance(error, NoGap | DocumentError):
             raise
         raise NoGap("say where to fill: position, range or name; see docs/bots.md") from error
+
+
+def edit_of(ls: DgLsp, document: Document, outcome: Outcome) -> tuple[types.WorkspaceEdit | None, Outcome]:
+    """The edit of `outcome` as a client may get it by a code action, and `outcome`, without its edit if there is none.
+
+    An edit that a person must confirm is annotated; a client that cannot ask does not get it.
+    """
+    assert outcome.edit is not None
+    client = ls.client_capabilities
+    edit = convert.workspace_edit(document, [outcome.edit], ls.documents.encoding, client)
+    why = why_confirm(document, outcome.gap, outcome.edit, outcome.fill)
+    if not why:
+        return edit, outcome
+    if convert.takes_annotations(client) and edit.document_changes:
+        return convert.annotated(edit, title_of(outcome.gap), why), outcome
+    return None, replace(outcome, edit=None, why=f"{why}, and this client cannot ask before it makes an edit")
+
+
+def cursor_of(document: Document, target: Mapping[str, Any], encoding: Encoding) -> int | None:
+    """The offset of the position in `target`, or of the beginning of its range; None where it has neither."""
+    if "position" in target:
+        return convert.offset_of(document, _position(target["position"]), encoding)
+    return _range(document, target, encoding)[0] if "range" in target else None
 
 
 async def fill_gap(ls: DgLsp, document: Document, gap: Gap, target: Mapping[str, Any]) -> Outcome:

@@ -19,8 +19,8 @@ from dg_lsp.server.protocol import RequestError
 from dg_lsp.server.session import Open, Superseded
 from dg_lsp.server.window import DgLsp
 from dg_lsp.settings import Settings
-from dg_lsp.text.documents.document import DocumentError
-from dg_lsp.text.gaps.find import NoGap, find_function, find_selected
+from dg_lsp.text.documents.document import Document, DocumentError
+from dg_lsp.text.gaps.find import Gap, NoGap, find_function, find_selected
 from dg_lsp.text.languages.language import UnknownLanguage
 from dg_lsp.text.messages import Status
 
@@ -170,6 +170,7 @@ async def code_action(ls: DgLsp, params: types.CodeActionParams) -> list[types.C
         else:
             ls.ended(uri, began, str(error))
         return []
+    gaps = _listed(ls, document, gaps)
     cursor = start if start == end else None
     several = cursor is None and sum(gap.kind != "span" for gap in gaps) > 1
     return [
@@ -177,6 +178,17 @@ async def code_action(ls: DgLsp, params: types.CodeActionParams) -> list[types.C
         for gap in gaps
         if convert.wants(only, actions.kind_of(gap))
     ]
+
+
+def _listed(ls: DgLsp, document: Document, gaps: list[Gap]) -> list[Gap]:
+    """Those of `gaps` for which the client may get code actions; the log says why the others are left out."""
+    found = []
+    for gap in gaps:
+        if reason := actions.refusal_of(ls, document, gap):
+            ls.refuse(document.uri, reason)
+        else:
+            found.append(gap)
+    return found
 
 
 async def resolve(ls: DgLsp, action: types.CodeAction) -> types.CodeAction:
@@ -191,13 +203,12 @@ async def resolve(ls: DgLsp, action: types.CodeAction) -> types.CodeAction:
         gap = await actions.gap_of(ls, document, data)
         outcome = await ls.session.current(uri, actions.fill_gap(ls, document, gap, {}))
         if outcome.edit:
-            edits, client = [outcome.edit], ls.client_capabilities
-            action.edit = convert.workspace_edit(document, edits, ls.documents.encoding, client)
+            action.edit, outcome = actions.edit_of(ls, document, outcome)
         ls.ended(uri, began, "" if outcome.edit else outcome.why, outcome.fill)
         if outcome.why:
             # The user has asked for this, and an action that silently does nothing looks broken.
             message = outcome.why if outcome.edit else f"nothing offered: {outcome.why}"
-            ls.window_show_message(types.ShowMessageParams(types.MessageType.Info, f"dg-lsp: {message}"))
+            ls.inform(message)
     except Superseded:
         ls.ended(uri, began, "the document changed meanwhile")
     except (NoGap, UnknownLanguage, DocumentError) as error:
@@ -210,7 +221,7 @@ async def resolve(ls: DgLsp, action: types.CodeAction) -> types.CodeAction:
 
 async def fill(ls: DgLsp, target: dict[str, Any]) -> dict[str, Any]:
     """The command `dg-lsp.fill`; docs/bots.md describes `target` and the result."""
-    return await _command(ls, target, commands.fill_command, {"fill": None})
+    return await _command(ls, target, commands.fill_command, {"fill": None, "confirm": ""})
 
 
 async def fill_all(ls: DgLsp, target: dict[str, Any]) -> dict[str, Any]:

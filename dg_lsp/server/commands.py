@@ -13,15 +13,16 @@ from typing import Any
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
-from dg_lsp.host.base import EngineError
+from dg_lsp.host.base import EngineError, Outcome
 from dg_lsp.host.stubs import Ended, Turn, fill_stubs, stubs_of
 from dg_lsp.server import convert
-from dg_lsp.server.actions import fill_gap, gap_of, settings_of, title_of
+from dg_lsp.server.actions import ASKS, cursor_of, fill_gap, gap_of, settings_of, title_of
 from dg_lsp.server.progress import Progress, drafts_to, loading_to
 from dg_lsp.server.session import Superseded
 from dg_lsp.server.window import DgLsp
 from dg_lsp.text.documents.document import Document, DocumentError, read_document
 from dg_lsp.text.documents.excluded import split_uri
+from dg_lsp.text.fills.confirm import why_confirm
 from dg_lsp.text.gaps.find import NoGap
 from dg_lsp.text.gaps.gap import Edit
 
@@ -35,7 +36,8 @@ async def fill_command(ls: DgLsp, target: Mapping[str, Any]) -> dict[str, Any]:
     """Fill the gap of `target` and have the client apply the edit; return the result of the command `dg-lsp.fill`.
 
     1. Take the document, open or from the disk, and check its version.  2. Find the gap.  3. Fill it.
-    4. Have the client apply the edit, if it can and `target` does not say otherwise.
+    4. See whether a person must confirm the edit.  5. Have the client apply it, if it can, nobody need confirm it, and
+    `target` does not say otherwise.
 
     Raises:
         NoGap, DocumentError, UnknownLanguage: there is nothing to fill. EngineError: the engine gives no answer.
@@ -51,12 +53,26 @@ async def fill_command(ls: DgLsp, target: Mapping[str, Any]) -> dict[str, Any]:
         "edit": None,
         "why": outcome.why,
         "fill": asdict(outcome.fill),
+        "confirm": "",
     }
-    # 4.
     if outcome.edit is not None:
-        result.update(await _apply(ls, document, [outcome.edit], (title_of(gap), target)))
-        result["why"] = result["why"] or outcome.why
+        # 4.
+        confirm = await asyncio.to_thread(_why_confirm, ls, document, outcome, target)
+        # 5.
+        how = {**target, "apply": False} if confirm else target
+        result.update(await _apply(ls, document, [outcome.edit], (title_of(gap), how)))
+        result.update(why=result["why"] or outcome.why, confirm=confirm)
+        if confirm and target.get("apply", True) and not convert.asked_for(ls.client_capabilities, ASKS):
+            ls.inform(f"nothing changed: {confirm}, and this client cannot ask before it makes an edit")
     return result
+
+
+def _why_confirm(ls: DgLsp, document: Document, outcome: Outcome, target: Mapping[str, Any]) -> str:
+    """Why a person must confirm the edit of `outcome`, as a sentence; empty if nobody need, or somebody has."""
+    if target.get("confirmed") is True or outcome.edit is None:
+        return ""
+    cursor = cursor_of(document, target, ls.documents.encoding)
+    return why_confirm(document, outcome.gap, outcome.edit, outcome.fill, cursor)
 
 
 async def fill_all_command(ls: DgLsp, target: Mapping[str, Any]) -> dict[str, Any]:

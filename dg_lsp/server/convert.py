@@ -11,6 +11,8 @@ from dg_lsp.text.documents.excluded import split_uri
 from dg_lsp.text.gaps.gap import Edit, Gap
 from dg_lsp.text.messages import BODIES, Draft
 
+_NOTE = "dg-lsp"  # the name of the one annotation of an edit
+
 
 def offset_of(document: Document, position: types.Position, encoding: Encoding) -> int:
     """The byte offset of `position`; the document's end for a line behind the last one."""
@@ -42,6 +44,33 @@ def workspace_edit(
         versioned = types.OptionalVersionedTextDocumentIdentifier(document.uri, document.version)
         return types.WorkspaceEdit(document_changes=[types.TextDocumentEdit(versioned, [*changes])])
     return types.WorkspaceEdit(changes={document.uri: changes})
+
+
+def annotated(edit: types.WorkspaceEdit, label: str, why: str) -> types.WorkspaceEdit:
+    """`edit`, of one document at a version, which the client makes only once a person has confirmed it.
+
+    label: what it does; why: the reason to confirm it, as a sentence.
+    """
+    note = types.ChangeAnnotation(label, needs_confirmation=True, description=why)
+    changes = [
+        types.TextDocumentEdit(
+            change.text_document,
+            [
+                types.AnnotatedTextEdit(_NOTE, one.range, one.new_text)
+                for one in change.edits
+                if isinstance(one, types.TextEdit)
+            ],
+        )
+        for change in edit.document_changes or ()
+        if isinstance(change, types.TextDocumentEdit)
+    ]
+    return types.WorkspaceEdit(document_changes=changes, change_annotations={_NOTE: note})
+
+
+def takes_annotations(client: types.ClientCapabilities) -> bool:
+    """Whether `client` asks a person before it makes an edit whose annotation says so."""
+    edits = client.workspace.workspace_edit if client.workspace else None
+    return bool(edits and edits.document_changes and edits.change_annotation_support)
 
 
 def not_inline(document: Document, cursor: int, gap: Gap) -> str:

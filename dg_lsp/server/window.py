@@ -101,6 +101,10 @@ class DgLsp(Server):
             self._told.add(message)
             self.window_show_message(types.ShowMessageParams(types.MessageType.Warning, f"dg-lsp: {message}"))
 
+    def inform(self, message: str) -> None:
+        """Show a message to the user, who has asked for something."""
+        self.window_show_message(types.ShowMessageParams(types.MessageType.Info, f"dg-lsp: {message}"))
+
     def refuse(self, uri: str, reason: str) -> None:
         """Log why the document `uri` gets an empty answer (law 9)."""
         _log.info("%s: nothing offered: %s", short_name(uri), without_quotes(reason))

@@ -23,6 +23,9 @@ TEXT = "def add(a, b):\n    raise NotImplementedError\n\n\nx = \n"
 AT_X = {"line": 4, "character": 4}
 RESOLVES = {"textDocument": {"codeAction": {"resolveSupport": {"properties": ["edit"]}}}}
 APPLIES = {"workspace": {"applyEdit": True, "workspaceEdit": {"documentChanges": True}}}
+EDITS = {"documentChanges": True, "changeAnnotationSupport": {"groupsOnLabel": True}}
+ANNOTATES = {"workspace": {"applyEdit": True, "workspaceEdit": EDITS}}
+ASKS = {"experimental": {"dgLsp": {"confirm": True}}}
 STATUS = {"experimental": {"dgLsp": {"status": True}}}
 Start = Callable[..., Wire]
 WHOLE = (
@@ -450,19 +453,20 @@ def test_actions_are_for_functions_and_for_who_wants_them(start: Start) -> None:
     assert actions(wire, 1, 6, only=["quickfix"]) == []
     assert wire.logged("shop.py: nothing offered: the client asked for code actions of other kinds: quickfix")
     assert len(actions(wire, 1, 6, only=["refactor"])) == 1
-    wire.send(changed(2, "def f():\n    return 1\n"))
-    (written,) = actions(wire, 1, 6)
-    assert written["title"] == "Fill this function body" and "isPreferred" not in written
 
 
 def test_a_function_with_holes_offers_them_first_and_fills_them_at_once(start: Start) -> None:
-    wire = start(capabilities=RESOLVES)
+    wire = start(capabilities={**RESOLVES, **ANNOTATES})
     wire.send(changed(2, "def f(x):\n    y = 1\n    ...\n    print(y)\n    ...\n    return y\n"))
     holes, body = actions(wire, 1, 6)
-    assert (holes["title"], body["title"]) == ("Fill the 2 holes in this function", "Fill this function body")
+    assert (holes["title"], body["title"]) == (
+        "Fill the 2 holes in this function",
+        "Rewrite this function body",
+    )
     assert holes["isPreferred"] and "isPreferred" not in body
     solved = wire.ask("r", "codeAction/resolve", holes)["result"]
-    (change,) = solved["edit"]["changes"][URI]
+    ((change,),) = (one["edits"] for one in solved["edit"]["documentChanges"])
+    assert "annotationId" not in change
     assert change["newText"] == "None\n    print(y)\n    None"
     assert change["range"] == {"start": {"line": 2, "character": 4}, "end": {"line": 4, "character": 7}}
 
@@ -492,11 +496,11 @@ def selected(wire: Wire, span: tuple[tuple[int, int], tuple[int, int]], **contex
 
 
 def test_selected_code_of_a_function_is_written_again(start: Start) -> None:
-    wire = start(capabilities={**RESOLVES, **APPLIES})
+    wire = start(capabilities={**RESOLVES, **ANNOTATES})
     wire.send(changed(2, WRITTEN))
     # White space at both ends of the selection stays.
     body, action = selected(wire, ((1, 2), (2, 0)))
-    assert (body["title"], action["title"]) == ("Fill this function body", "Rewrite the selection")
+    assert (body["title"], action["title"]) == ("Rewrite this function body", "Rewrite the selection")
     assert action["kind"] == "refactor.rewrite.selection"
     (change,) = wire.ask("r", "codeAction/resolve", action)["result"]["edit"]["documentChanges"]
     (edit,) = change["edits"]
@@ -507,7 +511,7 @@ def test_selected_code_of_a_function_is_written_again(start: Start) -> None:
 
 
 def test_only_code_within_one_body_is_written_again(start: Start) -> None:
-    wire = start(capabilities=RESOLVES)
+    wire = start(capabilities={**RESOLVES, **ANNOTATES})
     wire.send(changed(2, WRITTEN + "\n\ndef g():\n    pass\n"))
     for span in (((0, 0), (2, 0)), ((1, 4), (6, 8)), ((6, 4), (6, 8)), ((1, 13), (2, 2))):
         assert "Rewrite the selection" not in [action["title"] for action in selected(wire, span)]
@@ -540,6 +544,113 @@ def test_the_titles_of_two_methods_of_one_name_say_their_types(start: Start) -> 
     params = {"textDocument": {"uri": uri}, "range": span, "context": {"diagnostics": []}}
     found = wire.ask("a", "textDocument/codeAction", params)["result"]
     assert [a["title"].rpartition(": ")[2] for a in found] == ["Parse.Error", "Lookup.Error"]
+
+
+# -- what a person must confirm
+
+
+def shown(wire: Wire) -> list[str]:
+    """The messages that were shown to the user so far."""
+    return [m["params"]["message"] for m in wire.messages if m.get("method") == "window/showMessage"]
+
+
+BEFORE = 'def f(a):\n    """Add."""\n    # one more\n    b = a + 1\n    return b\n'
+
+
+@pytest.mark.parametrize("text", [WRITTEN, BEFORE])
+def test_a_written_body_is_rewritten_only_once_a_person_has_seen_how(start: Start, text: str) -> None:
+    wire = start(capabilities={**RESOLVES, **ANNOTATES})
+    wire.send(changed(2, text))
+    (action,) = actions(wire, 1, 6)
+    assert action["title"] == "Rewrite this function body" and "isPreferred" not in action
+    edit = wire.ask("r", "codeAction/resolve", action)["result"]["edit"]
+    (note,) = edit["changeAnnotations"].values()
+    count = text.count("\n") - 1 - text.count('"""') // 2
+    assert note == {
+        "label": "Rewrite this function body",
+        "needsConfirmation": True,
+        "description": f"this replaces {count} written lines",
+    }
+    ((change,),) = (one["edits"] for one in edit["documentChanges"])
+    assert change["annotationId"] in edit["changeAnnotations"] and change["newText"] == "return None"
+
+
+def test_who_cannot_ask_is_not_offered_a_written_body(start: Start) -> None:
+    wire = start(capabilities={**RESOLVES, **APPLIES})
+    wire.send(changed(2, WRITTEN))
+    assert actions(wire, 1, 6) == []
+    assert wire.logged("nothing offered: Rewrite this function body replaces written code, and this client")
+    assert selected(wire, ((1, 2), (2, 0))) == []
+    wire.send(changed(3, TEXT))
+    assert [a["title"] for a in actions(wire, 1, 6)] == ["Fill this function body"]
+
+
+def test_a_client_that_asks_by_itself_gets_commands(start: Start) -> None:
+    wire = start(capabilities={**RESOLVES, **ANNOTATES, **ASKS})
+    assert actions(wire, 1, 6)[0]["command"]["title"] == "Fill this function body"
+    wire.send(changed(2, WRITTEN))
+    (action,) = actions(wire, 1, 6)
+    assert "data" not in action and action["command"]["command"] == "dg-lsp.fill"
+    (target,) = action["command"]["arguments"]
+    result = fill(wire, **target)["result"]
+    assert (result["applied"], result["confirm"]) == (False, "this replaces 2 written lines")
+    assert result["edit"]["documentChanges"][0]["edits"][0]["newText"] == "return None"
+    # Nobody was asked to apply it, and nobody needs a message.
+    sent = [m.get("method") for m in wire.messages + wire.rest()]
+    assert "workspace/applyEdit" not in sent and "window/showMessage" not in sent
+
+
+def test_the_command_leaves_written_code_unless_that_is_confirmed(start: Start) -> None:
+    wire = start(capabilities=APPLIES)
+    wire.send(changed(2, WRITTEN))
+    result = fill(wire, name="f")["result"]
+    assert (result["applied"], result["confirm"]) == (False, "this replaces 2 written lines")
+    assert result["edit"] and not result["why"]
+    assert shown(wire)[-1].startswith("dg-lsp: nothing changed: this replaces 2 written lines")
+    # A bot that has the edit returned gets it as ever.
+    result = fill(wire, name="f", kind="function_body", apply=False)["result"]
+    assert result["edit"] and not result["applied"] and result["confirm"]
+    send_fill(wire, name="f", confirmed=True)
+    asked = wire.until("workspace/applyEdit", 20)
+    wire.send({"jsonrpc": "2.0", "id": asked["id"], "result": {"applied": True}})
+    result = wire.answer("fill")["result"]
+    assert result["applied"] and result["confirm"] == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "confirm"),
+    [
+        ("x = |first(a)\n", "this line is finished"),
+        ("x = fi|rst(a)\n", "the cursor is in the middle of a word"),
+        ("a.b.|c(a)\n", "this line is finished"),
+        ("x = |\n", ""),
+        ("f(|)\n", ""),
+        ("f(a, |)\n", ""),
+        ("f(|\n", ""),
+        ("doubtful = |\n", "unsure: right with 4 %"),
+    ],
+)
+def test_a_fill_at_a_cursor_goes_only_where_something_is_open(start: Start, text: str, confirm: str) -> None:
+    wire = start()
+    wire.send(changed(2, text.replace("|", "")))
+    result = fill(wire, position={"line": 0, "character": text.index("|")})["result"]
+    assert result["edit"] and result["confirm"] == confirm
+
+
+def test_an_unsure_fill_is_annotated_or_kept_back(start: Start) -> None:
+    text = "def doubtful(a):\n    pass\n"
+    wire = start(capabilities={**RESOLVES, **ANNOTATES})
+    wire.send(changed(2, text))
+    (action,) = actions(wire, 1, 6)
+    (note,) = wire.ask("r", "codeAction/resolve", action)["result"]["edit"]["changeAnnotations"].values()
+    assert note["needsConfirmation"] and note["description"] == "unsure: right with 4 %"
+    wire = start(capabilities={**RESOLVES, **APPLIES})
+    wire.send(changed(2, text))
+    (action,) = actions(wire, 1, 6)
+    assert "edit" not in wire.ask("r", "codeAction/resolve", action)["result"]
+    assert shown(wire)[-1].startswith(
+        "dg-lsp: nothing offered: unsure: right with 4 %, and this client cannot ask"
+    )
 
 
 # -- the command

@@ -40,8 +40,8 @@ def doubt(fill: Fill, confidence: float) -> str:
     if fill.chance is None or fill.chance >= confidence:
         return ""
     return (
-        f"the best fill is right with a probability of {_percent(fill.chance)}, less than confidence "
-        f"({_percent(confidence)})"
+        f"the best fill is right with a probability of {percent(fill.chance)}, less than confidence "
+        f"({percent(confidence)})"
     )
 
 
@@ -50,7 +50,12 @@ def note_of(fill: Fill) -> str:
     if fill.chance is None:
         return "" if fill.source == "denoised" else _ORIGINS[fill.source]
     right = "begins right" if fill.partial else "right"
-    return f"{right} with {_percent(fill.chance)}, {_ORIGINS[fill.source]}"
+    return f"{right} with {percent(fill.chance)}, {_ORIGINS[fill.source]}"
+
+
+def percent(share: float) -> str:
+    """Return a share from 0 to 1 as a text such as `12 %`, rounded down: 39.9 % is not said to be below 40 %."""
+    return f"{int(share * 100 + 1e-9)} %"
 
 
 def still_good(offer: Offer, document: Document, cursor: int) -> list[Edit]:
@@ -119,8 +124,3 @@ def _typed(offer: Offer, document: Document, cursor: int) -> bytes | None:
 def _end(offer: Offer, document: Document) -> int:
     """Return where the gap ends in `document`, a later version of the offer's."""
     return len(document.data) - (len(offer.data) - offer.end)
-
-
-def _percent(share: float) -> str:
-    """A share between 0 and 1 as a text such as `12 %`, rounded down, so that 39.9 % is not said to be below 40 %."""
-    return f"{int(share * 100 + 1e-9)} %"

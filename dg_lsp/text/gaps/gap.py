@@ -46,9 +46,10 @@ class Gap:
 
     indent: the white space that the lines of the fill begin with. insert_before, insert_after: text that the edit puts
     before and after the fill, so that the fill need not. name: the function's, with its owners. stub: what stands in
-    the gap says that it is not written yet. further: the gaps behind this one that are filled together with it, in the
-    order of the text. asked: a kind, a name or a range was asked for, so that typed text in the gap may go. endings:
-    where the gap begins in the middle of a word, the texts that may complete it.
+    the gap says that it is not written yet. hollow: it is the body of a stub, or one without code on purpose.
+    further: the gaps behind this one that are filled together with it, in the order of the text. asked: a kind, a name
+    or a range was asked for, so that typed text in the gap may go. endings: where the gap begins in the middle of a
+    word, the texts that may complete it.
     """
 
     start: int
@@ -59,6 +60,7 @@ class Gap:
     insert_after: str = ""
     name: str = ""
     stub: bool = False
+    hollow: bool = False
     further: tuple["Gap", ...] = ()
     asked: bool = False
     endings: tuple[str, ...] = ()
@@ -222,7 +224,8 @@ def _gap(document: Document, data: bytes, body: Body, cursor: int | None) -> Gap
     whole, body = body, without_comments(load_language(document.language), data, body)
     commented = body.end < whole.end
     tail = newline + (indent if commented else base) if shut else ""
-    gap = Gap(body.opens, body.end, kind, indent, newline + indent, tail, body.header.name, stub=body.stub)
+    gap = Gap(body.opens, body.end, kind, indent, newline + indent, tail, body.header.name)
+    gap = replace(gap, stub=body.stub, hollow=body.hollow)
     if body.inline:
         # A docstring on the header's line moves to its own, or the body below it could not stand.
         start, end = body.docstring or (0, 0)
