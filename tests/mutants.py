@@ -163,6 +163,14 @@ MUTANTS = (
     ),
     Mutant(
         5,
+        "a bracket is closed twice",
+        "dg_lsp/text/fills/balance.py",
+        "    return len(kept) if len(kept) < len(fill) else None",
+        "    return None",
+        "tests/text/test_balance.py::test_a_bracket_that_is_closed_twice_is_a_fault",
+    ),
+    Mutant(
+        5,
         "a fill may end what holds its gap",
         "dg_lsp/text/fills/check.py",
         "if not held <= _holders(language, new, old):",

@@ -11,6 +11,7 @@ import tree_sitter
 from tree_sitter import Node, Tree
 
 from dg_lsp.text.documents.document import Document
+from dg_lsp.text.fills.balance import doubled
 from dg_lsp.text.fills.baseline import (
     WHOLE,
     Fault,
@@ -28,7 +29,7 @@ from dg_lsp.text.fills.baseline import (
 from dg_lsp.text.gaps.find import reach
 from dg_lsp.text.gaps.gap import Edit, Gap
 from dg_lsp.text.languages.language import Language, load_language
-from dg_lsp.text.messages import BODIES, LISTS, Infill
+from dg_lsp.text.messages import BODIES, LISTS, PARTS, STRINGS, Infill
 from dg_lsp.text.syntax.bodies import MARKER, Body, bodies_of, item_at
 from dg_lsp.text.syntax.items import window
 from dg_lsp.text.syntax.lexer import Span, line_end, line_start
@@ -129,6 +130,10 @@ def _faults(language: Language, kind: str, parts: tuple[bytes, bytes, bytes]) ->
         return (fault_at(fill, at, at + 1, "a null byte"),)
     if _depth(fill) > DEEPEST:
         return (fault_at(fill, 0, len(fill), "too deep nesting"),)
+    if kind in PARTS and kind not in (*STRINGS, "comment"):
+        twice = doubled(language, before, fill, after)
+        if twice is not None:
+            return (fault_at(fill, twice, len(fill), "a bracket that is closed already"),)
     # 1. The neutral text may be a part of the whole, or have more at its ends: what makes it parse.
     neutral = _undisturbed(language, neutral_text(language, kind, before, after), kind)
     filled = neutral.filled(language, fill)

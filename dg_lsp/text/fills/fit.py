@@ -7,6 +7,7 @@ from itertools import islice
 
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.fills import check
+from dg_lsp.text.fills.balance import doubled
 from dg_lsp.text.fills.baseline import container_of, function_of_span, neutral_text
 from dg_lsp.text.gaps.find import Gap
 from dg_lsp.text.gaps.gap import Edit
@@ -31,7 +32,8 @@ def fit(request: Infill, text: str) -> str:
     1. Replace what cannot be text; take the file's line ends and indentation; begin a body with its first word.
     2. Cut it where the gap's container ends. Cut a part of a line at the line's end, but not in a string or a comment
     of several lines. Cut an expression or a statement where it is complete.
-    3. Remove what repeats the suffix.  4. Remove white space at the end, unless the line goes on behind the gap.
+    3. Remove what repeats the suffix. Cut a part of a line before a bracket that stands behind the gap already.
+    4. Remove white space at the end, unless the line goes on behind the gap.
     5. Close what the line opens and nothing below it closes, if that makes it parse.
     """
     language = load_language(request.language)
@@ -50,7 +52,7 @@ def fit(request: Infill, text: str) -> str:
     if rest.strip():
         # One line needs no end in front of what follows it; of several the last one may.
         text = text if LINE_END.search(text.rstrip()) else _LAST_END.sub("", text)
-        return _without_repeated_rest(request, text, rest)
+        return _without_doubled(language, request, _without_repeated_rest(request, text, rest))
     # 4.
     text = text.rstrip()
     # 5.
@@ -232,6 +234,14 @@ def _without_repeated_rest(request: Infill, text: str, rest: str) -> str:
         return text
     long = (len(wanted) >= 4 and any(c.isalnum() for c in wanted)) or wanted in (";", ",")
     return short if long or _faulty(request, text) else text
+
+
+def _without_doubled(language: Language, request: Infill, text: str) -> str:
+    """Return `text` up to a bracket that stands behind the gap already: for `if f(|)`, `a) and b:` becomes `a`."""
+    if request.kind not in PARTS or request.kind in (*STRINGS, "comment"):
+        return text
+    before, fill, after = (p.encode("utf-8", "replace") for p in (request.prefix, text, request.suffix))
+    return fill[: doubled(language, before, fill, after)].decode("utf-8")
 
 
 def _faulty(request: Infill, text: str) -> bool:
