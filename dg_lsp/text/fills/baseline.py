@@ -336,9 +336,9 @@ def _ended(language: Language, kind: str, before: bytes, after: bytes) -> bytes 
     stop = len(text) if whole else stop
     # What the gap's own line opens the fill may close.
     here = range(line_start(before, len(before)), len(before))
-    brackets = bytes(text[at] for at in state.opened if at < stop and at not in here)
+    shut = state.closing(at for at in state.opened if at < stop and at not in here)
     string = state.string if whole and (kind in STRINGS or state.begins not in here) else b""
-    return text[len(before) : stop] + string + closers(brackets)
+    return text[len(before) : stop] + string + shut
 
 
 def _placed(language: Language, kind: str, before: bytes, after: bytes) -> Text:

@@ -13,7 +13,7 @@ from dg_lsp.text.gaps.find import Gap
 from dg_lsp.text.gaps.gap import Edit
 from dg_lsp.text.languages.language import Language, load_language
 from dg_lsp.text.messages import BODIES, LISTS, PARTS, STRINGS, Infill, Kind
-from dg_lsp.text.syntax.brackets import closers, state_at
+from dg_lsp.text.syntax.brackets import state_at
 from dg_lsp.text.syntax.lexer import line_start, logical_lines, tokens, width
 
 # Kinds that may go on over line ends while a bracket is open, or while what stands there is not whole.
@@ -84,7 +84,7 @@ def endings(request: Infill, text: str) -> Iterator[str]:
         return
     below, body = "\n" + request.indent, language.placeholder("block")
     here = line_start(before, len(before))
-    shut = closers(bytes(data[at] for at in state.opened if at >= here)).decode()
+    shut = state.closing(at for at in state.opened if at >= here).decode()
     if shut and text.endswith("{"):
         shut = below + shut
     if body and not shut:

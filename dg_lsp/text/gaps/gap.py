@@ -20,7 +20,7 @@ from dg_lsp.text.gaps.context import (
 from dg_lsp.text.languages.language import Language, load_language
 from dg_lsp.text.messages import LISTS, STRINGS, Kind
 from dg_lsp.text.syntax.bodies import KIND_OF, MARKER, Body
-from dg_lsp.text.syntax.brackets import State, closers, lacks_end, next_line, unclosed
+from dg_lsp.text.syntax.brackets import State, lacks_end, next_line, unclosed
 from dg_lsp.text.syntax.lexer import Span, indentation, leading, line_end, line_start, tokens, width
 
 # How far round a body its file's step of indentation is looked for, in bytes.
@@ -184,7 +184,7 @@ def untouched(document: Document, context: CursorContext, gap: Gap, offset: int)
         )
     opened = [(at, indentation(data, at)) for at in reversed(state.opened) if at >= state.line]
     missing = unclosed(data, opened, *next_line(context.language, data, eol))
-    tail = closers(bytes(data[at] for at in reversed(missing)))
+    tail = state.closing(missing)
     return replace(gap, start=offset, end=eol, insert_before="", insert_after=tail.decode())
 
 

@@ -226,7 +226,7 @@ def _ended(language: Language, data: bytes, floor: int) -> bytes:
     state = state_at(language, data, len(data), 0)
     begins = state.begins if state.comment else state.line
     if begins > floor:
-        return data[:begins] + closers(bytes(data[at] for at in state.opened if at < begins))
+        return data[:begins] + state.closing(at for at in state.opened if at < begins)
     ends = (b for a, b in language.block_comments if state.comment and data.startswith(a.encode(), begins))
     return data + next(ends, "").encode() + state.string + closers(state.brackets)
 

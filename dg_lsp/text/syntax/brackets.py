@@ -5,7 +5,7 @@ By kind and by the indentation of their lines. Knows tokens, lines and the words
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
@@ -59,6 +59,15 @@ class State:
     begins: int
     line: int
     start: int = 0
+
+    def closing(self, places: Iterable[int]) -> bytes:
+        """Return the text that closes the open brackets at `places`, offsets of `opened` in any order.
+
+        The text at such an offset may be longer than the bracket: `$"` opens a template whose bracket is `"`.
+        """
+        wanted = set(places)
+        pairs = zip(self.brackets, self.opened, strict=True)
+        return closers(bytes(bracket for bracket, at in pairs if at in wanted))
 
 
 @dataclass(slots=True, eq=False)
