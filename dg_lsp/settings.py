@@ -37,14 +37,25 @@ SECRETS = (
 )
 # A folder of this shape is written ./OWNER/NAME, so that none of a workspace is ever taken for a checkpoint of the hub.
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
-_NOT_NEGATIVE = (
-    "threads", "deadline", "prefix_bytes", "suffix_bytes", "definition_bytes", "alternatives", "ghost_deadline",
-    "debounce", "idle_minutes", "cache_megabytes",
-)  # fmt: skip
-
-
-# Larger numbers mean nothing, and twice the largest one of all is no number that can be sent.
-_MOST = 10**12
+_DAY = 86_400.0
+# The least and the greatest value of each number, and why there is no greater one. A workspace may set many of them, so
+# none may make a request cost more than a person could want.
+RANGES: dict[str, tuple[float, float, str]] = {
+    "threads": (0, 1024, "no machine has more cores"),
+    "seed": (-(2**53), 2**53, "larger ones do not survive JSON"),
+    "deadline": (0, _DAY, "that is a day; 0 is no limit"),
+    "prefix_bytes": (0, 1_000_000, "no larger file is checked"),
+    "suffix_bytes": (0, 1_000_000, "no larger file is checked"),
+    "alternatives": (1, 10, "nobody chooses among more, and each takes as long as the first"),
+    "ghost_deadline": (0, 600, "nobody waits longer for ghost text; 0 is no limit"),
+    "confidence": (0, 1, "it is a probability"),
+    "debounce": (0, 5_000, "that is five seconds"),
+    "definition_bytes": (0, 100_000, "no model reads more of other files"),
+    "idle_minutes": (0, 525_600, "that is a year"),
+    "cache_megabytes": (0, 1 << 20, "that is a terabyte"),
+}
+# Items of a list of languages, and characters of each.
+_LANGUAGES, _LANGUAGE = 200, 100
 
 
 class UsageError(ValueError):
@@ -415,11 +426,14 @@ def _check(settings: Settings) -> None:
         raise SettingsError(
             f"setting 'log_level' takes one of {', '.join(LOG_LEVELS)}, not {settings.log_level!r}"
         )
-    for name in _NOT_NEGATIVE:
-        if not 0 <= getattr(settings, name) <= _MOST:
-            raise SettingsError(f"setting {name!r} must be a number from 0 to {_MOST:,}")
-    if not 0 <= settings.confidence <= 1:
-        raise SettingsError("setting 'confidence' is a probability from 0 to 1")
+    for name, (least, most, why) in RANGES.items():
+        # A number that is none compares as neither.
+        if not least <= getattr(settings, name) <= most:
+            raise SettingsError(f"setting {name!r} must be a number from {least:,.0f} to {most:,.0f}: {why}")
+    for name in ("disabled_languages", "ghost_languages"):
+        given = getattr(settings, name)
+        if len(given) > _LANGUAGES or any(len(one) > _LANGUAGE for one in given):
+            raise SettingsError(f"setting {name!r} takes at most {_LANGUAGES} language ids")
     check_url(settings.engine_url)
     if is_vllm(settings.engine_url) and settings.engine_fallback:
         raise SettingsError(

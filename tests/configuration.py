@@ -10,7 +10,7 @@ from pathlib import Path
 
 from dg_lsp.cli.options import FILLING, SERVING
 from dg_lsp.server.app import SECTION
-from dg_lsp.settings import Settings
+from dg_lsp.settings import RANGES, Settings
 
 PAGE = Path(__file__).parents[1] / "docs" / "configuration.md"
 _HEAD = f"""\
@@ -52,7 +52,7 @@ Some things are no settings, since they belong to the machine and not to a windo
 def page() -> str:
     """The text of docs/configuration.md as the settings have it now."""
     rows = "".join(_row(f.name) for f in fields(Settings))
-    words = "".join(f"- `{f.name}`: {f.metadata['help']}.\n" for f in fields(Settings))
+    words = "".join(f"- `{f.name}`: {f.metadata['help']}.{_range(f.name)}\n" for f in fields(Settings))
     return _HEAD + rows + _MIDDLE + words + _TAIL
 
 
@@ -67,6 +67,14 @@ def _row(name: str) -> str:
     where = f"{option}, all but `train`" if name in FILLING else f"{option}, the server and `engine`"
     told = where if name in SERVING else ""
     return f"| `{name}` | {_shown(getattr(Settings(), name))} | `DG_LSP_{name.upper()}` | `{camel(name)}` | {told} |\n"
+
+
+def _range(name: str) -> str:
+    """The sentence that says which numbers `name` takes; empty where it takes none."""
+    if name not in RANGES:
+        return ""
+    least, most, _ = RANGES[name]
+    return f" From {least:,.0f} to {most:,.0f}."
 
 
 def _shown(default: object) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Literal
 
 from dg_lsp.cli.options import check_output, explain, settings_of
-from dg_lsp.settings import Settings, UsageError
+from dg_lsp.settings import RANGES, Settings, UsageError
 
 if TYPE_CHECKING:
     from dg_lsp.host.base import Engine
@@ -97,8 +97,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     if arguments.dry_run and arguments.keep_if:
         raise UsageError("--dry-run changes no file, so --keep-if would test nothing; leave one of them away")
-    if arguments.tries < 1:
-        raise UsageError("--tries takes a number from 1 on")
+    if not 1 <= arguments.tries <= (most := RANGES["alternatives"][1]):
+        raise UsageError(f"--tries takes a number from 1 to {most:.0f}")
     if not arguments.timeout > 0:
         raise UsageError("--timeout takes seconds, more than 0")
     check_output(arguments.json)

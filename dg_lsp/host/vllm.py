@@ -10,7 +10,6 @@ import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from itertools import product
 from statistics import fmean
 
 import torch
@@ -215,7 +214,8 @@ class VllmEngine:
         lists: the lengths, the best first, and the list that the candidates are added to.
         """
         (lengths, read), wanted = lists, gap.request.alternatives
-        for turn, first in product(range(wanted), range(0, len(lengths), plan.batch)):
+        turns = ((turn, first) for turn in range(wanted) for first in range(0, len(lengths), plan.batch))
+        for turn, first in turns:
             rows = [n for n in lengths[first : first + plan.batch] for _ in range(plan.draws)]
             answers = dict[int, Answer]()
             number = turn * len(lengths) + first + 1

@@ -10,6 +10,7 @@ from functools import cache
 from types import UnionType
 from typing import Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
 
+from dg_lsp.host.bounds import outside
 from dg_lsp.text.messages import Draft, Fill, Infill, State, Status
 
 WIRE = 8  # version of this format; part of the socket's name
@@ -82,7 +83,7 @@ def unpack(kind: type[Record], values: Any) -> Record:
     Fields that `kind` does not know are ignored, as a newer installation may send more.
 
     Raises:
-        WireError: `values` are no such record.
+        WireError: `values` are no such record, or an Infill that is out of bounds.
     """
     if not isinstance(values, dict):
         raise WireError(f"a {kind.__name__} is a JSON object")
@@ -95,9 +96,12 @@ def unpack(kind: type[Record], values: Any) -> Record:
         except WireError:
             raise WireError(f"the field {name!r} of {kind.__name__} has a wrong value") from None
     try:
-        return kind(**given)
+        record = kind(**given)
     except TypeError as error:
         raise WireError(f"{kind.__name__} lacks a field: {error}") from error
+    if isinstance(record, Infill) and (fault := outside(record)):
+        raise WireError(fault)
+    return record
 
 
 @cache

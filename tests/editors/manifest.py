@@ -12,7 +12,7 @@ from typing import Any
 
 import dg_lsp
 from dg_lsp.server.app import SECTION
-from dg_lsp.settings import EFFORTS, LOG_LEVELS, Settings, of_machine
+from dg_lsp.settings import EFFORTS, LOG_LEVELS, RANGES, Settings, of_machine
 from dg_lsp.text.languages.language import known_languages, load_language
 from tests.configuration import camel
 
@@ -76,9 +76,7 @@ def _schema(name: str, sentence: str) -> dict[str, Any]:
     if kind == "array":
         schema["items"] = {"type": "string"}
     if kind in ("integer", "number"):
-        schema["minimum"] = 0
-    if name == "confidence":
-        schema["maximum"] = 1
+        schema["minimum"], schema["maximum"] = RANGES[name][:2]
     schema["scope"] = "machine" if name in of_machine() else "window"
     schema["markdownDescription"] = f"{sentence[0].upper()}{sentence[1:]}. Not set: {_shown(default)}."
     return schema

@@ -100,3 +100,10 @@ def test_the_score_is_what_the_encoder_makes_of_fill_and_suffix(
     both = row_neg_log_likelihoods(model, cache, *settled(model, "r * r", "r"))
     assert one[0] == pytest.approx(both[0], rel=1e-4) and both[0] > both[1] > 0
     assert cache.tokens == held
+
+
+@pytest.mark.parametrize("wrong", [-1, -(2**63), 10**9, 2**64])
+def test_a_number_that_is_no_token_is_refused_with_a_reason(model: Checkpoint, wrong: int) -> None:
+    ids = model.encode("r * r")
+    assert candidates.decode(model, ids) == ("r * r", "")
+    assert candidates.decode(model, (*ids, wrong)) == ("", "it holds a number that is no token")

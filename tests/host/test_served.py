@@ -143,6 +143,20 @@ def test_an_oversized_body_is_refused_unread(tmp_path: Path) -> None:
     with_team(work, tmp_path)
 
 
+def test_a_request_out_of_bounds_is_refused_with_the_field_and_does_no_work(tmp_path: Path) -> None:
+    asked = {"prefix": "x = ", "suffix": "", "language": "python", "kind": "statement"}
+
+    async def work(team: Team) -> None:
+        async with team.client() as client:
+            for name, value in (("alternatives", 10**9), ("endings", ["e"] * 10**5), ("language", "klingon")):
+                answer = await client.post("/v1/infill", json={**asked, name: value})
+                assert answer.status_code == 400
+                assert name in answer.json()["error"]["message"]
+            assert await fills(client) == 0
+
+    with_team(work, tmp_path)
+
+
 @pytest.mark.parametrize(
     "drops",
     [

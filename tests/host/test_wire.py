@@ -1,15 +1,21 @@
 """What crosses to the engine and back: nothing is lost, and nothing wrong is taken."""
 
 import json
-from dataclasses import fields
-from typing import Any, get_args, get_type_hints
+from dataclasses import fields, replace
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dg_lsp.host import wire
+from dg_lsp.settings import RANGES, Settings, override
+from dg_lsp.text.documents.document import Document
+from dg_lsp.text.gaps import words
+from dg_lsp.text.gaps.find import find_gap
 from dg_lsp.text.messages import Draft, Fill, Infill, Piece, Retrieved, Run, State, Status
+from dg_lsp.text.prompts.prompt import build
+from dg_lsp.text.related import retrieve
 
 ODD = 'a\u2028b\x85c\x0c\r\n"\\ \U0001f600 \ud83d'
 
@@ -32,10 +38,26 @@ RECORDS: dict[Any, st.SearchStrategy[Any]] = {
 }
 
 
+COUNTS, SHARES = st.integers(0, 10**6), st.floats(0, 1)
+# Fields of what a client asks, which are bounded.
+BOUNDED: dict[type, dict[str, st.SearchStrategy[Any]]] = {
+    Retrieved: {"before": COUNTS, "behind": COUNTS, "count": COUNTS, "near": SHARES},
+    Infill: {
+        "language": st.sampled_from(["python", "typescriptreact"]),
+        "indent": st.text(" \t"),
+        "seed": st.integers(-(2**53), 2**53),
+        "alternatives": st.integers(1, 10),
+        "deadline": st.none() | st.floats(0, 86_400),
+        **dict.fromkeys(("noised", "confidence"), SHARES),
+    },
+}
+
+
 def records(kind: type) -> st.SearchStrategy[Any]:
     """Any record of a kind, with any value in each of its fields."""
     hints = get_type_hints(kind)
     chosen = {f.name: RECORDS.get(hints[f.name], st.from_type(hints[f.name])) for f in fields(kind)}
+    chosen |= BOUNDED.get(kind, {})
     return st.builds(kind, **chosen)
 
 
@@ -136,3 +158,72 @@ def test_a_refusal_does_not_quote_the_text() -> None:
             Infill, {"prefix": ["secret"], "suffix": "", "language": "python", "kind": "function_body"}
         )
     assert "secret" not in str(caught.value)
+
+
+ASKED = {"prefix": "", "suffix": "", "language": "python", "kind": "statement"}
+LONG, MANY = "secret" * 1_000_000, ["secret"] * 101
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *((name, LONG) for name in ("prefix", "suffix", "language", "session", "window", "like", "start")),
+        ("indent", " " * 10_001),
+        ("indent", "secret"),
+        ("language", "secret"),
+        ("language", "../../secret"),
+        *((name, value) for name in ("between", "endings") for value in ([LONG], MANY)),
+        *(("context", [{"path": "p", "text": text} for text in texts]) for texts in ([LONG], MANY)),
+        ("context", [{"path": LONG, "text": ""}]),
+        *(("retrieved", [{"text": text} for text in texts]) for texts in ([LONG], MANY)),
+        *(
+            ("retrieved", [{"text": "", name: value}])
+            for name in ("before", "behind", "count", "near")
+            for value in (-1, 10**12)
+        ),
+        *(("alternatives", value) for value in (-1, 0, 11, 10**9, 10**30)),
+        *(("seed", value) for value in (-(10**30), 10**30)),
+        *(("deadline", value) for value in (-1, 10**9, float("nan"), float("inf"))),
+        *((name, value) for name in ("noised", "confidence") for value in (-0.1, 1.1, float("nan"))),
+    ],
+    ids=lambda value: value if isinstance(value, str) and len(value) < 20 else type(value).__name__,
+)
+def test_what_is_out_of_bounds_is_refused_with_the_field_and_without_its_text(
+    name: str, value: object
+) -> None:
+    sent = json.loads(json.dumps({**ASKED, name: value}))
+    with pytest.raises(wire.WireError, match=f"field '{name}'") as caught:
+        wire.unpack(Infill, sent)
+    assert "secret" not in str(caught.value) and len(str(caught.value)) < 300
+
+
+def test_every_field_of_a_request_is_bounded() -> None:
+    """A new field needs a bound: each text, list and number is refused where it is as large as it can be."""
+    hints = get_type_hints(Infill)
+    huge = {str: LONG, int: 10**30, float: 10**30, tuple: MANY}
+    for field in fields(Infill):
+        kind = hints[field.name]
+        kind = (
+            next((one for one in get_args(kind) if one in (str, float)), kind)
+            if field.name in ("like", "start", "deadline")
+            else get_origin(kind) or kind
+        )
+        if kind is Literal:
+            continue
+        with pytest.raises(wire.WireError, match=f"'{field.name}'"):
+            wire.unpack(Infill, {**ASKED, field.name: huge[kind]})
+
+
+def test_the_longest_request_of_an_editor_is_within_the_bounds() -> None:
+    text = "x = 1  # é\n" * 90_000
+    document = Document("file:///a.py", "python", 1, text.encode())
+    values = {name: int(RANGES[name][1]) for name in ("prefix_bytes", "suffix_bytes", "deadline")}
+    most = override(Settings(), values)
+    request = replace(
+        build(document, find_gap(document, len(document.data)), most),
+        alternatives=10,
+        endings=tuple("w" * 500 for _ in range(words.MOST)),
+        retrieved=tuple(Retrieved("t" * 200, 16, 8, 50_000, 1.0) for _ in range(retrieve.MOST)),
+        context=(Piece("p" * 4_000, "t" * int(RANGES["definition_bytes"][1])),),
+    )
+    assert wire.unpack(Infill, there_and_back("infill", wire.pack(request))) == request

@@ -122,7 +122,12 @@ def read_full_canvas(model: Checkpoint, batch: Batch, step: Step) -> Written:
 
 
 def decode(model: Checkpoint, ids: Sequence[int]) -> tuple[str, str]:
-    """The text of `ids`, and why it cannot be shown: a special token or a cut character; empty if it can."""
+    """Return the text of `ids`, and why it cannot be shown, such as a cut character; empty if it can.
+
+    A server's ids may be no tokens at all, which the tokenizer drops, or fails at.
+    """
+    if not all(0 <= one < model.vocabulary for one in ids):
+        return "", "it holds a number that is no token"
     text = model.tokenizer.decode(list(ids), skip_special_tokens=False)
     if model.special.intersection(ids):
         return text, "it holds a special token"

@@ -5,7 +5,6 @@ Knows the engine's parts and the text checks; knows no other source of candidate
 
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
 
 from torch import Tensor
 
@@ -194,7 +193,10 @@ def _batches(
     plan = plan_for(request)
     lengths = [c.length for c in section.lengths if c.length != section.open][: plan.finalists]
     # If alternatives are wanted, all lengths are tried again with other noise after the first turn.
-    for turn, first in product(range(request.alternatives), range(0, len(lengths), plan.batch)):
+    turns = (
+        (turn, first) for turn in range(request.alternatives) for first in range(0, len(lengths), plan.batch)
+    )
+    for turn, first in turns:
         tried = lengths[first : first + plan.batch]
         rows = [lay_out(section.seam, n, section.slots) for n in tried for _ in range(plan.draws)]
         batch = Batch(stack(rows).to(model.device), request, section.before)

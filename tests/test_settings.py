@@ -1,0 +1,30 @@
+"""Settings: which values are taken, and what is said of the others."""
+
+from dataclasses import fields
+
+import pytest
+
+from dg_lsp.settings import RANGES, Settings, SettingsError, override
+
+NUMBERS = [f.name for f in fields(Settings) if type(getattr(Settings(), f.name)) in (int, float)]
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_each_number_has_a_range_that_an_error_names_with_its_reason(name: str) -> None:
+    least, most, why = RANGES[name]
+    assert least <= getattr(Settings(), name) <= most < 10**16
+    kind = type(getattr(Settings(), name))
+    for good in (least, most):
+        assert getattr(override(Settings(), {name: kind(good)}), name) == good
+    for bad in (least - 1, most + 1, 10**30, "nan"):
+        with pytest.raises(SettingsError, match=f"'{name}'"):
+            override(Settings(), {name: bad})
+    with pytest.raises(SettingsError, match=why):
+        override(Settings(), {name: kind(most + 1)})
+
+
+@pytest.mark.parametrize("name", ["disabled_languages", "ghost_languages"])
+def test_a_list_of_languages_is_bounded(name: str) -> None:
+    for bad in (["python"] * 1_000, ["p" * 10_000]):
+        with pytest.raises(SettingsError, match=name):
+            override(Settings(), {name: bad})
