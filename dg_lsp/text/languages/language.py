@@ -17,6 +17,8 @@ from typing import Any, Literal, get_args
 import tree_sitter
 from tree_sitter import Node, Tree
 
+from dg_lsp.text.languages.macros import Macros, blanked, changed, read_macros
+
 Log = Callable[[str], None]
 # A name as all languages write it.
 WORD = re.compile(r"[^\W\d]\w*")
@@ -121,6 +123,7 @@ class Language:
     where a file shows none. comment: what begins one that ends with its line. placeholders: the neutral text of each
     kind of gap. regex: a slash may begin a regular expression. words: what broken text is read and mended with.
     builtins: the names that every file may use. leaves: the first words of statements behind which editors indent less.
+    macros: the text that the parser reads as blanks.
     """
 
     name: str
@@ -136,6 +139,7 @@ class Language:
     words: Words
     builtins: tuple[bytes, ...]
     leaves: tuple[bytes, ...]
+    macros: Macros
     grammar: tree_sitter.Language
     query: tree_sitter.Query
 
@@ -152,15 +156,22 @@ class Language:
     def parse(self, data: bytes) -> Tree:
         """The tree of `data`."""
         # A parser holds state, so each call has its own and threads cannot meet in one.
-        return tree_sitter.Parser(self.grammar).parse(_rows(data))
+        return tree_sitter.Parser(self.grammar).parse(self.readable(data))
+
+    def readable(self, data: bytes) -> bytes:
+        """`data` as the parser reads it: with blanks for macros, and LF for a CR that stands alone."""
+        return _rows(blanked(self.macros, data))
 
     def reparse(
         self, tree: Tree, data: bytes, span: tuple[int, int], text: bytes, log: Log | None = None
     ) -> Tree:
         """The tree of `data` with `text` for `span`; `tree`, that of `data`, stays. `log` gets what the parser says."""
         start, end = span
-        old, new = _rows(data), _rows(data[:start] + text + data[end:])
+        old, new = self.readable(data), self.readable(data[:start] + text + data[end:])
         stop = start + len(text)
+        if self.macros.kinds:
+            # Text outside of the span may be a macro now, or none any more.
+            start, end, stop = changed(old, new, (start, end, stop))
         edited = tree.copy()
         edited.edit(start, end, stop, _point(old, start), _point(old, end), _point(new, stop))
         parser = tree_sitter.Parser(self.grammar)
@@ -233,6 +244,7 @@ def load_language(name: str) -> Language:
         words=read_words(_inherited(facts, "repair")),
         builtins=tuple(name.encode() for name in facts.get("builtins", "").split()),
         leaves=tuple(word.encode() for word in facts.get("leaves", ())),
+        macros=_macros(facts),
         grammar=grammar,
         query=query,
     )
@@ -312,6 +324,13 @@ def _inherited(facts: dict[str, Any], table: str) -> dict[str, Any]:
     """A table of language.toml, behind that of the language that it extends."""
     below = _facts(_folders()[facts["extends"]]) if "extends" in facts else {}
     return {**below.get(table, {}), **facts.get(table, {})}
+
+
+def _macros(facts: dict[str, Any]) -> Macros:
+    """The macros of a language, and before them those of the language that it extends."""
+    below = _facts(_folders()[facts["extends"]]) if "extends" in facts else {}
+    tables = (*below.get("macros", ()), *facts.get("macros", ()))
+    return read_macros(tables, {**below.get("parts", {}), **facts.get("parts", {})})
 
 
 def _quotes(facts: dict[str, Any]) -> Quotes:

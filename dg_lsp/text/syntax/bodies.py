@@ -5,7 +5,7 @@ Those between braces and those that indentation holds together (Python). Knows n
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Literal
 
@@ -34,6 +34,8 @@ _BLANK = re.compile(rb"\s*")
 _BEFORE = re.compile(rb"(?:\w+\s+|<[^{}();=]*>\s*)*\Z")
 # A line that shows no indentation of a body's own, for it may stand anywhere: a label or a closing bracket.
 _ANYWHERE = re.compile(rb"(?:case|default)\b|[\w$]+[ \t]*:(?![:=])|[)\]}]")
+_CALLED = re.compile(rb"\w+\s*\(.*\)\s*", re.DOTALL)
+_WORD = re.compile(rb"\w+")
 _DEF = re.compile(rb"(?:async[ \t]+)?def[ \t]+([\w\x80-\xff]+)")
 _CLASS = re.compile(rb"class[ \t]+([\w\x80-\xff]+)")
 _BLOCK = re.compile(rb"(?:async[ \t]+)?(?:if|elif|else|for|while|with|try|except|finally|match|case)\b")
@@ -130,12 +132,13 @@ class Record:
 def bodies_of(language: Language, root: Node, data: bytes, span: Span | None = None) -> tuple[Body, ...]:
     """Every body below `root`, the tree of `data`, in the order of the text; with a `span` those that meet it."""
     found = language.captures(root, span)
-    names: list[tuple[int, str]] = []
+    around: list[Record] = []
     bodies: list[Body] = []
-    for record in _records(language, root, span):
-        names = [(end, name) for end, name in names if record.outer.end_byte <= end]
-        names.append((record.outer.end_byte, record.name))
-        qualified = ".".join(name for _, name in names if name)
+    for found_record in _records(language, root, span):
+        around = [outer for outer in around if found_record.outer.end_byte <= outer.outer.end_byte]
+        record = _owned(language, data, found_record, around[-1].owner if around else None)
+        around.append(record)
+        qualified = ".".join(outer.name for outer in around if outer.name)
         start, define = _start(language, data, record.outer), record.outer.start_byte
         if record.colon is not None:
             header = Header(record.owner, start, define, record.colon.end_byte, qualified)
@@ -165,10 +168,15 @@ def bodies_by_lines(language: Language, data: bytes, span: Span) -> tuple[Body, 
     if language.style == "indent":
         return tuple(sorted(indented_by_lines(language, data, span), key=_place))
     bodies: list[Body] = []
+    around: list[tuple[int, Owner]] = []
     for opened in (o for o in read(language, data, *span).all if o.bracket == b"{"):
         if head := head_of(language, data, opened.line, opened.at):
-            header = Header(head.owner, head.start, head.start, opened.at + 1, name="")
             inside = opened.at + 1, *_ends(data, opened, span[1])
+            around = [outer for outer in around if opened.at < outer[0]]
+            is_loop = _is_loop(language, data, (head.start, opened.at), around[-1][1] if around else None)
+            owner: Owner = "block" if is_loop and head.owner == "function" else head.owner
+            around.append((inside[1], owner))
+            header = Header(owner, head.start, head.start, opened.at + 1, name="")
             bodies.append(_between_braces(language, data, header, inside, {}))
     return tuple(sorted(bodies, key=_place))
 
@@ -248,6 +256,29 @@ def _records(language: Language, root: Node, span: Span | None) -> list[Record]:
                 names = ".".join(filter(None, (_name(record.get(f"{owner}.owner")), _name(name))))
                 found[key] = Record(owner, outer, body, record.get(f"{owner}.colon"), names)
     return sorted(found.values(), key=lambda r: (r.outer.start_byte, -r.outer.end_byte, r.body.start_byte))
+
+
+def _owned(language: Language, data: bytes, record: Record, around: Owner | None) -> Record:
+    """`record`, which is in a body of `around`, with the owner that its header tells where macros mislead the grammar.
+
+    `class API Foo {` looks like a function of the type `class API`, and `each(x) {` in a function like another one.
+    """
+    start, end = record.outer.start_byte, record.body.start_byte
+    if record.owner != "function" or not language.macros.kinds:
+        return record
+    if _is_loop(language, data, (start, end), around):
+        return replace(record, owner="block", name="")
+    word = _WORD.match(data, start, end)
+    if word is not None and word[0] in language.words.classes:
+        head = head_of(language, data, start, end)
+        return replace(record, owner="class", name="") if head and head.owner == "class" else record
+    return record
+
+
+def _is_loop(language: Language, data: bytes, header: Span, around: Owner | None) -> bool:
+    """Whether a `header` in a body of `around` is that of a macro, `each(x)`: a function in a function has a type."""
+    inside = language.macros.kinds and around in ("function", "block")
+    return bool(inside and _CALLED.fullmatch(data, *header))
 
 
 def _inside(body: Node) -> tuple[int, int, int] | None:

@@ -1,0 +1,145 @@
+"""Macros: text that no grammar knows, such as `API_EXPORT`, read as blanks so that the rest of the file parses.
+
+Only what a parser sees is blank: offsets, lines and the file's bytes stay. Knows patterns; knows no grammar.
+"""
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+# So many bytes above a piece are looked at for what stands before a macro.
+BEFORE = 120
+_BLANKS = bytes(c if c in b"\r\n" else 32 for c in range(256))
+# The arguments of a macro on one line; brackets in them nest once.
+_ARGUMENTS = rb"\((?:[^()\"'\r\n]|\"(?:[^\"\\\r\n]|\\.)*+\"|\((?:[^()\"'\r\n]|\"[^\"\r\n]*+\")*+\))*+\)"
+
+
+@dataclass(frozen=True, slots=True)
+class Macro:
+    """One kind of macro.
+
+    near: texts of which a file must contain at least one, so that most files are never searched. pattern: the macro;
+    its groups are read as blanks, or all of it where it has none. after: the end of the text before it, None for any.
+    instead: what the blanks begin with.
+    """
+
+    near: tuple[bytes, ...]
+    pattern: re.Pattern[bytes]
+    after: re.Pattern[bytes] | None
+    instead: bytes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Macros:
+    """All kinds of macros of one language, in the order in which they are looked for."""
+
+    kinds: tuple[Macro, ...] = ()
+
+
+def read_macros(tables: Sequence[Mapping[str, Any]], parts: Mapping[str, str]) -> Macros:
+    """The macros of the tables [[macros]] of a language.toml; `{NAME}` in a pattern is that of `parts`.
+
+    A table with `words` is one kind for each word, which `{WORD}` is: a pattern that begins with it is found fastest.
+    """
+    found = list[Macro]()
+    for table in tables:
+        for word in table.get("words", [""]):
+            near = [word] if word else table.get("near", ())
+            after = rf"(?:{table['after']})\Z" if "after" in table else ""
+            blank, after = (_expanded(text, {**parts, "WORD": word}) for text in (table["blank"], after))
+            found.append(
+                Macro(
+                    near=tuple(text.encode() for text in near),
+                    pattern=_compiled(blank),
+                    after=_compiled(after) if after else None,
+                    instead=table.get("instead", "").encode(),
+                )
+            )
+    return Macros(tuple(found))
+
+
+@lru_cache(maxsize=16)
+def blanked(macros: Macros, data: bytes) -> bytes:
+    """`data` with blanks of the same length for what `macros` match; the same text where nothing matches.
+
+    Each kind is looked for in what the ones before it have left: `int WINAPI f()` becomes `int        f()`.
+    The last answers are kept, and those of its pieces, since most of a text is as it was at the last key.
+    """
+    if not macros.kinds:
+        return data
+    blank_line = b"\n\r\n" if b"\n\r\n" in data else b"\n\n"
+    parts, above = list[bytes](), b""
+    for piece in _pieces(data, blank_line):
+        parts.append(_piece(macros, above, piece))
+        above = piece[-BEFORE:] or above
+    return blank_line.join(parts)
+
+
+def changed(old: bytes, new: bytes, edit: tuple[int, int, int]) -> tuple[int, int, int]:
+    """The `edit` (start, old end, new end) that turns `old` into `new`, widened where they differ outside of it."""
+    start, end, stop = edit
+    if old[:start] != new[:start]:
+        start = _shared(old[:start], new[:start])
+    if old[end:] != new[stop:]:
+        behind = _shared(old[end:][::-1], new[stop:][::-1])
+        end, stop = len(old) - behind, len(new) - behind
+    return start, end, stop
+
+
+def _shared(one: bytes, other: bytes) -> int:
+    """How many bytes both begin with; they are not the same."""
+    return bisect_left(range(min(len(one), len(other))), True, key=lambda n: one[: n + 1] != other[: n + 1])
+
+
+def _pieces(data: bytes, blank_line: bytes) -> Iterator[bytes]:
+    """The paragraphs of `data`, a few in one; where one ends depends on no text far away, so an edit changes few."""
+    held = list[bytes]()
+    for paragraph in data.split(blank_line):
+        held.append(paragraph)
+        if len(paragraph) % 8 == 0:
+            yield blank_line.join(held)
+            held = []
+    if held:
+        yield blank_line.join(held)
+
+
+@lru_cache(maxsize=2048)
+def _piece(macros: Macros, above: bytes, piece: bytes) -> bytes:
+    """`blanked` of one piece; `above` is the end of the text above it."""
+    # Most patterns begin with a line end, which is found fastest.
+    text = above + b"\n" + piece
+    for macro in macros.kinds:
+        if not macro.near or any(word in text for word in macro.near):
+            text = _without(text, _spans(macro, text, len(above)), macro.instead)
+    return text[len(above) + 1 :]
+
+
+def _spans(macro: Macro, data: bytes, begin: int) -> Iterable[tuple[int, int]]:
+    """The spans of `data`, from `begin` on, that `macro` blanks, in their order."""
+    for match in macro.pattern.finditer(data, begin):
+        start = match.start()
+        if macro.after is None or macro.after.search(data[max(start - BEFORE, 0) : start]):
+            yield from (span for span in match.regs[1:] or match.regs if span[0] < span[1])
+
+
+def _without(data: bytes, spans: Iterable[tuple[int, int]], instead: bytes) -> bytes:
+    """`data` with `instead` and blanks for `spans`, each of which is longer than that."""
+    parts, at = list[bytes](), 0
+    for start, end in spans:
+        parts += [data[at:start], instead, data[start + len(instead) : end].translate(_BLANKS)]
+        at = end
+    return b"".join((*parts, data[at:])) if parts else data
+
+
+def _expanded(text: str, parts: Mapping[str, str]) -> str:
+    # A part may stand in those below it.
+    for name, meant in (*reversed(list(parts.items())), ("ARGUMENTS", _ARGUMENTS.decode())):
+        text = text.replace("{" + name + "}", meant)
+    return text
+
+
+def _compiled(text: str) -> re.Pattern[bytes]:
+    return re.compile(text.encode(), re.VERBOSE | re.MULTILINE)

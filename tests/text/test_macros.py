@@ -1,0 +1,158 @@
+"""Macros that the grammar does not know: what the parser reads instead of them, and what is found in such files."""
+
+import time
+
+import pytest
+
+from dg_lsp.text.documents.document import Document
+from dg_lsp.text.gaps.find import find_gap, find_gaps
+from dg_lsp.text.languages.language import known_languages, load_language
+from dg_lsp.text.languages.macros import Macros, blanked, read_macros
+
+# A text, and what the parser reads of it, where `.` is a blank.
+BLANKED = {
+    "an export before a class": ("cpp", "class API_EXPORT Foo : Bar {\n};\n", "class ...........Foo : Bar {\n};\n"),
+    "an export before a struct": ("cpp", "struct Q_DECL_EXPORT X : Y {};\n", "struct ..............X : Y {};\n"),
+    "a final class": ("cpp", "class Q_CORE_EXPORT A final : B {};\n", "class ..............A final : B {};\n"),
+    "in lower case": ("cpp", "class foo_export Foo final {};\n", "class ...........Foo final {};\n"),
+    "with arguments": ("cpp", 'class API("a)") Foo {};\n', "class ..........Foo {};\n"),
+    "two of them": ("cpp", "class API_A API_B(1) Foo {};\n", "class ...............Foo {};\n"),
+    "a scoped enum": ("cpp", "enum class API_X E : int { A };\n", "enum class ......E : int { A };\n"),
+    "a packed struct": ("c", "struct PACKED foo {\n  int a;\n};\n", "struct .......foo {\n  int a;\n};\n"),
+    "before a function": ("c", "EXPORT void f() {}\n", ".......void f() {}\n"),
+    "behind its specifiers": ("c", "static FORCEINLINE int f();\n", "static ............int f();\n"),
+    "behind an attribute": ("cpp", "[[noreturn]] API_X void f();\n", "[[noreturn]] ......void f();\n"),
+    "with a message": ("c", 'API_OLD("x") int f();\n', ".............int f();\n"),
+    "before a template type": ("cpp", "API_X std::pair<A, B<C>> f();\n", "......std::pair<A, B<C>> f();\n"),
+    "before a constructor": ("cpp", "class A {\n API explicit A(int);\n};\n", "class A {\n ....explicit A(int);\n};\n"),
+    "behind its type": ("c", "DWORD WINAPI f(void *a) {\n}\n", "DWORD ...... f(void *a) {\n}\n"),
+    "as kernels write it": ("c", "static int __init f(void) {\n}\n", "static int ...... f(void) {\n}\n"),
+    "behind its head": ("cpp", "void f() const NOEXCEPT {\n}\n", "void f() const .........{\n}\n"),
+    "before a constant": ("c", "API_X extern const int a;\n", "......extern const int a;\n"),
+    "on its own line": ("cpp", "class A {\n  Q_OBJECT\npublic:\n};\n", "class A {\n  ........\npublic:\n};\n"),
+    "on lines of their own": (
+        "cpp", "class A {\n  G_BODY()\n  U_PROP(Edit, X = 1)\n  int a;\n};\n",
+        "class A {\n  ........\n  ...................\n  int a;\n};\n",
+    ),
+    "round a file": ("cpp", "NS_BEGIN\nclass A {\n};\nNS_END\n", "........\nclass A {\n};\n......\n"),
+    "slots": ("cpp", "class A {\npublic slots:\n  void f();\n};\n", "class A {\npublic .....:\n  void f();\n};\n"),
+    "signals": ("cpp", "class A {\nsignals:\n  void f();\n};\n", "class A {\n........\n  void f();\n};\n"),
+    "a loop": ("cpp", "void f() {\n  foreach (int x, y) {\n  }\n}\n", "void f() {\n  for(;;)........... {\n  }\n}\n"),
+    "a loop of a kernel": (
+        "c", "void f() {\n  list_for_each(a, b(c)) {\n  }\n}\n", "void f() {\n  for(;;)............... {\n  }\n}\n"
+    ),
+    "a loop of boost": ("cpp", "void f() {\n  B_FOREACH(A, b) {}\n}\n", "void f() {\n  for(;;)........ {}\n}\n"),
+    "two heads": (
+        "c", "#ifdef A\nint f(int a) {\n#else\nint f(void) {\n#endif\n  g();\n}\n",
+        "........\nint f(int a) {\n.....\n.............\n......\n  g();\n}\n",
+    ),
+    "two heads of one brace": (
+        "c", "#if A\nint f(int a)\n#elif B\nint f(b)\n#else\nint f()\n#endif\n{\n}\n",
+        ".....\nint f(int a)\n.......\n........\n.....\n.......\n......\n{\n}\n",
+    ),
+    "with carriage returns": ("cpp", "class API_X Foo {\r\n};\r\n", "class ......Foo {\r\n};\r\n"),
+}  # fmt: skip
+# What looks like a macro and is none.
+KEPT = [
+    ("cpp", "class Foo bar;\nclass API_EXPORT;\nstruct Foo f();\nstruct FOO g(int a) {\n}\n"),
+    ("cpp", "enum Color color;\nenum class Color : int { RED, GREEN };\nnamespace a::b {\n}\n"),
+    ("cpp", "template <class T, class U> class A : B<T> {\n};\nclass A final {\n};\n"),
+    ("cpp", "TEST(Foo, Bar) {\n  a();\n}\nTEST_F(Foo, Bar)\n{\n  a();\n}\n"),
+    ("cpp", "template <class F>\nvoid for_each(F f) {\n}\nvoid g() {\n  std::for_each(a, b, f);\n}\n"),
+    ("c", "void list_for_each(list *l) {\n}\nvoid\nlist_foreach(list *l)\n{\n}\n"),
+    (
+        "c",
+        "FILE *f(void);\nHANDLE g(void) {\n  return FOO;\n}\nstatic HANDLE h(void);\nUINT const *k(void);\n",
+    ),
+    ("c", "enum a {\n  FIRST,\n  LAST\n};\nint b[] = {\n  ONE,\n  TWO\n};\n"),
+    ("c", "void f(void) {\n  g(A |\n    B\n  );\n  if (a) RETURN;\n  x = MAX(a, b);\n  LOG(a);\n}\n"),
+    ("c", "#define F(x) \\\n  A(x) \\\n  B(x)\nint a;\n"),
+    ("c", "#ifdef A\nint f(int a) {\n}\n#else\nint f(void) {\n}\n#endif\n"),
+    ("cpp", "BOOL operator==(A a, B b);\nBOOL f();\n"),
+]
+
+
+@pytest.mark.parametrize("name", BLANKED)
+def test_a_macro_is_read_as_blanks_of_its_length(name: str) -> None:
+    language, source, wanted = BLANKED[name]
+    loaded = load_language(language)
+    assert loaded.readable(source.encode()).decode().replace(" ", ".") == wanted.replace(" ", ".")
+    assert not loaded.parse(source.encode()).root_node.has_error
+
+
+@pytest.mark.parametrize(("language", "source"), KEPT)
+def test_what_is_no_macro_stays(language: str, source: str) -> None:
+    assert load_language(language).readable(source.encode()) == source.encode()
+
+
+def test_languages_without_macros_read_every_text_as_it_is() -> None:
+    text = b"class API_EXPORT Foo {\n}\n"
+    without = {name for name in known_languages() if load_language(name).readable(text) == text}
+    assert without == set(known_languages()) - {"c", "cpp"}
+
+
+@pytest.mark.parametrize("name", BLANKED)
+def test_a_text_that_becomes_a_macro_while_one_types_is_parsed_as_if_read_anew(name: str) -> None:
+    language, source, _ = BLANKED[name]
+    loaded, data = load_language(language), source.encode()
+    tree = loaded.parse(b"")
+    for at in range(len(data)):
+        tree = loaded.reparse(tree, data[:at], (at, at), data[at : at + 1])
+    assert str(tree.root_node) == str(loaded.parse(data).root_node)
+    for at in range(0, len(data), 3):
+        changed = loaded.reparse(tree, data, (at, at + 1), b"")
+        anew = loaded.parse(data[:at] + data[at + 1 :])
+        # In a broken text a parser that goes on from an older tree recovers otherwise.
+        assert changed.root_node.has_error == anew.root_node.has_error
+        assert anew.root_node.has_error or str(changed.root_node) == str(anew.root_node)
+
+
+@pytest.mark.parametrize("name", ["long heads", "open brackets", "words", "quotes", "directives"])
+def test_no_text_makes_the_search_for_macros_slow(name: str) -> None:
+    texts = {
+        "long heads": b"class API(a(b)) " * 8_000,
+        "open brackets": b"\nAPI(" * 20_000,
+        "words": b"\nAPI_X " + b"A_B " * 25_000,
+        "quotes": b'\nAPI("\\' * 15_000,
+        "directives": b"\n#if a\nb(\n#else\n" * 6_000,
+    }
+    begun = time.process_time()
+    load_language("cpp").readable(texts[name])
+    assert time.process_time() - begun < 5
+
+
+OWNERS = {
+    "an exported class": (
+        "cpp", "class API_X Foo {\n  Foo();\n  int f() {}\n  int a¦;\n};\n", ["Foo.f"], "the cursor is in no f"
+    ),
+    "a class behind what nobody knows": (
+        "cpp", "class some_api Foo\n{\n  Foo();\n  int f() {}\n  int a¦;\n};\n", ["f"], "the cursor is in no f"
+    ),
+    "a known loop": ("c", "void f(void) {\n  list_for_each(a, b) {\n    ¦c();\n  }\n}\n", ["f"], "list_for_each"),
+    "an unknown loop": ("cpp", "void f() {\n  each_of(a, b) {\n    ¦c();\n  }\n}\n", ["f"], "each_of"),
+    "an unknown loop of C": ("c", "void f(void) {\n  each_of(a, b) {\n    ¦c();\n  }\n}\n", ["f"], "each_of"),
+    "a constructor": ("cpp", "class A {\n  A(int a) {\n    ¦b();\n  }\n};\n", ["A.A"], "b();"),
+    "a class in a function": (
+        "cpp", "void f() {\n  struct A {\n    A(int a) {\n      ¦b();\n    }\n  };\n}\n", ["f", "f.A.A"], "b();",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OWNERS)
+def test_neither_a_class_nor_a_loop_by_a_macro_is_a_function(name: str) -> None:
+    language, source, names, body = OWNERS[name]
+    document = Document("file:///m", language, 0, source.replace("¦", "").encode())
+    assert [gap.name for gap in find_gaps(document, 0, len(document.data))] == names
+    try:
+        gap = find_gap(document, len(source[: source.index("¦")].encode()), "function_body")
+        said = document.data[gap.start : gap.end].decode()
+    except ValueError as error:
+        said = str(error)
+    assert said.startswith(body)
+
+
+def test_a_kind_of_macro_may_stand_for_something_and_look_at_what_is_above() -> None:
+    tables = [{"words": ["each"], "after": ";[ ]*", "blank": r"{WORD} \( {NAME} \)", "instead": "if(1)"}]
+    macros = read_macros(tables, {"LETTER": "[a-z]", "NAME": "{LETTER}+"})
+    assert blanked(macros, b"; each(ab) each(ab)") == b"; if(1)    each(ab)"
+    assert blanked(Macros(), b"; each(ab)") == b"; each(ab)"
