@@ -13,6 +13,7 @@ from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.fills import fit
 from dg_lsp.text.fills.check import harm_of, unchecked
+from dg_lsp.text.fills.hole import useless
 from dg_lsp.text.gaps.find import Gap
 from dg_lsp.text.gaps.gap import Edit, apply_edit
 from dg_lsp.text.messages import Draft, Fill, Infill, Priority
@@ -151,7 +152,10 @@ def settle(document: Document, gap: Gap, fill: Fill) -> Outcome:
     # 3. The edit includes what the gap inserts round its fill.
     edits = dict.fromkeys(fit.make_edit(document, gap, text) for text in (fill.text, *fill.others))
     # 4. The engine has checked only the part of the file that was sent.
-    harms = {edit: _same(document, gap, edit) or harm_of(document, gap, edit) for edit in edits}
+    harms = {
+        edit: _same(document, gap, edit) or useless(document, gap, edit) or harm_of(document, gap, edit)
+        for edit in edits
+    }
     good = [edit for edit, harm in harms.items() if not harm]
     if not good:
         return Outcome(gap, fill, None, next(iter(harms.values())))

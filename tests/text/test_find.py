@@ -315,6 +315,32 @@ def test_the_holes_of_a_function_are_found_together(language: str) -> None:
     assert all(g.kind == "statement" and g.stub for g in (gap, *gap.further))
 
 
+@pytest.mark.parametrize("language", HOLES)
+def test_a_hole_is_found_from_anywhere_within_it_and_directly_behind_it(language: str) -> None:
+    marked = HOLES[language].replace("|", "")
+    found = Document("file:///m", language, 1, re.sub("[«»]", "", marked).encode())
+    begins = len(marked.partition("«")[0].encode())
+    length = len(re.findall("«(.*?)»", marked)[0].encode())
+    for cursor in range(begins, begins + length + 1):
+        assert find_gap(found, cursor, "holes").start == begins
+        assert [gap.kind for gap in find_function(found, cursor)] == ["statement", "function_body"]
+
+
+@pytest.mark.parametrize("placeholder", ["...", "pass", "raise NotImplementedError"])
+@pytest.mark.parametrize("between", ["", "# why\n    "])
+def test_a_docstring_makes_no_hole_of_a_stub(placeholder: str, between: str) -> None:
+    head = 'class A:\n  async def f(self):\n    """Do it.\n\n    And more.\n    """\n    '
+    text = document(f"{head}{between}{placeholder}\n")
+    for cursor in range(head.index("def"), len(text.data)):
+        (body,) = find_function(text, cursor)
+        assert body.kind == "function_body" and body.stub
+    with pytest.raises(NoGap, match=r"A\.f has no holes"):
+        find_gap(text, len(head), "holes")
+    # A string further down is code.
+    written = document(f'{head}x = 1\n    "so"\n    {placeholder}\n')
+    assert [gap.kind for gap in find_function(written, len(head))] == ["statement", "function_body"]
+
+
 def test_a_body_that_is_a_stub_is_no_hole() -> None:
     found = document("def f():\n    def g():\n        pass\n    return g\n")
     with pytest.raises(NoGap, match="f has no holes"):

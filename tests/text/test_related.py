@@ -121,3 +121,12 @@ def test_a_changed_text_is_read_as_it_would_be_afresh() -> None:
         fresh, again = read_rows(python, changed), reread(python, rows, changed)
         assert (again.words, again.kinds, again.starts) == (fresh.words, fresh.kinds, fresh.starts), changed
         rows = again if len(changed) < 400 else read_rows(python, data)
+
+
+def test_a_hole_in_a_function_gets_no_line_that_stands_in_none() -> None:
+    own = "from enum import Enum\n\n\ndef f(x):\n    total = 0\n    ...\n    return total\n"
+    document = Document("file:///p/own.py", "python", 0, own.encode())
+    gap = find_gap(document, own.index("..."), "holes")
+    other = indexed(other="total = 0\nfrom enum import Flag\n\n\ndef g(x):\n    total = 0\n    total += x\n")
+    found = [candidate.text for candidate in retrieve(document, gap, other)]
+    assert "total += x" in found and not [text for text in found if "import" in text]

@@ -243,7 +243,8 @@ def holes_in(context: CursorContext, span: Span) -> list[Region]:
     """The statements within `span` of the context's data that say "not written yet" between others that are written."""
     start, end = span
     nodes = context.language.captures(context.tree.root_node, (start, end + 1)).get("stub", [])
-    inside = [n for n in nodes if start <= n.start_byte and n.end_byte <= end and _has_written(n)]
+    within = [n for n in nodes if start <= n.start_byte and n.end_byte <= end]
+    inside = [n for n in within if _has_written(context.language, n)]
     return [_trimmed(context.data, "statement", node) for node in sorted(inside, key=lambda n: n.start_byte)]
 
 
@@ -337,11 +338,18 @@ def _not_round(context: CursorContext, found: list[Region]) -> list[Region]:
     return [s for s in found if all(at <= s.start for at in opens)]
 
 
-def _has_written(stub: Node) -> bool:
-    """Whether code stands beside `stub` in its block."""
+def _has_written(language: Language, stub: Node) -> bool:
+    """Whether code stands beside `stub` in its block; a docstring is none."""
     block = stub.parent
-    beside = block.named_children if block else []
-    return any(node != stub and not node.type.endswith("comment") for node in beside)
+    if block is None:
+        return False
+    code = [node for node in block.named_children if not node.type.endswith("comment")]
+    beside = [node for node in code if node != stub]
+    if len(beside) != 1 or beside[0] != code[0]:
+        return bool(beside)
+    first = beside[0].start_byte, beside[0].end_byte
+    docstrings = language.captures(block, first).get("docstring", [])
+    return first not in [(node.start_byte, node.end_byte) for node in docstrings]
 
 
 def _place_of(context: CursorContext) -> Span:

@@ -307,7 +307,8 @@ def _holes(document: Document, context: CursorContext) -> Gap:
         raise NoGap("the cursor is in no function; put it on a function's first line or in its body")
     first, last = context.inserted
     # What a repair has put there is nobody's placeholder.
-    holes = [s for s in holes_in(context, (body.opens, body.end)) if s.end <= first or last <= s.start]
+    found = holes_in(context, (body.opens, body.end))
+    holes = [s for s in found if first == last or s.end <= first or last <= s.start]
     if not holes:
         raise NoGap(f"{body.header.name} has no holes: no placeholder stands between written lines")
     gap, *further = (replace(region_gap(document, context, hole), stub=True, asked=True) for hole in holes)

@@ -46,7 +46,9 @@ def _is_blank_place(data: bytes, gap: Gap, cursor: int, line: tuple[bytes, bytes
     """Whether the place on its `line`, before and behind the cursor, shows that something may be written there."""
     before, behind = line
     rest = behind.strip()
-    if not rest and (not before.strip() or gap.kind == "comment" or _BARE.search(before)):
+    if not rest and (not before.strip() or gap.kind == "comment"):
+        return True
+    if rest[:1] in (b"", b";", b"}") and _BARE.search(before):
         return True
     if gap.insert_before.startswith(("\n", "\r")):
         # A comment says what is to be written below it.
@@ -54,8 +56,6 @@ def _is_blank_place(data: bytes, gap: Gap, cursor: int, line: tuple[bytes, bytes
     if gap.kind in STRINGS:
         return before[-1:] in _pieces(_QUOTES) and behind[:1] in _pieces(_QUOTES)
     last, following = data[:cursor].rstrip()[-1:], data[cursor:].lstrip()[:1]
-    if rest == b";" and _BARE.search(before):
-        return True
     return last in _pieces(_OPENS) and following in _pieces(_SHUTS)
 
 

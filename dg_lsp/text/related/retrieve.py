@@ -92,7 +92,7 @@ def search(document: Document, gap: Gap, index: Index) -> Search:
     for match in matches(place, [other.rows for other in others]):
         # 3.
         for text, stop, behind in texts(place, match):
-            if len(text) > _LONGEST:
+            if len(text) > _LONGEST or (gap.stub and not _is_like(gap, match)):
                 continue
             new = _Found(match, stop, behind)
             best = max(found.get(text, new), new, key=lambda one: one.worth)
@@ -108,6 +108,13 @@ def search(document: Document, gap: Gap, index: Index) -> Search:
         ),
         tuple(dict.fromkeys(names.get(id(one.match.rows), document.uri) for _, one in order)),
     )
+
+
+def _is_like(gap: Gap, match: Match) -> bool:
+    """Whether the line of `match` is indented where that of `gap` is, so that no line of a file fills a function."""
+    rows, at = match.rows, match.at
+    start = rows.starts[at] if at < len(rows) else len(rows.data)
+    return bool(gap.indent) == (rows.data[start - 1 : start] in (b" ", b"\t", b"\f"))
 
 
 def _ranked(place: Place, found: dict[str, _Found]) -> list[tuple[str, _Found]]:

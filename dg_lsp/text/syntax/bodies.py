@@ -221,7 +221,7 @@ def _between_braces(
     """
     opens, closes, stop = inside
     stubs = [(n.start_byte, n.end_byte) for n in found.get("stub", ())]
-    hollow = _is_stub(language, data, (opens, closes), stubs)
+    hollow = is_hollow(language, data, (opens, closes), stubs)
     begins = _BLANK.match(data, opens, closes)
     first = begins.end() if begins and begins.end() < closes else None
     end = closes - _trailing(data, closes) if first is not None else opens
@@ -348,7 +348,7 @@ def _indent(language: Language, data: bytes, first: int, end: int) -> bytes | No
     return leading(data, first)
 
 
-def _is_stub(language: Language, data: bytes, inside: Span, stubs: Iterable[Span]) -> bool:
+def is_hollow(language: Language, data: bytes, inside: Span, stubs: Iterable[Span]) -> bool:
     """Whether a body holds nothing but comments and at most one statement that says that it is not written yet."""
     start, stop = inside
     within = [s for s in stubs if start <= s[0] and s[1] <= stop]

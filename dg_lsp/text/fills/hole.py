@@ -1,0 +1,40 @@
+"""What must not fill a placeholder: another placeholder, or an import in a function. Knows contexts, gaps and edits."""
+
+from dg_lsp.text.documents.document import Document
+from dg_lsp.text.gaps.context import context_at
+from dg_lsp.text.gaps.gap import Edit, Gap, apply_edit
+from dg_lsp.text.languages.language import load_language
+from dg_lsp.text.messages import BODIES
+from dg_lsp.text.syntax.bodies import is_hollow
+
+
+def useless(document: Document, gap: Gap, edit: Edit) -> str:
+    """Why `edit` writes nothing into the placeholder `gap`, as a sentence; empty if it does, or if `gap` is none.
+
+    A placeholder such as `...` that is ghost text in an empty body is as good as any other text.
+    """
+    old = document.data[gap.start : gap.end].strip()
+    if not gap.stub or not (old or gap.asked):
+        return ""
+    if _is_placeholder(document, edit):
+        return "the model wrote another placeholder"
+    if gap.name and gap.kind not in BODIES and _imports(document.language, edit.text):
+        return "the model wrote an import into a function"
+    return ""
+
+
+def _is_placeholder(document: Document, edit: Edit) -> bool:
+    """Whether the text of `edit` says no more than that something is not written yet."""
+    language = load_language(document.language)
+    context = context_at(apply_edit(document, edit), language, edit.start)
+    if context.repaired is not None and context.repaired.inserted:
+        return False
+    span = context.cursor, context.cursor + len(edit.text.encode("utf-8"))
+    found = language.captures(context.tree.root_node, span).get("stub", [])
+    return is_hollow(language, context.data, span, [(node.start_byte, node.end_byte) for node in found])
+
+
+def _imports(name: str, text: str) -> bool:
+    """Whether `text` is an import in the language called `name`."""
+    language = load_language(name)
+    return bool(language.captures(language.parse(text.encode("utf-8")).root_node).get("import"))
