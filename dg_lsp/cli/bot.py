@@ -97,8 +97,9 @@ def run(arguments: argparse.Namespace) -> int:
 
     if arguments.dry_run and arguments.keep_if:
         raise UsageError("--dry-run changes no file, so --keep-if would test nothing; leave one of them away")
-    if not 1 <= arguments.tries <= (most := RANGES["alternatives"][1]):
-        raise UsageError(f"--tries takes a number from 1 to {most:.0f}")
+    least, most, _ = RANGES["alternatives"]
+    if not least <= arguments.tries <= most:
+        raise UsageError(f"--tries takes a number from {least:.0f} to {most:.0f}")
     if not arguments.timeout > 0:
         raise UsageError("--timeout takes seconds, more than 0")
     check_output(arguments.json)

@@ -180,7 +180,7 @@ def test_a_file_that_cannot_be_read_is_told_and_the_others_are_filled(folder: Pa
     ("option", "value", "said"),
     [
         ("--timeout", "0", "more than 0"),
-        ("--tries", "0", "from 1 on"),
+        ("--tries", "0", "from 1 to 10"),
         ("--json", "/no/report.json", "there is no folder /no"),
     ],
 )
