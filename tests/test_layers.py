@@ -39,7 +39,18 @@ RULES: dict[str, tuple[set[str], set[str]]] = {
     "cli": ({"settings", "text", "engine", "host", "server", "training", "bench"}, MODEL | {"packaging"}),
 }
 # Inside text, too, a room imports only those before it.
-ROOMS = ("messages", "languages", "documents", "syntax", "gaps", "prompts", "related", "fills")
+ROOMS = (
+    "messages",
+    "reasons",
+    "budget",
+    "languages",
+    "documents",
+    "syntax",
+    "gaps",
+    "prompts",
+    "related",
+    "fills",
+)
 # The modules of host that run inside the engine's own process may use the engine, but only once it starts.
 INSIDE_THE_ENGINE = {"dg_lsp.host.local", "dg_lsp.host.room", "dg_lsp.host.vllm"}
 

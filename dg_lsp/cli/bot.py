@@ -168,13 +168,14 @@ async def _fill_files(
 ) -> None:
     """Fill the files of `paths` one after another and close the engine; SIGTERM is an interrupt, as Ctrl+C is."""
     from dg_lsp.text.documents.document import DocumentError
+    from dg_lsp.text.reasons import OutOfTime
 
     try:
         async with _interruptible():
             for path in paths:
                 try:
                     await _fill_file(engine, path, arguments, report)
-                except (DocumentError, UsageError) as error:
+                except (DocumentError, UsageError, OutOfTime) as error:
                     report.skipped.append((str(path), str(error)))
                     _tell_skipped(str(path), str(error))
     finally:

@@ -52,10 +52,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Fill, print, and with --write change the file; return the exit code."""
     from dg_lsp.cli.target import check_writable, locate, parse_target, replace_file
+    from dg_lsp.text.budget import BOT, within
     from dg_lsp.text.gaps.gap import apply_edit
 
     target = parse_target(arguments.target)
-    document, gap = locate(target, arguments.kind)
+    with within(BOT):
+        document, gap = locate(target, arguments.kind)
     if arguments.write:
         check_writable(target.path)
     outcome = fill((document, gap), arguments)

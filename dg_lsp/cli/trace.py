@@ -26,10 +26,12 @@ def run(arguments: argparse.Namespace) -> int:
     from dg_lsp.cli.page import page
     from dg_lsp.cli.screen import screen_of
     from dg_lsp.cli.target import locate, parse_target
+    from dg_lsp.text.budget import BOT, within
 
     check_output(arguments.html)
     target = parse_target(arguments.target)
-    document, gap = locate(target, arguments.kind)
+    with within(BOT):
+        document, gap = locate(target, arguments.kind)
     screen = screen_of(document, gap)
     outcome = fill((document, gap), arguments, screen.show)
     screen.close()

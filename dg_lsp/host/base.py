@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from dg_lsp.settings import Settings
+from dg_lsp.text.budget import BOT, bounded, current, spending
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.fills import fit
 from dg_lsp.text.fills.check import harm_of, unchecked
@@ -18,6 +19,7 @@ from dg_lsp.text.gaps.find import Gap
 from dg_lsp.text.gaps.gap import Edit, apply_edit
 from dg_lsp.text.messages import Draft, Fill, Infill, Priority
 from dg_lsp.text.prompts import prompt
+from dg_lsp.text.reasons import NoGap, OutOfTime
 from dg_lsp.text.related.definitions import Context, context_of
 from dg_lsp.text.related.index import Index
 from dg_lsp.text.related.retrieve import Search, search
@@ -97,27 +99,13 @@ async def fill_gap(
     Raises:
         EngineError: the engine gives no answer.
     """
-    if reason := next(filter(None, (unchecked(document, part) for part in gap.parts)), ""):
-        yield Outcome(gap, Fill(""), None, reason)
+    budget = current(BOT)
+    try:
+        with spending(budget):
+            request, found, context = await _prepared(document, gap, settings, want)
+    except NoGap as error:
+        yield Outcome(gap, Fill(""), None, str(error))
         return
-    # 1. The request holds no more of the file than the settings allow.
-    request = prompt.build(document, gap, settings)
-    index = want.index
-    found, context = Search(), Context()
-    if index is not None:
-        # In a thread, because a large project takes some milliseconds.
-        found = await asyncio.to_thread(search, document, gap, index)
-        if want.definitions:
-            context = await asyncio.to_thread(context_of, document, gap, index, want.definitions)
-    request = replace(
-        request,
-        alternatives=want.alternatives,
-        priority=want.priority,
-        retrieved=found.texts,
-        context=context.pieces,
-    )
-    if want.priority in ("ghost", "ahead"):
-        request = replace(request, confidence=settings.confidence)
     fill: Fill | None = None
     async with aclosing(engine.infill(request)) as events:
         async for event in events:
@@ -130,7 +118,39 @@ async def fill_gap(
         raise EngineError("the engine stopped without an answer; run the command again")
     # In a thread, because the check may parse the whole file and must not block the event loop.
     files = tuple(dict.fromkeys((*found.uris, *context.uris)))
-    yield replace(await asyncio.to_thread(settle, document, gap, fill), files=files)
+    with spending(budget):
+        outcome = await asyncio.to_thread(settle, document, gap, fill)
+    yield replace(outcome, files=files)
+
+
+async def _prepared(
+    document: Document, gap: Gap, settings: Settings, want: Want
+) -> tuple[Infill, Search, Context]:
+    """Step 1 of `fill_gap`.
+
+    Raises:
+        NoGap: no edit could be checked, or the text takes too long to read.
+    """
+    if reason := next(filter(None, (unchecked(document, part) for part in gap.parts)), ""):
+        raise NoGap(reason)
+    # The request holds no more of the file than the settings allow.
+    request = prompt.build(document, gap, settings)
+    found, context = Search(), Context()
+    if want.index is not None:
+        # In a thread, because a large project takes some milliseconds.
+        found = await asyncio.to_thread(search, document, gap, want.index)
+        if want.definitions:
+            context = await asyncio.to_thread(context_of, document, gap, want.index, want.definitions)
+    request = replace(
+        request,
+        alternatives=want.alternatives,
+        priority=want.priority,
+        retrieved=found.texts,
+        context=context.pieces,
+    )
+    if want.priority in ("ghost", "ahead"):
+        request = replace(request, confidence=settings.confidence)
+    return request, found, context
 
 
 async def outcome_of(events: AsyncGenerator[Draft | Outcome, None], show: Callable[[Draft], None]) -> Outcome:
@@ -143,8 +163,16 @@ async def outcome_of(events: AsyncGenerator[Draft | Outcome, None], show: Callab
     raise AssertionError("a fill ends with its outcome")
 
 
+@bounded
 def settle(document: Document, gap: Gap, fill: Fill) -> Outcome:
     """Steps 3 and 4 of `fill_gap`: the edit of `document` that puts `fill` into `gap`, or the reason for none."""
+    try:
+        return _settle(document, gap, fill)
+    except OutOfTime as error:
+        return Outcome(gap, fill, None, str(error))
+
+
+def _settle(document: Document, gap: Gap, fill: Fill) -> Outcome:
     if gap.further:
         return _settle_several(document, gap, fill)
     if not fill.text.strip():

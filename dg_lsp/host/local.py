@@ -21,9 +21,11 @@ from dg_lsp.host.base import EngineBroken, EngineError
 from dg_lsp.host.cores import Cores
 from dg_lsp.host.turn import Turns
 from dg_lsp.settings import Settings
+from dg_lsp.text.budget import ASKED, BOT, Budget, spending
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import Draft, Fill, Infill
 from dg_lsp.text.prompts.prompt import shortened
+from dg_lsp.text.reasons import OutOfTime
 
 Run = Callable[[Infill], Iterator[Draft | Fill]]
 _log = logging.getLogger("dg_lsp.engine")
@@ -109,16 +111,19 @@ class LocalEngine:
         """
         loop = asyncio.get_running_loop()
         came, steps = loop.time(), None
+        # Checking texts is bounded by itself, because the model's deadline is looked at between its steps only.
+        budget = Budget(BOT if request.deadline is None else ASKED)
         with self._turns.seat(request) as seat:
             try:
                 while True:
                     async with self._turns.turn(seat):
                         steps = steps or self._begin(request, loop.time() - came)
-                        event = await loop.run_in_executor(self._thread, self._next, steps)
+                        event = await loop.run_in_executor(self._thread, self._next, steps, budget)
                     if event is None:
                         return
                     yield event
             finally:
+                budget.cancelled = True
                 if steps is not None:
                     # The model thread closes the iterator after the step that is running.
                     await asyncio.shield(loop.run_in_executor(self._thread, _close, steps))
@@ -139,8 +144,13 @@ class LocalEngine:
             return _late(waited)
         return self._run(replace(request, deadline=max(request.deadline - waited, 0.001)))
 
-    def _next(self, steps: Iterator[Draft | Fill]) -> Draft | Fill | None:
-        event = next(steps, None)
+    def _next(self, steps: Iterator[Draft | Fill], budget: Budget) -> Draft | Fill | None:
+        """The next event of `steps`, whose text work spends `budget`; past that, a Fill with the reason."""
+        try:
+            with spending(budget):
+                event = next(steps, None)
+        except OutOfTime as error:
+            return Fill("", refusal=str(error), reason="deadline")
         self.passes += isinstance(event, Draft)
         return event
 

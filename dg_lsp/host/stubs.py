@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from dg_lsp.host.base import Engine, Outcome, Want, fill_gap
 from dg_lsp.settings import Settings
+from dg_lsp.text.budget import BOT, within
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import Gap, find_gaps
 from dg_lsp.text.gaps.gap import Edit, apply_edit
@@ -70,11 +71,13 @@ async def fill_stubs(
 
     Raises:
         EngineError: the engine gives no answer. UnknownLanguage: the document's language has no grammar.
+        OutOfTime: the text takes too long to read.
     """
     behind, number = 0, 0
     while True:
         # 1.
-        found = await asyncio.to_thread(stubs_of, document)
+        with within(BOT):
+            found = await asyncio.to_thread(stubs_of, document)
         gap = next((gap for gap in found if gap.start >= behind), None)
         if gap is None:
             return

@@ -19,6 +19,7 @@ from dg_lsp.server.protocol import RequestError
 from dg_lsp.server.session import Open, Superseded
 from dg_lsp.server.window import DgLsp
 from dg_lsp.settings import Settings
+from dg_lsp.text.budget import ASKED, within
 from dg_lsp.text.documents.document import Document, DocumentError
 from dg_lsp.text.gaps.find import Gap, NoGap, find_function, find_selected
 from dg_lsp.text.languages.language import UnknownLanguage
@@ -157,12 +158,13 @@ async def code_action(ls: DgLsp, params: types.CodeActionParams) -> list[types.C
         document = ls.snapshot(uri)
         start = convert.offset_of(document, params.range.start, encoding)
         end = convert.offset_of(document, params.range.end, encoding)
-        if start == end:
-            gaps = await asyncio.to_thread(find_function, document, start)
-        else:
-            gaps = await asyncio.to_thread(find_selected, document, start, end)
-            if not gaps:
-                raise NoGap("no function is in the selection")
+        with within(ASKED):
+            if start == end:
+                gaps = await asyncio.to_thread(find_function, document, start)
+            else:
+                gaps = await asyncio.to_thread(find_selected, document, start, end)
+        if not gaps:
+            raise NoGap("no function is in the selection")
     except (NoGap, UnknownLanguage, DocumentError) as error:
         # Some editors ask at each move of the cursor, which nobody wants to be told of.
         if params.context.trigger_kind == types.CodeActionTriggerKind.Automatic:
@@ -200,8 +202,9 @@ async def resolve(ls: DgLsp, action: types.CodeAction) -> types.CodeAction:
         if data.get("version") != document.version:
             ls.ended(uri, began, "the document has changed since the code action was listed")
             return action
-        gap = await actions.gap_of(ls, document, data)
-        outcome = await ls.session.current(uri, actions.fill_gap(ls, document, gap, {}))
+        with within(ASKED):
+            gap = await actions.gap_of(ls, document, data)
+            outcome = await ls.session.current(uri, actions.fill_gap(ls, document, gap, {}))
         if outcome.edit:
             action.edit, outcome = actions.edit_of(ls, document, outcome)
         ls.ended(uri, began, "" if outcome.edit else outcome.why, outcome.fill)

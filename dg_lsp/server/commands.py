@@ -20,11 +20,13 @@ from dg_lsp.server.actions import ASKS, cursor_of, fill_gap, gap_of, settings_of
 from dg_lsp.server.progress import Progress, drafts_to, loading_to
 from dg_lsp.server.session import Superseded
 from dg_lsp.server.window import DgLsp
+from dg_lsp.text.budget import ASKED, within
 from dg_lsp.text.documents.document import Document, DocumentError, read_document
 from dg_lsp.text.documents.excluded import split_uri
 from dg_lsp.text.fills.confirm import why_confirm
 from dg_lsp.text.gaps.find import NoGap
 from dg_lsp.text.gaps.gap import Edit
+from dg_lsp.text.reasons import OutOfTime
 
 FILL_ALL = "dg-lsp.fillAll"
 # Seconds that a client has to apply an edit.
@@ -46,8 +48,9 @@ async def fill_command(ls: DgLsp, target: Mapping[str, Any]) -> dict[str, Any]:
     # 1.
     document = await _document(ls, target)
     # 2. and 3.
-    gap = await gap_of(ls, document, target)
-    outcome = await ls.session.current(document.uri, fill_gap(ls, document, gap, target))
+    with within(ASKED):
+        gap = await gap_of(ls, document, target)
+        outcome = await ls.session.current(document.uri, fill_gap(ls, document, gap, target))
     result: dict[str, Any] = {
         "applied": False,
         "edit": None,
@@ -88,7 +91,8 @@ async def fill_all_command(ls: DgLsp, target: Mapping[str, Any]) -> dict[str, An
     """
     # 1.
     document = await _document(ls, target)
-    names = [gap.name for gap in await asyncio.to_thread(stubs_of, document)]
+    with within(ASKED):
+        names = [gap.name for gap in await asyncio.to_thread(stubs_of, document)]
     if not names:
         raise NoGap("every function in the file has a body")
     # 2.
@@ -100,7 +104,7 @@ async def fill_all_command(ls: DgLsp, target: Mapping[str, Any]) -> dict[str, An
         if ls.documents.snapshot(document.uri) not in (None, document):
             raise
         why = "cancelled"
-    except EngineError as error:
+    except (EngineError, OutOfTime) as error:
         if not work.filled:
             raise
         why = str(error)

@@ -9,6 +9,7 @@ from lsprotocol import types
 from dg_lsp.server import convert
 from dg_lsp.server.progress import drafts_to
 from dg_lsp.server.window import DgLsp
+from dg_lsp.text.budget import ASKED, UNASKED, within
 from dg_lsp.text.documents.document import Document, whole
 from dg_lsp.text.fills.offers import accepted_end, doubt, next_line
 from dg_lsp.text.gaps.find import Gap, NoGap, find_gap
@@ -98,6 +99,11 @@ async def fill_at(ls: DgLsp, spot: Spot, priority: Priority) -> list[Edit]:
     Raises:
         NoGap: nothing can be offered here. EngineError: the engine gives no answer.
     """
+    with within(UNASKED if spot.automatic else ASKED):
+        return await _fill_at(ls, spot, priority)
+
+
+async def _fill_at(ls: DgLsp, spot: Spot, priority: Priority) -> list[Edit]:
     document, cursor = spot.document, spot.cursor
     # In a thread, so that the event loop can read messages between the parses.
     gap = await asyncio.to_thread(find_gap, document, cursor)

@@ -14,8 +14,8 @@ from dg_lsp.server.ghost import ghost_text
 from dg_lsp.server.session import Session, Superseded
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
-from dg_lsp.text.gaps.find import find_gap
-from dg_lsp.text.gaps.gap import Edit, Gap, NoGap
+from dg_lsp.text.gaps.find import NoGap, find_gap
+from dg_lsp.text.gaps.gap import Edit, Gap
 from dg_lsp.text.messages import Fill, Infill
 
 INVOKED = types.InlineCompletionTriggerKind.Invoked

@@ -15,7 +15,6 @@ import pytest
 from tree_sitter import Node
 
 from dg_lsp.text.gaps.find import find_gap
-from dg_lsp.text.gaps.gap import NoGap
 from dg_lsp.text.languages.language import (
     CAPTURES,
     Language,
@@ -25,6 +24,7 @@ from dg_lsp.text.languages.language import (
     load_language,
 )
 from dg_lsp.text.messages import Kind
+from dg_lsp.text.reasons import NoGap
 from tests.text.fixtures import GRAMMARS, BadFixture, Fixture, fixtures, show
 
 LANGUAGES = known_languages()

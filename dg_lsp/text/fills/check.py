@@ -10,6 +10,7 @@ from functools import lru_cache
 import tree_sitter
 from tree_sitter import Node, Tree
 
+from dg_lsp.text.budget import bounded
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.fills.balance import doubled
 from dg_lsp.text.fills.baseline import (
@@ -30,6 +31,7 @@ from dg_lsp.text.gaps.find import reach
 from dg_lsp.text.gaps.gap import Edit, Gap
 from dg_lsp.text.languages.language import Language, load_language
 from dg_lsp.text.messages import BODIES, LISTS, PARTS, STRINGS, Infill
+from dg_lsp.text.reasons import OutOfTime
 from dg_lsp.text.syntax.bodies import MARKER, Body, bodies_of, item_at
 from dg_lsp.text.syntax.items import window
 from dg_lsp.text.syntax.lexer import Span, line_end, line_start
@@ -44,6 +46,7 @@ _BRACKETS = '["(" ")" "[" "]" "{" "}"] @bracket'
 DEEPEST = 90
 
 
+@bounded
 @lru_cache(maxsize=16)
 def faults(language: str, kind: str, before: str, fill: str, after: str) -> tuple[Fault, ...]:
     """The syntax errors of before + fill + after that a neutral filler of the gap's kind does not have.
@@ -53,11 +56,15 @@ def faults(language: str, kind: str, before: str, fill: str, after: str) -> tupl
 
     Never raises on a strange text: what is nested too deep to be checked is a fault. The last answers are kept, since
     a text is fitted, judged and perhaps mended, and each asks.
+
+    Raises:
+        OutOfTime: the text takes too long to read.
     """
     parts = (_bytes(before), _bytes(fill), _bytes(after))
     return _faults(load_language(language), kind, parts)
 
 
+@bounded
 def faults_of_edit(document: Document, gap: Gap, edit: Edit) -> tuple[Fault, ...]:
     """Return the syntax errors that `edit`, made for `gap`, adds to `document`.
 
@@ -69,6 +76,7 @@ def faults_of_edit(document: Document, gap: Gap, edit: Edit) -> tuple[Fault, ...
     return _faults(load_language(document.language), gap.kind, _parts(document, gap, edit))
 
 
+@bounded
 def harm_of(document: Document, gap: Gap, edit: Edit) -> str:
     """Why `edit`, made for `gap` of `document`, must not be applied, as a sentence; empty where it does no harm.
 
@@ -79,6 +87,15 @@ def harm_of(document: Document, gap: Gap, edit: Edit) -> str:
     if (edit.start, edit.end) != (gap.start, gap.end):
         return "the fill would change text outside of its gap"
     language = load_language(document.language)
+    try:
+        return _harm_of(language, document, gap, edit)
+    except OutOfTime as error:
+        # What cannot be checked is not offered.
+        return str(error)
+
+
+def _harm_of(language: Language, document: Document, gap: Gap, edit: Edit) -> str:
+    """Steps 2 to 4 of `harm_of`."""
     if lost := _lost(language, document, gap):
         return f"the fill would delete `{lost}`"
     # A fill of which its place leaves nothing would only delete what is in the gap.
@@ -105,6 +122,7 @@ def unchecked(document: Document, gap: Gap) -> str:
     return ""
 
 
+@bounded
 def is_stub(request: Infill, fill: str) -> bool:
     """Whether the body of the gap is still a stub with `fill` in it, as with `pass`."""
     if request.kind not in BODIES:

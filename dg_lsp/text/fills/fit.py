@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
+from dg_lsp.text.budget import bounded
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.fills import check
 from dg_lsp.text.fills.balance import doubled
@@ -24,6 +25,7 @@ LINE_END = re.compile(r"\r\n|\n|\r")
 _LAST_END = re.compile(r"[ \t\f]*[\r\n]\s*\Z")
 
 
+@bounded
 def fit(request: Infill, text: str) -> str:
     """Return `text` as it can stand between the prefix and the suffix of `request`.
 
@@ -59,6 +61,7 @@ def fit(request: Infill, text: str) -> str:
     return _ended(request, text) if request.kind == "rest_of_line" and text else text
 
 
+@bounded
 def make_edit(document: Document, gap: Gap, text: str) -> Edit:
     """Return the edit that replaces `gap` by its insert_before, the fitted `text` and its insert_after."""
     request = Infill(

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from dg_lsp.text.budget import bounded
 from dg_lsp.text.fills import check, fit
 from dg_lsp.text.fills.baseline import Fault, given_up, neutral_text
 from dg_lsp.text.fills.check import faults
@@ -109,6 +110,7 @@ def first_sentence(text: str) -> str:
     return found[0].rstrip() if found else ""
 
 
+@bounded
 def go_on(request: Infill, before: str, more: str) -> Written:
     """Return what is kept of `before` + `more`: the text so far, and what one canvas wrote behind it.
 
@@ -133,6 +135,7 @@ def go_on(request: Infill, before: str, more: str) -> Written:
     return Written(text if len(text) > len(before) else before)
 
 
+@bounded
 def shorten(request: Infill, fill: str) -> str:
     """Return the longest beginning of `fill` in whole statements that adds no fault; empty if there is none.
 
@@ -147,6 +150,7 @@ def shorten(request: Infill, fill: str) -> str:
     return ""
 
 
+@bounded
 def find_break(request: Infill, fill: str) -> Break | None:
     """Return the first damaged place of `fill` in the gap of `request`; None if it adds no fault (law 5).
 

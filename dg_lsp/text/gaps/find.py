@@ -8,6 +8,7 @@ import re
 from contextlib import suppress
 from dataclasses import replace
 
+from dg_lsp.text.budget import bounded
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.context import (
     CursorContext,
@@ -24,7 +25,6 @@ from dg_lsp.text.gaps.context import (
 )
 from dg_lsp.text.gaps.gap import (
     Gap,
-    NoGap,
     body_gap,
     is_todo,
     line_gap,
@@ -35,6 +35,7 @@ from dg_lsp.text.gaps.gap import (
 )
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import Kind, Wanted
+from dg_lsp.text.reasons import NoGap
 from dg_lsp.text.syntax.bodies import KIND_OF, OWNER_OF, Body
 from dg_lsp.text.syntax.brackets import State, lacks_end
 from dg_lsp.text.syntax.items import FARTHEST
@@ -69,6 +70,7 @@ MOST_OPEN = 250
 NEAR = 300
 
 
+@bounded
 def find_gap(document: Document, offset: int, kind: Wanted | None = None) -> Gap:
     """The gap at the byte `offset`; without a kind, the one that a cursor there means. "holes" are several gaps in one.
 
@@ -78,7 +80,7 @@ def find_gap(document: Document, offset: int, kind: Wanted | None = None) -> Gap
     has been broken since: what is easiest to read counts.  3. Find the gap there.
 
     Raises:
-        NoGap: what is asked for is not at the cursor.
+        NoGap: what is asked for is not at the cursor, or the text takes too long to read (OutOfTime).
         UnknownLanguage: the document's language has no grammar.
     """
     start, stop = reach(document.data, offset)
@@ -92,6 +94,7 @@ def find_gap(document: Document, offset: int, kind: Wanted | None = None) -> Gap
     return replace(_found(document, context, offset, kind), asked=kind is not None)
 
 
+@bounded
 def find_gaps(document: Document, start: int, end: int) -> list[Gap]:
     """The bodies of all functions that overlap [start, end), in the order of the text."""
     context = whole_context(document, load_language(document.language))
@@ -100,6 +103,7 @@ def find_gaps(document: Document, start: int, end: int) -> list[Gap]:
     return [replace(body_gap(document, context, f), asked=True) for f in found]
 
 
+@bounded
 def find_function(document: Document, offset: int) -> list[Gap]:
     """What can be filled of the function round the byte `offset`: its holes, if it has any, and its body.
 
@@ -113,6 +117,7 @@ def find_function(document: Document, offset: int) -> list[Gap]:
     return [body]
 
 
+@bounded
 def find_selected(document: Document, start: int, end: int) -> list[Gap]:
     """What can be filled of the selection [start, end): the bodies that it overlaps, and the selected text itself."""
     gaps = find_gaps(document, start, end)
@@ -121,6 +126,7 @@ def find_selected(document: Document, start: int, end: int) -> list[Gap]:
     return gaps
 
 
+@bounded
 def find_span(document: Document, start: int, end: int) -> Gap:
     """The text [start, end) as a gap of its own, without the white space at its ends.
 
@@ -130,6 +136,7 @@ def find_span(document: Document, start: int, end: int) -> Gap:
     return _span_in(document, find_gaps(document, start, end), start, end)
 
 
+@bounded
 def find_named(document: Document, qualname: str, kind: Wanted | None = None) -> Gap:
     """The body of the function `qualname`, such as `area`, `Shape.area` or `outer.inner`, or its "holes".
 

@@ -36,10 +36,6 @@ _CLOSERS = re.compile(rb"(?:\s*[)\]}>\"'`])*[:;]?")
 _TODO = re.compile(rb"\b(?:TODO|FIXME|XXX)\b")
 
 
-class NoGap(ValueError):
-    """There is nothing to fill here; the message is a sentence for the user."""
-
-
 @dataclass(frozen=True, slots=True)
 class Gap:
     """The half-open byte span [start, end) that a fill replaces, equal at a bare cursor.

@@ -5,6 +5,7 @@ Knows contexts and gaps; knows no fill and no editor.
 
 import re
 
+from dg_lsp.text.budget import bounded
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.context import CursorContext, context_at
 from dg_lsp.text.gaps.gap import Gap
@@ -20,6 +21,7 @@ _BARE = re.compile(rb"\b(?:return|yield|raise|throw|break|rethrow)[ \t]+\Z")
 _WORD = re.compile(rb"[\w$\x80-\xff]")
 
 
+@bounded
 def finished(document: Document, gap: Gap, cursor: int) -> str:
     """Return why nothing is open at `cursor`, where `gap` was found, as a sentence; empty if something is.
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
+from dg_lsp.text.budget import bounded
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.languages.language import Language
 from dg_lsp.text.syntax.lexer import closed_string, comment_patterns
@@ -34,6 +35,7 @@ def is_part(text: bytes) -> bool:
     return re.match(_PART, text) is not None
 
 
+@bounded
 def endings(language: Language, document: Document, cursor: int, others: Sequence[bytes]) -> tuple[str, ...]:
     """What may follow the half word before the cursor so that it becomes a word in sight, at most MOST texts.
 

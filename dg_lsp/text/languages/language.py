@@ -17,11 +17,13 @@ from typing import Any, Literal, get_args
 import tree_sitter
 from tree_sitter import Node, Tree
 
+from dg_lsp.text.budget import Progress, check, working
 from dg_lsp.text.languages.macros import Macros, blanked, changed, read_macros
 
 Log = Callable[[str], None]
 # A name as all languages write it.
 WORD = re.compile(r"[^\W\d]\w*")
+_CHUNK = 1 << 16  # bytes that a parser is given at once
 _LONE_CR = re.compile(rb"\r(?!\n)")
 _INHERITS = re.compile(r"; inherits: (.+)")
 # The closed list: gaps.scm may capture nothing else, so a misspelt capture is an error and not a silence.
@@ -154,9 +156,13 @@ class Language:
         return frozenset(word.decode() for word in (*self.builtins, *self.keywords))
 
     def parse(self, data: bytes) -> Tree:
-        """The tree of `data`."""
+        """The tree of `data`.
+
+        Raises:
+            OutOfTime: parsing takes longer than the budget of its request allows.
+        """
         # A parser holds state, so each call has its own and threads cannot meet in one.
-        return tree_sitter.Parser(self.grammar).parse(self.readable(data))
+        return _parse(tree_sitter.Parser(self.grammar), self.readable(data))
 
     def readable(self, data: bytes) -> bytes:
         """`data` as the parser reads it: with blanks for macros, and LF for a CR that stands alone."""
@@ -165,7 +171,11 @@ class Language:
     def reparse(
         self, tree: Tree, data: bytes, span: tuple[int, int], text: bytes, log: Log | None = None
     ) -> Tree:
-        """The tree of `data` with `text` for `span`; `tree`, that of `data`, stays. `log` gets what the parser says."""
+        """The tree of `data` with `text` for `span`; `tree`, that of `data`, stays. `log` gets the parser's messages.
+
+        Raises:
+            OutOfTime: parsing takes longer than the budget of its request allows.
+        """
         start, end = span
         old, new = self.readable(data), self.readable(data[:start] + text + data[end:])
         stop = start + len(text)
@@ -177,7 +187,7 @@ class Language:
         parser = tree_sitter.Parser(self.grammar)
         if log is not None:
             parser.logger = lambda _, words: log(words)
-        return parser.parse(new, edited)
+        return _parse(parser, new, edited)
 
     def placeholder(self, kind: str) -> str:
         """The neutral text of a gap's kind."""
@@ -185,6 +195,7 @@ class Language:
 
     def captures(self, node: Node, span: tuple[int, int] | None = None) -> dict[str, list[Node]]:
         """Every capture below `node`, each list in the order of the text; with a `span` of bytes those that meet it."""
+        check()
         found = self._cursor(span).captures(node)
         # The binding gives them in an order that changes from process to process.
         return {
@@ -193,6 +204,7 @@ class Language:
 
     def records(self, node: Node, span: tuple[int, int] | None = None) -> dict[Owner, list[dict[str, Node]]]:
         """By owner (function, class, block) one record of captures for each of its bodies below `node`, in order."""
+        check()
         found: dict[Owner, dict[int, dict[str, Node]]] = {owner: {} for owner in OWNERS}
         for _, match in self._cursor(span).matches(node):
             owner = next((o for o in OWNERS if f"{o}.outer" in match), None)
@@ -352,6 +364,19 @@ def _keywords(grammar: tree_sitter.Language) -> tuple[bytes, ...]:
     plain = (n for n in symbols if grammar.node_kind_is_visible(n) and not grammar.node_kind_is_named(n))
     texts = {grammar.node_kind_for_id(n) or "" for n in plain}
     return tuple(sorted(text.encode() for text in texts if text.isidentifier()))
+
+
+def _parse(parser: tree_sitter.Parser, data: bytes, *old: Tree) -> Tree:
+    """The tree of `data`, from the `old` one of an edited text where there is one."""
+
+    # The parser heeds a callback only where it is also called for its text, and between two calls other threads run.
+    def read(at: int, _: object) -> bytes:
+        return data[at : at + _CHUNK]
+
+    with working() as work:
+        # The binding's types know neither the callback nor its two arguments.
+        parsed: Tree = parser.parse(read, *old, progress_callback=Progress(work))  # type: ignore[call-overload]
+    return parsed
 
 
 def _rows(data: bytes) -> bytes:

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import cast
 
 from dg_lsp.settings import Settings
+from dg_lsp.text.budget import bounded
 from dg_lsp.text.documents.document import BOM, Document
 from dg_lsp.text.gaps.find import Gap
 from dg_lsp.text.languages.language import Language, load_language
@@ -21,6 +22,7 @@ KEPT = 2_000
 NOISED = 0.5
 
 
+@bounded
 def build(document: Document, gap: Gap, settings: Settings) -> Infill:
     """Return the request for `gap`, with at most `prefix_bytes` before it and `suffix_bytes` after it.
 
@@ -52,6 +54,7 @@ def build(document: Document, gap: Gap, settings: Settings) -> Infill:
     )
 
 
+@bounded
 def shortened(language: Language, before: bytes, limit: int) -> bytes:
     """Return `before` in at most `limit` bytes: imports and enclosing headers, then the text from a cut on.
 

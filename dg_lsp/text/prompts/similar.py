@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from dg_lsp.text.budget import bounded
 from dg_lsp.text.languages.language import Language
 from dg_lsp.text.prompts.outline import next_line
 from dg_lsp.text.syntax.bodies import Body, unwritten
@@ -38,6 +39,7 @@ class Similar:
     functions: tuple[Function, ...]
 
 
+@bounded
 def similar(language: Language, prefix: bytes, suffix: bytes) -> Similar | None:
     """The functions of `prefix` and `suffix` most like the one whose body is missing between them; None without any.
 

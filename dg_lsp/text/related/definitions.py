@@ -12,6 +12,7 @@ from functools import lru_cache
 from pathlib import PurePosixPath
 from urllib.parse import unquote
 
+from dg_lsp.text.budget import bounded
 from dg_lsp.text.documents.document import Document, whole
 from dg_lsp.text.gaps.gap import Gap
 from dg_lsp.text.languages.language import Language, load_language
@@ -48,6 +49,7 @@ class Context:
     uris: tuple[str, ...] = ()
 
 
+@bounded
 def context_of(document: Document, gap: Gap, index: Index, room: int) -> Context:
     """At most `room` bytes of definitions of the names that are used round `gap`.
 

@@ -6,7 +6,9 @@ Knows no disk: `put` gets the bytes. One thread may put while another one search
 from dataclasses import dataclass
 from itertools import takewhile
 
+from dg_lsp.text.budget import bounded
 from dg_lsp.text.languages.language import load_language
+from dg_lsp.text.reasons import OutOfTime
 from dg_lsp.text.related.rows import Rows, read_rows, reread
 
 # Bytes of one file that are read: more is no file that a person writes. Bytes of all files together.
@@ -23,6 +25,7 @@ class Other:
     rows: Rows
 
 
+@bounded
 def read_other(uri: str, language: str, data: bytes) -> Other:
     """The file `uri` as an entry of an index; the first LARGEST bytes of it are read."""
     found = load_language(language)
@@ -46,7 +49,18 @@ class Index:
         return known is not None and known.rows.data == data[:LARGEST]
 
     def put(self, uri: str, language: str, data: bytes) -> bool:
-        """Take the file `uri` in, or its new text; whether it found room. The first LARGEST bytes of it are read."""
+        """Take the file `uri` in, or its new text; whether it found room. The first LARGEST bytes of it are read.
+
+        A file that takes too long to read is left out.
+        """
+        try:
+            return self._put(uri, language, data)
+        except OutOfTime:
+            self.drop(uri)
+            return True
+
+    @bounded
+    def _put(self, uri: str, language: str, data: bytes) -> bool:
         known, data = self._files.get(uri), data[:LARGEST]
         if known is None:
             return self.take(read_other(uri, language, data))

@@ -6,6 +6,7 @@ Knows matches; knows no grammar, no model and no disk.
 import math
 from dataclasses import astuple, dataclass
 
+from dg_lsp.text.budget import bounded
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.gap import Gap
 from dg_lsp.text.messages import PARTS, STRINGS, Retrieved
@@ -76,6 +77,7 @@ def retrieve(document: Document, gap: Gap, index: Index) -> tuple[Retrieved, ...
     return search(document, gap, index).texts
 
 
+@bounded
 def search(document: Document, gap: Gap, index: Index) -> Search:
     """At most MOST texts that may belong in `gap`, the best first, from this document and the files of `index`.
 

@@ -1,0 +1,171 @@
+"""Budget: the time that one request may spend on reading texts, however many parses and scans that takes.
+
+A request sets its budget by `within`; threads that begin with a copy of its context share it. Where none is set, a
+default holds for each outermost call. Knows no text.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import wraps
+from time import monotonic, thread_time
+from typing import ParamSpec, TypeVar
+
+from dg_lsp.text.reasons import OutOfTime
+
+# Seconds for ghost text that nobody has asked for, for what somebody has asked for, and for a gap in a bot's file.
+UNASKED, ASKED, BOT = 0.25, 2.0, 5.0
+# Seconds for one call where no budget is set.
+DEFAULT = 0.5
+# A parser that stays at one place for twice so many seconds hangs.
+STALLED = 0.1
+_SLOW = "reading the file takes too long, because its syntax is broken in a way that slows its parser down"
+_CANCELLED = "the request was cancelled"
+
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
+
+
+@dataclass(slots=True, eq=False)
+class Budget:
+    """The seconds for all text work of one request, and those spent so far. cancelled: the work ends at its next check.
+
+    Seconds are processor time of the thread that does the work, so that a busy machine does not refuse good files.
+    """
+
+    seconds: float
+    spent: float = 0.0
+    cancelled: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Work:
+    """One outermost call of a thread, which spends a budget."""
+
+    budget: Budget
+    began: float = field(default_factory=monotonic)
+    clock: float = field(default_factory=thread_time)
+
+    def check(self, now: float) -> None:
+        """Return while the budget lasts; `now` is the monotonic time.
+
+        Raises:
+            OutOfTime: it is spent, or its request was cancelled.
+        """
+        if self.budget.cancelled:
+            raise OutOfTime(_CANCELLED)
+        left = self.budget.seconds - self.budget.spent
+        # Reading the processor time is slow, and it is never ahead of the other.
+        if now - self.began > left and thread_time() - self.clock > left:
+            raise OutOfTime(_SLOW)
+
+
+@dataclass(slots=True, eq=False)
+class Progress:
+    """The progress callback of one parse. at: the parser's place, since when, and the processor time once it stalls."""
+
+    work: Work
+    at: int = -1
+    since: float = 0.0
+    stuck: float | None = None
+
+    def __call__(self, offset: int, _: object) -> bool:
+        """Let the parser go on from `offset`.
+
+        Raises:
+            OutOfTime: the budget is spent, or the parser hangs.
+        """
+        now = monotonic()
+        self.work.check(now)
+        if offset != self.at:
+            self.at, self.since, self.stuck = offset, now, None
+        elif now - self.since > STALLED:
+            clock = thread_time()
+            if self.stuck is None:
+                self.stuck = clock
+            elif clock - self.stuck > STALLED:
+                raise OutOfTime(_SLOW)
+        return False
+
+
+_budget: ContextVar[Budget | None] = ContextVar("budget", default=None)
+_work: ContextVar[Work | None] = ContextVar("work", default=None)
+
+
+@contextmanager
+def within(seconds: float) -> Iterator[Budget]:
+    """Give the block's text work, that of threads that it begins included, `seconds`; cancel it when the block ends."""
+    budget = Budget(seconds)
+    with spending(budget):
+        try:
+            yield budget
+        finally:
+            # Nobody waits for a thread that is still at work.
+            budget.cancelled = True
+
+
+@contextmanager
+def spending(budget: Budget) -> Iterator[None]:
+    """Spend `budget` in the block; for work in several parts, such as the steps of a generator.
+
+    A block that is cancelled cancels the budget.
+    """
+    token = _budget.set(budget)
+    try:
+        yield
+    except BaseException as error:
+        # A cancellation, an interrupt or the end of a generator; nobody waits for threads that are still at work.
+        budget.cancelled = budget.cancelled or not isinstance(error, Exception)
+        raise
+    finally:
+        _budget.reset(token)
+
+
+def current(seconds: float) -> Budget:
+    """The budget that is set; where there is none, a new one of `seconds`."""
+    return _budget.get() or Budget(seconds)
+
+
+@contextmanager
+def working() -> Iterator[Work]:
+    """The Work that is under way in this thread; where there is none, one for the block.
+
+    Raises:
+        OutOfTime: the budget is spent already.
+    """
+    work = _work.get()
+    if work is not None:
+        yield work
+        return
+    work = Work(current(DEFAULT))
+    token = _work.set(work)
+    try:
+        work.check(work.began)
+        yield work
+    finally:
+        _work.reset(token)
+        work.budget.spent += thread_time() - work.clock
+
+
+def bounded(function: Callable[Given, Result]) -> Callable[Given, Result]:
+    """Make `function` one Work, unless it is called within another: all that it reads spends one budget."""
+
+    @wraps(function)
+    def within_budget(*args: Given.args, **kwargs: Given.kwargs) -> Result:
+        if _work.get() is not None:
+            return function(*args, **kwargs)
+        with working():
+            return function(*args, **kwargs)
+
+    return within_budget
+
+
+def check() -> None:
+    """Return while the budget of the work under way lasts; for loops over a text.
+
+    Raises:
+        OutOfTime: it is spent, or its request was cancelled.
+    """
+    if (work := _work.get()) is not None:
+        work.check(monotonic())

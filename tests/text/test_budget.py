@@ -1,0 +1,170 @@
+"""Law 11: texts that the third-party parser never ends with, or takes minutes for, cost no more than a budget."""
+
+import asyncio
+import threading
+import time
+from contextlib import suppress
+
+import pytest
+
+from dg_lsp.host.base import settle
+from dg_lsp.settings import Settings
+from dg_lsp.text.budget import Budget, bounded, check, spending, within
+from dg_lsp.text.documents.document import Document
+from dg_lsp.text.fills.check import faults, harm_of
+from dg_lsp.text.gaps.find import find_function, find_gap, find_gaps, find_named
+from dg_lsp.text.gaps.gap import Edit, Gap
+from dg_lsp.text.languages.language import load_language
+from dg_lsp.text.messages import Fill
+from dg_lsp.text.prompts import prompt
+from dg_lsp.text.reasons import NoGap, OutOfTime
+from dg_lsp.text.related.index import Index
+
+# The parser of TSX never ends with these; some of them are the placeholder's doing.
+HANGING = (
+    "const a = <div style={{ color:>red: x(",
+    "const a = <div style={{ color:>red: x(y ",
+    "<A onClick={(e = (, x}/>",
+    "function g(x = (, y}",
+)
+SOUND = "\nfunction sound(a) {\n  return a;\n}\n"
+# Seconds of processor time that a call may take which is refused; several times the default, for a slow machine.
+BOUND = 2.0
+
+
+def tsx(text: str) -> Document:
+    return Document("file:///w/a.tsx", "tsx", 1, text.encode())
+
+
+@pytest.mark.parametrize("text", HANGING)
+def test_a_gap_in_a_text_that_its_parser_never_ends_with_is_refused_with_a_reason(text: str) -> None:
+    began = time.thread_time()
+    with pytest.raises(NoGap, match="takes too long"):
+        find_gap(tsx(text), len(text))
+    assert time.thread_time() - began < BOUND
+
+
+@pytest.mark.parametrize("text", HANGING)
+def test_all_that_reads_such_a_text_ends(text: str) -> None:
+    document, began = tsx(SOUND + text + SOUND), time.thread_time()
+    for ask in (find_function, find_gap):
+        with pytest.raises(OutOfTime):
+            ask(document, len(SOUND) + len(text))
+    # Without a placeholder in them some are read.
+    with suppress(OutOfTime):
+        find_gaps(document, 0, len(document.data))
+    with suppress(OutOfTime):
+        find_named(document, "sound")
+    assert time.thread_time() - began < 4 * BOUND
+
+
+@pytest.mark.parametrize("text", HANGING)
+def test_the_guard_refuses_an_edit_of_such_a_text(text: str) -> None:
+    document = tsx(SOUND + text)
+    gap = Gap(len(document.data), len(document.data), "rest_of_line", "")
+    assert "takes too long" in harm_of(document, gap, Edit(gap.start, gap.end, "y)"))
+    assert "takes too long" in settle(document, gap, Fill("y)")).why
+    with pytest.raises(OutOfTime):
+        faults("tsx", "expression", SOUND + text, "y)", "")
+
+
+def test_a_fill_that_would_make_the_parser_hang_is_refused() -> None:
+    document = tsx("const a = ")
+    gap = find_gap(document, len(document.data))
+    assert settle(document, gap, Fill(HANGING[0].removeprefix("const a = "))).edit is None
+
+
+def test_a_request_for_a_long_text_that_hangs_is_built_or_refused() -> None:
+    text = HANGING[2] + SOUND * 400 + HANGING[2]
+    gap = Gap(len(text), len(text), "rest_of_line", "")
+    began = time.thread_time()
+    with suppress(OutOfTime):
+        prompt.build(tsx(text), gap, Settings(prefix_bytes=2_000))
+    assert time.thread_time() - began < BOUND
+
+
+def test_a_refusal_is_not_kept_as_an_answer() -> None:
+    text = "let a = f(b, ) + g(c);\n" * 400
+    document = Document("file:///w/a.ts", "typescript", 1, text.encode())
+    with within(0.0), pytest.raises(OutOfTime):
+        find_gap(document, 13)
+    assert find_gap(document, 13).kind == "arguments"
+
+
+def test_a_file_that_cannot_be_read_in_time_is_left_out_of_the_index() -> None:
+    index = Index()
+    with spending(Budget(1.0, cancelled=True)):
+        assert index.put("file:///w/a.py", "python", b"def f():\n    pass\n")
+    assert len(index) == 0
+    assert index.put("file:///w/a.py", "python", b"def f():\n    pass\n")
+    assert len(index) == 1
+
+
+def test_threads_run_while_a_text_hangs() -> None:
+    waits, ended = [], threading.Event()
+
+    def tick() -> None:
+        last = time.monotonic()
+        while not ended.is_set():
+            time.sleep(0.001)
+            waits.append((now := time.monotonic()) - last)
+            last = now
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    with pytest.raises(OutOfTime):
+        find_gap(tsx(HANGING[2]), len(HANGING[2]))
+    ended.set()
+    thread.join()
+    # Without the callback it waits as long as the parse takes; on a busy machine others run in between.
+    assert len(waits) > 10
+
+
+def test_a_cancelled_request_ends_the_work_of_its_thread() -> None:
+    async def ask() -> float:
+        async def request() -> None:
+            with within(60):
+                await asyncio.to_thread(_endless)
+
+        task = asyncio.create_task(request())
+        await asyncio.sleep(0.1)
+        task.cancel()
+        began = time.monotonic()
+        # The loop ends once its threads have.
+        await asyncio.get_running_loop().shutdown_default_executor()
+        return time.monotonic() - began
+
+    assert asyncio.run(ask()) < 10
+
+
+@bounded
+def _endless() -> None:
+    while True:
+        check()
+
+
+def test_one_budget_is_spent_by_all_the_work_of_a_request() -> None:
+    budget = Budget(0.05)
+    with spending(budget):
+        spent = 0
+        with pytest.raises(OutOfTime):
+            while spent < 1_000:
+                _some_work()
+                spent += 1
+    assert 0 < spent < 1_000
+    assert budget.spent >= 0.05
+
+
+@bounded
+def _some_work() -> None:
+    end = time.thread_time() + 0.005
+    while time.thread_time() < end:
+        check()
+
+
+def test_sound_texts_parse_as_without_a_budget() -> None:
+    language = load_language("tsx")
+    text = (SOUND * 3_000).encode()
+    assert language.parse(text).root_node.end_byte == len(text)
+    tree = language.reparse(language.parse(text), text, (1, 9), b"function")
+    assert not tree.root_node.has_error
