@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice
+from itertools import chain, islice
 
 from tree_sitter import Node, Tree
 
@@ -19,7 +19,7 @@ from dg_lsp.text.syntax.bodies import function_over
 from dg_lsp.text.syntax.brackets import closers, state_at
 from dg_lsp.text.syntax.items import block, window
 from dg_lsp.text.syntax.lexer import LogicalLine, indentation, line_end, line_start
-from dg_lsp.text.syntax.repair import cost_of, insertions, out_of_reach
+from dg_lsp.text.syntax.repair import Closing, closings, cost_of, insertions, out_of_reach
 
 _PLACE = re.compile(r"process version:\d+, .*\brow:(\d+), col:(\d+)")
 # A line with text and its first character; those that go on with what is above; the end of a header or a statement.
@@ -47,12 +47,16 @@ WHOLE = 400_000
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """before + fill + after as bytes, and its tree."""
+    """before + fill + after as bytes, and its tree.
+
+    tail: what of `after` was put there to end the line, and where: behind the brackets that close behind the fill.
+    """
 
     before: bytes
     fill: bytes
     after: bytes
     tree: Tree
+    tail: tuple[int, bytes] = (0, b"")
 
     @property
     def data(self) -> bytes:
@@ -72,7 +76,17 @@ class Text:
     def filled(self, language: Language, fill: bytes) -> "Text":
         """The same text with another fill, parsed incrementally."""
         tree = language.reparse(self.tree, self.data, (len(self.before), self.end), fill)
-        return Text(self.before, fill, self.after, tree)
+        return Text(self.before, fill, self.after, tree, self.tail)
+
+    def ended(self, language: Language, fill: bytes, tail: tuple[int, bytes]) -> "Text":
+        """The same text with another fill, and with a `tail` put into what follows it."""
+        at, text = tail
+        if not text:
+            return self.filled(language, fill)
+        between = self.after[:at]
+        span = len(self.before), self.end + at
+        tree = language.reparse(self.tree, self.data, span, fill + between + text)
+        return Text(self.before, fill, between + text + self.after[at:], tree, tail)
 
 
 @lru_cache(maxsize=2)
@@ -103,7 +117,7 @@ def neutral_text(language: Language, kind: str, before: bytes, after: bytes) -> 
         if start <= len(before) and behind <= len(after) and not (part and part.clean):
             part = _searched(language, kind, before[start:], after[: len(after) - behind])
     part = part or _placed(language, kind, before, after)
-    if whole is not None and part.clean and (mended := whole.filled(language, part.fill)).clean:
+    if whole is not None and part.clean and (mended := whole.ended(language, part.fill, part.tail)).clean:
         # The item alone would not show what a fill does to the next one.
         return mended
     # 3. The item may have been found wrongly, for a string can look like a def.
@@ -356,8 +370,11 @@ def _searched(language: Language, kind: str, before: bytes, after: bytes) -> Tex
     first, lowest = best, cost_of(best.tree)
     # Parsing costs by the byte, and what is broken above the line no filler mends.
     tries = 1 if out_of_reach(best.tree, state.line) else max(EFFORT // (len(data) + 1), 1)
-    for text in islice((b"", *insertions(language, data, len(before), state)), tries):
-        candidate = first.filled(language, text)
+    ended, later = closings(language, data, len(before), state)
+    plain = (Closing(text, len(before), b"") for text in insertions(language, data, len(before), state))
+    ways = chain((Closing(b"", len(before), b""),), ended, plain, later)
+    for way in islice(ways, tries):
+        candidate = first.ended(language, way.text, (way.at - len(before), way.tail))
         cost = cost_of(candidate.tree)
         if cost < lowest:
             best, lowest = candidate, cost

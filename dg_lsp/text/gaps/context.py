@@ -72,9 +72,14 @@ class CursorContext:
 
     @property
     def inserted(self) -> Span:
-        """The span that the repair has put in; empty without one."""
+        """The span that the repair has put in at the cursor; empty without one."""
         made = self.repaired
         return (made.at, made.at + made.inserted) if made else (self.cursor, self.cursor)
+
+    @property
+    def made(self) -> tuple[Span, ...]:
+        """All spans that the repair has put in: at the cursor, and at the end of its line."""
+        return self.repaired.made if self.repaired else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +101,7 @@ def context_at(document: Document, language: Language, offset: int) -> CursorCon
     # Damage elsewhere in the file is none of the cursor's business.
     start, stop = window(language, data, offset)
     mended = repair(language, data[start:stop], offset - start)
-    sound = not (mended.cost or mended.inserted or mended.removed)
-    if not sound and WHOLE < len(data) <= PARSED and (whole := _clean(language, document, offset)):
+    if not mended.sound and WHOLE < len(data) <= PARSED and (whole := _clean(language, document, offset)):
         # A string can look like the head of an item.
         return whole
     cursor, root = mended.forth(offset - start), mended.tree.root_node
@@ -309,7 +313,7 @@ def _near(data: bytes, cursor: int, mended: Repaired | None = None) -> Span:
     It is the cursor's line and what the repair has inserted, with the blank lines and comments above and below them.
     """
     start, stop = (mended.at, mended.at + mended.inserted) if mended and mended.inserted else (cursor, cursor)
-    start, stop = min(start, cursor), max(stop, cursor)
+    start, stop = min(start, cursor), max(stop, cursor, mended.tail[1] if mended else 0)
     # Blank lines and comments below a body are none of its tree's.
     above = line_start(data, start)
     for _ in range(_LINES_BETWEEN):

@@ -312,10 +312,9 @@ def _holes(document: Document, context: CursorContext) -> Gap:
     body = _innermost(context, "function_body")
     if body is None:
         raise NoGap("the cursor is in no function; put it on a function's first line or in its body")
-    first, last = context.inserted
     # What a repair has put there is nobody's placeholder.
     found = holes_in(context, (body.opens, body.end))
-    holes = [s for s in found if first == last or s.end <= first or last <= s.start]
+    holes = [s for s in found if all(s.end <= first or last <= s.start for first, last in context.made)]
     if not holes:
         raise NoGap(f"{body.header.name} has no holes: no placeholder stands between written lines")
     gap, *further = (replace(region_gap(document, context, hole), stub=True, asked=True) for hole in holes)
@@ -341,11 +340,11 @@ def _body_gap(document: Document, context: CursorContext, offset: int, kind: Kin
 
 
 def _innermost(context: CursorContext, kind: Kind) -> Body | None:
-    first, last = context.inserted
     bodies = [b for b in context.bodies if b.header.owner == OWNER_OF[kind]]
     if context.language.style == "brace":
         # One whose braces only the repair has put there is none.
-        bodies = [b for b in bodies if not (first < b.header.opens and b.stop <= last)]
+        for first, last in context.made:
+            bodies = [b for b in bodies if not (first < b.header.opens and b.stop <= last)]
     return body_at(replace(context, bodies=tuple(bodies)))
 
 

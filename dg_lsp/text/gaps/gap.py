@@ -295,11 +295,11 @@ def _blank_lines(data: bytes, offset: int) -> Iterable[int]:
 
 def _mapped(document: Document, context: CursorContext, body: Body, gap: Gap) -> Gap:
     """`gap` in the offsets of the document; what a repair put before its start is inserted with the fill."""
-    first, last = context.inserted
     start, end = context.back(gap.start), context.back(gap.end)
     lead = gap.insert_before
-    if first < gap.start <= last:
-        lead = context.data[first : gap.start].decode() + lead
+    put = next((first for first, last in context.made if first < gap.start <= last), -1)
+    if put >= 0:
+        lead = context.data[put : gap.start].decode() + lead
     elif (
         lead and context.language.style == "indent" and not context.data.endswith(b":", 0, body.header.opens)
     ):
@@ -311,8 +311,8 @@ def _mapped(document: Document, context: CursorContext, body: Body, gap: Gap) ->
 
 def _closed(document: Document, context: CursorContext, body: Body, gap: Gap) -> Gap:
     """`gap` with what closes the body where the file lacks it: the edit brings it along."""
-    first, last = context.inserted
-    if not (body.stop > body.closes and first <= body.closes < last):
+    last = next((last for first, last in context.made if first <= body.closes < last), -1)
+    if body.stop <= body.closes or last < 0:
         return gap
     base = leading(context.data, body.header.define).decode()
     # Where the braces of what is round it are gone too, they all come along.

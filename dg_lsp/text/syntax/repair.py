@@ -8,7 +8,7 @@ import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice, takewhile
+from itertools import chain, islice, takewhile
 
 from tree_sitter import Tree
 
@@ -16,6 +16,7 @@ from dg_lsp.text.languages.language import Language
 from dg_lsp.text.syntax.brackets import PAIRS, State, dangles, next_line, read, state_at, unclosed
 from dg_lsp.text.syntax.items import Head, focus, head_of
 from dg_lsp.text.syntax.lexer import (
+    Span,
     indentation,
     leading,
     line_end,
@@ -34,6 +35,7 @@ MOST_CLOSED = 8
 _FILLER = b"_g_"
 _TOUCHED = re.compile(rb"[\w$\x80-\xff]\Z")
 _VALUE = re.compile(rb"[\w$\x80-\xff)\]}\"'`]\Z")
+_SHUT = re.compile(rb"\s*(?=[)\]}>\"'`])")
 _LAST_WORD = re.compile(rb"[\w$]+\Z")
 
 
@@ -124,8 +126,21 @@ def lack_at(language: Language, data: bytes, offset: int, state: State) -> Lack:
 
 
 @dataclass(frozen=True, slots=True)
+class Closing:
+    """`text` at the cursor, and `tail` at the place `at` behind it; with a `start`, `text` for what is between both."""
+
+    text: bytes
+    at: int
+    tail: bytes
+    start: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Repaired:
-    """A text after its repair, and its tree: at `at` stand `inserted` bytes for `removed` ones; `cost` 0 is clean."""
+    """A text after its repair, and its tree: at `at` are `inserted` bytes for `removed` ones; `cost` 0 is clean.
+
+    tail: the span in the repaired text of what ends the line behind the brackets after the cursor; empty without it.
+    """
 
     data: bytes
     tree: Tree
@@ -133,15 +148,30 @@ class Repaired:
     removed: int
     inserted: int
     cost: int
+    tail: Span = (0, 0)
+
+    @property
+    def made(self) -> tuple[Span, ...]:
+        """The spans of what the repair has put in, in the repaired text."""
+        return tuple(s for s in ((self.at, self.at + self.inserted), self.tail) if s[0] < s[1])
+
+    @property
+    def sound(self) -> bool:
+        """Whether there was nothing to repair."""
+        return not (self.cost or self.removed or self.made)
 
     def forth(self, offset: int) -> int:
         """An offset of the text before the repair as one after it; in removed text it is where that began."""
         if offset <= self.at + self.removed and (self.removed or offset <= self.at):
             return min(offset, self.at)
-        return offset - self.removed + self.inserted
+        found, (first, last) = offset - self.removed + self.inserted, self.tail
+        return found + last - first if found > first else found
 
     def back(self, offset: int) -> int:
         """An offset of the repaired text as one of the text before; inside the repair the end of what it replaced."""
+        first, last = self.tail
+        if first < last and offset > first:
+            offset = max(offset - (last - first), first)
         return max(offset - self.inserted, self.at) + self.removed if offset > self.at else offset
 
 
@@ -163,14 +193,21 @@ def repair(language: Language, data: bytes, offset: int) -> Repaired:
     if lowest == 0 or (best.cost and language.style == "indent" and out_of_reach(tree, state.line)):
         return best
     begun = time.thread_time()
-    for start, end, text in candidates(language, data, offset, state):
+    ended, later = closings(language, data, offset, state)
+    plain = (Closing(text, end, b"", start) for start, end, text in candidates(language, data, offset, state))
+    for way in chain(ended, plain, later):
         # 2. Only the neighbourhood of the cursor is parsed again.
-        new = language.reparse(tree, data, (start, end), text)
+        start = offset if way.start is None else way.start
+        middle = data[start : way.at] if way.start is None else b""
+        text = way.text + middle + way.tail
+        new = language.reparse(tree, data, (start, way.at), text)
         cost = cost_of(new)
         if cost < lowest:
             lowest = cost
-            changed = data[:start] + text + data[end:]
-            best = Repaired(changed, new, start, end - start, len(text), cost)
+            changed = data[:start] + text + data[way.at :]
+            tail = start + len(text) - len(way.tail), start + len(text)
+            removed = way.at - start - len(middle)
+            best = Repaired(changed, new, start, removed, len(way.text), cost, tail if way.tail else (0, 0))
         # 3. Cheapest first, so the first clean one is the smallest change. Others wait for this thread's parses.
         if cost == 0 or time.thread_time() - begun > PATIENCE:
             break
@@ -202,6 +239,53 @@ def cost_of(tree: Tree) -> int:
             stack.extend(node.children)
     # What a hidden rule of the grammar misses is no node that can be seen.
     return cost or MISSING_COST * tree.root_node.has_error
+
+
+def closings(
+    language: Language, data: bytes, offset: int, state: State
+) -> tuple[list[Closing], list[Closing]]:
+    """What may be inserted at `offset` and behind the brackets there that close what is open; the likeliest first.
+
+    Editors close brackets while one types: `def f(|)` gets a placeholder and `: pass`. Those of the second list close
+    below the line of `offset`, as in a function that is an argument, and are less likely.
+    """
+    ends = _shut_ends(data, offset, state)
+    if not ends:
+        return [], []
+    lack = lack_at(language, data, offset, state)
+    operands = (b"", b"_") if state.string else tuple(_operands(lack))
+    found: dict[Closing, None] = {}
+    for at in ends:
+        behind = lack_at(language, data, at, state_at(language, data, at))
+        tails = [tail for tail in _ends(behind) if tail]
+        found |= dict.fromkeys(Closing(operand, at, tail) for operand in operands for tail in tails)
+    tried = list(found)[:TRIED]
+    return (tried, []) if ends[0] <= lack.eol else ([], tried)
+
+
+def _shut_ends(data: bytes, offset: int, state: State) -> tuple[int, ...]:
+    """Where the brackets behind `offset` have closed the statement there, and all that they close; in that order.
+
+    Empty where there are none, or where their line goes on.
+    """
+    wanted = [(state.begins, state.string)] if state.string else []
+    wanted += [(at, PAIRS[data[at : at + 1]]) for at in reversed(state.opened) if data[at : at + 1] in PAIRS]
+    angled = b"<" in data[state.line : offset]
+    at, own = offset, -1
+    while found := _SHUT.match(data, at):
+        if at > offset and (b"\n" in found[0] or b"\r" in found[0]):
+            break
+        if wanted and data.startswith(wanted[0][1], found.end()):
+            opened, bracket = wanted.pop(0)
+            at = found.end() + len(bracket)
+            own = at if opened >= state.line else own
+        elif angled and data.startswith(b">", found.end()):
+            at = own = found.end() + 1
+        else:
+            break
+    if at == offset or data[at : line_end(data, at)].strip():
+        return ()
+    return (own, at) if 0 <= own < at else (at,)
 
 
 def candidates(
