@@ -97,7 +97,7 @@ TOP = {
         "\n\nint last(int a) {\n  return a;\n}\n",
     ),
 }
-# Lines as they are to become: up to the cursor they are typed, ⟦ ⟧ marks what is missing, the editor has closed the rest.
+# Lines as they are to become: typed up to ⟦, missing up to ⟧, closed by the editor behind it.
 IN_BODY = {
     "python": r"""
         if first(⟦a, b⟧)
