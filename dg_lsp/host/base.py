@@ -181,7 +181,10 @@ def _settle(document: Document, gap: Gap, fill: Fill) -> Outcome:
     edits = dict.fromkeys(fit.make_edit(document, gap, text) for text in (fill.text, *fill.others))
     # 4. The engine has checked only the part of the file that was sent.
     harms = {
-        edit: _same(document, gap, edit) or useless(document, gap, edit) or harm_of(document, gap, edit)
+        edit: _same(document, gap, edit)
+        or _repeats(document, gap, edit)
+        or useless(document, gap, edit)
+        or harm_of(document, gap, edit)
         for edit in edits
     }
     good = [edit for edit, harm in harms.items() if not harm]
@@ -197,6 +200,12 @@ def _same(document: Document, gap: Gap, edit: Edit) -> str:
     replaced = gap.kind == "span" or gap.stub
     old = document.data[gap.start : gap.end].decode("utf-8") if replaced else ""
     return "the model wrote what stands there already" if old and edit.text == old else ""
+
+
+def _repeats(document: Document, gap: Gap, edit: Edit) -> str:
+    """Why an edit only repeats what stands round its gap, as a sentence; empty if it does not."""
+    why = fit.repetition_of_edit(document, gap, edit)
+    return why and f"the fill was refused: {why}"
 
 
 def _settle_several(document: Document, gap: Gap, fill: Fill) -> Outcome:

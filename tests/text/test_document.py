@@ -99,7 +99,7 @@ def test_reading_keeps_mark_and_line_ends(tmp_path: Path) -> None:
     path.write_bytes(b"\xef\xbb\xbfa = 1\r\nb = 2\r")
     found = read_document(path)
     assert found.data == path.read_bytes()
-    assert (found.language, found.version, found.newline) == ("python", 0, "\r\n")
+    assert (found.language, found.version) == ("python", 0)
     assert found.uri == path.as_uri()
 
 

@@ -142,6 +142,8 @@ def why_refused(request: Infill, text: str) -> str:
         return "it is empty"
     if check.is_stub(request, text):
         return "it is a stub again"
+    if repeats := fit.repetition(request, text):
+        return repeats
     faults = check.faults(request.language, request.kind, request.prefix, text, request.suffix)
     return f"it would add a syntax error, {faults[0].message}" if faults else ""
 

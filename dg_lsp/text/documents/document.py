@@ -19,7 +19,6 @@ Encoding = Literal["utf-8", "utf-16", "utf-32"]
 LARGEST = 32 << 20  # bytes of a file that is read
 BOM = b"\xef\xbb\xbf"
 SURROGATE = re.compile("[\ud800-\udfff]")
-_LINE_END = re.compile(rb"\r\n|\n|\r")
 _UNITS = {"utf-16": ("utf-16-le", 2), "utf-32": ("utf-32-le", 4)}
 
 
@@ -121,12 +120,6 @@ class Document:
             return len(self.data)
         end = self.line_starts[line + 1]
         return end - (2 if self.data.endswith(b"\r\n", self.line_starts[line], end) else 1)
-
-    @property
-    def newline(self) -> str:
-        """The line end that the buffer's first line has; LF where there is none."""
-        first = _LINE_END.search(self.data)
-        return first[0].decode() if first else "\n"
 
 
 def read_document(path: Path) -> Document:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, pairwise, takewhile
 
 from dg_lsp.text.budget import bounded
 from dg_lsp.text.documents.document import Document
@@ -22,6 +22,22 @@ _LOGICAL: tuple[Kind, ...] = ("expression", "statement")
 # Of so many at most, such as a header without braces has.
 _LINES = 12
 LINE_END = re.compile(r"\r\n|\n|\r")
+# Characters on either side of a gap in which lines show how the text is indented.
+_NEAR = 4_000
+# How many lines behind a gap a fill is compared with.
+_COMPARED = 41
+# A line that may stand twice in a row by right.
+_TWICE = re.compile(
+    r"\W*"
+    r"|.*(?:[-+*/%|&^]=|<<=|>>=|\+\+|--).*"
+    r"|(?!\s*[\w\"'$.\[\]-]+\??\s*[:=]).*,"
+    r"|\s*[\"'`].*\+"
+    r"|\s*#\s*(?:endif|else)\b.*"
+)
+# A call that stands alone, which may be made twice.
+_CALL = re.compile(r"\s*(?:(?:await|go|defer|yield)\s+)?[\w$.:>-]+\(.*\)[\w.?]*;?")
+_WORD = re.compile(r"[\w$]+")
+_ENDS_WORD = re.compile(r"[\w$]\Z")
 _LAST_END = re.compile(r"[ \t\f]*[\r\n]\s*\Z")
 
 
@@ -47,9 +63,8 @@ def fit(request: Infill, text: str) -> str:
     if request.kind in PARTS:
         text = _first_whole(request, text) if request.kind in _LOGICAL else text
         text = LINE_END.split(text, maxsplit=1)[0] if _is_of_one_line(language, request) else text
-    else:
-        text = _without_repeated_lines(text, request.suffix)
     # 3.
+    text = _without_repeated_lines(request, _without_repeated_word(request, text))
     rest = LINE_END.split(request.suffix, maxsplit=1)[0]
     if rest.strip():
         # One line needs no end in front of what follows it; of several the last one may.
@@ -64,14 +79,14 @@ def fit(request: Infill, text: str) -> str:
 @bounded
 def make_edit(document: Document, gap: Gap, text: str) -> Edit:
     """Return the edit that replaces `gap` by its insert_before, the fitted `text` and its insert_after."""
-    request = Infill(
-        prefix=document.data[: gap.start].decode("utf-8") + gap.insert_before,
-        suffix=gap.insert_after + document.data[gap.end :].decode("utf-8"),
-        language=document.language,
-        kind=gap.kind,
-        indent=gap.indent,
-    )
-    return Edit(gap.start, gap.end, gap.insert_before + fit(request, text) + gap.insert_after)
+    fitted = fit(_request(document, gap), text)
+    return Edit(gap.start, gap.end, gap.insert_before + fitted + gap.insert_after)
+
+
+def repetition_of_edit(document: Document, gap: Gap, edit: Edit) -> str:
+    """Return why `edit`, made for `gap`, only repeats what stands round it, as a sentence; empty if it does not."""
+    text = edit.text.removeprefix(gap.insert_before).removesuffix(gap.insert_after)
+    return repetition(_request(document, gap), text)
 
 
 def endings(request: Infill, text: str) -> Iterator[str]:
@@ -153,9 +168,23 @@ def plain(request: Infill, text: str) -> str:
 
 
 def newline_of(request: Infill) -> str:
-    """Return the file's line end: that of its first line, or LF."""
-    first = LINE_END.search(request.prefix) or LINE_END.search(request.suffix)
-    return first[0] if first else "\n"
+    """Return the line end of the gap's own line; on the last line that of the line above; in a file of one line LF."""
+    if own := LINE_END.search(request.suffix):
+        return own[0]
+    lines = request.prefix.splitlines(keepends=True)
+    above = next((end for line in reversed(lines) if (end := LINE_END.search(line))), None)
+    return above[0] if above else "\n"
+
+
+def _request(document: Document, gap: Gap) -> Infill:
+    """Return the request that fills `gap` of `document`, with the whole file round it."""
+    return Infill(
+        prefix=document.data[: gap.start].decode("utf-8") + gap.insert_before,
+        suffix=gap.insert_after + document.data[gap.end :].decode("utf-8"),
+        language=document.language,
+        kind=gap.kind,
+        indent=gap.indent,
+    )
 
 
 def _is_of_one_line(language: Language, request: Infill) -> bool:
@@ -198,30 +227,165 @@ def _line_ends(language: Language, text: str) -> Iterator[int]:
 
 
 def _indented(request: Infill, text: str) -> str:
-    """Return `text` indented by tabs where the file has only tabs, and by spaces where it has only spaces."""
-    file = request.prefix + request.suffix
-    tabs, spaces = (file.startswith(unit) or f"\n{unit}" in file for unit in ("\t", "  "))
+    """Return `text` with its lines indented as those round the gap are: by tabs, or by spaces.
+
+    Where they have both, as in a file that aligns by spaces behind tabs, the lines of `text` stay as they are.
+    """
     step = load_language(request.language).indent
-    width = len(step.expandtabs(4))
-    if tabs and not spaces:
-        pattern = re.compile(f"(?<=[\r\n])((?:\t)*)((?: {{{width}}})+)")
-        return pattern.sub(lambda m: m[1] + "\t" * (len(m[2]) // width), text)
-    if spaces and not tabs:
-        return re.sub(r"(?<=[\r\n])\t+", lambda m: " " * (width * len(m[0])), text)
+    columns = len(step.expandtabs(4))
+    style = _style_of(request, columns)
+    if style == "tabs":
+        spaces = re.compile(f"(?<=[\r\n])(\t*)((?: {{{columns}}})+)")
+        return spaces.sub(lambda m: m[1] + "\t" * (len(m[2]) // columns), text)
+    if style == "spaces":
+        return re.sub(r"(?<=[\r\n])\t+", lambda m: " " * (columns * len(m[0])), text)
     return text
 
 
-def _without_repeated_lines(text: str, suffix: str) -> str:
-    """Return `text` without its last lines if the suffix begins with the same ones."""
-    lines = text.splitlines(keepends=True)
-    following = [line.rstrip() for line in suffix.split("\n")[1:41]]
-    while following and not following[0]:
-        del following[0]
-    for count in range(min(len(lines) - 1, len(following)), 0, -1):
-        tail = [line.rstrip() for line in lines[-count:]]
-        if tail == following[:count] and any(len(line.strip()) > 1 for line in tail):
-            return "".join(lines[:-count]).rstrip()
+def _style_of(request: Infill, columns: int) -> str:
+    """Return what the lines round the gap are indented by: tabs, spaces, both, or nothing; `columns` make one step.
+
+    1. Lines that have spaces behind tabs, or lines of tabs directly below lines of spaces in one block, show that both
+    belong together.  2. Where all near lines agree, they tell; else the gap's own line, or the nearest one above it.
+    """
+    above, below = request.prefix[-_NEAR:], request.suffix[:_NEAR]
+    spaces = [_space(line) for line in LINE_END.split(above)[:-1] if line.strip()]
+    first = len(spaces)
+    spaces += [_space(line) for line in LINE_END.split(below)[1:] if line.strip()]
+    own = request.indent or _space(LINE_END.split(above)[-1])
+    # 1.
+    kinds = [_style(space) for space in (own, *spaces)]
+    pairs = set(pairwise(kinds[1:]))
+    deep = any("\t" in space and " " * columns in space for space in (own, *spaces))
+    if deep or pairs & {("tabs", "spaces"), ("spaces", "tabs")}:
+        return "both"
+    # 2.
+    found = set(kinds) - {""}
+    if len(found) <= 1:
+        return found.pop() if found else ""
+    return kinds[0] or next(kind for kind in (*reversed(kinds[1 : first + 1]), *kinds[first + 1 :]) if kind)
+
+
+def _style(space: str) -> str:
+    """Return what `space` indents by; a single space only aligns, as in a comment."""
+    if space.startswith("\t"):
+        return "tabs"
+    return "spaces" if space.startswith("  ") else ""
+
+
+def _space(line: str) -> str:
+    """Return the white space that `line` begins with."""
+    return line[: len(line) - len(line.lstrip(" \t"))]
+
+
+def repetition(request: Infill, text: str) -> str:
+    """Return why the fitted `text` only repeats what stands round its gap, as a sentence; empty if it does not."""
+    if request.kind == "span" or not text.strip():
+        return ""
+    head, rest = _around(request)
+    lines = _written(head + text + rest)
+    if _repeated(lines, _following(request)) >= len(lines):
+        return "it repeats the next line"
+    called = all(_CALL.fullmatch(line.text) for line in lines)
+    if not called and _repeated(lines, _preceding(request)[-len(lines) :]) >= len(lines):
+        return "it repeats the line above"
+    return "it repeats the rest of the word" if _meets_word(request, text) else ""
+
+
+def _without_repeated_lines(request: Infill, text: str) -> str:
+    """Return `text` without its last lines if the lines behind the gap are the same; all of `text` if no line is left.
+
+    Above `return a`, the text `x = 1\n    return a` becomes `x = 1`.
+    """
+    head, rest = _around(request)
+    if rest.strip():
+        return text
+    lines = _written(head + text)
+    count = _repeated(lines, _following(request))
+    if not 0 < count < len(lines):
+        return text
+    return text[: lines[-count].start - len(head)].rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A line that is not blank, with tabs as spaces and without white space at its end, and where it begins."""
+
+    text: str
+    start: int
+
+
+def _written(text: str) -> list[_Line]:
+    """Return the lines of `text` that are not blank."""
+    starts = [0, *(found.end() for found in LINE_END.finditer(text))]
+    ends = [*starts[1:], len(text)]
+    spans = [(start, text[start:end]) for start, end in zip(starts, ends, strict=True)]
+    return [_Line(line.expandtabs(8).rstrip(), start) for start, line in spans if line.strip()]
+
+
+def _following(request: Infill) -> list[_Line]:
+    """Return the lines behind the gap's own that are not blank, as many as are compared."""
+    below = LINE_END.split(request.suffix, maxsplit=_COMPARED)[1:]
+    return _written("\n".join(below[: _COMPARED - 1]))
+
+
+def _preceding(request: Infill) -> list[_Line]:
+    """Return the lines above the gap's own that are not blank, as many as are compared."""
+    above = LINE_END.split(request.prefix[-_NEAR:])[:-1]
+    return _written("\n".join(above[1 - _COMPARED :]))
+
+
+def _around(request: Infill) -> tuple[str, str]:
+    """Return what stands on the gap's own line before and behind it."""
+    return LINE_END.split(request.prefix[-_NEAR:])[-1], LINE_END.split(request.suffix, maxsplit=1)[0]
+
+
+def _repeated(lines: list[_Line], following: list[_Line]) -> int:
+    """Return how many of the last `lines` are the first of `following`, the most there are; 0 if they may be.
+
+    A line may stand twice by right if it has no word, adds to something, or is an element without a key, a part of a
+    long string, or `#endif`.
+    """
+    for count in range(min(len(lines), len(following)), 0, -1):
+        tail = [line.text for line in lines[-count:]]
+        if tail == [line.text for line in following[:count]] and not all(map(_TWICE.fullmatch, tail)):
+            return count
+    return 0
+
+
+def _without_repeated_word(request: Infill, text: str) -> str:
+    """Return `text` up to where it meets the rest of the word that the gap is in.
+
+    In `amo|nt_due`, the text `unt_due` becomes `u`, and `unt_due + tax`, too. Where nothing is left, all of it is.
+    """
+    rest = _word_behind(request)
+    if not rest or not text:
+        return text
+    first = _WORD.match(text) if _ENDS_WORD.search(request.prefix) else None
+    found = text[: first.end()] if first else ""
+    for met in (text, found):
+        if met.endswith(rest) and (kept := met[: -len(rest)]).strip():
+            return kept
     return text
+
+
+def _meets_word(request: Infill, text: str) -> bool:
+    """Whether `text` writes a part of the word behind its gap again, such as `unt` or `unt_due` in `amo|unt_due`."""
+    rest, first = _word_behind(request), _WORD.match(text)
+    if not rest:
+        return False
+    if text == rest:
+        return True
+    if first is None or not _ENDS_WORD.search(request.prefix):
+        return False
+    common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first[0], rest, strict=False)))
+    return common >= 2 or common in (len(rest), len(text))
+
+
+def _word_behind(request: Infill) -> str:
+    """Return the rest of the word behind the gap."""
+    found = _WORD.match(request.suffix)
+    return found[0] if found else ""
 
 
 def _without_repeated_rest(request: Infill, text: str, rest: str) -> str:

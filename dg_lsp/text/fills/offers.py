@@ -9,7 +9,7 @@ from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.gap import Edit
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import Fill, Source
-from dg_lsp.text.syntax.lexer import leading, line_start
+from dg_lsp.text.syntax.lexer import leading, line_start, newline_at
 
 _ORIGINS: dict[Source, str] = {
     "denoised": "denoised from noise",
@@ -107,7 +107,7 @@ def next_line(document: Document, cursor: int) -> tuple[Document, int] | None:
         indent += step
     elif line.split(b" ")[0] in language.leaves:
         indent = indent.removesuffix(step)
-    new = document.newline.encode() + indent
+    new = newline_at(data, cursor).encode() + indent
     return replace(document, data=data[:cursor] + new + data[cursor:]), cursor + len(new)
 
 

@@ -21,7 +21,16 @@ from dg_lsp.text.languages.language import Language, load_language
 from dg_lsp.text.messages import LISTS, STRINGS, Kind
 from dg_lsp.text.syntax.bodies import KIND_OF, MARKER, Body
 from dg_lsp.text.syntax.brackets import State, lacks_end, next_line, unclosed
-from dg_lsp.text.syntax.lexer import Span, indentation, leading, line_end, line_start, tokens, width
+from dg_lsp.text.syntax.lexer import (
+    Span,
+    indentation,
+    leading,
+    line_end,
+    line_start,
+    newline_at,
+    tokens,
+    width,
+)
 
 # How far round a body its file's step of indentation is looked for, in bytes.
 NEAR = 100_000
@@ -116,7 +125,7 @@ def open_gap(document: Document, context: CursorContext, offset: int, kind: Kind
         return replace(line_gap(document, context, offset, kind), start=(held or state.opened)[-1] + 1)
     if kind == "statement" and is_todo(document.data, state, offset):
         # The comment stays, and what it asks for comes below it.
-        lead = document.newline + leading(document.data, offset).decode()
+        lead = newline_at(document.data, offset) + leading(document.data, offset).decode()
         return replace(line_gap(document, context, offset, kind), insert_before=lead)
     if kind not in ("statement", "expression"):
         return None
@@ -211,7 +220,7 @@ def _lines_of(text: str) -> list[str]:
 
 def _gap(document: Document, data: bytes, body: Body, cursor: int | None) -> Gap:
     """The gap of a body in the offsets of `data`."""
-    newline = document.newline
+    newline = newline_at(data, body.header.define)
     base = leading(data, body.header.define).decode()
     indent = body.indent.decode() if body.indent is not None else base + _unit(document, body.header.define)
     kind = KIND_OF[body.header.owner]
@@ -317,7 +326,7 @@ def _closed(document: Document, context: CursorContext, body: Body, gap: Gap) ->
     base = leading(context.data, body.header.define).decode()
     # Where the braces of what is round it are gone too, they all come along.
     stop = last if context.language.style == "brace" else body.stop
-    tail = document.newline + base + context.data[body.closes : stop].decode()
+    tail = newline_at(document.data, gap.start) + base + context.data[body.closes : stop].decode()
     return replace(gap, insert_after=tail)
 
 

@@ -155,6 +155,17 @@ def line_end(data: bytes, offset: int) -> int:
     return found if found >= 0 else end
 
 
+def newline_at(data: bytes, offset: int) -> str:
+    """The line end of the line of `offset`; on the last line that of the line above; LF where there is none."""
+    end = line_end(data, offset)
+    if end == len(data):
+        start = line_start(data, offset)
+        end = start - 1 - data.endswith(b"\r\n", 0, start)
+    if end < 0:
+        return "\n"
+    return "\r\n" if data.startswith(b"\r\n", end) else data[end : end + 1].decode()
+
+
 def leading(data: bytes, offset: int) -> bytes:
     """The white space that the physical line of `offset` begins with."""
     start = line_start(data, offset)
