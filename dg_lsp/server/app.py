@@ -92,6 +92,7 @@ async def did_open(ls: DgLsp, params: types.DidOpenTextDocumentParams) -> None:
     """Start the engine, because loading takes longer than typing the first line."""
     # The client's settings may name another engine than the command line does.
     await ls.configured.wait()
+    await ls.session.git_answered(params.text_document.uri)
     if not ls.off(params.text_document.uri):
         ls.session.warm()
 
@@ -120,7 +121,7 @@ async def inline_completion(ls: DgLsp, params: types.InlineCompletionParams) -> 
     uri, began = params.text_document.uri, time.monotonic()
     items: list[types.InlineCompletionItem] = []
     try:
-        document = ls.snapshot(uri)
+        document = await ls.permitted(uri)
         items = await ls.session.newest(uri, ghost.ghost_text(ls, document, params))
         offer = ls.session.offered(uri)
         ls.ended(uri, began, fill=offer.fill if offer else None)
@@ -155,7 +156,7 @@ async def code_action(ls: DgLsp, params: types.CodeActionParams) -> list[types.C
     try:
         if not any(convert.wants(only, kind) for kind in (actions.ACTION, actions.SELECTION)):
             raise NoGap(f"the client asked for code actions of other kinds: {', '.join(only or ())}")
-        document = ls.snapshot(uri)
+        document = await ls.permitted(uri)
         start = convert.offset_of(document, params.range.start, encoding)
         end = convert.offset_of(document, params.range.end, encoding)
         with within(ASKED):
@@ -198,7 +199,7 @@ async def resolve(ls: DgLsp, action: types.CodeAction) -> types.CodeAction:
     data, began = action.data if isinstance(action.data, dict) else {}, time.monotonic()
     uri = str(data.get("uri", ""))
     try:
-        document = ls.snapshot(uri)
+        document = await ls.permitted(uri)
         if data.get("version") != document.version:
             ls.ended(uri, began, "the document has changed since the code action was listed")
             return action

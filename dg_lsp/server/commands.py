@@ -174,12 +174,13 @@ async def _document(ls: DgLsp, target: Mapping[str, Any]) -> Document:
     """
     uri = str(target.get("uri", ""))
     if ls.documents.snapshot(uri) is None:
+        await ls.session.git_answered(uri)
         ls.permit(uri)
         # In a thread, because a disk may be slow.
         unopened = replace(await asyncio.to_thread(read_document, _path(uri)), uri=uri)
         ls.permit(uri, unopened.language)
         return unopened
-    document, wanted = ls.snapshot(uri), target.get("version")
+    document, wanted = await ls.permitted(uri), target.get("version")
     if wanted is not None and wanted != document.version:
         raise NoGap(f"the document is at version {document.version}, not {wanted}; ask again")
     return document

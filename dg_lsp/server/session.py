@@ -8,9 +8,11 @@ import logging
 import math
 import re
 import statistics
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, Protocol, TypeVar, runtime_checkable
@@ -33,6 +35,7 @@ Open = Callable[[Settings, Callable[[Status], None]], Engine]
 _RECENT = 16  # offers that are kept
 _DISMISSED = 100  # dismissed texts that are kept of each document
 _KNOWN = 1_000  # files of which it is known whether git ignores them
+_GITS = 4  # processes of git at a time
 _OF_THE_INDEX = ("exclude", "exclude_ignored", "related")
 _FOLLOW = 0.2  # seconds between two looks at an engine that loads
 _WAITED = 0.25  # the share of the time of a fill that ghost text waits for the next key
@@ -87,7 +90,8 @@ class Session:
         self._dismissed: dict[str, deque[tuple[bytes, str]]] = {}
         self._newest: dict[str, Offer] = {}
         self._ahead: _Ahead | None = None
-        self._ignored: dict[str, bool] = {}
+        self._ignored: dict[str, asyncio.Future[bool]] = {}
+        self._gits = asyncio.Semaphore(_GITS)
         self._background: set[asyncio.Future[Any]] = set()
         self.eager = False
         self.project: Project | None = None
@@ -130,21 +134,49 @@ class Session:
         """Why the document `uri`, at `path` in its workspace folder, gets no fills, as a sentence; empty if it does."""
         if glob := excluding(path, self.settings.exclude):
             return f"{path.name} is excluded by {glob} in the setting exclude, because it may hold secrets"
-        if self.settings.exclude_ignored and self._is_ignored(uri):
-            return f"git ignores {path.name}, and the setting excludeIgnored keeps such files from the model"
+        if self.settings.exclude_ignored and (why := self._why_ignored(uri, path.name)):
+            return why
         if language in self.settings.disabled_languages:
             return f"{language} is switched off by the setting disabledLanguages"
         return ""
 
-    def _is_ignored(self, uri: str) -> bool:
-        """Whether git ignores the file of the document `uri`; asked once, until it is closed."""
+    async def git_answered(self, uri: str) -> None:
+        """Wait until it is known whether git ignores the file of the document `uri`, where that is asked."""
+        if self.settings.exclude_ignored:
+            await asyncio.shield(self._ask_git(uri))
+
+    def _why_ignored(self, uri: str, name: str) -> str:
+        """Why the settings keep the document `uri` from the model because of git; empty if they do not.
+
+        Until git has answered, the document counts as ignored.
+        """
+        asked = self._ask_git(uri)
+        if not asked.done() or asked.cancelled():
+            return f"git has not told yet whether it ignores {name}; ask again in a moment"
+        if asked.result():
+            return f"git ignores {name}, and the setting excludeIgnored keeps such files from the model"
+        return ""
+
+    def _ask_git(self, uri: str) -> asyncio.Future[bool]:
+        """Whether git ignores the file of the document `uri`: asked in a thread, once until it is closed."""
         scheme, name = split_uri(uri)
         if uri not in self._ignored:
-            path = Path(name)
             if len(self._ignored) >= _KNOWN:
                 self._ignored.clear()
-            self._ignored[uri] = scheme == "file" and bool(ignored(path.parent, [path]))
+            if scheme == "file":
+                self._ignored[uri] = asyncio.ensure_future(self._is_ignored(Path(name)))
+            else:
+                self._ignored[uri] = asyncio.get_running_loop().create_future()
+                self._ignored[uri].set_result(False)
         return self._ignored[uri]
+
+    async def _is_ignored(self, path: Path) -> bool:
+        async with self._gits:
+            try:
+                return bool(await in_thread(ignored, path.parent, [path]))
+            except (OSError, ValueError):
+                # No file can have such a name.
+                return True
 
     def silence(self, language: str) -> str:
         """Why documents of `language` get no ghost text while one types, as a sentence; empty if they do."""
@@ -357,7 +389,8 @@ class Session:
         self._asked.pop(uri, None)
         self._dismissed.pop(uri, None)
         self._newest.pop(uri, None)
-        self._ignored.pop(uri, None)
+        if (asked := self._ignored.pop(uri, None)) is not None:
+            asked.cancel()
         self._offers = deque((o for o in self._offers if o.uri != uri), _RECENT)
 
     def _run_later(self, work: Coroutine[Any, Any, Any]) -> None:
@@ -383,10 +416,31 @@ class Session:
         for tasks in list(self._live.values()):
             for task in list(tasks):
                 task.cancel()
-        for task in list(self._background):
+        for task in (*self._background, *self._ignored.values()):
             task.cancel()
         if self._engine is not None:
             await self._engine.close()
+
+
+async def in_thread(work: Callable[..., Result], *arguments: Any) -> Result:
+    """Return the result of `work`, called in a thread of its own that the end of the process does not wait for.
+
+    Work that may hang, such as another program's, must not fill the threads that requests are served by.
+    """
+    loop, done = asyncio.get_running_loop(), Future[Result]()
+    # From now on nobody who gives up waiting can cancel it, so that the thread can always set it.
+    done.set_running_or_notify_cancel()
+
+    def run() -> None:
+        try:
+            result = work(*arguments)
+        except BaseException as error:
+            done.set_exception(error)
+        else:
+            done.set_result(result)
+
+    threading.Thread(target=run, name=work.__name__, daemon=True).start()
+    return await asyncio.wrap_future(done, loop=loop)
 
 
 def _by_workspace(settings: Settings, given: str, value: Any) -> Settings:

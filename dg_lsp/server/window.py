@@ -60,6 +60,19 @@ class DgLsp(Server):
         self.permit(uri, document.language)
         return document
 
+    async def permitted(self, uri: str) -> Document:
+        """Return the open document `uri` as it is now, once it is known whether it may be filled.
+
+        Raises:
+            NoGap: it may not, or changed meanwhile.
+        """
+        document = self.documents.snapshot(uri)
+        if document is not None:
+            await self.session.git_answered(uri)
+        if self.documents.snapshot(uri) is not document:
+            raise NoGap("the document changed while git was asked about it; ask again")
+        return self.snapshot(uri)
+
     def beside(self, document: Document) -> list[Document]:
         """The other open documents that may be read, those that were opened last first."""
         found: list[Document] = []

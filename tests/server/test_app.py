@@ -1114,6 +1114,43 @@ def test_what_git_ignores_gets_nothing_where_that_is_wanted(start: Start, tmp_pa
     assert told["state"] == "off" and "excludeIgnored" in told["why"]
 
 
+def test_a_git_that_hangs_delays_only_the_documents_that_it_is_asked_about(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Status, cancels and other documents are answered while git hangs; its documents wait, and count as ignored."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "git").write_text(f"#!/bin/sh\n[ -e {tmp_path}/go ] && exit 1\nexec /bin/sleep 9\n")
+    (tmp_path / "bin" / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
+    (tmp_path / ".git").mkdir()
+
+    def asked(uri: str) -> dict[str, Any]:
+        return {**inline(AT_X, 2), "textDocument": {"uri": uri}}
+
+    def items(msg_id: str, uri: str) -> list[Any]:
+        return wire.ask(msg_id, "textDocument/inlineCompletion", asked(uri))["result"]["items"]  # type: ignore[no-any-return]
+
+    wire = start(rootUri=tmp_path.as_uri(), initializationOptions={"excludeIgnored": True})
+    opened(wire, TEXT, uri="untitled:one")
+    items("warm", "untitled:one")
+    uris = [(tmp_path / f"{n}.py").as_uri() for n in range(4)]
+    began = time.monotonic()
+    for uri in uris:
+        opened(wire, TEXT, uri=uri)
+    wire.send(request("slow", "textDocument/inlineCompletion", asked(uris[0])))
+    told = wire.ask("s", "dg-lsp/status", {"uri": uris[0]})["result"]
+    assert told["state"] == "off" and "git has not told yet" in told["why"]
+    assert items("other", "untitled:one")
+    # git has two seconds for each of the four.
+    assert time.monotonic() - began < 4
+    assert wire.answer("slow", 20)["result"]["items"] == []
+    assert "git ignores 0.py" in wire.ask("s2", "dg-lsp/status", {"uri": uris[0]})["result"]["why"]
+    # Where git answers, the first request waits for it, and is served.
+    (tmp_path / "go").write_text("")
+    opened(wire, TEXT, uri=(new := (tmp_path / "new.py").as_uri()))
+    assert items("new", new)
+
+
 def test_a_language_that_is_off_is_off_for_a_file_that_is_not_open(start: Start, tmp_path: Path) -> None:
     (tmp_path / "shop.py").write_text(TEXT)
     wire = start(initializationOptions={"disabledLanguages": ["python"]})
