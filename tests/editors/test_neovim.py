@@ -280,7 +280,13 @@ def test_selected_code_is_written_again_and_one_undo_takes_it_back(editor: Edito
     editor.open(name)
     editor.keys("3G^vg_")
     editor.wait(lambda: editor.rpc.api.get_mode()["mode"] == "v", "nothing is selected")
-    saved = acted(editor, name, REWRITE_TITLE).decode()
+    editor.rpc.exec_lua(ACTION, REWRITE_TITLE)
+    editor.wait(lambda: editor.rpc.exec_lua("return #vim.api.nvim_list_wins()") == 2, "no diff is shown")
+    time.sleep(0.3)  # a key that comes before the diff can be read does not count
+    editor.keys("y")
+    editor.wait(lambda: "\n".join(editor.lines()) != before.removesuffix("\n"), "the change was not made")
+    save(editor)
+    saved = (editor.project / name).read_text()
     old, new = before.split("\n")[2], saved.split("\n")[2]
     assert new.startswith("    return None") and saved == before.replace(old, new)
     assert undone(editor, name).decode() == before

@@ -130,3 +130,9 @@ def test_a_hole_in_a_function_gets_no_line_that_stands_in_none() -> None:
     other = indexed(other="total = 0\nfrom enum import Flag\n\n\ndef g(x):\n    total = 0\n    total += x\n")
     found = [candidate.text for candidate in retrieve(document, gap, other)]
     assert "total += x" in found and not [text for text in found if "import" in text]
+    fields = (
+        "class A(B):\n    total = 0\n    field = 1\n\n    def g(self):\n        total = 0\n        self.x()\n"
+    )
+    found = [candidate.text for candidate in retrieve(document, gap, indexed(other=fields))]
+    assert "self.x()" in found and "field = 1" not in found
+    assert "if x:" not in found

@@ -4,21 +4,27 @@ Knows matches; knows no grammar, no model and no disk.
 """
 
 import math
+import re
 from dataclasses import astuple, dataclass
 
 from dg_lsp.text.budget import bounded
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.gap import Gap
+from dg_lsp.text.languages.language import Language, load_language
 from dg_lsp.text.messages import PARTS, STRINGS, Retrieved
 from dg_lsp.text.related.index import Index
 from dg_lsp.text.related.match import Match, matches, texts
 from dg_lsp.text.related.place import Place, place_of
 from dg_lsp.text.related.rows import LINE_ENDS, NAME
+from dg_lsp.text.syntax.lexer import indentation, leading, line_end, line_start
 
 MOST = 4
 # The longest text that is looked at, in characters: of 1,800 gaps within a line in files of 2026 the longest has 158,
 # and a model that reads a line of 800 tokens takes seconds.
 _LONGEST = 200
+# Lines above a match that are read for what it stands in.
+_LINES_ABOVE = 200
+_WORDS = re.compile(rb"\w+")
 # A name is in sight if it stands so many words and signs before the gap, or so many behind it.
 _ABOVE, _BELOW = 150, 50
 
@@ -87,14 +93,14 @@ def search(document: Document, gap: Gap, index: Index) -> Search:
     if gap.kind not in PARTS or gap.kind in (*STRINGS, "comment") or gap.further:
         return Search()
     # 1.
-    place = place_of(document, gap)
+    place, language = place_of(document, gap), load_language(document.language)
     found: dict[str, _Found] = {}
     # 2.
     others = index.beside(document.uri, document.language)
     for match in matches(place, [other.rows for other in others]):
         # 3.
         for text, stop, behind in texts(place, match):
-            if len(text) > _LONGEST or (gap.stub and not _is_like(gap, match)):
+            if len(text) > _LONGEST or (gap.stub and not _is_like(language, gap, match)):
                 continue
             new = _Found(match, stop, behind)
             best = max(found.get(text, new), new, key=lambda one: one.worth)
@@ -112,11 +118,25 @@ def search(document: Document, gap: Gap, index: Index) -> Search:
     )
 
 
-def _is_like(gap: Gap, match: Match) -> bool:
-    """Whether the line of `match` is indented where that of `gap` is, so that no line of a file fills a function."""
-    rows, at = match.rows, match.at
-    start = rows.starts[at] if at < len(rows) else len(rows.data)
-    return bool(gap.indent) == (rows.data[start - 1 : start] in (b" ", b"\t", b"\f"))
+def _is_like(language: Language, gap: Gap, match: Match) -> bool:
+    """Whether `match` is in code as `gap` is: no line of a file or of a class fills a placeholder in a function."""
+    data, at = match.rows.data, match.at
+    start = match.rows.starts[at] if at < len(match.rows) else len(data)
+    if not gap.indent:
+        return not leading(data, start)
+    deep = indentation(data, start)
+    for _ in range(_LINES_ABOVE):
+        if not deep:
+            return False
+        start = line_start(data, start - 1)
+        line = data[start : line_end(data, start)]
+        if not line.strip() or indentation(data, start) >= deep:
+            continue
+        deep = indentation(data, start)
+        words = {*_WORDS.findall(line.partition(b"(")[0])}
+        if b"(" in line or words & (language.words.functions | language.words.classes):
+            return not words & language.words.classes
+    return True
 
 
 def _ranked(place: Place, found: dict[str, _Found]) -> list[tuple[str, _Found]]:

@@ -1,5 +1,6 @@
 --- Fills that the user asks for: sent, drawn while they settle, cancelled, and reported.
 
+local confirm = require("dg_lsp.confirm")
 local options = require("dg_lsp.options")
 local say = require("dg_lsp.say")
 local server = require("dg_lsp.server")
@@ -122,19 +123,28 @@ local function send(command, argument, report)
   note(buf, "filling")
 end
 
---- Fill at the cursor: what the place asks for, or a gap of the given kind.
----@param kind? string
-function M.run(kind)
-  local client = server.client(0)
-  local encoding = client and client.offset_encoding or "utf-16"
-  local position = vim.lsp.util.make_position_params(0, encoding).position
-  send("dg-lsp.fill", { position = position, kind = kind }, function(result)
-    if not result.applied then
+--- Fill what a target names, as the argument of a code action's command does. A change that takes written code away,
+--- that nothing at the cursor asks for, or that is most likely wrong, is shown first.
+---@param target table
+function M.target(target)
+  local buf, client = api.nvim_get_current_buf(), server.client(0)
+  send("dg-lsp.fill", target, function(result)
+    if (result.confirm or "") ~= "" and type(result.edit) == "table" and not result.applied then
+      confirm.ask(buf, client, result.edit, result.confirm)
+    elseif not result.applied then
       say("nothing filled: " .. (result.why or ""))
     elseif result.why and result.why ~= "" then
       say(result.why)
     end
   end)
+end
+
+--- Fill at the cursor: what the place asks for, or a gap of the given kind.
+---@param kind? string
+function M.run(kind)
+  local client = server.client(0)
+  local encoding = client and client.offset_encoding or "utf-16"
+  M.target({ position = vim.lsp.util.make_position_params(0, encoding).position, kind = kind })
 end
 
 --- Fill every unwritten function of the buffer.
@@ -186,6 +196,21 @@ local function lines_of(runs, width)
   return lines
 end
 
+--- The byte of a column of a line in the encoding that was agreed, the line's end for one behind it.
+---@param line string
+---@param column integer
+---@param encoding string
+---@return integer
+local function byte_of(line, column, encoding)
+  if vim.fn.has("nvim-0.11") == 1 then
+    return vim.str_byteindex(line, encoding, column, false)
+  elseif encoding == "utf-8" then
+    return math.min(column, #line)
+  end
+  local found, at = pcall(vim.str_byteindex, line, column, encoding == "utf-16")
+  return found and at or #line
+end
+
 --- Draw a draft where it will stand: in a line of its own below what it replaces, or within the line.
 ---@param buf integer
 ---@param range lsp.Range
@@ -194,7 +219,7 @@ end
 local function draw(buf, range, runs, encoding)
   local function place(position)
     local line = api.nvim_buf_get_lines(buf, position.line, position.line + 1, false)[1] or ""
-    return position.line, vim.str_byteindex(line, position.character, encoding == "utf-16"), line
+    return position.line, byte_of(line, position.character, encoding), line
   end
   local row, col, line = place(range.start)
   local last, stop = place(range["end"])

@@ -125,7 +125,7 @@ local function capabilities()
   local own = {
     general = { positionEncodings = { "utf-8", "utf-16" } },
     workspace = { configuration = true },
-    experimental = { dgLsp = { status = true, drafts = true } },
+    experimental = { dgLsp = { status = true, drafts = true, confirm = true } },
   }
   if vim.fn.has("nvim-0.11") == 1 then
     return own
@@ -145,6 +145,12 @@ function M.config()
     end,
     root_dir = root_dir,
     capabilities = capabilities(),
+    -- Code actions come as this command, whose result may have to be shown before it is applied.
+    commands = {
+      ["dg-lsp.fill"] = function(command)
+        require("dg_lsp.fill").target(command.arguments[1])
+      end,
+    },
     before_init = function(params)
       -- Here, because the server lets no workspace choose what runs on the machine, and `on_init` answers for one.
       local settings = options.get(0).settings
