@@ -32,6 +32,7 @@ from dg_lsp.text.syntax.lexer import tokens
 _CLOSING = {"(": ")", "[": "]", "{": "}", "${": "}"}
 # What a form of a place is called.
 FORMS = ("typed", "closed")
+_OTHERS = 8
 # Places of one language that a process tries in one go.
 _BATCH = 200
 
@@ -40,7 +41,8 @@ _BATCH = 200
 class Form:
     """One form of a place: the text up to the cursor, what the editor has put behind it, and the rest.
 
-    truths: what may be filled in: the text up to the first bracket that is closed, and that up to the line's end.
+    truths: what may be filled in: the text up to the first bracket that is closed, and that up to the line's end; where
+    both are refused, one of `others`, which end with something that the cursor is in.
     missing: what is open at the cursor and not closed behind it, the innermost last, as what closes it. quoted: the
     text from the quote on where the cursor is in a string.
     """
@@ -49,6 +51,7 @@ class Form:
     closers: bytes
     after: bytes
     truths: tuple[bytes, ...]
+    others: tuple[bytes, ...]
     missing: tuple[bytes, ...]
     quoted: bytes
 
@@ -120,6 +123,7 @@ def forms(spot: Spot, data: bytes) -> tuple[Form, Form] | None:
         closers=b"",
         after=data[cut:],
         truths=tuple(text for text in texts if text.strip()),
+        others=tuple(data[at:end] for end in spot.ends[:_OTHERS] if at < end <= cut),
         missing=tuple(data[slice(*p.close)] for p in opened if p.close[1] <= cut),
         quoted=quoted,
     )
@@ -178,7 +182,9 @@ def _record(spot: Spot, name: str, form: Form) -> Record:
     if isinstance(gap, str):
         return replace(record, why=gap)
     record = replace(record, start=gap.start, kind=gap.kind)
-    for truth in form.truths:
+    for number, truth in enumerate((*form.truths, *form.others)):
+        if number >= len(form.truths) and record.offered:
+            break
         outcome = settle(document, gap, Fill(truth.decode()))
         if outcome.edit is None:
             record = replace(record, why=record.why or outcome.why)
@@ -262,6 +268,7 @@ def _told(records: Sequence[Record], count: int) -> Iterator[str]:
         own = [pair for pair in both if pair[0].language == language]
         ways = {
             "only as typed": [c for t, c in own if t.offered and not c.offered],
+            "only as closed": [t for t, c in own if c.offered and not t.offered],
             "neither": [c for t, c in own if not t.offered and not c.offered],
             "twice": [r for pair in own for r in pair if r.twice],
             "another gap": [c for t, c in own if (t.start, t.kind) != (c.start, c.kind)],

@@ -57,6 +57,7 @@
 (case_clause ":" @block.colon consequence: (block) @block.body) @block.outer
 
 (call arguments: [(argument_list) (generator_expression)] @arguments)
+(class_definition superclasses: (argument_list) @arguments)
 (parameters) @parameters
 [(list) (tuple) (set) (dictionary) (list_comprehension) (set_comprehension) (dictionary_comprehension)] @collection
 

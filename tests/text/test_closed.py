@@ -344,3 +344,29 @@ def test_no_bracket_stands_twice(line: Line) -> None:
     for end in ("", ":", " {", ";"):
         shown = filled(line, line.closers, line.missing + line.closers + end)[1]
         assert shown == line.typed + line.missing + line.closers
+
+
+RETURNS = {
+    "python": ("def second(a) -> ", ("int", "int:", "dict[str, int]:", '"A":')),
+    "typescript": ("function second(a): ", ("string", "string {")),
+    "rust": ("fn second(a: A) -> ", ("usize",)),
+}
+
+
+@pytest.mark.parametrize("language", RETURNS)
+def test_a_header_without_its_body_is_no_error(language: str) -> None:
+    typed, texts = RETURNS[language]
+    for text in texts:
+        line = Line(language, TOP[language], typed, "", text)
+        assert filled(line, "", text)[1].startswith(typed + text)
+
+
+@pytest.mark.parametrize("text", ["int int:", "a = 1", "["])
+def test_a_return_type_with_an_error_is_refused(text: str) -> None:
+    assert "syntax error" in filled(Line("python", TOP["python"], "def second(a) -> ", "", text), "", text)[1]
+
+
+def test_a_class_gets_its_bases() -> None:
+    for around in (BODY, TOP):
+        line = Line("python", around["python"], "class Fourth(", "", "Base")
+        assert filled(line, "", "Base):") == ("arguments", "class Fourth(Base):")

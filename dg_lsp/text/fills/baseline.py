@@ -133,6 +133,28 @@ def alone(language: Language, kind: str, header: bytes, line: bytes) -> Text:
     return _completed(language, kind, _placed(language, kind, header.rstrip() + b"\n" + line, b"\n"))
 
 
+def filled_in(language: Language, kind: str, neutral: Text, fill: bytes) -> Text:
+    """`neutral` with `fill` in its gap; a header that the fill leaves without an end or a body gets them behind it.
+
+    The filler of `def f() -> |` is `_g_: pass`; so `int` and `int:` begin a header, which is no error.
+    """
+    plain = neutral.filled(language, fill)
+    end = language.words.headers[-1]
+    # The rest of a line has its header's end from `fit`.
+    header = kind in PARTS and kind != "rest_of_line" and neutral.clean and neutral.fill.endswith(end)
+    if not header or (plain.clean and not _lacks_body(language, plain)):
+        return plain
+    # What has begun to end it needs the rest; a brace that the fill opens is its own to close.
+    begun = fill.rstrip()[-1:] == end.strip()[:1] and language.style == "indent"
+    whole = plain.filled(language, fill + (end.strip()[1:] if begun else end))
+    return whole if whole.clean else plain
+
+
+def _lacks_body(language: Language, text: Text) -> bool:
+    """Whether Python's own parser refuses what the grammar takes: a header that nothing follows."""
+    return language.name == "python" and complaint(text.data) is not None
+
+
 @dataclass(frozen=True, slots=True)
 class Fault:
     """A syntax error that a fill adds: a half-open byte span inside the fill, and a sentence for the user."""

@@ -5,6 +5,7 @@ By the grammar and, for Python, by its own parser. Nothing here raises on a stra
 """
 
 import re
+from dataclasses import replace
 from functools import lru_cache
 
 import tree_sitter
@@ -23,6 +24,7 @@ from dg_lsp.text.fills.baseline import (
     container_of,
     errors_of,
     fault_at,
+    filled_in,
     function_of_span,
     neutral_text,
     unexpected,
@@ -154,7 +156,7 @@ def _faults(language: Language, kind: str, parts: tuple[bytes, bytes, bytes]) ->
             return (fault_at(fill, twice, len(fill), "a bracket that is closed already"),)
     # 1. The neutral text may be a part of the whole, or have more at its ends: what makes it parse.
     neutral = _undisturbed(language, neutral_text(language, kind, before, after), kind)
-    filled = neutral.filled(language, fill)
+    filled = filled_in(language, kind, neutral, fill)
     # 2. and 3. A text with new errors need not end anywhere.
     wrong = added(language, kind, neutral, filled)
     # Where both have something to say, the interpreter's own words and place are the better ones.
@@ -369,19 +371,32 @@ def _harm_in(language: Language, document: Document, gap: Gap, edit: Edit) -> st
         # What was read in a part of the file, or with guessed ends, may be read otherwise in the file itself.
         if is_whole or (changed and not is_sound):
             return changed
-    return _worse(language, gap, old, text)
+    return _worse(language, gap, _ended(language, gap, old, neutral), text)
 
 
 def _compared(language: Language, document: Document, gap: Gap, edit: Edit) -> tuple[Text, Text]:
     """The text round `gap` with a neutral filler in it, and the same text with the fill of `edit`."""
     before, fill, after = _parts(document, gap, edit)
     neutral = neutral_text(language, gap.kind, before, after)
-    return neutral, neutral.filled(language, fill)
+    return neutral, filled_in(language, gap.kind, neutral, fill)
+
+
+def _ended(language: Language, gap: Gap, old: Text, neutral: Text) -> Text:
+    """`old` with the same end of its line as `neutral`."""
+    at, tail = neutral.tail
+    at -= len(gap.insert_after.encode())
+    if not tail or not 0 <= at <= len(old.after):
+        return old
+    return _parsed(language, replace(old, after=old.after[:at] + tail + old.after[at:]), old.fill)
 
 
 def _is_whole(gap: Gap, old: Text, neutral: Text) -> bool:
-    """Whether `neutral` is `old` with another fill, and neither a part of it nor longer at its ends."""
-    around = len(old.before + old.after) + len((gap.insert_before + gap.insert_after).encode())
+    """Whether `neutral` is `old` with another fill and an end of its line: no part of it, nor longer at its ends."""
+    around = (
+        len(neutral.tail[1])
+        + len(old.before + old.after)
+        + len((gap.insert_before + gap.insert_after).encode())
+    )
     return len(neutral.before + neutral.after) == around
 
 
