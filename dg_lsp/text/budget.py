@@ -20,7 +20,7 @@ UNASKED, ASKED, BOT = 0.25, 2.0, 5.0
 DEFAULT = 0.5
 # A parser that stays at one place for twice so many seconds hangs.
 STALLED = 0.1
-_SLOW = "reading the file takes too long, because its syntax is broken in a way that slows its parser down"
+SLOW = "reading the file takes too long, because its syntax is broken in a way that slows its parser down"
 _CANCELLED = "the request was cancelled"
 
 Given = ParamSpec("Given")
@@ -58,7 +58,7 @@ class Work:
         left = self.budget.seconds - self.budget.spent
         # Reading the processor time is slow, and it is never ahead of the other.
         if now - self.began > left and thread_time() - self.clock > left:
-            raise OutOfTime(_SLOW)
+            raise OutOfTime(SLOW)
 
 
 @dataclass(slots=True, eq=False)
@@ -85,7 +85,7 @@ class Progress:
             if self.stuck is None:
                 self.stuck = clock
             elif clock - self.stuck > STALLED:
-                raise OutOfTime(_SLOW)
+                raise OutOfTime(SLOW)
         return False
 
 

@@ -12,6 +12,7 @@ from itertools import chain, islice
 
 from tree_sitter import Node, Tree
 
+from dg_lsp.text.budget import check
 from dg_lsp.text.documents.document import BOM
 from dg_lsp.text.languages.language import Language
 from dg_lsp.text.messages import PARTS, STRINGS
@@ -186,6 +187,7 @@ def errors_of(root: Node) -> list[Node]:
     """ERROR and MISSING nodes; where what is missing cannot be seen, the innermost node that lacks it."""
     found, stack = [], [root]
     while stack:
+        check()
         node = stack.pop()
         below = [child for child in node.children if child.has_error or child.is_error or child.is_missing]
         if node.is_error or node.is_missing or (node.has_error and not below):

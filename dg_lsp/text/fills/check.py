@@ -31,7 +31,7 @@ from dg_lsp.text.fills.baseline import (
 )
 from dg_lsp.text.gaps.find import reach
 from dg_lsp.text.gaps.gap import Edit, Gap
-from dg_lsp.text.languages.language import Language, load_language
+from dg_lsp.text.languages.language import Language, check_shape, load_language, query_cursor
 from dg_lsp.text.messages import BODIES, LISTS, PARTS, STRINGS, Infill
 from dg_lsp.text.reasons import OutOfTime
 from dg_lsp.text.syntax.bodies import MARKER, Body, bodies_of, item_at
@@ -480,8 +480,8 @@ def _marks(language: Language, text: Text) -> list[tuple[str, int, int]]:
     What begins before and takes in text behind the gap begins at -1: in C, `// a\\` takes in the next line.
     """
     root, end = text.tree.root_node, text.end
-    cursor = tree_sitter.QueryCursor(_brackets(language))
-    cursor.set_byte_range(end, end + REACH)
+    check_shape(root)
+    cursor = query_cursor(_brackets(language), (end, end + REACH))
     found = [(n.type, n) for n in cursor.captures(root).get("bracket", ())]
     captured = language.captures(root, (end, end + REACH))
     found += [(name, n) for name in ("string", "comment") for n in captured.get(name, ())]

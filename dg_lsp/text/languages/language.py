@@ -17,13 +17,16 @@ from typing import Any, Literal, get_args
 import tree_sitter
 from tree_sitter import Node, Tree
 
-from dg_lsp.text.budget import Progress, check, working
+from dg_lsp.text.budget import SLOW, Progress, check, working
 from dg_lsp.text.languages.macros import Macros, blanked, changed, read_macros
+from dg_lsp.text.reasons import OutOfTime
 
 Log = Callable[[str], None]
 # A name as all languages write it.
 WORD = re.compile(r"[^\W\d]\w*")
 _CHUNK = 1 << 16  # bytes that a parser is given at once
+# Deeper trees than of any written code; and more tokens than an error in one has.
+_DEEPEST, _MOST_IN_ERROR = 1_000, 4_000
 _LONE_CR = re.compile(rb"\r(?!\n)")
 _INHERITS = re.compile(r"; inherits: (.+)")
 # The closed list: gaps.scm may capture nothing else, so a misspelt capture is an error and not a silence.
@@ -195,8 +198,8 @@ class Language:
 
     def captures(self, node: Node, span: tuple[int, int] | None = None) -> dict[str, list[Node]]:
         """Every capture below `node`, each list in the order of the text; with a `span` of bytes those that meet it."""
-        check()
-        found = self._cursor(span).captures(node)
+        check_shape(node)
+        found = query_cursor(self.query, span).captures(node)
         # The binding gives them in an order that changes from process to process.
         return {
             name: sorted(nodes, key=lambda n: (n.start_byte, -n.end_byte)) for name, nodes in found.items()
@@ -204,9 +207,9 @@ class Language:
 
     def records(self, node: Node, span: tuple[int, int] | None = None) -> dict[Owner, list[dict[str, Node]]]:
         """By owner (function, class, block) one record of captures for each of its bodies below `node`, in order."""
-        check()
+        check_shape(node)
         found: dict[Owner, dict[int, dict[str, Node]]] = {owner: {} for owner in OWNERS}
-        for _, match in self._cursor(span).matches(node):
+        for _, match in query_cursor(self.query, span).matches(node):
             owner = next((o for o in OWNERS if f"{o}.outer" in match), None)
             if owner is not None:
                 record = {name: nodes[0] for name, nodes in match.items()}
@@ -214,12 +217,6 @@ class Language:
                 known = found[owner].get(record[f"{owner}.body"].id, {})
                 found[owner][record[f"{owner}.body"].id] = max(known, record, key=len)
         return {owner: sorted(records.values(), key=_place) for owner, records in found.items()}
-
-    def _cursor(self, span: tuple[int, int] | None) -> tree_sitter.QueryCursor:
-        cursor = tree_sitter.QueryCursor(self.query)
-        if span is not None:
-            cursor.set_byte_range(*span)
-        return cursor
 
 
 @cache
@@ -291,6 +288,33 @@ def known_languages() -> tuple[str, ...]:
 def knows(language: str) -> bool:
     """Whether `language`, by its own name or an editor's, has a folder."""
     return language in _folders()
+
+
+def query_cursor(query: tree_sitter.Query, span: tuple[int, int] | None = None) -> tree_sitter.QueryCursor:
+    """A cursor of `query`, with a `span` of bytes for what meets it.
+
+    A query cannot be stopped, and in a tree as deep as its text is long it takes quadratic time.
+    """
+    cursor = tree_sitter.QueryCursor(query)
+    cursor.set_max_start_depth(_DEEPEST)
+    if span is not None:
+        cursor.set_byte_range(*span)
+    return cursor
+
+
+def check_shape(root: Node) -> None:
+    """Return where a query of `root` takes no more than linear time.
+
+    It looks for the next named neighbour of each node, and an error may hold thousands of brackets with none.
+
+    Raises:
+        OutOfTime: the budget is spent, or there are too many nodes in one error.
+    """
+    check()
+    if root.has_error and root.descendant_count > _MOST_IN_ERROR:
+        errors = [root, *root.children] if root.child_count <= _MOST_IN_ERROR else [root]
+        if any(node.is_error and node.child_count > _MOST_IN_ERROR for node in errors):
+            raise OutOfTime(SLOW)
 
 
 def capture_names(query: tree_sitter.Query) -> tuple[str, ...]:

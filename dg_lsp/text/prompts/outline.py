@@ -8,7 +8,8 @@ from functools import lru_cache
 import tree_sitter
 from tree_sitter import Node
 
-from dg_lsp.text.languages.language import Language
+from dg_lsp.text.budget import check
+from dg_lsp.text.languages.language import Language, check_shape
 from dg_lsp.text.syntax.bodies import Body, bodies_of
 from dg_lsp.text.syntax.brackets import closers, state_at
 from dg_lsp.text.syntax.items import window
@@ -183,6 +184,7 @@ def _imports_of(language: Language, head: bytes) -> tuple[Lines, ...]:
 
 def _imports(part: Part, cut: int) -> tuple[Lines, ...]:
     """Return the lines of each import of `part`, the beginning of a file, that stands before `cut`."""
+    check_shape(part.root)
     cursor = tree_sitter.QueryCursor(part.language.query)
     cursor.set_max_start_depth(DEPTH)
     nodes = sorted(cursor.captures(part.root).get("import", ()), key=lambda n: n.start_byte)
@@ -255,6 +257,8 @@ def _nodes_at(root: Node, place: int) -> list[Node]:
     found: list[Node] = []
     node = root.descendant_for_byte_range(place, place)
     while node is not None and (node.id != root.id or root.is_error):
+        # A node's parent is looked for from the root down.
+        check()
         found.append(node)
         node = node.parent
     return found[::-1]

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from zlib import crc32
 
+from dg_lsp.text.budget import check
 from dg_lsp.text.documents.history import common
 from dg_lsp.text.languages.language import Language
 from dg_lsp.text.syntax.lexer import closed_string, comment_patterns, width
@@ -21,6 +22,7 @@ LINE_ENDS = DEEPER + LEVEL + OUTER
 NAME, NUMBER, STRING = "i", "0", "s"
 OPENERS, CLOSERS = "([{", ")]}"
 # No text of a candidate is in a string that is longer than this, so it needs no place of its own.
+_OFTEN = 256  # entries between two looks at the budget
 _PART = rb"[\w$\x80-\xff]"
 _SIGNS = rb"\*\*=?|//=?|<<=?|>>=?|->|=>|::|&&|\|\||\?\?|\?\.|\.\.\.|[=!<>+\-*/%&|^:@]=|[^\s\w]"
 
@@ -124,7 +126,9 @@ def _entries(
 ) -> Iterator[tuple[str, str, int, int]]:
     """The entries of `data` from `start` on: word, kind, start, and the columns of the line behind it."""
     known = dict(_fixed(language))
-    for match in _pattern(language).finditer(data, start):
+    for number, match in enumerate(_pattern(language).finditer(data, start)):
+        if not number % _OFTEN:
+            check()
         group = match.lastgroup or ""
         if group == "skip":
             continue

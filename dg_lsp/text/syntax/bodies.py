@@ -11,6 +11,7 @@ from typing import Literal
 
 from tree_sitter import Node
 
+from dg_lsp.text.budget import check
 from dg_lsp.text.languages.language import OWNERS, Language, Owner
 from dg_lsp.text.messages import Kind
 from dg_lsp.text.syntax.brackets import OpenBracket, read
@@ -170,6 +171,7 @@ def bodies_by_lines(language: Language, data: bytes, span: Span) -> tuple[Body, 
     bodies: list[Body] = []
     around: list[tuple[int, Owner]] = []
     for opened in (o for o in read(language, data, *span).all if o.bracket == b"{"):
+        check()
         if head := head_of(language, data, opened.line, opened.at):
             inside = opened.at + 1, *_ends(data, opened, span[1])
             around = [outer for outer in around if opened.at < outer[0]]
@@ -302,6 +304,7 @@ def _start(language: Language, data: bytes, outer: Node) -> int:
     """Where `outer` begins with what stands before its head: decorators, attributes, `export`."""
     start, node = outer.start_byte, outer
     while node.parent is not None and node.parent.end_byte == outer.end_byte:
+        check()
         node = node.parent
         if node.start_byte < start and not _BEFORE.match(data, node.start_byte, start):
             break
@@ -415,6 +418,7 @@ def indented_by_lines(language: Language, data: bytes, span: Span) -> Iterator[B
     lines = [line for line in logical_lines(language, data, *span) if not line.comment]
     owners: list[tuple[int, str]] = []
     for number, line in enumerate(lines):
+        check()
         while owners and owners[-1][0] >= line.width:
             owners.pop()
         # 2. The body is the run of deeper lines.
@@ -507,6 +511,7 @@ def _statements(language: Language, data: bytes, behind: Span, inside: list[Logi
     spans[:0] = [(same.start(1), behind[1])] if same else []
     body: list[Statement] = []
     for start, last in spans:
+        check()
         code = [t for t in tokens(language, data, start, last) if t.kind not in _NO_CODE]
         end = code[-1].end if code else last
         kind: Literal["docstring", "stub", "code"] = "code"

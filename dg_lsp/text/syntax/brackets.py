@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
+from dg_lsp.text.budget import check
 from dg_lsp.text.languages.language import Language
 from dg_lsp.text.syntax.items import LONG, focus, window
 from dg_lsp.text.syntax.lexer import (
@@ -199,6 +200,7 @@ def next_line(language: Language, data: bytes, eol: int) -> tuple[int, int]:
     """How deep the next line with text below `eol` is, and where its text begins; comments do not count."""
     at, directive = eol, language.words.directive
     while found := _LINE.search(data, at):
+        check()
         at = found.end()
         line = data[at : line_end(data, at)]
         if line.startswith((language.comment.encode(), b"/*", b"* ", b"*/")) or line == b"*":
@@ -268,6 +270,7 @@ def read(language: Language, data: bytes, start: int, stop: int) -> BracketMatch
             _text(reading, found.start())
         reading.last, reading.end = mark, end
         if kind == "newline":
+            check()
             reading.fresh = True
         elif kind == "open":
             _open(reading, first)

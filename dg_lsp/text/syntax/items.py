@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
+from dg_lsp.text.budget import check
 from dg_lsp.text.languages.language import Language, Owner
 from dg_lsp.text.syntax.lexer import Span, leading, line_end, line_start, marks, tokens, without_arguments
 
@@ -174,6 +175,7 @@ def item_above(language: Language, data: bytes, offset: int, space: bytes) -> in
     lowest = max(here - FARTHEST, 0)
     left = LINES
     while high > lowest and left > 0:
+        check()
         low = line_start(data, max(high - STRIDE, 0))
         texts = list(texts_at(data, space, low, high))
         left -= len(texts)
@@ -192,6 +194,7 @@ def item_below(language: Language, data: bytes, offset: int, space: bytes) -> in
     end = line_end(data, offset)
     high = min(end + FARTHEST, len(data))
     for looked, at in enumerate(texts_at(data, space, line_start(data, offset), high)):
+        check()
         if looked == LINES:
             return line_start(data, min(end + UNKNOWN, len(data)))
         if _ends_item(language, data, at):
@@ -268,6 +271,7 @@ def focus(language: Language, data: bytes, offset: int) -> bytes:
     """
     item = 0, len(data)
     while item[1] - item[0] > LONG and (inside := _inside(language, data, item, offset)):
+        check()
         start, stop, space = inside
         above = max(item_above(language, data, offset, space), start)
         while above > start and _is_quoted(language, data, start, above):

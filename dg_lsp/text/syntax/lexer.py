@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from dg_lsp.text.budget import check
 from dg_lsp.text.languages.language import Language, Quotes
 
 Span = tuple[int, int]
@@ -21,6 +22,7 @@ _PLAIN = re.compile(
 )
 _SIMPLE = frozenset(("newline", "open", "close", "end", "joined", "block"))
 _REGEX = re.compile(rb"/(?![*/>])(?:[^/\\\[\r\n]|\\[^\r\n]|\[(?:[^\]\\\r\n]|\\[^\r\n])*\])+/[A-Za-z]*")
+_OFTEN = 256  # tokens between two looks at the budget
 _WORD = re.compile(rb"[\w$\x80-\xff]+\Z")
 # Type arguments that a name goes on behind, with others inside of them.
 _ARGUMENTS = re.compile(rb"<(?:[^<>]|<[^<>]*>)*>(?=::)")
@@ -66,7 +68,9 @@ def marks(language: Language, data: bytes, start: int, stop: int) -> Iterator[Ma
     """
     pattern, at = _pattern(language), start
     while at < stop:
-        for match in pattern.finditer(data, at, stop):
+        for number, match in enumerate(pattern.finditer(data, at, stop)):
+            if not number % _OFTEN:
+                check()
             kind = match.lastgroup or ""
             if kind in _SIMPLE:
                 yield ("comment" if kind == "block" else kind), match.start(), match.end()
@@ -186,7 +190,9 @@ def width(space: bytes) -> int:
 
 
 def _plain(data: bytes, start: int, stop: int) -> Iterator[Token]:
-    for match in _PLAIN.finditer(data, start, stop):
+    for number, match in enumerate(_PLAIN.finditer(data, start, stop)):
+        if number % _OFTEN == _OFTEN - 1:
+            check()
         yield Token(match.lastgroup or "other", match.start(), match.end())
 
 

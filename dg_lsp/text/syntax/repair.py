@@ -12,6 +12,7 @@ from itertools import chain, islice, takewhile
 
 from tree_sitter import Tree
 
+from dg_lsp.text.budget import check
 from dg_lsp.text.languages.language import Language
 from dg_lsp.text.syntax.brackets import PAIRS, State, dangles, next_line, read, state_at, unclosed
 from dg_lsp.text.syntax.items import Head, focus, head_of
@@ -218,6 +219,7 @@ def out_of_reach(tree: Tree, line: int) -> bool:
     """Whether an error ends above the logical line that begins at `line`, where no change on it reaches the error."""
     stack = [tree.root_node]
     while stack:
+        check()
         node = stack.pop()
         if (node.is_error or node.is_missing) and node.end_byte < line:
             return True
@@ -230,6 +232,7 @@ def cost_of(tree: Tree) -> int:
     """How broken a tree is: 20 and its bytes for an ERROR, 25 for a MISSING token."""
     cost, stack = 0, [tree.root_node]
     while stack:
+        check()
         node = stack.pop()
         if node.is_missing:
             cost += MISSING_COST
