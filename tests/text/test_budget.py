@@ -168,3 +168,53 @@ def test_sound_texts_parse_as_without_a_budget() -> None:
     assert language.parse(text).root_node.end_byte == len(text)
     tree = language.reparse(language.parse(text), text, (1, 9), b"function")
     assert not tree.root_node.has_error
+
+
+def labels(count: int, begun: str, brace: str) -> str:
+    cases = "".join(f"    case {n}:\n" for n in range(count))
+    return f"export function f(a: number) {{\n  {begun}\n  switch (a) {brace}\n{cases}      return 1;\n  }}\n}}\n"
+
+
+SLOW = (
+    ("typescript", labels(2_000, "let b = ", "{")),
+    ("typescript", labels(2_000, "let b = ", "")),
+    ("typescript", labels(8_000, "let b = ", "{")),
+    ("javascript", "x = \n" + "->\n" * 4_000),
+    ("go", "->\n" * 4_000),
+    # Neither the parser nor another thread can be reached while it ends these, and they take gigabytes.
+    ("java", "x => \n" * 4_000),
+    ("c", "x => \n" * 4_000),
+    ("cpp", "() => " * 4_000),
+    ("rust", "% let =\n" * 4_000),
+    ("csharp", "% let =\n" * 4_000),
+    # A query of a tree as deep as its text is long, and of an error with thousands of brackets.
+    ("python", "()" * 15_000),
+    ("java", "(" * 30_000),
+    ("java", "{\n" * 10_000),
+)
+
+
+@pytest.mark.parametrize("language, text", SLOW)
+def test_a_text_that_takes_quadratic_time_is_answered_or_refused_soon(language: str, text: str) -> None:
+    document = Document("file:///w/a", language, 1, text.encode())
+    gap = Gap(len(text), len(text), "rest_of_line", "")
+    for ask in (
+        lambda: find_gap(document, 5),
+        lambda: find_gap(document, len(text) // 2),
+        lambda: find_gaps(document, 0, len(text)),
+        lambda: harm_of(document, gap, Edit(len(text), len(text), "f(a)")),
+        lambda: prompt.build(document, gap, Settings()),
+        lambda: Index().put(document.uri, language, document.data),
+    ):
+        began = time.thread_time()
+        with suppress(OutOfTime):
+            ask()
+        assert time.thread_time() - began < BOUND
+
+
+def test_a_long_switch_is_read_as_ever() -> None:
+    text = labels(2_000, "let b = 1;", "{")
+    assert (
+        find_gap(Document("file:///w/a.ts", "typescript", 1, text.encode()), text.index("1;")).kind
+        == "expression"
+    )

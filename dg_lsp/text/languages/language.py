@@ -19,6 +19,7 @@ from tree_sitter import Node, Tree
 
 from dg_lsp.text.budget import SLOW, Progress, check, working
 from dg_lsp.text.languages.macros import Macros, blanked, changed, read_macros
+from dg_lsp.text.languages.shape import is_endless
 from dg_lsp.text.reasons import OutOfTime
 
 Log = Callable[[str], None]
@@ -164,6 +165,8 @@ class Language:
         Raises:
             OutOfTime: parsing takes longer than the budget of its request allows.
         """
+        if self.words.ends[0] == b";" and is_endless(data):
+            raise OutOfTime(SLOW)
         # A parser holds state, so each call has its own and threads cannot meet in one.
         return _parse(tree_sitter.Parser(self.grammar), self.readable(data))
 

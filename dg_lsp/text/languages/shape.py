@@ -1,0 +1,30 @@
+"""Texts that no parser is given: in a long statement with many errors, recovery takes quadratic time and memory.
+
+A parser cannot be stopped there, and no other thread runs meanwhile. Knows no grammar.
+"""
+
+import re
+
+# What ends a statement, a label or an element of a list somewhere in any code, and a semicolon for all of it.
+_SAME = bytes(59 if byte in b";{},:" else byte for byte in range(256))
+# Nobody writes so many words and signs, or bytes, without any of them.
+_MOST_TOKENS, _MOST_BYTES = 700, 1_400
+# Comments, directives and strings do not count.
+_APART = re.compile(
+    rb"^[ \t]*#(?:[^\r\n\\]|\\(?:\r\n|.))*|//[^\r\n]*|/\*.*?(?:\*/|\Z)"
+    rb"|\"(?:[^\"\\\r\n]|\\.)*\"|'(?:[^'\\\r\n]|\\.)*'",
+    re.DOTALL | re.MULTILINE,
+)
+_TOKEN = re.compile(rb"[\w$\x80-\xff]+|[^\s\w]")
+
+
+def is_endless(data: bytes) -> bool:
+    """Whether `data`, whose statements end with a semicolon, has one so long that nobody has written it.
+
+    Example: `x => x => x => ...` some 300 times in Java. A long table of numbers has commas, so it is none.
+    """
+    if len(data) < _MOST_BYTES or max(map(len, data.translate(_SAME).split(b";"))) < _MOST_BYTES:
+        return False
+    code = _APART.sub(b" ", data).translate(_SAME)
+    long = (part for part in code.split(b";") if len(part) > _MOST_TOKENS)
+    return any(len(_TOKEN.findall(part)) > _MOST_TOKENS for part in long)
