@@ -1,7 +1,8 @@
 """An engine with fixed answers, for tests and for trying a front end without a checkpoint.
 
 It follows the protocol of `host.base.Engine` and has no model. Its name as a checkpoint is `scripted`, or
-`scripted:STEPS:MILLISECONDS` for that many steps of that length. It is unsure on lines that hold a word of CHANCES.
+`scripted:STEPS:MILLISECONDS` for that many steps of that length. It is unsure on lines that hold a word of CHANCES, and
+writes the text behind SAYS in the lines above, or the rest of it.
 """
 
 import asyncio
@@ -17,6 +18,8 @@ _BODIES = ("return None", "return True", "return False", "return 0")
 _LINES = ("None", "True", "False", "0")
 # Words that a line of a test's file may hold before the gap, and the chances that a fill then has.
 CHANCES = {"unsure": 0.12, "doubtful": 0.04}
+# A comment above the gap that holds the line to write: `# says: return first`.
+SAYS = "says: "
 
 
 class ScriptedEngine:
@@ -82,7 +85,9 @@ def open_scripted(name: str) -> ScriptedEngine:
 
 def _scripted(request: Infill) -> Fill:
     known: tuple[str, ...] = _BODIES if request.kind not in PARTS else _LINES
-    if request.endings:
+    if rest := _said(request):
+        known = (rest,)
+    elif request.endings:
         # Behind a word that is complete a call follows.
         known = tuple(ending or "()" for ending in request.endings)
     # Another seed begins at another text.
@@ -93,3 +98,11 @@ def _scripted(request: Infill) -> Fill:
     lines = re.split(r"[\r\n]", request.prefix)[-1 if request.kind in PARTS else -2 :]
     chance = next((share for word, share in CHANCES.items() if word in " ".join(lines)), None)
     return Fill(texts[0], steps=1, reason="stable", others=others, further=further, chance=chance)
+
+
+def _said(request: Infill) -> str:
+    """The rest of the line that a comment above the gap holds; empty if the gap's line does not begin like it."""
+    *above, line = request.prefix.split("\n")
+    said = next((text.partition(SAYS)[2] for text in reversed(above) if SAYS in text), "")
+    typed, closers = line.lstrip(), request.suffix.split("\n")[0].strip()
+    return said.removeprefix(typed).removesuffix(closers) if said.startswith(typed) else ""

@@ -132,19 +132,24 @@ async def _fill_at(ls: DgLsp, spot: Spot, priority: Priority) -> list[Edit]:
 
 
 def _spot(ls: DgLsp, document: Document, params: types.InlineCompletionParams) -> Spot:
-    """The Spot of a request; an entry of a menu is put into the document."""
+    """The Spot of a request; an entry of a menu is put into the document.
+
+    A recent offer that is being typed comes before an entry that disagrees with it.
+    """
     automatic = params.context.trigger_kind == types.InlineCompletionTriggerKind.Automatic
     encoding, selected = ls.documents.encoding, params.context.selected_completion_info
+    cursor = convert.offset_of(document, params.position, encoding)
+    replaced = convert.range_of(document, (cursor, cursor), encoding)
+    plain = Spot(document, cursor, cursor, replaced, whole=False, automatic=automatic)
     if selected is None:
-        cursor = convert.offset_of(document, params.position, encoding)
-        replaced = convert.range_of(document, (cursor, cursor), encoding)
-        return Spot(document, cursor, cursor, replaced, whole=False, automatic=automatic)
+        return plain
     start = convert.offset_of(document, selected.range.start, encoding)
     end = convert.offset_of(document, selected.range.end, encoding)
     entry = whole(selected.text)
     typed = apply_edit(document, Edit(start, end, entry))
-    cursor = start + len(entry.encode("utf-8"))
-    return Spot(typed, cursor, start, selected.range, whole=True, automatic=automatic)
+    end = start + len(entry.encode("utf-8"))
+    disagrees = automatic and not ls.session.recent(typed, end) and ls.session.recent(document, cursor)
+    return plain if disagrees else Spot(typed, end, start, selected.range, whole=True, automatic=automatic)
 
 
 def _unwanted(ls: DgLsp, spot: Spot) -> str:

@@ -63,10 +63,12 @@ function watchScreen() {
     );
     const cursor = root.querySelector(".cursors-layer .cursor")?.getBoundingClientRect();
     const rows = [];
-    const seen = { rows, ghost: "", more: "", before: "", after: "", row: -1, misplaced: false };
+    // whole: the row of the ghost text with the ghost text in it.
+    const seen = { rows, ghost: "", more: "", before: "", after: "", whole: "", row: -1, misplaced: false };
     for (const [row, line] of lines.entries()) {
-      let [before, ghost, after] = ["", "", ""];
+      let [before, ghost, after, whole] = ["", "", "", ""];
       for (const span of line.querySelectorAll(":scope > span > span")) {
+        whole += text(span);
         if (isGhost(span)) {
           // Ghost text stands at the cursor, or behind blanks at the cursor that are part of it.
           const { left, width } = span.getBoundingClientRect();
@@ -77,7 +79,7 @@ function watchScreen() {
         else before += text(span);
       }
       rows.push(before + after);
-      if (ghost) Object.assign(seen, { ghost, before, after, row });
+      if (ghost) Object.assign(seen, { ghost, before, after, whole, row });
     }
     const blocks = [...root.querySelectorAll(".view-zones .view-line, .suggest-preview-text .view-line")];
     seen.more = blocks.map(text).join("\n");
@@ -340,11 +342,13 @@ class Session {
     await keyboard.press("End");
   }
 
-  // Press keys, and wait some milliseconds behind each: all that was to be seen meanwhile.
-  async play({ keys }) {
+  // Press keys, and wait some milliseconds behind each: all that was to be seen meanwhile. No more of them are pressed
+  // once one of the rows is `done`.
+  async play({ keys, done }) {
     const { keyboard } = this.page;
     await this.page.evaluate(watchKeys);
     for (const [key, wait] of keys) {
+      if (done && (await this.page.evaluate((row) => globalThis.screen_().rows.includes(row), done))) break;
       await ([...key].length === 1 ? keyboard.type(key) : keyboard.press(key));
       if (wait) await this.page.waitForTimeout(wait);
     }
@@ -418,6 +422,11 @@ class Session {
         await this.page.mouse.move(0, 0);
       }
     }
+  }
+
+  // Wait until no element has `text` in it.
+  async gone({ selector, text }) {
+    await this.page.locator(selector, { hasText: text }).first().waitFor({ state: "detached" });
   }
 
   // All texts that a selector finds now.

@@ -14,11 +14,12 @@ from dg_lsp.server.ghost import ghost_text
 from dg_lsp.server.session import Session, Superseded
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
+from dg_lsp.text.fills.offers import Offer, still_good
 from dg_lsp.text.gaps.find import NoGap, find_gap
 from dg_lsp.text.gaps.gap import Edit, Gap
 from dg_lsp.text.messages import Fill, Infill
 
-INVOKED = types.InlineCompletionTriggerKind.Invoked
+INVOKED, AUTOMATIC = types.InlineCompletionTriggerKind.Invoked, types.InlineCompletionTriggerKind.Automatic
 
 
 class _Session:
@@ -45,14 +46,14 @@ class _Session:
         return Outcome(gap, Fill(self._edit.text), self._edit)
 
 
-def asked(session: _Session, text: bytes, column: int, selected: Any = None) -> Any:
+def asked(session: _Session, text: bytes, column: int, selected: Any = None, kind: Any = INVOKED) -> Any:
     client = types.ClientCapabilities()
     server: Any = SimpleNamespace(
         session=session, documents=SimpleNamespace(encoding="utf-32"), client_capabilities=client
     )
     line = text.count(b"\n")
     params = types.InlineCompletionParams(
-        types.InlineCompletionContext(INVOKED, selected),
+        types.InlineCompletionContext(kind, selected),
         types.TextDocumentIdentifier("file:///a.py"),
         types.Position(line, column),
     )
@@ -87,6 +88,28 @@ def test_an_item_behind_the_selected_entry_has_its_range_and_begins_with_it() ->
     for edit in (Edit(13, 13, "()"), Edit(10, 13, "foo()"), Edit(0, 13, "y = 1\nx = foo()")):
         (item,) = asked(_Session(edit, (edit, edit)), text, 6, selected)[:1]
         assert (item.insert_text, item.range) == ("foo()", span)
+
+
+def test_an_offer_that_is_being_typed_comes_before_an_entry_of_the_menu_that_disagrees() -> None:
+    text = b"x = 1\ny = su"
+    offer = Offer("file:///a.py", b"x = 1\ny = ", 10, 10, ("sum(x)",))
+
+    class Recent(_Session):
+        def recent(self, document: Document, cursor: int) -> list[Edit]:
+            return still_good(offer, document, cursor)
+
+        def silence(self, _language: str) -> str:
+            return ""
+
+        def was_dismissed(self, *_: Any) -> bool:
+            return False
+
+    span = types.Range(types.Position(1, 4), types.Position(1, 6))
+    for entry, item in (("sum", "sum(x)"), ("super", "m(x)")):
+        selected = types.SelectedCompletionInfo(range=span, text=entry)
+        (got,) = asked(Recent(Edit(12, 12, "per()")), text, 6, selected, AUTOMATIC)
+        assert got.insert_text == item, entry
+        assert got.range == (span if entry == "sum" else types.Range(span.end, span.end))
 
 
 def session() -> Session:

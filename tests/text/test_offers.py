@@ -48,6 +48,19 @@ def test_what_does_not_agree_is_none() -> None:
     assert still_good(OFFER, *typed(b"N", b")")) == []
 
 
+def test_brackets_that_the_editor_has_closed_stay_behind_the_rest_of_the_offer() -> None:
+    offer = Offer(OLD.uri, OLD.data, 4, 4, ("sum(a[0])", "sum(b) + 1"))
+    for text, closed in ((b"sum(", b")"), (b"sum(a", b")"), (b"sum(a[", b"])")):
+        document, cursor = typed(text, closed)
+        (edit,) = still_good(offer, document, cursor)
+        assert edit.end == cursor
+        assert apply_edit(document, edit).data == b"x = sum(a[0])\ny = 1\n"
+    assert not used_up(offer, *typed(b"sum(a[", b"])")) and used_up(offer, *typed(b"sum(a[0", b"])"))
+    assert (
+        still_good(offer, *typed(b"sum(", b"]")) == [] and still_good(offer, *typed(b"sum(", b") + 2")) == []
+    )
+
+
 def test_a_change_elsewhere_or_another_document_is_none() -> None:
     assert still_good(OFFER, Document(OLD.uri, "python", 2, b"x = N\ny = 2\n"), 5) == []
     assert still_good(OFFER, Document(OLD.uri, "python", 2, b"z = N\ny = 1\n"), 5) == []

@@ -18,6 +18,7 @@ _ORIGINS: dict[Source, str] = {
 }
 
 _DEEPER = (b"(", b"[", b"{")
+_CLOSING = b")]}\"'`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,20 +62,26 @@ def percent(share: float) -> str:
 def still_good(offer: Offer, document: Document, cursor: int) -> list[Edit]:
     """Return the offer as edits of `document`, if what was typed since is the beginning of its texts; else none.
 
-    After `return x` was offered and `re` typed, the edit still replaces the gap by `return x`.
+    After `return x` was offered and `re` typed, the edit still replaces the gap by `return x`. The brackets and quotes
+    that an editor closes by itself stay: in `f(|)`, of the offer `f(x)`, the edit writes `f(x` before the bracket.
     """
     typed = _typed(offer, document, cursor)
     if typed is None:
         return []
-    end = _end(offer, document)
-    found = [text for text in offer.texts if text.encode("utf-8").startswith(typed)]
-    return [Edit(offer.start, end, text) for text in found if len(text.encode("utf-8")) > len(typed)]
+    end, closers = _end(offer, document), _closers(offer, document, cursor)
+    found = [text.removesuffix(closers) for text in offer.texts if text.endswith(closers)]
+    return [
+        Edit(offer.start, cursor if closers else end, text)
+        for text in found
+        if text.encode("utf-8").startswith(typed) and len(text.encode("utf-8")) > len(typed)
+    ]
 
 
 def used_up(offer: Offer, document: Document, cursor: int) -> bool:
     """Whether one of the fills was accepted, or typed out, and nothing else changed."""
     typed = _typed(offer, document, cursor)
-    return typed is not None and typed in (text.encode("utf-8") for text in offer.texts)
+    closers = _closers(offer, document, cursor).encode("utf-8")
+    return typed is not None and typed + closers in (text.encode("utf-8") for text in offer.texts)
 
 
 def accepted_end(offer: Offer, document: Document) -> int | None:
@@ -112,13 +119,20 @@ def next_line(document: Document, cursor: int) -> tuple[Document, int] | None:
 
 
 def _typed(offer: Offer, document: Document, cursor: int) -> bytes | None:
-    """Return what stands in the gap before the cursor; None if anything else but blanks changed."""
+    """Return what is in the gap before the cursor; None if anything else but blanks and closed brackets changed."""
     old, new, end = offer.data, document.data, _end(offer, document)
     if offer.uri != document.uri or not offer.start <= cursor <= end:
         return None
     if old[: offer.start] != new[: offer.start] or old[offer.end :] != new[end:]:
         return None
-    return None if new[cursor:end].strip(b" \t\f") else new[offer.start : cursor]
+    return None if new[cursor:end].strip(_CLOSING + b" \t\f") else new[offer.start : cursor]
+
+
+def _closers(offer: Offer, document: Document, cursor: int) -> str:
+    """Return the brackets and quotes in the gap behind the cursor, which an editor closes by itself; may be empty."""
+    return (
+        document.data[cursor : max(cursor, _end(offer, document))].strip(b" \t\f").decode("utf-8", "replace")
+    )
 
 
 def _end(offer: Offer, document: Document) -> int:

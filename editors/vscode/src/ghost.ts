@@ -18,9 +18,10 @@ const CROSSING = 500; // ms in which an answer and a move of the cursor can cros
 
 type Next = Parameters<NonNullable<Middleware["provideInlineCompletionItems"]>>[4];
 
-/** What was last given to the editor. */
+/** What was last given to the editor, for this version of the document. */
 interface Shown {
   document: TextDocument;
+  version: number;
   position: Position;
   items: InlineCompletionItem[];
   time: number;
@@ -30,6 +31,7 @@ export class Ghost {
   private shown: Shown | undefined;
   private crossing: Shown | undefined;
   private snoozedUntil = 0;
+  private dismissed = false;
 
   /** occupied: whether a fill is being made in a document, which ghost text would cover. */
   constructor(private readonly occupied: (document: TextDocument) => boolean) {}
@@ -37,6 +39,11 @@ export class Ghost {
   /** The time until which nothing is offered automatically; undefined if it is over. */
   get snoozed(): Date | undefined {
     return this.snoozedUntil > Date.now() ? new Date(this.snoozedUntil) : undefined;
+  }
+
+  /** Whether the last ghost text was dismissed. */
+  get unwanted(): boolean {
+    return this.dismissed;
   }
 
   /** Offer nothing automatically for `minutes`; 0 ends it. */
@@ -61,19 +68,22 @@ export class Ghost {
     // What answers to an older text, or to a place that the cursor has left, would be shown there all the same.
     if (token.isCancellationRequested || document.version !== version || left(document, position)) return [];
     const items = Array.isArray(found) ? found : found.items;
-    this.shown = this.crossing = { document, position, items, time: Date.now() };
+    if (items.length) this.dismissed = false;
+    this.shown = this.crossing = { document, version, position, items, time: Date.now() };
     return items;
   };
 
   /**
    * Hide what was given for a place that the cursor of an editor has left in the meantime. The editor hides what it
-   * shows when the cursor moves, but shows what comes just afterwards for another place of the line.
+   * shows when the cursor moves, but shows what comes just afterwards for another place of the line. A move that typing
+   * or accepting makes changes the document, too: then the editor keeps or drops the ghost text by itself.
    */
   moved({ document, selection }: TextEditor): void {
     const given = this.crossing;
     if (given?.document !== document || selection.active.isEqual(given.position)) return;
     this.crossing = undefined;
-    if (Date.now() - given.time < CROSSING) void commands.executeCommand("editor.action.inlineSuggest.hide");
+    const crossed = document.version === given.version && Date.now() - given.time < CROSSING;
+    if (crossed) void commands.executeCommand("editor.action.inlineSuggest.hide");
   }
 
   /** Hide the ghost text, and tell the server that it is not wanted here. */
@@ -82,6 +92,7 @@ export class Ghost {
     const editor = window.activeTextEditor;
     const { shown } = this;
     this.shown = undefined;
+    this.dismissed = true;
     if (!editor || shown?.document !== editor.document) return;
     const cursor = editor.selection.active;
     if (cursor.line !== shown.position.line || cursor.isBefore(shown.position)) return;
