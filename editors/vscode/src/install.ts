@@ -3,6 +3,7 @@ import { homedir } from "node:os";
 import { commands, Disposable, type TextDocument, type Position, Range, window, workspace } from "vscode";
 import type { Server } from "./client";
 import { findServer, NOT_INSTALLED, NOT_TRUSTED, onPath } from "./server";
+import { commandLine, quoted } from "./shell";
 
 const LOOK = 3000; // ms between two looks for a server that is being installed
 const LOOKS = 200;
@@ -12,11 +13,6 @@ export function installCommand(tool: string | undefined, what: string): string {
   if (tool === "uv") return `uv tool install ${quoted(what)}`;
   if (tool === "pipx") return `pipx install ${quoted(what)}`;
   return `python3 -m pip install --user ${quoted(what)}`;
-}
-
-/** `word` for a POSIX shell. */
-export function quoted(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }
 
 /** Say that the server is missing, and how to get it. */
@@ -70,9 +66,9 @@ export async function install(server: Server): Promise<Disposable | undefined> {
   });
 }
 
-/** Run `dg-lsp doctor` with the model of the settings. */
+/** Run `dg-lsp doctor` with what the settings say of the model. */
 export function doctor(server: Server, flags: string[]): void {
-  if (server.program) inTerminal([server.program, "doctor", ...flags].map(quoted).join(" "));
+  if (server.program) inTerminal(commandLine([server.program, "doctor", ...flags]));
   else void sayMissing(NOT_INSTALLED);
 }
 
@@ -86,15 +82,7 @@ export function trace(server: Server, document: TextDocument, position: Position
   // The command counts characters, and the editor UTF-16 units.
   const before = document.getText(new Range(position.line, 0, position.line, position.character));
   const place = `${document.uri.fsPath}:${position.line + 1}:${Array.from(before).length + 1}`;
-  inTerminal([server.program, "trace", place, ...flags].map(quoted).join(" "));
-}
-
-/** The options of the command line for what the user has set of the model. */
-export function flagsFrom(settings: Record<string, unknown>): string[] {
-  return ["checkpoint", "device"].flatMap((name) => {
-    const value = settings[name];
-    return typeof value === "string" ? [`--${name}`, value] : [];
-  });
+  inTerminal(commandLine([server.program, "trace", place, ...flags]));
 }
 
 function inTerminal(command: string): void {
