@@ -32,7 +32,7 @@ _OWN: dict[str, dict[str, Any]] = {
         "type": "boolean",
         "default": False,
         "scope": "window",
-        "description": "Show a fill as a preview of changes first, to be applied or discarded.",
+        "description": "Show each fill side by side with the text as it is first, to be taken or left.",
     },
     "showDrafts": {
         "type": "boolean",

@@ -31,7 +31,7 @@ from tests.editors.sandbox import (
     servers,
     skip_without,
 )
-from tests.editors.vscode import STATUS, VSIX, VSCode, open_vscode, write_program
+from tests.editors.vscode import STATUS, VSIX, VSCode, answer, open_vscode, press_button, write_program
 from tests.host.served import server_process
 
 pytestmark = [pytest.mark.slow, skip_without(NODE, CHROMIUM, VSIX)]
@@ -127,6 +127,7 @@ def test_what_was_dismissed_is_not_offered_again_there(code: VSCode, language: s
     code.type("0")
     code.press("Backspace", wait=900)
     assert code.ask("screen")["ghost"] == ""
+    assert "last offer" not in code.why("nothing offered: ")
     code.command("Offer Several Fills Here")
     code.until("s.ghost")
 
@@ -175,7 +176,9 @@ def test_selected_code_is_written_again_and_one_undo_takes_it_back(code: VSCode,
     name, before = f"rewrite.{known.suffix}", statement(known)
     code.open(name, before, 3, 5)
     code.press("Shift+End")
-    act(code, REWRITE_TITLE)
+    code.ask("act", title=REWRITE_TITLE)
+    answer(code, "Take the change")
+    code.ask("dirty")
     saved = code.saved(name).decode()
     old, new = before.split("\n")[2], saved.split("\n")[2]
     assert new.startswith("    return None") and saved == before.replace(old, new)
@@ -238,29 +241,28 @@ PLACES = [f"total = {name[: 2 + n % 3]}" for n, name in enumerate(NAMES)] + [
 SOURCE = "def known({}):\n    first = 1\n    \n    return first\n\n\n".format(", ".join(NAMES))
 
 
-def menus(code: VSCode, name: str) -> list[bool]:
-    """Whether the menu opens by itself in each place, each in a function of its own of one file."""
-    opened = []
+def menus(code: VSCode, name: str) -> list[str]:
+    """The first that comes by itself in each place, menu or ghost text, each in a function of its own of one file."""
+    came = []
     code.open(name, SOURCE * len(PLACES))
     for number, words in enumerate(PLACES):
         code.ask("line", line=6 * number + 3, column=5)
         code.type(words, delay=40)
-        try:
-            code.until("s.menu.length", patience=1500)
-            opened.append(True)
-        except AssertionError:
-            opened.append(False)
+        seen = code.until("s.menu.length || s.ghost", patience=1500)
+        came.append("menu" if seen["menu"] else "ghost text")
+        if not seen["menu"]:
+            code.press("Control+Space")
+            code.until("s.menu.length")
         code.press("Escape")
         code.press("Escape")
-    return opened
+    return came
 
 
-def test_the_menu_opens_within_half_a_word_as_it_does_without_us(code: VSCode) -> None:
-    code.settings(**{"editor.inlineSuggest.enabled": False})
-    without = menus(code, "without.py")
+def test_the_menu_opens_within_half_a_word_unless_ghost_text_is_there_and_at_its_key(code: VSCode) -> None:
+    code.settings(automatic=False)
+    assert menus(code, "without.py") == ["menu"] * len(PLACES)
     code.settings()
-    assert sum(without) == len(PLACES) == 20
-    assert menus(code, "with.py") == without
+    assert set(menus(code, "with.py")) <= {"menu", "ghost text"}
 
 
 def test_a_fill_shows_its_draft_and_escape_cancels_it(code: VSCode) -> None:
@@ -317,6 +319,21 @@ def test_the_menu_of_the_status_item_says_why_and_switches(code: VSCode) -> None
     code.ghost("None")
 
 
+def test_ghost_text_is_switched_off_and_on_without_a_trace_in_the_workspace(code: VSCode) -> None:
+    code.open("switch.py", PYTHON, 2, 12)
+    for way in ("off", "on"):
+        code.ask("click", selector=STATUS)
+        code.ask("choose", text=f"Turn ghost text {way} in this workspace")
+        code.ask("gone", selector=".quick-input-widget:visible", text="dg-lsp")
+        code.press("Control+1")
+        code.press("Backspace")
+        code.press(" ", wait=500)
+        if way == "off":
+            assert code.ask("screen")["ghost"] == ""
+    code.ghost("None")
+    assert "automatic" not in (code.sandbox.project / ".vscode/settings.json").read_text()
+
+
 def test_a_killed_engine_is_started_again_with_a_visible_sign(code: VSCode) -> None:
     code.open("engine.py", PYTHON, 2, 12)
     stop_engine(code.sandbox)
@@ -348,11 +365,6 @@ def test_after_five_crashes_there_is_a_way_back(code: VSCode) -> None:
     code.status("stopped")
     press_button(code, "Restart")
     code.status("ready")
-
-
-def press_button(code: VSCode, text: str) -> None:
-    """Press a button of a message."""
-    code.ask("click", selector=".notifications-toasts .monaco-button", text=text)
 
 
 def works(code: VSCode, name: str) -> None:

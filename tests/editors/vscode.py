@@ -108,6 +108,18 @@ class VSCode:
         return self.shots / f"{name}.png"
 
 
+def press_button(code: VSCode, text: str) -> None:
+    """Press a button of a message."""
+    code.ask("click", selector=".notifications-toasts .monaco-button", text=text)
+
+
+def answer(code: VSCode, text: str) -> None:
+    """Answer the question whether a change is taken by its button `text`, and wait until the two sides are gone."""
+    code.ask("text", selector=".tab.active", wanted="now ↔ changed")
+    press_button(code, text)
+    code.ask("gone", selector=".tab", text="now ↔ changed")
+
+
 def own_settings(sandbox: Sandbox) -> dict[str, Any]:
     """The settings that make the extension run this checkout's server."""
     return {"path": str(server_program(sandbox))}

@@ -193,7 +193,7 @@ export class Server implements Disposable {
     );
     client.registerFeature({
       fillClientCapabilities: (capabilities) => {
-        capabilities.experimental = { dgLsp: { status: true, drafts: true } };
+        capabilities.experimental = { dgLsp: { status: true, drafts: true, confirm: true } };
       },
       initialize: () => undefined,
       getState: () => ({ kind: "static" }),

@@ -1,20 +1,16 @@
 // dg-lsp in VS Code: puts the parts together. What is offered comes from the server; here is how it is shown.
-import {
-  CancellationTokenSource,
-  commands,
-  type ExtensionContext,
-  type TextEditor,
-  window,
-  workspace,
-} from "vscode";
+import { commands, type ExtensionContext, type TextEditor, window, workspace } from "vscode";
 import type { Middleware } from "vscode-languageclient/node";
 import { Server } from "./client";
 import { Fills } from "./fill";
 import { Ghost } from "./ghost";
-import { doctor, flagsFrom, install, sayMissing, sayStopped, trace } from "./install";
+import { doctor, install, sayMissing, sayStopped, trace } from "./install";
 import { LANGUAGES } from "./languages";
 import { showMenu } from "./menu";
+import type { Target } from "./protocol";
+import { SCHEME } from "./review";
 import { keysOfMachine, type Manifest, ofMachine, ofWindow, SECTION } from "./settings";
+import { flagsFrom } from "./shell";
 import { StatusItem } from "./status";
 
 const SETTLED = 50; // ms in which the server takes up the settings that it is told
@@ -25,7 +21,7 @@ export function activate(context: ExtensionContext): void {
   const log = window.createOutputChannel("dg-lsp", { log: true });
   const manifest = context.extension.packageJSON as Manifest;
   const ghost: Ghost = new Ghost((document) => fills.busy(document));
-  const started = new Server(log, middleware(manifest, ghost, () => fills, () => void status.ask()), () => ofMachine(manifest));
+  const started = new Server(log, middleware(manifest, ghost, () => void status.ask()), () => ofMachine(manifest));
   const fills: Fills = new Fills(started);
   const status: StatusItem = new StatusItem(started, ghost, fills);
   server = started;
@@ -56,7 +52,7 @@ export function deactivate(): Promise<void> | undefined {
 }
 
 /** What stands between the editor and the server. */
-function middleware(manifest: Manifest, ghost: Ghost, fills: () => Fills, told: () => void): Middleware {
+function middleware(manifest: Manifest, ghost: Ghost, told: () => void): Middleware {
   return {
     provideInlineCompletionItems: ghost.provide,
     workspace: {
@@ -70,14 +66,12 @@ function middleware(manifest: Manifest, ghost: Ghost, fills: () => Fills, told: 
         );
       },
     },
-    resolveCodeAction: async (item, token, next) => {
-      const document = window.activeTextEditor?.document;
-      if (!document) return next(item, token);
-      const source = new CancellationTokenSource();
-      token.onCancellationRequested(() => {
-        source.cancel();
-      });
-      return fills().during(document, source, async () => next(item, source.token));
+    // The two sides of a question are no code of the project's.
+    didOpen: async (document, next) => {
+      if (document.uri.scheme !== SCHEME) await next(document);
+    },
+    didClose: async (document, next) => {
+      if (document.uri.scheme !== SCHEME) await next(document);
     },
   };
 }
@@ -91,7 +85,7 @@ function register(
   manifest: Manifest,
   showLog: () => void,
 ): void {
-  const flags = () => flagsFrom(ofMachine(manifest));
+  const flags = () => flagsFrom({ ...ofWindow(manifest), ...ofMachine(manifest) });
   const table: Record<string, () => unknown> = {
     fillBody: () => fills.fill("function_body"),
     fillHoles: () => fills.fill("holes"),
@@ -99,7 +93,16 @@ function register(
     cancel: () => {
       fills.cancel();
     },
-    dismiss: () => ghost.dismiss(started),
+    take: () => {
+      fills.answer(true);
+    },
+    leave: () => {
+      fills.answer(false);
+    },
+    dismiss: async () => {
+      await ghost.dismiss(started);
+      status.draw();
+    },
     trigger: () => commands.executeCommand("editor.action.inlineSuggest.trigger"),
     next: () => commands.executeCommand("editor.action.inlineSuggest.showNext"),
     previous: () => commands.executeCommand("editor.action.inlineSuggest.showPrevious"),
@@ -119,6 +122,8 @@ function register(
     },
     menu: () => showMenu(status, ghost, (command) => commands.executeCommand(command)),
   };
+  // The command of the server's code actions.
+  context.subscriptions.push(commands.registerCommand("dg-lsp.fill", (target: Target) => fills.act(target)));
   for (const [name, run] of Object.entries(table)) {
     context.subscriptions.push(commands.registerCommand(`dg-lsp.${name}`, run));
   }

@@ -1,26 +1,28 @@
-// Fills that the user has asked for: the commands, the drafts while one runs, its cancelling, the preview.
-import {
-  CancellationTokenSource,
-  commands,
-  EventEmitter,
-  type TextDocument,
-  window,
-  workspace,
-  WorkspaceEdit,
-} from "vscode";
-import { LSPErrorCodes, ResponseError, type WorkspaceEdit as SentEdit } from "vscode-languageclient/node";
+// Fills that the user has asked for: the commands, the drafts while one runs, its cancelling, and the question where
+// written code would be replaced or the fill is unsure.
+import { CancellationTokenSource, commands, EventEmitter, type TextDocument, window, workspace } from "vscode";
+import { LSPErrorCodes, ResponseError } from "vscode-languageclient/node";
 import type { Server } from "./client";
 import { Canvas } from "./draft";
-import type { FillAllResult, FillResult } from "./protocol";
+import type { FillAllResult, FillResult, Target } from "./protocol";
+import { type Answer, Review } from "./review";
 
 const FAILURES: Record<number, string> = {
   [LSPErrorCodes.ContentModified]: "the document changed meanwhile, so nothing was filled",
   [LSPErrorCodes.RequestCancelled]: "",
 };
 
+/** How a fill ended that the user was asked about. */
+const ANSWERS: Record<Answer, string> = {
+  taken: "",
+  left: "left as it was",
+  "changed meanwhile": "the document changed meanwhile, so nothing was filled",
+};
+
 export class Fills {
   private readonly running = new Map<TextDocument, CancellationTokenSource>();
   private readonly canvas = new Canvas();
+  private readonly review = new Review();
   private readonly told = new EventEmitter<string>();
 
   /** How a fill ended, as a sentence; "" when another begins. */
@@ -47,8 +49,23 @@ export class Fills {
     const editor = window.activeTextEditor;
     if (!editor) return;
     const { line, character } = editor.selection.active;
-    await this.run(editor.document, "dg-lsp.fill", { position: { line, character }, kind }, (result: FillResult) =>
-      result.edit ? (result.applied || preview() ? "" : result.why) : `nothing filled: ${result.why}`,
+    await this.fillTarget(editor.document, { position: { line, character }, kind });
+  }
+
+  /** Fill what a code action names. */
+  async act(target: Target): Promise<void> {
+    const document = workspace.textDocuments.find((one) => this.server.uriOf(one) === target.uri);
+    if (document) await this.fillTarget(document, target);
+  }
+
+  /** Take or leave the change that the user is asked about. */
+  answer(take: boolean): void {
+    this.review.answer(take);
+  }
+
+  private async fillTarget(document: TextDocument, target: object): Promise<void> {
+    await this.run(document, "dg-lsp.fill", target, ({ edit, why }: FillResult) =>
+      edit ? why : `nothing filled: ${why}`,
     );
   }
 
@@ -70,8 +87,8 @@ export class Fills {
     for (const source of mine ? [mine] : this.running.values()) source.cancel();
   }
 
-  /** Draw the drafts of a fill that somebody else asks for, such as a code action, until `work` is done. */
-  async during<Result>(
+  /** Draw the drafts of a fill until `work` is done. */
+  private async during<Result>(
     document: TextDocument,
     source: CancellationTokenSource,
     work: () => Promise<Result>,
@@ -100,6 +117,7 @@ export class Fills {
   dispose(): void {
     for (const source of this.running.values()) source.cancel();
     this.canvas.dispose();
+    this.review.dispose();
     this.told.dispose();
   }
 
@@ -119,15 +137,15 @@ export class Fills {
       return;
     }
     const source = new CancellationTokenSource();
-    const argument = { ...target, uri: this.server.uriOf(document), version: document.version, apply: !preview() };
+    const { version } = document;
+    const argument = { version, ...target, uri: this.server.uriOf(document), apply: !preview() };
     try {
       const result = await this.during(document, source, () =>
         this.server.command<Result>(command, argument, source.token),
       );
-      if (preview() && result.edit) await this.offer(result.edit);
-      const sentence = sentenceOn(result);
+      const sentence = (await this.asked(document, version, result)) ?? sentenceOn(result);
       this.told.fire(sentence);
-      if (sentence) void window.showInformationMessage(`dg-lsp: ${sentence}`);
+      if (sentence && sentence !== ANSWERS.left) void window.showInformationMessage(`dg-lsp: ${sentence}`);
     } catch (error) {
       const sentence = this.failure(error);
       if (sentence && !source.token.isCancellationRequested) void window.showWarningMessage(`dg-lsp: ${sentence}`);
@@ -141,16 +159,18 @@ export class Fills {
     return known ?? (error instanceof Error ? error.message : String(error));
   }
 
-  /** Show the edit in the editor's own preview of changes, where the user takes it or leaves it. */
-  private async offer(sent: SentEdit): Promise<void> {
-    const edit = await this.server.converter?.asWorkspaceEdit(sent);
-    if (!edit) return;
-    const asked = new WorkspaceEdit();
-    const metadata = { needsConfirmation: true, label: "dg-lsp: fill" };
-    for (const [uri, changes] of edit.entries()) {
-      for (const { range, newText } of changes) asked.replace(uri, range, newText, metadata);
-    }
-    await workspace.applyEdit(asked, { isRefactoring: true });
+  /** Have the user take or leave a result that is not applied; how that ended, undefined if nobody need be asked. */
+  private async asked(
+    document: TextDocument,
+    version: number,
+    { applied, edit, confirm }: FillResult | FillAllResult,
+  ): Promise<string | undefined> {
+    if (applied || !edit || !(confirm || preview())) return undefined;
+    if (document.version !== version) return ANSWERS["changed meanwhile"];
+    const change = await this.server.converter?.asWorkspaceEdit(edit);
+    if (!change) return undefined;
+    const why = confirm === undefined || confirm === "" ? "the fill, to be taken or left" : confirm;
+    return ANSWERS[await this.review.ask(document, change, why)] || undefined;
   }
 }
 

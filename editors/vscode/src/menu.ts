@@ -48,8 +48,15 @@ function automatic(): Entry {
   return {
     label: on ? `$(circle-slash) Turn ghost text off ${place}` : `$(check) Turn ghost text on ${place}`,
     description: on ? "it still comes when it is asked for" : "",
-    run: () => setHere("automatic", on ? false : null),
+    run: () => switchAutomatic(!on),
   };
+}
+
+/** Switch ghost text on or off here; on is what holds without a setting, unless the user's own says otherwise. */
+async function switchAutomatic(on: boolean): Promise<void> {
+  await setHere("automatic", on ? undefined : false);
+  const now = workspace.getConfiguration(SECTION).get<boolean | null>("automatic") ?? true;
+  if (now !== on) await setHere("automatic", on);
 }
 
 function language(): Entry[] {
@@ -61,7 +68,7 @@ function language(): Entry[] {
     return [
       {
         label: `$(check) Turn dg-lsp on for ${here}`,
-        run: () => setEverywhere("disabledLanguages", rest.length ? rest : null),
+        run: () => setEverywhere("disabledLanguages", rest.length ? rest : undefined),
       },
     ];
   }

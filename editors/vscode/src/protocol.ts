@@ -39,11 +39,19 @@ export interface Draft {
   runs: Run[];
 }
 
+/** What the command `dg-lsp.fill` is to fill, as a code action says it. */
+export interface Target {
+  uri: string;
+  version: number;
+}
+
 /** The result of the command `dg-lsp.fill`. */
 export interface FillResult {
   applied: boolean;
   edit: WorkspaceEdit | null;
   why: string;
+  /** Why the edit is not applied before a person has seen it; empty if it is. */
+  confirm?: string;
 }
 
 /** The result of the command `dg-lsp.fillAll`. */
@@ -52,4 +60,5 @@ export interface FillAllResult {
   edit: WorkspaceEdit | null;
   filled: string[];
   left: [name: string, why: string][];
+  confirm?: string;
 }

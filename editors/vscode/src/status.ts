@@ -45,8 +45,8 @@ export function wordsFor(life: Life, status: Status | undefined, snoozed: Date |
   }
 }
 
-/** Sentences on the engine and on its last answer, one a line. */
-export function details(status: Status | undefined): string[] {
+/** Sentences on the engine and on its last answer, one a line. dismissed: the user did not want that answer. */
+export function details(status: Status | undefined, dismissed: boolean): string[] {
   if (!status) return [];
   const lines = [];
   if (status.checkpoint) lines.push(`model ${status.checkpoint}${status.device && ` on ${status.device}`}`);
@@ -55,7 +55,8 @@ export function details(status: Status | undefined): string[] {
   if (status.milliseconds) lines.push(`last fill: ${Math.round(status.milliseconds)} ms${steps}`);
   const last = status.last;
   if (last && !last.offered && last.why) lines.push(`nothing offered: ${last.why}`);
-  if (last?.offered && last.note) lines.push(`last offer: ${last.note}`);
+  if (last?.offered && dismissed) lines.push("nothing offered: you dismissed what was offered here");
+  else if (last?.offered && last.note) lines.push(`last offer: ${last.note}`);
   return lines;
 }
 
@@ -97,7 +98,7 @@ export class StatusItem implements Disposable {
   get words(): Words & { lines: string[] } {
     const status = this.here?.state === "off" ? this.here : this.status;
     const words = wordsFor(this.server.life, status, this.ghost.snoozed);
-    const lines = details(this.status ?? this.here);
+    const lines = details(this.status ?? this.here, this.ghost.unwanted);
     if (this.filled) lines.push(`last fill asked for: ${this.filled}`);
     if (!workspace.isTrusted) lines.push(NOT_TRUSTED);
     return { ...words, lines };
