@@ -137,9 +137,18 @@ class Settings:
     exclude: tuple[str, ...] = field(
         default=SECRETS,
         metadata={
-            "help": "globs of files that nothing is done for, because they may hold secrets: no ghost text, no code "
-            "action, no command. `*.pem` is compared with a file's name, `.ssh/` with the names of its folders, "
-            "`deploy/*.py` with its path in the workspace folder"
+            "help": "globs of further files that nothing is done for, because they may hold secrets: no ghost text, no "
+            "code action, no command; they are added to the default ones. `*.pem` is compared with the names of a file "
+            "and its folders, `.ssh/` with those of its folders only, `deploy/*.py` with its path in the workspace "
+            "folder and its absolute one. Links are followed: a file is excluded under each of its names"
+        },
+    )
+    include: tuple[str, ...] = field(
+        default=(),
+        metadata={
+            "machine": True,
+            "help": "globs that are taken away from the default ones of `exclude`, written as they are there, such as "
+            "`credentials.*`; `*` takes all of them away",
         },
     )
     exclude_ignored: bool = field(
@@ -376,7 +385,11 @@ def override(settings: Settings, values: Mapping[str, Any]) -> Settings:
             raise SettingsError(f"setting {given!r} takes a {_KINDS[kinds[name]]}, not {value!r}") from error
     changed = replace(settings, **changes)
     _check(changed)
-    return replace(changed, checkpoint=named(changed.checkpoint))
+    # What is excluded is added to what was, without the default globs that are taken away now.
+    taken = changes.get("include", ())
+    kept = [glob for glob in settings.exclude if glob not in taken and not ("*" in taken and glob in SECRETS)]
+    exclude = tuple(dict.fromkeys((*kept, *changes.get("exclude", ()))))
+    return replace(changed, exclude=exclude, checkpoint=named(changed.checkpoint))
 
 
 def _switch(value: Any) -> bool:
@@ -434,6 +447,11 @@ def _check(settings: Settings) -> None:
         given = getattr(settings, name)
         if len(given) > _LANGUAGES or any(len(one) > _LANGUAGE for one in given):
             raise SettingsError(f"setting {name!r} takes at most {_LANGUAGES} language ids")
+    if unknown := [glob for glob in settings.include if glob not in (*SECRETS, "*")]:
+        raise SettingsError(
+            f"setting 'include' names default globs of 'exclude', and {unknown[0][:80]!r} is none of them; they are "
+            f"{', '.join(SECRETS)}, or * for all"
+        )
     check_url(settings.engine_url)
     if is_vllm(settings.engine_url) and settings.engine_fallback:
         raise SettingsError(

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import dg_lsp
-from dg_lsp.settings import Settings, SettingsError, from_environment, override
+from dg_lsp.settings import SECRETS, Settings, SettingsError, from_environment, override
 from tests.configuration import PAGE, camel, page
 
 
@@ -23,10 +23,12 @@ def test_each_name_on_the_page_sets_its_setting():
         if isinstance(getattr(Settings(), name), str) and value == 7:
             value = "cpu"
         if isinstance(getattr(Settings(), name), tuple):
-            value = ("go",)
+            value = ("*.pem",) if name == "include" else ("go",)
         written = ",".join(value) if isinstance(value, tuple) else str(value)
         by_editor = override(Settings(), {camel(name): value})
-        assert getattr(by_editor, name) == value != getattr(Settings(), name)
+        # What is excluded is added to the default.
+        wanted = (*SECRETS, "go") if name == "exclude" else value
+        assert getattr(by_editor, name) == wanted != getattr(Settings(), name)
         assert from_environment({f"DG_LSP_{name.upper()}": written}) == by_editor
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from dg_lsp.settings import Settings, UsageError, from_environment, help_of, override
 
 REMOTE = ("engine_url", "engine_token_file", "engine_ca", "engine_fallback")
-FILLING = ("checkpoint", "device", "effort", "seed", "deadline", "threads", *REMOTE)
+FILLING = ("checkpoint", "device", "effort", "seed", "deadline", "threads", *REMOTE, "exclude", "include")
 SERVING = (*FILLING, "idle_minutes", "cache_megabytes", "log_level")
 
 FILLING_CODES = "0 filled, 1 nothing offered (the reason is told), 2 usage or bad input, 130 interrupted"
@@ -31,7 +31,8 @@ def add_settings(parser: argparse.ArgumentParser, names: Sequence[str] = FILLING
     """Give `parser` an option for each of the settings `names`; what is not given is None."""
     for name in names:
         default, variable = getattr(Settings(), name), f"DG_LSP_{name.upper()}"
-        sentence = f"{help_of(name)} (default: {default}, or what {variable} says)"
+        shown = ", ".join(default) or "none" if isinstance(default, tuple) else default
+        sentence = f"{help_of(name)} (default: {shown}, or what {variable} says)"
         parser.add_argument(f"--{name.replace('_', '-')}", metavar="VALUE", help=sentence)
 
 

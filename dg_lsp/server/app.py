@@ -21,8 +21,9 @@ from dg_lsp.server.window import DgLsp
 from dg_lsp.settings import Settings
 from dg_lsp.text.budget import ASKED, within
 from dg_lsp.text.documents.document import Document, DocumentError
+from dg_lsp.text.documents.excluded import excluding_names
 from dg_lsp.text.gaps.find import Gap, NoGap, find_function, find_selected
-from dg_lsp.text.languages.language import UnknownLanguage
+from dg_lsp.text.languages.language import UnknownLanguage, suffixes
 from dg_lsp.text.messages import Status
 
 SECTION = "dg-lsp"
@@ -40,6 +41,12 @@ def make_server(settings: Settings, open_engine: Open) -> DgLsp:
     server.feature(types.TEXT_DOCUMENT_DID_CHANGE)(did_change)
     server.feature(types.TEXT_DOCUMENT_DID_CLOSE)(did_close)
     server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)(did_change_configuration)
+    server.feature(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)(did_change_folders)
+    server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)(did_change_files)
+    everything = types.FileOperationFilter(types.FileOperationPattern("**/*"))
+    operations = types.FileOperationRegistrationOptions([everything])
+    server.feature(types.WORKSPACE_DID_RENAME_FILES, operations)(did_rename_files)
+    server.feature(types.WORKSPACE_DID_DELETE_FILES, operations)(did_delete_files)
     server.feature(types.TEXT_DOCUMENT_INLINE_COMPLETION, types.InlineCompletionOptions())(inline_completion)
     options = types.CodeActionOptions([actions.ACTION, actions.SELECTION], resolve_provider=True)
     server.feature(types.TEXT_DOCUMENT_CODE_ACTION, options)(code_action)
@@ -72,15 +79,31 @@ async def initialize(ls: DgLsp, params: types.InitializeParams) -> None:
 
 
 async def initialized(ls: DgLsp, _: types.InitializedParams) -> None:
-    """Read the settings from the client, and register for changes of them."""
+    """Read the settings from the client, and register for changes of them and of the workspace's files."""
     await _configure(ls)
-    workspace = ls.client_capabilities.workspace
-    dynamic = workspace and workspace.did_change_configuration
-    if dynamic and dynamic.dynamic_registration:
+    if registrations := _registrations(ls):
+        await ls.client_register_capability_async(types.RegistrationParams(registrations))
+
+
+def _registrations(ls: DgLsp) -> list[types.Registration]:
+    """What the client is asked to tell of, as far as it can: changes of the settings, and of files."""
+    workspace, found = ls.client_capabilities.workspace, list[types.Registration]()
+    settings, files = (
+        (workspace.did_change_configuration, workspace.did_change_watched_files)
+        if workspace
+        else (None, None)
+    )
+    if settings and settings.dynamic_registration:
+        section = types.DidChangeConfigurationRegistrationOptions(section=SECTION)
         method = types.WORKSPACE_DID_CHANGE_CONFIGURATION
-        options = types.DidChangeConfigurationRegistrationOptions(section=SECTION)
-        registration = types.Registration("dg-lsp-configuration", method, options)
-        await ls.client_register_capability_async(types.RegistrationParams([registration]))
+        found.append(types.Registration("dg-lsp-configuration", method, section))
+    if files and files.dynamic_registration:
+        glob = f"**/*{{{','.join(suffixes())}}}"
+        watched = types.DidChangeWatchedFilesRegistrationOptions([types.FileSystemWatcher(glob)])
+        method = types.WORKSPACE_DID_CHANGE_WATCHED_FILES
+        found.append(types.Registration("dg-lsp-files", method, watched))
+        ls.session.watch_files()
+    return found
 
 
 async def shutdown(ls: DgLsp, *_: Any) -> None:
@@ -90,6 +113,7 @@ async def shutdown(ls: DgLsp, *_: Any) -> None:
 
 async def did_open(ls: DgLsp, params: types.DidOpenTextDocumentParams) -> None:
     """Start the engine, because loading takes longer than typing the first line."""
+    ls.session.opened(params.text_document.uri)
     # The client's settings may name another engine than the command line does.
     await ls.configured.wait()
     await ls.session.git_answered(params.text_document.uri)
@@ -108,6 +132,27 @@ async def did_close(ls: DgLsp, params: types.DidCloseTextDocumentParams) -> None
     ls.session.closed(params.text_document.uri)
 
 
+async def did_change_folders(ls: DgLsp, _: types.DidChangeWorkspaceFoldersParams) -> None:
+    """Forget the files of the folders that were; paths count from other folders now."""
+    ls.session.moved()
+
+
+async def did_change_files(ls: DgLsp, params: types.DidChangeWatchedFilesParams) -> None:
+    """Read the files that have changed again, and drop those that are gone."""
+    deleted = [change.uri for change in params.changes if change.type == types.FileChangeType.Deleted]
+    ls.session.files_changed(deleted, [change.uri for change in params.changes])
+
+
+async def did_rename_files(ls: DgLsp, params: types.RenameFilesParams) -> None:
+    """Drop the files of the old names, and read those of the new ones."""
+    ls.session.files_changed([file.old_uri for file in params.files], [file.new_uri for file in params.files])
+
+
+async def did_delete_files(ls: DgLsp, params: types.DeleteFilesParams) -> None:
+    """Drop the files."""
+    ls.session.files_changed([file.uri for file in params.files], [])
+
+
 async def did_change_configuration(ls: DgLsp, params: types.DidChangeConfigurationParams) -> None:
     """Apply the new settings."""
     await _configure(ls, params.settings)
@@ -124,7 +169,7 @@ async def inline_completion(ls: DgLsp, params: types.InlineCompletionParams) -> 
         document = await ls.permitted(uri)
         items = await ls.session.newest(uri, ghost.ghost_text(ls, document, params))
         offer = ls.session.offered(uri)
-        ls.ended(uri, began, fill=offer.fill if offer else None)
+        ls.ended(uri, began, fill=offer.fill if offer else None, files=offer.files if offer else ())
     except Superseded:
         ls.ended(uri, began, "the document changed meanwhile, or a newer request took the place of this one")
     except (NoGap, UnknownLanguage, DocumentError, EngineError) as error:
@@ -208,7 +253,7 @@ async def resolve(ls: DgLsp, action: types.CodeAction) -> types.CodeAction:
             outcome = await ls.session.current(uri, actions.fill_gap(ls, document, gap, {}))
         if outcome.edit:
             action.edit, outcome = actions.edit_of(ls, document, outcome)
-        ls.ended(uri, began, "" if outcome.edit else outcome.why, outcome.fill)
+        ls.ended(uri, began, "" if outcome.edit else outcome.why, outcome.fill, outcome.files)
         if outcome.why:
             # The user has asked for this, and an action that silently does nothing looks broken.
             message = outcome.why if outcome.edit else f"nothing offered: {outcome.why}"
@@ -285,5 +330,7 @@ async def _configure(ls: DgLsp, sent: Any = None) -> None:
         changed = sent.get(SECTION, sent)
     for sentence in ls.session.configure(ls.options, changed if isinstance(changed, dict) else {}):
         ls.warn(sentence)
+    # In a thread, since many globs take a while to read.
+    await asyncio.to_thread(excluding_names, (), ls.session.settings.exclude)
     ls.configured.set()
     logging.getLogger("dg_lsp").setLevel(ls.session.settings.log_level.upper())

@@ -22,7 +22,7 @@ from dg_lsp.server.session import Superseded
 from dg_lsp.server.window import DgLsp
 from dg_lsp.text.budget import ASKED, within
 from dg_lsp.text.documents.document import Document, DocumentError, read_document
-from dg_lsp.text.documents.excluded import split_uri
+from dg_lsp.text.documents.excluded import path_of
 from dg_lsp.text.fills.confirm import why_confirm
 from dg_lsp.text.gaps.find import NoGap
 from dg_lsp.text.gaps.gap import Edit
@@ -223,7 +223,7 @@ async def _refusal(ls: DgLsp, params: types.ApplyWorkspaceEditParams) -> str:
 
 def _path(uri: str) -> Path:
     """The path of a file:// address; raises DocumentError for another one."""
-    scheme, path = split_uri(uri)
-    if scheme != "file" or not path:
+    path = path_of(uri)
+    if not path:
         raise DocumentError(f"{uri[:80]!r} is not open and is no file:// address; open it first")
     return Path(path)

@@ -1,13 +1,11 @@
 """Pure functions between the protocol's types (positions, edits, items) and ours (offsets, Edit, Draft)."""
 
-from collections.abc import Iterable, Sequence
-from pathlib import PurePosixPath
+from collections.abc import Sequence
 from typing import Any
 
 from lsprotocol import types
 
 from dg_lsp.text.documents.document import Document, Encoding
-from dg_lsp.text.documents.excluded import split_uri
 from dg_lsp.text.gaps.gap import Edit, Gap
 from dg_lsp.text.messages import BODIES, Draft
 
@@ -94,13 +92,6 @@ def text_from(document: Document, start: int, edit: Edit) -> str:
     """
     new = document.data[start : edit.start] + edit.text.encode("utf-8")[max(start - edit.start, 0) :]
     return new.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
-
-
-def path_in(uri: str, folders: Iterable[str]) -> PurePosixPath:
-    """The path in the address `uri`, relative to the innermost of `folders`, addresses too, that it is in."""
-    path = PurePosixPath(split_uri(uri)[1])
-    inside = [f for f in (PurePosixPath(split_uri(f)[1]) for f in folders) if path.is_relative_to(f)]
-    return path.relative_to(max(inside, key=lambda folder: len(folder.parts))) if inside else path
 
 
 def draft_params(draft: Draft, request: Any, where: dict[str, Any]) -> dict[str, Any]:

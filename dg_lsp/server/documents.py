@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from dg_lsp.text.documents.document import SURROGATE, Document, Encoding, utf8
+from dg_lsp.text.documents.excluded import key_of
 from dg_lsp.text.documents.history import MOST, Changes, History, begun
 
 Position = tuple[int, int]
@@ -85,10 +86,10 @@ class Buffer:
 
 
 class Documents:
-    """The open documents by their uris, which are compared as the client writes them.
+    """The open documents by their uris, as the client writes them.
 
-    A client always spells the uri of a document in the same way, and two spellings may be two documents. encoding: the
-    units of columns, agreed on in `initialize`.
+    A client spells the uri of a document in the same way, from its opening to its closing. Who asks for one may spell
+    it in another way. encoding: the units of columns, agreed on in `initialize`.
     """
 
     def __init__(self, encoding: Encoding = "utf-16") -> None:
@@ -99,7 +100,7 @@ class Documents:
         """Add a document; one that is open already is replaced."""
         if uri in self._open:
             _log.warning("%s was opened twice; its text is now that of the second time", uri)
-        self._open[uri] = _Open(language_id, version, Buffer(text, self.encoding))
+        self._open[uri] = _Open(key_of(uri), language_id, version, Buffer(text, self.encoding))
 
     def change(self, uri: str, version: int, changes: Sequence[Change]) -> None:
         """Apply `changes` one after another, each to the result of the one before.
@@ -130,6 +131,10 @@ class Documents:
         """The document as it is now, immutable; None if it is not open."""
         found = self._open.get(uri)
         if found is None:
+            own = key_of(uri)
+            uri = next((other for other, one in self._open.items() if one.key == own), uri)
+            found = self._open.get(uri)
+        if found is None:
             return None
         if found.snapshot is None:
             data = utf8(found.buffer.text)
@@ -154,14 +159,14 @@ class Documents:
 class _Open:
     """An open document.
 
-    snapshot: the last one; None after a change. history: the older texts kept at the last snapshot. changes: those
-    since the last snapshot; None if they were too many.
+    key: the spelling that all uris of the same file share. snapshot: the last one; None after a change. history: the
+    older texts kept at the last snapshot. changes: those since the last snapshot; None if they were too many.
     """
 
-    __slots__ = ("buffer", "changes", "history", "language", "snapshot", "version")
+    __slots__ = ("buffer", "changes", "history", "key", "language", "snapshot", "version")
 
-    def __init__(self, language: str, version: int, buffer: Buffer) -> None:
-        self.language, self.version, self.buffer = language, version, buffer
+    def __init__(self, key: str, language: str, version: int, buffer: Buffer) -> None:
+        self.key, self.language, self.version, self.buffer = key, language, version, buffer
         self.snapshot: Document | None = None
         self.history: History | None = None
         self.changes: Changes | None = Changes()

@@ -17,6 +17,7 @@ from dg_lsp.text.gaps.gap import Edit, apply_edit
 from dg_lsp.text.gaps.words import endings, half_word, is_part
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import STRINGS, Priority
+from dg_lsp.text.related.secrets import is_key
 
 _OTHERS = 8  # further open documents whose words count as in sight
 
@@ -173,6 +174,9 @@ def _with_endings(spot: Spot, gap: Gap, others: list[bytes]) -> Gap:
     if spot.whole:
         return gap if gap.insert_before else replace(gap, endings=("",))
     found = endings(load_language(spot.document.language), spot.document, spot.cursor, others)
+    half = half_word(spot.document.data, spot.cursor).decode("utf-8", "replace")
+    own = spot.document.data
+    found = tuple(e for e in found if not is_key(half + e) or (half + e).encode() in own)
     # What the gap inserts before its fill ends the word where it is.
     if not found or (gap.insert_before and "" not in found):
         raise NoGap("no word in sight begins with the half word before the cursor")

@@ -1,82 +1,197 @@
 """Project: what other files of the client's workspace say, as an index: open documents and the workspace's folders.
 
-The folders are read once, by a thread of low priority that is begun after the first answer.
+The folders are read by a thread of low priority that is begun after the first answer. Files that change are read again:
+when the client tells of it, when a change is noticed as their text is about to be used, and where the client cannot
+tell, by looking at all of them now and then.
 """
 
 import asyncio
+import math
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from pathlib import Path, PurePosixPath
+from dataclasses import dataclass
+from pathlib import Path
 
 from dg_lsp.text.documents.document import Document
-from dg_lsp.text.documents.excluded import split_uri
+from dg_lsp.text.documents.excluded import key_of, path_of
 from dg_lsp.text.languages.language import knows
-from dg_lsp.text.related.folders import files_near, read
-from dg_lsp.text.related.index import Index
+from dg_lsp.text.related.folders import files_near, is_on_disk, may_be_read, read_file, stamp_of
+from dg_lsp.text.related.index import Index, Other
 
 _PAUSE = 0.005  # seconds between two files, in which other threads run
 _NICE = 15
+# Seconds from one look at all files to the next, where the client tells of changes and where it does not; and how much
+# longer that is than such a look took.
+_SELDOM, _OFTEN, _TIMES = 600.0, 30.0, 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    """Which files are read: those near the folder `start`, without what `exclude` names, and what git ignores."""
+
+    start: Path
+    exclude: Sequence[str]
+    git: bool
 
 
 class Project:
     """The index of a workspace.
 
-    beside: the open documents that may be read, but for one. folders: the workspace's.
+    beside: the open documents that may be read, but for one. folders: the workspace's. watched: the client tells which
+    files change.
     """
 
     def __init__(
         self, beside: Callable[[Document], list[Document]], folders: Callable[[], list[Path]]
     ) -> None:
-        self.index = Index()
         self._beside, self._folders = beside, folders
-        self._stop: threading.Event | None = None
-        self._open: set[str] = set()
+        self.watched = False
+        self._open: frozenset[str] = frozenset()
+        # Held while a text is taken in, so that none is once its document was closed.
+        self._lock = threading.Lock()
+        self._changed: deque[str] = deque()
+        self._rules: _Rules | None = None
+        self._due, self._reading = 0.0, False
+        self._stop = threading.Event()
+        self.index = self._new()
 
     async def index_for(self, document: Document) -> Index:
         """The index with the open documents beside `document` as they are now."""
         opened = [other for other in self._beside(document) if knows(other.language)]
-        self._open |= {document.uri, *(other.uri for other in opened)}
+        self._open = frozenset(map(key_of, (document.uri, *(other.uri for other in opened))))
         if lacking := [other for other in opened if not self.index.holds(other.uri, other.data)]:
-            await asyncio.to_thread(self._take, lacking)
+            await asyncio.to_thread(self._take, self.index, lacking)
         return self.index
 
     def begin(self, uri: str, exclude: Sequence[str], *, git: bool = False) -> None:
-        """Begin to read the files of the folders, unless that was begun before, those nearest to `uri` first.
+        """Begin to read the files of the folders, those nearest to `uri` first, unless that was done a while ago.
 
         git: none that git ignores.
         """
-        if self._stop is None:
-            self._stop = threading.Event()
-            start, stop = PurePosixPath(split_uri(uri)[1]).parent, self._stop.is_set
-            found = files_near(Path(start), self._folders(), exclude, stop, git=git)
-            arguments = (self.index, found, self._stop)
-            threading.Thread(target=self._read, args=arguments, name="related", daemon=True).start()
+        if time.monotonic() >= self._due and not self._reading:
+            self._rules = _Rules(Path(path_of(uri) or "/").parent, exclude, git)
+            self._due = math.inf
+            self._start(self._all(self._rules, self._stop))
 
     def forget(self) -> None:
         """Drop everything, such as files that the settings now exclude; stop reading."""
-        if self._stop is not None:
+        with self._lock:
             self._stop.set()
-        self.index, self._stop = Index(), None
+            self._changed.clear()
+            self._stop, self._reading = threading.Event(), False
+            self.index, self._rules, self._due = self._new(), None, 0.0
 
-    def _take(self, documents: Sequence[Document]) -> None:
+    def closed(self, uri: str) -> None:
+        """Drop the text of the document `uri`, and read its file again if it is one of the workspace."""
+        with self._lock:
+            self._open -= {key_of(uri)}
+            self.index.drop(uri)
+        self.changed([uri])
+
+    def changed(self, uris: Iterable[str]) -> None:
+        """Read the files `uris` again, or for the first time, if they may be read; what is gone is dropped."""
+        if self._rules is None:
+            return
+        for uri in uris:
+            if key_of(uri) not in self._open:
+                self.index.drop(uri)
+                self._changed.append(uri)
+        with self._lock:
+            if self._changed and not self._reading:
+                self._start(iter(()))
+
+    def deleted(self, uris: Iterable[str]) -> None:
+        """Drop the files `uris`, and those in the folders of these names; open documents stay."""
+        for uri in uris:
+            self.index.drop_below(uri)
+
+    def _new(self) -> Index:
+        return Index(is_current=self._is_current)
+
+    def _is_current(self, other: Other) -> bool:
+        """Whether the text of `other` is that of a document that is open now, or of a file as it is on disk now."""
+        if other.stamp is None:
+            return key_of(other.uri) in self._open
+        rules = self._rules
+        if rules is not None and is_on_disk(other, self._folders(), rules.exclude):
+            return True
+        # Others may have changed with it.
+        self._changed.append(other.uri)
+        self._due = 0.0
+        return False
+
+    def _take(self, index: Index, documents: Sequence[Document]) -> None:
         for document in documents:
-            self.index.put(document.uri, document.language, document.data)
+            other = index.read(document.uri, document.language, document.data)
+            with self._lock:
+                if other is not None and key_of(document.uri) in self._open:
+                    index.take(other)
 
-    def _read(self, index: Index, files: Iterable[Path], stop: threading.Event) -> None:
-        """Put `files` into `index` until it is full or `stop` is set."""
+    def _start(self, files: Iterator[Path]) -> None:
+        """Start the thread that reads `files`, and what has changed."""
+        self._reading = True
+        arguments = (self.index, files, self._stop)
+        threading.Thread(target=self._read, args=arguments, name="related", daemon=True).start()
+
+    def _all(self, rules: _Rules, stop: threading.Event) -> Iterator[Path]:
+        """Yield the files of the folders; those in the index that have changed are read before."""
+        for other in self.index.others():
+            if other.stamp and stamp_of(Path(path_of(other.uri))) != other.stamp:
+                self.index.drop(other.uri)
+                self._changed.append(other.uri)
+        yield from files_near(rules.start, self._folders(), rules.exclude, stop.is_set, git=rules.git)
+
+    def _read(self, index: Index, files: Iterator[Path], stop: threading.Event) -> None:
+        """Put `files`, and those that have changed, into `index` until it is full or `stop` is set."""
         with suppress(AttributeError, OSError):
             # Linux knows a priority of each thread; elsewhere it would be that of the server.
             os.sched_getaffinity(0)
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
-        for path in files:
+        began = time.monotonic()
+        while not stop.is_set():
+            if self._changed:
+                with suppress(IndexError):  # cleared meanwhile
+                    self._put_changed(index, self._changed.popleft(), stop)
+            elif (path := next(files, None)) is not None:
+                files = files if self._put(index, path, stop) else iter(())
+            elif self._has_ended(began, stop):
+                return
+
+    def _has_ended(self, began: float, stop: threading.Event) -> bool:
+        """Whether the thread that reads has nothing more to do, and ends; it has begun at `began`."""
+        with self._lock:
             if stop.is_set():
-                return
-            # The text of an open document is newer than its file.
-            if path.as_uri() in self._open or (document := read(path)) is None:
-                continue
-            if not index.put(document.uri, document.language, document.data):
-                return
-            time.sleep(_PAUSE)
+                return True
+            if self._changed:
+                return False
+            self._reading = False
+            if self._due == math.inf:
+                now = time.monotonic()
+                self._due = now + max(_SELDOM if self.watched else _OFTEN, _TIMES * (now - began))
+            return True
+
+    def _put_changed(self, index: Index, uri: str, stop: threading.Event) -> None:
+        """Put the file `uri`, which has changed, into `index` if it may be read; else drop it."""
+        path, rules = Path(path_of(uri)), self._rules
+        if rules is not None and may_be_read(path, self._folders(), rules.exclude, git=rules.git):
+            self._put(index, path, stop)
+        elif key_of(uri) not in self._open:
+            index.drop(uri)
+
+    def _put(self, index: Index, path: Path, stop: threading.Event) -> bool:
+        """Put the file at `path` into `index` unless it is in; whether there is room for more."""
+        uri = path.as_uri()
+        # The text of an open document is newer than its file.
+        if key_of(uri) in self._open or index.stamp(uri) == (stamp_of(path) or ()):
+            return True
+        other = read_file(index, path)
+        with self._lock:
+            if stop.is_set() or key_of(uri) in self._open or other is None:
+                return True
+            room = index.take(other)
+        time.sleep(_PAUSE)
+        return room

@@ -11,7 +11,7 @@ import statistics
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
@@ -22,7 +22,7 @@ from dg_lsp.host.runtime import definitions_for, learned
 from dg_lsp.server.project import Project
 from dg_lsp.settings import EMBEDDED, Settings, SettingsError, name_of, named, of_machine, override
 from dg_lsp.text.documents.document import Document
-from dg_lsp.text.documents.excluded import excluding, split_uri
+from dg_lsp.text.documents.excluded import excluding_file, key_of, path_of, split_uri
 from dg_lsp.text.documents.ignored import ignored
 from dg_lsp.text.fills.offers import Offer, doubt, place_of, still_good, used_up
 from dg_lsp.text.gaps.find import Gap
@@ -34,9 +34,11 @@ Open = Callable[[Settings, Callable[[Status], None]], Engine]
 
 _RECENT = 16  # offers that are kept
 _DISMISSED = 100  # dismissed texts that are kept of each document
-_KNOWN = 1_000  # files of which it is known whether git ignores them
+_KNOWN = 1_000  # files of which it is known whether git ignores them, and which glob excludes them
 _GITS = 4  # processes of git at a time
-_OF_THE_INDEX = ("exclude", "exclude_ignored", "related")
+# Globs that a workspace may add to `exclude`, and characters of one: more would take too long to read and to compare.
+_GLOBS, _GLOB = 500, 1_000
+_OF_THE_INDEX = ("exclude", "exclude_ignored", "include", "related")
 _FOLLOW = 0.2  # seconds between two looks at an engine that loads
 _WAITED = 0.25  # the share of the time of a fill that ghost text waits for the next key
 _BACKQUOTED = re.compile(r"`(?!dg-lsp)[^`]+`")
@@ -75,7 +77,6 @@ class Session:
 
     open_engine: makes an Engine from settings. tell: called with each Status of the engine. eager: the client debounces
     by itself, so `debounce` does not wait. project: what other files say; None if nothing is known of them.
-    files: the uris of the files that candidates of the last fill were found in.
     """
 
     def __init__(self, settings: Settings, open_engine: Open, tell: Callable[[Status], None]) -> None:
@@ -92,10 +93,10 @@ class Session:
         self._ahead: _Ahead | None = None
         self._ignored: dict[str, asyncio.Future[bool]] = {}
         self._gits = asyncio.Semaphore(_GITS)
+        self._excluded: dict[str, str] = {}
         self._background: set[asyncio.Future[Any]] = set()
         self.eager = False
         self.project: Project | None = None
-        self.files: tuple[str, ...] = ()
 
     @property
     def engine(self) -> Engine:
@@ -116,29 +117,51 @@ class Session:
                 settings = override(settings, {given: value})
             except SettingsError as error:
                 wrong.append(str(error))
+        user = settings.exclude
         for given, value in workspace.items():
             try:
                 settings = _by_workspace(settings, given, value)
             except SettingsError as error:
                 wrong.append(str(error))
+        settings, more = _bounded(settings, user)
+        wrong += more
         if self.settings != settings:
             index = any(getattr(self.settings, name) != getattr(settings, name) for name in _OF_THE_INDEX)
             self.settings = settings
             self._offers.clear()
             self._newest.clear()
-            if self.project is not None and index:
-                self.project.forget()
+            if index:
+                self.moved()
         return wrong
 
-    def refusal(self, uri: str, path: PurePosixPath, language: str = "") -> str:
-        """Why the document `uri`, at `path` in its workspace folder, gets no fills, as a sentence; empty if it does."""
-        if glob := excluding(path, self.settings.exclude):
-            return f"{path.name} is excluded by {glob} in the setting exclude, because it may hold secrets"
-        if self.settings.exclude_ignored and (why := self._why_ignored(uri, path.name)):
+    def moved(self) -> None:
+        """Forget what other files say, and end what is under way, since other files are excluded from now on."""
+        self._excluded.clear()
+        self.stop_ahead()
+        for uri in list(self._live):
+            self.changed(uri)
+        if self.project is not None:
+            self.project.forget()
+
+    def refusal(self, uri: str, folders: Sequence[str], language: str = "") -> str:
+        """Why the document `uri` gets no fills, as a sentence; empty if it does. folders: the workspace's, as paths."""
+        name = PurePosixPath(split_uri(uri)[1]).name
+        if glob := self._excluding(uri, folders):
+            return f"{name} is excluded by {glob} in the setting exclude, because it may hold secrets"
+        if self.settings.exclude_ignored and (why := self._why_ignored(uri, name)):
             return why
         if language in self.settings.disabled_languages:
             return f"{language} is switched off by the setting disabledLanguages"
         return ""
+
+    def _excluding(self, uri: str, folders: Sequence[str]) -> str:
+        """The glob that excludes the document `uri`, empty if none does; looked for once, until it is closed."""
+        if uri not in self._excluded:
+            if len(self._excluded) >= _KNOWN:
+                self._excluded.clear()
+            path = path_of(uri) or split_uri(uri)[1]
+            self._excluded[uri] = excluding_file(path, folders, self.settings.exclude)
+        return self._excluded[uri]
 
     async def git_answered(self, uri: str) -> None:
         """Wait until it is known whether git ignores the file of the document `uri`, where that is asked."""
@@ -197,6 +220,7 @@ class Session:
         """The edits at `cursor` from the newest fill that agrees with the text typed since; [] if there is none."""
         for offer in reversed(self._offers):
             if edits := still_good(offer, document, cursor):
+                self._newest[document.uri] = offer
                 return edits
         return []
 
@@ -273,7 +297,6 @@ class Session:
         outcome = await outcome_of(fill_gap(self.engine, document, gap, settings, want), show)
         if priority == "ghost":
             self._took.append(time.monotonic() - began)
-        self.files = outcome.files
         if want.index is not None and self.project is not None:
             # Not before the first answer, which should not wait for the disk.
             self.project.begin(document.uri, settings.exclude, git=settings.exclude_ignored)
@@ -282,7 +305,7 @@ class Session:
             edits = (outcome.edit, *outcome.others)
             start, end = outcome.edit.start, outcome.edit.end
             texts = tuple(e.text for e in edits)
-            offer = Offer(document.uri, document.data, start, end, texts, outcome.fill)
+            offer = Offer(document.uri, document.data, start, end, texts, outcome.fill, outcome.files)
             self._offers.append(offer)
             if is_ghost:
                 self._newest[document.uri] = offer
@@ -377,21 +400,44 @@ class Session:
         """The engine's status; None if no engine runs."""
         return await self.engine.status() if isinstance(self.engine, Resident) else None
 
+    def watch_files(self) -> None:
+        """Rely on the client, which tells which files of the workspace change."""
+        if self.project is not None:
+            self.project.watched = True
+
+    def files_changed(self, deleted: Sequence[str], changed: Sequence[str]) -> None:
+        """Drop the files `deleted`, and read those of `changed` that are there again."""
+        # A link may lead elsewhere now.
+        self._excluded.clear()
+        if self.project is not None:
+            self.project.deleted(deleted)
+            self.project.changed(changed)
+
+    def opened(self, uri: str) -> None:
+        """Look anew which glob excludes the document `uri`, whose file may be another one now."""
+        self._excluded.pop(uri, None)
+
     def changed(self, uri: str) -> None:
         """Cancel the work on the document `uri`, whose text has changed."""
         for task in list(self._live.get(uri, ())):
             self._overtake(uri, task)
 
     def closed(self, uri: str) -> None:
-        """Cancel the work on the document `uri`, and drop its fills."""
+        """Cancel the work on the document `uri`, and drop its fills, its text, and what was found in it."""
         self.changed(uri)
         self.stop_ahead()
+        if self.project is not None:
+            self.project.closed(uri)
         self._asked.pop(uri, None)
         self._dismissed.pop(uri, None)
         self._newest.pop(uri, None)
         if (asked := self._ignored.pop(uri, None)) is not None:
             asked.cancel()
-        self._offers = deque((o for o in self._offers if o.uri != uri), _RECENT)
+        self._excluded.pop(uri, None)
+        gone = key_of(uri)
+        used = [o for o in self._offers if o.uri == uri or gone in map(key_of, o.files)]
+        self._offers = deque((o for o in self._offers if o not in used), _RECENT)
+        self._newest = {name: offer for name, offer in self._newest.items() if offer not in used}
 
     def _run_later(self, work: Coroutine[Any, Any, Any]) -> None:
         """Run `work` in the background; its errors are logged."""
@@ -452,15 +498,29 @@ def _by_workspace(settings: Settings, given: str, value: Any) -> Settings:
     changed, name = override(settings, {given: value}), name_of(given)
     if name == "exclude_ignored":
         return replace(settings, exclude_ignored=settings.exclude_ignored or changed.exclude_ignored)
-    if name == "exclude":
-        # A workspace may hide more of its files, and may not lay its secrets open.
-        return replace(changed, exclude=tuple(dict.fromkeys((*settings.exclude, *changed.exclude))))
     if name in of_machine() and changed != settings:
         raise SettingsError(
             f"the workspace cannot set {given!r}; set it with --{name.replace('_', '-')}, with "
             f"DG_LSP_{name.upper()} or in the initialization options"
         )
     return changed
+
+
+def _bounded(settings: Settings, user: Sequence[str]) -> tuple[Settings, list[str]]:
+    """`settings` without the globs of `exclude` that are too many or too long, and a sentence for those.
+
+    user: the globs that are not a workspace's, of which none is too many.
+    """
+    own = {*user}
+    globs = [glob for glob in settings.exclude if glob not in own]
+    kept = [glob for glob in globs if len(glob) <= _GLOB][:_GLOBS]
+    if len(kept) == len(globs):
+        return settings, []
+    return replace(settings, exclude=(*user, *kept)), [
+        f"the workspace names {len(globs):,} globs in 'exclude', of which the first {len(kept):,} hold: it may name "
+        f"{_GLOBS} of at most {_GLOB:,} characters; name folders instead of files, or exclude them in the "
+        "initialization options"
+    ]
 
 
 def short_name(uri: str) -> str:

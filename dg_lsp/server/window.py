@@ -21,7 +21,7 @@ from dg_lsp.server.session import Open, Session, short_name, without_quotes
 from dg_lsp.server.status import Last, StatusBoard
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
-from dg_lsp.text.documents.excluded import split_uri
+from dg_lsp.text.documents.excluded import key_of, path_of
 from dg_lsp.text.fills.offers import note_of
 from dg_lsp.text.gaps.find import NoGap
 from dg_lsp.text.languages.language import knows
@@ -75,18 +75,18 @@ class DgLsp(Server):
 
     def beside(self, document: Document) -> list[Document]:
         """The other open documents that may be read, those that were opened last first."""
-        found: list[Document] = []
+        found, own = list[Document](), key_of(document.uri)
         for uri in reversed(self.documents.uris()):
             # Nothing is read of a document that the settings leave out.
             with suppress(NoGap):
-                found += [self.snapshot(uri)] if uri != document.uri else []
+                found += [self.snapshot(uri)] if key_of(uri) != own else []
         return found
 
     def folders(self) -> list[Path]:
         """The folders of the workspace."""
         workspace = self.protocol.workspace
         uris = dict.fromkeys([*workspace.folders, *filter(None, [workspace.root_uri])])
-        return [Path(path) for scheme, path in map(split_uri, uris) if scheme == "file"]
+        return [Path(path) for path in map(path_of, uris) if path]
 
     def permit(self, uri: str, language: str = "") -> None:
         """Do nothing if the document `uri` may be filled.
@@ -94,9 +94,7 @@ class DgLsp(Server):
         Raises:
             NoGap: it is excluded, or its language is switched off.
         """
-        workspace = self.protocol.workspace
-        folders = [*workspace.folders, *filter(None, [workspace.root_uri])]
-        if refusal := self.session.refusal(uri, convert.path_in(uri, folders), language):
+        if refusal := self.session.refusal(uri, [*map(str, self.folders())], language):
             raise NoGap(refusal)
 
     def tell(self, status: Status) -> None:
@@ -122,17 +120,18 @@ class DgLsp(Server):
         """Log why the document `uri` gets an empty answer (law 9)."""
         _log.info("%s: nothing offered: %s", short_name(uri), without_quotes(reason))
 
-    def ended(self, uri: str, began: float, why: str = "", fill: Fill | None = None) -> None:
+    def ended(
+        self, uri: str, began: float, why: str = "", fill: Fill | None = None, files: tuple[str, ...] = ()
+    ) -> None:
         """Tell that a request for the document `uri` has ended; `why` nothing was offered, empty if something was.
 
-        began: time.monotonic() of its beginning. fill: what was offered.
+        began: time.monotonic() of its beginning. fill: what was offered. files: the uris of those that it is from.
         """
         if why:
             self.refuse(uri, why)
         last = Last(uri, not why, why, (time.monotonic() - began) * 1000)
         if fill is not None and not why:
-            last = replace(last, chance=fill.chance, source=fill.source, note=note_of(fill))
-            last = replace(last, files=self.session.files)
+            last = replace(last, chance=fill.chance, source=fill.source, note=note_of(fill), files=files)
         self.board.ended(last)
 
     def off(self, uri: str) -> str:

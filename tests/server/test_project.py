@@ -43,7 +43,8 @@ def test_open_documents_are_searched_as_they_are_now_and_the_files_used_are_told
         return [found.text for found in engine.requests[-1].retrieved]
 
     assert asyncio.run(filled(OPENED, Settings())) == ["opened"]
-    assert session.files == ("file:///p/other.py",)
+    told = session.offered(OWN.uri)
+    assert told and told.files == ("file:///p/other.py",)
     assert asyncio.run(filled("y = load(changed)\n", Settings())) == ["changed"]
     assert asyncio.run(filled(OPENED, Settings(related=False))) == []
 
@@ -55,18 +56,19 @@ def test_definitions_are_sent_to_a_checkpoint_that_answers_in_a_chat_and_to_a_se
     user = Document(
         "file:///p/own.py", "python", 1, b"import shapes\n\n\ndef f(x):\n    shapes.area(x)\n    pass\n"
     )
-    engine = ScriptedEngine(Fill("return x"))
+    engine, files = ScriptedEngine(Fill("return x")), list[tuple[str, ...]]()
     session = Session(Settings(), lambda *_: engine, lambda _: None)
 
     async def sent(settings: Settings) -> list[str]:
         session.project = Project(lambda _: [shapes], list)
         session.settings = settings
-        await session.fill(user, find_gap(user, len(user.data) - 1), settings, lambda _: None, "fill")
+        gap = find_gap(user, len(user.data) - 1)
+        files.append((await session.fill(user, gap, settings, lambda _: None, "fill")).files)
         return [piece.text for piece in engine.requests[-1].context]
 
     chat = Settings(checkpoint="google/diffusiongemma-26B-A4B-it")
     assert asyncio.run(sent(chat)) == ["def area(shape): ...\n"]
-    assert session.files == ("file:///p/shapes.py",)
+    assert files == [("file:///p/shapes.py",)]
     own = Settings(checkpoint="embedded")
     assert asyncio.run(sent(own)) == []
     # What a team's server has learned is not known; the tokenizer for vLLM is that of `checkpoint`.

@@ -23,9 +23,37 @@ def test_a_workspace_adds_to_what_is_excluded_and_takes_nothing_away(globs: list
 def test_a_user_may_say_what_is_excluded() -> None:
     one = session()
     assert one.configure({"exclude": ["*.sql"]}, {}) == []
-    assert one.settings.exclude == ("*.sql",)
+    assert one.settings.exclude == (*SECRETS, "*.sql")
     one.configure({"exclude": ["*.sql"]}, {"exclude": []})
+    assert one.settings.exclude == (*SECRETS, "*.sql")
+
+
+@pytest.mark.parametrize("own", [{"include": ["*.pem", "*.key"]}, {"include": "*.pem,*.key"}])
+def test_a_user_may_take_default_globs_away_and_a_workspace_may_not(own: dict[str, object]) -> None:
+    one = session()
+    assert one.configure({"exclude": ["*.sql"], **own}, {}) == []
+    assert set(one.settings.exclude) == {*SECRETS, "*.sql"} - {"*.pem", "*.key"}
+    # A workspace may hide them all the same.
+    assert one.configure(own, {"exclude": ["*.pem"]}) == []
+    assert set(one.settings.exclude) == {*SECRETS} - {"*.key"}
+    (wrong,) = one.configure({}, {"include": ["*.pem"]})
+    assert "the workspace cannot set 'include'" in wrong and set(one.settings.exclude) == {*SECRETS}
+    assert one.configure({"include": ["*"], "exclude": ["*.sql"]}, {}) == []
     assert one.settings.exclude == ("*.sql",)
+    (wrong,) = one.configure({"include": ["*.pme"]}, {})
+    assert "'*.pme' is none of them" in wrong and set(one.settings.exclude) == {*SECRETS}
+
+
+def test_a_workspace_names_a_bounded_number_of_globs() -> None:
+    one = session()
+    (wrong,) = one.configure({"exclude": ["*.sql"]}, {"exclude": [f"gen/*{n}.py" for n in range(5_000)]})
+    assert "names 5,000 globs" in wrong and "the first 500 hold" in wrong
+    assert len(one.settings.exclude) == len(SECRETS) + 501 and "*.sql" in one.settings.exclude
+    (wrong,) = one.configure({}, {"exclude": ["[a]" * 100_000, "*.sql"]})
+    assert "of at most 1,000 characters" in wrong and one.settings.exclude == (*SECRETS, "*.sql")
+    # What the user names is no workspace's.
+    many = {"exclude": [f"{n}" for n in range(600)]}
+    assert one.configure(many, many) == []
 
 
 @pytest.mark.parametrize("user", [False, True])

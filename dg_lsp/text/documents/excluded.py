@@ -1,50 +1,297 @@
-"""The names of files: the path in an address, and which files must not be sent to a model, by globs. Reads nothing."""
+"""The names of files: the path in an address, and which files must not be sent to a model, by globs.
 
+Follows links, since a file is excluded under each of its names; reads no text.
+"""
+
+import os
+import posixpath
 import re
-from collections.abc import Iterable
+import unicodedata
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from fnmatch import translate
 from functools import lru_cache
+from itertools import product
 from pathlib import PurePosixPath
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote_from_bytes, unquote, urlsplit
+
+from dg_lsp.settings import SECRETS
+
+_LINKS = 40  # links that are followed in one path, as Linux does
+_BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
+_VARIANTS = 64  # texts that one glob with braces stands for, at most
+_DRIVE = re.compile(r"/?([A-Za-z])[:|](?=/|\Z)")
 
 
 def split_uri(uri: str) -> tuple[str, str]:
     """The scheme and the path of an address: ("file", "/w/a b.py") of `file:///w/a%20b.py`.
 
-    What is no address at all, such as `a://[b/.env`, is a path without a scheme.
+    What is no address at all, such as `a://[b/.env`, is a path without a scheme. In a file's address `#` and `?` are
+    characters of its name, which some clients do not encode.
     """
+    scheme, path = _split_uri(uri)
+    return scheme, unquote(path)
+
+
+def path_of(uri: str) -> str:
+    """Return the path in the address of a file as the system knows it, with bytes that are no UTF-8 as surrogates.
+
+    It is empty for another address.
+    """
+    scheme, path = _split_uri(uri)
+    return unquote(path, errors="surrogateescape") if scheme == "file" else ""
+
+
+def key_of(uri: str) -> str:
+    """Return the one spelling that all addresses of the same file share.
+
+    `file://localhost/C%3A/a/../b+c.py` and `file:///c:/b%2bc.py` both give `file:///c:/b%2Bc.py`. No link is followed.
+    """
+    scheme, _ = _split_uri(uri)
+    if scheme != "file":
+        return f"{scheme}:{unquote(uri[len(scheme) + 1 :])}" if scheme else uri
+    host, path = urlsplit(uri).netloc.lower(), path_of(uri)
+    if drive := _DRIVE.match(path):
+        path = f"{drive[1].lower()}:{path[drive.end() :]}"
+    path = posixpath.normpath("/" + path.lstrip("/"))
+    try:
+        name = os.fsencode(path)
+    except UnicodeEncodeError:
+        # Half a character, which no file's name has.
+        name = path.encode("utf-8", "surrogatepass")
+    return f"file://{'' if host == 'localhost' else host}{quote_from_bytes(name, safe='/:')}"
+
+
+def _split_uri(uri: str) -> tuple[str, str]:
+    """The scheme and the path of an address, as it is encoded there."""
     try:
         parts = urlsplit(uri)
     except ValueError:
         return "", uri
-    return parts.scheme, unquote(parts.path)
+    if parts.scheme == "file" and uri[5:7] == "//":
+        return "file", f"/{uri[7:].partition('/')[2]}"
+    return parts.scheme, uri[5:] if parts.scheme == "file" else parts.path
 
 
 def excluding(path: PurePosixPath, globs: Iterable[str]) -> str:
     """The first of `globs` that excludes the file `path`, relative to its workspace folder; empty if none does.
 
-    A glob without a slash is compared with the file's name (`*.pem`), one that ends with a slash with the names of the
-    folders that the file is in (`.ssh/`), and any other one with the whole path (`deploy/*.py`). `*` stands for any
-    text, also for one with slashes, and `**/` at the beginning for any folders or none. Case does not matter.
+    A glob without a slash is compared with the file's name (`*.pem`) and with the names of the folders that the file is
+    in (`private`), but for those of SECRETS, which name files. One that ends with a slash is compared with the names of
+    folders only (`.ssh/`), and any other one with the whole path (`deploy/*.py`) and with that of each folder
+    (`deploy/live`). `*` stands for any text, also for one with slashes, `**/` for any folders or none, `{a,b}` for `a`
+    or `b`. Case does not matter.
     """
-    return next((glob for glob in globs if _matches(path, glob)), "")
+    return _compiled(tuple(globs)).first([str(path)])
 
 
-def _matches(path: PurePosixPath, glob: str) -> bool:
-    if "/" not in glob:
-        return _equal(path.name, glob)
-    if glob.endswith("/") and "/" not in glob[:-1]:
-        return any(_equal(folder, glob[:-1]) for folder in path.parts[:-1])
-    whole = glob + "*" if glob.endswith("/") else glob
-    rooted = str(path).lstrip("/")
-    return _equal(rooted, whole.lstrip("/")) or (whole.startswith("**/") and _equal(rooted, whole[3:]))
+def excluding_file(path: str, folders: Iterable[str], globs: Iterable[str]) -> str:
+    """The first of `globs` that excludes the file at `path` under any of its names; empty if none does.
+
+    path, folders: absolute, the latter those of the workspace.
+    """
+    return excluding_names(names_of(path, folders), globs)
 
 
-def _equal(text: str, glob: str) -> bool:
-    return _pattern(glob).match(text.lower()) is not None
+def excluding_names(names: Iterable[str], globs: Iterable[str]) -> str:
+    """The first of `globs` that excludes a file with these `names`; empty if none does."""
+    return _compiled(tuple(globs)).first(names)
 
 
-@lru_cache(1024)
-def _pattern(glob: str) -> re.Pattern[str]:
-    """What `glob` stands for; kept, as each request asks for each open document."""
-    return re.compile(translate(glob.lower()))
+def names_of(path: str, folders: Iterable[str]) -> tuple[str, ...]:
+    """Return all names of the file at `path` that a glob is compared with.
+
+    1. The path as it is given, and as it is once each link in it is followed.  2. Each of these relative to each of
+    `folders` that it is in, given and with its links followed, too; with the folder's name in front; and from the root.
+    Example: /w/app/a.py, a link to /w/private/.env, with the folder /w/app: `a.py`, `app/a.py`, `w/app/a.py`,
+    `w/private/.env`.
+    """
+    # 1.
+    paths = list(dict.fromkeys(one for given in _written(path) for one in _followed(given)))
+    bases = dict.fromkeys(one for folder in folders for one in _followed(folder))
+    # 2.
+    names: dict[str, None] = {}
+    for one in paths:
+        for base in bases:
+            inside = one[len(base.rstrip("/")) + 1 :]
+            if one.startswith(base.rstrip("/") + "/"):
+                names[inside] = names[f"{posixpath.basename(base)}/{inside}"] = None
+        names[one.lstrip("/")] = None
+    return tuple(names)
+
+
+def _written(path: str) -> Iterator[str]:
+    """Yield the readings of a path: as it is, up to `?` or `#`, and with slashes for backslashes."""
+    yield path
+    if cut := re.match(r"[^?#]+(?=[?#])", path):
+        yield cut[0]
+    if "\\" in path:
+        yield path.replace("\\", "/")
+
+
+def _followed(path: str) -> Iterator[str]:
+    """Yield `path`, and what it is after each link in it is followed; the last one has no link."""
+    yield posixpath.normpath(path)
+    done, left, links = "/", path.split("/")[::-1], 0
+    while left:
+        part = left.pop()
+        if part == "..":
+            done = posixpath.dirname(done)
+        if part in ("", ".", ".."):
+            continue
+        at = posixpath.join(done, part)
+        target = _target(at) if links < _LINKS else ""
+        if not target:
+            done = at
+            continue
+        links += 1
+        done = "/" if target.startswith("/") else done
+        left += target.split("/")[::-1]
+        yield posixpath.normpath("/".join((done, *left[::-1])))
+
+
+def _target(path: str) -> str:
+    """The text of the link at `path`; empty where there is no link."""
+    try:
+        return os.readlink(path)  # noqa: PTH115 - a Path would drop what it takes for needless in the text
+    except (OSError, ValueError):
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Patterns:
+    """Patterns that whole texts are compared with: `texts` themselves, ends of texts, and others."""
+
+    texts: frozenset[str]
+    ends: tuple[str, ...]
+    others: tuple["tuple[str, ...] | re.Pattern[str]", ...]
+
+    def fit(self, text: str) -> bool:
+        """Whether one of them fits `text`."""
+        return text in self.texts or text.endswith(self.ends) or any(_fits(one, text) for one in self.others)
+
+
+@dataclass(frozen=True, slots=True)
+class _Globs:
+    """Globs, compiled: the patterns of files' names, of folders' names, and of paths; each glob with its own."""
+
+    patterns: tuple[_Patterns, _Patterns, _Patterns]
+    each: tuple[tuple[str, "tuple[_Patterns, _Patterns, _Patterns]"], ...] = ()
+
+    def first(self, names: Iterable[str]) -> str:
+        """The first glob that fits one of `names`; empty if none does."""
+        split = [_split(name) for name in names]
+        lasts, folders = {one[0] for one in split}, {folder for one in split for folder in one[1]}
+        of_names, of_folders, of_paths = (patterns.fit for patterns in self.patterns)
+        paths = (one[2] for one in split)
+        if not (any(map(of_names, lasts)) or any(map(of_folders, folders)) or any(map(of_paths, paths))):
+            return ""
+        return next(glob for glob, own in self.each if any(_fit(own, *one) for one in split))
+
+
+def _split(name: str) -> tuple[str, list[str], str]:
+    """The name of a file without its folders, its folders' names, and all of it, as they are compared."""
+    path = _plain(name).strip("/")
+    *folders, last = path.split("/")
+    return last, folders, path
+
+
+def _fit(patterns: tuple[_Patterns, _Patterns, _Patterns], last: str, folders: list[str], path: str) -> bool:
+    names, of_folders, paths = patterns
+    return names.fit(last) or any(map(of_folders.fit, folders)) or paths.fit(path)
+
+
+def _plain(text: str) -> str:
+    return unicodedata.normalize("NFC", text).lower()
+
+
+@lru_cache(maxsize=8)
+def _compiled(globs: tuple[str, ...]) -> _Globs:
+    """Compile `globs`; kept, since each request asks for each open document."""
+    each = [(glob, _read(glob)) for glob in globs]
+    joined = ([text for _, own in each for text in own[where]] for where in range(3))
+    names, folders, paths = map(_patterns, joined)
+    singles = tuple((glob, (_patterns(a), _patterns(b), _patterns(c))) for glob, (a, b, c) in each)
+    return _Globs((names, folders, paths), singles)
+
+
+def _read(glob: str) -> tuple[list[str], list[str], list[str]]:
+    """The patterns that `glob` stands for: those of files' names, of folders' names, and of paths."""
+    names, folders, paths = list[str](), list[str](), list[str]()
+    for one in _without_braces(_plain(glob).strip()):
+        text = re.sub(r"/{2,}", "/", one).removeprefix("./")
+        body = text.strip("/")
+        if not body:
+            continue
+        if "/" not in text:
+            names.append(body)
+            folders += [] if glob in SECRETS else [body]
+        elif text == f"{body}/" and "/" not in body:
+            folders.append(body)
+        else:
+            for path in _without_stars(body):
+                paths += [path] if not text.endswith("/") else []
+                paths += [] if path.endswith("*") and not text.endswith("/") else [f"{path}/*"]
+    return names, folders, paths
+
+
+def _without_braces(glob: str) -> list[str]:
+    """The globs that `glob` stands for: `*.{pem,key}` is `*.pem` and `*.key`."""
+    found, done = [glob], list[str]()
+    while found and len(found) + len(done) <= _VARIANTS:
+        one = found.pop()
+        if braces := _BRACES.search(one):
+            found += [one[: braces.start()] + part + one[braces.end() :] for part in braces[1].split(",")]
+        else:
+            done.append(one)
+    return done + found
+
+
+def _without_stars(path: str) -> Iterator[str]:
+    """The patterns of a path with and without the folders that each `**/` may stand for."""
+    while path.startswith("**/"):
+        yield path
+        path = path[3:]
+    first, *rest = path.split("/**/")
+    if len(rest) > 3:
+        yield from (path, path.replace("/**/", "/"))
+        return
+    for between in product(("/**/", "/"), repeat=len(rest)):
+        yield first + "".join(sign + part for sign, part in zip(between, rest, strict=True))
+
+
+def _patterns(texts: Iterable[str]) -> _Patterns:
+    whole, ends, others = list[str](), list[str](), list["tuple[str, ...] | re.Pattern[str]"]()
+    for text in dict.fromkeys(texts):
+        pieces = re.split(r"\*+", text)
+        if "?" in text or "[" in text:
+            others.append(_regular(text))
+        elif len(pieces) == 1:
+            whole.append(text)
+        elif len(pieces) == 2 and not pieces[0]:
+            ends.append(pieces[1])
+        else:
+            others.append(tuple(pieces))
+    return _Patterns(frozenset(whole), tuple(ends), tuple(others))
+
+
+@lru_cache(maxsize=4096)
+def _regular(glob: str) -> re.Pattern[str]:
+    """The regular expression of a glob with `?` or `[`; to compile one takes as long as a hundred comparisons."""
+    return re.compile(translate(glob))
+
+
+def _fits(pattern: "tuple[str, ...] | re.Pattern[str]", text: str) -> bool:
+    """Whether `pattern`, pieces with any text between them or a regular expression, fits all of `text`."""
+    if isinstance(pattern, re.Pattern):
+        return pattern.match(text) is not None
+    first, *middle, last = pattern
+    at, end = len(first), len(text) - len(last)
+    if not (text.startswith(first) and text.endswith(last)):
+        return False
+    for piece in middle:
+        at = text.find(piece, at, max(end, 0))
+        if at < 0:
+            return False
+        at += len(piece)
+    return at <= end

@@ -25,7 +25,8 @@ _CLOSING = b")]}\"'`"
 class Offer:
     """`texts`, the surest first, may replace the bytes [start, end) of `data`, the text of the document `uri`.
 
-    fill: the one of the first text. Offers live long, so they keep no Document, whose history holds trees.
+    fill: the one of the first text. files: the uris of the files that it was found in. Offers live long, so they keep
+    no Document, whose history holds trees.
     """
 
     uri: str
@@ -34,6 +35,7 @@ class Offer:
     end: int
     texts: tuple[str, ...]
     fill: Fill | None = None
+    files: tuple[str, ...] = ()
 
 
 def doubt(fill: Fill, confidence: float) -> str:

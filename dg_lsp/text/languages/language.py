@@ -282,6 +282,11 @@ def has_language(name: str) -> bool:
     return bool(stem) and (dot + suffix).lower() in _suffixes()
 
 
+def suffixes() -> tuple[str, ...]:
+    """Return the suffixes that languages claim, such as ".py"."""
+    return tuple(sorted(_suffixes()))
+
+
 @cache
 def known_languages() -> tuple[str, ...]:
     """The names of all languages that have a folder."""

@@ -9,16 +9,19 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from pathlib import PurePosixPath
 from urllib.parse import unquote
 
 from dg_lsp.text.budget import bounded
 from dg_lsp.text.documents.document import Document, whole
+from dg_lsp.text.documents.excluded import key_of, split_uri
 from dg_lsp.text.gaps.gap import Gap
 from dg_lsp.text.languages.language import Language, load_language
 from dg_lsp.text.messages import Piece
 from dg_lsp.text.prompts.outline import HEAD
 from dg_lsp.text.related.index import Index
+from dg_lsp.text.related.secrets import redacted
 from dg_lsp.text.syntax.bodies import Body, bodies_of
 from dg_lsp.text.syntax.items import window
 from dg_lsp.text.syntax.lexer import line_end, line_start
@@ -56,7 +59,8 @@ def context_of(document: Document, gap: Gap, index: Index, room: int) -> Context
     The order is that of the files' paths, so that an answer changes seldom, and the cached prefix with it.
 
     1. Read the names in the top-level item of the gap, but for the lines of the gap, which are being written.  2. Find
-    the files that the document imports.  3. Take the definitions of those names there, the most used first.
+    the files that the document imports.  3. Take the definitions of those names there, the most used first, without
+    what looks like a key.
     """
     language, data = load_language(document.language), document.data
     # 1.
@@ -69,10 +73,11 @@ def context_of(document: Document, gap: Gap, index: Index, room: int) -> Context
     named = [
         other for other in others if _import_name(other.uri) in imported and len(other.rows.data) <= _READ
     ]
+    named = list(islice(filter(index.still_has, named), _FILES))
     # 3.
     found = [
         (other.uri, one)
-        for other in named[:_FILES]
+        for other in named
         for one in _definitions(language, other.rows.data)
         if one.name in used
     ]
@@ -85,15 +90,18 @@ def context_of(document: Document, gap: Gap, index: Index, room: int) -> Context
     texts: dict[str, str] = {}
     for uri, one in sorted(taken, key=lambda pair: (pair[0], pair[1].start)):
         texts[uri] = texts.get(uri, "") + one.text
-    folder = posixpath.dirname(document.uri)
-    pieces = (Piece(whole(unquote(posixpath.relpath(uri, folder))), text) for uri, text in texts.items())
+    folder = posixpath.dirname(key_of(document.uri))
+    pieces = (
+        Piece(whole(unquote(posixpath.relpath(key_of(uri), folder))), redacted(text))
+        for uri, text in texts.items()
+    )
     return Context(tuple(pieces), tuple(texts))
 
 
 def _import_name(uri: str) -> bytes:
     """The word that an import names the file `uri` by."""
-    path = PurePosixPath(uri)
-    return (path.parent.name if path.stem in _OF_FOLDER else path.stem).encode()
+    path = PurePosixPath(split_uri(uri)[1])
+    return (path.parent.name if path.stem in _OF_FOLDER else path.stem).encode("utf-8", "replace")
 
 
 @lru_cache(maxsize=8)

@@ -4,18 +4,19 @@ Reads folders and files; follows no links.
 """
 
 import os
+import stat
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from dg_lsp.text.documents.document import Document, DocumentError, read_document
-from dg_lsp.text.documents.excluded import excluding
+from dg_lsp.text.documents.excluded import excluding_file, excluding_names, names_of, path_of
 from dg_lsp.text.documents.ignored import ignored
 from dg_lsp.text.languages.language import UnknownLanguage, has_language, language_of
-from dg_lsp.text.related.index import LARGEST, Index, family_of
+from dg_lsp.text.related.index import LARGEST, Index, Other, Stamp, family_of
 
 # Folders of what others wrote or a program made; those whose name begins with a dot are left out, too.
 JUNK = (
@@ -46,21 +47,32 @@ def index_round(
 
     Without a project's root they are those of its folder. After `seconds` it holds what has been read by then.
     """
-    path, end, index = path.absolute(), time.monotonic() + seconds, Index(room)
+    path, end = path.absolute(), time.monotonic() + seconds
+    root = root_of(path)
+    roots = [root or path.parent]
+    index = Index(room, lambda other: is_on_disk(other, roots, exclude))
     try:
         family = family_of(language_of(path))
     except UnknownLanguage:
         return index
-    root = next((folder for folder in path.parents if any((folder / name).exists() for name in _ROOTS)), None)
-    found = files_near(path.parent, [root or path.parent], exclude, lambda: time.monotonic() > end, git=git)
+    found = files_near(path.parent, roots, exclude, lambda: time.monotonic() > end, git=git)
     for file in found:
         if time.monotonic() > end or (root is None and file.parent != path.parent):
             break
-        if file == path or family_of(language_of(file)) != family or (document := read(file)) is None:
+        if (
+            file == path
+            or family_of(language_of(file)) != family
+            or (other := read_file(index, file)) is None
+        ):
             continue
-        if not index.put(document.uri, document.language, document.data):
+        if not index.take(other):
             break
     return index
+
+
+def root_of(path: Path) -> Path | None:
+    """Return the innermost folder round `path`, which is absolute, that is a project's root; None without one."""
+    return next((folder for folder in path.parents if any((folder / name).exists() for name in _ROOTS)), None)
 
 
 def files_in(folder: Path, exclude: Sequence[str], *, git: bool = False) -> Iterator[Path]:
@@ -86,14 +98,14 @@ def files_near(
     seen, left = set[Path](), _ENTRIES
     around = sorted((root for root in roots if start.is_relative_to(root)), key=lambda root: -len(root.parts))
     for root in dict.fromkeys((*around, *roots)):
-        for top in _outwards(start if root in around else root, root, exclude):
+        for top in _outwards(start if root in around else root, root, (roots, exclude)):
             folders = deque([top])
             while folders and left > 0 and not stop():
                 current = folders.popleft()
                 if current in seen:
                     continue
                 seen.add(current)
-                files, below, entries = _listed(current, root, exclude, left)
+                files, below, entries = _listed(current, (roots, exclude), left)
                 left -= entries
                 folders.extend(below)
                 hidden = ignored(current, files) if git and files else set[Path]()
@@ -107,6 +119,25 @@ def own_files(folder: Path) -> Iterator[Path]:
         yield from (Path(current, name) for name in sorted(names) if not name.startswith("."))
 
 
+def may_be_read(path: Path, roots: Sequence[Path], exclude: Sequence[str], *, git: bool = False) -> bool:
+    """Return whether `files_near` would yield `path`, whose folders need not be listed for it."""
+    rules = (roots, exclude)
+    for root in roots:
+        if path.is_relative_to(root) and next(_outwards(path.parent, root, rules), None) == path.parent:
+            wanted = has_language(path.name) and not excluding_file(str(path), map(str, roots), exclude)
+            found = stamp_of(path) if wanted else None
+            return found is not None and found[1] <= LARGEST and not (git and ignored(path.parent, [path]))
+    return False
+
+
+def read_file(index: Index, path: Path) -> Other | None:
+    """Return the file at `path` as an entry for `index`, which is not changed; None if it cannot be read."""
+    # Before it is read: what is written meanwhile then makes another stamp.
+    stamp = stamp_of(path)
+    document = read(path) if stamp else None
+    return index.read(document.uri, document.language, document.data, stamp) if document else None
+
+
 def read(path: Path) -> Document | None:
     """Return the file at `path`; None if it cannot be read."""
     try:
@@ -115,20 +146,44 @@ def read(path: Path) -> Document | None:
         return None
 
 
-def _outwards(start: Path, root: Path, exclude: Sequence[str]) -> Iterator[Path]:
-    """Yield `start` and the folders above it up to `root`, without those inside of a folder that is not listed."""
-    inside = start.relative_to(root).parts
+def stamp_of(path: Path) -> Stamp | None:
+    """Return what tells this state of the file at `path` from others; None where there is no regular file."""
+    try:
+        found = path.lstat()
+    except (OSError, ValueError):
+        return None
+    return _stamp(found) if stat.S_ISREG(found.st_mode) else None
+
+
+def is_on_disk(other: Other, roots: Sequence[Path], exclude: Sequence[str]) -> bool:
+    """Return whether the file of `other` is as it was when it was read, and is not excluded under any of its names."""
+    path = path_of(other.uri)
+    if other.stamp is None or stamp_of(Path(path)) != other.stamp:
+        return False
+    return not excluding_file(path, map(str, roots), exclude)
+
+
+def _stamp(found: os.stat_result) -> Stamp:
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def _outwards(start: Path, root: Path, rules: tuple[Sequence[Path], Sequence[str]]) -> Iterator[Path]:
+    """Yield `start` and the folders above it up to `root`, without those inside of a folder that is not listed.
+
+    rules: the folders of the workspace, and the globs of what is excluded.
+    """
+    inside, (roots, exclude) = start.relative_to(root).parts, rules
     listed = 0
     for name in inside:
         folder = root.joinpath(*inside[: listed + 1])
-        if _is_junk(name) or folder.is_symlink() or excluding(_inside(folder / "_", root), exclude):
+        if _is_junk(name) or folder.is_symlink() or excluding_file(f"{folder}/_", map(str, roots), exclude):
             break
         listed += 1
     yield from (root.joinpath(*inside[:count]) for count in range(listed, -1, -1))
 
 
 def _listed(
-    folder: Path, root: Path, exclude: Sequence[str], most: int
+    folder: Path, rules: tuple[Sequence[Path], Sequence[str]], most: int
 ) -> tuple[list[Path], list[Path], int]:
     """Return the files of `folder` that may be read, its folders to list, and the number of entries looked at.
 
@@ -138,14 +193,18 @@ def _listed(
     # A name that no folder can have, such as one with a NUL, is a ValueError.
     with suppress(OSError, ValueError), os.scandir(folder) as found:
         entries = sorted(islice(found, most), key=lambda entry: entry.name)
+    roots, exclude = rules
+    # No entry is a link, so the names of each differ from those of the others in their ends only.
+    begins = [name[:-1] for name in names_of(f"{folder}/_", map(str, roots))]
     for entry in entries:
         with suppress(OSError):
             path = folder / entry.name
             if entry.is_dir(follow_symlinks=False):
                 # A name behind the folder's, since a glob such as `.ssh/` names its contents.
-                if not _is_junk(entry.name) and not excluding(_inside(path / "_", root), exclude):
+                names = (f"{begin}{entry.name}/_" for begin in begins)
+                if not _is_junk(entry.name) and not excluding_names(names, exclude):
                     folders.append(path)
-            elif _is_wanted(entry) and not excluding(_inside(path, root), exclude):
+            elif _is_wanted(entry) and not excluding_names((b + entry.name for b in begins), exclude):
                 files.append(path)
     return files, folders, len(entries)
 
@@ -154,10 +213,6 @@ def _is_wanted(entry: os.DirEntry[str]) -> bool:
     """Return whether `entry` is a regular file, no link, of a known language, and not too large."""
     is_file = has_language(entry.name) and entry.is_file(follow_symlinks=False)
     return is_file and entry.stat(follow_symlinks=False).st_size <= LARGEST
-
-
-def _inside(path: Path, root: Path) -> PurePosixPath:
-    return PurePosixPath(path.relative_to(root).as_posix())
 
 
 def _is_junk(name: str) -> bool:

@@ -3,10 +3,12 @@
 Knows no disk: `put` gets the bytes. One thread may put while another one searches.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from itertools import takewhile
 
 from dg_lsp.text.budget import bounded
+from dg_lsp.text.documents.excluded import key_of
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.reasons import OutOfTime
 from dg_lsp.text.related.rows import Rows, read_rows, reread
@@ -16,13 +18,21 @@ LARGEST = 256 << 10
 ROOM = 40 << 20
 
 
+# What tells one state of a file on disk from the next.
+Stamp = tuple[int, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Other:
-    """A file in the index: its uri, its family of languages, and its rows."""
+    """A file in the index: its uri, its family of languages, and its rows.
+
+    stamp: that of the file that was read; None for the text of an open document.
+    """
 
     uri: str
     family: str
     rows: Rows
+    stamp: Stamp | None = None
 
 
 @bounded
@@ -33,63 +43,101 @@ def read_other(uri: str, language: str, data: bytes) -> Other:
 
 
 class Index:
-    """The files that candidates may come from, by their uris."""
+    """The files that candidates may come from, by their uris, which are compared as paths.
 
-    def __init__(self, room: int = ROOM) -> None:
+    is_current: returns whether a file is still as it was taken in; asked before its text is used.
+    """
+
+    def __init__(self, room: int = ROOM, is_current: Callable[[Other], bool] = lambda _: True) -> None:
         self._files: dict[str, Other] = {}
-        self._room = room
+        self._room, self._is_current = room, is_current
         self.bytes = 0
 
     def __len__(self) -> int:
         return len(self._files)
 
     def holds(self, uri: str, data: bytes) -> bool:
-        """Whether the file `uri` is in with this text."""
-        known = self._files.get(uri)
-        return known is not None and known.rows.data == data[:LARGEST]
+        """Whether the open document `uri` is in with this text."""
+        known = self._files.get(key_of(uri))
+        return known is not None and known.stamp is None and known.rows.data == data[:LARGEST]
 
-    def put(self, uri: str, language: str, data: bytes) -> bool:
+    def others(self) -> list[Other]:
+        """The files that are in."""
+        return list(self._files.values())
+
+    def stamp(self, uri: str) -> Stamp | None:
+        """The stamp of the file `uri`; None if it is not in, or is in as an open document."""
+        known = self._files.get(key_of(uri))
+        return known.stamp if known else None
+
+    def put(self, uri: str, language: str, data: bytes, stamp: Stamp | None = None) -> bool:
         """Take the file `uri` in, or its new text; whether it found room. The first LARGEST bytes of it are read.
 
         A file that takes too long to read is left out.
         """
+        other = self.read(uri, language, data, stamp)
+        return other is None or self.take(other)
+
+    def read(self, uri: str, language: str, data: bytes, stamp: Stamp | None = None) -> Other | None:
+        """Read the file `uri` as an entry, from the one that is in where there is one; it is not taken in.
+
+        If that takes too long there is none, and the one that was in, of an older text, is left out.
+        """
         try:
-            return self._put(uri, language, data)
+            return self._read(uri, language, data, stamp)
         except OutOfTime:
             self.drop(uri)
-            return True
+            return None
 
     @bounded
-    def _put(self, uri: str, language: str, data: bytes) -> bool:
-        known, data = self._files.get(uri), data[:LARGEST]
+    def _read(self, uri: str, language: str, data: bytes, stamp: Stamp | None) -> Other:
+        known, data = self._files.get(key_of(uri)), data[:LARGEST]
         if known is None:
-            return self.take(read_other(uri, language, data))
+            return replace(read_other(uri, language, data), stamp=stamp)
         rows = known.rows if known.rows.data == data else reread(load_language(language), known.rows, data)
-        return self.take(Other(uri, known.family, rows))
+        return Other(uri, known.family, rows, stamp)
 
     def take(self, other: Other) -> bool:
         """Take in a file that has been read; whether it found room."""
         self.drop(other.uri)
         if self.bytes + len(other.rows.data) > self._room:
             return False
-        self._files[other.uri] = other
+        self._files[key_of(other.uri)] = other
         self.bytes += len(other.rows.data)
         return True
 
     def drop(self, uri: str) -> None:
         """Leave the file `uri` out, if it is in."""
-        known = self._files.pop(uri, None)
+        known = self._files.pop(key_of(uri), None)
         if known is not None:
             self.bytes -= len(known.rows.data)
 
+    def drop_below(self, uri: str) -> None:
+        """Leave the file `uri` out, and all files of the folder of this name; open documents stay."""
+        own = key_of(uri)
+        for key, other in list(self._files.items()):
+            if other.stamp is not None and (key == own or key.startswith(own + "/")):
+                self.drop(other.uri)
+
+    def still_has(self, other: Other) -> bool:
+        """Whether `other` may be used: it is in, and still as it was taken in. If it is not, it is left out."""
+        if self._files.get(key_of(other.uri)) is not other:
+            return False
+        if not self._is_current(other):
+            self.drop(other.uri)
+            return False
+        return True
+
     def beside(self, uri: str, language: str) -> list[Other]:
         """The files of the family of `language` but for `uri`, those first whose path has most in common with its."""
-        family = family_of(load_language(language).name)
+        family, own = family_of(load_language(language).name), key_of(uri)
         # A copy, since another thread may put meanwhile.
-        like = [other for other in list(self._files.values()) if other.family == family and other.uri != uri]
+        files = list(self._files.items())
+        like = [(key, other) for key, other in files if other.family == family and key != own]
         # Many files share a folder, so each of those is compared once.
-        near = {folder: _shared(folder, uri) for folder in {_folder(other.uri) for other in like}}
-        return sorted(like, key=lambda other: (-near[_folder(other.uri)], other.uri))
+        near = {folder: _shared(folder, own) for folder in {_folder(key) for key, _ in like}}
+        like.sort(key=lambda one: (-near[_folder(one[0])], one[0]))
+        return [other for _, other in like]
 
 
 def family_of(language: str) -> str:

@@ -5,17 +5,20 @@ Knows matches; knows no grammar, no model and no disk.
 
 import math
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import astuple, dataclass
+from itertools import islice
 
 from dg_lsp.text.budget import bounded
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.gap import Gap
 from dg_lsp.text.languages.language import Language, load_language
 from dg_lsp.text.messages import PARTS, STRINGS, Retrieved
-from dg_lsp.text.related.index import Index
+from dg_lsp.text.related.index import Index, Other
 from dg_lsp.text.related.match import Match, matches, texts
 from dg_lsp.text.related.place import Place, place_of
-from dg_lsp.text.related.rows import LINE_ENDS, NAME
+from dg_lsp.text.related.rows import LINE_ENDS, NAME, Rows
+from dg_lsp.text.related.secrets import has_secret
 from dg_lsp.text.syntax.lexer import indentation, leading, line_end, line_start
 
 MOST = 4
@@ -27,6 +30,8 @@ _LINES_ABOVE = 200
 _WORDS = re.compile(rb"\w+")
 # A name is in sight if it stands so many words and signs before the gap, or so many behind it.
 _ABOVE, _BELOW = 150, 50
+# Searches of one gap at most, each without the files that the one before has found to have changed.
+_TRIES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,16 +93,35 @@ def search(document: Document, gap: Gap, index: Index) -> Search:
     """At most MOST texts that may belong in `gap`, the best first, from this document and the files of `index`.
 
     1. Read what stands round the gap.  2. Look for the last words before it, in this document and in the others.
-    3. Cut what follows them where it fits what stands behind the gap.  4. Count like texts, and rank them.
+    3. Cut what follows them where it fits what stands behind the gap.  4. Count like texts, and rank them.  5. Leave
+    out what looks like a key of another file.  6. If a file that was used has changed, begin again without it.
     """
     if gap.kind not in PARTS or gap.kind in (*STRINGS, "comment") or gap.further:
         return Search()
     # 1.
-    place, language = place_of(document, gap), load_language(document.language)
-    found: dict[str, _Found] = {}
+    place = place_of(document, gap)
+    for _ in range(_TRIES):
+        others = {id(other.rows): other for other in index.beside(document.uri, document.language)}
+        found = _collect(document, gap, place, [other.rows for other in others.values()])
+        # 4. and 5.
+        order = list(islice(_without_secrets(document, _ranked(place, found), others), MOST))
+        used = {other.uri: other for _, one in order if (other := others.get(id(one.match.rows)))}
+        # 6.
+        if all(map(index.still_has, used.values())):
+            sources = (others.get(id(one.match.rows)) for _, one in order)
+            uris = (source.uri if source else document.uri for source in sources)
+            return Search(tuple(map(_retrieved, order)), tuple(dict.fromkeys(uris)))
+        # Where one file has changed others have, as after `git switch`.
+        for rows in {id(one.match.rows) for one in found.values()} & others.keys():
+            index.still_has(others[rows])
+    return Search()
+
+
+def _collect(document: Document, gap: Gap, place: Place, others: list[Rows]) -> dict[str, _Found]:
+    """Steps 2 and 3 of `search`: the texts, each with its best match."""
+    found, language = dict[str, _Found](), load_language(document.language)
     # 2.
-    others = index.beside(document.uri, document.language)
-    for match in matches(place, [other.rows for other in others]):
+    for match in matches(place, others):
         # 3.
         for text, stop, behind in texts(place, match):
             if len(text) > _LONGEST or (gap.stub and not _is_like(language, gap, match)):
@@ -106,16 +130,25 @@ def search(document: Document, gap: Gap, index: Index) -> Search:
             best = max(found.get(text, new), new, key=lambda one: one.worth)
             best.count = found[text].count + 1 if text in found else 1
             found[text] = best
-    # 4.
-    order = _ranked(place, found)[:MOST]
-    names = {id(other.rows): other.uri for other in others}
-    return Search(
-        tuple(
-            Retrieved(text, one.match.before, one.behind, one.count, round(one.match.near, 3))
-            for text, one in order
-        ),
-        tuple(dict.fromkeys(names.get(id(one.match.rows), document.uri) for _, one in order)),
-    )
+    return found
+
+
+def _retrieved(found: tuple[str, _Found]) -> Retrieved:
+    text, one = found
+    return Retrieved(text, one.match.before, one.behind, one.count, round(one.match.near, 3))
+
+
+def _without_secrets(
+    document: Document, ranked: list[tuple[str, _Found]], others: Mapping[int, Other]
+) -> Iterator[tuple[str, _Found]]:
+    """Step 5 of `search`: what is in the document itself may be a secret, and goes to the model anyway."""
+    for text, one in ranked:
+        rows, first = one.match.rows, one.match.at
+        if id(rows) in others and text.strip().encode() not in document.data:
+            start = rows.starts[first]
+            if has_secret(rows.data, start, start + len(rows.text(first, one.stop))):
+                continue
+        yield text, one
 
 
 def _is_like(language: Language, gap: Gap, match: Match) -> bool:

@@ -1,0 +1,311 @@
+"""Keys, tokens and passwords in the text of other files, which are neither offered nor sent as context.
+
+Knows patterns and entropy; knows no file and no model. What it finds is a guess: it misses a secret that looks like a
+word, and takes a hash for a key.
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
+
+# What begins a key or token, and the characters that follow. From the lists that vendors publish for scanners: GitHub's
+# "supported secret scanning patterns", AWS's "IAM identifiers", GitLab's "token prefixes", Slack's "token types",
+# Stripe's "API keys"; compared with the rules of gitleaks (MIT). Lengths are shorter than theirs, since a key that is
+# cut off is one, too.
+_KEYS = (
+    # Clouds.
+    *(r"(?:A3T[A-Z0-9]|AKIA|ASIA|ABIA|ACCA|AROA|AIDA)[A-Z0-9]{12,}", r"AIza[\w-]{20,}", r"ya29\.[\w-]{16,}"),
+    *(r"GOCSPX-[\w-]{16,}", r"LTAI[A-Za-z0-9]{12,}", r"AKCp[A-Za-z0-9]{20,}", r"do[opr]_v1_[a-f0-9]{20,}"),
+    *(
+        r"dapi[a-f0-9]{28,}",
+        r"(?:hvs|hvb|hvr)\.[\w-]{16,}",
+        r"[\w-]{10,20}\.atlasv1\.[\w-]{20,}",
+        r"HRKU-[\w-]{20,}",
+    ),
+    r"\w{3}\dQ~[\w.~-]{30,}",
+    # Forges and packages.
+    *(
+        r"gh[opsur]_[A-Za-z0-9]{16,}",
+        r"github_pat_\w{16,}",
+        r"gl(?:pat|dt|rt|cbt|ptt|ft|imt|agent|soat|oas|ffct)-[\w-]{16,}",
+    ),
+    *(r"npm_[A-Za-z0-9]{16,}", r"pypi-[\w-]{24,}", r"rubygems_[a-f0-9]{24,}", r"dckr_(?:pat|oat)_[\w-]{16,}"),
+    *(
+        r"AT(?:ATT|CTT|BB)[\w=-]{20,}",
+        r"CLOJARS_[a-z0-9]{24,}",
+        r"lin_api_[A-Za-z0-9]{20,}",
+        r"figd_[\w-]{20,}",
+    ),
+    # Models.
+    *(r"hf_[A-Za-z0-9]{16,}", r"r8_[A-Za-z0-9]{20,}", r"gsk_[A-Za-z0-9]{20,}", r"pplx-[A-Za-z0-9]{20,}"),
+    r"sk-(?:[a-z0-9]{2,12}-)?+(?=[\w-]{0,200}\d)(?=[\w-]{0,200}[A-Za-z])[\w-]{16,}",
+    # Messages and mail.
+    *(
+        r"xox[abeoprs]-[\w-]{8,}",
+        r"xapp-\d-[\w-]{8,}",
+        r"hooks\.slack\.com/(?:services|workflows)/[\w/-]{16,}",
+    ),
+    *(
+        r"\d{8,10}:AA[\w-]{30,}",
+        r"[MNO][\w-]{22,}\.[\w-]{6}\.[\w-]{24,}",
+        r"discord(?:app)?\.com/api/webhooks/\d+/[\w-]{20,}",
+    ),
+    *(
+        r"SG\.[\w-]{16,}\.[\w-]{16,}",
+        r"key-[a-f0-9]{32}",
+        r"[a-f0-9]{32}-us\d{1,2}",
+        r"xkeysib-[a-f0-9]{24,}",
+    ),
+    *(r"(?:AC|SK)[a-f0-9]{32}", r"EAA[A-Za-z0-9]{40,}"),
+    # Payment and shops.
+    *(r"(?:sk|rk|pk)_(?:live|test|prod)_\w{8,}", r"whsec_[\w+/=]{16,}", r"sq0(?:atp|csp|idp)-[\w-]{16,}"),
+    *(r"shp(?:at|ca|pa|ss)_[a-fA-F0-9]{24,}", r"access_token\$production\$\w{8,}\$\w{16,}"),
+    # Others.
+    *(r"NRAK-[A-Z0-9]{20,}", r"gl(?:c|sa)_[\w+/=-]{24,}", r"PMAK-[a-f0-9-]{24,}", r"sntry[su]_[\w+/=-]{24,}"),
+    *(r"AGE-SECRET-KEY-1[A-Z0-9]{20,}", r"pscale_(?:tkn|pw|oauth)_[\w.=-]{24,}", r"sbp_[a-f0-9]{24,}"),
+    *(r"dp\.(?:pt|st|ct|sa|scim|audit)\.[\w.-]{24,}", r"ops_eyJ[\w+/=-]{20,}", r"p8e-[a-z0-9]{24,}"),
+    # JSON web tokens, and what Azure and others put into connection strings.
+    r"eyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?",
+    r"(?:AccountKey|SharedAccessKey|SharedSecret\w*|sig)=[\w+/%]{16,}={0,2}",
+)
+# The names of what is secret, at the end of the name that it is given to: `db_password`, `clientSecret`, `API_KEY`.
+_STRONG = (
+    r"(?:pass(?:word|wd|phrase|code)?|pwd|secret|credentials?"
+    r"|(?:api|access|account|auth|client|encryption|hmac|license|master|private|secret|session|shared|signing|storage)"
+    r"[_.-]?key(?:[_.-]?id)?|(?:access|api|auth|bearer|bot|csrf|id|personal|refresh|secret|session|user)[_.-]?token"
+    r"|secret[_.-]?(?:value|string)|auth(?:orization)?)s?"
+)
+# Names that say less: what they are given counts only if it looks like a key, too.
+_WEAK = r"(?:tokens?|keys?|salt|nonce|seed|hash|digest|signature|cookie|bearer|sid)"
+_NAME = rf"(?:(?<![A-Za-z0-9])|(?<=[a-z0-9])(?=[A-Z]))(?i:(?P<strong>{_STRONG})|{_WEAK})"
+_LITERAL = r"""[A-Za-z@$]{0,3}(?P<quote>\"\"\"|\'\'\'|["'`])(?P<value>(?:\\.|(?!(?P=quote))[^\\\n])*)"""
+_OR = r"""(?:[\w.\[\]"'()]{1,60}\s{0,4}(?:\bor\b|\|\||\?\?)\s{0,4})?"""
+# What a secret is given to its name by: `PASSWORD: str = "..."`, `"password": "..."`, `set_password("...")`,
+# `char secret[] = "..."`, `getenv("PASSWORD", "...")`, `#define PASSWORD "..."`.
+_GIVEN = (
+    rf"""{_NAME}["'`]?\]?(?:\[\w*\])?(?:\s{{0,4}}:\s{{0,4}}[&'\w.\[\]|<>?, ]{{1,40}}?(?==))?\s{{0,4}}"""
+    rf"""(?::=|=>|[=!]==?|[=:(]|<-)\s{{0,40}}[(\[]?\s{{0,40}}{_OR}{_LITERAL}""",
+    rf"""\b\w{{0,20}}(?:get|env|environ|default|config)\w{{0,9}}\(\s{{0,9}}["'`][\w.-]{{0,40}}?{_NAME}["'`],\s{{0,9}}(?:\w+=)?{_LITERAL}""",
+    rf"#\s{{0,9}}define\s{{1,9}}\w{{0,40}}?{_NAME}\s{{1,40}}{_LITERAL}",
+)
+_NAMED = tuple(map(re.compile, _GIVEN))
+_KEY = re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(_KEYS)})")
+_PRIVATE = re.compile(
+    r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z0-9 ]{0,40}-----|\Z)"
+    r"|PuTTY-User-Key-File-\d.*?(?:Private-MAC:[^\n]*|\Z)",
+    re.DOTALL,
+)
+# A password in an address or in a connection string.
+_ADDRESS = re.compile(
+    r"(?<![\w+.-])[a-zA-Z][\w+.-]{0,40}://[^\s:/@\"'`]{0,80}:(?P<value>[^\s\"'`@]{1,200})@[\w\[{$%-]"
+)
+_CONNECTION = re.compile(r"(?i)(?<![a-z])(?:password|pwd|passwd|secret|token)=(?P<value>[^\s;&\"'`]{3,})")
+_HEADER = re.compile(r"(?i)\b(?:basic|bearer|token|apikey)\s(?P<value>[\w.~+/=-]{12,})")
+# A string that could be a key as a whole. Shorter ones are words more often.
+_WHOLE = re.compile(
+    r"""(?P<quote>["'`])(?P<value>[\w+/=.~-]{20,}|[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){9,})(?P=quote)"""
+)
+_HEX = re.compile(r"(?:0x)?(?:[0-9a-f]{20,}|[0-9A-F]{20,})")
+_UUID = re.compile(r"(?i)[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
+# Stands for a value that comes from elsewhere: `<token>`, `${TOKEN}`, `{token}`, `%s`, `***`, `$TOKEN`, `xxxx`.
+_PLACEHOLDER = re.compile(r"[<{$%].*|.*(?:\$\{|\{\w*\}|%\(?\w+\)?[sd]).*|[\w-]*[xX*.]{4,}[\w-]*|[\W_]*")
+_ABOUT = (
+    *(
+        "username",
+        "credential",
+        "changeme",
+        "password",
+        "passphrase",
+        "authorization",
+        "optional",
+        "required",
+    ),
+    *(
+        "passcode",
+        "response",
+        "private",
+        "refresh",
+        "session",
+        "account",
+        "current",
+        "confirm",
+        "example",
+        "invalid",
+    ),
+    *(
+        "missing",
+        "request",
+        "signing",
+        "oauth2",
+        "access",
+        "hidden",
+        "passwd",
+        "public",
+        "secret",
+        "shared",
+        "sample",
+    ),
+    *(
+        "header",
+        "string",
+        "bearer",
+        "client",
+        "digest",
+        "change",
+        "field",
+        "value",
+        "email",
+        "dummy",
+        "basic",
+        "false",
+    ),
+    *(
+        "reset",
+        "error",
+        "input",
+        "label",
+        "param",
+        "query",
+        "token",
+        "login",
+        "oauth",
+        "name",
+        "type",
+        "text",
+        "user",
+    ),
+    *(
+        "true",
+        "null",
+        "none",
+        "test",
+        "fake",
+        "some",
+        "here",
+        "your",
+        "pass",
+        "path",
+        "file",
+        "form",
+        "hash",
+        "auth",
+    ),
+    *(
+        "csrf",
+        "data",
+        "post",
+        "api",
+        "get",
+        "set",
+        "env",
+        "url",
+        "key",
+        "str",
+        "pwd",
+        "new",
+        "old",
+        "the",
+        "an",
+        "my",
+    ),
+    *("me", "id", "a", "s"),
+)
+_WORDS = re.compile(rf"(?i)(?:{'|'.join(sorted(_ABOUT, key=len, reverse=True))}|[_\W])*+")
+_SENTENCE = re.compile(r"[A-Z][^\d]*\s[^\d]*\s[^\d]*")
+_LONGEST = 4_000  # characters of a private key at most, so that much is looked at round a candidate
+
+
+def secrets_in(text: str) -> list[tuple[int, int]]:
+    """Return where `text` has what looks like a key, a token or a password: half-open spans, in order.
+
+    Example: in `password = "hunter2"` the span of `hunter2`.
+    """
+    return sorted({span for span in _found(text) if span[0] < span[1]})
+
+
+def has_secret(data: bytes, start: int, stop: int) -> bool:
+    """Return whether a part of a file, [start, stop), has a piece of a secret; the text round it says what it is."""
+    begin = max(start - _LONGEST, 0)
+    above = data[begin:start].decode("utf-8", "replace")
+    text = data[start:stop].decode("utf-8", "replace")
+    below = data[stop : stop + _LONGEST].decode("utf-8", "replace")
+    first, last = len(above), len(above) + len(text)
+    return any(one < last and two > first for one, two in secrets_in(above + text + below))
+
+
+def redacted(text: str) -> str:
+    """Return `text` with `...` for each secret in it; `password = "hunter2"` becomes `password = "..."`."""
+    parts, at = list[str](), 0
+    for start, stop in secrets_in(text):
+        if stop > at:
+            parts += [text[at : max(start, at)], "..." if start >= at else ""]
+            at = stop
+    return "".join((*parts, text[at:]))
+
+
+def is_key(word: str) -> bool:
+    """Return whether a word that is no string, such as a name, looks like a key or token."""
+    return _KEY.fullmatch(word) is not None or _is_random(word)
+
+
+def _found(text: str) -> Iterator[tuple[int, int]]:
+    for pattern in (_KEY, _PRIVATE):
+        yield from (match.span() for match in pattern.finditer(text))
+    for pattern in (_ADDRESS, _CONNECTION):
+        yield from (m.span("value") for m in pattern.finditer(text) if _may_be_secret(m["value"]))
+    yield from (m.span("value") for m in _HEADER.finditer(text) if _has_digits(m["value"]))
+    for pattern in _NAMED:
+        for match in pattern.finditer(text):
+            value = match["value"]
+            if _may_be_secret(value) if match["strong"] else _is_mixed(value):
+                yield match.span("value")
+    yield from (m.span("value") for m in _WHOLE.finditer(text) if _is_random(m["value"]))
+
+
+def _may_be_secret(value: str) -> bool:
+    """Return whether the text that is given to a name such as `password` may be one, and not words about it."""
+    about = any(pattern.fullmatch(value) for pattern in (_PLACEHOLDER, _WORDS, _SENTENCE))
+    return len(value) > 2 and not about
+
+
+def _has_digits(value: str) -> bool:
+    return any(sign.isdigit() for sign in value) and any(sign.isalpha() for sign in value)
+
+
+def _is_mixed(value: str) -> bool:
+    """Return whether `value` is one word of letters and digits as in a key, unlike `blake2b-256` or `user_id_2`."""
+    found = re.fullmatch(r"[\w+/=.~-]{10,}", value) is not None and _has_digits(value)
+    return found and re.search(r"[a-z]{4}|[A-Z]{4}", value) is None
+
+
+def _is_random(value: str) -> bool:
+    """Return whether `value` looks as if drawn by lot: hexadecimal, or letters and digits in no order.
+
+    1. A UUID names something, and is no key by itself.  2. Hexadecimal digits have an entropy of 3 bits each, the limit
+    of detect-secrets; its limit for base64, 4.5, cannot be met by a short text, so that it grows with the length here.
+    3. Words have runs of small letters, and change between small, capital and digit seldom.
+    """
+    # 1.
+    if len(value) < 20 or _UUID.fullmatch(value):
+        return False
+    # 2.
+    if _HEX.fullmatch(value.replace(":", "")) and _has_digits(value):
+        return len(value) >= 32 and _entropy(value) >= 3.0
+    if not _has_digits(value) or _entropy(value) < min(4.5, 0.86 * math.log2(len(value))):
+        return False
+    # 3.
+    return re.search(r"[a-z]{6}|[A-Z]{6}|(?:[a-z]{3,}[_./-]){2}", value) is None and _switches(value) >= 0.3
+
+
+def _entropy(value: str) -> float:
+    """The entropy of the characters of `value` in bits."""
+    counts, size = Counter(value).values(), len(value)
+    return -sum(count / size * math.log2(count / size) for count in counts)
+
+
+def _switches(value: str) -> float:
+    """The share of neighbours in `value` of which one is a small letter, a capital or a digit, and the other is not."""
+    kinds = [(sign.islower(), sign.isupper(), sign.isdigit()) for sign in value]
+    return sum(one != two for one, two in pairwise(kinds)) / max(len(value) - 1, 1)
