@@ -57,3 +57,22 @@ def test_a_bracket_that_is_closed_twice_is_a_fault(name: str) -> None:
 def test_brackets_that_pair_stay(language: str, text: str, fill: str) -> None:
     before, after = (part.encode() for part in text.split("|"))
     assert doubled(load_language(language), before, fill.encode(), after) is None
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "fill", "kept"),
+    [
+        ("rust", "let a: Vec<|>\n", "i32> = b", "i32"),
+        ("typescript", "class A extends B<|> {\n", "C<D>> {", "C<D>"),
+        ("java", "Map<String, |>\n", "List<A>> a;", "List<A>"),
+    ],
+)
+def test_an_angle_bracket_is_closed_once(language: str, text: str, fill: str, kept: str) -> None:
+    before, after = (part.encode() for part in text.split("|"))
+    assert doubled(load_language(language), before, fill.encode(), after) == len(kept)
+
+
+@pytest.mark.parametrize("text", ["if a <| > b\n", "x = f(a => |>)\n", "fn f<T>(|) -> T\n"])
+def test_what_only_looks_like_an_angle_bracket_stays(text: str) -> None:
+    before, after = (part.encode() for part in text.split("|"))
+    assert doubled(load_language("rust"), before, b"|a| -> b", after) is None

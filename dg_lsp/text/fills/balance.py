@@ -1,10 +1,15 @@
 """Balance: the brackets of a line with a fill in it. Knows tokens and what is open at a gap; knows no tree."""
 
+import re
 from collections.abc import Sequence
 
 from dg_lsp.text.languages.language import Language
 from dg_lsp.text.syntax.brackets import PAIRS, state_at
 from dg_lsp.text.syntax.lexer import line_end, line_start, tokens
+
+# An open list of types on a line, such as `Map<String, `; an angle bracket that is no part of an arrow or comparison.
+_TYPES = re.compile(rb"[\w$] ?<[^<>;(){}]*\Z")
+_ANGLE = re.compile(rb"<(?!=)|(?<![-=])>(?!=)")
 
 
 def doubled(language: Language, before: bytes, fill: bytes, after: bytes) -> int | None:
@@ -12,25 +17,40 @@ def doubled(language: Language, before: bytes, fill: bytes, after: bytes) -> int
 
     For the gap in `f(a[|])` and the fill `0])` it is 1. Told by the brackets alone, however broken the text is.
 
-    1. Only a fill that closes what it has not opened, before a rest of the line that does so too, is looked at.
-    2. The longest beginning of the fill stays with which the line closes no more than with nothing in the gap.
+    1. A fill that closes an angle bracket of types before one that closes it ends there.  2. Of brackets only a fill
+    that closes what it has not opened, before a rest of the line that does so too, is looked at.  3. The longest
+    beginning of the fill stays with which the line closes no more than with nothing in the gap.
     """
     # 1.
-    rest = after[: line_end(after, 0)]
+    rest, here = after[: line_end(after, 0)], line_start(before, len(before))
+    if rest.lstrip().startswith(b">") and _TYPES.search(before, here):
+        angled = _surplus_angle(fill)
+        if angled is not None:
+            return angled
+    # 2.
     own = _surplus(language, fill) if _surplus(language, rest) else ()
     if not own:
         return None
     state = state_at(language, before, len(before))
     if state.string or state.comment:
         return None
-    # 2.
-    here = line_start(before, len(before))
+    # 3.
     earlier = sum(at < here for at in state.opened)
     most = _excess(language, state.brackets, earlier, rest)
     shorter = [fill, *(fill[:at] for at in reversed(own))]
     found = (f for f in shorter if _excess(language, state.brackets, earlier, f + rest) <= most)
     kept = next(found, shorter[-1])
     return len(kept) if len(kept) < len(fill) else None
+
+
+def _surplus_angle(fill: bytes) -> int | None:
+    """Return where `fill` closes an angle bracket that it has not opened; None if it does not."""
+    depth = 0
+    for found in _ANGLE.finditer(fill):
+        depth += 1 if found[0] == b"<" else -1
+        if depth < 0:
+            return found.start()
+    return None
 
 
 def _surplus(language: Language, text: bytes) -> Sequence[int]:

@@ -36,6 +36,8 @@ MOST_CLOSED = 8
 _FILLER = b"_g_"
 _TOUCHED = re.compile(rb"[\w$\x80-\xff]\Z")
 _VALUE = re.compile(rb"[\w$\x80-\xff)\]}\"'`]\Z")
+_BARE = re.compile(rb"[^(){}\[\]=<>]*")
+_WORDS = re.compile(rb"[\w$]+")
 _SHUT = re.compile(rb"\s*(?=[)\]}>\"'`])")
 _LAST_WORD = re.compile(rb"[\w$]+\Z")
 
@@ -63,8 +65,11 @@ class Lack:
 
     @property
     def is_header(self) -> bool:
-        """Whether the statement at the cursor begins with a word that wants a body."""
+        """Whether the statement at the cursor begins with a word that wants a body, modifiers before it or not."""
         words, first = self.language.words, _FIRST_WORD.match(self.before + self.rest)
+        head = _BARE.match(self.before)
+        if head and (words.functions | words.classes).intersection(_WORDS.findall(head[0])):
+            return True
         return self.owns or (first is not None and first[1] in words.blocks)
 
     @property
@@ -260,10 +265,20 @@ def closings(
     found: dict[Closing, None] = {}
     for at in ends:
         behind = lack_at(language, data, at, state_at(language, data, at))
-        tails = [tail for tail in _ends(behind) if tail]
+        tails = [tail for tail in _tails(behind) if tail]
         found |= dict.fromkeys(Closing(operand, at, tail) for operand in operands for tail in tails)
     tried = list(found)[:TRIED]
     return (tried, []) if ends[0] <= lack.eol else ([], tried)
+
+
+def _tails(lack: Lack) -> Iterable[bytes]:
+    """What may follow the brackets that end a line: as `_ends`, what ends a body, a name behind the type `Map<>`."""
+    words, tails = lack.language.words, list(_ends(lack))
+    if lack.is_header:
+        tails += [words.headers[-1] + end for end in words.ends if end]
+    if lack.before.rstrip().endswith(b">"):
+        tails += [b" " + _FILLER + tail for tail in tails]
+    return tails
 
 
 def _shut_ends(data: bytes, offset: int, state: State) -> tuple[int, ...]:
@@ -272,16 +287,17 @@ def _shut_ends(data: bytes, offset: int, state: State) -> tuple[int, ...]:
     Empty where there are none, or where their line goes on.
     """
     wanted = [(state.begins, state.string)] if state.string else []
-    wanted += [(at, PAIRS[data[at : at + 1]]) for at in reversed(state.opened) if data[at : at + 1] in PAIRS]
+    opened = reversed(list(zip(state.opened, state.brackets, strict=True)))
+    wanted += [(at, PAIRS[bytes([bracket])]) for at, bracket in opened]
     angled = b"<" in data[state.line : offset]
     at, own = offset, -1
     while found := _SHUT.match(data, at):
         if at > offset and (b"\n" in found[0] or b"\r" in found[0]):
             break
         if wanted and data.startswith(wanted[0][1], found.end()):
-            opened, bracket = wanted.pop(0)
+            begins, bracket = wanted.pop(0)
             at = found.end() + len(bracket)
-            own = at if opened >= state.line else own
+            own = at if begins >= state.line else own
         elif angled and data.startswith(b">", found.end()):
             at = own = found.end() + 1
         else:
