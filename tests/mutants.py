@@ -31,6 +31,7 @@ class Mutant:
 
 
 LAW = "tests/engine/test_law.py::"
+BUDGET = "tests/text/test_budget.py::"
 GUARD = "tests/text/test_guard.py::"
 MUTANTS = (
     Mutant(
@@ -282,6 +283,30 @@ MUTANTS = (
         "1 if accident else self._failures + 1",
         "self._failures + 1",
         "tests/host/test_resident.py::test_the_pause_grows_with_failures_that_follow_each_other_only",
+    ),
+    Mutant(
+        11,
+        "a parser that never ends is waited for",
+        "dg_lsp/text/budget.py",
+        "raise OutOfTime(SLOW)\n        return False",
+        "pass\n        return False",
+        BUDGET + "test_a_parser_that_hangs_is_noticed_before_a_long_budget_is_spent",
+    ),
+    Mutant(
+        11,
+        "the budget of a request is not looked at",
+        "dg_lsp/text/budget.py",
+        "if now - self.began > left and thread_time() - self.clock > left:",
+        "if False:",
+        BUDGET + "test_one_budget_is_spent_by_all_the_work_of_a_request",
+    ),
+    Mutant(
+        6,
+        "the thread of a cancelled request works on",
+        "dg_lsp/text/budget.py",
+        "if self.budget.cancelled:",
+        "if False:",
+        BUDGET + "test_a_refused_request_has_been_cancelled",
     ),
     Mutant(
         11,

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import BinaryIO
 
+from dg_lsp.server import watchdog
 from dg_lsp.server.framing import LIMIT, FrameError, read_frame
 from dg_lsp.server.protocol import Server
 
@@ -207,7 +208,7 @@ async def _converse(
         last_resort.start()
 
     threading.Thread(target=read, name="reader", daemon=True).start()
-    watch = asyncio.create_task(_watch_parent(server, inbox.end))
+    watches = [asyncio.create_task(work) for work in (_watch_parent(server, inbox.end), watchdog.watch())]
     try:
         while protocol.exit_code is None and (frame := await inbox.next()) is not None:
             if isinstance(frame, FrameError):
@@ -219,7 +220,8 @@ async def _converse(
             await asyncio.sleep(0)
     finally:
         last_resort.start()
-        watch.cancel()
+        for watch in watches:
+            watch.cancel()
         await protocol.close()
         writer.close()
     return protocol.status()

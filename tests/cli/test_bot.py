@@ -252,3 +252,23 @@ def test_the_files_near_a_stub_are_looked_into_for_a_model_that_is_sent_definiti
     assert want_near(document, raw, candidates=False) == Want()
     assert want_near(document, raw, candidates=True).definitions == 0
     assert want_near(document, replace(chat, related=False), candidates=True) == Want()
+
+
+def test_a_file_that_takes_too_long_to_read_is_skipped_and_the_rest_is_kept(folder: Path) -> None:
+    # Its parser never ends.
+    (folder / "inner" / "endless.tsx").write_text("function g(x = (, y}")
+    done = subprocess.run(
+        command(folder, "--dry-run"), capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.returncode == 1
+    assert "endless.tsx: reading the file takes too long" in done.stderr
+    assert "+++ b/" in done.stdout and "cart.py" in done.stdout and "shop.py" in done.stdout
+
+
+def test_a_gap_in_a_file_that_takes_too_long_to_read_has_that_reason(folder: Path) -> None:
+    (folder / "endless.tsx").write_text("const a = <div style={{ color:>red: x(")
+    for name in ("fill", "trace"):
+        ask = [sys.executable, "-m", "dg_lsp", name, str(folder / "endless.tsx:1")]
+        done = subprocess.run(ask, capture_output=True, text=True, check=False, timeout=120)
+        assert done.returncode == 2
+        assert "reading the file takes too long" in done.stderr

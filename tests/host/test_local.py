@@ -20,6 +20,7 @@ from dg_lsp.host.base import EngineBroken, EngineError
 from dg_lsp.host.local import LocalEngine, with_second_try
 from dg_lsp.host.room import loading, of_cgroup
 from dg_lsp.settings import Settings
+from dg_lsp.text.fills.check import faults
 from dg_lsp.text.messages import Draft, Fill, Infill
 from tests.engine.tiny import save_checkpoint
 
@@ -299,3 +300,22 @@ def test_a_container_s_limit_counts_as_well_as_the_machine(tmp_path: Path) -> No
         (folder / "memory.stat").write_text("anon 1\ninactive_file 50\n")
     assert of_cgroup(tmp_path / "fs", tmp_path / "own") == 350
     assert of_cgroup(tmp_path / "fs", tmp_path / "none") is None
+
+
+def test_a_text_that_takes_too_long_to_check_is_refused_with_the_reason() -> None:
+    request = Infill("const a = <div style={{ color:>red: x(", "", "tsx", "rest_of_line")
+
+    def run(asked: Infill) -> Iterator[Draft | Fill]:
+        found = faults(asked.language, asked.kind, asked.prefix, "y", asked.suffix)
+        yield Fill("y", refusal=str(found))
+
+    async def ask() -> list[Draft | Fill]:
+        engine = LocalEngine(ThreadPoolExecutor(1), run, "cpu")
+        try:
+            async with aclosing(engine.infill(request)) as events:
+                return [event async for event in events]
+        finally:
+            await engine.close()
+
+    (fill,) = asyncio.run(ask())
+    assert isinstance(fill, Fill) and "takes too long" in fill.refusal

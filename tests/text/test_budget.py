@@ -218,3 +218,15 @@ def test_a_long_switch_is_read_as_ever() -> None:
         find_gap(Document("file:///w/a.ts", "typescript", 1, text.encode()), text.index("1;")).kind
         == "expression"
     )
+
+
+def test_a_parser_that_hangs_is_noticed_before_a_long_budget_is_spent() -> None:
+    budget = Budget(5.0)
+    with spending(budget), pytest.raises(OutOfTime):
+        find_gap(tsx(HANGING[2]), len(HANGING[2]))
+    assert budget.spent < 2.5
+
+
+def test_a_refused_request_has_been_cancelled() -> None:
+    with spending(Budget(5.0, cancelled=True)), pytest.raises(OutOfTime, match="cancelled"):
+        find_gap(tsx(SOUND), 5)

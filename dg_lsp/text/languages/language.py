@@ -25,7 +25,7 @@ from dg_lsp.text.reasons import OutOfTime
 Log = Callable[[str], None]
 # A name as all languages write it.
 WORD = re.compile(r"[^\W\d]\w*")
-_CHUNK = 1 << 16  # bytes that a parser is given at once
+_CHUNK = 1 << 12  # bytes that a parser is given at once
 # Deeper trees than of any written code; and more tokens than an error in one has.
 _DEEPEST, _MOST_IN_ERROR = 1_000, 4_000
 _LONE_CR = re.compile(rb"\r(?!\n)")

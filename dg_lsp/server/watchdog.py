@@ -1,0 +1,40 @@
+"""The watchdog: ends a server whose event loop has not run for long, though the process works.
+
+A library's code may hold Python's lock for ever, and then no thread of Python runs, so a timer of the system watches.
+"""
+
+import asyncio
+import contextlib
+import faulthandler
+import signal
+import sys
+from typing import TextIO
+
+# Seconds of processor time without a turn of the event loop: a stopped or suspended process uses none.
+PATIENCE_S = 20.0
+
+
+async def watch(patience: float = PATIENCE_S, log: TextIO | None = None) -> None:
+    """End the process once its event loop does not run for `patience` seconds; first write where it is to `log`.
+
+    What is written are the files and lines of each thread, and no source text. The process ends by SIGVTALRM, which
+    clients take for a crash and restart the server; on Windows, which has no such timer, with the exit code 1.
+    """
+    log = log or sys.stderr
+    timed = hasattr(signal, "setitimer")
+    with contextlib.suppress(OSError, ValueError):  # a standard error without a file
+        if timed:
+            # Behind the handler comes the default of this signal, which ends the process.
+            faulthandler.register(signal.SIGVTALRM, log, all_threads=True, chain=True)
+        try:
+            while True:
+                if timed:
+                    signal.setitimer(signal.ITIMER_VIRTUAL, patience)
+                else:
+                    faulthandler.dump_traceback_later(patience, exit=True, file=log)
+                await asyncio.sleep(patience / 8)
+        finally:
+            if timed:
+                signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+            else:
+                faulthandler.cancel_dump_traceback_later()
