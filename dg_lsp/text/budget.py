@@ -21,6 +21,7 @@ DEFAULT = 0.5
 # A parser that stays at one place for twice so many seconds hangs.
 STALLED = 0.1
 SLOW = "reading the file takes too long, because its syntax is broken in a way that slows its parser down"
+_NESTED = "reading the file takes too long, because its code is nested too deep"
 _CANCELLED = "the request was cancelled"
 
 Given = ParamSpec("Given")
@@ -155,8 +156,12 @@ def bounded(function: Callable[Given, Result]) -> Callable[Given, Result]:
     def within_budget(*args: Given.args, **kwargs: Given.kwargs) -> Result:
         if _work.get() is not None:
             return function(*args, **kwargs)
-        with working():
-            return function(*args, **kwargs)
+        try:
+            with working():
+                return function(*args, **kwargs)
+        except RecursionError as error:
+            # Code in strings that is in code in strings, and so on a hundred times.
+            raise OutOfTime(_NESTED) from error
 
     return within_budget
 

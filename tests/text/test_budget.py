@@ -187,6 +187,8 @@ SLOW = (
     ("cpp", "() => " * 4_000),
     ("rust", "% let =\n" * 4_000),
     ("csharp", "% let =\n" * 4_000),
+    # Code in strings in code.
+    ("typescript", "x = " + "`${" * 6_000),
     # A query of a tree as deep as its text is long, and of an error with thousands of brackets.
     ("python", "()" * 15_000),
     ("java", "(" * 30_000),

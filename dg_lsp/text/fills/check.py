@@ -94,6 +94,8 @@ def harm_of(document: Document, gap: Gap, edit: Edit) -> str:
     except OutOfTime as error:
         # What cannot be checked is not offered.
         return str(error)
+    except RecursionError:
+        return "the code round the gap is nested too deep for a fill to be checked"
 
 
 def _harm_of(language: Language, document: Document, gap: Gap, edit: Edit) -> str:
