@@ -11,18 +11,19 @@ import sys
 import time
 import tomllib
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
 from dg_lsp.host.base import settle
 from dg_lsp.settings import Settings
+from dg_lsp.text.budget import UNASKED, within
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.fills.check import unchecked
 from dg_lsp.text.gaps.find import NoGap, find_gap
 from dg_lsp.text.languages.language import Language, load_language
 from dg_lsp.text.messages import Fill
 from dg_lsp.text.prompts.prompt import build
+from dg_lsp.text.reasons import OutOfTime
 from tests.text.fixtures import fixtures
 
 KEPT = Path(__file__).with_name("kept.toml")
@@ -136,15 +137,16 @@ def cursors(text: str, chance: random.Random) -> list[int]:
 def read(document: Document, offset: int, fill: str) -> str:
     """Find the gap at `offset`, build its request and settle `fill` in it; how that ended, as a word."""
     try:
-        gap = find_gap(document, offset)
+        with within(UNASKED):
+            gap = find_gap(document, offset)
+            if any(unchecked(document, part) for part in gap.parts):
+                return "unchecked"
+            build(document, gap, Settings())
+            return "edit" if settle(document, gap, Fill(fill)).edit else "refused"
+    except OutOfTime:
+        return "out of time"
     except NoGap:
         return "no gap"
-    if any(unchecked(document, part) for part in gap.parts):
-        return "unchecked"
-    with suppress(NoGap):
-        build(document, gap, Settings())
-        return "edit" if settle(document, gap, Fill(fill)).edit else "refused"
-    return "no gap"
 
 
 def readings(language: str, seed: int, numbers: range) -> Iterator[dict[str, object]]:
