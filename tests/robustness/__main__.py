@@ -16,8 +16,10 @@ from tests.robustness.edits import edits
 from tests.robustness.endings import endings
 from tests.robustness.faults import faults
 from tests.robustness.fuzz import fuzz
+from tests.robustness.grammars import grammars
 from tests.robustness.growth import growth
 from tests.robustness.row import HEAD, Row
+from tests.robustness.slow_files import slow_files
 from tests.robustness.soak import soak
 from tests.robustness.storm import storm
 from tests.robustness.together import together
@@ -31,6 +33,8 @@ FULL: dict[Callable[[int], Row], int] = {
     together: 50,
     endings: 10,
     bad_files: 5,
+    slow_files: 3,
+    grammars: 2_000,
     growth: 20_000,
 }
 UNITS = {"s": 1, "m": 60, "h": 3600}

@@ -36,7 +36,7 @@ def bad_files(times: int) -> Row:
         window = Window()
         for _ in range(times):
             for name, (text, language) in SHAPES.items():
-                took[name], others[name] = _shape(window, name, text, language)
+                took[name], others[name] = waits_for(window, name, text, language)
             silent += _on_disk(window, Path(folder))
         lost = window.odd()
         noise = complaint(window.wire.stderr)
@@ -58,8 +58,11 @@ def bad_files(times: int) -> Row:
     )
 
 
-def _shape(window: Window, name: str, text: str, language: str) -> tuple[float, float]:
-    """The seconds until ghost text in `text` is answered, at most, and how long other requests waited meanwhile."""
+def waits_for(window: Window, name: str, text: str, language: str, kind: int = 1) -> tuple[float, float]:
+    """Return the seconds until ghost text in `text` is answered, at most, and how long other requests wait meanwhile.
+
+    kind: of the request, 1 for one that somebody has asked for and 2 for an automatic one.
+    """
     uri, over, waits = f"file:///w/{name.replace(' ', '-')}.py", threading.Event(), [0.0]
 
     def ping() -> None:
@@ -76,7 +79,7 @@ def _shape(window: Window, name: str, text: str, language: str) -> tuple[float, 
     took = []
     for at in (len(text), len(text) // 2):
         began = time.monotonic()
-        number = window.ask("textDocument/inlineCompletion", window.inline(uri, at, 1))
+        number = window.ask("textDocument/inlineCompletion", window.inline(uri, at, kind))
         assert "items" in window.wait(number)["result"]
         took.append(window.answers[number][0][0] - began)
     over.set()

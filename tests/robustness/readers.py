@@ -2,7 +2,7 @@
 
     python -m tests.robustness.readers LANGUAGE SEED FIRST COUNT
 
-Prints a JSON line before each text and one after it, so that the parent knows which text hangs or crashes a parser.
+Prints a JSON line before each reading, so that the parent knows which text hangs or crashes a parser.
 """
 
 import json
@@ -46,6 +46,7 @@ FILLS = (
 )
 SHORT = 60  # characters of a text in which each cursor is tried
 CURSORS = 3  # of a longer one
+ENOUGH = 5  # readings of a text that run out of time, each of which takes long
 
 
 @cache
@@ -150,16 +151,18 @@ def read(document: Document, offset: int, fill: str) -> str:
 
 
 def readings(language: str, seed: int, numbers: range) -> Iterator[dict[str, object]]:
-    """A record before and one after each text: the slowest reading in seconds of CPU, and how all of them ended."""
+    """Yield a record before each reading, and one after each text: the slowest in seconds of CPU, how all ended."""
     loaded, texts = load_language(language), kept(language)
     for number in numbers:
         chance = random.Random(f"cursors:{language}:{seed}:{number}")
         # The kept texts come first, as they are.
         text = texts[number] if number < len(texts) else text_of(loaded, seed, number - len(texts))
-        yield {"number": number}
         document = Document("file:///w/a", language, 0, text.encode("utf-8", "replace"))
         slowest, ended, worst = 0.0, dict[str, int](), 0
         for at in cursors(text, chance):
+            yield {"number": number, "cursor": at}
+            if ended.get("out of time", 0) == ENOUGH:
+                break
             offset = len(text[:at].encode("utf-8", "replace"))
             began = time.thread_time()
             how = read(document, offset, chance.choice(FILLS))

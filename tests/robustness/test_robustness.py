@@ -11,8 +11,10 @@ from tests.robustness.edits import edits
 from tests.robustness.endings import endings
 from tests.robustness.faults import FAULTS, URI, faults, lift, no_memory
 from tests.robustness.fuzz import fuzz
+from tests.robustness.grammars import grammars
 from tests.robustness.growth import growth
 from tests.robustness.row import Row
+from tests.robustness.slow_files import slow_files
 from tests.robustness.soak import soak
 from tests.robustness.storm import storm
 from tests.robustness.together import together
@@ -24,6 +26,8 @@ SHORT: dict[str, Callable[[], Row]] = {
     "fuzz": lambda: fuzz(300, seconds=60),
     "faults": lambda: faults(len(FAULTS), silence=3),
     "bad_files": lambda: bad_files(1),
+    "slow_files": lambda: slow_files(1),
+    "grammars": lambda: grammars(16),
     "together": lambda: together(1),
     "endings": lambda: endings(1),
     "growth": lambda: growth(500),
