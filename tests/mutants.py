@@ -33,6 +33,7 @@ class Mutant:
 LAW = "tests/engine/test_law.py::"
 BUDGET = "tests/text/test_budget.py::"
 GUARD = "tests/text/test_guard.py::"
+PRIVACY = "tests/server/test_privacy.py::"
 MUTANTS = (
     Mutant(
         1,
@@ -435,6 +436,70 @@ MUTANTS = (
         "layer.post_feedforward_layernorm.weight.fill_(_ROOT * scale)",
         "layer.post_feedforward_layernorm.weight.fill_(_ROOT * scale * 1.01)",
         "tests/training/test_importing.py::test_the_encoder_and_a_canvas_of_one_slot_give_the_logits_of_the_source",
+    ),
+    Mutant(
+        12,
+        "the text of a closed document stays",
+        "dg_lsp/server/project.py",
+        "            self._open -= {key_of(uri)}\n            self.index.drop(uri)\n",
+        "            pass\n",
+        PRIVACY + "test_the_text_of_a_document_that_was_closed_unsaved_is_sent_no_more",
+    ),
+    Mutant(
+        12,
+        "a file is used without a look at the disk",
+        "dg_lsp/text/related/retrieve.py",
+        "if all(map(index.still_has, used.values())):",
+        "if True:",
+        PRIVACY + "test_a_file_that_changed_or_is_gone_is_sent_as_it_is_now",
+    ),
+    Mutant(
+        12,
+        "links are not followed",
+        "dg_lsp/text/documents/excluded.py",
+        'target = _target(at) if links < _LINKS else ""',
+        'target = ""',
+        PRIVACY + "test_a_link_is_excluded_as_what_it_names_is_and_as_it_is_called",
+    ),
+    Mutant(
+        12,
+        "the name of a workspace's folder does not count",
+        "dg_lsp/text/documents/excluded.py",
+        'names[inside] = names[f"{posixpath.basename(base)}/{inside}"] = None',
+        "names[inside] = None",
+        "tests/text/test_excluded.py::test_a_file_has_the_names_that_each_folder_gives_it",
+    ),
+    Mutant(
+        12,
+        "addresses are compared as they are spelled",
+        "dg_lsp/text/related/index.py",
+        "family, own = family_of(load_language(language).name), key_of(uri)",
+        "family, own = family_of(load_language(language).name), uri",
+        PRIVACY + "test_addresses_of_the_same_file_are_one",
+    ),
+    Mutant(
+        12,
+        "a key of another file is a candidate",
+        "dg_lsp/text/related/retrieve.py",
+        "if id(rows) in others and text.strip().encode() not in document.data:",
+        "if False:",
+        "tests/text/test_secrets.py::test_no_secret_of_another_file_is_retrieved",
+    ),
+    Mutant(
+        12,
+        "a definition is sent with its password",
+        "dg_lsp/text/related/definitions.py",
+        "redacted(text))",
+        "text)",
+        "tests/text/test_secrets.py::test_definitions_are_sent_without_their_secrets",
+    ),
+    Mutant(
+        12,
+        "fill reads an excluded file",
+        "dg_lsp/cli/fill.py",
+        "    check_wanted(target.path, settings_of(arguments))\n",
+        "",
+        "tests/cli/test_main.py::test_an_excluded_file_is_not_read_under_any_of_its_names",
     ),
 )
 

@@ -18,10 +18,10 @@ from dg_lsp.bench import measure as bench
 from dg_lsp.bench.holes import Case
 from dg_lsp.bench.lists import choose
 from dg_lsp.bench.score import Score
-from dg_lsp.settings import Settings, UsageError
+from dg_lsp.settings import Settings, UsageError, from_environment
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.documents.ignored import GIT
-from dg_lsp.text.related.folders import own_files
+from dg_lsp.text.related.folders import excluding_path, own_files
 from dg_lsp.training.corpus import Source, is_code, tokenise
 from dg_lsp.training.heldout import File, hash_line
 from dg_lsp.training.trainer import Recipe
@@ -47,6 +47,8 @@ def gather(repo: Path) -> tuple[list[File], list[File]]:
     """
     files = []
     for path in _paths(repo):
+        if excluding_path(path, from_environment().exclude):
+            continue
         try:
             text = path.read_bytes().decode("utf-8")
         except (OSError, UnicodeDecodeError):

@@ -12,7 +12,9 @@ from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 
+from dg_lsp.settings import SECRETS
 from dg_lsp.text.documents.document import Document, DocumentError, read_document
+from dg_lsp.text.related.folders import excluding_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +74,16 @@ def installed_path(name: str) -> Path | None:
     return Path(folders[0]) / rest if folders else None
 
 
-def read_files(paths: Sequence[str]) -> Located:
-    """The files at `paths`, and the Python files in folders; what cannot be read is skipped, with the reason."""
+def read_files(paths: Sequence[str], exclude: Sequence[str] = SECRETS) -> Located:
+    """The files at `paths`, and the Python files in folders; what cannot be read is skipped, with the reason.
+
+    exclude: globs of files that are not read.
+    """
     documents, skipped = [], []
     for path in (file for given in paths for file in _files_at(Path(given))):
+        if glob := excluding_path(path, exclude):
+            skipped.append(f"{path} is excluded by {glob} in the setting exclude")
+            continue
         try:
             documents.append(read_document(path))
         except (DocumentError, ValueError) as error:

@@ -10,8 +10,10 @@ from urllib.parse import unquote, urlsplit
 
 from dg_lsp.bench.files import installed_path
 from dg_lsp.bench.holes import Case, whole_of
+from dg_lsp.settings import SECRETS
 from dg_lsp.text.documents.document import DocumentError, read_document
 from dg_lsp.text.languages.language import UnknownLanguage
+from dg_lsp.text.related.folders import excluding_path
 from dg_lsp.text.related.index import Index, Other, read_other
 
 # The share of its lines that makes a file a copy of another one; the files that a project has at most.
@@ -59,6 +61,8 @@ def _others(scheme: str, folder: Path | None) -> tuple[Other, ...]:
     found = []
     for path in sorted(folder.glob("*") if scheme == "stdlib" else folder.rglob("*"))[:MOST]:
         with suppress(UnknownLanguage, DocumentError, OSError):
+            if scheme == "file" and excluding_path(path, SECRETS):
+                continue
             document = read_document(path)
             inside = path.relative_to(folder).as_posix()
             uri = names[scheme] + inside if scheme in names else document.uri

@@ -88,7 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
     methods, named = _choice(arguments.methods, METHODS), _choice(arguments.kinds or ",".join(known), known)
     kinds = [kind for kind in known if kind in named]
     settings = options.settings_of(arguments)
-    tests, cases, skipped = _cases(arguments, kinds, settings.seed)
+    tests, cases, skipped = _cases(arguments, kinds, settings.seed, settings.exclude)
     if not cases:
         why = "".join(f" ({reason})" for reason in skipped[:1])
         raise UsageError(f"there is nothing to fill in these files{why}; name others with --files")
@@ -116,7 +116,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _cases(
-    arguments: argparse.Namespace, kinds: Sequence[str], seed: int
+    arguments: argparse.Namespace, kinds: Sequence[str], seed: int, exclude: Sequence[str]
 ) -> tuple[dict[str, str], list[Case], list[str]]:
     """The tests by the name of their case, the cases, and which files were skipped and why."""
     if arguments.humaneval:
@@ -133,7 +133,7 @@ def _cases(
     if arguments.execute:
         raise UsageError("--execute runs the tests of --humaneval FILE; give that, too")
     if arguments.files:
-        found = files.read_files(arguments.files)
+        found = files.read_files(arguments.files, exclude)
         cases = lists.choose(found.documents, kinds, arguments.cases, seed)
         return {}, cases, list(found.skipped)
     return {}, *lists.read(arguments.holes or lists.shipped(), kinds, arguments.cases)

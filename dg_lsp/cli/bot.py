@@ -11,7 +11,7 @@ import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from dg_lsp.cli.options import check_output, explain, settings_of
@@ -127,7 +127,7 @@ def find_files(paths: Sequence[Path], settings: Settings, report: Report) -> Ite
     Raises:
         UsageError: a path does not exist.
     """
-    from dg_lsp.text.documents.excluded import excluding
+    from dg_lsp.cli.target import why_excluded
     from dg_lsp.text.languages.language import UnknownLanguage, language_of
 
     named = [path for path in paths if path.is_file()]
@@ -136,10 +136,8 @@ def find_files(paths: Sequence[Path], settings: Settings, report: Report) -> Ite
             raise UsageError(f"there is no {path}; name files and folders")
     inside = sorted({file for folder in paths if folder.is_dir() for file in _files_in(folder)})
     for path in dict.fromkeys([*named, *inside]):
-        if glob := excluding(PurePosixPath(path.as_posix()), settings.exclude):
-            report.skipped += (
-                [(str(path), f"excluded by {glob} in the setting exclude")] if path in named else []
-            )
+        if why := why_excluded(path, settings):
+            report.skipped += [(str(path), why)] if path in named else []
             continue
         try:
             if language_of(path) not in settings.disabled_languages:
@@ -160,7 +158,8 @@ def _files_in(folder: Path) -> Iterator[Path]:
         found = [folder / name for name in listed.split("\0") if name]
     except (OSError, subprocess.CalledProcessError):
         found = list(own_files(folder))
-    return (path for path in found if path.is_file())
+    # A link may lead out of the folder.
+    return (path for path in found if path.is_file() and not path.is_symlink())
 
 
 async def _fill_files(

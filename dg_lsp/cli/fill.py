@@ -13,7 +13,6 @@ from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import unquote, urlsplit
 
 from dg_lsp.cli.options import FILLING_CODES, add_settings, explain, settings_of
 from dg_lsp.settings import Settings
@@ -51,11 +50,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Fill, print, and with --write change the file; return the exit code."""
-    from dg_lsp.cli.target import check_writable, locate, parse_target, replace_file
+    from dg_lsp.cli.target import check_wanted, check_writable, locate, parse_target, replace_file
     from dg_lsp.text.budget import BOT, within
     from dg_lsp.text.gaps.gap import apply_edit
 
     target = parse_target(arguments.target)
+    check_wanted(target.path, settings_of(arguments))
     with within(BOT):
         document, gap = locate(target, arguments.kind)
     if arguments.write:
@@ -191,14 +191,13 @@ def want_near(document: "Document", settings: Settings, *, candidates: bool, alt
     """
     from dg_lsp.host.base import Want
     from dg_lsp.host.runtime import definitions_for
+    from dg_lsp.text.documents.excluded import path_of
     from dg_lsp.text.related.folders import index_round
 
     room = definitions_for(settings)
-    if not (settings.related and document.uri.startswith("file:") and (candidates or room)):
+    if not (settings.related and path_of(document.uri) and (candidates or room)):
         return Want(alternatives)
-    index = index_round(
-        Path(unquote(urlsplit(document.uri).path)), settings.exclude, git=settings.exclude_ignored
-    )
+    index = index_round(Path(path_of(document.uri)), settings.exclude, git=settings.exclude_ignored)
     return Want(alternatives, index=index, definitions=room)
 
 

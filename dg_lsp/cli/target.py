@@ -12,10 +12,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from dg_lsp.settings import UsageError
+from dg_lsp.settings import SECRETS, Settings, UsageError
 from dg_lsp.text.documents.document import Document, read_document
+from dg_lsp.text.documents.ignored import ignored
 from dg_lsp.text.gaps.find import Gap, find_gap, find_named
 from dg_lsp.text.messages import Wanted
+from dg_lsp.text.related.folders import excluding_path
 
 # A name may hold `::` as well as a path may: the path ends at the first one behind a suffix, else at the last one.
 _NAMED = re.compile(r"(?P<path>.+?\.\w+|.+)::(?P<name>.+)", re.DOTALL)
@@ -72,6 +74,30 @@ def locate(target: Target, kind: Wanted | None = None) -> tuple[Document, Gap]:
     # A column past the end of a line is its end.
     column = 1_000_000_000 if target.column is None else target.column - 1
     return document, find_gap(document, document.offset(target.line - 1, column, "utf-32"), kind)
+
+
+def check_wanted(path: Path, settings: Settings) -> None:
+    """Do nothing if the settings let the file at `path` be filled; it is not read.
+
+    Raises:
+        UsageError: it is excluded, or git ignores it and such files are left out.
+    """
+    if why := why_excluded(path, settings):
+        raise UsageError(f"{path} is {why}")
+
+
+def why_excluded(path: Path, settings: Settings) -> str:
+    """Why the settings keep the file at `path` from the model, such as "excluded by ..."; empty if they do not."""
+    if glob := excluding_path(path, settings.exclude):
+        how = f"take it away with --include '{glob}'" if glob in SECRETS else "take it out of that setting"
+        return (
+            f"excluded by {glob} in the setting exclude, because it may hold secrets; if it holds none, {how}"
+        )
+    if settings.exclude_ignored and ignored(path.absolute().parent, [path.absolute()]):
+        return (
+            "ignored by git, and the setting exclude_ignored keeps such files from the model; switch it off"
+        )
+    return ""
 
 
 def check_writable(path: Path) -> None:

@@ -3,7 +3,7 @@
 import argparse
 
 from dg_lsp.cli.fill import add_engine, add_target, diff_of, fill, report
-from dg_lsp.cli.options import FILLING_CODES, check_output, explain
+from dg_lsp.cli.options import FILLING_CODES, check_output, explain, settings_of
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,11 +25,12 @@ def run(arguments: argparse.Namespace) -> int:
 
     from dg_lsp.cli.page import page
     from dg_lsp.cli.screen import screen_of
-    from dg_lsp.cli.target import locate, parse_target
+    from dg_lsp.cli.target import check_wanted, locate, parse_target
     from dg_lsp.text.budget import BOT, within
 
     check_output(arguments.html)
     target = parse_target(arguments.target)
+    check_wanted(target.path, settings_of(arguments))
     with within(BOT):
         document, gap = locate(target, arguments.kind)
     screen = screen_of(document, gap)

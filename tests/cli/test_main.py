@@ -534,3 +534,21 @@ def test_the_scripted_engine_answers_nothing_after_close(monkeypatch):
     asyncio.run(engine.close())
     with pytest.raises(EngineError):
         asyncio.run(anext(engine.infill(Infill("", "", "python", "statement"))))
+
+
+@pytest.mark.parametrize("command", ["fill", "trace"])
+@pytest.mark.parametrize("name", ["secrets.py", ".ssh/sums.py", "link.py", "way/sums.py"])
+def test_an_excluded_file_is_not_read_under_any_of_its_names(command, name, tmp_path, monkeypatch, capsys):
+    installed = install(monkeypatch, Fill("return a + b"))
+    for file in ("secrets.py", ".ssh/sums.py"):
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        (tmp_path / file).write_text(SOURCE)
+    (tmp_path / "link.py").symlink_to("secrets.py")
+    (tmp_path / "way").symlink_to(".ssh")
+    assert main([command, f"{tmp_path / name}::add"]) == 2
+    said = capsys.readouterr().err
+    assert "is excluded by" in said and "take it away with --include" in said
+    assert installed.settings == []
+    assert main([command, f"{tmp_path / name}::add", "--include", "*"]) == 0
+    assert main([command, f"{tmp_path / name}::add", "--include", "*", "--exclude", "*.py"]) == 2
+    assert "take it out of that setting" in capsys.readouterr().err

@@ -6,7 +6,7 @@ import pytest
 
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents import excluded as names
-from dg_lsp.text.documents.excluded import excluding, split_uri
+from dg_lsp.text.documents.excluded import excluding, names_of, split_uri
 
 
 @pytest.mark.parametrize(
@@ -91,3 +91,11 @@ def test_an_address_is_split_whatever_it_is() -> None:
     # What is none at all still has a name that a glob may exclude.
     assert split_uri("a://[b/.env") == ("", "a://[b/.env")
     assert excluding(PurePosixPath(split_uri("a://[b/.env")[1]), (".env*",)) == ".env*"
+
+
+def test_a_file_has_the_names_that_each_folder_gives_it() -> None:
+    assert set(names_of("/w/app/lib/a.py", ["/w", "/w/app", "/elsewhere"])) == {
+        *("app/lib/a.py", "w/app/lib/a.py", "lib/a.py"),
+    }
+    assert names_of("/w/c#1/.env?x", []) == ("w/c#1/.env?x", "w/c")
+    assert set(names_of("\\\\w\\.env", [])) == {"\\\\w\\.env", "w/.env"}

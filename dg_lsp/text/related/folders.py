@@ -75,6 +75,15 @@ def root_of(path: Path) -> Path | None:
     return next((folder for folder in path.parents if any((folder / name).exists() for name in _ROOTS)), None)
 
 
+def excluding_path(path: Path, exclude: Sequence[str]) -> str:
+    """Return the first of the globs `exclude` that excludes the file at `path` for a command; empty if none does.
+
+    Its names count from the project's root that it is in, and from the current folder.
+    """
+    path = path.absolute()
+    return excluding_file(str(path), map(str, filter(None, (root_of(path), Path.cwd()))), exclude)
+
+
 def files_in(folder: Path, exclude: Sequence[str], *, git: bool = False) -> Iterator[Path]:
     """Yield the files below `folder` that may be read, those of few folders first; git: none that git ignores."""
     return files_near(folder, [folder], exclude, git=git)
