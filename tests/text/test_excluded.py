@@ -97,5 +97,6 @@ def test_a_file_has_the_names_that_each_folder_gives_it() -> None:
     assert set(names_of("/w/app/lib/a.py", ["/w", "/w/app", "/elsewhere"])) == {
         *("app/lib/a.py", "w/app/lib/a.py", "lib/a.py"),
     }
+    assert set(names_of("/w/app/a.py", ["/w/app/"])) == {"a.py", "app/a.py", "w/app/a.py"}
     assert names_of("/w/c#1/.env?x", []) == ("w/c#1/.env?x", "w/c")
     assert set(names_of("\\\\w\\.env", [])) == {"\\\\w\\.env", "w/.env"}
