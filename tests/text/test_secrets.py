@@ -31,6 +31,8 @@ SECRETS = (
     'DATABASE_URL = "postgres://app:hunter2@db.example/app"',
     'u = "redis://:p4ssw0rd@localhost:6379/0"',
     'c = "Server=db;User Id=sa;Password=Sup3rS3cret;"',
+    'dsn = "host=db password=hunter2 user=app"',
+    'dsn = "host=db;password=swordfish"',
     'password = "hunter2-correct-horse"',
     'PASSWORD: str = "correct horse battery staple"',
     "db_password='swordfish'",
@@ -70,6 +72,8 @@ ORDINARY = (
     'x = "test_that_the_thing_2_works_in_1999"',
     'x = "sk-folding-cube-container-outer"',
     'response_type = "id_token"',
+    "call(unk_token=unk_token, password=self.password)",
+    'headers["Authorization"] = f"Bearer {token_in(path)}"',
     'u = "https://user@example.com/a:b"',
     'u = "%Y-%m-%dT%H:%M:%S.%fZ"',
 )

@@ -101,7 +101,10 @@ _PRIVATE = re.compile(
 _ADDRESS = re.compile(
     r"(?<![\w+.-])[a-zA-Z][\w+.-]{0,40}://[^\s:/@\"'`]{0,80}:(?P<value>[^\s\"'`@]{1,200})@[\w\[{$%-]"
 )
-_CONNECTION = re.compile(r"(?i)(?<![a-z])(?:password|pwd|passwd|secret|token)=(?P<value>[^\s;&\"'`]{3,})")
+_CONNECTION = re.compile(
+    r"(?i)(?<![a-z])(?:password|pwd|passwd|secret|token)="
+    r"(?P<value>[^\s;&\"'`,()]{3,}(?=[;&\"'`])|(?=[^\s\d]*\d)[^\s;&\"'`,()]{3,}(?=\s))"
+)
 _HEADER = re.compile(r"(?i)\b(?:basic|bearer|token|apikey)\s(?P<value>[\w.~+/=-]{12,})")
 # A string that could be a key as a whole. Shorter ones are words more often.
 _WHOLE = re.compile(
@@ -110,7 +113,7 @@ _WHOLE = re.compile(
 _HEX = re.compile(r"(?:0x)?(?:[0-9a-f]{20,}|[0-9A-F]{20,})")
 _UUID = re.compile(r"(?i)[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 # Stands for a value that comes from elsewhere: `<token>`, `${TOKEN}`, `{token}`, `%s`, `***`, `$TOKEN`, `xxxx`.
-_PLACEHOLDER = re.compile(r"[<{$%].*|.*(?:\$\{|\{\w*\}|%\(?\w+\)?[sd]).*|[\w-]*[xX*.]{4,}[\w-]*|[\W_]*")
+_PLACEHOLDER = re.compile(r"[<{$%].*|.*(?:\$\{|\{[^{}]*\}|%\(?\w+\)?[sd]).*|[\w-]*[xX*.]{4,}[\w-]*|[\W_]*")
 _ABOUT = (
     *(
         "username",
