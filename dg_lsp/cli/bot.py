@@ -3,7 +3,6 @@
 import argparse
 import asyncio
 import json
-import shlex
 import signal
 import subprocess
 import sys
@@ -18,25 +17,33 @@ from dg_lsp.cli.options import check_output, explain, settings_of
 from dg_lsp.settings import RANGES, Settings, UsageError
 
 if TYPE_CHECKING:
+    from dg_lsp.cli.judge import Judge
+    from dg_lsp.cli.ran import Ran
     from dg_lsp.host.base import Engine
     from dg_lsp.host.stubs import Ended
     from dg_lsp.text.documents.document import Document
 
 _TESTED = (
-    "a shell command that is run after each fill, with {path} and {name} replaced by the file and the function; the "
-    "first fill with the exit status 0 is kept, the others are taken back"
+    "a shell command that is run after each fill, with {path}, {name} and {qualname} replaced by the file, the "
+    "function and the function with its owners; a fill is kept if the command passes or, where it fails before the "
+    "fill, too, if more tests pass and no more fail"
 )
+Outcome = Literal["kept", "taken back", "no fill", "filled"]
 _CODES = "0 every stub was filled, or there was none; 1 some were left; 2 usage or bad input; 130 interrupted"
 
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """What came of one stub. outcome: kept; filled but taken back, by `why`; or without a fill, by `why`."""
+    """What came of one stub.
+
+    outcome: kept; filled but taken back, by `why`; without a fill, by `why`; or filled in a dry run, which tests and
+    writes nothing. Of a kept fill with which the command still fails `why` says how.
+    """
 
     path: str
     name: str
     line: int
-    outcome: Literal["kept", "taken back", "no fill"]
+    outcome: Outcome
     why: str
     seconds: float
 
@@ -59,6 +66,26 @@ class Report:
     def kept(self) -> int:
         """How many fills were kept."""
         return sum(tried.outcome == "kept" for tried in self.stubs)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every stub was filled, and no file was skipped."""
+        return not self.skipped and all(tried.outcome in ("kept", "filled") for tried in self.stubs)
+
+    def taken_back(self, path: Path) -> list[Tried]:
+        """The stubs of `path` whose fills were taken back."""
+        return [tried for tried in self.stubs if (tried.path, tried.outcome) == (str(path), "taken back")]
+
+
+@dataclass(slots=True)
+class _Work:
+    """A run of the bot. changes: the text of each file before the first fill and now."""
+
+    engine: "Engine"
+    arguments: argparse.Namespace
+    report: Report
+    judge: "Judge | None" = None
+    changes: dict[Path, tuple["Document", "Document"]] = field(default_factory=dict)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -115,7 +142,7 @@ def run(arguments: argparse.Namespace) -> int:
         _print(report, arguments)
     if report.interrupted:
         return 130
-    return 0 if report.kept == len(report.stubs) and not report.skipped else 1
+    return 0 if report.complete else 1
 
 
 def find_files(paths: Sequence[Path], settings: Settings, report: Report) -> Iterator[Path]:
@@ -165,77 +192,121 @@ def _files_in(folder: Path) -> Iterator[Path]:
 async def _fill_files(
     engine: "Engine", paths: Sequence[Path], arguments: argparse.Namespace, report: Report
 ) -> None:
-    """Fill the files of `paths` one after another and close the engine; SIGTERM is an interrupt, as Ctrl+C is."""
-    from dg_lsp.text.documents.document import DocumentError
-    from dg_lsp.text.reasons import OutOfTime
+    """Fill the files of `paths` one after another and close the engine; SIGTERM is an interrupt, as Ctrl+C is.
 
+    With a test command, stubs whose fills were taken back are tried again as long as others were kept meanwhile: these
+    may have been what the command failed for.
+    """
+    from dg_lsp.cli.judge import Judge
+    from dg_lsp.text.gaps.gap import unified_diff
+
+    judge = Judge(arguments.keep_if, arguments.timeout) if arguments.keep_if else None
+    work, left = _Work(engine, arguments, report, judge), list(paths)
     try:
         async with _interruptible():
-            for path in paths:
-                try:
-                    await _fill_file(engine, path, arguments, report)
-                except (DocumentError, UsageError, OutOfTime) as error:
-                    report.skipped.append((str(path), str(error)))
-                    _tell_skipped(str(path), str(error))
+            while left:
+                kept = report.kept
+                for path in left:
+                    await _try_file(work, path)
+                again = judge is not None and report.kept > kept
+                left = [path for path in left if report.taken_back(path)] if again else []
+                if left:
+                    count = sum(len(report.taken_back(path)) for path in left)
+                    _tell(f"{report.kept - kept} kept; trying the other {count} again")
     finally:
+        report.diff = "".join(unified_diff(*change, str(path)) for path, change in work.changes.items())
         await engine.close()
 
 
-async def _fill_file(engine: "Engine", path: Path, arguments: argparse.Namespace, report: Report) -> None:
+async def _try_file(work: _Work, path: Path) -> None:
+    """Fill the stubs of one file; a file that cannot be filled is reported as skipped."""
+    from dg_lsp.text.documents.document import DocumentError
+    from dg_lsp.text.reasons import OutOfTime
+
+    earlier, report = work.report.taken_back(path), work.report
+    begin = len(report.stubs)
+    try:
+        await _fill_file(work, path)
+    except (DocumentError, UsageError, OutOfTime) as error:
+        report.skipped.append((str(path), str(error)))
+        _tell_skipped(str(path), str(error))
+    finally:
+        # What was tried again takes the place of the earlier try.
+        report.stubs, new = report.stubs[:begin], report.stubs[begin:]
+        for at, old in enumerate(report.stubs):
+            found = next((one for one in new if one.name == old.name), None)
+            if found is not None and any(old is one for one in earlier):
+                report.stubs[at] = found
+                new.remove(found)
+        report.stubs += new
+
+
+async def _fill_file(work: _Work, path: Path) -> None:
     """Fill the stubs of one file.
 
     Raises:
         DocumentError, UsageError: the file cannot be read, or has been changed by somebody else.
-        EngineError: the engine gives no answer.
+        EngineError: the engine gives no answer. OutOfTime: the file takes too long to read.
     """
     from dg_lsp.cli.fill import want_near
     from dg_lsp.cli.target import check_writable, replace_file
-    from dg_lsp.cli.trial import check_no_backup, keep_if
+    from dg_lsp.cli.trial import check_no_backup
     from dg_lsp.host.stubs import Ended, Turn, fill_stubs
     from dg_lsp.text.documents.document import read_document
-    from dg_lsp.text.gaps.gap import unified_diff
 
+    arguments, judge, report = work.arguments, work.judge, work.report
     check_no_backup(path)
     if not arguments.dry_run:
         check_writable(path)
     first = now = read_document(path)
     # Without a command nothing could tell them apart.
-    tries = arguments.tries if arguments.keep_if else 1
+    tries = arguments.tries if judge else 1
     settings = settings_of(arguments)
     want = want_near(first, settings, candidates=False, alternatives=tries)
     turn: Turn | None = None
     filled, began = False, 0.0
 
-    async def keep(after: "Document") -> str:
+    async def choose(documents: Sequence["Document"]) -> tuple[int | None, str]:
         nonlocal filled
         filled = True
-        if not arguments.keep_if or turn is None:
-            return ""
-        # Not str.format: a command may hold other braces.
-        words = {"{path}": shlex.quote(str(path)), "{name}": shlex.quote(turn.gap.name)}
-        command = arguments.keep_if
-        for mark, word in words.items():
-            command = command.replace(mark, word)
-        return await keep_if(path, (turn.document.data, after.data), command, arguments.timeout)
+        if judge is None or turn is None:
+            return 0, ""
+        texts = [document.data for document in documents]
+        return await judge.choose(path, turn.gap.name, turn.document.data, texts)
 
     try:
-        async with aclosing(fill_stubs(engine, first, settings, keep, want)) as events:
+        async with aclosing(fill_stubs(work.engine, first, settings, choose, want)) as events:
             async for event in events:
                 if isinstance(event, Turn):
                     turn, filled, began = event, False, time.monotonic()
+                    if judge is not None and not judge.runs and not report.stubs:
+                        _tell_before(await judge.before(path, turn.gap.name))
                 elif isinstance(event, Ended):
                     now = event.document
-                    report.stubs.append(_tried(path, event, filled=filled, seconds=time.monotonic() - began))
+                    outcome = _outcome(event, filled=filled, dry=arguments.dry_run)
+                    report.stubs.append(_tried(path, event, outcome, time.monotonic() - began))
                     _tell(_words(report.stubs[-1]))
     finally:
         # Also what was filled before an interrupt; with a command it has been written already.
-        report.diff += unified_diff(first, now, str(path))
-        if not arguments.keep_if and not arguments.dry_run and now is not first:
+        work.changes[path] = work.changes.get(path, (first,))[0], now
+        if judge is None and not arguments.dry_run and now is not first:
             try:
                 replace_file(path, first.data, now.data)
             except UsageError as error:
                 _take_back(report, path, str(error))
                 raise
+
+
+def _tell_before(ran: "Ran") -> None:
+    """Say how the test command runs before the first fill, where it fails."""
+    if ran.status == 0:
+        return
+    rule = (
+        "a fill is kept if the command passes, or if more tests pass with it and no more fail"
+        if ran.counts
+        else "it counts no tests, so a fill is kept only if the command passes, whatever else it tests"
+    )
+    _tell(f"before the first fill {ran.told}; {rule}")
 
 
 def _take_back(report: Report, path: Path, why: str) -> None:
@@ -246,11 +317,15 @@ def _take_back(report: Report, path: Path, why: str) -> None:
             _tell(_words(report.stubs[at]))
 
 
-def _tried(path: Path, ended: "Ended", *, filled: bool, seconds: float) -> Tried:
+def _outcome(ended: "Ended", *, filled: bool, dry: bool) -> Outcome:
+    """What came of a stub, as `Tried` has it."""
+    if ended.edit:
+        return "filled" if dry else "kept"
+    return "taken back" if filled else "no fill"
+
+
+def _tried(path: Path, ended: "Ended", outcome: Outcome, seconds: float) -> Tried:
     turn = ended.turn
-    outcome: Literal["kept", "taken back", "no fill"] = (
-        "kept" if ended.edit else "taken back" if filled else "no fill"
-    )
     line = turn.document.line_at(turn.gap.start) + 1
     return Tried(str(path), turn.gap.name, line, outcome, ended.why, round(seconds, 3))
 
@@ -282,7 +357,10 @@ def _print(report: Report, arguments: argparse.Namespace) -> None:
     summary = report.summary()
     if arguments.dry_run and arguments.json != "-":
         sys.stdout.write(report.diff)
-    _tell("{tried} stubs, {filled} filled, {kept} kept".format(**summary))
+    if arguments.dry_run:
+        _tell("{tried} stubs, {filled} filled; a dry run tests and writes nothing".format(**summary))
+    else:
+        _tell("{tried} stubs, {filled} filled, {kept} kept".format(**summary))
     if arguments.json:
         plain = json.dumps({"summary": summary, **asdict(report)}, indent=1) + "\n"
         if arguments.json == "-":

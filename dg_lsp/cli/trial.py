@@ -9,12 +9,12 @@ import signal
 import tempfile
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO
 
+from dg_lsp.cli.ran import Ran, read_run
 from dg_lsp.cli.target import replace_file
 from dg_lsp.settings import UsageError
 
-_SHOWN = 200  # characters of the command's last line
+_READ = 64 << 10  # bytes of the end of a command's output
 
 
 def backup_of(path: Path) -> Path:
@@ -36,11 +36,11 @@ def check_no_backup(path: Path) -> None:
         )
 
 
-async def keep_if(path: Path, change: tuple[bytes, bytes], command: str, seconds: float) -> str:
-    """Write a change to `path` and run `command`; return why the change was taken back, empty if it was kept.
+async def trial(path: Path, change: tuple[bytes, bytes], command: str, seconds: float) -> Ran:
+    """Write a change to `path` and run `command`; return how it ran. The change stays only if the command passed.
 
     change: the text before and after. The command passes if its exit status is 0 within `seconds`. Whatever else
-    happens, an interrupt included, the text before stands in the file again; if this process is killed, it is in
+    happens, an interrupt included, the file holds the text before again; if this process is killed, that is in
     `backup_of(path)`.
 
     Raises:
@@ -55,19 +55,19 @@ async def keep_if(path: Path, change: tuple[bytes, bytes], command: str, seconds
     except BaseException:
         backup.unlink()
         raise
-    why = "interrupted"
+    ran: Ran | None = None
     try:
-        why = await _run(command, seconds)
+        ran = await run(command, seconds)
     finally:
-        if why:
+        if ran is None or ran.status != 0:
             # Where somebody else has changed the file meanwhile, this raises, and the backup stays.
             replace_file(path, after, before)
         backup.unlink()
-    return why
+    return ran
 
 
-async def _run(command: str, seconds: float) -> str:
-    """Run `command` in a shell; return why it did not pass, empty if it did.
+async def run(command: str, seconds: float) -> Ran:
+    """Run `command` in a shell for at most so many seconds; return how it ended.
 
     It runs in a process group of its own, so that its children end with it.
     """
@@ -86,16 +86,10 @@ async def _run(command: str, seconds: float) -> str:
             async with asyncio.timeout(seconds):
                 status = await process.wait()
         except TimeoutError:
-            return f"the command took longer than {seconds:g} s"
+            return Ran(None, f"the command took longer than {seconds:g} s")
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             await process.wait()
-        return f"the command ended with {status}: {_last_line(output)}" if status else ""
-
-
-def _last_line(output: BinaryIO) -> str:
-    """The last line that is not blank, of the last 64 kB of `output`."""
-    output.seek(max(output.seek(0, os.SEEK_END) - (64 << 10), 0))
-    lines = output.read().decode("utf-8", "replace").split("\n")
-    return next((line.strip()[:_SHOWN] for line in reversed(lines) if line.strip()), "it said nothing")
+        output.seek(max(output.seek(0, os.SEEK_END) - _READ, 0))
+        return read_run(status, output.read().decode("utf-8", "replace"))

@@ -1,7 +1,7 @@
 """All unwritten functions of a document, filled one after another. Knows an engine and text; no file, no editor."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 
@@ -39,9 +39,9 @@ class Ended:
     document: Document
 
 
-async def keep_all(_: Document) -> str:
-    """Keep every fill."""
-    return ""
+async def choose_first(_: Sequence[Document]) -> tuple[int | None, str]:
+    """Keep the likeliest fill."""
+    return 0, ""
 
 
 def stubs_of(document: Document) -> list[Gap]:
@@ -57,17 +57,16 @@ async def fill_stubs(
     engine: Engine,
     document: Document,
     settings: Settings,
-    keep: Callable[[Document], Awaitable[str]] = keep_all,
+    choose: Callable[[Sequence[Document]], Awaitable[tuple[int | None, str]]] = choose_first,
     want: Want = ONE,
 ) -> AsyncGenerator[Turn | Draft | Ended, None]:
     """Fill the stubs of `document` in the order of the text; yield for each its Turn, Drafts, and how it Ended.
 
-    keep: called with the document after a fill; it returns why the fill is not kept, and an empty text if it is. A fill
-    that is not kept is taken back before the next one; of each stub `want.alternatives` different fills are tried, the
-    likeliest first. Closing the generator cancels.
+    choose: called with the documents after each of at most `want.alternatives` different fills of a stub, the likeliest
+    first; it returns the number of the one that is kept, None if none is, and why. Closing the generator cancels.
 
-    1. Find the next stub in the text as it is now: earlier fills have moved it.  2. Fill it.  3. Keep the first of the
-    fills that may be kept.
+    1. Find the next stub in the text as it is now: earlier fills have moved it.  2. Fill it.  3. Keep the fill that is
+    chosen.
 
     Raises:
         EngineError: the engine gives no answer. UnknownLanguage: the document's language has no grammar.
@@ -97,9 +96,11 @@ async def fill_stubs(
         kept, why = None, outcome.why
         # An empty body has no byte of its own.
         behind = max(gap.end, gap.start + 1)
-        for edit in (outcome.edit, *outcome.others) if outcome.edit else ():
-            filled = apply_edit(document, edit)
-            if not (why := await keep(filled)):
-                kept, document, behind = edit, filled, edit.start + len(edit.text.encode("utf-8"))
-                break
+        if outcome.edit is not None:
+            edits = (outcome.edit, *outcome.others)
+            filled = [apply_edit(document, edit) for edit in edits]
+            chosen, why = await choose(filled)
+            if chosen is not None:
+                kept, document = edits[chosen], filled[chosen]
+                behind = kept.start + len(kept.text.encode("utf-8"))
         yield Ended(turn, kept, why, document)

@@ -66,7 +66,10 @@ def test_a_dry_run_shows_the_diff_and_changes_no_file(folder: Path) -> None:
     done = subprocess.run(command(folder, "--dry-run"), capture_output=True, text=True, check=False)
     assert done.returncode == 0 and contents(folder) == before
     assert done.stdout.count("return None") == 5 and "-    raise NotImplementedError" in done.stdout
-    assert "5 stubs, 5 filled, 5 kept" in done.stderr
+    assert "5 stubs, 5 filled; a dry run tests and writes nothing" in done.stderr
+    assert "kept" not in done.stderr and done.stderr.count(": filled") == 5
+    report, _, _ = run(folder, "--dry-run")
+    assert {*outcomes(report).values()} == {"filled"} and report["summary"]["kept"] == 0
     both = subprocess.run(command(folder, "--dry-run", "--keep-if", "true"), capture_output=True, check=False)
     assert both.returncode == 2 and b"leave one of them away" in both.stderr
 
@@ -118,10 +121,127 @@ def test_a_command_that_takes_too_long_is_ended_with_its_children(folder: Path) 
     assert not mark.exists()
 
 
+CASH = """class Cart:
+    def __init__(self):
+        self.items = []
+
+    def last(self):
+        \"\"\"The last item.\"\"\"
+        raise NotImplementedError
+
+    def full(self):
+        def limit():
+            pass
+
+        return limit()
+
+
+def valid(cart):
+    ...
+"""
+# The scripted engine's fills are, in this order, `return None`, `return True`, `return False`, `return 0`.
+CASH_TESTS = """from cash import Cart, valid
+
+
+def test_valid():
+    assert valid(Cart()) is True
+
+
+def test_limit():
+    assert Cart().full() == 0 and Cart().full() is not False
+
+
+def test_last():
+    assert Cart().last() is None
+"""
+# What pytest says of these tests, in a tenth of its time.
+RUNNER = """import sys, test_cash
+arguments = sys.argv[1:]
+wanted = arguments[arguments.index("-k") + 1] if "-k" in arguments else ""
+failed = passed = 0
+for name, test in [*vars(test_cash).items()]:
+    if name.startswith("test_") and wanted in name and not (failed and "-x" in arguments):
+        try:
+            test()
+            passed += 1
+        except Exception:
+            failed += 1
+            print(f"FAILED test_cash.py::{name}")
+print(f"{failed} failed, {passed} passed in 0.01s")
+sys.exit(1 if failed else 0 if passed else 5)
+"""
+RUN = f"{sys.executable} run.py"
+PYTEST = f"{sys.executable} -m pytest -p no:cacheprovider"
+CASH_RIGHT = (
+    CASH.replace("raise NotImplementedError", "return None")
+    .replace("pass", "return 0")
+    .replace("...", "return True")
+)
+
+
+@pytest.fixture
+def tested(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file with three stubs, whose three tests stand in another order; its folder is the current one."""
+    (folder / "cash").mkdir()
+    path = folder / "cash" / "cash.py"
+    path.write_text(CASH)
+    (folder / "cash" / "test_cash.py").write_text(CASH_TESTS)
+    (folder / "cash" / "run.py").write_text(RUNNER)
+    monkeypatch.chdir(folder / "cash")
+    return path
+
+
+@pytest.mark.parametrize("command", [f"{PYTEST} -q -x", f"{RUN} -x", RUN])
+def test_what_other_stubs_fail_too_is_no_reason_to_take_a_fill_back(tested: Path, command: str) -> None:
+    report, told, code = run(tested, "--keep-if", command)
+    assert tested.read_text() == CASH_RIGHT
+    assert code == 0 and report["summary"] == {"tried": 3, "filled": 3, "kept": 3}
+    failed = 1 if command.endswith("-x") else 3
+    assert "before the first fill the command ended with 1: " in told and f"{failed} failed" in told
+    assert "more tests pass with it and no more fail" in told
+    assert report["diff"].count("--- a/") == 1 and report["diff"].count("\n+") == 4
+
+
+def test_a_name_selects_the_tests_of_methods_and_of_nested_functions(tested: Path) -> None:
+    report, _, code = run(tested, "--keep-if", f"{PYTEST} -q -k {{name}}")
+    assert code == 0 and tested.read_text() == CASH_RIGHT
+    assert outcomes(report) == dict.fromkeys(["Cart.last", "Cart.full.limit", "valid"], "kept")
+
+
+def test_the_qualified_name_is_a_word_of_its_own(tested: Path) -> None:
+    report, _, _ = run(tested, "--keep-if", "echo {name} {qualname}; test {qualname} = Cart.last")
+    assert outcomes(report) == {"Cart.last": "kept", "Cart.full.limit": "taken back", "valid": "taken back"}
+    assert "the command ended with 1: limit Cart.full.limit, as before the fill" in report["stubs"][1]["why"]
+
+
+def test_a_wrong_fill_is_taken_back_with_the_test_that_fails(tested: Path) -> None:
+    (tested.parent / "test_cash.py").write_text(CASH_TESTS.replace("is True", "== 5"))
+    report, told, code = run(tested, "--keep-if", RUN)
+    assert code == 1 and tested.read_text() == CASH_RIGHT.replace("return True", "...")
+    (why,) = (stub["why"] for stub in report["stubs"] if stub["outcome"] == "taken back")
+    assert "1 failed, 2 passed" in why and "(test_cash.py::test_valid), as before the fill" in why
+    assert "2 kept; trying the other 1 again" in told
+
+
+def test_of_several_fills_the_one_with_which_most_tests_pass_is_kept(tested: Path) -> None:
+    tests = "from cash import valid\n\n" + "\n\n".join(
+        f"def test_{n}():\n    assert {check}"
+        for n, check in enumerate(
+            ("valid(1) is not None", "valid(1) == 0", "valid(1) is not False", "valid(1) == 9")
+        )
+    )
+    (tested.parent / "test_cash.py").write_text(tests)
+    report, _, _ = run(tested, "--keep-if", RUN)
+    assert outcomes(report)["valid"] == "kept" and tested.read_text().endswith("    return 0\n")
+    why = report["stubs"][2]["why"]
+    assert "1 failed, 3 passed" in why and "before the fill: 3 failed, 1 passed" in why
+
+
 def on_trial(folder: Path) -> subprocess.Popen[bytes]:
     """A bot in the middle of a trial of shop.py."""
     path = folder / "shop.py"
-    bot = subprocess.Popen(command(path, "--keep-if", "sleep 60"), stderr=subprocess.DEVNULL)
+    slow = "grep -q 'return None' {path} && sleep 60"
+    bot = subprocess.Popen(command(path, "--keep-if", slow), stderr=subprocess.DEVNULL)
     end = time.monotonic() + 60
     while path.read_text() == SHOP:
         assert time.monotonic() < end and bot.poll() is None
@@ -149,7 +269,7 @@ def test_after_a_kill_the_text_from_before_is_beside_the_file_and_is_told(folder
 
 def test_a_file_that_somebody_else_changes_is_left_alone(folder: Path) -> None:
     path = folder / "shop.py"
-    report, _, code = run(path, "--keep-if", "echo '# mine' >> {path}")
+    report, _, code = run(path, "--keep-if", "grep -q 'return None' {path} && echo '# mine' >> {path}")
     assert (
         code == 1
         and path.read_text() == SHOP.replace("raise NotImplementedError", "return None") + "# mine\n"
