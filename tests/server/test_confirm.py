@@ -44,12 +44,12 @@ def written(text: str) -> list[tuple[int, int]]:
 
 
 def inside(text: str, count: int) -> list[tuple[int, int]]:
-    """Some places between the first and the last letter of finished lines, outside of comments and strings."""
+    """Some places between the first and the last letter of finished lines, outside of comments, strings and `()`."""
     draw, found = random.Random(1), []
     for number, line in enumerate(text.split("\n")):
         if re.fullmatch(r" +(?!def |class |@|#)[^\"'#]*[\w)\]]", line):
             ends = [m.end() for m in _TOKEN.finditer(line.rstrip())][:-1]
-            found += [(number, end) for end in ends if line[end:].strip() not in (")", "]", "}", ":")]
+            found += [(number, end) for end in ends if line[end - 1 : end + 1] != "()"]
     return draw.sample(found, min(count, len(found)))
 
 
@@ -82,17 +82,17 @@ def test_written_code_is_replaced_by_no_command_and_no_action(start: Start, clie
     for name in FILES:
         text, version = (Path(dg_lsp.__file__).parent / name).read_text(), version + 1
         wire.send(changed(version, text))
-        for place in written(text)[:6]:
+        for place in written(text)[:5]:
             listed = actions(wire, *place)
             assert [a["title"] for a in listed] == ["Rewrite this function body"] * (
                 client in ("asks", "annotates")
             )
             for action in listed:
                 solved(wire, action)
-        asked = [target(place, kind="function_body") for place in written(text)[:6]]
+        asked = [target(place, kind="function_body") for place in written(text)[:5]]
         for one in (*asked, *(target(place) for place in inside(text, 12))):
             result = fill(wire, **one)["result"]
             assert not result["applied"] and (result["confirm"] or result["edit"] is None), one
             edits += result["edit"] is not None
     # Those that are confirmed are real edits.
-    assert edits > 20 and not is_applied(wire)
+    assert edits > 15 and not is_applied(wire)
