@@ -162,13 +162,15 @@ def check_device(settings: Settings) -> Finding:
     import torch
 
     if torch.cuda.is_available():
-        free, total = torch.cuda.mem_get_info()
-        found = f"{torch.cuda.get_device_name()}, {free / 2**30:.1f} of {total / 2**30:.1f} GiB free"
-        wanted, count = settings.place.rpartition(":")[2], torch.cuda.device_count()
-        if settings.place.startswith("cuda:") and (not wanted.isdigit() or int(wanted) >= count):
+        first, count = settings.place.partition("+")[0], torch.cuda.device_count()
+        wanted = first.removeprefix("cuda:") if first.startswith("cuda:") else "0"
+        if not wanted.isdecimal() or int(wanted) >= count:
             mend = f"use cuda:0 to cuda:{count - 1}, or auto"
             return Finding("device", "fail", f"there is no {settings.device}", mend)
-        chosen = "CPU as asked for; there is also " if settings.device == "cpu" else ""
+        free, total = torch.cuda.mem_get_info(int(wanted))
+        name = torch.cuda.get_device_name(int(wanted))
+        found = f"{name}, {free / 2**30:.1f} of {total / 2**30:.1f} GiB free"
+        chosen = "CPU as asked for; there is also " if first == "cpu" else ""
         return Finding("device", "ok", chosen + found)
     found = f"CPU, {allowed()} cores"
     if settings.device.startswith("cuda"):

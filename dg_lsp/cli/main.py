@@ -32,6 +32,12 @@ COMMANDS = {
 }
 
 
+POSIX = os.name == "posix"
+_NO_WINDOWS = (
+    "dg-lsp does not run on Windows itself; install it in WSL (wsl --install), and start the server there"
+)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `dg-lsp` with `argv` (else with the process's arguments) and return the exit code."""
     argv = list(sys.argv[1:] if argv is None else argv)
@@ -40,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv.insert(0, "serve")
     _speak_utf8()
     try:
-        code = _run(argv)
+        code = _run(argv) if POSIX or "--version" in argv else _error(_NO_WINDOWS)
         sys.stdout.flush()
         return code
     except KeyboardInterrupt:
@@ -64,6 +70,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(argv: Sequence[str]) -> int:
     """Run the subcommand that the first of `argv` names; --help, --version and a wrong name end here."""
     name: str = argv[0] if argv[0] in COMMANDS else _parser().parse_args(argv[:1]).command
+    from dg_lsp.text.checked import ignore_warnings
+
+    ignore_warnings()
     work = importlib.import_module(f"dg_lsp.cli.{name.replace('-', '_')}{'_' if iskeyword(name) else ''}")
     parser = argparse.ArgumentParser(prog=f"dg-lsp {name}")
     work.add_arguments(parser)

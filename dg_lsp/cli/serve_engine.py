@@ -2,6 +2,7 @@
 
 import argparse
 import logging
+import os
 import sys
 from pathlib import Path
 
@@ -47,7 +48,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.action == "token":
         from dg_lsp.host.tokens import make_token
 
-        print(make_token(arguments.tokens, arguments.name))
+        # In a locale that is not UTF-8, a name is still read as UTF-8, as the file is.
+        name = os.fsencode(arguments.name).decode("utf-8", "surrogateescape")
+        print(make_token(arguments.tokens, name))
         return 0
     from dg_lsp.host.served import Listening, run_server
 

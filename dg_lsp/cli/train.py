@@ -2,32 +2,18 @@
 
 `dg-lsp train --minutes 90 --out DIR` makes a checkpoint like the embedded one from the Python installed here: gather,
 tokenise, train, export. `--from CHECKPOINT --repo PATH` goes on from a checkpoint with the files of one repository.
+Importing this module does not import torch.
 """
 
 import argparse
-import os
-import sysconfig
-from dataclasses import replace
 from pathlib import Path
 
-import torch
-from tokenizers import Tokenizer
-
-from dg_lsp.bench import adapted as adapt
-from dg_lsp.bench.score import as_text, make_report
 from dg_lsp.cli.options import explain
-from dg_lsp.engine.load.checkpoint import CheckpointError, find_directory
-from dg_lsp.settings import Settings, UsageError
+from dg_lsp.settings import UsageError
 from dg_lsp.text.languages.language import known_languages
-from dg_lsp.training import corpus as corpora
-from dg_lsp.training.average import average
-from dg_lsp.training.layouts import DRAFTS
-from dg_lsp.training.loop import train
-from dg_lsp.training.trainer import RATES, Recipe, Trainer
-from dg_lsp.training.workers import caught_signals, run_processes
 
-# What --drafts trains, and its peak rates: 61,000 tokens lowered small's loss by a tenth (docs/log/2026-11-24.md).
-DRAFT_RANK, DRAFT_RATES = 16, (1.5e-3, 1.5e-3)
+DECAY = 0.25  # that of training.trainer.Recipe
+DRAFT_RANK = 16  # of the adapter that --drafts trains
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--decay",
         type=_share,
-        default=Recipe().decay,
+        default=DECAY,
         metavar="SHARE",
         help="the last part of the run, in which the rate falls to nothing; 1 only anneals a checkpoint "
         "(default: %(default)s)",
@@ -143,7 +129,6 @@ def run(arguments: argparse.Namespace) -> int:
         UsageError: the options do not go together, the checkpoint to begin with is not there, or the repository holds
             too few files.
     """
-    out: Path = arguments.out
     if arguments.repo and not arguments.repo.is_dir():
         raise UsageError(f"there is no folder {arguments.repo}; name one with --repo")
     if arguments.repo and not arguments.base:
@@ -154,44 +139,9 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(
             "--repo measures how a checkpoint denoises, which --drafts leaves out; leave one away"
         )
-    out.mkdir(parents=True, exist_ok=True)
-    torch.set_num_threads(arguments.threads)
-    try:
-        if arguments.average:
-            average({find_directory(name): share for name, share in arguments.average}, out)
-            return 0
-        base = find_directory(arguments.base) if arguments.base else None
-    except CheckpointError as error:
-        raise UsageError(str(error)) from error
-    if arguments.repo:
-        return _adapt(arguments, base)
-    if not (out / "tokenizer.json").exists():
-        print("gathering the corpus", flush=True)
-        known = Tokenizer.from_file(str(base / "tokenizer.json")) if base else None
-        roots = arguments.packages or [Path(sysconfig.get_path("purelib"))]
-        corpora.prepare(out, roots, known, arguments.source)
-    if not arguments.export and (count := _processes(arguments)) > 1:
-        return run_processes(count)
-    _step(Trainer(out, _recipe(arguments, base), base), arguments)
-    return 0
+    from dg_lsp.cli.training import train
 
-
-def _recipe(arguments: argparse.Namespace, base: Path | None) -> Recipe:
-    """The recipe that the options ask for."""
-    recipe = Recipe(
-        steps=arguments.steps,
-        seconds=60 * arguments.minutes,
-        seed=arguments.seed,
-        width=arguments.hidden,
-        layers=arguments.layers,
-        compiled=arguments.compile,
-        decay=arguments.decay,
-    )
-    if arguments.drafts:
-        rank = DRAFT_RANK if arguments.lora is None else arguments.lora
-        return replace(recipe, rank=rank, rates=DRAFT_RATES if rank else adapt.RATES, buckets=DRAFTS, warm=20)
-    rank = adapt.rank_for(base, arguments.lora) if base else 0
-    return replace(recipe, rank=rank, rates=adapt.LORA_RATES if rank else RATES)
+    return train(arguments)
 
 
 def _share(text: str) -> float:
@@ -218,41 +168,3 @@ def _weighted(text: str) -> tuple[str, float]:
     if not name or not found[1] > 0:
         raise argparse.ArgumentTypeError(f"{text} is no checkpoint and share, such as DIR=0.5")
     return found
-
-
-def _adapt(arguments: argparse.Namespace, base: Path | None) -> int:
-    """1. The repository's files, a fifth held out.  2. Fill holes in those.  3. Train.  4. Fill them again."""
-    assert base is not None, "checked with the options"
-    # 1.
-    held = adapt.prepare(arguments.repo, base, arguments.out)
-    cases = adapt.cases_of(held, arguments.cases)
-    if not cases:
-        raise UsageError("the held-out files hold nothing to measure on; name a larger --repo")
-    # 2.
-    found = adapt.scores(str(base), cases, "before")
-    # 3.
-    _step(Trainer(arguments.out, adapt.recipe_of(arguments, base), base), arguments)
-    # 4.
-    to = str((arguments.export or arguments.out / "export").absolute())
-    found += adapt.scores(to, cases, "then")
-    print(as_text(make_report(found, Settings(checkpoint=to)) | {"files_skipped": []}))
-    print(f"The adapted checkpoint: {to}. Use it with --checkpoint {to}.")
-    return 0
-
-
-def _step(trainer: Trainer, arguments: argparse.Namespace) -> None:
-    """Train and export; with --export only write what the state holds."""
-    if arguments.resume or arguments.export:
-        trainer.restore()
-    if not arguments.export:
-        with caught_signals() as received:
-            train(trainer, received)
-    if trainer.place.is_main_process:
-        trainer.export(arguments.export or trainer.out / "export")
-
-
-def _processes(arguments: argparse.Namespace) -> int:
-    """How many processes this one has to start; 1 where it is one of them, or where there is a GPU."""
-    if "WORLD_SIZE" in os.environ:
-        return 1
-    return int(arguments.processes) or (1 if torch.cuda.is_available() else os.cpu_count() or 1)

@@ -131,13 +131,10 @@ async def _prepared(
     Raises:
         NoGap: no edit could be checked, or the text takes too long to read.
     """
-    if reason := next(filter(None, (unchecked(document, part) for part in gap.parts)), ""):
-        raise NoGap(reason)
-    # The request holds no more of the file than the settings allow.
-    request = prompt.build(document, gap, settings)
+    # In threads, because a large file or project takes some milliseconds.
+    request = await asyncio.to_thread(_request, document, gap, settings)
     found, context = Search(), Context()
     if want.index is not None:
-        # In a thread, because a large project takes some milliseconds.
         found = await asyncio.to_thread(search, document, gap, want.index)
         if want.definitions:
             context = await asyncio.to_thread(context_of, document, gap, want.index, want.definitions)
@@ -151,6 +148,17 @@ async def _prepared(
     if want.priority in ("ghost", "ahead"):
         request = replace(request, confidence=settings.confidence)
     return request, found, context
+
+
+def _request(document: Document, gap: Gap, settings: Settings) -> Infill:
+    """Return the request for `gap`, which holds no more of the file than the settings allow.
+
+    Raises:
+        NoGap: no edit could be checked.
+    """
+    if reason := next(filter(None, (unchecked(document, part) for part in gap.parts)), ""):
+        raise NoGap(reason)
+    return prompt.build(document, gap, settings)
 
 
 async def outcome_of(events: AsyncGenerator[Draft | Outcome, None], show: Callable[[Draft], None]) -> Outcome:

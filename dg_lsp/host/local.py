@@ -16,12 +16,15 @@ from contextlib import closing, suppress
 from dataclasses import replace
 from typing import Any
 
+import psutil
+
 from dg_lsp.host import room
 from dg_lsp.host.base import EngineBroken, EngineError
 from dg_lsp.host.cores import Cores
 from dg_lsp.host.turn import Turns
 from dg_lsp.settings import Settings
 from dg_lsp.text.budget import ASKED, BOT, Budget, spending
+from dg_lsp.text.checked import ignore_warnings
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import Draft, Fill, Infill
 from dg_lsp.text.prompts.prompt import shortened
@@ -133,7 +136,7 @@ class LocalEngine:
         self._thread.shutdown(wait=True, cancel_futures=True)
 
     def memory(self) -> int:
-        """Bytes reserved on the model's GPU; on a CPU, the most memory that this process has held."""
+        """Bytes reserved on the model's GPU; on a CPU, the memory of this process."""
         return _memory(self.device)
 
     def _begin(self, request: Infill, waited: float) -> Iterator[Draft | Fill]:
@@ -170,10 +173,10 @@ def _load(settings: Settings, progress: Callable[[str], None]) -> tuple[Run, str
     from dg_lsp.engine.load.checkpoint import CheckpointError, find_directory, load_checkpoint  # noqa: PLC0415
 
     warnings.filterwarnings("error", r"mkldnn_\w+ failed")
+    ignore_warnings()
     cores = Cores(settings.threads)
     torch.set_num_threads(cores.threads())
-    on_gpu = settings.place != "cpu" and torch.cuda.is_available()
-    budget = (settings.cache_megabytes or (4096 if on_gpu else 192)) << 20
+    budget = cache_budget(settings)
     try:
         # Checked first, because loading a network that does not fit would first exhaust the machine.
         with room.loading(progress):
@@ -201,6 +204,14 @@ def _load(settings: Settings, progress: Callable[[str], None]) -> tuple[Run, str
 
     weights = sum(t.nbytes for t in (*model.network.parameters(), *model.network.buffers()))
     return with_second_try(run, free), str(model.device), lambda: counts["hits"], weights
+
+
+def cache_budget(settings: Settings) -> int:
+    """Return the bytes for encoded prefixes, which lie where the first layers of the model run."""
+    import torch  # noqa: PLC0415  (an engine is about to load)
+
+    on_gpu = not settings.place.startswith("cpu") and torch.cuda.is_available()
+    return (settings.cache_megabytes or (4096 if on_gpu else 192)) << 20
 
 
 def with_second_try(run: Run, free: Callable[[], None]) -> Run:
@@ -253,9 +264,7 @@ def _memory(device: str) -> int:
 
     if device.startswith("cuda"):
         return int(torch.cuda.memory_reserved(device))
-    import resource  # noqa: PLC0415  (not on every system)
-
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return int(psutil.Process().memory_info().rss)
 
 
 def _give_back() -> None:

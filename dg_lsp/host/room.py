@@ -64,7 +64,8 @@ def _free(device: str) -> tuple[int | None, str]:
         import torch  # noqa: PLC0415  (only an engine that is about to load comes here)
 
         if torch.cuda.is_available():
-            return int(torch.cuda.mem_get_info()[0]), "the GPU"
+            chosen = device if device.startswith("cuda:") else None
+            return int(torch.cuda.mem_get_info(chosen)[0]), "the GPU"
     places = [
         (free, name)
         for free, name in ((_of_machine(), "this machine"), (of_cgroup(), "this container"))

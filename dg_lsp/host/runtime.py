@@ -174,8 +174,18 @@ def sockets() -> list[Path]:
     return sorted(p for p in runtime_directory().iterdir() if p.suffix in (".sock", door.SUFFIX))
 
 
+# macOS' <sys/un.h>: who is at the other end of a Unix socket; struct xucred begins with a version and the user.
+_SOL_LOCAL, _PEERCRED, _PEERPID, _XUCRED = 0, 1, 2, 76
+# Whether the mode of a file says who may read it.
+HAS_MODES = os.name == "posix"
+
+
 def peer(connection: Any) -> tuple[int, int]:
     """The ids of the process and the user at the other end of a Unix socket; (0, own user) where unknown."""
+    if sys.platform == "darwin":
+        process = int.from_bytes(connection.getsockopt(_SOL_LOCAL, _PEERPID, 4), sys.byteorder)
+        _, user = struct.unpack_from("=2I", connection.getsockopt(_SOL_LOCAL, _PEERCRED, _XUCRED))
+        return process, user
     if not hasattr(socket, "SO_PEERCRED"):
         return 0, os.getuid()
     credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))

@@ -1,5 +1,6 @@
 """The file of the tokens that a team's server takes: `name:sha256` a line, so that the file itself opens nothing."""
 
+import codecs
 import hashlib
 import hmac
 import logging
@@ -9,6 +10,7 @@ import secrets
 from pathlib import Path
 
 from dg_lsp.host.base import EngineError
+from dg_lsp.host.runtime import HAS_MODES
 
 _NAME = re.compile(r"[\w.-]{1,40}")
 _LINE = re.compile(r"([\w.-]{1,40}):([0-9a-f]{64})")
@@ -42,7 +44,7 @@ class Tokens:
             now = self._path.stat()
             state = (now.st_mtime_ns, now.st_size, now.st_ino)
             if state != self._read:
-                self._read, self._known = state, _parsed(self._path.read_text(encoding="utf-8"))
+                self._read, self._known = state, _parsed(self._path.read_bytes())
         except (OSError, ValueError):
             self._read, self._known = None, ()
         return self._known
@@ -60,7 +62,9 @@ def make_token(path: Path, name: str) -> str:
     try:
         # A last line without its end would swallow the new one.
         broken = path.exists() and path.stat().st_size and not path.read_bytes().endswith(b"\n")
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "w") as file:
+        with os.fdopen(
+            os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "w", encoding="utf-8"
+        ) as file:
             file.write(("\n" if broken else "") + f"{name}:{_hash(token)}\n")
     except OSError as error:
         raise EngineError(f"the file of tokens {path} cannot be written ({error.strerror})") from error
@@ -80,18 +84,22 @@ def check_file(path: Path) -> None:
             f"the file of tokens {path} cannot be read ({error.strerror}); "
             "dg-lsp serve-engine token NAME --tokens FILE makes it"
         ) from error
-    if mode & 0o022:
+    if HAS_MODES and mode & 0o022:
         raise EngineError(f"others may write to {path}, and so let themselves in; chmod go-w {path}")
 
 
-def _parsed(text: str) -> tuple[tuple[str, str], ...]:
-    """The names and hashes in the lines of `text`; empty lines, comments and what is neither are left out."""
+def _parsed(data: bytes) -> tuple[tuple[str, str], ...]:
+    """Return the names and hashes in the lines of `data`; empty lines and comments are left out.
+
+    A line that is neither, or is not UTF-8, opens nothing, and spoils no other one.
+    """
     found = []
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, raw in enumerate(data.removeprefix(codecs.BOM_UTF8).splitlines(), 1):
+        line = raw.decode("utf-8", "replace")
         if match := _LINE.fullmatch(line.strip()):
             found.append((match[1], match[2]))
         elif line.strip() and not line.startswith("#"):
-            _log.warning("line %d of the tokens is no NAME:SHA256 and opens nothing", number)
+            _log.warning("line %d of the tokens is no NAME:SHA256 in UTF-8 and opens nothing", number)
     return tuple(found)
 
 

@@ -258,7 +258,6 @@ async def _call(handler: Handler, args: Any, kwargs: Any) -> Any:
 
 
 def log_failure(method: str, error: BaseException) -> None:
-    """Log that the handler of `method` failed: the kind of `error` and its stack; its text may hold source text."""
+    """Log that the handler of `method` failed: the kind of `error` and its stack; its message may hold source text."""
     stack = "".join(traceback.format_tb(error.__traceback__))
     _log.error("the handler of %s failed: %s\n%s", method, type(error).__name__, stack)
-    _log.debug("its message: %s", error)

@@ -501,6 +501,20 @@ def test_help_imports_neither_torch_nor_grammars():
     subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
 
 
+@pytest.mark.parametrize("command", [*COMMANDS])
+def test_no_help_imports_torch(command):
+    code = "import sys; from dg_lsp.cli.main import main\ntry: main([sys.argv[1], '--help'])\nexcept SystemExit: pass\n"
+    code += "assert not {'torch', 'transformers', 'tokenizers'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code, command], check=True, stdout=subprocess.DEVNULL)
+
+
+def test_windows_is_refused_in_one_sentence(monkeypatch, capsys):
+    monkeypatch.setattr("dg_lsp.cli.main.POSIX", False)
+    assert main(["fill", "a.py:1"]) == 2
+    told = capsys.readouterr().err
+    assert "Windows" in told and "WSL" in told and len(told.splitlines()) == 1
+
+
 def test_the_list_of_commands_imports_none_of_them():
     code = "import sys; from dg_lsp.cli.main import main\ntry: main(['--help'])\nexcept SystemExit: pass\n"
     code += "ours = {name for name in sys.modules if name.startswith('dg_lsp')}\n"

@@ -1,6 +1,7 @@
 """Packed matrices: what they give, what is freed, and where matrices stay as they are."""
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -93,3 +94,28 @@ def test_the_copy_of_the_head_is_counted_before_a_network_is_loaded(
     monkeypatch.setattr(packed, "MOST", 1000)
     with pytest.raises(EngineError, match="needs"):
         room.check(tmp_path, "cpu")
+
+
+@pytest.mark.parametrize("hidden", ["_reorder_linear_weight", "_linear_pointwise", "both", "another meaning"])
+def test_without_torchs_private_operations_the_products_are_plain(
+    hidden: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    have = {
+        "_reorder_linear_weight": lambda matrix, _: matrix,
+        "_linear_pointwise": lambda states, matrix, *_: states @ matrix.T,
+    }
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "AVX512")
+    monkeypatch.setattr(torch.ops, "mkldnn", SimpleNamespace(**have))
+    assert packed._can_pack()
+    for name in have:
+        if hidden in (name, "both"):
+            del have[name]
+            break
+    changed = (
+        {**have, "_linear_pointwise": lambda *_: torch.zeros(16, 16)} if hidden == "another meaning" else have
+    )
+    monkeypatch.setattr(torch.ops, "mkldnn", SimpleNamespace(**({} if hidden == "both" else changed)))
+    network = torch.nn.Sequential(torch.nn.Linear(4, 4, dtype=torch.bfloat16))
+    before = network[0]
+    packed.pack(network)
+    assert network[0] is before

@@ -211,3 +211,30 @@ def test_a_placeholder_in_the_place_of_a_placeholder_is_no_fill() -> None:
     result = outcome(ScriptedEngine(Fill("...")), doc, gap)
     assert result.edit is None and result.why == "the model wrote what stands there already"
     assert outcome(ScriptedEngine(Fill("a += 1")), doc, gap).edit is not None
+
+
+def test_no_text_is_read_on_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each step of a fill that reads the document runs in a thread, whatever the size of the file."""
+    where: dict[str, threading.Thread] = {}
+
+    def noted(name: str) -> None:
+        own = getattr(base, name) if hasattr(base, name) else getattr(base.prompt, name)
+
+        def work(*arguments: Any) -> Any:
+            where[name] = threading.current_thread()
+            return own(*arguments)
+
+        monkeypatch.setattr(base if hasattr(base, name) else base.prompt, name, work)
+
+    for name in ("unchecked", "build", "search", "context_of", "settle"):
+        noted(name)
+    document = Document("file:///a.py", "python", 1, b"x = \n")
+    want = Want(index=Index(), definitions=1_000)
+
+    async def filled() -> Outcome:
+        events = fill_gap(ScriptedEngine(Fill("1")), document, find_gap(document, 4), Settings(), want)
+        return await outcome_of(events, lambda _: None)
+
+    assert asyncio.run(filled()).edit
+    assert {*where} == {"unchecked", "build", "search", "context_of", "settle"}
+    assert threading.main_thread() not in where.values()

@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from dg_lsp.host import local
+from dg_lsp.host import local, room
 from dg_lsp.host.base import EngineBroken, EngineError
 from dg_lsp.host.local import LocalEngine, with_second_try
 from dg_lsp.host.room import loading, of_cgroup
@@ -319,3 +319,25 @@ def test_a_text_that_takes_too_long_to_check_is_refused_with_the_reason() -> Non
 
     (fill,) = asyncio.run(ask())
     assert isinstance(fill, Fill) and "takes too long" in fill.refusal
+
+
+@pytest.mark.parametrize(
+    ("device", "megabytes"),
+    [("auto", 4096), ("cuda:1", 4096), ("cuda+cpu:3", 4096), ("cpu", 192), ("cpu+disk:8", 192)],
+)
+def test_prefixes_get_the_memory_of_the_place_of_the_first_layers(
+    device: str, megabytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    assert local.cache_budget(Settings(device=device)) == megabytes << 20
+
+
+def test_the_free_memory_is_that_of_the_device_that_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    monkeypatch.setattr("torch.cuda.mem_get_info", lambda device=None: ({None: 7, "cuda:1": 5}[device], 9))
+    assert room._free("cuda:1") == (5, "the GPU")
+    assert room._free("cuda") == room._free("auto") == (7, "the GPU")
+
+
+def test_the_memory_on_a_cpu_is_that_of_this_process() -> None:
+    assert 10 << 20 < local._memory("cpu") < 100 << 30

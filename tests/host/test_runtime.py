@@ -1,6 +1,7 @@
 """Where engines are met."""
 
 import os
+import struct
 import sys
 from pathlib import Path
 
@@ -99,3 +100,22 @@ def test_a_folder_that_was_deleted_and_a_home_that_is_none_are_no_errors_of_ours
     for folder in ("my/folder", "~nobody-at-all/engines"):
         with pytest.raises(EngineError, match="set DG_LSP_RUNTIME_DIR to another"):
             runtime_directory({"DG_LSP_RUNTIME_DIR": folder})
+
+
+class _MacSocket:
+    """A Unix socket of macOS: the process and the user at its other end are two options at level 0."""
+
+    def getsockopt(self, level: int, option: int, size: int) -> bytes:
+        assert level == 0
+        return {
+            1: struct.pack("=2Ih2x16I", 0, 501, 1, *range(16)),  # LOCAL_PEERCRED: struct xucred
+            2: struct.pack("=i", 4321),  # LOCAL_PEERPID
+        }[option][:size]
+
+
+def test_on_macos_the_process_and_the_user_at_the_other_end_are_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert runtime.peer(_MacSocket()) == (4321, 501)
+    assert runtime.is_own(_MacSocket()) is (os.getuid() == 501)

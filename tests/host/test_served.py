@@ -3,9 +3,12 @@
 import asyncio
 import json
 import logging
+import os
 import re
 import signal
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -396,3 +399,41 @@ def test_an_engine_that_stands_still_ends_it(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(served, "_DRAIN", 1)
     with_team(work, tmp_path, "scripted:1:60000")
     assert ends == [served.STUCK]
+
+
+def test_a_line_of_the_tokens_that_is_not_utf8_is_told_by_its_number_and_spoils_no_other(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "tokens"
+    alice = make_token(file, "alice")
+    with file.open("ab") as lines:
+        lines.write("geheim: jörg\n".encode("latin-1"))
+    bob = make_token(file, "bob")
+    with caplog.at_level("WARNING"):
+        tokens = Tokens(file)
+        assert (tokens.name_of(alice), tokens.name_of(bob)) == ("alice", "bob")
+    assert "line 2 of the tokens" in caplog.text and "geheim" not in caplog.text
+
+
+def test_a_name_that_is_not_ascii_gets_a_token_in_an_ascii_locale(tmp_path: Path) -> None:
+    command = [
+        sys.executable,
+        "-X",
+        "utf8=0",
+        "-m",
+        "dg_lsp",
+        "serve-engine",
+        "token",
+        "jörg",
+        "--tokens",
+        "tokens",
+    ]
+    ascii_only = {
+        **os.environ,
+        "LC_ALL": "C",
+        "PYTHONCOERCECLOCALE": "0",
+        "PYTHONPATH": os.pathsep.join(sys.path),
+    }
+    done = subprocess.run(command, cwd=tmp_path, env=ascii_only, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert Tokens(tmp_path / "tokens").name_of(done.stdout.split()[-1]) == "jörg"

@@ -1,7 +1,12 @@
 """The flaws of a body: parameters that it leaves out, and in Python names that nothing defines."""
 
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
+from dg_lsp.text.checked import ignore_warnings
+from dg_lsp.text.fills.baseline import complaint
 from dg_lsp.text.fills.flaws import flaws_of, undefined
 from dg_lsp.text.messages import Infill, Kind
 
@@ -89,3 +94,35 @@ def test_flaws_are_counted_of_both_kinds_and_of_bodies_of_functions_only() -> No
     assert flaws("return known.pop(item)") == 2
     assert flaws("return known.pop(item)", "docstring") == 0
     assert flaws("return known.pop(item)", language="go") == 0
+
+
+ODD = 'def f():\n    return "\\d" is 1\n'
+
+
+def checked() -> None:
+    assert complaint(ODD.encode()) is None
+    assert undefined("def f():\n", '    return "\\d" is 1 and g()\n', "") == {"g"}
+
+
+def test_a_check_in_a_thread_leaves_the_filters_of_warnings_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`catch_warnings` in two threads at a time can leave the filters of one for ever."""
+
+    def forbidden(*_: object, **__: object) -> None:
+        raise AssertionError("the filters are those of all threads")
+
+    ignore_warnings()
+    before = list(warnings.filters)
+    monkeypatch.setattr(warnings, "catch_warnings", forbidden)
+    with ThreadPoolExecutor(2) as threads:
+        for done in [threads.submit(checked) for _ in range(50)]:
+            done.result()
+    assert list(warnings.filters) == before
+
+
+def test_what_is_checked_warns_nobody_once_the_filter_is_set() -> None:
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        ignore_warnings()
+        checked()
+        compile(ODD, "other.py", "exec")
+    assert {warning.filename for warning in found} == {"other.py"}

@@ -1,8 +1,13 @@
 """Which older texts are remembered: two at most, and never one that is worse than another."""
 
 import random
+from contextlib import suppress
 
-from dg_lsp.text.documents.history import MOST, Changes, History, begun
+import pytest
+
+from dg_lsp.text.documents.document import Document
+from dg_lsp.text.documents.history import MOST, Changes, History, Reading, begun
+from dg_lsp.text.gaps.find import NoGap, find_gap
 from dg_lsp.text.languages.language import load_language
 
 PYTHON = load_language("python")
@@ -10,7 +15,7 @@ PYTHON = load_language("python")
 
 def parsed(history: History, cost: int) -> History:
     """`history` after somebody has parsed its text, and found it that broken."""
-    history.now.tree, history.now.cost = PYTHON.parse(history.now.data), cost
+    history.now.read = PYTHON.parse(history.now.data), cost
     return history
 
 
@@ -93,3 +98,21 @@ def test_what_is_taken_back_has_not_changed() -> None:
     history = history.after(b"a\xc3\xa9", Changes().then(3, 4, 3))
     assert history.base is not None
     assert history.base.changes == Changes()
+
+
+def test_no_reader_sees_a_tree_without_its_cost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After each store into a Reading, another thread may look at it."""
+    document = Document("a.py", "python", 1, b"def f(:\n    x = (\n", begun(b"def f(:\n    x = (\n"))
+    assert document.history is not None
+    seen: list[int] = []
+    store = Reading.__setattr__
+
+    def looked(reading: Reading, name: str, value: object) -> None:
+        store(reading, name, value)
+        if reading.tree is not None:
+            seen.append(reading.cost)
+
+    monkeypatch.setattr(Reading, "__setattr__", looked)
+    with suppress(NoGap):
+        find_gap(document, 17)
+    assert seen and all(cost > 0 for cost in seen)

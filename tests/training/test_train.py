@@ -102,6 +102,10 @@ def package(site: Path, name: str, licence: str, files: dict[str, str]) -> None:
     write(about / "RECORD", "".join(f"{path},,\n" for path in files))
 
 
+def test_the_default_of_decay_is_that_of_the_recipe() -> None:
+    assert Recipe().decay == train.DECAY
+
+
 def options(out: Path, *more: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     train.add_arguments(parser)

@@ -29,7 +29,7 @@ def pack(network: Any) -> None:
                 places.setdefault(child.weight, []).append((parent, name))
     fast = all(matrix.device.type == "cpu" and matrix.dtype == torch.bfloat16 for matrix in places)
     size = sum(weight.nbytes for weight in network.parameters())
-    if not fast or torch.backends.cpu.get_cpu_capability() != "AVX512" or size > MOST:
+    if not fast or torch.backends.cpu.get_cpu_capability() != "AVX512" or size > MOST or not _can_pack():
         return
     while places:  # one after the other is freed
         matrix, layers = places.popitem()
@@ -43,6 +43,16 @@ def pack(network: Any) -> None:
         for name, buffer in module.named_buffers(recurse=False):
             if not buffer.is_mkldnn:  # a buffer is a view, which would keep what it was made of
                 setattr(module, name, buffer.clone())
+
+
+def _can_pack() -> bool:
+    """Return whether this torch has the two operations, which are private, and they still mean the same."""
+    matrix = torch.eye(16, dtype=torch.bfloat16)
+    try:
+        packed = _Packed(torch.ops.mkldnn._reorder_linear_weight(matrix, _ROWS), None)
+        return torch.equal(packed(matrix), matrix)
+    except (AttributeError, TypeError, RuntimeError):
+        return False
 
 
 class _Packed(torch.nn.Module):

@@ -127,11 +127,23 @@ def _inside(text: bytes, at: int) -> bool:
 
 @dataclass(slots=True, eq=False)
 class Reading:
-    """One text of a buffer; its tree is made when it is first asked for. cost: how broken it is, 0 for clean."""
+    """One text of a buffer. read: its tree, once that was first asked for, and how broken it is, 0 for clean.
+
+    They are set together, because another thread may look at them meanwhile.
+    """
 
     data: bytes
-    tree: Tree | None = field(default=None, repr=False)
-    cost: int = 0
+    read: tuple[Tree, int] | None = field(default=None, repr=False)
+
+    @property
+    def tree(self) -> Tree | None:
+        """The tree; None before it was asked for."""
+        return self.read[0] if self.read else None
+
+    @property
+    def cost(self) -> int:
+        """How broken the text is, 0 for clean and for one that was not read."""
+        return self.read[1] if self.read else 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ Knows trees, repairs, what a cut at either end of a text may have taken away, an
 """
 
 import re
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -13,6 +12,7 @@ from itertools import chain, islice
 from tree_sitter import Node, Tree
 
 from dg_lsp.text.budget import check
+from dg_lsp.text.checked import CHECKED
 from dg_lsp.text.documents.document import BOM
 from dg_lsp.text.languages.language import Language
 from dg_lsp.text.messages import PARTS, STRINGS
@@ -29,7 +29,7 @@ _JOINED = b")]}>.?:|&,="
 _BLANK = re.compile(rb"[ \t\f]*[\r\n]")
 _ENDED = re.compile(rb"[{}:;][ \t]*(?:[\r\n]|//|/\*|#)")
 # What a message says of lines, which count from the beginning of a part: `expected ':' (detected at line 3)`.
-_LINE_NUMBER = re.compile(r" \((?:<unknown>|detected at).*\)$| on line \d+")
+_LINE_NUMBER = re.compile(r" \((?:<checked>|detected at).*\)$| on line \d+")
 # It is refused, but only once all of the text is parsed: so nothing is compiled, and no object is made of each node as
 # by `ast.parse`, which takes a third more memory and twice the time, in which it keeps Python's lock.
 _UNKNOWN = b"from __future__ import _\n"
@@ -248,9 +248,7 @@ def complaint(text: bytes) -> tuple[str, int, int] | None:
     # An indented function needs something above it that it may be indented under.
     lead = _UNKNOWN + (b"if 1:\n" if text[:1] in (b" ", b"\t", b"\f") else b"")
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            compile((lead + text.removeprefix(BOM)).decode("utf-8", "replace"), "<unknown>", "exec", 0, True)
+        compile((lead + text.removeprefix(BOM)).decode("utf-8", "replace"), CHECKED, "exec", 0, True)
     except SyntaxError as error:
         if error.lineno == 1 and "future feature" in error.msg:
             return None

@@ -7,10 +7,10 @@ A body with flaws comes behind those with fewer. In Python the names are looked 
 
 import builtins
 import symtable
-import warnings
 from collections.abc import Callable, Iterator
 from functools import cache
 
+from dg_lsp.text.checked import CHECKED
 from dg_lsp.text.fills.signature import signature_of
 from dg_lsp.text.languages.language import WORD
 from dg_lsp.text.messages import Infill
@@ -40,8 +40,7 @@ def undefined(prefix: str, body: str, suffix: str) -> frozenset[str]:
     file does not parse or imports names that it does not tell.
     """
     try:
-        with warnings.catch_warnings(action="ignore"):  # such as that of "\d"
-            module = symtable.symtable(f"{prefix}{body}\n", "file", "exec")
+        module = symtable.symtable(f"{prefix}{body}\n", CHECKED, "exec")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return frozenset()
     tables = list(_tables(module))

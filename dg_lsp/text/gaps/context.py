@@ -270,7 +270,8 @@ def _with_only(document: Document, base: Past, kept: tuple[Change, ...], offset:
 
 def _read(language: Language, reading: Reading, other: Reading | None, changes: Changes) -> Tree:
     """The tree of `reading`, with `changes` from that of `other` where it has one."""
-    if reading.tree is None:
+    read = reading.read
+    if read is None:
         if other is None or other.tree is None:
             tree = language.parse(reading.data)
         elif changes.spans:
@@ -278,8 +279,8 @@ def _read(language: Language, reading: Reading, other: Reading | None, changes: 
             tree = language.reparse(other.tree, other.data, (start, end), reading.data[now:stop])
         else:
             tree = other.tree
-        reading.tree, reading.cost = tree, cost_of(tree)
-    return reading.tree
+        read = reading.read = tree, cost_of(tree)
+    return read[0]
 
 
 def _classes(language: Language, item: Node, offset: int) -> list[Node]:

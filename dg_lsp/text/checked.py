@@ -1,0 +1,14 @@
+"""The name of texts that Python checks, and the one filter of their warnings. Knows the standard library only."""
+
+import warnings
+
+# What Python calls a text that is compiled to be checked, in place of a file's name.
+CHECKED = "<checked>"
+
+
+def ignore_warnings() -> None:
+    """Ignore Python's warnings about checked texts, such as that of "\\d", from now on; call it at the process's start.
+
+    `catch_warnings` would do it for a block, but changes the filters of the whole process, also for other threads.
+    """
+    warnings.filterwarnings("ignore", module=CHECKED)
