@@ -2,11 +2,14 @@
 
 import asyncio
 import random
+import threading
 import time
 from collections.abc import AsyncGenerator
+from typing import Any
 
 import pytest
 
+from dg_lsp.host import base
 from dg_lsp.host.base import Engine, EngineError, Outcome, Want, fill_gap, outcome_of
 from dg_lsp.host.scripted import ScriptedEngine
 from dg_lsp.settings import Settings
@@ -14,6 +17,7 @@ from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import Gap, NoGap, find_gap, find_named
 from dg_lsp.text.gaps.gap import apply_edit
 from dg_lsp.text.messages import Draft, Fill, Infill, Piece, Run
+from dg_lsp.text.prompts import prompt
 from dg_lsp.text.related.index import Index
 from tests.text.test_bounds import SHAPES
 
@@ -218,21 +222,22 @@ def test_no_text_is_read_on_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> N
     where: dict[str, threading.Thread] = {}
 
     def noted(name: str) -> None:
-        own = getattr(base, name) if hasattr(base, name) else getattr(base.prompt, name)
+        place = base if hasattr(base, name) else prompt
+        own = getattr(place, name)
 
         def work(*arguments: Any) -> Any:
             where[name] = threading.current_thread()
             return own(*arguments)
 
-        monkeypatch.setattr(base if hasattr(base, name) else base.prompt, name, work)
+        monkeypatch.setattr(place, name, work)
 
     for name in ("unchecked", "build", "search", "context_of", "settle"):
         noted(name)
-    document = Document("file:///a.py", "python", 1, b"x = \n")
+    opened = Document("file:///a.py", "python", 1, b"x = \n")
     want = Want(index=Index(), definitions=1_000)
 
     async def filled() -> Outcome:
-        events = fill_gap(ScriptedEngine(Fill("1")), document, find_gap(document, 4), Settings(), want)
+        events = fill_gap(ScriptedEngine(Fill("1")), opened, find_gap(opened, 4), Settings(), want)
         return await outcome_of(events, lambda _: None)
 
     assert asyncio.run(filled()).edit
