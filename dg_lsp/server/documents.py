@@ -6,7 +6,7 @@ plain (line, column) pairs. Knows no lsprotocol type, no file and no engine.
 
 import logging
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
 from dg_lsp.text.documents.document import SURROGATE, Document, Encoding, utf8
@@ -17,6 +17,10 @@ Position = tuple[int, int]
 # A range and the text that replaces it; None stands for the whole document.
 Change = tuple[tuple[Position, Position] | None, str]
 
+Record = Callable[[tuple[int, int], str, str, str], tuple[int, int, int]]
+
+# Changes of one notification that are recorded one by one.
+_MANY = 100
 _LINE_END = re.compile(r"\r\n|\n|\r")
 _HALF_AT_START, _HALF_AT_END = re.compile(r"\A[\ud800-\udfff]"), re.compile(r"[\ud800-\udfff]\Z")
 _log = logging.getLogger(__name__)
@@ -51,7 +55,22 @@ class Buffer:
         [start, end) of the UTF-8 text became the bytes [start, stop). Example: in "ab\n" replacing (0, 1) to (0, 2)
         with "xyz" gives "axyz\n" and returns (1, 2, 4).
         """
-        (first, column), (last, end_column) = sorted((self._clamped(start), self._clamped(end)))
+        return self._replace((start, end), text, encoding, self._recorded)
+
+    def splice(self, start: Position, end: Position, text: str, encoding: Encoding) -> None:
+        """Do as `replace` does, but find no bytes, which takes longer than the change itself."""
+        self._replace((start, end), text, encoding, lambda *_: (0, 0, 0))
+        self._near = (0, 0)
+
+    def _replace(
+        self, span: tuple[Position, Position], text: str, encoding: Encoding, record: Record
+    ) -> tuple[int, int, int]:
+        """Replace the text of `span` with `text`; return what `record` makes of it before the lines change.
+
+        record: called with the first line that is split again, the last one, the text before and behind `text` in
+        these, and all of it together.
+        """
+        (first, column), (last, end_column) = sorted(map(self._clamped, span))
         head = _cut(self.lines[first], column, encoding)[0]
         tail = _cut(self.lines[last], end_column, encoding)[1]
         # The line before is split again too: if it ends with CR, and LF comes next, they become one line end. The line
@@ -61,12 +80,18 @@ class Buffer:
         lines = _split(joined)
         if last + 1 < len(self.lines):
             lines.pop()  # behind the last line end comes the next line, which is in `self.lines` already
+        found = record((before, last), "".join((*self.lines[before:first], head)), tail, joined)
+        self.lines[before : last + 1] = lines
+        return found
+
+    def _recorded(self, lines: tuple[int, int], head: str, tail: str, joined: str) -> tuple[int, int, int]:
+        """Return the bytes that a change replaces, for `replace`; `_replace` says what it is called with."""
+        before, last = lines
         begin = self._offset(before)
         gone, come = _size("".join(self.lines[before : last + 1])), _size(joined)
         # Half of a surrogate pair at a seam changes its character, which therefore counts as replaced.
         head, tail = _HALF_AT_END.sub("", head), _HALF_AT_START.sub("", tail)
-        kept, behind = _size("".join((*self.lines[before:first], head))), _size(tail)
-        self.lines[before : last + 1] = lines
+        kept, behind = _size(head), _size(tail)
         return begin + kept, begin + gone - behind, begin + come - behind
 
     def _offset(self, line: int) -> int:
@@ -115,6 +140,9 @@ class Documents:
         if document.history is None:
             # The text as it was opened is likely to be syntactically whole.
             document.history = begun(utf8(document.buffer.text))
+        if len(changes) > _MANY:
+            document.apply_many(changes, self.encoding)
+            return
         for change in changes:
             document.apply(change, self.encoding)
 
@@ -179,6 +207,22 @@ class _Open:
             edit = 0, _size(old.text), _size(self.buffer.text)
         else:
             edit = self.buffer.replace(*span, text, encoding)
+        self._record(edit)
+
+    def apply_many(self, changes: Sequence[Change], encoding: Encoding) -> None:
+        """Apply `changes` to the text, and record that the whole text has changed, which is narrowed to what differs.
+
+        Recording each of thousands would hold up the event loop.
+        """
+        size = _size(self.buffer.text)
+        for span, text in changes:
+            if span is None:
+                self.buffer = Buffer(text, encoding)
+            else:
+                self.buffer.splice(*span, text, encoding)
+        self._record((0, size, _size(self.buffer.text)))
+
+    def _record(self, edit: tuple[int, int, int]) -> None:
         if self.changes is not None:
             self.changes = self.changes.then(*edit)
             if len(self.changes.spans) > MOST:

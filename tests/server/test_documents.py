@@ -1,6 +1,7 @@
 """Edits, position by position: against a splice that shares no code with ours, and against pygls' own."""
 
 from typing import Any, get_args
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
@@ -10,6 +11,7 @@ from pygls.workspace import Workspace
 
 from dg_lsp.server.documents import Buffer, Change, Documents, Position, UnknownDocument
 from dg_lsp.text.documents.document import Encoding
+from dg_lsp.text.documents.history import Changes
 from tests.server.splice import (
     PIECES,
     index_of,
@@ -33,11 +35,25 @@ EDITS = st.lists(st.tuples(PLACES, st.none() | PLACES, SHORT), min_size=1, max_s
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
-@given(text=LONG, notifications=st.lists(EDITS, min_size=1, max_size=6), place=PLACES)
+@given(
+    text=LONG,
+    notifications=st.lists(EDITS, min_size=1, max_size=6),
+    place=PLACES,
+    many=st.sampled_from([1, 100]),
+)
 def test_random_edits_equal_the_reference(
-    encoding: Encoding, text: str, notifications: list[Any], place: tuple[int, int]
+    encoding: Encoding, text: str, notifications: list[Any], place: tuple[int, int], many: int
 ) -> None:
-    """Each notification brings several changes, each of the text that the one before it left."""
+    """Each notification brings several changes, each of the text that the one before it left.
+
+    many: how many of them are recorded one by one.
+    """
+    with patch("dg_lsp.server.documents._MANY", many):
+        check_edits(encoding, text, notifications, place)
+
+
+def check_edits(encoding: Encoding, text: str, notifications: list[Any], place: tuple[int, int]) -> None:
+    """A document that is changed by `notifications` has the text of the reference, line by line."""
     documents = Documents(encoding)
     documents.open(URI, "python", 0, text)
     for version, edits in enumerate(notifications, start=1):
@@ -270,7 +286,8 @@ def test_a_text_that_is_sent_whole_has_changed_only_where_it_differs() -> None:
 def test_after_too_many_changes_the_present_text_begins_a_new_history() -> None:
     documents = Documents()
     documents.open(URI, "python", 1, "ab\n" * 2000)
-    documents.change(URI, 2, [(((line, 1), (line, 1)), "x") for line in range(1000)])
+    for first in range(0, 1000, 50):
+        documents.change(URI, 2, [(((line, 1), (line, 1)), "x") for line in range(first, first + 50)])
     # They are given up as they come, not when somebody looks.
     assert documents._open[URI].changes is None
     document = documents.snapshot(URI)
@@ -296,6 +313,27 @@ def test_the_place_of_an_edit_costs_what_lies_between_it_and_the_last_one() -> N
     buffer.lines = Lines(buffer.lines)
     assert buffer.replace((9_001, 2), (9_001, 2), "y", "utf-16") == (90_013, 90_013, 90_014)
     assert len(read) < 20
+
+
+def test_thousands_of_changes_at_once_are_not_recorded_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each would be counted from the one before it, and merged with all of them, on the event loop."""
+    documents = Documents()
+    documents.open(URI, "python", 1, "ab\n" * 5_000)
+    recorded: list[Any] = []
+    then = Changes.then
+
+    def noted(own: Changes, *edit: int) -> Changes:
+        recorded.append(edit)
+        return then(own, *edit)
+
+    monkeypatch.setattr(Changes, "then", noted)
+    monkeypatch.setattr(Buffer, "_offset", None)
+    lines = [(7 * n) % 5_000 for n in range(3_000)]
+    documents.change(URI, 2, [(((line, 1), (line, 1)), "x") for line in lines])
+    assert recorded == [(0, 15_000, 18_000)]
+    document = documents.snapshot(URI)
+    assert document is not None and document.data.count(b"x") == 3_000
+    check_history(documents)
 
 
 # -- the same on pygls' workspace, so that these tests are known to bite
