@@ -19,7 +19,7 @@ import httpx2
 
 from dg_lsp.host.base import EngineBusy, EngineError
 from dg_lsp.host.client import EngineAbsent, EngineRefused, EngineSilent, EngineStrange
-from dg_lsp.host.remote import token_in, trusted
+from dg_lsp.host.remote import proxy_to, token_in, trusted, untrusted
 from dg_lsp.settings import VLLM, Settings, is_loopback
 
 SINCE = (0, 32)  # the first version that was seen to pin slots
@@ -213,8 +213,11 @@ class VllmServer:
             raise EngineSilent(slow) from error
         except (httpx2.HTTPError, OSError) as error:
             if "CERTIFICATE_VERIFY_FAILED" in str(error):
-                refused = f"the certificate of {self._url} is not trusted here; see the setting engineCa"
-                raise EngineRefused(refused) from error
+                raise EngineRefused(untrusted(self._settings, self._url, str(error))) from error
+            if isinstance(error, httpx2.ConnectError | httpx2.ProxyError) and (proxy := proxy_to(self._url)):
+                raise EngineAbsent(
+                    f"the proxy {proxy}, by which {self._url} is reached, does not answer"
+                ) from error
             away = (
                 f"no vLLM server answers at {self._url}; ask whoever runs it, or empty the setting engineUrl"
             )

@@ -16,6 +16,7 @@ from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import httpx2
 
@@ -44,6 +45,7 @@ _CONNECT = 10.0  # seconds for a connection and its handshake
 _SLOW = 3.0  # seconds without a draft after which the engine of this machine takes over
 _LONGEST = 60.0  # seconds between two attempts at most
 _TOKEN = 4096  # bytes of a token's file
+_AUTHORITIES = ("SSL_CERT_FILE", "SSL_CERT_DIR")  # variables of OpenSSL
 # What says something of the server, and not only of one request.
 _AWAY = (EngineAbsent, EngineBusy, EngineDied, EngineFailed, EngineRefused)
 
@@ -278,7 +280,7 @@ class TeamEngine:
         self._failures += 1
         pause = error.wait if isinstance(error, EngineBusy) else 2.0 ** (self._failures - 1)
         self._not_before = time.monotonic() + min(max(pause, 0.5), _LONGEST)
-        self._why = _named(error, self._settings.engine_url)
+        self._why = _named(error, self._settings)
         # It may be another one by then.
         if not isinstance(error, EngineBusy):
             self._agreed = None
@@ -330,12 +332,47 @@ async def _in_time(
             yield event
 
 
-def _named(error: EngineError, url: str) -> EngineError:
-    """`error` in words that name the server at `url`."""
+def _named(error: EngineError, settings: Settings) -> EngineError:
+    """`error` in words that name the server at `engine_url`, and the proxy on the way to it."""
+    url, proxy = settings.engine_url, proxy_to(settings.engine_url)
     if "CERTIFICATE_VERIFY_FAILED" in str(error.__cause__):
-        return EngineRefused(f"the certificate of {url} is not trusted here; see the setting engineCa")
+        return EngineRefused(untrusted(settings, url, str(error.__cause__)))
+    if proxy and isinstance(error.__cause__, httpx2.ConnectError):
+        return EngineAbsent(f"the proxy {proxy}, which the environment names for {url}, does not answer")
+    if proxy and isinstance(error.__cause__, httpx2.ProxyError):
+        return EngineAbsent(f"the proxy {proxy} does not lead to {url}; ask whoever runs it, or set NO_PROXY")
     kind = next((kind for kind in _WORDS if isinstance(error, kind)), None)
     return kind(_WORDS[kind].format(error=error, url=url)) if kind else error
+
+
+def proxy_to(url: str) -> str:
+    """Return the host and the port of the proxy that the environment names for `url`, without its password; else ""."""
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    named = getproxies()
+    proxy = named.get(parts.scheme) or named.get("all", "")
+    if not proxy or is_loopback(host) or proxy_bypass(host):
+        return ""
+    return urlsplit(proxy if "://" in proxy else f"//{proxy}").netloc.rpartition("@")[2]
+
+
+def untrusted(settings: Settings, url: str, words: str) -> str:
+    """Return that the certificate of `url` is not trusted, and with which authorities it was checked.
+
+    words: OpenSSL's own, such as "... certificate verify failed: self-signed certificate (_ssl.c:1000)".
+    """
+    by = next((f"{name} ({os.environ[name]})" for name in _AUTHORITIES if os.environ.get(name)), "")
+    by = (
+        f"the setting engineCa ({settings.engine_ca})"
+        if settings.engine_ca
+        else by or "this system's authorities"
+    )
+    reason = words.partition("verify failed: ")[2].partition(" (_ssl")[0]
+    way = f", by way of the proxy {proxy}" if (proxy := proxy_to(url)) else ""
+    return (
+        f"the certificate of {url} is not trusted here{f' ({reason})' if reason else ''}: it was checked with "
+        f"{by}{way}; name the file of your company's certificates in the setting engineCa"
+    )
 
 
 def trusted(certificates: str) -> ssl.SSLContext | bool:
@@ -344,14 +381,19 @@ def trusted(certificates: str) -> ssl.SSLContext | bool:
     Raises:
         EngineError: the file holds no certificate, or cannot be read.
     """
-    if not certificates:
+    # The HTTP library reads these variables only where it may use a proxy, which it may not on this machine.
+    file, folder = (os.environ.get(name) for name in _AUTHORITIES)
+    if not certificates and not file and not folder:
         return True
     try:
-        return ssl.create_default_context(cafile=path_of(certificates))
+        if certificates:
+            return ssl.create_default_context(cafile=path_of(certificates))
+        return ssl.create_default_context(cafile=file or None, capath=folder or None)
     except (OSError, ssl.SSLError) as error:
-        raise EngineError(
-            f"the certificates in {certificates}, the setting engineCa, cannot be read"
-        ) from error
+        named = (
+            f"{certificates}, the setting engineCa," if certificates else f"{file or folder} (SSL_CERT_FILE)"
+        )
+        raise EngineError(f"the certificates in {named} cannot be read") from error
 
 
 def token_in(path: Path) -> str:

@@ -10,13 +10,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import certifi
 import pytest
 
 from dg_lsp.host import remote, scripted, served, wire
 from dg_lsp.host.base import EngineBusy, EngineError
 from dg_lsp.host.client import EngineAbsent, RemoteEngine
 from dg_lsp.host.local import LocalEngine
-from dg_lsp.host.remote import TeamEngine, open_engine
+from dg_lsp.host.remote import TeamEngine, open_engine, proxy_to
 from dg_lsp.host.resident import ResidentEngine
 from dg_lsp.host.tokens import make_token
 from dg_lsp.server.session import Session
@@ -303,6 +304,54 @@ def test_what_is_no_engine_of_ours_is_named_and_gets_no_text(answer: bytes, word
             await engine.close()
 
     asyncio.run(asyncio.wait_for(work(), 20))
+
+
+def test_what_a_certificate_was_checked_with_is_told(
+    tmp_path: Path, seen: list[Infill], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On this machine, too, SSL_CERT_FILE is obeyed where engineCa is empty."""
+
+    for name in ("SSL_CERT_FILE", "SSL_CERT_DIR"):
+        monkeypatch.delenv(name, raising=False)
+
+    async def work(team: Team) -> None:
+        own = team.settings().engine_ca
+
+        async def refused(settings: Settings) -> str:
+            engine = TeamEngine(settings)
+            with pytest.raises(EngineError) as caught:
+                await fill_of(engine)
+            await engine.close()
+            return str(caught.value)
+
+        assert "this system's authorities" in await refused(team.settings(engine_ca=""))
+        monkeypatch.setenv("SSL_CERT_FILE", other := certifi.where())
+        told = await refused(team.settings(engine_ca=""))
+        assert f"SSL_CERT_FILE ({other})" in told and "certificate" in told and "engineCa" in told
+        assert f"engineCa ({other})" in await refused(team.settings(engine_ca=other))
+        monkeypatch.setenv("SSL_CERT_FILE", own)
+        engine = TeamEngine(team.settings(engine_ca=""))
+        assert (await fill_of(engine)).text == "None"
+        await engine.close()
+
+    with_team(work, tmp_path, tls=True)
+
+
+def test_a_dead_proxy_is_named_without_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HTTPS_PROXY", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://ann:secret@127.0.0.1:9")
+
+    async def told() -> str:
+        engine = TeamEngine(Settings(engine_url="https://team.example"))
+        with pytest.raises(EngineError) as caught:
+            await fill_of(engine)
+        await engine.close()
+        return str(caught.value)
+
+    said = asyncio.run(asyncio.wait_for(told(), 20))
+    assert "the proxy 127.0.0.1:9" in said and "does not answer" in said and "secret" not in said
+    monkeypatch.setenv("NO_PROXY", "team.example")
+    assert proxy_to("https://team.example") == "" and proxy_to("https://other.example") == "127.0.0.1:9"
 
 
 @pytest.mark.parametrize("beyond", [True, False])
