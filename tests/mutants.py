@@ -501,6 +501,22 @@ MUTANTS = (
         "",
         "tests/cli/test_main.py::test_an_excluded_file_is_not_read_under_any_of_its_names",
     ),
+    Mutant(
+        11,
+        "what a client asks is not bounded",
+        "dg_lsp/host/wire.py",
+        "if isinstance(record, Infill) and (fault := outside(record)):",
+        "if isinstance(record, Infill) and (fault := ''):",
+        "tests/host/test_wire.py::test_every_field_of_a_request_is_bounded",
+    ),
+    Mutant(
+        11,
+        "the event loop reads the document",
+        "dg_lsp/host/base.py",
+        "request = await asyncio.to_thread(_request, document, gap, settings)",
+        "request = _request(document, gap, settings)",
+        "tests/host/test_base.py::test_no_text_is_read_on_the_event_loop",
+    ),
 )
 
 
