@@ -43,6 +43,7 @@ ROOMS = (
     "messages",
     "reasons",
     "budget",
+    "checked",
     "languages",
     "documents",
     "syntax",
