@@ -139,6 +139,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(
             "--repo measures how a checkpoint denoises, which --drafts leaves out; leave one away"
         )
+    if arguments.drafts and arguments.lora is None:
+        arguments.lora = DRAFT_RANK
     from dg_lsp.cli.training import train
 
     return train(arguments)

@@ -11,7 +11,6 @@ from tokenizers import Tokenizer
 
 from dg_lsp.bench import adapted as adapt
 from dg_lsp.bench.score import as_text, make_report
-from dg_lsp.cli.train import DRAFT_RANK
 from dg_lsp.engine.load.checkpoint import CheckpointError, find_directory
 from dg_lsp.settings import Settings, UsageError
 from dg_lsp.training import corpus as corpora
@@ -66,7 +65,7 @@ def _recipe(arguments: argparse.Namespace, base: Path | None) -> Recipe:
         decay=arguments.decay,
     )
     if arguments.drafts:
-        rank = DRAFT_RANK if arguments.lora is None else arguments.lora
+        rank = arguments.lora
         return replace(recipe, rank=rank, rates=DRAFT_RATES if rank else adapt.RATES, buckets=DRAFTS, warm=20)
     rank = adapt.rank_for(base, arguments.lora) if base else 0
     return replace(recipe, rank=rank, rates=adapt.LORA_RATES if rank else RATES)
