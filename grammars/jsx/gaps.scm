@@ -4,3 +4,6 @@
 
 ; What stands between braces is bounded by them, as a statement is by those of its block.
 (jsx_expression (expression) @statement)
+
+; Text between tags.
+(jsx_text) @string

@@ -29,8 +29,8 @@ TOKENS = {
     "a template with code": ("typescript", "`a${f({b: `c`})}d` + 1", ["`a${f({b: `c`})}d`"]),
     "a regular expression": ("javascript", "x = a / b; y = /[/{]/g.test(z)", ["/[/{]/g"]),
     "a regular expression after a keyword": ("javascript", "return /{/", ["/{/"]),
-    "an apostrophe between tags": ("tsx", "<p>don't {x}</p>", []),
-    "an address between tags": ("tsx", "<p>http://a {x}</p>", []),
+    "an apostrophe between tags": ("tsx", "<p>don't {x}</p>", ["don't "]),
+    "an address between tags": ("tsx", "<p>http://a {x}</p>", ["http://a "]),
     "a text block": ("java", 'x = """\n{ "a" }\n""";', ['"""\n{ "a" }\n"""']),
     "a comment over lines": ("c", "a /* { \n } */ b", ["/* { \n } */"]),
 }

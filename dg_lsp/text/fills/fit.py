@@ -453,6 +453,8 @@ def literal_at(language: Language, prefix: str) -> Literal | None:
         # Quotes that no table lists are those of a raw string, whose close holds what its beginning says.
         kinds = [quotes for quotes in language.strings if quotes.close == state.string]
         return Literal(state.string, lines=any(quotes.lines for quotes in kinds) or not kinds)
+    if state.text:
+        return Literal(b"<", lines=False)
     for opening, closing in language.block_comments if state.comment else ():
         if data.startswith(opening.encode(), state.begins):
             return Literal(closing.encode(), lines=True)

@@ -409,7 +409,8 @@ def _unquoted(data: bytes, node: Node) -> Span:
             break
         node = inner
     start, end = node.start_byte, node.end_byte
-    quotes = _QUOTES.match(data, start, end)
+    # The text between tags has no quotes.
+    quotes = _QUOTES.match(data, start, end) if node.type != "jsx_text" else None
     if quotes is None:
         return start, end
     closing = quotes[0].lstrip(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz@$#")

@@ -176,8 +176,8 @@ def choose_kind(document: Document, context: CursorContext, offset: int) -> Kind
         return "statement"
     # 2.
     state = state_of(document, context, offset)
-    if state.string:
-        return "docstring" if _is_docstring(context, data, state) else "string"
+    if state.string or state.text:
+        return "docstring" if state.string and _is_docstring(context, data, state) else "string"
     if state.comment:
         return "statement" if is_todo(data, state, offset) else "comment"
     if state.brackets and (kind := _in_bracket(context, data, state, offset)):

@@ -28,6 +28,7 @@ from dg_lsp.text.syntax.lexer import (
     line_end,
     line_start,
     newline_at,
+    quotes_at,
     tokens,
     width,
 )
@@ -114,11 +115,12 @@ def open_gap(document: Document, context: CursorContext, offset: int, kind: Kind
     state = state_of(document, context, offset)
     eol = line_end(document.data, offset)
     if kind in STRINGS and state.string:
-        start = state.begins + len(state.string)
+        start = state.begins + len(quotes_at(context.language, document.data, state.begins).open)
         gap = line_gap(document, context, offset, kind)
         return replace(gap, start=min(start, offset), end=eol, insert_after=state.string.decode())
-    if kind == "comment" and state.comment:
-        return replace(line_gap(document, context, offset, kind), end=eol)
+    if (kind == "comment" and state.comment) or (kind == "string" and state.text):
+        gap = line_gap(document, context, offset, kind)
+        return replace(gap, end=eol) if state.comment else gap
     if kind in LISTS and state.brackets:
         wanted = b"[{(" if kind == "collection" else b"("
         held = [at for at in state.opened if document.data[at] in wanted]

@@ -7,7 +7,7 @@ import importlib
 import re
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -109,7 +109,9 @@ class Quotes:
 
     escapes: a backslash takes the next character along. lines: it may go on over line ends. character: it is a string
     only where it ends after one character. hole: what begins code inside of it, up to the brace that closes that.
-    doubled: what closes it, or begins a hole, stands for itself when it stands twice.
+    doubled: what closes it, or begins a hole, stands for itself when it stands twice. begins: a pattern of what it
+    begins with, where that is not always `open`; the text of a group NAME in it stands for {NAME} in `close`.
+    format: a pattern of what ends the code in a hole before the brace, behind which text follows up to the brace.
     """
 
     open: bytes
@@ -119,6 +121,25 @@ class Quotes:
     character: bool = False
     hole: bytes = b""
     doubled: bool = False
+    begins: bytes = b""
+    format: bytes = b""
+
+    @property
+    def opening(self) -> bytes:
+        """The pattern of what it begins with."""
+        return self.begins or re.escape(self.open)
+
+    @property
+    def varies(self) -> bool:
+        """Whether what closes it depends on what it begins with."""
+        return b"{" in self.close
+
+    def begun_by(self, begun: re.Match[bytes]) -> "Quotes":
+        """These quotes with the very text that they begin with, a match of `opening`, and what closes that."""
+        close = self.close
+        for name, text in begun.groupdict(b"").items():
+            close = close.replace(b"{%b}" % name.encode(), text)
+        return replace(self, open=begun[0], close=close)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +148,9 @@ class Language:
 
     ids: what editors call it. style: `indent` or `brace`, what holds a body together. indent: one step of indentation
     where a file shows none. comment: what begins one that ends with its line. placeholders: the neutral text of each
-    kind of gap. regex: a slash may begin a regular expression. words: what broken text is read and mended with.
+    kind of gap. regex: a slash may begin a regular expression. jsx: elements
+    with text between tags may stand for values. nested: block comments may hold others. joined: a backslash at the end
+    of a line comment takes the next line along. words: what broken text is read and mended with.
     builtins: the names that every file may use. leaves: the first words of statements behind which editors indent less.
     macros: the text that the parser reads as blanks.
     """
@@ -141,6 +164,9 @@ class Language:
     block_comments: tuple[tuple[str, str], ...]
     strings: tuple[Quotes, ...]
     regex: bool
+    jsx: bool
+    nested: bool
+    joined: bool
     placeholders: tuple[tuple[str, str], ...]
     words: Words
     builtins: tuple[bytes, ...]
@@ -252,6 +278,9 @@ def load_language(name: str) -> Language:
         block_comments=tuple((a, b) for a, b in facts.get("block_comments", ())),
         strings=tuple(_quotes(quotes) for quotes in facts["strings"]),
         regex=facts.get("regex", False),
+        jsx=facts.get("jsx", False),
+        nested=facts.get("nested", False),
+        joined=facts.get("joined", False),
         placeholders=tuple(facts["placeholders"].items()),
         words=read_words(_inherited(facts, "repair")),
         builtins=tuple(name.encode() for name in facts.get("builtins", "").split()),
@@ -379,9 +408,8 @@ def _macros(facts: dict[str, Any]) -> Macros:
 
 def _quotes(facts: dict[str, Any]) -> Quotes:
     flags = {name: facts.get(name, False) for name in ("escapes", "lines", "character", "doubled")}
-    return Quotes(
-        facts["open"].encode(), facts["close"].encode(), **flags, hole=facts.get("hole", "").encode()
-    )
+    texts = {name: facts.get(name, "").encode() for name in ("hole", "begins", "format")}
+    return Quotes(facts["open"].encode(), facts["close"].encode(), **flags, **texts)
 
 
 def _place(record: dict[str, Node]) -> tuple[int, int]:

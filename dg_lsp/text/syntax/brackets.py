@@ -14,7 +14,9 @@ from dg_lsp.text.languages.language import Language
 from dg_lsp.text.syntax.items import LONG, focus, window
 from dg_lsp.text.syntax.lexer import (
     Mark,
-    hole_at,
+    character_at,
+    comment_end,
+    holes_at,
     indentation,
     line_end,
     line_start,
@@ -25,7 +27,9 @@ from dg_lsp.text.syntax.lexer import (
 )
 
 # A template that holds code counts as a bracket of that code.
-PAIRS = {b"(": b")", b"[": b"]", b"{": b"}", b"`": b"`", b'"': b'"'}
+# That of three quotes has a byte of its own.
+PAIRS = {b"(": b")", b"[": b"]", b"{": b"}", b"`": b"`", b'"': b'"', b"'": b"'", b"\1": b'"""', b"\2": b"'''"}
+_TRIPLE = {b'"""': b"\1", b"'''": b"\2"}
 _LINE = re.compile(rb"[\r\n]+([ \t\f]*)(?=[^\s])")
 _VALUE = re.compile(rb"(?:[\w$\x80-\xff)\]}\"'`]|\+\+|--)\Z")
 _TEXT = re.compile(rb"[^ \t\f]")
@@ -50,7 +54,8 @@ class State:
 
     brackets: those that nothing has closed, outermost first; opened: their offsets. string: the quotes of an open
     string, else empty. comment: the offset is in one. begins: where the open string or comment begins, else -1.
-    line: where the logical line begins. start: where reading began, a place in no string and no comment.
+    line: where the logical line begins. start: where reading began, a place in no string and no comment. text: the
+    offset is in text without quotes, between JSX tags or in a regular expression, which begins at `begins`.
     """
 
     brackets: bytes
@@ -60,6 +65,7 @@ class State:
     begins: int
     line: int
     start: int = 0
+    text: bool = False
 
     def closing(self, places: Iterable[int]) -> bytes:
         """Return the text that closes the open brackets at `places`, offsets of `opened` in any order.
@@ -152,28 +158,38 @@ def _focused(language: Language, data: bytes, offset: int, start: int) -> State:
     found = _read(language, focus(language, data[start:stop], offset - start), offset - start, 0)
     opened = tuple(at + start for at in found.opened)
     begins = found.begins + start if found.begins >= 0 else -1
-    return State(found.brackets, opened, found.string, found.comment, begins, found.line + start, start)
+    return replace(found, opened=opened, begins=begins, line=found.line + start, start=start)
 
 
 def _read(language: Language, data: bytes, offset: int, start: int) -> State:
+    if (begins := character_at(language, data, start, offset)) >= 0:
+        before = _read(language, data, begins, start)
+        if not (before.string or before.comment or before.text):
+            return replace(before, string=data[begins : begins + 1], begins=begins)
+    return _read_tokens(language, data, offset, start)
+
+
+def _read_tokens(language: Language, data: bytes, offset: int, start: int) -> State:
     reading = read(language, data, start, offset)
     at, brackets = tuple(o.at for o in reading.stack), b"".join(o.bracket for o in reading.stack)
     line = _line(reading, offset)
     kind, first, end = reading.last if reading.last else ("", -1, -1)
+    if kind == "open_text" and end == offset:
+        return State(brackets, at, b"", False, first, line, text=True)
     if kind == "open_string" and end == offset:
         quotes = quotes_at(language, data, first)
-        hole = hole_at(language, data, first, offset) if quotes.hole else -1
-        if hole < 0:
+        holes = holes_at(language, data, first, offset) if quotes.hole else ()
+        if not holes:
             return State(brackets, at, quotes.close, False, first, line)
-        inner = _read(language, data, offset, hole)
-        inside = (*at, first, hole - 1, *inner.opened)
-        brackets += quotes.close[:1] + b"{" + inner.brackets
-        return State(brackets, inside, inner.string, inner.comment, inner.begins, inner.line)
+        inner = _read(language, data, offset, holes[-1])
+        inside = (*at, first, *(hole - 1 for hole in holes), *inner.opened)
+        brackets += _TRIPLE.get(quotes.close, quotes.close[:1]) + b"{" * len(holes) + inner.brackets
+        return replace(inner, brackets=brackets, opened=inside)
     if kind == "directive" and end == offset:
         inner = _read(language, data, offset, first + len(language.words.directive))
         brackets, at = brackets + inner.brackets, (*at, *inner.opened)
-        return State(brackets, at, inner.string, inner.comment, inner.begins, inner.line)
-    if kind == "comment" and end == offset and not _closed(language, data[first:end]):
+        return replace(inner, brackets=brackets, opened=at)
+    if kind == "comment" and end == offset and not _closed(language, data, first, end):
         return State(brackets, at, b"", True, first, line)
     return State(brackets, at, b"", False, -1, line)
 
@@ -190,10 +206,10 @@ def _line(reading: BracketMatcher, offset: int) -> int:
     return max(min(reading.end, offset), line_start(reading.data, offset))
 
 
-def _closed(language: Language, comment: bytes) -> bool:
-    """Whether a comment ends before its line does."""
-    pairs = [(a.encode(), b.encode()) for a, b in language.block_comments]
-    return any(comment.startswith(a) and comment.endswith(b, len(a)) for a, b in pairs)
+def _closed(language: Language, data: bytes, start: int, stop: int) -> bool:
+    """Whether the comment [start, stop) ends before its line does."""
+    block = any(data.startswith(a.encode(), start, stop) for a, _ in language.block_comments[:1])
+    return block and comment_end(language, data, start, stop) == stop
 
 
 def next_line(language: Language, data: bytes, eol: int) -> tuple[int, int]:
@@ -278,7 +294,7 @@ def read(language: Language, data: bytes, start: int, stop: int) -> BracketMatch
             _close(reading, first)
         elif kind == "end":
             _end(reading, first)
-        elif kind in ("string", "open_string"):
+        elif kind in ("string", "open_string", "open_text"):
             _text(reading, first)
     if found := _TEXT.search(data, reading.end, stop):
         _text(reading, found.start())

@@ -15,15 +15,38 @@ Span = tuple[int, int]
 # A token that is more than plain text: its kind and its half-open span. `end` is a semicolon.
 Mark = tuple[str, int, int]
 
-_KINDS = {"end": "other", "directive": "other", "joined": "space"}
+_KINDS = {"end": "other", "directive": "other", "joined": "space", "open_text": "open_string"}
 _PLAIN = re.compile(
     rb"(?P<space>(?:[ \t\f]|\xef\xbb\xbf)+)|(?P<word>[A-Za-z_$\x80-\xff][\w$\x80-\xff]*)|(?P<other>\d[\w.]*|.)",
     re.DOTALL,
 )
-_SIMPLE = frozenset(("newline", "open", "close", "end", "joined", "block"))
+_SIMPLE = frozenset(("newline", "open", "close", "end", "joined", "tag"))
 _REGEX = re.compile(rb"/(?![*/>])(?:[^/\\\[\r\n]|\\[^\r\n]|\[(?:[^\]\\\r\n]|\\[^\r\n])*\])+/[A-Za-z]*")
 _OFTEN = 256  # tokens between two looks at the budget
 _WORD = re.compile(rb"[\w$\x80-\xff]+\Z")
+# A number up to here, in which an apostrophe parts digits.
+_NUMBER = re.compile(rb"(?<![\w$])\d[\w']*\Z")
+# What a value ends with, so that a slash behind it divides.
+_VALUE = (b")", b"]", b'"', b"'", b"`", b"<")
+# What JSX is made of: a tag's beginning, and what may stand in tags and between them.
+_TAG = re.compile(rb"<(?:/\s*)?([A-Za-z_$\x80-\xff][\w$.:\x80-\xff-]*)?")
+_IN_TAG = re.compile(
+    rb"(?P<newline>[\r\n](?:[ \t\f]*[\r\n]+)*)|(?P<string>\"[^\"]*\"|'[^']*')|(?P<hole>\{)|(?P<end>/?>)"
+    rb"|(?P<comment>/\*.*?\*/|//[^\r\n]*)|(?P<arguments><[\w$.,\[\] |]*>)|(?P<quote>[\"'])|(?P<lost>[;)\]}<])",
+    re.DOTALL,
+)
+_BETWEEN_TAGS = re.compile(rb"(?P<newline>[\r\n](?:[ \t\f]*[\r\n]+)*)|(?P<tag><)|(?P<hole>\{)|(?P<lost>\})")
+_BEFORE_TAG = re.compile(
+    rb"(?:=>|[(,=?:&|{\[;!]|(?<![\w$.])(?:return|default|yield|await|case|else))\s*\Z|\A\s*\Z"
+)
+_GENERIC = re.compile(rb"\s*(?:,|extends\b|=)")
+# The words of a pattern itself: names of groups, flags and classes.
+_WORDS = re.compile(rb"\?P<\w+>|\?i:|\\[A-Za-z]")
+_LONGEST_CHARACTER = 16  # bytes of a character in quotes, such as an escaped one
+_FAR = (
+    20_000  # bytes in which a tag is looked for that closes an element, and in which open braces are counted
+)
+_DEEPEST = 60  # braces that may be open where code in a string is read
 # Type arguments that a name goes on behind, with others inside of them.
 _ARGUMENTS = re.compile(rb"<(?:[^<>]|<[^<>]*>)*>(?=::)")
 
@@ -64,8 +87,152 @@ def marks(language: Language, data: bytes, start: int, stop: int) -> Iterator[Ma
     """The tokens of data[start:stop] that are no plain text: strings, comments, brackets, semicolons, line ends.
 
     A string that nothing closes reaches to `stop`. One that ends with its line, though, is only its quotes where
-    the line ends before `stop`: what follows them is read as code, since the brackets in there mostly are.
+    the line ends before `stop`: what follows them is read as code, since the brackets in there mostly are. The text
+    between JSX tags is a string, line by line; an open_text where it reaches to `stop`.
     """
+    if not language.jsx:
+        yield from _marks(language, data, start, stop)
+        return
+    # What is read, innermost last: of code how many braces are open in it, or what of an element.
+    modes: list[_Mode] = [_Mode("code")]
+    at = start
+    while at < stop:
+        before, mode = at, modes[-1]
+        read = {"code": _in_code, "text": _between_tags}.get(mode.kind, _in_tag)
+        for mark, end in read(language, data, (at, stop), modes):
+            if mark is not None:
+                yield mark
+            at = end
+        if at == before and modes[-1] == mode:
+            return
+
+
+@dataclass(slots=True)
+class _Mode:
+    """A part of JSX that is being read: code, a tag, a closing tag, or text. depth: braces open in code, elements open
+    round text."""
+
+    kind: str
+    depth: int = 0
+
+
+_Steps = Iterator[tuple[Mark | None, int]]
+
+
+def _in_code(language: Language, data: bytes, span: Span, modes: list[_Mode]) -> _Steps:
+    """The marks of code up to a tag, or to the brace that ends it, each with where to go on; changes `modes`."""
+    at, stop = span
+    mode = modes[-1]
+    for mark in _marks(language, data, at, stop):
+        kind, first, end = mark
+        if kind == "tag":
+            if _begins_element(data, first):
+                modes.append(_Mode("text"))
+                modes.append(_Mode("tag"))
+                yield None, _TAG.match(data, first, stop).end()  # type: ignore[union-attr]
+                return
+            continue
+        if data[first:end] == b"}" and len(modes) > 1 and mode.depth == 0:
+            modes.pop()
+            yield mark, end
+            return
+        mode.depth += (data[first:end] == b"{") - (data[first:end] == b"}" and mode.depth > 0)
+        yield mark, end
+    yield None, stop
+
+
+def _in_tag(_: Language, data: bytes, span: Span, modes: list[_Mode]) -> _Steps:
+    """The marks of a tag, from behind its name up to its end or to the code in it."""
+    at, stop = span
+    closing = modes[-1].kind == "closing tag"
+    for found in _IN_TAG.finditer(data, at, stop):
+        kind, first, end = found.lastgroup or "", found.start(), found.end()
+        if kind in ("newline", "string", "comment"):
+            yield (kind, first, end), end
+        elif kind == "hole":
+            modes.append(_Mode("code"))
+            yield ("open", first, end), end
+            return
+        elif kind == "quote":
+            # What is being typed; else the rest of the tag is read as if the quote were not there.
+            if line_end(data, first) >= stop:
+                yield ("open_string", first, stop), stop
+                return
+        elif kind == "end":
+            modes.pop()
+            modes[-1].depth += -1 if closing else found[0] == b">"
+            if modes[-1].depth <= 0:
+                modes.pop()
+            yield None, end
+            return
+        elif kind == "lost":
+            # This was no tag, or one that is being typed.
+            modes.pop()
+            if found[0] != b"<" or modes[-1].depth == 0:
+                _leave_element(modes)
+            yield None, first
+            return
+    yield None, stop
+
+
+def _between_tags(_: Language, data: bytes, span: Span, modes: list[_Mode]) -> _Steps:
+    """The marks of the text between tags, up to a tag or to the code in it."""
+    at, stop = span
+    while at < stop:
+        found = _BETWEEN_TAGS.search(data, at, stop)
+        end = found.start() if found else stop
+        text = data[at:end]
+        if text.strip():
+            first = end - len(text.lstrip())
+            yield ("string" if found else "open_text", first, end), end
+        if found is None:
+            yield None, stop
+            return
+        at = found.end()
+        if found.lastgroup == "newline":
+            yield ("newline", end, at), at
+        elif found.lastgroup == "hole":
+            modes.append(_Mode("code"))
+            yield ("open", end, at), at
+            return
+        elif found.lastgroup == "tag":
+            modes.append(_Mode("closing tag" if data.startswith(b"</", end) else "tag"))
+            name = _TAG.match(data, end, stop)
+            yield None, name.end() if name else at
+            return
+        else:
+            # No brace closes in text: an element above has lost its end.
+            _leave_element(modes)
+            yield None, end
+            return
+
+
+def _leave_element(modes: list[_Mode]) -> None:
+    """Go on with the code that the element at the end of `modes` stands in."""
+    while modes[-1].kind != "code":
+        modes.pop()
+
+
+def _begins_element(data: bytes, at: int) -> bool:
+    """Whether the `<` at `at` begins a tag, and neither compares nor begins type parameters."""
+    if not _BEFORE_TAG.search(data, max(at - 200, 0), at):
+        return False
+    found = _TAG.match(data, at)
+    assert found is not None
+    name, end = found[1] or b"", found.end()
+    if not name:
+        return data.startswith(b">", end)
+    if _GENERIC.match(data, end):
+        return False
+    # `<T>(a: T) => a` looks like an element, but for what closes one.
+    return (
+        not (data.startswith(b">(", end) and name[:1].isupper())
+        or data.find(b"</" + name, end, end + _FAR) >= 0
+    )
+
+
+def _marks(language: Language, data: bytes, start: int, stop: int) -> Iterator[Mark]:
+    """The marks of code alone; with JSX also each `<` that may begin a tag."""
     pattern, at = _pattern(language), start
     while at < stop:
         for number, match in enumerate(pattern.finditer(data, at, stop)):
@@ -73,7 +240,7 @@ def marks(language: Language, data: bytes, start: int, stop: int) -> Iterator[Ma
                 check()
             kind = match.lastgroup or ""
             if kind in _SIMPLE:
-                yield ("comment" if kind == "block" else kind), match.start(), match.end()
+                yield kind, match.start(), match.end()
                 continue
             mark, end = _special(language, data, match, stop)
             if mark is not None:
@@ -108,15 +275,21 @@ def logical_lines(language: Language, data: bytes, start: int, stop: int) -> Ite
         yield LogicalLine(first, end, indentation(data, first), comment)
 
 
-def hole_at(language: Language, data: bytes, start: int, stop: int) -> int:
-    """Where the code begins that is open at `stop` inside the string that begins at `start`; -1 in its text."""
+def holes_at(language: Language, data: bytes, start: int, stop: int) -> tuple[int, ...]:
+    """Where the code begins that is open at `stop` inside the string that begins at `start`; empty in its text.
+
+    More than one where the format of a value in braces holds code itself, as in Python's `f"{a:{b}}"`.
+    """
     quotes = quotes_at(language, data, start)
-    return _close(language, data, quotes, start + len(quotes.open), stop)[1]
+    return _close(language, data, quotes, (start + len(quotes.open), stop))[1]
 
 
 def closed_string(quotes: Quotes) -> bytes:
     """The pattern of a string with what closes it; the code in its holes is text."""
-    return _string(replace(quotes, hole=b"")) + re.escape(quotes.close)
+    close = re.escape(quotes.close)
+    if quotes.varies:
+        return quotes.opening + b".*?" + re.sub(rb"\\\{(\w+)\\\}", rb"(?P=\1)", close)
+    return _string(replace(quotes, hole=b"")) + close
 
 
 def comment_patterns(language: Language) -> tuple[bytes, ...]:
@@ -125,9 +298,36 @@ def comment_patterns(language: Language) -> tuple[bytes, ...]:
     return re.escape(language.comment.encode()) + rb"[^\r\n]*+", *blocks
 
 
+def comment_end(language: Language, data: bytes, start: int, stop: int) -> int:
+    """Where the block comment that begins at `start` ends, -1 where nothing before `stop` ends it."""
+    opening, shut = next((a.encode(), b.encode()) for a, b in language.block_comments)
+    at, depth = start + len(opening), 1
+    marks_of = re.compile(re.escape(shut) + (b"|" + re.escape(opening) if language.nested else b""))
+    while found := marks_of.search(data, at, stop):
+        at = found.end()
+        depth += -1 if found[0] == shut else 1
+        if depth == 0:
+            return at
+    return -1
+
+
 def quotes_at(language: Language, data: bytes, start: int) -> Quotes:
-    """The quotes that begin at `start`."""
-    return next(quotes for quotes in language.strings if data.startswith(quotes.open, start))
+    """The quotes that begin at `start`, with the very text that they begin and end with."""
+    begun = ((quotes, _opening(quotes).match(data, start)) for quotes in language.strings)
+    return next(quotes.begun_by(match) for quotes, match in begun if match)
+
+
+def character_at(language: Language, data: bytes, start: int, offset: int) -> int:
+    """Where a character in quotes begins, behind `start`, that `offset` is in if `start` is code; -1 if in none."""
+    for quotes in language.strings:
+        low = max(start, offset - _LONGEST_CHARACTER)
+        at = data.rfind(quotes.open, low, offset) if quotes.character else -1
+        while at >= 0:
+            found = _character(quotes).match(data, at)
+            if found and found.end() >= offset and not _NUMBER.search(data, max(at - 40, 0), at):
+                return at
+            at = data.rfind(quotes.open, low, at)
+    return -1
 
 
 def wants_operand(language: Language, data: bytes, at: int) -> bool:
@@ -200,25 +400,48 @@ def _plain(data: bytes, start: int, stop: int) -> Iterator[Token]:
 def _pattern(language: Language) -> re.Pattern[bytes]:
     """What finds the next mark. The kinds are the names of its groups; those of strings are numbered."""
     directive = re.escape(language.words.directive)
+    line = rb"(?:[^\r\n\\]|\\(?:\r\n|.))*" if language.joined else rb"[^\r\n]*"
     parts = [
         rb"(?P<newline>[\r\n](?:[ \t\f]*[\r\n]+)*)",
         rb"(?P<open>[(\[{])|(?P<close>[)\]}])|(?P<end>;)|(?P<joined>\\(?:\r\n|\n|\r))",
-        rb"(?P<line>" + re.escape(language.comment.encode()) + rb"[^\r\n]*)",
-        *(
-            b"(?P<block>" + re.escape(a.encode()) + b".*?(?:" + re.escape(b.encode()) + rb"|\Z))"
-            for a, b in language.block_comments[:1]
-        ),
+        rb"(?P<line>%b%b)" % (re.escape(language.comment.encode()), line),
+        *(b"(?P<block>" + re.escape(a.encode()) + b")" for a, _ in language.block_comments[:1]),
         *(b"(?P<s%d>%b)" % (number, _string(quotes)) for number, quotes in enumerate(language.strings)),
         *([rb"(?P<slash>/)"] if language.regex else ()),
+        *([rb"(?P<tag><(?=[A-Za-z_$>]))"] if language.jsx else ()),
         *([rb"(?P<directive>%b(?:[^\r\n\\]|\\(?:\r\n|.))*)" % directive] if directive else ()),
     ]
-    return re.compile(b"|".join(parts), re.DOTALL)
+    # Most places begin none of them; it is faster to see that first.
+    return re.compile(b"(?=[%b])(?:%b)" % (_beginnings(language), b"|".join(parts)), re.DOTALL)
+
+
+def _beginnings(language: Language) -> bytes:
+    """The characters that a mark may begin with, and perhaps some more, for a set in a pattern."""
+    texts = [language.comment.encode(), language.words.directive]
+    texts += [opening.encode() for opening, _ in language.block_comments]
+    found = b"\r\n()[]{};\\" + b"/<"[: language.regex + language.jsx] + b"".join(t[:1] for t in texts)
+    for quotes in language.strings:
+        found += quotes.open[:1]
+        # Any letter or sign that the pattern holds apart from its own words.
+        letters = b"".join(re.findall(rb"[A-Za-z$@]", _WORDS.sub(b"", quotes.begins)))
+        found += letters.lower() + letters.upper()
+    return b"".join(re.escape(bytes([sign])) for sign in sorted(set(found)))
+
+
+@lru_cache(maxsize=32)
+def _character(quotes: Quotes) -> re.Pattern[bytes]:
+    return re.compile(_string(quotes), re.DOTALL)
+
+
+@lru_cache(maxsize=256)
+def _opening(quotes: Quotes) -> re.Pattern[bytes]:
+    return re.compile(quotes.opening)
 
 
 def _string(quotes: Quotes) -> bytes:
-    """The pattern of a string up to what closes it; of one with holes only of what opens it."""
-    opening, shut = re.escape(quotes.open), re.escape(quotes.close)
-    if quotes.hole:
+    """The pattern of a string up to what closes it; of what opens it where it has holes or its close varies."""
+    opening, shut = quotes.opening, re.escape(quotes.close)
+    if quotes.hole or quotes.varies:
         return opening
     escape = rb"|\\(?:\r\n|.|\Z)" if quotes.escapes else b""
     escape += b"|" + shut + shut if quotes.doubled else b""
@@ -244,8 +467,14 @@ def _special(language: Language, data: bytes, match: re.Match[bytes], stop: int)
         # In the text between tags an address is no comment.
         address = language.regex and data[start - 1 : start] == b":"
         return (None, start + 2) if address else (("comment", start, end), end)
+    if kind == "block":
+        shut = comment_end(language, data, start, stop)
+        end = shut if shut >= 0 else stop
+        return ("comment", start, end), end
     if kind == "slash":
-        found = _REGEX.match(data, start, stop) if wants_operand(language, data, start) else None
+        found = _REGEX.match(data, start) if _may_be_regex(language, data, start) else None
+        if found and found.end() > stop:
+            return ("open_text", start, stop), stop
         return (("string", start, found.end()), found.end()) if found else (None, end)
     if kind == "directive":
         alone = not data[line_start(data, start) : start].strip()
@@ -260,15 +489,33 @@ def _quoted(language: Language, data: bytes, match: re.Match[bytes], stop: int) 
     start, end = match.span()
     if language.regex and quotes.open == b"'" and not _may_quote(language, data, start):
         return None
+    if quotes.character and _NUMBER.search(data, max(start - 40, 0), start):
+        return None
+    # What is open at `stop` there, in its text or in code inside of it.
+    reaches = end == stop
+    varies, quotes = quotes.varies, quotes.begun_by(match) if quotes.varies else quotes
     if quotes.hole:
-        shut, _ = _close(language, data, quotes, end, stop)
+        shut, _ = _close(language, data, quotes, (end, stop))
+        reaches = shut == _OPEN
+    elif varies:
+        found = data.find(quotes.close, end, stop)
+        shut = found + len(quotes.close) if found >= 0 else -1
     else:
         closed = data.startswith(quotes.close, end) and end + len(quotes.close) <= stop
         shut = end + len(quotes.close) if closed else -1
     if shut >= 0:
         return "string", start, shut
-    whole = end == stop or bool(quotes.hole and line_end(data, start) >= stop)
-    return "open_string", start, stop if quotes.lines or whole else start + len(quotes.open)
+    opened = match.end() if quotes.hole else start + len(quotes.open)
+    return "open_string", start, stop if quotes.lines or reaches else opened
+
+
+def _may_be_regex(language: Language, data: bytes, at: int) -> bool:
+    """Whether the slash at `at` begins a regular expression and does not divide what stands before it."""
+    before = data[max(at - 200, 0) : at].rstrip()
+    word = _WORD.search(before)
+    if word is not None:
+        return word[0] in language.words.operators and not before.endswith(b".", 0, word.start())
+    return not before.endswith((*_VALUE, b"++", b"--", b"#!"))
 
 
 def _may_quote(language: Language, data: bytes, at: int) -> bool:
@@ -277,30 +524,91 @@ def _may_quote(language: Language, data: bytes, at: int) -> bool:
     return word is None or word[0] in language.words.operators
 
 
-def _close(language: Language, data: bytes, quotes: Quotes, at: int, stop: int) -> tuple[int, int]:
-    """The end of a string with holes, -1 where nothing closes it; and where code begins that is open at `stop`."""
-    if not quotes.lines:
-        stop = min(stop, line_end(data, at))
-    shut, hole = re.escape(quotes.close), re.escape(quotes.hole)
-    itself = rb"\\.|" if quotes.escapes else b""
-    itself += shut + shut + b"|" + hole + hole + b"|" if quotes.doubled else b""
-    wanted = re.compile(itself + shut + b"|" + hole, re.DOTALL)
+# Where a string with holes is not closed: it is open at the end of what is read, or its line ends before.
+_OPEN, _CUT = -1, -2
+
+
+def _close(language: Language, data: bytes, quotes: Quotes, span: Span) -> tuple[int, tuple[int, ...]]:
+    """Where a string with holes ends whose text begins with `span`, _OPEN or _CUT where nothing closes it.
+
+    Also where the code begins that is open at the end of `span`, outermost first.
+    """
+    at, stop = span
+    wanted = _in_text(quotes)
     while found := wanted.search(data, at, stop):
         at = found.end()
-        if found[0] == quotes.close:
-            return at, -1
-        if found[0] == quotes.hole:
-            begins, depth = at, 1
-            for kind, first, end in marks(language, data, begins, stop):
-                at = end
-                depth += (
-                    (data[first:end] == b"{") - (data[first:end] == b"}") if kind in ("open", "close") else 0
-                )
-                if depth == 0:
-                    break
-            else:
-                return -1, begins
-    return -1, -1
+        if found.lastgroup == "shut":
+            return at, ()
+        if found.lastgroup == "line":
+            return _CUT, ()
+        if found.lastgroup == "hole" and not _is_deep(data, at):
+            limit = stop if quotes.lines else min(stop, line_end(data, at))
+            at, holes = _hole(language, data, quotes, (at, limit))
+            if at < 0:
+                return (_OPEN, holes) if limit == stop else (_CUT, ())
+    return _OPEN, ()
+
+
+@lru_cache(maxsize=256)
+def _in_text(quotes: Quotes) -> re.Pattern[bytes]:
+    """What is looked for in the text of a string with holes; what has no name stands for itself."""
+    shut, hole = re.escape(quotes.close), re.escape(quotes.hole)
+    parts = []
+    if quotes.escapes:
+        # Where braces are doubled, a backslash takes none along, but for that of a character's name.
+        parts.append(rb"\\N\{|\\(?:\r\n|[^{])" if quotes.doubled else rb"\\(?:\r\n|.)")
+    if quotes.doubled:
+        parts.append(hole + hole)
+        parts += [] if quotes.escapes else [shut + shut]
+    parts += [b"(?P<shut>%b)" % shut, b"(?P<hole>%b)" % hole]
+    parts += [] if quotes.lines else [rb"(?P<line>[\r\n])"]
+    return re.compile(b"|".join(parts), re.DOTALL)
+
+
+def _hole(language: Language, data: bytes, quotes: Quotes, span: Span) -> tuple[int, tuple[int, ...]]:
+    """Where the code ends that begins with `span` inside a string, -1 where no brace closes it; and what is open."""
+    begins, stop = span
+    at, depth = begins, 1
+    ends = re.compile(quotes.format) if quotes.format else None
+    for kind, first, end in marks(language, data, begins, stop):
+        if ends and depth == 1 and (found := ends.search(data, at, first)):
+            shut, holes = _format(language, data, quotes, (found.end(), stop))
+            return shut, (begins, *holes) if holes else ()
+        at = end
+        if kind == "open_string" and end == stop:
+            return -1, (begins,)
+        depth += (data[first:end] in b"([{" if kind == "open" else 0) - (kind == "close")
+        if depth == 0:
+            return end, ()
+    if ends and depth == 1 and (found := ends.search(data, at, stop)):
+        shut, holes = _format(language, data, quotes, (found.end(), stop))
+        return shut, (begins, *holes) if holes else ()
+    return -1, (begins,)
+
+
+def _is_deep(data: bytes, at: int) -> bool:
+    """Whether more braces are open at `at` than anybody nests, so that reading on in them could overflow the stack."""
+    low = max(at - _FAR, 0)
+    return data.count(b"{", low, at) - data.count(b"}", low, at) > _DEEPEST
+
+
+def _format(language: Language, data: bytes, quotes: Quotes, span: Span) -> tuple[int, tuple[int, ...]]:
+    """The same for how a value is to be written: text up to the brace that closes its hole, with holes of its own."""
+    at, stop = span
+    wanted = re.compile(re.escape(quotes.close) + rb"|[{}]")
+    while found := wanted.search(data, at, stop):
+        at = found.end()
+        if found[0] == b"}":
+            return at, ()
+        if found[0] != b"{":
+            # The brace is missing.
+            return found.start(), ()
+        if _is_deep(data, at):
+            break
+        at, holes = _hole(language, data, quotes, (at, stop))
+        if at < 0:
+            return -1, holes
+    return -1, ()
 
 
 def _begins_statement(language: Language, data: bytes, token: Token, line: int) -> bool:
