@@ -90,6 +90,39 @@ def test_each_accept_is_one_undo_step(editor: Editor) -> None:
     holds(editor, "    ")
 
 
+@pytest.mark.parametrize(
+    ("typed", "ghost", "key"),
+    [
+        ("tot", "al = first + second", "<Tab>"),
+        ("if", " first:\n        return 1\n    return 2", "<Tab>"),
+        ("tot", "al = first + second", "<C-Right>"),
+    ],
+)
+def test_the_dot_repeats_the_accepted_text_with_the_typed(
+    editor: Editor, typed: str, ghost: str, key: str
+) -> None:
+    """Also where lines are broken and indented as one types; and an accept is no paste for the user's own handler."""
+    editor.rpc.command("set textwidth=12")
+    editor.rpc.exec_lua(
+        "_G.usual, _G.pasted = vim.paste, 0; vim.paste = function(...) _G.pasted = _G.pasted + 1 return usual(...) end"
+    )
+    editor.keys("<Esc>Go" + typed)
+    shows(editor, ghost)
+    editor.keys(key)
+    whole = typed + (ghost if key == "<Tab>" else "al")
+    editor.wait(lambda: "\n".join(editor.lines()).endswith(whole), f"the buffer holds {editor.lines()}")
+    before = editor.lines()
+    assert editor.rpc.exec_lua("return _G.pasted") == 0
+    # Below the line that it was typed below.
+    editor.keys(f"<Esc>{len(LINES)}G.")
+    inserted = before[len(LINES) :]
+    editor.wait(lambda: editor.lines() == [*before, *inserted], f"the buffer holds {editor.lines()}")
+    editor.keys("u")
+    editor.wait(lambda: editor.lines() == before, "one undo takes the repeat back")
+    editor.rpc.exec_lua("vim.paste = _G.usual")
+    editor.rpc.command("set textwidth=0")
+
+
 def test_a_key_that_agrees_shortens_and_one_that_disagrees_hides(editor: Editor) -> None:
     editor.keys("tot")
     shows(editor, "al = first + second")

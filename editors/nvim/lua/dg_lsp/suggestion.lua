@@ -205,6 +205,36 @@ function M.visible()
   return seen and drawn ~= nil and drawn.rest ~= nil and rest() ~= nil
 end
 
+--- Put lines into the buffer at the cursor, and move the cursor behind them.
+---@param lines string[]
+local function insert(lines)
+  local row, col = unpack(api.nvim_win_get_cursor(0))
+  api.nvim_buf_set_text(0, row - 1, col, row - 1, col, lines)
+  api.nvim_win_set_cursor(0, { row + #lines - 1, (#lines == 1 and col or 0) + #lines[#lines] })
+end
+
+--- The same as a part of what `.` repeats. Only a paste joins that, so ours takes the paste handler's place meanwhile.
+---@param lines string[]
+local function insert_repeatable(lines)
+  if vim.fn.reg_recording() ~= "" then
+    return insert(lines) -- the key itself is recorded, and a paste would be, too
+  end
+  local usual, done = vim.paste, false
+  ---@diagnostic disable-next-line: duplicate-set-field
+  vim.paste = function() -- luacheck: ignore 122
+    done = true
+    insert(lines)
+    return true
+  end
+  local ok, why = pcall(api.nvim_paste, table.concat(lines, "\n"), false, -1)
+  vim.paste = usual -- luacheck: ignore 122
+  if not done then
+    insert(lines)
+  elseif not ok then
+    error(why, 0)
+  end
+end
+
 --- Put a part of the ghost text into the buffer: text.whole, text.word or text.line of it.
 ---@param part fun(ghost: string): string
 ---@return boolean accepted
@@ -214,10 +244,8 @@ function M.accept(part)
     return false
   end
   local lines = vim.split(part(ghost), "\n", { plain = true })
-  local row, col = unpack(api.nvim_win_get_cursor(0))
   cancel()
-  api.nvim_buf_set_text(0, row - 1, col, row - 1, col, lines)
-  api.nvim_win_set_cursor(0, { row + #lines - 1, (#lines == 1 and col or 0) + #lines[#lines] })
+  insert_repeatable(lines)
   refresh()
   return true
 end
