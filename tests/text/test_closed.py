@@ -366,3 +366,23 @@ def test_a_class_gets_its_bases() -> None:
     for around in (BODY, TOP):
         line = Line("python", around["python"], "class Fourth(", "", "Base")
         assert filled(line, "", "Base):") == ("arguments", "class Fourth(Base):")
+
+
+@pytest.mark.parametrize(
+    ("owner", "typed", "text", "shown"),
+    [
+        ("impl A", "pub fn len(&self) -> ", "usize", "pub fn len(&self) -> usize"),
+        ("impl A", "pub fn len(&self) -> ", "usize {", "pub fn len(&self) -> usize"),
+        ("impl A", "fn add(&mut self, word: ", "&str) {", "fn add(&mut self, word: &str)"),
+        ("impl B for A", "fn len(&self) -> ", "usize", "fn len(&self) -> usize"),
+        ("trait A", "fn len(&self) -> ", "usize", "fn len(&self) -> usize;"),
+        ("impl A", "#[cfg(", "test)]", "#[cfg(test)]"),
+    ],
+)
+def test_a_header_of_rust_ends_with_a_semicolon_in_a_trait_only(
+    owner: str, typed: str, text: str, shown: str
+) -> None:
+    around = f"{owner} {{\n    fn a(&self);\n\n    ", "\n\n    fn b(&self);\n}\n"
+    if owner != "trait A":
+        around = around[0].replace(";", " {}"), around[1].replace(";", " {}")
+    assert filled(Line("rust", around, typed, "", text), "", text)[1] == shown

@@ -134,7 +134,8 @@ def open_gap(document: Document, context: CursorContext, offset: int, kind: Kind
     gap = line_gap(document, context, offset, kind)
     # A value that nothing follows on its line wants what ends its statement.
     ended = kind == "expression" and gap.end == eol and state.brackets[-1:] in (b"", b"{")
-    ends = context.language.words.ends[:1] if ended and not _is_body_value(context) else ()
+    ended = ended and not _begins_body(context) and not _is_body_value(context)
+    ends = context.language.words.ends[:1] if ended else ()
     return replace(gap, insert_after=b"".join(ends).decode())
 
 
@@ -349,6 +350,20 @@ def _text_of(context: CursorContext, region: Region) -> Span:
         return region.start, region.end
     start, end = region.end - len(text.lstrip()), region.start + len(text.rstrip())
     return min(start, max(context.cursor, region.start)), max(end, min(context.cursor, region.end))
+
+
+def _begins_body(context: CursorContext) -> bool:
+    """Whether the line at the cursor is a header whose body is to come; in a Rust trait it may also go without."""
+    first, last = context.inserted
+    if not context.data.endswith(context.language.words.headers[-1], first, last):
+        return False
+    around = [
+        b.header
+        for b in context.bodies
+        if b.header.owner == "class" and b.header.opens <= context.cursor <= b.stop
+    ]
+    innermost = max(around, key=lambda header: header.opens, default=None)
+    return innermost is None or b"trait " not in context.data[innermost.define : innermost.opens]
 
 
 def _is_body_value(context: CursorContext) -> bool:

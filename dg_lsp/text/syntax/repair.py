@@ -375,7 +375,10 @@ def _ends(lack: Lack) -> Iterable[bytes]:
     else:
         own = [at for at in lack.missing if at >= lack.state.line]
         headers = words.headers if lack.is_header else ()
-        found = [lack.closing(own, b"") + end for end in (headers if lack.deeper else headers[::-1])]
+        # What stands above an item has no end of its own.
+        bare = (b"",) if words.above.match(lack.before) else ()
+        found = [lack.closing(lack.missing, end) for end in bare]
+        found += [lack.closing(own, b"") + end for end in (headers if lack.deeper else headers[::-1])]
         found += [lack.closing(lack.missing, end) for end in words.ends]
         # A brace may close a value, whose statement does not end with it: `x = new A() {` gets `};`.
         found += [lack.closing(lack.missing, end).removesuffix(end) + end for end in words.ends if lack.heads]
