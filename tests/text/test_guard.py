@@ -163,7 +163,7 @@ def test_of_a_large_file_the_item_round_the_gap_is_checked() -> None:
 
 def test_in_a_broken_file_what_stands_behind_the_gap_is_read_as_before() -> None:
     broken = '|string Name(Color color) => color switch\n{\n    Color.Red => ,\n    _ => "green",\n};\n'
-    assert "read" in harm("csharp", broken, '"""', "rest_of_line")
+    assert harm("csharp", broken, '"""', "rest_of_line")
     assert harm("csharp", broken, "public ", "rest_of_line") == ""
 
 

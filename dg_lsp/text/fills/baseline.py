@@ -108,7 +108,7 @@ def neutral_text(language: Language, kind: str, before: bytes, after: bytes) -> 
         return whole
     # What is open at the end of a cut text is closed behind it, and not by a filler.
     if len(data) <= SEARCHED and (after_ended := _ended(language, kind, before, after)) is not None:
-        ended = _searched(language, kind, before, after_ended)
+        ended = searched(language, kind, before, after_ended)
         if ended.clean:
             return ended
     # 2. Damage elsewhere in the file must not drown the comparison.
@@ -116,14 +116,14 @@ def neutral_text(language: Language, kind: str, before: bytes, after: bytes) -> 
     for start, stop in (window(language, data, len(before)), block(language, data, len(before))):
         behind = len(data) - stop
         if start <= len(before) and behind <= len(after) and not (part and part.clean):
-            part = _searched(language, kind, before[start:], after[: len(after) - behind])
+            part = searched(language, kind, before[start:], after[: len(after) - behind])
     part = part or _placed(language, kind, before, after)
     if whole is not None and part.clean and (mended := whole.ended(language, part.fill, part.tail)).clean:
         # The item alone would not show what a fill does to the next one.
         return mended
     # 3. The item may have been found wrongly, for a string can look like a def.
     if not part.clean and len(data) <= SEARCHED:
-        part = _searched(language, kind, before, after)
+        part = searched(language, kind, before, after)
     # 4. What an engine sees of a file is cut at both ends.
     return part if part.clean else _completed(language, kind, part)
 
@@ -179,7 +179,7 @@ def unexpected(text: bytes) -> str:
 
 def added(language: Language, kind: str, neutral: Text, filled: Text) -> tuple[Fault, ...]:
     """The errors of `filled`, which has a fill in a gap of `kind`, that are not those of the `neutral` text."""
-    blamed = kind in ("rest_of_line", "span") and _is_sound_but_for_its_gap(language, kind, neutral)
+    blamed = kind in ("rest_of_line", "span") and is_sound_but_for_its_gap(language, kind, neutral)
     return _new_errors(neutral, filled, [] if blamed else errors_of(neutral.tree.root_node))
 
 
@@ -261,7 +261,7 @@ def complaint(text: bytes) -> tuple[str, int, int] | None:
 
 
 @lru_cache(maxsize=1)
-def _is_sound_but_for_its_gap(language: Language, kind: str, neutral: Text) -> bool:
+def is_sound_but_for_its_gap(language: Language, kind: str, neutral: Text) -> bool:
     """Whether nothing is broken but the gap's line, which has only begun and can still be gone on with.
 
     Of a span the same is asked of its top-level item.
@@ -382,7 +382,7 @@ def _placed(language: Language, kind: str, before: bytes, after: bytes) -> Text:
     return Text(before, filler, after, language.parse(before + filler + after))
 
 
-def _searched(language: Language, kind: str, before: bytes, after: bytes) -> Text:
+def searched(language: Language, kind: str, before: bytes, after: bytes) -> Text:
     """The text with the filler that parses best; a body has one filler, a line may want brackets closed."""
     best = _placed(language, kind, before, after)
     if kind not in PARTS or best.clean:
@@ -417,7 +417,7 @@ def _completed(language: Language, kind: str, broken: Text) -> Text:
         data = lead + broken.data
         state = state_at(language, data, len(data), 0)
         trail = state.string + closers(state.brackets)
-        text = _searched(language, kind, lead + broken.before, broken.after + trail)
+        text = searched(language, kind, lead + broken.before, broken.after + trail)
         if text.clean:
             return text
     return broken

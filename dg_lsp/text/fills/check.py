@@ -26,9 +26,11 @@ from dg_lsp.text.fills.baseline import (
     fault_at,
     filled_in,
     function_of_span,
+    is_sound_but_for_its_gap,
     neutral_text,
     unexpected,
 )
+from dg_lsp.text.fills.room import closes_more, is_closed, left_open, open_comment, room_of
 from dg_lsp.text.gaps.find import reach
 from dg_lsp.text.gaps.gap import Edit, Gap
 from dg_lsp.text.languages.language import Language, check_shape, load_language, query_cursor
@@ -147,17 +149,14 @@ def _parts(document: Document, gap: Gap, edit: Edit) -> tuple[bytes, bytes, byte
 
 def _faults(language: Language, kind: str, parts: tuple[bytes, bytes, bytes]) -> tuple[Fault, ...]:
     before, fill, after = parts
-    if b"\0" in fill:
-        at = fill.index(b"\0")
-        return (fault_at(fill, at, at + 1, "a null byte"),)
-    if _depth(fill) > DEEPEST:
-        return (fault_at(fill, 0, len(fill), "too deep nesting"),)
-    if kind in PARTS and kind not in (*STRINGS, "comment"):
-        twice = doubled(language, before, fill, after)
-        if twice is not None:
-            return (fault_at(fill, twice, len(fill), "a bracket that is closed already"),)
+    if wrong := _wrong_by_itself(language, kind, parts):
+        return wrong
     # 1. The neutral text may be a part of the whole, or have more at its ends: what makes it parse.
-    neutral = _undisturbed(language, neutral_text(language, kind, before, after), kind)
+    read = neutral_text(language, kind, before, after)
+    blind = _is_blind(language, kind, read)
+    if blind and (open_ends := left_open(language, kind, parts)):
+        return () if _parses_afresh(language, before + fill + after) else open_ends
+    neutral = _undisturbed(language, read, kind, parts) if blind else read
     filled = filled_in(language, kind, neutral, fill)
     # 2. and 3. A text with new errors need not end anywhere.
     wrong = added(language, kind, neutral, filled)
@@ -178,6 +177,21 @@ def _faults(language: Language, kind: str, parts: tuple[bytes, bytes, bytes]) ->
     return found
 
 
+def _wrong_by_itself(language: Language, kind: str, parts: tuple[bytes, bytes, bytes]) -> tuple[Fault, ...]:
+    """What is wrong with a fill whatever its tree says: what no text holds, or what takes in the text behind it."""
+    before, fill, after = parts
+    if b"\0" in fill:
+        at = fill.index(b"\0")
+        return (fault_at(fill, at, at + 1, "a null byte"),)
+    if _depth(fill) > DEEPEST:
+        return (fault_at(fill, 0, len(fill), "too deep nesting"),)
+    if kind in PARTS and kind not in (*STRINGS, "comment"):
+        twice = doubled(language, before, fill, after)
+        if twice is not None:
+            return (fault_at(fill, twice, len(fill), "a bracket that is closed already"),)
+    return open_comment(language, fill, b"") if kind in (*BODIES, "statement", "expression") else ()
+
+
 def _parses_afresh(language: Language, data: bytes) -> bool:
     """Whether `data`, read afresh, has no error; a text that is too long is not read."""
     if len(data) > WHOLE or language.parse(data).root_node.has_error:
@@ -185,17 +199,28 @@ def _parses_afresh(language: Language, data: bytes) -> bool:
     return language.name != "python" or complaint(data) is None
 
 
-def _undisturbed(language: Language, neutral: Text, kind: str) -> Text:
-    """Return the gap alone in its body, if the text round it is broken and the body parses; else `neutral`."""
-    if neutral.clean or kind not in (*BODIES, "statement"):
+def _is_blind(language: Language, kind: str, neutral: Text) -> bool:
+    """Whether the text round the gap has errors that no filler removes, so that its tree tells little of a fill."""
+    if neutral.clean or kind in (*STRINGS, "comment", "span"):
+        return False
+    return kind != "rest_of_line" or not is_sound_but_for_its_gap(language, kind, neutral)
+
+
+def _undisturbed(language: Language, neutral: Text, kind: str, parts: tuple[bytes, bytes, bytes]) -> Text:
+    """Return the gap of `parts` in a room, else alone in its body, whichever parses first; else `neutral`."""
+    before, fill, after = parts
+    # What a fill closes for others, a room has closed already.
+    if is_closed(language, fill) and (room := room_of(language, kind, before, after)) is not None:
+        return room
+    if kind not in (*BODIES, "statement"):
         return neutral
     body = _around(language, neutral, kind if kind in BODIES else "function_body")
     if body is None:
         return neutral
     header = neutral.data[line_start(neutral.data, body.header.define) : body.header.opens]
     line = neutral.before[line_start(neutral.before, len(neutral.before)) :]
-    room = alone(language, kind, header, line)
-    return room if room.clean else neutral
+    own = alone(language, kind, header, line)
+    return own if own.clean else neutral
 
 
 def _left(language: Language, neutral: Text, filled: Text) -> tuple[Fault, ...]:
@@ -373,6 +398,26 @@ def _harm_in(language: Language, document: Document, gap: Gap, edit: Edit) -> st
         # What was read in a part of the file, or with guessed ends, may be read otherwise in the file itself.
         if is_whole or (changed and not is_sound):
             return changed
+    if _is_blind(language, gap.kind, neutral):
+        return _harm_unread(language, gap, neutral, old, _parts(document, gap, edit))
+    return _worse(language, gap, _ended(language, gap, old, neutral), text)
+
+
+def _harm_unread(
+    language: Language, gap: Gap, neutral: Text, old: Text, parts: tuple[bytes, bytes, bytes]
+) -> str:
+    """Why the fill of `parts` does harm in code whose tree tells little of it, such as `neutral`; empty for none.
+
+    1. What is inserted round it may be a guess of what the file lacks.  2. A fill that is right by itself and leaves
+    nothing open changes nothing that could be read.
+    """
+    # 1.
+    text = _bytes(gap.insert_before) + parts[1] + _bytes(gap.insert_after)
+    if closes_more(language, old.before, text, old.after):
+        return _OTHERWISE
+    # 2.
+    if _undisturbed(language, neutral, gap.kind, parts).clean:
+        return ""
     return _worse(language, gap, _ended(language, gap, old, neutral), text)
 
 

@@ -176,6 +176,8 @@ def state_in(language: Language, root: Node, data: bytes, offset: int) -> State:
     # 1.
     item = item_at(root, offset)
     start = item.start_byte if item != root else 0
+    # Two heads of one body would open two braces.
+    data = language.readable(data)
     # 2.
     around = _classes(language, item, offset)
     if around:

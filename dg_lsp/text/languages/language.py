@@ -152,7 +152,7 @@ class Language:
     with text between tags may stand for values. nested: block comments may hold others. joined: a backslash at the end
     of a line comment takes the next line along. words: what broken text is read and mended with.
     builtins: the names that every file may use. leaves: the first words of statements behind which editors indent less.
-    macros: the text that the parser reads as blanks.
+    macros: the text that the parser reads as blanks. rooms: the header of some function and of some class.
     """
 
     name: str
@@ -172,6 +172,7 @@ class Language:
     builtins: tuple[bytes, ...]
     leaves: tuple[bytes, ...]
     macros: Macros
+    rooms: tuple[tuple[Owner, bytes], ...]
     grammar: tree_sitter.Language
     query: tree_sitter.Query
 
@@ -220,6 +221,10 @@ class Language:
         if log is not None:
             parser.logger = lambda _, words: log(words)
         return _parse(parser, new, edited)
+
+    def room(self, owner: Owner) -> bytes:
+        """The header of some function, which is also that of a block, or of some class."""
+        return dict(self.rooms)["class" if owner == "class" else "function"]
 
     def placeholder(self, kind: str) -> str:
         """The neutral text of a gap's kind."""
@@ -286,6 +291,7 @@ def load_language(name: str) -> Language:
         builtins=tuple(name.encode() for name in facts.get("builtins", "").split()),
         leaves=tuple(word.encode() for word in facts.get("leaves", ())),
         macros=_macros(facts),
+        rooms=tuple((owner, facts["rooms"][owner].encode()) for owner in OWNERS[:2]),
         grammar=grammar,
         query=query,
     )

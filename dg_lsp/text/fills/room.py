@@ -1,0 +1,184 @@
+"""Room: a fill judged alone, for a gap in code that no parser can read: modern syntax, a template, a macro.
+
+A room is a small text of a header and the gap's own statement. The tokens of a fill tell what it leaves open. Knows
+tokens, brackets and rooms; compares no files.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+from dg_lsp.text.fills.baseline import Fault, Text, fault_at, searched
+from dg_lsp.text.languages.language import Language
+from dg_lsp.text.messages import BODIES
+from dg_lsp.text.syntax.brackets import PAIRS, State, read, state_at
+from dg_lsp.text.syntax.items import head_of
+from dg_lsp.text.syntax.lexer import leading, line_end, line_start, tokens
+
+# So many bytes behind a gap are looked at for brackets that close what a fill has opened.
+REACH = 20_000
+
+
+@lru_cache(maxsize=2)
+def room_of(language: Language, kind: str, before: bytes, after: bytes) -> Text | None:
+    """Return a neutral filler in a small text like that round the gap, which parses; None if none does.
+
+    For a statement in a method that no parser can read it is that method's header, the filler and what closes both.
+    The last answers are kept, since all candidates of one request ask for the same.
+    """
+    state = state_at(language, before, len(before))
+    if state.string or state.comment:
+        return None
+    here = line_start(before, len(before))
+    line = here if kind in BODIES else min(max(state.line, 0), here)
+    rest = b"" if kind in BODIES else after[: line_end(after, 0)]
+    rooms = (
+        room
+        for header in _headers(language, before, state, line)
+        for below in _below(language, kind, after)
+        for room in _rooms(language, kind, (header, before[line:], rest, below))
+    )
+    return next((room for room in rooms if room.clean), None)
+
+
+def left_open(language: Language, kind: str, parts: tuple[bytes, bytes, bytes]) -> tuple[Fault, ...]:
+    """Return a fault if the fill of `parts` closes or opens brackets, or begins a string or comment, for others to end.
+
+    It may close what its own statement has opened: in `f(a|` the fill `, b)` does. What it opens may be closed on the
+    rest of its line, as `g(` in `f(|))` is, or below it, if that closes something that nothing else has opened.
+    """
+    before, fill, after = parts
+    state = state_at(language, before, len(before))
+    if state.string or state.comment:
+        return ()
+    own = [] if kind in BODIES else [at for at in state.opened if at >= state.line]
+    own_closers = [PAIRS[b] for b, at in _brackets(state) if at in own]
+    wanted = list(own_closers)
+    rest = b"" if kind in BODIES else after[: line_end(after, 0)]
+    for token in tokens(language, fill, 0, len(fill)):
+        if token.kind == "close" and (not wanted or wanted.pop() != fill[token.start : token.end]):
+            return (fault_at(fill, token.start, len(fill), "a bracket that nothing opens"),)
+        if token.kind == "open":
+            wanted.append(PAIRS[fill[token.start : token.end]])
+        if token.kind == "open_string":
+            return (fault_at(fill, token.start, len(fill), "a string that nothing closes"),)
+    if comment := open_comment(language, fill, rest):
+        return comment
+    opened = len(_behind(language, wanted, rest)) - len(_behind(language, own_closers, rest))
+    if opened > _unopened(language, state, after[:REACH]):
+        return (fault_at(fill, len(fill), len(fill), f"a missing `{wanted[-1].decode()}`"),)
+    return ()
+
+
+def _brackets(state: State) -> Iterator[tuple[bytes, int]]:
+    return ((state.brackets[n : n + 1], at) for n, at in enumerate(state.opened))
+
+
+def is_closed(language: Language, fill: bytes) -> bool:
+    """Whether `fill` closes all brackets that it opens, and no others."""
+    depth = 0
+    for token in tokens(language, fill, 0, len(fill)):
+        depth += (token.kind == "open") - (token.kind == "close")
+        if depth < 0:
+            return False
+    return depth == 0
+
+
+def closes_more(language: Language, before: bytes, text: bytes, after: bytes) -> bool:
+    """Whether with `text` between `before` and `after` more brackets are closed that nothing opens than without."""
+    state = state_at(language, before, len(before))
+    if state.string or state.comment:
+        return False
+    return _unopened(language, state, text + after[:REACH]) > _unopened(language, state, after[:REACH])
+
+
+def _behind(language: Language, wanted: Sequence[bytes], rest: bytes) -> list[bytes]:
+    """Return those of `wanted`, what is to close open brackets, that `rest` leaves open."""
+    left = list(wanted)
+    for token in tokens(language, rest, 0, len(rest)):
+        if token.kind == "close" and left and left[-1] == rest[token.start : token.end]:
+            left.pop()
+    return left
+
+
+def _unopened(language: Language, state: State, after: bytes) -> int:
+    """Count the brackets that the text near behind a gap closes, and neither it nor the text before has opened."""
+    stack = [PAIRS[bracket] for bracket, _ in _brackets(state)]
+    count = 0
+    for token in tokens(language, after, 0, len(after)):
+        if token.kind == "open":
+            stack.append(PAIRS[after[token.start : token.end]])
+        elif token.kind == "close" and stack and stack[-1] == after[token.start : token.end]:
+            stack.pop()
+        elif token.kind == "close":
+            count += 1
+    return count
+
+
+def open_comment(language: Language, fill: bytes, rest: bytes) -> tuple[Fault, ...]:
+    """Return a fault if `fill` ends in a comment that takes in the `rest` of its line or what is below it.
+
+    Of some grammars no tree tells: for one of Go `f() /* x` is a division.
+    """
+    found = [
+        token for token in tokens(language, fill, 0, len(fill)) if token.kind not in ("space", "newline")
+    ]
+    if not found or found[-1].kind != "comment":
+        return ()
+    comment = fill[found[-1].start : found[-1].end]
+    pairs = [(begin.encode(), end.encode()) for begin, end in language.block_comments]
+    shut = next(
+        (comment.endswith(end, len(begin)) for begin, end in pairs if comment.startswith(begin)), None
+    )
+    if shut or (shut is None and not rest.strip()):
+        return ()
+    return (fault_at(fill, found[-1].start, len(fill), "a comment that nothing closes"),)
+
+
+def _headers(language: Language, before: bytes, state: State, line: int) -> Iterator[bytes]:
+    """Yield headers under which a statement that begins at `line` may stand, the likeliest first."""
+    if language.style == "indent":
+        yield language.room("function") + b"\n" if before[line : line + 1].isspace() else b""
+        return
+    opened = [
+        o for o in read(language, before, state.start, len(before)).stack if o.at < line and o.bracket == b"{"
+    ]
+    heads = [(o.at, head) for o in opened if (head := head_of(language, before, o.line, o.at))]
+    if not heads:
+        yield b""
+        return
+    at, head = heads[-1]
+    own = before[head.start : at + 1] + b"\n"
+    inside = {"function": b"class", "block": b"function"}.get(head.owner)
+    if inside != b"function":
+        yield own
+    if inside is not None:
+        yield language.room("class" if inside == b"class" else "function") + b"\n" + own
+    yield language.room(head.owner) + b"\n"
+
+
+def _below(language: Language, kind: str, after: bytes) -> Iterator[bytes]:
+    """Yield what may stand below the gap's line: some statement where there is one, then nothing."""
+    below = after[line_end(after, 0) :].lstrip()
+    if kind not in BODIES and below and not below.startswith((b"}", b")", b"]")):
+        yield language.words.member + b"\n"
+    yield b""
+
+
+def _rooms(language: Language, kind: str, parts: tuple[bytes, bytes, bytes, bytes]) -> Iterator[Text]:
+    """Yield the best filler between a header with the beginning of a statement, and its rest and what is below it.
+
+    The rest of `f(a|` is `)`, what a statement may end with, and what closes the header.
+    """
+    header, begun, rest, below = parts
+    before = header + begun
+    state = state_at(language, before + rest, len(before + rest), 0)
+    own = [at for at in state.opened if at >= len(header)]
+    outer = (
+        b"\n"
+        + leading(begun, 0)
+        + below
+        + state.closing(at for at in state.opened if at < len(header))
+        + b"\n"
+    )
+    for end in dict.fromkeys((b"", *language.words.ends)) if own else (b"",):
+        yield searched(language, kind, before, rest + state.closing(own) + end + outer)

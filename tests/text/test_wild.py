@@ -1,0 +1,100 @@
+"""The guard in code that no grammar knows: good fills are shown as in the clean twin, bad ones never (law 5)."""
+
+import pytest
+
+from dg_lsp.host.base import settle
+from dg_lsp.settings import Settings
+from dg_lsp.text.documents.document import Document
+from dg_lsp.text.fills.check import faults
+from dg_lsp.text.fills.fit import fit
+from dg_lsp.text.gaps.find import find_gap
+from dg_lsp.text.gaps.gap import apply_edit
+from dg_lsp.text.languages.language import load_language
+from dg_lsp.text.messages import Fill
+from dg_lsp.text.prompts import prompt
+from tests.text.wild import BAD, GOOD, WILD, Wild
+
+# What stands for the cursor's line, and fills of it.
+PLACES = {
+    "a value": ("x = ¦;", ("a + 1", "foo(a)", "(a)[0]"), ("(a", "a)", '"a', "/* x", "a +", "[a", "a = = b")),
+    "arguments": ("foo(¦);", ("a + 1", "foo(a)", "a, b"), ("(a", "a))", '"a', "/* x", "a +", "[a", "a; b(")),
+    "a call that is open": ("foo(¦", ("a + 1);", "(a)[0]);"), ('"a);', "a +);", "[a);", "/* x);")),
+    "a result": (
+        "return ¦;",
+        ("a + 1", "foo(a)"),
+        ("(a", "a)", '"a', "/* x", "a +", "a b"),
+    ),
+}
+
+
+def shown(language: str, source: str, fill: str) -> str | None:
+    """The text that is inserted at the `¦` of `source` for `fill`, as an engine and the server see to it; or None."""
+    at = source.index("¦")
+    document = Document("file:///wild", language, 0, source.replace("¦", "").encode())
+    gap = find_gap(document, len(source[:at].encode()))
+    request = prompt.build(document, gap, Settings())
+    text = fit(request, fill)
+    if faults(request.language, request.kind, request.prefix, text, request.suffix):
+        return None
+    edit = settle(document, gap, Fill(fill)).edit
+    return None if edit is None else edit.text
+
+
+def lost(wild: Wild, place: str, fills: tuple[str, ...]) -> list[str]:
+    """Those of `fills` that are shown in the twin and not in the text, at `place` for the cursor."""
+    clean, odd = (text.replace("¦", place) for text in (wild.twin, wild.source))
+    return [
+        fill for fill in fills if shown(wild.language, clean, fill) and not shown(wild.language, odd, fill)
+    ]
+
+
+def let_through(wild: Wild, place: str, fills: tuple[str, ...]) -> list[str]:
+    """Those of `fills` that are shown in the text and not in the twin, at `place` for the cursor."""
+    clean, odd = (text.replace("¦", place) for text in (wild.twin, wild.source))
+    found = [(fill, shown(wild.language, odd, fill)) for fill in fills]
+    return [fill for fill, text in found if text and shown(wild.language, clean, fill) != text]
+
+
+@pytest.mark.parametrize("wild", WILD, ids=lambda w: f"{w.language}: {w.name}")
+def test_good_fills_are_shown_as_in_the_clean_twin_and_bad_ones_never(wild: Wild) -> None:
+    assert lost(wild, "¦", GOOD[wild.language]) == []
+    assert let_through(wild, "¦", BAD[wild.language]) == []
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize(
+    "name", ["a conditional assignment", "an elvis", "a record", "an operator of nobody"]
+)
+def test_so_it_is_with_parts_of_a_statement(name: str, place: str) -> None:
+    wild = next(wild for wild in WILD if wild.name == name)
+    line, good, bad = PLACES[place]
+    assert lost(wild, line, good) == []
+    assert let_through(wild, line, bad) == []
+
+
+def test_there_are_enough_texts_that_no_grammar_reads() -> None:
+    broken = [
+        wild
+        for wild in WILD
+        if load_language(wild.language).parse(wild.source.replace("¦", "").encode()).root_node.has_error
+    ]
+    assert len(WILD) >= 60 and len(broken) >= 45
+    assert all(
+        not load_language(w.language).parse(w.twin.replace("¦", "").encode()).root_node.has_error
+        for w in WILD
+    )
+    assert {wild.language for wild in broken} >= {"c", "cpp", "csharp", "go", "java", "python", "rust", "tsx"}
+
+
+def test_a_comment_that_a_grammar_takes_for_a_division_is_refused_in_a_sound_file() -> None:
+    assert shown("go", "package p\n\nfunc f() {\n\t¦\n}\n", "foo(a) /* x") is None
+    assert shown("go", "package p\n\nfunc f() {\n\t¦\n}\n", "foo(a) /* x */")
+
+
+def test_a_fill_that_makes_the_file_sound_may_close_what_is_open_there() -> None:
+    broken = "int f(int a) {\n  if (a ¦\n    g();\n  }\n}\n"
+    document = Document("file:///m", "c", 0, broken.replace("¦", "").encode())
+    gap = find_gap(document, broken.index("¦"), "rest_of_line")
+    edit = settle(document, gap, Fill("> 1) {")).edit
+    assert edit is not None
+    assert not load_language("c").parse(apply_edit(document, edit).data).root_node.has_error
