@@ -74,7 +74,9 @@ def _brackets(state: State) -> Iterator[tuple[bytes, int]]:
 
 
 def is_closed(language: Language, fill: bytes) -> bool:
-    """Whether `fill` closes all brackets that it opens, and no others."""
+    """Whether `fill` closes all brackets that it opens, and no others, and is no header whose body is to follow."""
+    if language.style == "indent" and fill.rstrip().endswith(b":"):
+        return False
     depth = 0
     for token in tokens(language, fill, 0, len(fill)):
         depth += (token.kind == "open") - (token.kind == "close")
@@ -159,7 +161,13 @@ def _headers(language: Language, before: bytes, state: State, line: int) -> Iter
 def _below(language: Language, kind: str, after: bytes) -> Iterator[bytes]:
     """Yield what may stand below the gap's line: some statement where there is one, then nothing."""
     below = after[line_end(after, 0) :].lstrip()
-    if kind not in BODIES and below and not below.startswith((b"}", b")", b"]")):
+    # The indentation of the gap's line may not be the block's.
+    if (
+        language.style == "brace"
+        and kind not in BODIES
+        and below
+        and not below.startswith((b"}", b")", b"]"))
+    ):
         yield language.words.member + b"\n"
     yield b""
 
