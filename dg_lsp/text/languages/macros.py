@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
+from zlib import crc32
 
 # So many bytes above a piece are looked at for what stands before a macro.
 BEFORE = 120
@@ -99,7 +100,7 @@ def _pieces(data: bytes, blank_line: bytes) -> Iterator[bytes]:
     held = list[bytes]()
     for paragraph in data.split(blank_line):
         held.append(paragraph)
-        if len(paragraph) % 8 == 0:
+        if crc32(paragraph) % 8 == 0:
             yield blank_line.join(held)
             held = []
     if held:
