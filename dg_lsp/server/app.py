@@ -73,6 +73,7 @@ async def initialize(ls: DgLsp, params: types.InitializeParams) -> None:
     # At once, so that the first document that is opened warms the right engine. `initialized` tells what is wrong.
     ls.session.configure(ls.options, {})
     ls.board.checkpoint = ls.session.settings.checkpoint
+    ls.session.covers = convert.asked_for(params.capabilities, "covers")
     # Neovim itself waits 200 ms before it asks.
     ls.session.eager = params.client_info is not None and params.client_info.name.startswith("Neovim")
     _log.info("dg-lsp %s for %s", ls.version, params.client_info.name if params.client_info else "a client")

@@ -11,7 +11,7 @@ from dg_lsp.server.progress import drafts_to
 from dg_lsp.server.window import DgLsp
 from dg_lsp.text.budget import ASKED, UNASKED, within
 from dg_lsp.text.documents.document import Document, whole
-from dg_lsp.text.fills.offers import accepted_end, doubt, next_line
+from dg_lsp.text.fills.offers import accepted_end, covered, doubt, next_line
 from dg_lsp.text.gaps.find import Gap, NoGap, find_gap
 from dg_lsp.text.gaps.gap import Edit, apply_edit
 from dg_lsp.text.gaps.words import endings, half_word, is_part
@@ -64,13 +64,13 @@ async def ghost_text(
         # 4. and 5.
         edits = await fill_at(ls, spot, "ghost")
     # 6.
-    texts = [convert.text_from(spot.document, spot.start, edit) for edit in edits]
+    items = [_item(ls, spot, edit) for edit in edits]
     if spot.automatic:
         at = convert.offset_of(document, params.position, ls.documents.encoding)
-        texts = [t for t in texts if not ls.session.was_dismissed(document, at, t)][:1]
-        if not texts:
+        items = [i for i in items if not ls.session.was_dismissed(document, at, str(i.insert_text))][:1]
+        if not items:
             raise NoGap("this text was dismissed here")
-    return [types.InlineCompletionItem(insert_text=text, range=spot.replaced) for text in texts]
+    return items
 
 
 def look_ahead(ls: DgLsp, uri: str) -> None:
@@ -151,6 +151,15 @@ def _spot(ls: DgLsp, document: Document, params: types.InlineCompletionParams) -
     end = start + len(entry.encode("utf-8"))
     disagrees = automatic and not ls.session.recent(typed, end) and ls.session.recent(document, cursor)
     return plain if disagrees else Spot(typed, end, start, selected.range, whole=True, automatic=automatic)
+
+
+def _item(ls: DgLsp, spot: Spot, edit: Edit) -> types.InlineCompletionItem:
+    """The item that makes `edit` at a spot; its range covers the closed brackets that the edit covers."""
+    replaced = spot.replaced
+    if not spot.whole and covered(spot.document, spot.cursor, edit):
+        replaced = convert.range_of(spot.document, (spot.cursor, edit.end), ls.documents.encoding)
+    text = convert.text_from(spot.document, spot.start, edit)
+    return types.InlineCompletionItem(insert_text=text, range=replaced)
 
 
 def _unwanted(ls: DgLsp, spot: Spot) -> str:

@@ -24,7 +24,7 @@ from dg_lsp.settings import EMBEDDED, Settings, SettingsError, name_of, named, o
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.documents.excluded import excluding_file, key_of, path_of, split_uri
 from dg_lsp.text.documents.ignored import ignored
-from dg_lsp.text.fills.offers import Offer, doubt, place_of, still_good, used_up
+from dg_lsp.text.fills.offers import Offer, covered, doubt, place_of, still_good, used_up
 from dg_lsp.text.gaps.find import Gap
 from dg_lsp.text.gaps.gap import Edit
 from dg_lsp.text.messages import Draft, Priority, Status
@@ -76,7 +76,8 @@ class Session:
     """The session with one client.
 
     open_engine: makes an Engine from settings. tell: called with each Status of the engine. eager: the client debounces
-    by itself, so `debounce` does not wait. project: what other files say; None if nothing is known of them.
+    by itself, so `debounce` does not wait. covers: it shows ghost text that replaces closed brackets. project: the text
+    of other files; None if nothing is known of them.
     """
 
     def __init__(self, settings: Settings, open_engine: Open, tell: Callable[[Status], None]) -> None:
@@ -96,6 +97,7 @@ class Session:
         self._excluded: dict[str, str] = {}
         self._background: set[asyncio.Future[Any]] = set()
         self.eager = False
+        self.covers = False
         self.project: Project | None = None
 
     @property
@@ -219,7 +221,8 @@ class Session:
     def recent(self, document: Document, cursor: int) -> list[Edit]:
         """The edits at `cursor` from the newest fill that agrees with the text typed since; [] if there is none."""
         for offer in reversed(self._offers):
-            if edits := still_good(offer, document, cursor):
+            edits = still_good(offer, document, cursor)
+            if edits := [e for e in edits if self.covers or not covered(document, cursor, e)]:
                 self._newest[document.uri] = offer
                 return edits
         return []

@@ -26,13 +26,13 @@ NAMES = ("first", "second", "values", "total", "hits", "sizes", "limit", "weight
 # With the words of a name or two, two to eight of them.
 SHAPES = (
     "return {0}",
+    "{2} = sorted({0}, key=len)[:{1}]",
+    "{2} = dict(zip({0}, {1}))[limit]",
     "return {0} + {1}",
     "{2} = sum({0})",
     "return max({0}, {1})",
     "{2} = {0} is not None and {1} > 2",
     "return [{2} * 2 for {2} in {0}]",
-    "{2} = sorted({0}, key=len)[:{1}]",
-    "{2} = dict(zip({0}, {1}))[limit]",
     "return sum({2}.size for {2} in {0})",
     "return {0} if len({1}) > 2 else {1}",
     "assert {0}.get({1}) == {2}",

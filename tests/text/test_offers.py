@@ -1,7 +1,7 @@
 """Whether a fill is still good after some typing."""
 
 from dg_lsp.text.documents.document import Document
-from dg_lsp.text.fills.offers import Offer, accepted_end, doubt, note_of, still_good, used_up
+from dg_lsp.text.fills.offers import Offer, accepted_end, covered, doubt, note_of, still_good, used_up
 from dg_lsp.text.gaps.gap import apply_edit
 from dg_lsp.text.messages import Fill
 
@@ -52,12 +52,30 @@ def test_brackets_that_the_editor_has_closed_stay_behind_the_rest_of_the_offer()
     offer = Offer(OLD.uri, OLD.data, 4, 4, ("sum(a[0])", "sum(b) + 1"))
     for text, closed in ((b"sum(", b")"), (b"sum(a", b")"), (b"sum(a[", b"])")):
         document, cursor = typed(text, closed)
-        (edit,) = still_good(offer, document, cursor)
+        edit = still_good(offer, document, cursor)[0]
         assert edit.end == cursor
         assert apply_edit(document, edit).data == b"x = sum(a[0])\ny = 1\n"
     assert not used_up(offer, *typed(b"sum(a[", b"])")) and used_up(offer, *typed(b"sum(a[0", b"])"))
     assert (
-        still_good(offer, *typed(b"sum(", b"]")) == [] and still_good(offer, *typed(b"sum(", b") + 2")) == []
+        still_good(offer, *typed(b"sum(", b"}")) == [] and still_good(offer, *typed(b"sum(", b") + 2")) == []
+    )
+
+
+def test_an_offer_that_goes_on_behind_closed_brackets_covers_them() -> None:
+    offer = Offer(OLD.uri, OLD.data, 4, 4, ("dict(zip(a, b))[0]",))
+    for text, closed in (
+        (b"dict(", b")"),
+        (b"dict(zip(", b"))"),
+        (b"dict(zip(a, b)", b")"),
+        (b"dict(zip(a, b))[", b"]"),
+    ):
+        document, cursor = typed(text, closed)
+        (edit,) = still_good(offer, document, cursor)
+        assert covered(document, cursor, edit) == (closed != b"]")
+        assert apply_edit(document, edit).data == b"x = dict(zip(a, b))[0]\ny = 1\n"
+    # Brackets that the offer does not have would be lost.
+    assert (
+        still_good(offer, *typed(b"dict(", b"}")) == [] and still_good(offer, *typed(b"dict(", b")))")) == []
     )
 
 

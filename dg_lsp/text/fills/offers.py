@@ -64,19 +64,30 @@ def percent(share: float) -> str:
 def still_good(offer: Offer, document: Document, cursor: int) -> list[Edit]:
     """Return the offer as edits of `document`, if what was typed since is the beginning of its texts; else none.
 
-    After `return x` was offered and `re` typed, the edit still replaces the gap by `return x`. The brackets and quotes
-    that an editor closes by itself stay: in `f(|)`, of the offer `f(x)`, the edit writes `f(x` before the bracket.
+    After `return x` was offered and `re` typed, the edit still replaces the gap by `return x`. Brackets and quotes that
+    an editor closes by itself stay: in `f(|)`, of the offer `f(x)`, the edit writes `f(x` before the bracket. Where the
+    offer goes on behind them, the edit covers them: in `f(|)`, of the offer `f(x)[0]`, it ends behind the bracket.
     """
     typed = _typed(offer, document, cursor)
     if typed is None:
         return []
     end, closers = _end(offer, document), _closers(offer, document, cursor)
-    found = [text.removesuffix(closers) for text in offer.texts if text.endswith(closers)]
+    edits = []
+    for text in offer.texts:
+        if text.endswith(closers):
+            edits.append(Edit(offer.start, cursor if closers else end, text.removesuffix(closers)))
+        elif _holds_in_order(text.encode("utf-8")[len(typed) :], closers.encode("utf-8")):
+            edits.append(Edit(offer.start, end, text))
     return [
-        Edit(offer.start, cursor if closers else end, text)
-        for text in found
-        if text.encode("utf-8").startswith(typed) and len(text.encode("utf-8")) > len(typed)
+        e
+        for e in edits
+        if e.text.encode("utf-8").startswith(typed) and len(e.text.encode("utf-8")) > len(typed)
     ]
+
+
+def covered(document: Document, cursor: int, edit: Edit) -> bool:
+    """Whether `edit` replaces brackets or quotes behind `cursor`, which stand in its text, too."""
+    return bool(document.data[cursor : max(cursor, edit.end)].strip())
 
 
 def used_up(offer: Offer, document: Document, cursor: int) -> bool:
@@ -135,6 +146,12 @@ def _closers(offer: Offer, document: Document, cursor: int) -> str:
     return (
         document.data[cursor : max(cursor, _end(offer, document))].strip(b" \t\f").decode("utf-8", "replace")
     )
+
+
+def _holds_in_order(text: bytes, pieces: bytes) -> bool:
+    """Whether each byte of `pieces` occurs in `text` behind the one before it."""
+    rest = iter(text)
+    return all(piece in rest for piece in pieces)
 
 
 def _end(offer: Offer, document: Document) -> int:

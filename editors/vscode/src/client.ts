@@ -193,7 +193,7 @@ export class Server implements Disposable {
     );
     client.registerFeature({
       fillClientCapabilities: (capabilities) => {
-        capabilities.experimental = { dgLsp: { status: true, drafts: true, confirm: true } };
+        capabilities.experimental = { dgLsp: { status: true, drafts: true, confirm: true, covers: true } };
       },
       initialize: () => undefined,
       getState: () => ({ kind: "static" }),
