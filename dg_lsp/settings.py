@@ -35,6 +35,9 @@ SECRETS = (
     *("*.secret", "*.secrets", "*.tfvars", "*.tfstate"),
     *(".ssh/", ".aws/", ".gnupg/", ".kube/"),
 )
+# A macro's name; at least two letters or digits of it are given.
+_MACRO = re.compile(r"[A-Za-z_]\w{1,63}\*?", re.ASCII)
+_MOST_MACROS = 100
 # A folder of this shape is written ./OWNER/NAME, so that none of a workspace is ever taken for a checkpoint of the hub.
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
 _DAY = 86_400.0
@@ -149,6 +152,13 @@ class Settings:
             "machine": True,
             "help": "globs that are taken away from the default ones of `exclude`, written as they are there, such as "
             "`credentials.*`; `*` takes all of them away",
+        },
+    )
+    macros: tuple[str, ...] = field(
+        default=(),
+        metadata={
+            "help": "names of macros in C and C++, such as MY_API or MY_*, that the parser reads as blanks, with their "
+            "arguments, because code does not parse with them; many others are known by their shape and place"
         },
     )
     exclude_ignored: bool = field(
@@ -433,6 +443,7 @@ _KINDS = {bool: "true or false", tuple: "list of texts", float: "number", int: "
 
 
 def _check(settings: Settings) -> None:
+    _check_macros(settings.macros)
     if settings.effort not in EFFORTS:
         raise SettingsError(f"setting 'effort' takes one of {', '.join(EFFORTS)}, not {settings.effort!r}")
     if settings.log_level not in LOG_LEVELS:
@@ -456,6 +467,19 @@ def _check(settings: Settings) -> None:
     if is_vllm(settings.engine_url) and settings.engine_fallback:
         raise SettingsError(
             "setting 'engine_fallback' goes with a server of dg-lsp only: with vLLM, 'checkpoint' names a tokenizer"
+        )
+
+
+def _check_macros(names: tuple[str, ...]) -> None:
+    """Refuse what is no name of a macro, and more of them than a file could be searched for in time."""
+    for name in names:
+        if not _MACRO.fullmatch(name):
+            raise SettingsError(
+                f"setting 'macros' takes names of macros such as MY_API, or MY_* for all that begin so, not {name!r}"
+            )
+    if len(names) > _MOST_MACROS:
+        raise SettingsError(
+            f"setting 'macros' takes at most {_MOST_MACROS} names, not {len(names)}; use MY_*"
         )
 
 

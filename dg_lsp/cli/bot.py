@@ -258,10 +258,10 @@ async def _fill_file(work: _Work, path: Path) -> None:
     check_no_backup(path)
     if not arguments.dry_run:
         check_writable(path)
-    first = now = read_document(path)
     # Without a command nothing could tell them apart.
     tries = arguments.tries if judge else 1
     settings = settings_of(arguments)
+    first = now = read_document(path, settings.macros)
     want = want_near(first, settings, candidates=False, alternatives=tries)
     turn: Turn | None = None
     filled, began = False, 0.0

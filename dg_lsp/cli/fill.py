@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
     target = parse_target(arguments.target)
     check_wanted(target.path, settings_of(arguments))
     with within(BOT):
-        document, gap = locate(target, arguments.kind)
+        document, gap = locate(target, arguments.kind, settings_of(arguments).macros)
     if arguments.write:
         check_writable(target.path)
     outcome = fill((document, gap), arguments)

@@ -55,14 +55,14 @@ def parse_target(text: str) -> Target:
     return Target(Path(place["path"]), line, None if column is None else int(column))
 
 
-def locate(target: Target, kind: Wanted | None = None) -> tuple[Document, Gap]:
-    """Read the file of `target` and find its gap; without a column the end of the line is meant.
+def locate(target: Target, kind: Wanted | None = None, macros: tuple[str, ...] = ()) -> tuple[Document, Gap]:
+    """Read the file of `target`, which may hold `macros`, and find its gap; without a column the line's end is meant.
 
     Raises:
         DocumentError, UnknownLanguage: the file cannot be read. NoGap: nothing can be filled there.
         UsageError: the line is not in the file, or the kind does not go with a name.
     """
-    document = read_document(target.path)
+    document = read_document(target.path, macros)
     if target.name:
         if kind not in (None, "function_body", "holes"):
             raise UsageError(f"a function's name means its body; for --kind {kind} give FILE:LINE:COLUMN")

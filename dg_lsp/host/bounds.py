@@ -28,6 +28,7 @@ _LISTS = {
     "endings": (100, 100_000),
     "context": (100, 1 << 20),
     "retrieved": (100, 100_000),
+    "macros": (100, 10_000),
 }
 _COUNT = 10**6  # words that agree, places where a candidate was found
 

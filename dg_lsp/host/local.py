@@ -244,7 +244,7 @@ def with_second_try(run: Run, free: Callable[[], None]) -> Run:
 def smaller(request: Infill) -> Infill:
     """`request` with half of its prefix, the lowest effort and no alternatives."""
     before = request.prefix.encode("utf-8")
-    short = shortened(load_language(request.language), before, len(before) // 2)
+    short = shortened(load_language(request.language, request.macros), before, len(before) // 2)
     return replace(request, prefix=short.decode("utf-8"), effort="low", alternatives=1)
 
 

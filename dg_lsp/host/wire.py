@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeVar, cast, get_args, get_origin, get_type_h
 from dg_lsp.host.bounds import outside
 from dg_lsp.text.messages import Draft, Fill, Infill, State, Status
 
-WIRE = 8  # version of this format; part of the socket's name
+WIRE = 9  # version of this format; part of the socket's name
 BEAT = 1.0  # seconds after which a silent engine sends a line
 
 Record = TypeVar("Record")

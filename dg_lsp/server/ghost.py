@@ -182,7 +182,8 @@ def _with_endings(spot: Spot, gap: Gap, others: list[bytes]) -> Gap:
     """
     if spot.whole:
         return gap if gap.insert_before else replace(gap, endings=("",))
-    found = endings(load_language(spot.document.language), spot.document, spot.cursor, others)
+    language = load_language(spot.document.language, spot.document.macros)
+    found = endings(language, spot.document, spot.cursor, others)
     half = half_word(spot.document.data, spot.cursor).decode("utf-8", "replace")
     own = spot.document.data
     found = tuple(e for e in found if not is_key(half + e) or (half + e).encode() in own)

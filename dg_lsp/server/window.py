@@ -58,7 +58,8 @@ class DgLsp(Server):
         if document is None:
             raise NoGap("the document is not open; send textDocument/didOpen first")
         self.permit(uri, document.language)
-        return document
+        macros = self.session.settings.macros
+        return replace(document, macros=macros) if macros else document
 
     async def permitted(self, uri: str) -> Document:
         """Return the open document `uri` as it is now, once it is known whether it may be filled.

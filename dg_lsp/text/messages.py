@@ -84,6 +84,7 @@ class Infill:
     `endings`, where `prefix` ends with half a word: the fill begins with one of these, and the word ends there.
     `context` is what other files say, what changes most seldom first. `retrieved` are candidates from the project, the
     best first. `start`, where given, is a text that the free slots start from, of which the share `noised` is noise.
+    `macros` are names that the parser reads as blanks, in languages that have macros.
     `confidence`: where the best text is right with a lower probability, its beginning that is surer is wanted instead.
     """
 
@@ -107,6 +108,7 @@ class Infill:
     start: str | None = None
     noised: float = 1.0
     confidence: float = 0.0
+    macros: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

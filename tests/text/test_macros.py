@@ -4,10 +4,16 @@ import time
 
 import pytest
 
+from dg_lsp.host.base import settle
+from dg_lsp.settings import Settings, SettingsError, override
 from dg_lsp.text.documents.document import Document
+from dg_lsp.text.fills.check import faults_of
 from dg_lsp.text.gaps.find import find_gap, find_gaps
+from dg_lsp.text.gaps.gap import apply_edit
 from dg_lsp.text.languages.language import known_languages, load_language
 from dg_lsp.text.languages.macros import Macros, blanked, read_macros
+from dg_lsp.text.messages import Fill
+from dg_lsp.text.prompts import prompt
 
 # A text, and what the parser reads of it, where `.` is a blank.
 BLANKED = {
@@ -156,3 +162,47 @@ def test_a_kind_of_macro_may_stand_for_something_and_look_at_what_is_above() -> 
     macros = read_macros(tables, {"LETTER": "[a-z]", "NAME": "{LETTER}+"})
     assert blanked(macros, b"; each(ab) each(ab)") == b"; if(1)    each(ab)"
     assert blanked(Macros(), b"; each(ab)") == b"; each(ab)"
+
+
+NAMED = "class my_api\n  Foo : Bar {\n  int f(int a) {\n    ¦\n    return a;\n  }\n};\nmy_decl(1) int g();\n"
+
+
+def test_names_of_the_settings_are_read_as_blanks_in_all_that_reads_a_file() -> None:
+    data = NAMED.replace("¦", "").encode()
+    names = ("my_api", "my_decl")
+    assert load_language("cpp").parse(data).root_node.has_error
+    assert not load_language("cpp", names).parse(data).root_node.has_error
+    assert not load_language("cpp", ("my_*",)).parse(data).root_node.has_error
+    document = Document("file:///m", "cpp", 0, data, macros=names)
+    gap = find_gap(document, NAMED.index("¦"))
+    request = prompt.build(document, gap, Settings())
+    assert request.macros == names
+    assert faults_of(request, "foo(a);") == () and faults_of(request, "foo(a;") != ()
+    edit = settle(document, gap, Fill("foo(a);")).edit
+    assert edit is not None
+    assert apply_edit(document, edit).macros == names
+    assert settle(document, gap, Fill("foo(a;")).edit is None
+
+
+def test_a_name_of_the_settings_before_a_brace_is_a_loop() -> None:
+    source = b"void f() {\n  my_each(a, b) {\n    c();\n  }\n  x = my_value(1);\n}\n"
+    read = load_language("c", ("my_each", "my_val*")).readable(source)
+    assert read == source.replace(b"my_each(a, b)", b"for(;;)      ").replace(b"my_value(1)", b" " * 11)
+
+
+def test_names_of_the_settings_mean_nothing_where_there_are_no_macros() -> None:
+    assert load_language("python", ("def",)).readable(b"def f(): pass\n") == b"def f(): pass\n"
+
+
+@pytest.mark.parametrize("name", ["", "A", "(a+)+$", "a b", "*", "A**", "a" * 80, "FOO()", "A.*"])
+def test_only_names_are_taken_as_macros_by_the_settings(name: str) -> None:
+    with pytest.raises(
+        SettingsError, match=r"setting 'macros' takes names of macros such as MY_API, or MY_\*"
+    ):
+        override(Settings(), {"macros": [name]})
+    assert override(Settings(), {"macros": ["MY_API", "My_*"]}).macros == ("MY_API", "My_*")
+
+
+def test_so_many_names_that_each_file_would_be_slow_are_refused() -> None:
+    with pytest.raises(SettingsError, match="at most 100 names, not 101"):
+        override(Settings(), {"macros": [f"API_{number}" for number in range(101)]})

@@ -144,7 +144,7 @@ def why_refused(request: Infill, text: str) -> str:
         return "it is a stub again"
     if repeats := fit.repetition(request, text):
         return repeats
-    faults = check.faults(request.language, request.kind, request.prefix, text, request.suffix)
+    faults = check.faults_of(request, text)
     return f"it would add a syntax error, {faults[0].message}" if faults else ""
 
 

@@ -249,7 +249,7 @@ def _first_tokens(model: Checkpoint, request: Infill, logits: Tensor, again: str
     A body begins with no comment, and with no string, which may be a docstring. again: what the tokens begin with,
     which is not a part of the text.
     """
-    language = load_language(request.language)
+    language = load_language(request.language, request.macros)
     others = (language.comment, *(quotes.open.decode() for quotes in language.strings))
     others = others if request.kind in BODIES else ()
     likeliest = _only(logits, _beginning(model, again)).topk(min(4 * count, len(logits)))

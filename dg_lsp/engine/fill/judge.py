@@ -46,7 +46,7 @@ PLAIN: Weights = {name: {"share": 4.0} for name in SITUATIONS}
 
 def words_in_sight(request: Infill) -> frozenset[str]:
     """The words of the prefix and the suffix, and the language's own."""
-    own = load_language(request.language).own_words
+    own = load_language(request.language, request.macros).own_words
     return own.union(WORD.findall(request.prefix), WORD.findall(request.suffix))
 
 

@@ -119,7 +119,7 @@ def with_similar(model: Checkpoint, request: Infill) -> Infill:
     if model.denoises or request.kind != "function_body":
         return request
     before, after = (text.encode("utf-8", "replace") for text in (request.prefix, request.suffix))
-    found = similar(load_language(request.language), before, after)
+    found = similar(load_language(request.language, request.macros), before, after)
     if found is None:
         return request
     own, newline = before[found.at :].decode("utf-8"), newline_of(request)
@@ -140,6 +140,6 @@ def _shortened(model: Checkpoint, request: Infill, limit: int) -> Infill:
     for share in BYTES_PER_TOKEN:
         if len(model.encode(request.prefix)) < limit:
             break
-        short = shortened(load_language(request.language), before, int(share * limit))
+        short = shortened(load_language(request.language, request.macros), before, int(share * limit))
         request = replace(request, prefix=short.decode("utf-8"))
     return request

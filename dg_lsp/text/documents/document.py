@@ -44,7 +44,7 @@ class Document:
     """One buffer at one version: UTF-8 bytes as they are (byte order mark and line ends included).
 
     `line_starts` are the byte offsets of the lines; lines end at LF, CRLF or CR and nowhere else. `history` is what is
-    remembered of older texts of the same buffer.
+    remembered of older texts of the same buffer. `macros` are names that the parser reads as blanks.
     """
 
     uri: str
@@ -52,6 +52,7 @@ class Document:
     version: int
     data: bytes
     history: History | None = field(default=None, repr=False, compare=False)
+    macros: tuple[str, ...] = ()
     line_starts: tuple[int, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -122,8 +123,8 @@ class Document:
         return end - (2 if self.data.endswith(b"\r\n", self.line_starts[line], end) else 1)
 
 
-def read_document(path: Path) -> Document:
-    """The file at `path` as a Document of version 0, its language chosen by its name.
+def read_document(path: Path, macros: tuple[str, ...] = ()) -> Document:
+    """The file at `path` as a Document of version 0 with `macros`, its language chosen by its name.
 
     Raises:
         DocumentError: the file is missing, no file, too large, not readable, not UTF-8, or of an unknown language.
@@ -149,7 +150,7 @@ def read_document(path: Path) -> Document:
     except ValueError as error:
         # Such as a NUL or half a character.
         raise DocumentError(f"no file can be called {str(path)!r}; check the path") from error
-    return Document(path.absolute().as_uri(), language, 0, data)
+    return Document(path.absolute().as_uri(), language, 0, data, macros=macros)
 
 
 def _regular_bytes(path: Path) -> bytes:

@@ -50,8 +50,16 @@ _BRACKETS = '["(" ")" "[" "]" "{" "}"] @bracket'
 DEEPEST = 90
 
 
-@bounded
-@lru_cache(maxsize=16)
+def faults_of(request: Infill, fill: str) -> tuple[Fault, ...]:
+    """The `faults` of `fill` in the gap of `request`.
+
+    Raises:
+        OutOfTime: the text takes too long to read.
+    """
+    language = load_language(request.language, request.macros)
+    return _faults_between(language, request.kind, request.prefix, fill, request.suffix)
+
+
 def faults(language: str, kind: str, before: str, fill: str, after: str) -> tuple[Fault, ...]:
     """The syntax errors of before + fill + after that a neutral filler of the gap's kind does not have.
 
@@ -64,8 +72,13 @@ def faults(language: str, kind: str, before: str, fill: str, after: str) -> tupl
     Raises:
         OutOfTime: the text takes too long to read.
     """
-    parts = (_bytes(before), _bytes(fill), _bytes(after))
-    return _faults(load_language(language), kind, parts)
+    return _faults_between(load_language(language), kind, before, fill, after)
+
+
+@bounded
+@lru_cache(maxsize=16)
+def _faults_between(language: Language, kind: str, before: str, fill: str, after: str) -> tuple[Fault, ...]:
+    return _faults(language, kind, (_bytes(before), _bytes(fill), _bytes(after)))
 
 
 @bounded
@@ -77,7 +90,7 @@ def faults_of_edit(document: Document, gap: Gap, edit: Edit) -> tuple[Fault, ...
     # The grammar's binding does not survive a character that is cut in two.
     if any(0x80 <= byte < 0xC0 for at in (edit.start, edit.end) for byte in document.data[at : at + 1]):
         return (fault_at(_bytes(edit.text), 0, 0, "half a character"),)
-    return _faults(load_language(document.language), gap.kind, _parts(document, gap, edit))
+    return _faults(load_language(document.language, document.macros), gap.kind, _parts(document, gap, edit))
 
 
 @bounded
@@ -90,7 +103,7 @@ def harm_of(document: Document, gap: Gap, edit: Edit) -> str:
     """
     if (edit.start, edit.end) != (gap.start, gap.end):
         return "the fill would change text outside of its gap"
-    language = load_language(document.language)
+    language = load_language(document.language, document.macros)
     try:
         return _harm_of(language, document, gap, edit)
     except OutOfTime as error:
@@ -122,7 +135,7 @@ def unchecked(document: Document, gap: Gap) -> str:
     data = document.data
     if reach(data, gap.start) != (0, len(data)):
         return "the line is too long, or too many brackets are open, for a fill to be checked here"
-    start, stop = _scope(load_language(document.language), data, gap.start)
+    start, stop = _scope(load_language(document.language, document.macros), data, gap.start)
     if gap.end > stop or stop - start > LARGEST:
         return "the gap goes on beyond the code that can be checked; fill a smaller one"
     return ""
@@ -133,7 +146,7 @@ def is_stub(request: Infill, fill: str) -> bool:
     """Whether the body of the gap is still a stub with `fill` in it, as with `pass`."""
     if request.kind not in BODIES:
         return False
-    language = load_language(request.language)
+    language = load_language(request.language, request.macros)
     neutral = neutral_text(language, request.kind, _bytes(request.prefix), _bytes(request.suffix))
     body = _around(language, neutral.filled(language, _bytes(fill)), request.kind)
     return body is not None and body.stub

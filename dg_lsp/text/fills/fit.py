@@ -54,7 +54,7 @@ def fit(request: Infill, text: str) -> str:
     4. Remove white space at the end, unless the line goes on behind the gap.
     5. Close what the line opens and nothing below it closes, if that makes it parse.
     """
-    language = load_language(request.language)
+    language = load_language(request.language, request.macros)
     # 1. In the middle of a line the fill's own line ends nothing.
     text = within(language, request, plain(request, text))
     if request.kind == "span":
@@ -94,7 +94,7 @@ def endings(request: Infill, text: str) -> Iterator[str]:
 
     `f(a` gets `)`, and `if a` in Python gets `:` and an indented `pass`.
     """
-    language = load_language(request.language)
+    language = load_language(request.language, request.macros)
     before = request.prefix.encode("utf-8", "replace")
     data = before + text.encode("utf-8", "replace")
     state = state_at(language, data, len(data))
@@ -208,7 +208,7 @@ def _first_whole(request: Infill, text: str) -> str:
 
     Where all add one, a bracket that `text` closes without opening it ends it: for `if (|)`, `a) b();` becomes `a`.
     """
-    language = load_language(request.language)
+    language = load_language(request.language, request.macros)
     starts = [text[:end] for end in islice(_line_ends(language, text), _LINES)]
     data = text.encode("utf-8")
     if (end_of_brackets := surplus(language, data)) is not None:
@@ -234,7 +234,7 @@ def _indented(request: Infill, text: str) -> str:
 
     Where they have both, as in a file that aligns by spaces behind tabs, the lines of `text` stay as they are.
     """
-    step = load_language(request.language).indent
+    step = load_language(request.language, request.macros).indent
     columns = len(step.expandtabs(4))
     style = _style_of(request, columns)
     if style == "tabs":
@@ -415,7 +415,7 @@ def _without_doubled(language: Language, request: Infill, text: str) -> str:
 
 
 def _faulty(request: Infill, text: str) -> bool:
-    return bool(check.faults(request.language, request.kind, request.prefix, text, request.suffix))
+    return bool(check.faults_of(request, text))
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ def useless(document: Document, gap: Gap, edit: Edit) -> str:
 
 def _is_placeholder(document: Document, edit: Edit) -> bool:
     """Whether the text of `edit` says no more than that something is not written yet."""
-    language = load_language(document.language)
+    language = load_language(document.language, document.macros)
     context = context_at(apply_edit(document, edit), language, edit.start)
     if context.repaired is not None and context.repaired.inserted:
         return False

@@ -119,7 +119,7 @@ def next_line(document: Document, cursor: int) -> tuple[Document, int] | None:
     data, eol = document.data, document.line_end(document.line_at(cursor))
     if data[cursor:eol].strip():
         return None
-    language = load_language(document.language)
+    language = load_language(document.language, document.macros)
     line = data[line_start(data, cursor) : cursor].strip()
     indent = leading(data, cursor)
     step = b"\t" if b"\t" in indent else language.indent.encode()

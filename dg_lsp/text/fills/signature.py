@@ -45,7 +45,7 @@ def signature_of(request: Infill) -> Signature:
     """The Signature of the function whose body is to be written; an empty one for all other gaps."""
     if request.kind != "function_body":
         return Signature()
-    language = load_language(request.language)
+    language = load_language(request.language, request.macros)
     before, after = (text.encode("utf-8", "replace") for text in (request.prefix, request.suffix))
     found = unwritten(language, before, after)
     if found is None:

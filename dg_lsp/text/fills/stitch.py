@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from dg_lsp.text.budget import bounded
 from dg_lsp.text.fills import check, fit
 from dg_lsp.text.fills.baseline import Fault, given_up, neutral_text
-from dg_lsp.text.fills.check import faults
+from dg_lsp.text.fills.check import faults_of
 from dg_lsp.text.fills.fit import LINE_END, within
 from dg_lsp.text.languages.language import Language, load_language
 from dg_lsp.text.messages import BODIES, Infill
@@ -69,7 +69,7 @@ class Break:
 def ended(request: Infill, text: str) -> Written:
     """Return what of `text` stands in the gap's container, and whether that closes in it."""
     whole = fit.plain(request, text)
-    kept = within(load_language(request.language), request, whole)
+    kept = within(load_language(request.language, request.macros), request, whole)
     return Written(kept, ended=bool(whole[len(kept) :].strip()))
 
 
@@ -144,8 +144,8 @@ def shorten(request: Infill, fill: str) -> str:
     if request.kind not in BODIES:
         # Of the other kinds a part is no use.
         return ""
-    for text in _beginnings(load_language(request.language), fill):
-        if not check.faults(request.language, request.kind, request.prefix, text, request.suffix):
+    for text in _beginnings(load_language(request.language, request.macros), fill):
+        if not check.faults_of(request, text):
             return text
     return ""
 
@@ -158,11 +158,11 @@ def find_break(request: Infill, fill: str) -> Break | None:
     place of their fault.  3. Find how far the damage may reach, by the fault and by open brackets.
     """
     # 1.
-    found = faults(request.language, request.kind, request.prefix, fill, request.suffix)
+    found = faults_of(request, fill)
     if not found:
         return None
     # 2.
-    language, data = load_language(request.language), _bytes(fill)
+    language, data = load_language(request.language, request.macros), _bytes(fill)
     parts = (_bytes(request.prefix), data, _bytes(request.suffix))
     point = resume_point(language, request.kind, parts)
     if point is None:
@@ -205,14 +205,14 @@ def _can_come_right(request: Infill, lines: str) -> bool:
     """Whether some end behind `lines` makes the gap's container parse as well as before."""
     for ending in _endings(request, lines):
         fill = lines + ending
-        if not check.faults(request.language, request.kind, request.prefix, fill, request.suffix):
+        if not check.faults_of(request, fill):
             return True
     return False
 
 
 def _endings(request: Infill, lines: str) -> Iterator[str]:
     """Yield short texts that may end what `lines` have begun, likeliest first."""
-    language = load_language(request.language)
+    language = load_language(request.language, request.macros)
     placeholder = language.placeholder(request.kind)
     # The next statement stands as deep as the gap, or deeper where the last line opens a block.
     yield request.indent + placeholder

@@ -23,7 +23,7 @@ def sure_beginning(request: Infill, text: str, sure: int) -> str:
     adds no fault (law 5). Of `first.total(x) + y`, sure up to `+`, `first.total(x)` is left; sure up to the bracket
     before `x`, `first.total`. Empty where no such beginning has LEAST characters.
     """
-    language, found = load_language(request.language), list[str]()
+    language, found = load_language(request.language, request.macros), list[str]()
     prose = request.kind in (*STRINGS, "comment")
     for end in _words(text) if prose else _ends(language, text):
         if end <= sure and len("".join(text[:end].split())) >= LEAST:
@@ -37,7 +37,7 @@ def _can_stand(request: Infill, text: str) -> bool:
         return False
     if check.is_stub(request, text):
         return False
-    return not check.faults(request.language, request.kind, request.prefix, text, request.suffix)
+    return not check.faults_of(request, text)
 
 
 def _words(text: str) -> Iterator[int]:

@@ -85,10 +85,10 @@ def find_gap(document: Document, offset: int, kind: Wanted | None = None) -> Gap
     """
     start, stop = reach(document.data, offset)
     if (start, stop) != (0, len(document.data)):
-        near = Document(document.uri, document.language, document.version, document.data[start:stop])
+        near = replace(document, data=document.data[start:stop], history=None)
         return _moved(find_gap(near, offset - start, kind), start)
     # 1. A broken tree is never asked what is at the cursor.
-    context = context_at(document, load_language(document.language), offset)
+    context = context_at(document, load_language(document.language, document.macros), offset)
     if kind == "holes":
         return _holes(document, context)
     return replace(_found(document, context, offset, kind), asked=kind is not None)
@@ -97,7 +97,7 @@ def find_gap(document: Document, offset: int, kind: Wanted | None = None) -> Gap
 @bounded
 def find_gaps(document: Document, start: int, end: int) -> list[Gap]:
     """The bodies of all functions that overlap [start, end), in the order of the text."""
-    context = whole_context(document, load_language(document.language))
+    context = whole_context(document, load_language(document.language, document.macros))
     functions = [b for b in context.bodies if b.header.owner == "function"]
     found = [f for f in functions if f.header.start < max(end, start + 1) and f.end >= start]
     return [replace(body_gap(document, context, f), asked=True) for f in found]
@@ -245,7 +245,7 @@ def _recalled(document: Document, context: CursorContext, offset: int, kind: Kin
     """The gap as older texts of the document tell it, where they are no harder to read than `context`."""
     readable = []
     for older in undone(document, offset):
-        text = Document(document.uri, document.language, document.version, older.data)
+        text = replace(document, data=older.data, history=None)
         found = context_at(text, context.language, older.cursor)
         readable += [(found, older, text)] if found.cost <= context.cost else []
     for found, older, text in sorted(readable, key=lambda r: r[0].cost):

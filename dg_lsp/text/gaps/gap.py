@@ -202,7 +202,7 @@ def apply_edit(document: Document, edit: Edit) -> Document:
     data = document.data[: edit.start] + text + document.data[edit.end :]
     changes = Changes().then(edit.start, edit.end, edit.start + len(text))
     history = (document.history or begun(document.data)).after(data, changes)
-    return Document(document.uri, document.language, document.version + 1, data, history)
+    return replace(document, version=document.version + 1, data=data, history=history)
 
 
 def unified_diff(old: Document, new: Document, path: str) -> str:
@@ -229,7 +229,7 @@ def _gap(document: Document, data: bytes, body: Body, cursor: int | None) -> Gap
     kind = KIND_OF[body.header.owner]
     # What closes it on the same line goes to a line of its own.
     shut = body.stop > body.closes and body.closes <= line_end(data, body.end)
-    whole, body = body, without_comments(load_language(document.language), data, body)
+    whole, body = body, without_comments(load_language(document.language, document.macros), data, body)
     commented = body.end < whole.end
     tail = newline + (indent if commented else base) if shut else ""
     gap = Gap(body.opens, body.end, kind, indent, newline + indent, tail, body.header.name)
@@ -335,7 +335,7 @@ def _closed(document: Document, context: CursorContext, body: Body, gap: Gap) ->
 
 def _unit(document: Document, at: int) -> str:
     """One step of the file's indentation: the commonest one near `at` after a line that opens a body."""
-    language = load_language(document.language)
+    language = load_language(document.language, document.macros)
     steps = Counter(
         match[2].decode()
         for match in _OPENED[language.style].finditer(document.data, max(at - NEAR, 0), at + NEAR)

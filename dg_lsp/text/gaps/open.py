@@ -40,7 +40,7 @@ def finished(document: Document, gap: Gap, cursor: int) -> str:
     if _is_blank_place(data, gap, cursor, (before, behind)):
         return ""
     # 2.
-    context = context_at(document, load_language(document.language), cursor)
+    context = context_at(document, load_language(document.language, document.macros), cursor)
     return "" if _is_missing(context, behind) else "this line is finished"
 
 

@@ -8,7 +8,7 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path, PurePath
@@ -18,7 +18,7 @@ import tree_sitter
 from tree_sitter import Node, Tree
 
 from dg_lsp.text.budget import SLOW, Progress, check, working
-from dg_lsp.text.languages.macros import Macros, blanked, changed, read_macros
+from dg_lsp.text.languages.macros import Macros, blanked, changed, read_macros, with_names
 from dg_lsp.text.languages.shape import is_endless
 from dg_lsp.text.reasons import OutOfTime
 
@@ -253,14 +253,20 @@ class Language:
         return {owner: sorted(records.values(), key=_place) for owner, records in found.items()}
 
 
-@cache
-def load_language(name: str) -> Language:
+@lru_cache(maxsize=64)
+def load_language(name: str, macros: tuple[str, ...] = ()) -> Language:
     """The language called `name`, by its own name or an editor's, from its folder under grammars/.
+
+    `macros` are names, such as `MY_API` or `MY_*`, that its parser reads as blanks if it has macros at all.
 
     Raises:
         UnknownLanguage: there is no such folder.
         ValueError: its query captures something outside CAPTURES (QueryError where it does not compile).
     """
+    if macros:
+        plain = load_language(name)
+        named = with_names(plain.macros, macros)
+        return replace(plain, macros=named) if plain.macros.kinds else plain
     folder = _folders().get(name)
     if folder is None:
         known = ", ".join(known_languages())

@@ -62,6 +62,22 @@ def read_macros(tables: Sequence[Mapping[str, Any]], parts: Mapping[str, str]) -
     return Macros(tuple(found))
 
 
+def with_names(macros: Macros, names: Sequence[str]) -> Macros:
+    """`macros`, and before them those called `names`, which may end in `*`, with their arguments.
+
+    One with arguments that stand before a brace at the beginning of a statement is a loop.
+    """
+    found = list[Macro]()
+    for name in names:
+        word = re.escape(name.removesuffix("*"))
+        whole = rf"{word} (?<! \w{word} ) " + (r"\w*+" if name.endswith("*") else r"(?!\w)")
+        near = (name.removesuffix("*").encode(),)
+        loop = _expanded(whole + r" [ \t]*+ {ARGUMENTS} (?= \s*+ \{ )", {})
+        found.append(Macro(near, _compiled(loop), _compiled(r"(?: [;{})] | \*/ ) \s* \Z"), b"for(;;)"))
+        found.append(Macro(near, _compiled(_expanded(whole + r" (?: {ARGUMENTS} )?", {})), None, b""))
+    return Macros((*found, *macros.kinds))
+
+
 @lru_cache(maxsize=16)
 def blanked(macros: Macros, data: bytes) -> bytes:
     """`data` with blanks of the same length for what `macros` match; the same text where nothing matches.
@@ -123,7 +139,8 @@ def _spans(macro: Macro, data: bytes, begin: int) -> Iterable[tuple[int, int]]:
     for match in macro.pattern.finditer(data, begin):
         start = match.start()
         if macro.after is None or macro.after.search(data[max(start - BEFORE, 0) : start]):
-            yield from (span for span in match.regs[1:] or match.regs if span[0] < span[1])
+            least = max(len(macro.instead), 1)
+            yield from (span for span in match.regs[1:] or match.regs if span[1] - span[0] >= least)
 
 
 def _without(data: bytes, spans: Iterable[tuple[int, int]], instead: bytes) -> bytes:

@@ -33,7 +33,7 @@ def build(document: Document, gap: Gap, settings: Settings) -> Infill:
     after = document.data[gap.span[1] :]
     # Of a span that is to be written again a part is kept.
     start = document.data[gap.start : gap.end].decode("utf-8") if gap.kind == "span" else ""
-    language = load_language(document.language)
+    language = load_language(document.language, document.macros)
     return Infill(
         prefix=shortened(language, before, settings.prefix_bytes).decode("utf-8") + gap.insert_before,
         suffix=gap.parts[-1].insert_after + after[: _cut_after(after, settings.suffix_bytes)].decode("utf-8"),
@@ -45,6 +45,7 @@ def build(document: Document, gap: Gap, settings: Settings) -> Infill:
         deadline=settings.deadline or None,
         session=document.uri,
         endings=gap.endings,
+        macros=document.macros,
         start=start or None,
         noised=NOISED if start else 1.0,
         between=tuple(

@@ -62,7 +62,7 @@ def context_of(document: Document, gap: Gap, index: Index, room: int) -> Context
     the files that the document imports.  3. Take the definitions of those names there, the most used first, without
     what looks like a key.
     """
-    language, data = load_language(document.language), document.data
+    language, data = load_language(document.language, document.macros), document.data
     # 1.
     start, stop = window(language, data, gap.start)
     first, last = line_start(data, gap.start), line_end(data, gap.span[1])

@@ -37,7 +37,7 @@ class Place:
 
 def place_of(document: Document, gap: Gap) -> Place:
     """The Place of `gap` in `document`."""
-    language = load_language(document.language)
+    language = load_language(document.language, document.macros)
     data = document.data
     half = half_word(data[: gap.start], gap.start) if gap.endings else b""
     first = line_start(data, max(gap.start - NEAR, 0))

@@ -119,7 +119,7 @@ def search(document: Document, gap: Gap, index: Index) -> Search:
 
 def _collect(document: Document, gap: Gap, place: Place, others: list[Rows]) -> dict[str, _Found]:
     """Steps 2 and 3 of `search`: the texts, each with its best match."""
-    found, language = dict[str, _Found](), load_language(document.language)
+    found, language = dict[str, _Found](), load_language(document.language, document.macros)
     # 2.
     for match in matches(place, others):
         # 3.
