@@ -273,3 +273,19 @@ def test_a_fill_goes_on_over_line_ends_where_its_string_or_comment_does(
 def test_a_fill_does_not_close_the_comment_that_it_is_in(language: str) -> None:
     request = Infill("/* ", " */\nint a;\n", language, "comment")
     assert fit(request, "one */ two").rstrip() == "one"
+
+
+HEADERS = {
+    "c": "int f(int a) {\n    |\n    return 1;\n}\n",
+    "java": "class A {\n    int f(int a) {\n        |\n        return 1;\n    }\n}\n",
+    "typescript": "function f(a: boolean) {\n  |\n  return 1;\n}\n",
+    "go": "package p\n\nfunc f(a bool) int {\n\t|\n\treturn 1\n}\n",
+}
+
+
+@pytest.mark.parametrize("language", HEADERS)
+@pytest.mark.parametrize("header", ["if (a) {", "while (a) {"])
+def test_the_header_of_a_block_is_not_cut_before_its_brace(language: str, header: str) -> None:
+    # The next statement would become its body.
+    prefix, suffix = HEADERS[language].split("|")
+    assert fit(Infill(prefix, suffix, language, "statement"), header) == header

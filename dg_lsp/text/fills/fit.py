@@ -213,7 +213,7 @@ def _first_whole(request: Infill, text: str) -> str:
     data = text.encode("utf-8")
     if (end_of_brackets := surplus(language, data)) is not None:
         starts.append(data[:end_of_brackets].decode("utf-8"))
-    if (header := starts[0].rstrip()).endswith("{"):
+    if request.kind == "expression" and (header := starts[0].rstrip()).endswith("{"):
         # Of a header the part up to its body is an expression, too.
         starts.append(header.removesuffix("{").rstrip())
     return next((t for t in starts if not _faulty(request, t)), starts[0]) if len(starts) > 1 else starts[0]
