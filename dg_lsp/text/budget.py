@@ -18,7 +18,7 @@ from dg_lsp.text.reasons import OutOfTime
 UNASKED, ASKED, BOT = 0.25, 2.0, 5.0
 # Seconds for one call where no budget is set.
 DEFAULT = 0.5
-# A parser that stays at one place for twice so many seconds hangs.
+# A parser that gets no farther for twice so many seconds hangs.
 STALLED = 0.1
 SLOW = "reading the file takes too long, because its syntax is broken in a way that slows its parser down"
 _NESTED = "reading the file takes too long, because its code is nested too deep"
@@ -64,7 +64,7 @@ class Work:
 
 @dataclass(slots=True, eq=False)
 class Progress:
-    """The progress callback of one parse. at: the parser's place, since when, and the processor time once it stalls."""
+    """The progress callback of one parse. at: the farthest place, since when, and the processor time once it stalls."""
 
     work: Work
     at: int = -1
@@ -79,7 +79,8 @@ class Progress:
         """
         now = monotonic()
         self.work.check(now)
-        if offset != self.at:
+        # Several readings of one place take turns, so a parser that hangs may go back and forth.
+        if offset > self.at:
             self.at, self.since, self.stuck = offset, now, None
         elif now - self.since > STALLED:
             clock = thread_time()
