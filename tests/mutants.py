@@ -173,6 +173,14 @@ MUTANTS = (
     ),
     Mutant(
         5,
+        "an offer ends blocks that earlier lines have begun",
+        "dg_lsp/text/gaps/gap.py",
+        "            return replace(gap, owed=text[kept:].decode())",
+        "            return gap",
+        "tests/text/test_closed.py::test_an_offer_ends_no_block_of_an_earlier_line",
+    ),
+    Mutant(
+        5,
         "a fill may leave open what no tree can tell",
         "dg_lsp/text/fills/check.py",
         "if blind and (open_ends := left_open(language, kind, parts)):",

@@ -100,7 +100,10 @@ def true_text(place: Place, gap: Gap) -> str:
         .decode("utf-8", "replace")
         .replace("\r\n", "\n")
     )
-    lead, tail = gap.insert_before.replace("\r\n", "\n"), gap.insert_after.replace("\r\n", "\n")
+    lead, tail = (
+        gap.insert_before.replace("\r\n", "\n"),
+        gap.insert_after.removesuffix(gap.owed).replace("\r\n", "\n"),
+    )
     if text.startswith(lead):
         text = text.removeprefix(lead)
     elif text.lstrip().startswith(lead.strip()):
@@ -132,9 +135,7 @@ def _neutral_errors(found: Opened, gap: Gap) -> int:
     """The fewest errors that the file has with something neutral between what the gap inserts."""
     data = found.document.data
     fillers = dict.fromkeys((*_FILLERS, found.place.language.placeholder(gap.kind)))
-    texts = (
-        data[: gap.start] + f"{gap.insert_before}{f}{gap.insert_after}".encode() + data[gap.end :]
-        for f in fillers
-    )
+    tail = gap.insert_after.removesuffix(gap.owed)
+    texts = (data[: gap.start] + f"{gap.insert_before}{f}{tail}".encode() + data[gap.end :] for f in fillers)
     language = found.place.language
     return min(count_errors(language, language.parse(text)) for text in texts)

@@ -195,12 +195,14 @@ def _settle(document: Document, gap: Gap, fill: Fill) -> Outcome:
         or harm_of(document, gap, edit)
         for edit in edits
     }
-    good = [edit for edit, harm in harms.items() if not harm]
+    good = [replace(edit, text=edit.text.removesuffix(gap.owed)) for edit, harm in harms.items() if not harm]
     if not good:
         return Outcome(gap, fill, None, next(iter(harms.values())))
     # How sure the engine is was said of its first text only.
     fill = fill if good[0] == next(iter(edits)) else replace(fill, chance=None)
-    return Outcome(gap, fill, good[0], others=tuple(good[1:]))
+    # What it owes was there for the check only.
+    first, *others = (replace(edit, text=edit.text.removesuffix(gap.owed)) for edit in good)
+    return Outcome(gap, fill, first, others=tuple(others))
 
 
 def _same(document: Document, gap: Gap, edit: Edit) -> str:

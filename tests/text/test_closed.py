@@ -10,7 +10,7 @@ from dg_lsp.host.base import settle
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import find_gap
 from dg_lsp.text.gaps.gap import apply_edit
-from dg_lsp.text.messages import Fill
+from dg_lsp.text.messages import Fill, Wanted
 
 # What is above and below a line that is being typed in a body, and between functions or members.
 BODY = {
@@ -386,3 +386,57 @@ def test_a_header_of_rust_ends_with_a_semicolon_in_a_trait_only(
     if owner != "trait A":
         around = around[0].replace(";", " {}"), around[1].replace(";", " {}")
     assert filled(Line("rust", around, typed, "", text), "", text)[1] == shown
+
+
+# Texts whose blocks nothing closes, a fill for the end of the line, and the fill with the end of all blocks.
+UNFINISHED = [
+    ("typescript", "export function a(s: string) {\n  let count = ", "0;", "\n}"),
+    ("typescript", "class A {\n  b() {\n    for (const c of d) {\n      ", "count++;", "\n    }\n  }\n}"),
+    ("typescript", "foo(() => {\n  ", "a();", "\n});"),
+    ("javascript", "function a() {\n  if (b) {\n    c(d, ", "e)", ";\n  }\n}"),
+    ("tsx", "function A() {\n  return <b>{c(", "d)}", "</b>;\n}"),
+    ("go", "package p\n\nfunc (c *C) Get(key string) int {\n\te, ok := ", "c.entries[key]", "\n}"),
+    ("go", "package p\n\nfunc a(key string) int {\n\te, ok := f(", "key)", "\n}"),
+    ("rust", "impl A {\n    fn a(&self) -> usize {\n        ", "self.b.len()", "\n    }\n}"),
+    ("rust", "impl A {\n    fn a(&self) -> usize {\n        let x = ", "self.b.len();", "\n    }\n}"),
+    ("java", "class A {\n    int f() {\n        ", "return 1;", "\n    }\n}"),
+    ("java", "class A {\n    int f() {\n        int x = g(", "1);", "\n    }\n}"),
+    ("java", 'class A {\n    int f() {\n        g("', 'a");', "\n    }\n}"),
+    ("csharp", "class A\n{\n    int F()\n    {\n        var x = ", "1;", "\n    }\n}"),
+    ("c", "int f(int a) {\n  if (a) {\n    int b = ", "1;", "\n  }\n}"),
+    ("cpp", "int f(int a) {\n  if (a) {\n    int b[] = {", "1};", "\n  }\n}"),
+]
+
+
+def offered(language: str, typed: str, text: str, below: str = "", kind: Wanted | None = None) -> str:
+    """The text that the edit writes at the end of `typed`."""
+    document = Document("file:///m", language, 0, (typed + below).encode())
+    outcome = settle(document, find_gap(document, len(typed.encode()), kind), Fill(text))
+    assert outcome.edit is not None, outcome.why
+    return outcome.edit.text
+
+
+@pytest.mark.parametrize("below", ["", "\n", "\n\n"])
+@pytest.mark.parametrize(("language", "typed", "text", "end"), UNFINISHED)
+def test_an_offer_ends_no_block_of_an_earlier_line(
+    language: str, typed: str, text: str, end: str, below: str
+) -> None:
+    assert offered(language, typed, text, below) == text
+    assert offered(language, typed, text + end, below) == text
+
+
+@pytest.mark.parametrize(
+    ("language", "typed", "text", "shown"),
+    [
+        ("java", "class A {\n    int f() {", "return 1;", "\n        return 1;\n    }"),
+        ("typescript", "class A {\n  b() {", "return 1;", "\n    return 1;\n  }"),
+        ("go", "package p\n\nfunc a() int {\n\tif b {", "return 1", "\n\t\treturn 1\n\t}"),
+    ],
+)
+def test_an_offer_ends_the_block_of_its_own_line(language: str, typed: str, text: str, shown: str) -> None:
+    assert offered(language, typed, text) == shown
+
+
+def test_a_body_that_was_asked_for_is_closed() -> None:
+    typed = "class A {\n    int f() {\n        "
+    assert offered("java", typed, "return 1;", kind="function_body") == "return 1;\n    }\n}"

@@ -29,12 +29,13 @@ from dg_lsp.text.gaps.gap import (
     is_todo,
     line_gap,
     open_gap,
+    owing,
     region_gap,
     typed,
     untouched,
 )
 from dg_lsp.text.languages.language import load_language
-from dg_lsp.text.messages import Kind, Wanted
+from dg_lsp.text.messages import BODIES, Kind, Wanted
 from dg_lsp.text.reasons import NoGap
 from dg_lsp.text.syntax.bodies import KIND_OF, OWNER_OF, Body
 from dg_lsp.text.syntax.brackets import State, lacks_end
@@ -91,7 +92,10 @@ def find_gap(document: Document, offset: int, kind: Wanted | None = None) -> Gap
     context = context_at(document, load_language(document.language, document.macros), offset)
     if kind == "holes":
         return _holes(document, context)
-    return replace(_found(document, context, offset, kind), asked=kind is not None)
+    gap = _found(document, context, offset, kind)
+    # A body that was asked for is closed; any other fill ends with its line.
+    gap = gap if kind in BODIES else owing(document, gap, offset)
+    return replace(gap, asked=kind is not None)
 
 
 @bounded

@@ -20,7 +20,7 @@ from dg_lsp.text.gaps.context import (
 from dg_lsp.text.languages.language import Language, load_language
 from dg_lsp.text.messages import LISTS, STRINGS, Kind
 from dg_lsp.text.syntax.bodies import KIND_OF, MARKER, Body
-from dg_lsp.text.syntax.brackets import State, lacks_end, next_line, unclosed
+from dg_lsp.text.syntax.brackets import State, lacks_end, next_line, state_at, unclosed
 from dg_lsp.text.syntax.lexer import (
     Span,
     indentation,
@@ -55,7 +55,8 @@ class Gap:
     the gap says that it is not written yet. hollow: it is the body of a stub, or one without code on purpose.
     further: the gaps behind this one that are filled together with it, in the order of the text. asked: a kind, a name
     or a range was asked for, so that typed text in the gap may go. endings: where the gap begins in the middle of a
-    word, the texts that may complete it.
+    word, the texts that may complete it. owed: the end of insert_after that closes what earlier lines have opened; a
+    fill is made and checked in front of it, and the document does not get it.
     """
 
     start: int
@@ -70,6 +71,7 @@ class Gap:
     further: tuple["Gap", ...] = ()
     asked: bool = False
     endings: tuple[str, ...] = ()
+    owed: str = ""
 
     @property
     def parts(self) -> tuple["Gap", ...]:
@@ -203,6 +205,29 @@ def apply_edit(document: Document, edit: Edit) -> Document:
     changes = Changes().then(edit.start, edit.end, edit.start + len(text))
     history = (document.history or begun(document.data)).after(data, changes)
     return replace(document, version=document.version + 1, data=data, history=history)
+
+
+def owing(document: Document, gap: Gap, offset: int) -> Gap:
+    """`gap` with what it owes, for a cursor at `offset`: an offer closes what the cursor's own line has opened.
+
+    At the end of a file, where `f(x: T) {` is above `g(h(|`, `)` and `)` are inserted and a line with `}` is owed.
+    """
+    text = gap.insert_after.encode()
+    if not text.strip():
+        return gap
+    language = load_language(document.language, document.macros)
+    line = min(state_at(language, document.data, offset).line, line_start(document.data, offset))
+    state = state_at(language, document.data, max(offset, gap.end))
+    lead = tokens(language, gap.insert_before.encode(), 0, len(gap.insert_before.encode()))
+    depth = sum(at >= line for at in state.opened)
+    depth += sum((token.kind == "open") - (token.kind == "close") for token in lead)
+    kept = text.find(state.string) + len(state.string) if state.string in text else 0
+    for token in tokens(language, text, kept, len(text)):
+        depth += (token.kind == "open") - (token.kind == "close")
+        if depth < 0:
+            return replace(gap, owed=text[kept:].decode())
+        kept = kept if token.kind in _BLANK else token.end
+    return gap
 
 
 def unified_diff(old: Document, new: Document, path: str) -> str:
