@@ -195,7 +195,7 @@ def _settle(document: Document, gap: Gap, fill: Fill) -> Outcome:
         or harm_of(document, gap, edit)
         for edit in edits
     }
-    good = [replace(edit, text=edit.text.removesuffix(gap.owed)) for edit, harm in harms.items() if not harm]
+    good = [edit for edit, harm in harms.items() if not harm]
     if not good:
         return Outcome(gap, fill, None, next(iter(harms.values())))
     # How sure the engine is was said of its first text only.

@@ -440,3 +440,11 @@ def test_an_offer_ends_the_block_of_its_own_line(language: str, typed: str, text
 def test_a_body_that_was_asked_for_is_closed() -> None:
     typed = "class A {\n    int f() {\n        "
     assert offered("java", typed, "return 1;", kind="function_body") == "return 1;\n    }\n}"
+
+
+def test_an_offer_keeps_its_chance_where_blocks_stay_open() -> None:
+    typed = "class A {\n    int f() {\n        "
+    document = Document("file:///m", "java", 0, typed.encode())
+    outcome = settle(document, find_gap(document, len(typed)), Fill("return 1;", chance=0.7))
+    assert outcome.edit is not None
+    assert (outcome.edit.text, outcome.fill.chance) == ("return 1;", 0.7)
