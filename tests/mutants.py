@@ -334,6 +334,14 @@ MUTANTS = (
         BUDGET + "test_one_budget_is_spent_by_all_the_work_of_a_request",
     ),
     Mutant(
+        11,
+        "errors in which a parser keeps several readings are not counted",
+        "dg_lsp/text/languages/recovery.py",
+        "if self.errors > _MOST_ERRORS:",
+        "if False:",
+        BUDGET + "test_the_last_step_of_a_parser_takes_no_seconds",
+    ),
+    Mutant(
         6,
         "the thread of a cancelled request works on",
         "dg_lsp/text/budget.py",

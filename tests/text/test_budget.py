@@ -214,6 +214,58 @@ def test_a_text_that_takes_quadratic_time_is_answered_or_refused_soon(language: 
         assert time.thread_time() - began < BOUND
 
 
+# The parser takes seconds for its last step in these, without a call of its callback: no other thread runs meanwhile.
+LAST_STEP = (
+    ("java", "x => "),
+    ("java", "=> fn\n"),
+    ("c", "(x) => "),
+    ("cpp", "% let = "),
+    ("csharp", "% let = "),
+    ("javascript", "% let = "),
+    ("typescript", "% let = "),
+    ("tsx", "% let = "),
+    ("python", "^ *\n"),
+)
+
+
+@pytest.mark.parametrize("language, unit", LAST_STEP)
+def test_the_last_step_of_a_parser_takes_no_seconds(language: str, unit: str) -> None:
+    loaded = load_language(language)
+    for count in (500, 4_000):
+        began = time.thread_time()
+        with spending(Budget(60)), suppress(OutOfTime):
+            loaded.parse((unit * count).encode())
+        assert time.thread_time() - began < BOUND
+
+
+DENSE = (
+    ("javascript", "x = [" + "1,-2,'a'," * 20_000 + "0];\n"),
+    ("typescript", "x = " + "a<b>(c)(d, e => f)\n  + " * 4_000 + "0;\n"),
+    ("java", "class A { int[][] a = {" + "{1,-2},\n" * 10_000 + "}; }\n"),
+    ("cpp", "int a[][2] = {" + "{f<x>(y), -2},\n" * 5_000 + "};\n"),
+    (
+        "csharp",
+        "class A {\n" + "  List<A<B>> f(A<B> x) { return (A)(b) + c(d < e, f > (g)); }\n" * 2_000 + "}\n",
+    ),
+    ("python", "x = [" + "(1,-2),\n" * 10_000 + "]\n"),
+)
+
+
+@pytest.mark.parametrize("language, text", DENSE)
+def test_a_long_text_of_short_tokens_is_read(language: str, text: str) -> None:
+    with spending(Budget(60)):
+        assert load_language(language).parse(text.encode()).root_node.end_byte == len(text)
+
+
+def test_a_long_edited_text_is_parsed_with_its_log_as_without() -> None:
+    language, messages = load_language("typescript"), list[str]()
+    data = ("% let = " * 200).encode()
+    tree = language.parse(data)
+    again = language.reparse(tree, data, (0, 1), b"%", messages.append)
+    assert messages
+    assert str(again.root_node) == str(language.parse(data).root_node)
+
+
 def test_a_long_switch_is_read_as_ever() -> None:
     text = labels(2_000, "let b = 1;", "{")
     assert (

@@ -19,6 +19,7 @@ from tree_sitter import Node, Tree
 
 from dg_lsp.text.budget import SLOW, Progress, check, working
 from dg_lsp.text.languages.macros import Macros, blanked, changed, read_macros, with_names
+from dg_lsp.text.languages.recovery import Recovery
 from dg_lsp.text.languages.shape import is_endless
 from dg_lsp.text.reasons import OutOfTime
 
@@ -446,8 +447,17 @@ def _parse(parser: tree_sitter.Parser, data: bytes, *old: Tree) -> Tree:
         return data[at : at + _CHUNK]
 
     with working() as work:
-        # The binding's types know neither the callback nor its two arguments.
-        parsed: Tree = parser.parse(read, *old, progress_callback=Progress(work))  # type: ignore[call-overload]
+        progress, recovery = Progress(work), Recovery(parser, data)
+
+        def go_on(offset: int, error: object) -> bool:
+            recovery.step(offset)
+            return progress(offset, error)
+
+        try:
+            # The binding's types know neither the callback nor its two arguments.
+            parsed: Tree = parser.parse(read, *old, progress_callback=go_on)  # type: ignore[call-overload]
+        finally:
+            recovery.end()
     return parsed
 
 
