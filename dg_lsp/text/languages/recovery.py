@@ -16,7 +16,7 @@ from dg_lsp.text.reasons import OutOfTime
 _CALLS, _FEW_TOKENS, _MOST_BYTES = 16, 560, 4_096
 # After this many dense blocks in a row the parser's messages are read for this many calls, and a text with more errors
 # in them than this, in dense blocks in a row, is refused. Ambiguous code is dense too, but it has no errors.
-_DENSE_BLOCKS, _LOOK, _MOST_ERRORS = 2, 4, 40
+_DENSE_BLOCKS, _LOOK, _MOST_ERRORS = 2, 4, 49
 _TOKEN = re.compile(rb"[\w$\x80-\xff]+|[^\s\w]")
 _ERROR = "resume version"  # what a message of the parser about an error begins with
 
