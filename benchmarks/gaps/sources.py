@@ -15,6 +15,7 @@ from pathlib import Path
 from benchmarks.gaps.valid import is_valid
 from dg_lsp.settings import UsageError
 from dg_lsp.text.languages.language import Language, known_languages, load_language
+from dg_lsp.text.reasons import OutOfTime
 
 # Smaller files have nothing to damage; in larger ones every position would cost a long parse.
 SMALLEST, LARGEST = 500, 100_000
@@ -55,7 +56,7 @@ def find_corpus(name: str, given: Mapping[str, Path], count: int, seed: int) -> 
     for data in _texts(paths):
         kept = valid if is_valid(language, data) else broken
         # A file without a function has nothing to ask for.
-        if len(kept) < count and language.captures(language.parse(data).root_node).get("function.body"):
+        if len(kept) < count and _has_function(language, data):
             kept.append(data)
         if len(valid) == count:
             break
@@ -64,6 +65,14 @@ def find_corpus(name: str, given: Mapping[str, Path], count: int, seed: int) -> 
         looked = ", ".join(map(str, roots)) or "the machine"
         missing = f"no valid {name} source in {looked}; {_FETCH.format(name)}"
     return Corpus(language, tuple(valid), tuple(broken), missing)
+
+
+def _has_function(language: Language, data: bytes) -> bool:
+    """Whether a function is found in `data`; none is in a text that takes too long to read."""
+    try:
+        return bool(language.captures(language.parse(data).root_node).get("function.body"))
+    except OutOfTime:
+        return False
 
 
 def parse_sources(given: Sequence[str]) -> dict[str, Path]:

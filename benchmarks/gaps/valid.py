@@ -4,11 +4,17 @@ import ast
 import warnings
 
 from dg_lsp.text.languages.language import Language
+from dg_lsp.text.reasons import OutOfTime
 
 
 def is_valid(language: Language, data: bytes) -> bool:
-    """Whether `data` parses without an error."""
-    return (language.name != "python" or is_python(data)) and not language.parse(data).root_node.has_error
+    """Whether `data` parses without an error; one that takes too long to read does not."""
+    if language.name == "python" and not is_python(data):
+        return False
+    try:
+        return not language.parse(data).root_node.has_error
+    except OutOfTime:
+        return False
 
 
 def is_python(data: bytes) -> bool:

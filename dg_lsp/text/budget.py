@@ -62,33 +62,34 @@ class Work:
             raise OutOfTime(SLOW)
 
 
-@dataclass(slots=True, eq=False)
-class Progress:
-    """The progress callback of one parse. at: the farthest place, since when, and the processor time once it stalls."""
+def progress(work: Work) -> Callable[[int, object], bool]:
+    """The progress callback of one parse that is part of `work`: it lets the parser go on from an offset.
 
-    work: Work
-    at: int = -1
-    since: float = 0.0
+    It raises OutOfTime where the budget is spent, or where the parser hangs. It is called every few microseconds, so
+    it looks at no more than it must.
+    """
+    budget, began = work.budget, work.began
+    # The farthest place, since when it is the farthest, and the processor time once it stalls.
+    at, since = -1, 0.0
     stuck: float | None = None
 
-    def __call__(self, offset: int, _: object) -> bool:
-        """Let the parser go on from `offset`.
-
-        Raises:
-            OutOfTime: the budget is spent, or the parser hangs.
-        """
+    def go_on(offset: int, _: object) -> bool:
+        nonlocal at, since, stuck
         now = monotonic()
-        self.work.check(now)
+        if budget.cancelled or now - began > budget.seconds - budget.spent:
+            work.check(now)
         # Several readings of one place take turns, so a parser that hangs may go back and forth.
-        if offset > self.at:
-            self.at, self.since, self.stuck = offset, now, None
-        elif now - self.since > STALLED:
+        if offset > at:
+            at, since, stuck = offset, now, None
+        elif now - since > STALLED:
             clock = thread_time()
-            if self.stuck is None:
-                self.stuck = clock
-            elif clock - self.stuck > STALLED:
+            if stuck is None:
+                stuck = clock
+            elif clock - stuck > STALLED:
                 raise OutOfTime(SLOW)
         return False
+
+    return go_on
 
 
 _budget: ContextVar[Budget | None] = ContextVar("budget", default=None)
@@ -173,5 +174,10 @@ def check() -> None:
     Raises:
         OutOfTime: it is spent, or its request was cancelled.
     """
-    if (work := _work.get()) is not None:
-        work.check(monotonic())
+    work = _work.get()
+    if work is None:
+        return
+    # Most calls end here, and loops call it often.
+    budget, now = work.budget, monotonic()
+    if budget.cancelled or now - work.began > budget.seconds - budget.spent:
+        work.check(now)

@@ -105,5 +105,9 @@ def test_other_languages() -> None:
 
 def test_broken_and_odd_files_do_no_harm() -> None:
     odd = {"app/shapes.py": "class Shape(:\n  def\xff\n\x00", "app/alpha.py": "def first(" * 5000}
-    found = context("from . import shapes, alpha\n\n\ndef f():\n    Shape(first)\n    x = |\n", index_of(odd))
+    odd["app/circle.py"] = "class Circle:\n    pass\n"
+    user = "from . import shapes, alpha, circle\n\n\ndef f():\n    Shape(first, Circle)\n    x = |\n"
+    found = context(user, index_of(odd))
     assert sum(len(piece.text) for piece in found.pieces) <= 4000
+    # The file that takes too long to read is left out, and the others are not.
+    assert any("class Circle" in piece.text for piece in found.pieces)

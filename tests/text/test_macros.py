@@ -1,5 +1,6 @@
 """Macros that the grammar does not know: what the parser reads instead of them, and what is found in such files."""
 
+import random
 import time
 
 import pytest
@@ -11,7 +12,7 @@ from dg_lsp.text.fills.check import faults_of
 from dg_lsp.text.gaps.find import find_gap, find_gaps
 from dg_lsp.text.gaps.gap import apply_edit
 from dg_lsp.text.languages.language import known_languages, load_language
-from dg_lsp.text.languages.macros import Macros, blanked, read_macros
+from dg_lsp.text.languages.macros import Edited, Macros, blanked, read_macros
 from dg_lsp.text.messages import Fill
 from dg_lsp.text.prompts import prompt
 
@@ -206,3 +207,26 @@ def test_only_names_are_taken_as_macros_by_the_settings(name: str) -> None:
 def test_so_many_names_that_each_file_would_be_slow_are_refused() -> None:
     with pytest.raises(SettingsError, match="at most 100 names, not 101"):
         override(Settings(), {"macros": [f"API_{number}" for number in range(101)]})
+
+
+def test_a_text_read_from_an_older_one_has_the_blanks_that_it_has_if_read_anew() -> None:
+    language, rng = load_language("cpp"), random.Random(3)
+    parts = [
+        b"class API_EXPORT Foo : public Bar {\n  Q_OBJECT\n",
+        b"  int WINAPI f(int a);\n",
+        b"};\n",
+        b"\n",
+    ]
+    parts += [b"int x%d;\n" % number for number in range(9)]
+    older = b"\n".join(rng.choice(parts) for _ in range(120))
+    for _ in range(200):
+        start = rng.randrange(len(older))
+        end = min(start + rng.choice((0, 0, 1, 40)), len(older))
+        text = rng.choice(
+            (b"", b"x", b"\n", b"\n\n", b"\r\n\r\n", b" WINAPI ", b"\n\nAPI_EXPORT void g();\n\n")
+        )
+        data = older[:start] + text + older[end:]
+        found = blanked(language.macros, data, Edited(older, (start, end, start + len(text))))
+        # An object of its own has no answers that are kept.
+        assert found == blanked(Macros(language.macros.kinds), data)
+        older = data.replace(b"\r\n", b"\n")

@@ -6,6 +6,7 @@ Knows trees, repairs and lines; chooses no gap.
 
 import re
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from tree_sitter import Node, Tree
 
@@ -233,7 +234,7 @@ def region_at(context: CursorContext, kind: Kind) -> Region | None:
 def regions_at(context: CursorContext, kind: Kind) -> list[Region]:
     """All regions of `kind` that hold the context's cursor, the innermost first."""
     low, high = _place_of(context)
-    nodes = context.language.captures(context.tree.root_node, (max(low - 1, 0), high + 1)).get(kind, [])
+    nodes = _captured(context.language, context.tree, (max(low - 1, 0), high + 1)).get(kind, [])
     regions = [_trimmed(context.data, kind, node) for node in nodes if not node.is_missing]
     holding = [s for s in regions if _holds(s, kind, low, high)]
     return sorted(holding, key=lambda s: (s.outer_end - s.outer_start, s.start))
@@ -248,10 +249,16 @@ def hole_at(context: CursorContext) -> Region | None:
 def holes_in(context: CursorContext, span: Span) -> list[Region]:
     """The statements within `span` of the context's data that say "not written yet" between others that are written."""
     start, end = span
-    nodes = context.language.captures(context.tree.root_node, (start, end + 1)).get("stub", [])
+    nodes = _captured(context.language, context.tree, (start, end + 1)).get("stub", [])
     within = [n for n in nodes if start <= n.start_byte and n.end_byte <= end]
     inside = [n for n in within if _has_written(context.language, n)]
     return [_trimmed(context.data, "statement", node) for node in sorted(inside, key=lambda n: n.start_byte)]
+
+
+@lru_cache(maxsize=4)
+def _captured(language: Language, tree: Tree, span: Span) -> dict[str, list[Node]]:
+    """The captures that meet `span`; kept, since one cursor asks for several kinds of them. Nobody changes them."""
+    return language.captures(tree.root_node, span)
 
 
 def _with_only(document: Document, base: Past, kept: tuple[Change, ...], offset: int) -> Undone:

@@ -17,8 +17,8 @@ from typing import Any, Literal, get_args
 import tree_sitter
 from tree_sitter import Node, Tree
 
-from dg_lsp.text.budget import SLOW, Progress, check, working
-from dg_lsp.text.languages.macros import Macros, blanked, changed, read_macros, with_names
+from dg_lsp.text.budget import SLOW, check, progress, working
+from dg_lsp.text.languages.macros import Edited, Macros, blanked, changed, read_macros, with_names
 from dg_lsp.text.languages.recovery import Recovery
 from dg_lsp.text.languages.shape import is_endless
 from dg_lsp.text.reasons import OutOfTime
@@ -34,6 +34,7 @@ _INHERITS = re.compile(r"; inherits: (.+)")
 # The closed list: gaps.scm may capture nothing else, so a misspelt capture is an error and not a silence.
 Owner = Literal["function", "class", "block"]
 OWNERS: tuple[Owner, ...] = get_args(Owner)
+_OUTERS: dict[str, Owner] = {f"{owner}.outer": owner for owner in OWNERS}
 CAPTURES = (
     *(f"{owner}.{part}" for owner in OWNERS[:2] for part in ("outer", "name", "colon", "body")),
     *("function.owner", "block.outer", "block.colon", "block.body"),
@@ -143,9 +144,9 @@ class Quotes:
         return replace(self, open=begun[0], close=close)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Language:
-    """One language: its grammar, its compiled gaps.scm, and what language.toml says.
+    """One language: its grammar, its compiled gaps.scm, and what language.toml says. There is one object for each.
 
     ids: what editors call it. style: `indent` or `brace`, what holds a body together. indent: one step of indentation
     where a file shows none. comment: what begins one that ends with its line. placeholders: the neutral text of each
@@ -198,9 +199,9 @@ class Language:
         # A parser holds state, so each call has its own and threads cannot meet in one.
         return _parse(tree_sitter.Parser(self.grammar), self.readable(data))
 
-    def readable(self, data: bytes) -> bytes:
+    def readable(self, data: bytes, edited: Edited | None = None) -> bytes:
         """`data` as the parser reads it: with blanks for macros, and LF for a CR that stands alone."""
-        return _rows(blanked(self.macros, data))
+        return _rows(blanked(self.macros, data, edited))
 
     def reparse(
         self, tree: Tree, data: bytes, span: tuple[int, int], text: bytes, log: Log | None = None
@@ -211,17 +212,21 @@ class Language:
             OutOfTime: parsing takes longer than the budget of its request allows.
         """
         start, end = span
-        old, new = self.readable(data), self.readable(data[:start] + text + data[end:])
         stop = start + len(text)
+        edited = Edited(data, (start, end, stop))
+        old, new = self.readable(data), self.readable(data[:start] + text + data[end:], edited)
         if self.macros.kinds:
             # Text outside of the span may be a macro now, or none any more.
             start, end, stop = changed(old, new, (start, end, stop))
-        edited = tree.copy()
-        edited.edit(start, end, stop, _point(old, start), _point(old, end), _point(new, stop))
+        moved = tree.copy()
+        first = _point(old, start)
+        moved.edit(
+            start, end, stop, first, _further(old, start, end, first), _further(new, start, stop, first)
+        )
         parser = tree_sitter.Parser(self.grammar)
         if log is not None:
             parser.logger = lambda _, words: log(words)
-        return _parse(parser, new, edited)
+        return _parse(parser, new, moved)
 
     def room(self, owner: Owner) -> bytes:
         """The header of some function, which is also that of a block, or of some class."""
@@ -245,8 +250,9 @@ class Language:
         check_shape(node)
         found: dict[Owner, dict[int, dict[str, Node]]] = {owner: {} for owner in OWNERS}
         for _, match in query_cursor(self.query, span).matches(node):
-            owner = next((o for o in OWNERS if f"{o}.outer" in match), None)
-            if owner is not None:
+            # Most matches are of no body, and there are many.
+            for outer in _OUTERS.keys() & match.keys():
+                owner = _OUTERS[outer]
                 record = {name: nodes[0] for name, nodes in match.items()}
                 # Two patterns may match one body; the one that tells more of it counts, its owner's name above all.
                 known = found[owner].get(record[f"{owner}.body"].id, {})
@@ -447,11 +453,11 @@ def _parse(parser: tree_sitter.Parser, data: bytes, *old: Tree) -> Tree:
         return data[at : at + _CHUNK]
 
     with working() as work:
-        progress, recovery = Progress(work), Recovery(parser, data)
+        advance, recovery = progress(work), Recovery(parser, data)
 
         def go_on(offset: int, error: object) -> bool:
             recovery.step(offset)
-            return progress(offset, error)
+            return advance(offset, error)
 
         try:
             # The binding's types know neither the callback nor its two arguments.
@@ -468,3 +474,10 @@ def _rows(data: bytes) -> bytes:
 
 def _point(data: bytes, offset: int) -> tuple[int, int]:
     return data.count(b"\n", 0, offset), offset - data.rfind(b"\n", 0, offset) - 1
+
+
+def _further(data: bytes, start: int, offset: int, point: tuple[int, int]) -> tuple[int, int]:
+    """The point of `offset`, from that of `start` before it: counting the lines from there on is faster."""
+    rows = data.count(b"\n", start, offset)
+    column = offset - data.rfind(b"\n", start, offset) - 1 if rows else point[1] + offset - start
+    return point[0] + rows, column

@@ -5,10 +5,10 @@ Only what a parser sees is blank: offsets, lines and the file's bytes stay. Know
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 from zlib import crc32
 
 # So many bytes above a piece are looked at for what stands before a macro.
@@ -78,21 +78,40 @@ def with_names(macros: Macros, names: Sequence[str]) -> Macros:
     return Macros((*found, *macros.kinds))
 
 
-@lru_cache(maxsize=16)
-def blanked(macros: Macros, data: bytes) -> bytes:
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """An older text, and the edit (start, old end, new end) of it that makes the text at hand."""
+
+    older: bytes
+    edit: tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """A text, and an older one that it can be read from faster."""
+
+    data: bytes
+    edited: Edited | None = field(default=None, compare=False)
+
+
+class _Piece(NamedTuple):
+    """A piece of a text at `start`, read with blanks; `above` is the end of the text above it."""
+
+    start: int
+    above: bytes
+    text: bytes
+
+
+def blanked(macros: Macros, data: bytes, edited: Edited | None = None) -> bytes:
     """`data` with blanks of the same length for what `macros` match; the same text where nothing matches.
 
     Each kind is looked for in what the ones before it have left: `int WINAPI f()` becomes `int        f()`.
-    The last answers are kept, and those of its pieces, since most of a text is as it was at the last key.
+    The last answers are kept, and those of its pieces, since most of a text is as it was at the last key; with
+    `edited` only the pieces that the edit touches are read.
     """
     if not macros.kinds:
         return data
-    blank_line = b"\n\r\n" if b"\n\r\n" in data else b"\n\n"
-    parts, above = list[bytes](), b""
-    for piece in _pieces(data, blank_line):
-        parts.append(_piece(macros, above, piece))
-        above = piece[-BEFORE:] or above
-    return blank_line.join(parts)
+    return _read(macros, _Text(data, edited))[0]
 
 
 def changed(old: bytes, new: bytes, edit: tuple[int, int, int]) -> tuple[int, int, int]:
@@ -111,16 +130,47 @@ def _shared(one: bytes, other: bytes) -> int:
     return bisect_left(range(min(len(one), len(other))), True, key=lambda n: one[: n + 1] != other[: n + 1])
 
 
-def _pieces(data: bytes, blank_line: bytes) -> Iterator[bytes]:
-    """The paragraphs of `data`, a few in one; where one ends depends on no text far away, so an edit changes few."""
-    held = list[bytes]()
-    for paragraph in data.split(blank_line):
-        held.append(paragraph)
-        if crc32(paragraph) % 8 == 0:
-            yield blank_line.join(held)
-            held = []
-    if held:
-        yield blank_line.join(held)
+@lru_cache(maxsize=16)
+def _read(macros: Macros, text: _Text) -> tuple[bytes, list[_Piece]]:
+    """A text with blanks for macros, and its pieces: paragraphs, a few in one, between blank lines.
+
+    1. What is above the edit is as it was.  2. Read pieces, up to one below the edit that begins where one began, and
+    below the same text.  3. Then all others are as they were.
+    """
+    data, blank_line = text.data, _blank_line(text.data)
+    found, below = list[_Piece](), dict[int, int]()
+    old, by = list[_Piece](), 0
+    # 1.
+    if text.edited and _blank_line(text.edited.older) == blank_line:
+        start, end, stop = text.edited.edit
+        old, by = _read(macros, _Text(text.edited.older))[1], stop - end
+        found = [piece for piece in old if piece.start + len(piece.text) + len(blank_line) <= start]
+        below = {piece.start + by: number for number, piece in enumerate(old) if piece.start >= end}
+    above, at = old[len(found)].above if old else b"", old[len(found)].start if old else 0
+    # 2.
+    while at <= len(data):
+        number = below.get(at)
+        if number is not None and old[number].above == above:
+            # 3.
+            found += [_Piece(start + by, *rest) for start, *rest in old[number:]] if by else old[number:]
+            break
+        piece = data[at : _piece_end(data, at, blank_line)]
+        found.append(_Piece(at, above, _piece(macros, above, piece)))
+        above, at = piece[-BEFORE:] or above, at + len(piece) + len(blank_line)
+    return blank_line.join([piece.text for piece in found]), found
+
+
+def _blank_line(data: bytes) -> bytes:
+    return b"\n\r\n" if b"\n\r\n" in data else b"\n\n"
+
+
+def _piece_end(data: bytes, start: int, blank_line: bytes) -> int:
+    """Where the piece at `start` ends; that depends on no text far away, so an edit changes few."""
+    while (end := data.find(blank_line, start)) >= 0:
+        if crc32(data[start:end]) % 4 == 0:
+            return end
+        start = end + len(blank_line)
+    return len(data)
 
 
 @lru_cache(maxsize=2048)

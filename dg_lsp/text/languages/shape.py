@@ -9,12 +9,16 @@ import re
 _SAME = bytes(59 if byte in b";{},:" else byte for byte in range(256))
 # Nobody writes so many words and signs, or bytes, without any of them.
 _MOST_TOKENS, _MOST_BYTES = 700, 1_400
-# Comments, directives and strings do not count.
-_APART = re.compile(
-    rb"^[ \t]*#(?:[^\r\n\\]|\\(?:\r\n|.))*|//[^\r\n]*|/\*.*?(?:\*/|\Z)"
-    rb"|\"(?:[^\"\\\r\n]|\\.)*\"|'(?:[^'\\\r\n]|\\.)*'",
-    re.DOTALL | re.MULTILINE,
+# Comments, directives and strings do not count. Most files have no directives, and then it is faster not to look.
+_COMMENT_OR_STRING = (
+    rb"//[^\r\n]*+|/\*[^*]*+(?:\*(?!/)[^*]*+)*+(?:\*/)?+"
+    rb"|\"[^\"\\\r\n]*+(?:\\.[^\"\\\r\n]*+)*+\"|'[^'\\\r\n]*+(?:\\.[^'\\\r\n]*+)*+'"
 )
+_APART = re.compile(_COMMENT_OR_STRING, re.DOTALL)
+_APART_OR_DIRECTIVE = re.compile(
+    rb"^[ \t]*#(?:[^\r\n\\]|\\(?:\r\n|.))*|" + _COMMENT_OR_STRING, re.DOTALL | re.MULTILINE
+)
+_BLANKS = b" \t\r\n\f\v"
 _TOKEN = re.compile(rb"[\w$\x80-\xff]+|[^\s\w]")
 
 
@@ -23,8 +27,12 @@ def is_endless(data: bytes) -> bool:
 
     Example: `x => x => x => ...` some 300 times in Java. A long table of numbers has commas, so it is none.
     """
-    if len(data) < _MOST_BYTES or max(map(len, data.translate(_SAME).split(b";"))) < _MOST_BYTES:
+    if len(data) < _MOST_BYTES or max(map(len, parts := data.translate(_SAME).split(b";"))) < _MOST_BYTES:
         return False
-    code = _APART.sub(b" ", data).translate(_SAME)
+    # What is far from a cursor is blank.
+    if all(len(part) < _MOST_BYTES or len(part.translate(None, _BLANKS)) <= _MOST_TOKENS for part in parts):
+        return False
+    apart = _APART_OR_DIRECTIVE if b"#" in data else _APART
+    code = apart.sub(b" ", data).translate(_SAME)
     long = (part for part in code.split(b";") if len(part) > _MOST_TOKENS)
     return any(len(_TOKEN.findall(part)) > _MOST_TOKENS for part in long)

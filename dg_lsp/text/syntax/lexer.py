@@ -234,9 +234,11 @@ def _begins_element(data: bytes, at: int) -> bool:
 def _marks(language: Language, data: bytes, start: int, stop: int) -> Iterator[Mark]:
     """The marks of code alone; with JSX also each `<` that may begin a tag."""
     pattern, at = _pattern(language), start
+    count = 0
     while at < stop:
-        for number, match in enumerate(pattern.finditer(data, at, stop)):
-            if not number % _OFTEN:
+        for match in pattern.finditer(data, at, stop):
+            count += 1
+            if not count % _OFTEN:
                 check()
             kind = match.lastgroup or ""
             if kind in _SIMPLE:
@@ -567,6 +569,7 @@ def _in_text(quotes: Quotes) -> re.Pattern[bytes]:
 
 def _hole(language: Language, data: bytes, quotes: Quotes, span: Span) -> tuple[int, tuple[int, ...]]:
     """Where the code ends that begins with `span` inside a string, -1 where no brace closes it; and what is open."""
+    check()
     begins, stop = span
     at, depth = begins, 1
     ends = re.compile(quotes.format) if quotes.format else None

@@ -224,11 +224,11 @@ def out_of_reach(tree: Tree, line: int) -> bool:
     """Whether an error ends above the logical line that begins at `line`, where no change on it reaches the error."""
     stack = [tree.root_node]
     while stack:
-        check()
         node = stack.pop()
         if (node.is_error or node.is_missing) and node.end_byte < line:
             return True
         if node.has_error:
+            check()
             stack.extend(node.children)
     return False
 
@@ -237,13 +237,13 @@ def cost_of(tree: Tree) -> int:
     """How broken a tree is: 20 and its bytes for an ERROR, 25 for a MISSING token."""
     cost, stack = 0, [tree.root_node]
     while stack:
-        check()
         node = stack.pop()
         if node.is_missing:
             cost += MISSING_COST
         elif node.is_error:
             cost += ERROR_COST + min(node.end_byte - node.start_byte, ERROR_BYTES)
         elif node.has_error:
+            check()
             stack.extend(node.children)
     # What a hidden rule of the grammar misses is no node that can be seen.
     return cost or MISSING_COST * tree.root_node.has_error
