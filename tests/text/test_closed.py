@@ -109,6 +109,8 @@ IN_BODY = {
         x = [⟦a, b⟧]
         x = {⟦'a': b⟧}
         x = f(a[⟦b⟧])
+        x = f"{⟦a⟧}"
+        print(f"b {a[⟦0⟧]}")
         if c['⟦key⟧']
         def inner(⟦d, e⟧)
         print('⟦text⟧')
@@ -283,6 +285,8 @@ IN_BODY["tsx"] = (
     + """
         const x = <div className={⟦a⟧}
         const x = <a b={f(⟦c⟧)}
+        const x = <a>{⟦c⟧}</a>
+        const x = <a b={⟦c⟧}></a>
     """
 )
 AT_TOP |= {"tsx": AT_TOP["typescript"]}
@@ -448,3 +452,41 @@ def test_an_offer_keeps_its_chance_where_blocks_stay_open() -> None:
     outcome = settle(document, find_gap(document, len(typed)), Fill("return 1;", chance=0.7))
     assert outcome.edit is not None
     assert (outcome.edit.text, outcome.fill.chance) == ("return 1;", 0.7)
+
+
+# What no repair reads: the rest of its statement is missing, too.
+HALF = [
+    ("typescript", "return a ? first(", "b", ")"),
+    ("typescript", "({ d = 1, e", ", f ", "})"),
+    ("cpp", "cout << (b.type() == json:", ":value_t::text", ")"),
+    ("go", 'files := []T{{"a", []by', "te(b)", "}}"),
+    ("java", "f(", "(byte)(1 | ((a >>> 8) & 2))", ")"),
+]
+
+
+@pytest.mark.parametrize(("language", "typed", "text", "closers"), HALF)
+def test_half_a_statement_gets_its_brackets(language: str, typed: str, text: str, closers: str) -> None:
+    line = Line(language, BODY[language], typed, "", text)
+    assert filled(line, "", text)[1].startswith(typed + text + closers)
+
+
+@pytest.mark.parametrize(("language", "typed", "text", "closers"), [HALF[1], HALF[3]])
+def test_brackets_are_closed_in_front_of_a_comment(
+    language: str, typed: str, text: str, closers: str
+) -> None:
+    line = Line(language, BODY[language], typed, "", text)
+    assert filled(line, "  // why", text)[1] == typed + text + closers + "  // why"
+
+
+BLOCKS = ["if (a) {|}", "while (a) {|}", "foo(() => {|})", "a.map((b) => {|})"]
+
+
+@pytest.mark.parametrize("language", ["javascript", "typescript", "tsx"])
+@pytest.mark.parametrize("block", BLOCKS)
+def test_no_bracket_of_a_block_stands_twice(language: str, block: str) -> None:
+    typed, closers = block.split("|")
+    above, below = BODY[language]
+    for end in ("", "\n  }", "\n  })", "\n  });"):
+        before = f"{above}{typed}\n    "
+        assert offered(language, before, "b();" + end, f"\n  {closers}{below}") == "b();"
+        assert offered(language, before, "b();" + end, below) == "b();"

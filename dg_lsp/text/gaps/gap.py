@@ -169,6 +169,9 @@ def typed(document: Document, context: CursorContext, gap: Gap, offset: int) -> 
     ):
         # What is open within the region wants to be closed as well.
         gap = replace(gap, insert_after=_needed(context, behind, closing[0]).decode())
+    elif context.cost and gap.kind in LISTS and not _goes_on(context, document.data, offset):
+        state = state_of(document, context, offset)
+        gap = replace(gap, insert_after=_left_open(document.data, context, state, offset))
     return replace(gap, start=offset, end=offset if document.data[offset:end].strip() else end)
 
 
@@ -179,12 +182,20 @@ def untouched(document: Document, context: CursorContext, gap: Gap, offset: int)
     closes: `x = f(<sys>` becomes `x = f(sys<>)`.
     """
     data = document.data
+    state, eol = state_of(document, context, offset), line_end(data, offset)
+    rest, goes_on = data[offset:eol].strip(), _goes_on(context, data, offset)
     if gap.start == offset and not data[offset : gap.end].strip():
-        return gap
-    eol = line_end(data, offset)
-    if data[offset:eol].strip():
+        # Behind `const [a, ` more than a bracket may be missing.
+        held = gap.kind in LISTS or (
+            gap.kind == "expression" and state.brackets.endswith(b"(") and not context.cost
+        )
+        if gap.insert_after or not held or state.string or state.comment or goes_on:
+            return gap
+        return replace(
+            gap, end=offset if rest else eol, insert_after=_left_open(data, context, state, offset)
+        )
+    if goes_on or (rest and (state.string or state.comment)):
         return replace(gap, start=offset, end=offset, insert_before="", insert_after="")
-    state = state_of(document, context, offset)
     if state.string:
         # Quotes that stand below end the string, unless a line before them looks like the head of a definition.
         lines = any(quotes.lines for quotes in context.language.strings if quotes.close == state.string)
@@ -192,10 +203,22 @@ def untouched(document: Document, context: CursorContext, gap: Gap, offset: int)
         return replace(
             gap, start=offset, end=eol, insert_before="", insert_after="" if shut else state.string.decode()
         )
-    opened = [(at, indentation(data, at)) for at in reversed(state.opened) if at >= state.line]
-    missing = unclosed(data, opened, *next_line(context.language, data, eol))
-    tail = state.closing(missing)
-    return replace(gap, start=offset, end=eol, insert_before="", insert_after=tail.decode())
+    tail = _left_open(data, context, state, offset)
+    return replace(gap, start=offset, end=offset if rest else eol, insert_before="", insert_after=tail)
+
+
+def _goes_on(context: CursorContext, data: bytes, offset: int) -> bool:
+    """Whether code follows on the line; in front of a comment brackets are closed as at the end of a line."""
+    rest = data[offset : line_end(data, offset)].strip()
+    return bool(rest) and not rest.startswith(context.language.comment.encode())
+
+
+def _left_open(data: bytes, context: CursorContext, state: State, offset: int) -> str:
+    """Return what closes those brackets of the line or the statement at `offset` that no line below closes."""
+    first = min(state.line, line_start(data, offset))
+    opened = [(at, indentation(data, at)) for at in reversed(state.opened) if at >= first]
+    below = next_line(context.language, data, line_end(data, offset))
+    return state.closing(unclosed(data, opened, *below)).decode()
 
 
 def apply_edit(document: Document, edit: Edit) -> Document:
