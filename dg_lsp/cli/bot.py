@@ -34,7 +34,7 @@ _CODES = "0 every stub was filled, or there was none; 1 some were left; 2 usage 
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """What came of one stub.
+    """The result of one stub.
 
     outcome: kept; filled but taken back, by `why`; without a fill, by `why`; or filled in a dry run, which tests and
     writes nothing. Of a kept fill with which the command still fails `why` says how.
@@ -69,7 +69,7 @@ class Report:
 
     @property
     def complete(self) -> bool:
-        """Whether every stub was filled, and no file was skipped."""
+        """Return whether every stub was filled, and no file was skipped."""
         return not self.skipped and all(tried.outcome in ("kept", "filled") for tried in self.stubs)
 
     def taken_back(self, path: Path) -> list[Tried]:
@@ -318,7 +318,7 @@ def _take_back(report: Report, path: Path, why: str) -> None:
 
 
 def _outcome(ended: "Ended", *, filled: bool, dry: bool) -> Outcome:
-    """What came of a stub, as `Tried` has it."""
+    """The result of a stub, as `Tried` has it."""
     if ended.edit:
         return "filled" if dry else "kept"
     return "taken back" if filled else "no fill"

@@ -72,11 +72,11 @@ class Ran:
 
     @property
     def counts(self) -> bool:
-        """Whether it counts tests."""
+        """Return whether it counts tests."""
         return self.failed is not None
 
     def is_better(self, before: "Ran") -> bool:
-        """Whether this run passed, or more of its tests do than `before` and no more fail."""
+        """Return whether this run passed, or more of its tests do than `before` and no more fail."""
         if self.status == 0:
             return True
         if self.failed is None or self.passed is None or before.failed is None or before.passed is None:

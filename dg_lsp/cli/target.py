@@ -87,7 +87,9 @@ def check_wanted(path: Path, settings: Settings) -> None:
 
 
 def why_excluded(path: Path, settings: Settings) -> str:
-    """Why the settings keep the file at `path` from the model, such as "excluded by ..."; empty if they do not."""
+    """Return why the settings keep the file at `path` from the model, such as "excluded by ..."; empty if they do
+    not.
+    """
     if glob := excluding_path(path, settings.exclude):
         how = f"take it away with --include '{glob}'" if glob in SECRETS else "take it out of that setting"
         return (

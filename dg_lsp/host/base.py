@@ -213,7 +213,7 @@ def _same(document: Document, gap: Gap, edit: Edit) -> str:
 
 
 def _repeats(document: Document, gap: Gap, edit: Edit) -> str:
-    """Why an edit only repeats what stands round its gap, as a sentence; empty if it does not."""
+    """Return why an edit only repeats what stands round its gap, as a sentence; empty if it does not."""
     why = fit.repetition_of_edit(document, gap, edit)
     return why and f"the fill was refused: {why}"
 

@@ -68,7 +68,7 @@ def kind_of(gap: Gap) -> str:
 
 
 def refusal_of(ls: DgLsp, document: Document, gap: Gap) -> str:
-    """Why no code action is listed for `gap`, as a sentence; empty if one is.
+    """Return why no code action is listed for `gap`, as a sentence; empty if one is.
 
     Nothing that is written is replaced before a person has seen how, so the client must be able to ask.
     """

@@ -87,7 +87,7 @@ async def initialized(ls: DgLsp, _: types.InitializedParams) -> None:
 
 
 def _registrations(ls: DgLsp) -> list[types.Registration]:
-    """What the client is asked to tell of, as far as it can: changes of the settings, and of files."""
+    """Registrations for changes of settings and of files, as far as the client can tell of them."""
     workspace, found = ls.client_capabilities.workspace, list[types.Registration]()
     settings, files = (
         (workspace.did_change_configuration, workspace.did_change_watched_files)

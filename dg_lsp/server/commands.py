@@ -71,7 +71,7 @@ async def fill_command(ls: DgLsp, target: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _why_confirm(ls: DgLsp, document: Document, outcome: Outcome, target: Mapping[str, Any]) -> str:
-    """Why a person must confirm the edit of `outcome`, as a sentence; empty if nobody need, or somebody has."""
+    """Return why a person must confirm the edit of `outcome`, as a sentence; empty if nobody need, or somebody has."""
     if target.get("confirmed") is True or outcome.edit is None:
         return ""
     cursor = cursor_of(document, target, ls.documents.encoding)

@@ -66,7 +66,7 @@ def annotated(edit: types.WorkspaceEdit, label: str, why: str) -> types.Workspac
 
 
 def takes_annotations(client: types.ClientCapabilities) -> bool:
-    """Whether `client` asks a person before it makes an edit whose annotation says so."""
+    """Return whether `client` asks a person before it makes an edit whose annotation says so."""
     edits = client.workspace.workspace_edit if client.workspace else None
     return bool(edits and edits.document_changes and edits.change_annotation_support)
 

@@ -113,7 +113,9 @@ class Project:
         return Index(is_current=self._is_current)
 
     def _is_current(self, other: Other) -> bool:
-        """Whether the text of `other` is that of a document that is open now, or of a file as it is on disk now."""
+        """Return whether the text of `other` is that of a document that is open now, or of a file as it is on disk
+        now.
+        """
         if other.stamp is None:
             return key_of(other.uri) in self._open
         rules = self._rules
@@ -162,7 +164,7 @@ class Project:
                 return
 
     def _has_ended(self, began: float, stop: threading.Event) -> bool:
-        """Whether the thread that reads has nothing more to do, and ends; it has begun at `began`."""
+        """Return whether the thread that reads has nothing more to do, and ends; it has begun at `began`."""
         with self._lock:
             if stop.is_set():
                 return True

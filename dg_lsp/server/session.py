@@ -146,7 +146,9 @@ class Session:
             self.project.forget()
 
     def refusal(self, uri: str, folders: Sequence[str], language: str = "") -> str:
-        """Why the document `uri` gets no fills, as a sentence; empty if it does. folders: the workspace's, as paths."""
+        """Return why the document `uri` gets no fills, as a sentence; empty if it does. folders: the workspace's, as
+        paths.
+        """
         name = PurePosixPath(split_uri(uri)[1]).name
         if glob := self._excluding(uri, folders):
             return f"{name} is excluded by {glob} in the setting exclude, because it may hold secrets"
@@ -171,7 +173,7 @@ class Session:
             await asyncio.shield(self._ask_git(uri))
 
     def _why_ignored(self, uri: str, name: str) -> str:
-        """Why the settings keep the document `uri` from the model because of git; empty if they do not.
+        """Return why the settings keep the document `uri` from the model because of git; empty if they do not.
 
         Until git has answered, the document counts as ignored.
         """
@@ -183,7 +185,7 @@ class Session:
         return ""
 
     def _ask_git(self, uri: str) -> asyncio.Future[bool]:
-        """Whether git ignores the file of the document `uri`: asked in a thread, once until it is closed."""
+        """Return whether git ignores the file of the document `uri`: asked in a thread, once until it is closed."""
         scheme, name = split_uri(uri)
         if uri not in self._ignored:
             if len(self._ignored) >= _KNOWN:

@@ -167,7 +167,7 @@ class _Patterns:
     others: tuple["tuple[str, ...] | re.Pattern[str]", ...]
 
     def fit(self, text: str) -> bool:
-        """Whether one of them fits `text`."""
+        """Return whether one of them fits `text`."""
         return text in self.texts or text.endswith(self.ends) or any(_fits(one, text) for one in self.others)
 
 
@@ -282,7 +282,7 @@ def _regular(glob: str) -> re.Pattern[str]:
 
 
 def _fits(pattern: "tuple[str, ...] | re.Pattern[str]", text: str) -> bool:
-    """Whether `pattern`, pieces with any text between them or a regular expression, fits all of `text`."""
+    """Return whether `pattern`, pieces with any text between them or a regular expression, fits all of `text`."""
     if isinstance(pattern, re.Pattern):
         return pattern.match(text) is not None
     first, *middle, last = pattern

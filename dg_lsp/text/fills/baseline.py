@@ -152,7 +152,7 @@ def filled_in(language: Language, kind: str, neutral: Text, fill: bytes) -> Text
 
 
 def _lacks_body(language: Language, text: Text) -> bool:
-    """Whether Python's own parser refuses what the grammar takes: a header that nothing follows."""
+    """Return whether Python's own parser refuses what the grammar takes: a header that nothing follows."""
     return language.name == "python" and complaint(text.data) is not None
 
 

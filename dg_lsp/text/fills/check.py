@@ -191,7 +191,7 @@ def _faults(language: Language, kind: str, parts: tuple[bytes, bytes, bytes]) ->
 
 
 def _wrong_by_itself(language: Language, kind: str, parts: tuple[bytes, bytes, bytes]) -> tuple[Fault, ...]:
-    """What is wrong with a fill whatever its tree says: what no text holds, or what takes in the text behind it."""
+    """Faults of a fill whatever its tree says: what no text holds, or what takes in the text behind it."""
     before, fill, after = parts
     if b"\0" in fill:
         at = fill.index(b"\0")
@@ -213,7 +213,9 @@ def _parses_afresh(language: Language, data: bytes) -> bool:
 
 
 def _is_blind(language: Language, kind: str, neutral: Text) -> bool:
-    """Whether the text round the gap has errors that no filler removes, so that its tree tells little of a fill."""
+    """Return whether the text round the gap has errors that no filler removes, so that its tree tells little of a
+    fill.
+    """
     if neutral.clean or kind in (*STRINGS, "comment", "span"):
         return False
     return kind != "rest_of_line" or not is_sound_but_for_its_gap(language, kind, neutral)
@@ -419,7 +421,7 @@ def _harm_in(language: Language, document: Document, gap: Gap, edit: Edit) -> st
 def _harm_unread(
     language: Language, gap: Gap, neutral: Text, old: Text, parts: tuple[bytes, bytes, bytes]
 ) -> str:
-    """Why the fill of `parts` does harm in code whose tree tells little of it, such as `neutral`; empty for none.
+    """Return why the fill of `parts` does harm in code whose tree tells little of it, such as `neutral`, or "".
 
     1. What is inserted round it may be a guess of what the file lacks.  2. A fill that is right by itself and leaves
     nothing open changes nothing that could be read.
@@ -451,7 +453,7 @@ def _ended(language: Language, gap: Gap, old: Text, neutral: Text) -> Text:
 
 
 def _is_whole(gap: Gap, old: Text, neutral: Text) -> bool:
-    """Whether `neutral` is `old` with another fill and an end of its line: no part of it, nor longer at its ends."""
+    """Return whether `neutral` is `old` with another fill and line end: no part of it, nor longer at its ends."""
     around = (
         len(neutral.tail[1])
         + len(old.before + old.after)

@@ -1,4 +1,4 @@
-"""Why a person must confirm an edit before it is made: it replaces written text, its line is finished, or it is unsure.
+"""Reasons why a person must confirm an edit: it replaces written text, its line is finished, or it is unsure.
 
 Knows gaps, edits and fills; knows no engine and no editor.
 """
@@ -51,7 +51,7 @@ def written_lines(document: Document, gap: Gap, edit: Edit | None = None) -> int
 
 
 def _is_kept(old: bytes, new: bytes) -> bool:
-    """Whether `new` is `old` with one more piece of text in it, before it or behind it."""
+    """Return whether `new` is `old` with one more piece of text in it, before it or behind it."""
     same = 0
     for one, other in zip(old, new, strict=False):
         if one != other:

@@ -373,7 +373,9 @@ def _without_repeated_word(request: Infill, text: str) -> str:
 
 
 def _meets_word(request: Infill, text: str) -> bool:
-    """Whether `text` writes a part of the word behind its gap again, such as `unt` or `unt_due` in `amo|unt_due`."""
+    """Return whether `text` writes a part of the word behind its gap again, such as `unt` or `unt_due` in
+    `amo|unt_due`.
+    """
     rest, first = _word_behind(request), _WORD.match(text)
     if not rest:
         return False

@@ -1,4 +1,4 @@
-"""What must not fill a placeholder: another placeholder, or an import in a function. Knows contexts, gaps and edits."""
+"""Text that fills no placeholder: another placeholder, or an import in a function. Knows contexts, gaps and edits."""
 
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.context import context_at
@@ -9,7 +9,7 @@ from dg_lsp.text.syntax.bodies import is_hollow
 
 
 def useless(document: Document, gap: Gap, edit: Edit) -> str:
-    """Why `edit` writes nothing into the placeholder `gap`, as a sentence; empty if it does, or if `gap` is none.
+    """Return why `edit` writes nothing into the placeholder `gap`, as a sentence; empty if it does or `gap` is none.
 
     A placeholder such as `...` that is ghost text in an empty body is as good as any other text.
     """
@@ -24,7 +24,7 @@ def useless(document: Document, gap: Gap, edit: Edit) -> str:
 
 
 def _is_placeholder(document: Document, edit: Edit) -> bool:
-    """Whether the text of `edit` says no more than that something is not written yet."""
+    """Return whether the text of `edit` says no more than that something is not written yet."""
     language = load_language(document.language, document.macros)
     context = context_at(apply_edit(document, edit), language, edit.start)
     if context.repaired is not None and context.repaired.inserted:
@@ -35,6 +35,6 @@ def _is_placeholder(document: Document, edit: Edit) -> bool:
 
 
 def _imports(name: str, text: str) -> bool:
-    """Whether `text` is an import in the language called `name`."""
+    """Return whether `text` is an import in the language called `name`."""
     language = load_language(name)
     return bool(language.captures(language.parse(text.encode("utf-8")).root_node).get("import"))

@@ -86,7 +86,7 @@ def still_good(offer: Offer, document: Document, cursor: int) -> list[Edit]:
 
 
 def covered(document: Document, cursor: int, edit: Edit) -> bool:
-    """Whether `edit` replaces brackets or quotes behind `cursor`, which stand in its text, too."""
+    """Return whether `edit` replaces brackets or quotes behind `cursor`, which stand in its text, too."""
     return bool(document.data[cursor : max(cursor, edit.end)].strip())
 
 
@@ -149,7 +149,7 @@ def _closers(offer: Offer, document: Document, cursor: int) -> str:
 
 
 def _holds_in_order(text: bytes, pieces: bytes) -> bool:
-    """Whether each byte of `pieces` occurs in `text` behind the one before it."""
+    """Return whether each byte of `pieces` occurs in `text` behind the one before it."""
     rest = iter(text)
     return all(piece in rest for piece in pieces)
 

@@ -74,7 +74,9 @@ def _brackets(state: State) -> Iterator[tuple[bytes, int]]:
 
 
 def is_closed(language: Language, fill: bytes) -> bool:
-    """Whether `fill` closes all brackets that it opens, and no others, and is no header whose body is to follow."""
+    """Return whether `fill` closes all brackets that it opens, and no others, and is no header whose body is to
+    follow.
+    """
     if language.style == "indent" and fill.rstrip().endswith(b":"):
         return False
     depth = 0
@@ -86,7 +88,7 @@ def is_closed(language: Language, fill: bytes) -> bool:
 
 
 def closes_more(language: Language, before: bytes, text: bytes, after: bytes) -> bool:
-    """Whether with `text` between `before` and `after` more brackets are closed that nothing opens than without."""
+    """Return whether with `text` between `before` and `after` more brackets are closed than opened than without."""
     state = state_at(language, before, len(before))
     if state.string or state.comment:
         return False

@@ -353,7 +353,7 @@ def _not_round(context: CursorContext, found: list[Region]) -> list[Region]:
 
 
 def _has_written(language: Language, stub: Node) -> bool:
-    """Whether code stands beside `stub` in its block; a docstring is none."""
+    """Return whether code stands beside `stub` in its block; a docstring is none."""
     block = stub.parent
     if block is None:
         return False

@@ -401,7 +401,9 @@ def _text_of(context: CursorContext, region: Region) -> Span:
 
 
 def _begins_body(context: CursorContext) -> bool:
-    """Whether the line at the cursor is a header whose body is to come; in a Rust trait it may also go without."""
+    """Return whether the line at the cursor is a header whose body is to come; in a Rust trait it may also go
+    without.
+    """
     first, last = context.inserted
     if not context.data.endswith(context.language.words.headers[-1], first, last):
         return False

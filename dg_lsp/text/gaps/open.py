@@ -1,4 +1,4 @@
-"""Whether something is still to be written at a cursor, or its line is finished there.
+"""Open places: is something still to be written at a cursor, or is its line finished there?
 
 Knows contexts and gaps; knows no fill and no editor.
 """
@@ -45,7 +45,9 @@ def finished(document: Document, gap: Gap, cursor: int) -> str:
 
 
 def _is_blank_place(data: bytes, gap: Gap, cursor: int, line: tuple[bytes, bytes]) -> bool:
-    """Whether the place on its `line`, before and behind the cursor, shows that something may be written there."""
+    """Return whether the place on its `line`, before and behind the cursor, shows that something may be written
+    there.
+    """
     before, behind = line
     rest = behind.strip()
     if not rest and (not before.strip() or gap.kind == "comment"):
@@ -62,7 +64,7 @@ def _is_blank_place(data: bytes, gap: Gap, cursor: int, line: tuple[bytes, bytes
 
 
 def _is_missing(context: CursorContext, behind: bytes) -> bool:
-    """Whether a repair at the cursor had to put something in; `behind` it is the rest of the line."""
+    """Return whether a repair at the cursor had to put something in; `behind` it is the rest of the line."""
     made = context.repaired
     if made is None:
         return False

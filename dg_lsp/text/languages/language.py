@@ -133,7 +133,7 @@ class Quotes:
 
     @property
     def varies(self) -> bool:
-        """Whether what closes it depends on what it begins with."""
+        """Return whether what closes it depends on what it begins with."""
         return b"{" in self.close
 
     def begun_by(self, begun: re.Match[bytes]) -> "Quotes":

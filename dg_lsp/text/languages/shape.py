@@ -23,7 +23,7 @@ _TOKEN = re.compile(rb"[\w$\x80-\xff]+|[^\s\w]")
 
 
 def is_endless(data: bytes) -> bool:
-    """Whether `data`, whose statements end with a semicolon, has one so long that nobody has written it.
+    """Return whether `data`, whose statements end with a semicolon, has one so long that nobody has written it.
 
     Example: `x => x => x => ...` some 300 times in Java. A long table of numbers has commas, so it is none.
     """

@@ -57,7 +57,7 @@ class Index:
         return len(self._files)
 
     def holds(self, uri: str, data: bytes) -> bool:
-        """Whether the open document `uri` is in with this text."""
+        """Return whether the open document `uri` is in with this text."""
         known = self._files.get(key_of(uri))
         return known is not None and known.stamp is None and known.rows.data == data[:LARGEST]
 
@@ -120,7 +120,7 @@ class Index:
                 self.drop(other.uri)
 
     def still_has(self, other: Other) -> bool:
-        """Whether `other` may be used: it is in, and still as it was taken in. If it is not, it is left out."""
+        """Return whether `other` may be used: it is in, and still as it was taken in. If it is not, it is left out."""
         if self._files.get(key_of(other.uri)) is not other:
             return False
         if not self._is_current(other):

@@ -152,7 +152,9 @@ def _without_secrets(
 
 
 def _is_like(language: Language, gap: Gap, match: Match) -> bool:
-    """Whether `match` is in code as `gap` is: no line of a file or of a class fills a placeholder in a function."""
+    """Return whether `match` is in code as `gap` is: no line of a file or of a class fills a placeholder in a
+    function.
+    """
     data, at = match.rows.data, match.at
     start = match.rows.starts[at] if at < len(match.rows) else len(data)
     if not gap.indent:

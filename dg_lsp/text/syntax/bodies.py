@@ -278,7 +278,9 @@ def _owned(language: Language, data: bytes, record: Record, around: Owner | None
 
 
 def _is_loop(language: Language, data: bytes, header: Span, around: Owner | None) -> bool:
-    """Whether a `header` in a body of `around` is that of a macro, `each(x)`: a function in a function has a type."""
+    """Return whether a `header` in a body of `around` is that of a macro, `each(x)`: a function in a function has a
+    type.
+    """
     inside = language.macros.kinds and around in ("function", "block")
     return bool(inside and _CALLED.fullmatch(data, *header))
 

@@ -207,7 +207,7 @@ def _line(reading: BracketMatcher, offset: int) -> int:
 
 
 def _closed(language: Language, data: bytes, start: int, stop: int) -> bool:
-    """Whether the comment [start, stop) ends before its line does."""
+    """Return whether the comment [start, stop) ends before its line does."""
     block = any(data.startswith(a.encode(), start, stop) for a, _ in language.block_comments[:1])
     return block and comment_end(language, data, start, stop) == stop
 

@@ -214,7 +214,7 @@ def _leave_element(modes: list[_Mode]) -> None:
 
 
 def _begins_element(data: bytes, at: int) -> bool:
-    """Whether the `<` at `at` begins a tag, and neither compares nor begins type parameters."""
+    """Return whether the `<` at `at` begins a tag, and neither compares nor begins type parameters."""
     if not _BEFORE_TAG.search(data, max(at - 200, 0), at):
         return False
     found = _TAG.match(data, at)
@@ -512,7 +512,7 @@ def _quoted(language: Language, data: bytes, match: re.Match[bytes], stop: int) 
 
 
 def _may_be_regex(language: Language, data: bytes, at: int) -> bool:
-    """Whether the slash at `at` begins a regular expression and does not divide what stands before it."""
+    """Return whether the slash at `at` begins a regular expression and does not divide what stands before it."""
     before = data[max(at - 200, 0) : at].rstrip()
     word = _WORD.search(before)
     if word is not None:
@@ -553,7 +553,7 @@ def _close(language: Language, data: bytes, quotes: Quotes, span: Span) -> tuple
 
 @lru_cache(maxsize=256)
 def _in_text(quotes: Quotes) -> re.Pattern[bytes]:
-    """What is looked for in the text of a string with holes; what has no name stands for itself."""
+    """A pattern of the marks in the text of a string with holes; what has no name stands for itself."""
     shut, hole = re.escape(quotes.close), re.escape(quotes.hole)
     parts = []
     if quotes.escapes:
@@ -590,7 +590,9 @@ def _hole(language: Language, data: bytes, quotes: Quotes, span: Span) -> tuple[
 
 
 def _is_deep(data: bytes, at: int) -> bool:
-    """Whether more braces are open at `at` than anybody nests, so that reading on in them could overflow the stack."""
+    """Return whether more braces are open at `at` than anybody nests, so that reading on in them could overflow the
+    stack.
+    """
     low = max(at - _FAR, 0)
     return data.count(b"{", low, at) - data.count(b"}", low, at) > _DEEPEST
 

@@ -65,7 +65,9 @@ class Lack:
 
     @property
     def is_header(self) -> bool:
-        """Whether the statement at the cursor begins with a word that wants a body, modifiers before it or not."""
+        """Return whether the statement at the cursor begins with a word that wants a body, modifiers before it or
+        not.
+        """
         words, first = self.language.words, _FIRST_WORD.match(self.before + self.rest)
         head = _BARE.match(self.before)
         if head and (words.functions | words.classes).intersection(_WORDS.findall(head[0])):
@@ -163,7 +165,7 @@ class Repaired:
 
     @property
     def sound(self) -> bool:
-        """Whether there was nothing to repair."""
+        """Return whether there was nothing to repair."""
         return not (self.cost or self.removed or self.made)
 
     def forth(self, offset: int) -> int:
@@ -252,7 +254,7 @@ def cost_of(tree: Tree) -> int:
 def closings(
     language: Language, data: bytes, offset: int, state: State
 ) -> tuple[list[Closing], list[Closing]]:
-    """What may be inserted at `offset` and behind the brackets there that close what is open; the likeliest first.
+    """Texts to insert at `offset` and behind the brackets there that close what is open; the likeliest first.
 
     Editors close brackets while one types: `def f(|)` gets a placeholder and `: pass`. Those of the second list close
     below the line of `offset`, as in a function that is an argument, and are less likely.
@@ -272,7 +274,7 @@ def closings(
 
 
 def _tails(lack: Lack) -> Iterable[bytes]:
-    """What may follow the brackets that end a line: as `_ends`, what ends a body, a name behind the type `Map<>`."""
+    """Texts behind brackets that end a line: those of `_ends`, the end of a body, a name behind the type `Map<>`."""
     words, tails = lack.language.words, list(_ends(lack))
     if lack.is_header:
         tails += [words.headers[-1] + end for end in words.ends if end]
@@ -324,7 +326,7 @@ def candidates(
 
 
 def insertions(language: Language, data: bytes, offset: int, state: State) -> Iterator[bytes]:
-    """What may be inserted at `offset`, where `state` is open, without touching any other byte; nothing comes first."""
+    """Texts to insert at `offset`, where `state` is open, without touching any other byte; nothing comes first."""
     yield from dict.fromkeys((b"", *_at_cursor(lack_at(language, data, offset, state))))
 
 
