@@ -75,6 +75,17 @@ def completes(before: str, ghost: str, sight: Iterable[str] = ()) -> bool:
     return made in WORDS or made in sight
 
 
+def _is_justified(look: Mapping[str, Any], sight: Iterable[str]) -> bool:
+    """Return whether the ghost text makes a word of the letters before it, or of those on both sides of it.
+
+    Example: `Non` in `x = |e`.
+    """
+    behind = re.match(r"\w*", look["after"])
+    assert behind is not None
+    both = (look["ghost"], look["ghost"] + behind[0])
+    return any(completes(look["before"], ghost, sight) for ghost in both)
+
+
 def judge(events: Sequence[Mapping[str, Any]]) -> Verdict:
     """The verdict on the events of the driver's `play`, which began at the end of the second row of `TEXT`."""
     verdict = Verdict()
@@ -87,7 +98,7 @@ def judge(events: Sequence[Mapping[str, Any]]) -> Verdict:
         verdict.old += old and not events[number - 1]["misplaced"]
         if event["misplaced"] and not old:
             verdict.wrong.append(f"ghost text away from the cursor: {where}")
-        if event["ghost"] and not old and not completes(event["before"], event["ghost"], sight):
+        if event["ghost"] and not old and not _is_justified(event, sight):
             verdict.wrong.append(f"ghost text that nothing justifies: {where}")
         if "key" not in event:
             continue
