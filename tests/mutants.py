@@ -307,7 +307,7 @@ MUTANTS = (
         "dg_lsp/host/local.py",
         '    warnings.filterwarnings("error", r"mkldnn_\\w+ failed")\n',
         "",
-        "tests/host/test_pinched.py::test_an_engine_that_got_no_memory_for_a_moment_ends_or_is_as_fast_as_before[plain]",
+        "tests/host/test_pinched.py::test_an_engine_whose_libraries_go_on_by_a_slow_way_ends",
     ),
     Mutant(
         7,

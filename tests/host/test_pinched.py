@@ -62,3 +62,42 @@ def test_an_engine_that_got_no_memory_for_a_moment_ends_or_is_as_fast_as_before(
     before, after, error = json.loads(done.stdout)
     # The first fill compiles what it needs.
     assert error == "EngineBroken" or min(after[1:]) < 4 * max(before[1:])
+
+
+# As oneDNN warns where a machine goes on by a slow way; whether it does depends on the processor.
+_WARNS = """
+import asyncio, sys, warnings
+import torch
+from dg_lsp.engine.load import packed
+from dg_lsp.host.base import EngineBroken
+from dg_lsp.host.local import LocalEngine
+from dg_lsp.settings import Settings
+from dg_lsp.text.messages import Infill
+
+packed.MOST = 0
+engine = LocalEngine.open(Settings(checkpoint="embedded", device="cpu", threads=1))
+plain = torch.nn.Linear.forward
+
+def slow(self, input):
+    warnings.warn("mkldnn_matmul failed, switching to BLAS gemm:could not create a primitive")
+    return plain(self, input)
+
+torch.nn.Linear.forward = slow
+
+async def main():
+    async for _ in engine.infill(Infill("def f(a):\\n    x = ", "\\n    return x\\n", "python", "rest_of_line")):
+        pass
+
+try:
+    asyncio.run(main())
+except EngineBroken:
+    sys.exit(0)
+sys.exit("the engine went on by a slow way")
+"""
+
+
+@pytest.mark.slow
+def test_an_engine_whose_libraries_go_on_by_a_slow_way_ends() -> None:
+    command = [sys.executable, "-P", "-c", _WARNS]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-500:]
