@@ -1,7 +1,7 @@
 """Balance: the brackets of a line with a fill in it. Knows tokens and what is open at a gap; knows no tree."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator
 
 from dg_lsp.text.languages.language import Language
 from dg_lsp.text.syntax.brackets import PAIRS, state_at
@@ -28,8 +28,8 @@ def doubled(language: Language, before: bytes, fill: bytes, after: bytes) -> int
         if angled is not None:
             return angled
     # 2.
-    own = _surplus(language, fill) if _surplus(language, rest) else ()
-    if not own:
+    own = list(unopened(language, fill))
+    if not own or next(unopened(language, rest), None) is None:
         return None
     state = state_at(language, before, len(before))
     if state.string or state.comment:
@@ -53,14 +53,13 @@ def _surplus_angle(fill: bytes) -> int | None:
     return None
 
 
-def _surplus(language: Language, text: bytes) -> Sequence[int]:
-    """Return where `text` closes brackets that it has not opened."""
-    depth, found = 0, []
+def unopened(language: Language, text: bytes) -> Iterator[int]:
+    """Yield the offsets at which `text` closes brackets that it has not opened."""
+    depth = 0
     for token in tokens(language, text, 0, len(text)):
         if token.kind == "close" and depth == 0:
-            found.append(token.start)
+            yield token.start
         depth += (token.kind == "open") - (token.kind == "close" and depth > 0)
-    return found
 
 
 def _excess(language: Language, opened: bytes, earlier: int, text: bytes) -> int:

@@ -8,7 +8,7 @@ from itertools import islice, pairwise, takewhile
 from dg_lsp.text.budget import bounded
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.fills import check
-from dg_lsp.text.fills.balance import doubled
+from dg_lsp.text.fills.balance import doubled, unopened
 from dg_lsp.text.fills.baseline import container_of, function_of_span, neutral_text
 from dg_lsp.text.gaps.find import Gap
 from dg_lsp.text.gaps.gap import Edit
@@ -135,12 +135,7 @@ def within(language: Language, request: Infill, text: str) -> str:
 
 def surplus(language: Language, fill: bytes) -> int | None:
     """Return where `fill` closes a bracket that it has not opened; None if it does not."""
-    depth = 0
-    for token in tokens(language, fill, 0, len(fill)):
-        depth += (token.kind == "open") - (token.kind == "close")
-        if depth < 0:
-            return token.start
-    return None
+    return next(unopened(language, fill), None)
 
 
 def deep(language: Language, text: str, indent: str) -> str:

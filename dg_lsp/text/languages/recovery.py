@@ -3,12 +3,12 @@
 Its last step then takes quadratic time and memory, can't be stopped, and lets no other thread run. Knows no grammar.
 """
 
-import re
 from dataclasses import dataclass
 
 import tree_sitter
 
 from dg_lsp.text.budget import SLOW
+from dg_lsp.text.languages.shape import TOKEN
 from dg_lsp.text.reasons import OutOfTime
 
 # With several readings a token takes about three steps or more; in most code it takes fewer. A block is this many calls
@@ -17,7 +17,6 @@ _CALLS, _FEW_TOKENS, _MOST_BYTES = 16, 560, 4_096
 # After this many dense blocks in a row the parser's messages are read for this many calls, and a text with more errors
 # in them than this, in dense blocks in a row, is refused. Ambiguous code is dense too, but it has no errors.
 _DENSE_BLOCKS, _LOOK, _MOST_ERRORS = 2, 4, 49
-_TOKEN = re.compile(rb"[\w$\x80-\xff]+|[^\s\w]")
 _ERROR = "resume version"  # what a message of the parser about an error begins with
 
 
@@ -62,7 +61,7 @@ class Recovery:
 
     def _end_block(self) -> None:
         start, self.block = self.block, self.at
-        few = self.at - start < _MOST_BYTES and len(_TOKEN.findall(self.data, start, self.at)) < _FEW_TOKENS
+        few = self.at - start < _MOST_BYTES and len(TOKEN.findall(self.data, start, self.at)) < _FEW_TOKENS
         if not few:
             self.dense = self.errors = 0
             return

@@ -19,7 +19,8 @@ _APART_OR_DIRECTIVE = re.compile(
     rb"^[ \t]*#(?:[^\r\n\\]|\\(?:\r\n|.))*|" + _COMMENT_OR_STRING, re.DOTALL | re.MULTILINE
 )
 _BLANKS = b" \t\r\n\f\v"
-_TOKEN = re.compile(rb"[\w$\x80-\xff]+|[^\s\w]")
+# A word or a sign, whatever the language.
+TOKEN = re.compile(rb"[\w$\x80-\xff]+|[^\s\w]")
 
 
 def is_endless(data: bytes) -> bool:
@@ -35,4 +36,4 @@ def is_endless(data: bytes) -> bool:
     apart = _APART_OR_DIRECTIVE if b"#" in data else _APART
     code = apart.sub(b" ", data).translate(_SAME)
     long = (part for part in code.split(b";") if len(part) > _MOST_TOKENS)
-    return any(len(_TOKEN.findall(part)) > _MOST_TOKENS for part in long)
+    return any(len(TOKEN.findall(part)) > _MOST_TOKENS for part in long)
