@@ -37,7 +37,7 @@ soak: .venv/ready
 
 # The engine's laws on the oldest transformers that is supported, in an environment of their own.
 OLD := .venv-oldest/bin
-LAWS := $(addprefix tests/engine/test_,law.py law_cases.py cache.py canvas.py denoise.py sampler.py checkpoint.py embedded.py \
+LAWS := $(addprefix tests/model/test_,law.py law_cases.py cache.py canvas.py denoise.py sampler.py checkpoint.py embedded.py \
 	infill.py likelihood.py candidates.py offload.py replay.py several.py stitch.py)
 oldest: .venv-oldest/ready
 	$(OLD)/pytest $(LAWS)
@@ -50,7 +50,7 @@ oldest: .venv-oldest/ready
 
 # A team's server as replicas on a local Ray cluster, in an environment of its own: Ray brings half a gigabyte.
 ray: .venv-ray/ready
-	.venv-ray/bin/pytest -W ignore -s tests/host/test_cluster.py
+	.venv-ray/bin/pytest -W ignore -s tests/serving/test_cluster.py
 
 .venv-ray/ready: pyproject.toml .ci/constraints.txt
 	$(PYTHON) -m venv .venv-ray

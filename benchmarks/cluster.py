@@ -27,10 +27,10 @@ import ray
 from ray import serve
 
 from dg_lsp.bench.score import quantile
-from dg_lsp.host.base import EngineError
-from dg_lsp.host.cluster import Replica, build
-from dg_lsp.host.remote import TeamEngine
-from dg_lsp.host.tokens import make_token
+from dg_lsp.engine.base import EngineError
+from dg_lsp.engine.remote import TeamEngine
+from dg_lsp.serving.cluster import Replica, build
+from dg_lsp.serving.tokens import make_token
 from dg_lsp.settings import Settings
 from dg_lsp.text.messages import Fill, Infill
 

@@ -35,17 +35,17 @@ from transformers.models.diffusion_gemma.generation_diffusion_gemma import (
 
 from benchmarks.race.laps import Course, Lap, Rival, run_course
 from benchmarks.race.rivals import find_rivals
-from dg_lsp.engine.cache import CHUNK, PrefixCache, extend_to
-from dg_lsp.engine.canvas import Canvas, Seam, lay_out, stack
-from dg_lsp.engine.denoise import Schedule, denoise
-from dg_lsp.engine.fill.length import Search, search_length
-from dg_lsp.engine.load.weights import check_logits
-from dg_lsp.engine.replay import enable
-from dg_lsp.engine.sampler import AnchoredSampler, SeededNoise
+from dg_lsp.model.cache import CHUNK, PrefixCache, extend_to
+from dg_lsp.model.canvas import Canvas, Seam, lay_out, stack
+from dg_lsp.model.denoise import Schedule, denoise
+from dg_lsp.model.fill.length import Search, search_length
+from dg_lsp.model.load.weights import check_logits
+from dg_lsp.model.replay import enable
+from dg_lsp.model.sampler import AnchoredSampler, SeededNoise
 from dg_lsp.training.shape import fresh_network
-from tests.engine.test_released import released_config
-from tests.engine.test_replay import again
-from tests.engine.tiny import tiny_config
+from tests.model.test_released import released_config
+from tests.model.test_replay import again
+from tests.model.tiny import tiny_config
 
 STEPS = 12  # of which the first two are not counted
 Record = dict[str, Any]

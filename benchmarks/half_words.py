@@ -20,12 +20,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from dg_lsp.bench.files import find_heldout
-from dg_lsp.engine.cache import PrefixCache
-from dg_lsp.engine.fill.steps import Clock, run_to_end
-from dg_lsp.engine.fill.words import rank_endings
-from dg_lsp.engine.load.checkpoint import load_checkpoint
-from dg_lsp.host.base import Outcome, Want, fill_gap
-from dg_lsp.host.local import LocalEngine
+from dg_lsp.engine.base import Outcome, Want, fill_gap
+from dg_lsp.engine.local import LocalEngine
+from dg_lsp.model.cache import PrefixCache
+from dg_lsp.model.fill.steps import Clock, run_to_end
+from dg_lsp.model.fill.words import rank_endings
+from dg_lsp.model.load.checkpoint import load_checkpoint
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import find_gap

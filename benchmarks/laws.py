@@ -17,19 +17,19 @@ from typing import Any
 
 import torch
 
-from dg_lsp.engine.cache import PrefixCache, extend_to
-from dg_lsp.engine.canvas import Canvas
-from dg_lsp.engine.denoise import Schedule, denoise
-from dg_lsp.engine.load.checkpoint import Checkpoint, load_checkpoint
-from dg_lsp.engine.sampler import AnchoredSampler, SeededNoise
-from dg_lsp.host.base import Outcome, fill_gap
-from dg_lsp.host.local import LocalEngine
+from dg_lsp.engine.base import Outcome, fill_gap
+from dg_lsp.engine.local import LocalEngine
+from dg_lsp.model.cache import PrefixCache, extend_to
+from dg_lsp.model.canvas import Canvas
+from dg_lsp.model.denoise import Schedule, denoise
+from dg_lsp.model.load.checkpoint import Checkpoint, load_checkpoint
+from dg_lsp.model.sampler import AnchoredSampler, SeededNoise
 from dg_lsp.settings import Settings, override
 from dg_lsp.text.documents.document import Document, read_document
 from dg_lsp.text.gaps.find import Gap, NoGap, find_gap
 from dg_lsp.text.gaps.gap import apply_edit
-from tests.engine.conftest import teach_counting
-from tests.engine.test_law_cases import GRID, Verdict, case_of, judge, network_of
+from tests.model.conftest import teach_counting
+from tests.model.test_law_cases import GRID, Verdict, case_of, judge, network_of
 
 
 def random_canvas(rng: random.Random, vocabulary: int) -> Canvas:
@@ -108,7 +108,7 @@ async def changed_outside(fills: int, settings: Settings) -> Counter[str]:
 
 
 def broken_laws(cases: int) -> dict[str, list[Verdict]]:
-    """`cases` cases spread over the grid of tests/engine/test_law_cases.py, by their group."""
+    """`cases` cases spread over the grid of tests/model/test_law_cases.py, by their group."""
     counting = teach_counting()
     found: dict[str, list[Verdict]] = defaultdict(list)
     for number in range(cases):

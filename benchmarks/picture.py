@@ -18,7 +18,7 @@ from html import escape
 from pathlib import Path
 
 from dg_lsp.cli.settling import Context, columns, shade, visible
-from dg_lsp.host.local import LocalEngine
+from dg_lsp.engine.local import LocalEngine
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import find_gap

@@ -22,10 +22,10 @@ import torch
 from benchmarks.spans import functions_of
 from benchmarks.unseen.choose import list_path
 from dg_lsp.bench.holes import Case
-from dg_lsp.engine.cache import PrefixCache
-from dg_lsp.engine.fill.infill import infill
-from dg_lsp.engine.load.checkpoint import Checkpoint, load_checkpoint
-from dg_lsp.host.base import settle
+from dg_lsp.engine.base import settle
+from dg_lsp.model.cache import PrefixCache
+from dg_lsp.model.fill.infill import infill
+from dg_lsp.model.load.checkpoint import Checkpoint, load_checkpoint
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import Gap, NoGap, find_gap

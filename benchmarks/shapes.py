@@ -11,8 +11,8 @@ import time
 
 import torch
 
-from dg_lsp.engine.cache import PrefixCache, extend_to
-from dg_lsp.engine.denoise import step_logits
+from dg_lsp.model.cache import PrefixCache, extend_to
+from dg_lsp.model.denoise import step_logits
 from dg_lsp.training.shape import embedded_config, fresh_network
 
 SHAPES = ("192x4", "256x4", "192x8", "256x6", "320x4", "256x8", "320x6", "384x6")

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from dg_lsp.bench import humaneval
 from dg_lsp.bench.holes import Case
-from dg_lsp.host.base import settle
+from dg_lsp.engine.base import settle
 from dg_lsp.text.gaps.gap import apply_edit
 from dg_lsp.text.messages import Fill
 

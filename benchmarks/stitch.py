@@ -18,9 +18,9 @@ from unittest import mock
 
 import torch
 
-from dg_lsp.engine.cache import PrefixCache
-from dg_lsp.engine.fill.infill import infill
-from dg_lsp.engine.load.checkpoint import Checkpoint, load_checkpoint
+from dg_lsp.model.cache import PrefixCache
+from dg_lsp.model.fill.infill import infill
+from dg_lsp.model.load.checkpoint import Checkpoint, load_checkpoint
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.fills import fit
@@ -29,7 +29,7 @@ from dg_lsp.text.gaps.find import Gap
 from dg_lsp.text.gaps.gap import apply_edit
 from dg_lsp.text.messages import Draft, Fill
 from dg_lsp.text.prompts import prompt
-from tests.engine.oracle import Oracle, long_bodies, talking
+from tests.model.oracle import Oracle, long_bodies, talking
 
 
 def fill(model: Checkpoint, document: Document, gap: Gap, settings: Settings, like: str | None) -> Fill:
@@ -82,11 +82,11 @@ def main() -> None:
             return written
 
         oracle = Oracle(model, document, gap)
-        with mock.patch("dg_lsp.engine.fill.candidates.go_on", seen):
+        with mock.patch("dg_lsp.model.fill.candidates.go_on", seen):
             if options.network:
                 found = fill(model, document, gap, settings, None)
             else:
-                with mock.patch("dg_lsp.engine.fill.steps.denoise", oracle):
+                with mock.patch("dg_lsp.model.fill.steps.denoise", oracle):
                     found = fill(model, document, gap, settings, body)
         counted(document, gap, found, count)
         kept = [(a, b) for a, b in pieces if a != b]

@@ -16,14 +16,14 @@ import torch
 
 from dg_lsp.bench import lists
 from dg_lsp.bench.measure import score_of
-from dg_lsp.engine.cache import PrefixCache, extend_to
-from dg_lsp.engine.decoder import capped_logits, hidden_states
-from dg_lsp.engine.fill.denoised import denoised
-from dg_lsp.engine.fill.steps import Clock, run_to_end
-from dg_lsp.engine.load.checkpoint import Checkpoint, load_checkpoint
-from dg_lsp.host.base import settle
-from dg_lsp.host.completions import Answer, Asked, Served
-from dg_lsp.host.vllm import VllmEngine
+from dg_lsp.engine.base import settle
+from dg_lsp.engine.completions import Answer, Asked, Served
+from dg_lsp.engine.vllm import VllmEngine
+from dg_lsp.model.cache import PrefixCache, extend_to
+from dg_lsp.model.decoder import capped_logits, hidden_states
+from dg_lsp.model.fill.denoised import denoised
+from dg_lsp.model.fill.steps import Clock, run_to_end
+from dg_lsp.model.load.checkpoint import Checkpoint, load_checkpoint
 from dg_lsp.settings import Settings
 from dg_lsp.text.messages import Fill, Infill
 from dg_lsp.text.prompts import prompt

@@ -15,7 +15,7 @@ from types import FrameType
 from typing import Any
 
 from dg_lsp.cli.target import Target, locate
-from dg_lsp.host.base import settle
+from dg_lsp.engine.base import settle
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document, read_document
 from dg_lsp.text.gaps.find import find_gap

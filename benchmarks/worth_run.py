@@ -24,8 +24,8 @@ from dg_lsp.bench import lists
 from dg_lsp.bench.files import installed_path
 from dg_lsp.bench.holes import Case
 from dg_lsp.bench.measure import score_of
-from dg_lsp.host.base import settle
-from dg_lsp.host.local import LocalEngine
+from dg_lsp.engine.base import settle
+from dg_lsp.engine.local import LocalEngine
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import find_gaps

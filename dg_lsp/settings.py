@@ -291,7 +291,7 @@ def folder_of(checkpoint: str) -> Path:
     """The folder of `checkpoint`, an absolute path; nothing says that it exists."""
     name = named(checkpoint)
     if name == EMBEDDED:
-        return Path(__file__).parent / "engine" / "embedded"
+        return Path(__file__).parent / "model" / "embedded"
     if name == SMALL:
         return _data() / SMALL
     if is_hub_name(name):

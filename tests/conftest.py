@@ -28,17 +28,17 @@ def pytest_configure() -> None:
 # test. `make check` leaves them out.
 SLOW = {
     *("tests/benchmarks/test_gaps.py", "tests/benchmarks/test_race.py", "tests/benchmarks/test_spans.py"),
-    *("tests/bench/test_lists.py", "tests/bench/test_run.py", "tests/engine/test_denoise.py"),
-    *("tests/engine/test_embedded.py", "tests/engine/test_flat.py", "tests/engine/test_infill.py"),
-    *("tests/engine/test_law.py", "tests/engine/test_law_cases.py", "tests/engine/test_length.py"),
+    *("tests/bench/test_lists.py", "tests/bench/test_run.py", "tests/model/test_denoise.py"),
+    *("tests/model/test_embedded.py", "tests/model/test_flat.py", "tests/model/test_infill.py"),
+    *("tests/model/test_law.py", "tests/model/test_law_cases.py", "tests/model/test_length.py"),
     *(
-        "tests/engine/test_mend.py",
-        "tests/engine/test_offload.py",
-        "tests/engine/test_released.py",
-        "tests/engine/test_replay.py",
+        "tests/model/test_mend.py",
+        "tests/model/test_offload.py",
+        "tests/model/test_released.py",
+        "tests/model/test_replay.py",
     ),
-    *("tests/engine/test_several.py", "tests/engine/test_stitch.py"),
-    *("tests/host/test_door.py", "tests/host/test_local.py", "tests/host/test_resident.py"),
+    *("tests/model/test_several.py", "tests/model/test_stitch.py"),
+    *("tests/engine/test_door.py", "tests/engine/test_local.py", "tests/engine/test_resident.py"),
     *(
         "tests/robustness/test_robustness.py",
         "tests/robustness/test_empty.py",

@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from dg_lsp.host.local import LocalEngine
-from dg_lsp.host.scripted import ScriptedEngine
+from dg_lsp.engine.local import LocalEngine
+from dg_lsp.engine.scripted import ScriptedEngine
 from dg_lsp.settings import Settings
 from dg_lsp.text.messages import Draft, Fill, Infill, Run
 

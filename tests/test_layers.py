@@ -18,25 +18,19 @@ MODEL = {"torch", "transformers", "accelerate", "tokenizers", "safetensors", "nu
 RULES: dict[str, tuple[set[str], set[str]]] = {
     "settings": (set(), {"platformdirs"}),
     "text": ({"settings"}, {"tree_sitter"}),
-    "engine": ({"settings", "text"}, MODEL),
-    "host": (
-        {"settings", "text"},
-        {
-            "h11",
-            "httpcore2",
-            "httpx2",
-            "starlette",
-            "uvicorn",
-            "filelock",
-            "prometheus_client",
-            "psutil",
-            "ray",
-        },
+    "model": ({"settings", "text"}, MODEL),
+    "engine": ({"settings", "text"}, {"h11", "httpcore2", "httpx2", "filelock", "psutil"}),
+    "serving": (
+        {"settings", "text", "engine"},
+        {"filelock", "h11", "starlette", "uvicorn", "prometheus_client", "ray"},
     ),
-    "server": ({"settings", "text", "host"}, {"pygls", "lsprotocol"}),
-    "training": ({"settings", "text", "engine"}, MODEL | {"peft", "filelock"}),
-    "bench": ({"settings", "text", "engine", "host", "training"}, MODEL),
-    "cli": ({"settings", "text", "engine", "host", "server", "training", "bench"}, MODEL | {"packaging"}),
+    "server": ({"settings", "text", "engine"}, {"pygls", "lsprotocol"}),
+    "training": ({"settings", "text", "model"}, MODEL | {"peft", "filelock"}),
+    "bench": ({"settings", "text", "model", "engine", "serving", "training"}, MODEL),
+    "cli": (
+        {"settings", "text", "model", "engine", "serving", "server", "training", "bench"},
+        MODEL | {"packaging"},
+    ),
 }
 # Inside text, too, a room imports only those before it.
 ROOMS = (
@@ -52,14 +46,14 @@ ROOMS = (
     "related",
     "fills",
 )
-# The modules of host that run inside the engine's own process may use the engine, but only once it starts.
-INSIDE_THE_ENGINE = {"dg_lsp.host.local", "dg_lsp.host.room", "dg_lsp.host.vllm"}
+# The modules of engine that run inside the engine's own process may use the engine, but only once it starts.
+INSIDE_THE_ENGINE = {"dg_lsp.engine.local", "dg_lsp.engine.room", "dg_lsp.engine.vllm"}
 
 
 # What starts a program: the engine, git, an editor, a training's workers; and what a model wrote only in the last two,
 # where a user says so.
 STARTERS = {
-    *("dg_lsp.host.resident", "dg_lsp.bench.adapted", "dg_lsp.cli.plugins", "dg_lsp.training.workers"),
+    *("dg_lsp.engine.resident", "dg_lsp.bench.adapted", "dg_lsp.cli.plugins", "dg_lsp.training.workers"),
     *(
         "dg_lsp.text.documents.ignored",
         "dg_lsp.cli.bot",
@@ -115,7 +109,7 @@ def test_a_module_imports_only_what_its_layer_may(module: str) -> None:
     assert layer in RULES, f"no rule names {module}; give it a layer"
     ours, theirs = RULES[layer]
     if module in INSIDE_THE_ENGINE:
-        ours, theirs = ours | {"engine"}, theirs | MODEL
+        ours, theirs = ours | {"model"}, theirs | MODEL
     for name in imports(module):
         package = name.split(".")[0]
         if package == "dg_lsp":
@@ -165,10 +159,10 @@ def test_no_other_module_starts_a_program_or_runs_a_text() -> None:
     "name",
     [
         "dg_lsp.cli.main",
-        "dg_lsp.host.base",
-        "dg_lsp.host.local",
-        "dg_lsp.host.process",
-        "dg_lsp.host.resident",
+        "dg_lsp.engine.base",
+        "dg_lsp.engine.local",
+        "dg_lsp.serving.process",
+        "dg_lsp.engine.resident",
         "dg_lsp.server.app",
         "dg_lsp.text.gaps.find",
     ],

@@ -57,9 +57,9 @@ def test_queries_and_checkpoint_are_inside(wheel: Path) -> None:
     for wanted in (
         "dg_lsp/grammars/python/gaps.scm",
         "dg_lsp/grammars/python/language.toml",
-        "dg_lsp/engine/embedded/model.safetensors",
-        "dg_lsp/engine/embedded/manifest.json",
-        "dg_lsp/engine/embedded/tokenizer.json",
+        "dg_lsp/model/embedded/model.safetensors",
+        "dg_lsp/model/embedded/manifest.json",
+        "dg_lsp/model/embedded/tokenizer.json",
         "dg_lsp/py.typed",
         "dg_lsp/editors/nvim/plugin/dg_lsp.lua",
         "dg_lsp/editors/nvim/lsp/dg_lsp.lua",

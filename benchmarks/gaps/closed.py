@@ -21,7 +21,7 @@ from benchmarks.gaps.place import Span, line_of
 from benchmarks.gaps.places import Spot, loaded, sampled
 from benchmarks.gaps.tables import percent, table
 from benchmarks.gaps.truth import unquoted
-from dg_lsp.host.base import settle
+from dg_lsp.engine.base import settle
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import Gap, NoGap, find_gap
 from dg_lsp.text.gaps.gap import apply_edit

@@ -14,7 +14,7 @@ from benchmarks.gaps.shown import Shown, shown
 from benchmarks.gaps.sources import Corpus
 from benchmarks.gaps.spoil import spoiled
 from benchmarks.gaps.truth import truth_of
-from dg_lsp.host.base import settle
+from dg_lsp.engine.base import settle
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import Gap, NoGap, find_gap
 from dg_lsp.text.messages import Fill, Kind

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from benchmarks.guarantee.judge import Claim, Reading, Verdict, count_errors, judge, read
 from benchmarks.guarantee.places import Place
-from dg_lsp.host.base import settle
+from dg_lsp.engine.base import settle
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import Gap, NoGap, find_gap
 from dg_lsp.text.gaps.gap import Edit, apply_edit

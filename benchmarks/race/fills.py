@@ -13,11 +13,11 @@ from typing import Any, cast
 
 from dg_lsp.bench.holes import Case
 from dg_lsp.bench.measure import score_of
-from dg_lsp.engine.cache import PrefixCache, extend_to
-from dg_lsp.engine.fill.infill import infill
-from dg_lsp.engine.fill.tokens import tokenise
-from dg_lsp.engine.load.checkpoint import Checkpoint
-from dg_lsp.host.base import settle
+from dg_lsp.engine.base import settle
+from dg_lsp.model.cache import PrefixCache, extend_to
+from dg_lsp.model.fill.infill import infill
+from dg_lsp.model.fill.tokens import tokenise
+from dg_lsp.model.load.checkpoint import Checkpoint
 from dg_lsp.settings import EFFORTS, Settings
 from dg_lsp.text.messages import Effort, Fill
 from dg_lsp.text.prompts import prompt

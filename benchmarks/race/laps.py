@@ -11,10 +11,10 @@ from typing import Any
 
 import torch
 
-from dg_lsp.engine.cache import CHUNK, PrefixCache, extend_to
-from dg_lsp.engine.canvas import Canvas, Seam, lay_out, open_canvas
-from dg_lsp.engine.denoise import Schedule, denoise
-from dg_lsp.engine.sampler import AnchoredSampler, SeededNoise
+from dg_lsp.model.cache import CHUNK, PrefixCache, extend_to
+from dg_lsp.model.canvas import Canvas, Seam, lay_out, open_canvas
+from dg_lsp.model.denoise import Schedule, denoise
+from dg_lsp.model.sampler import AnchoredSampler, SeededNoise
 
 CONTESTANTS = {
     "cold": "dg-lsp, nothing cached",

@@ -16,7 +16,7 @@ from transformers.models.diffusion_gemma.generation_diffusion_gemma import (
 )
 
 from benchmarks.race.laps import Course, Lap, Rival, Watch, device_of
-from dg_lsp.engine.denoise import Schedule
+from dg_lsp.model.denoise import Schedule
 
 _NOWHERE = 10**6  # an id that no vocabulary reaches, so that nothing ends or pads a canvas
 

@@ -27,7 +27,7 @@ class Located:
 
 def find_heldout() -> Located:
     """The installed files that the embedded checkpoint was not trained on and whose sha256 is as listed."""
-    listing = json.loads((resources.files("dg_lsp") / "engine/embedded/heldout.json").read_text("utf-8"))
+    listing = json.loads((resources.files("dg_lsp") / "model/embedded/heldout.json").read_text("utf-8"))
     documents, skipped = [], []
     for entry in listing["files"]:
         try:

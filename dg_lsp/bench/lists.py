@@ -16,7 +16,7 @@ from dg_lsp.bench.holes import Case, case_at, make_cases, span_of, whole_of
 from dg_lsp.settings import UsageError
 from dg_lsp.text.documents.document import Document, DocumentError
 
-SHIPPED = "engine/embedded/evaluation.json"
+SHIPPED = "model/embedded/evaluation.json"
 
 
 def shipped() -> Path:

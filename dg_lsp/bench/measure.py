@@ -11,8 +11,8 @@ from dg_lsp.bench import baselines
 from dg_lsp.bench.holes import HOLES, Case
 from dg_lsp.bench.projects import project_of
 from dg_lsp.bench.score import METHODS, Score
-from dg_lsp.host.base import Engine, settle
-from dg_lsp.host.local import LocalEngine
+from dg_lsp.engine.base import Engine, settle
+from dg_lsp.engine.local import LocalEngine
 from dg_lsp.settings import Settings
 from dg_lsp.text.fills import check, fit
 from dg_lsp.text.gaps.gap import Edit, apply_edit

@@ -1,7 +1,7 @@
 """How long requests wait where editors share engines: a simulation. Numbers only; knows no engine.
 
 An engine finishes the ghost text that it has begun; the next one is that of the editor who has waited longest for a
-turn, a queue with one server (`dg_lsp/host/turn.py`; Kleinrock, Queueing Systems I, 1975, chapter 5). An editor's newer
+turn, a queue with one server (`engine/turn.py`; Kleinrock, Queueing Systems I, 1975, chapter 5). An editor's newer
 request overtakes its older one, as a keystroke does, and what is not begun before its deadline is given up. Documents
 stay with the engine that holds their prefix, so editors are spread over the engines once.
 """

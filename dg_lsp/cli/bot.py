@@ -19,8 +19,8 @@ from dg_lsp.settings import RANGES, Settings, UsageError
 if TYPE_CHECKING:
     from dg_lsp.cli.judge import Judge
     from dg_lsp.cli.ran import Ran
-    from dg_lsp.host.base import Engine
-    from dg_lsp.host.stubs import Ended
+    from dg_lsp.engine.base import Engine
+    from dg_lsp.engine.stubs import Ended
     from dg_lsp.text.documents.document import Document
 
 _TESTED = (
@@ -251,7 +251,7 @@ async def _fill_file(work: _Work, path: Path) -> None:
     from dg_lsp.cli.fill import want_near
     from dg_lsp.cli.target import check_writable, replace_file
     from dg_lsp.cli.trial import check_no_backup
-    from dg_lsp.host.stubs import Ended, Turn, fill_stubs
+    from dg_lsp.engine.stubs import Ended, Turn, fill_stubs
     from dg_lsp.text.documents.document import read_document
 
     arguments, judge, report = work.arguments, work.judge, work.report

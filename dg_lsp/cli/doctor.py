@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Literal
 
 import dg_lsp
 from dg_lsp.cli.plugins import EDITORS
-from dg_lsp.host.cores import allowed
+from dg_lsp.engine.cores import allowed
 from dg_lsp.settings import (
     EMBEDDED,
     FAST_ENOUGH,
@@ -208,8 +208,8 @@ def check_checkpoint(settings: Settings, large: int | None = None) -> Finding:
 
     large: bytes of a file that is not read again if it did not change since the last time; None for the usual.
     """
-    from dg_lsp.engine.load.checkpoint import CheckpointError, find_directory
-    from dg_lsp.engine.load.manifest import LARGE, verify
+    from dg_lsp.model.load.checkpoint import CheckpointError, find_directory
+    from dg_lsp.model.load.manifest import LARGE, verify
 
     name, known = settings.checkpoint, pinned(settings.checkpoint)
     if _is_absent(name):
@@ -247,7 +247,7 @@ def check_small(_: Settings) -> Finding:
 def check_fill(settings: Settings) -> Finding:
     """Whether the engine starts and fills a small function."""
     from dg_lsp.cli.fill import fill_alone
-    from dg_lsp.host.base import EngineError
+    from dg_lsp.engine.base import EngineError
     from dg_lsp.text.documents.document import Document
     from dg_lsp.text.gaps.find import find_named
 
@@ -270,8 +270,8 @@ def check_fill(settings: Settings) -> Finding:
 def check_engine(settings: Settings) -> Finding:
     """Whether the engine that all windows share starts, and answers a request."""
     from dg_lsp.cli.engine import round_trip
-    from dg_lsp.host.base import EngineError
-    from dg_lsp.host.states import name_of_state
+    from dg_lsp.engine.base import EngineError
+    from dg_lsp.engine.states import name_of_state
     from dg_lsp.text.documents.document import Document
 
     if _is_absent(settings.checkpoint):

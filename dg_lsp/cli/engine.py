@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from dg_lsp.cli.options import SERVING, add_settings, explain, settings_of
-from dg_lsp.host.base import EngineError, fill_gap
-from dg_lsp.host.states import name_of_state
+from dg_lsp.engine.base import EngineError, fill_gap
+from dg_lsp.engine.states import name_of_state
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import find_named
@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Do what is asked; return the exit code."""
     settings = settings_of(arguments)
     if arguments.action == "run":
-        from dg_lsp.host.process import run_engine
+        from dg_lsp.serving.process import run_engine
 
         logging.basicConfig(
             stream=sys.stderr,
@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 async def _start(settings: Settings) -> Status:
-    from dg_lsp.host.remote import open_engine
+    from dg_lsp.engine.remote import open_engine
 
     engine = open_engine(settings)
     try:
@@ -90,7 +90,7 @@ async def round_trip(document: Document, name: str, settings: Settings) -> tuple
     Raises:
         EngineError: the engine cannot be started or loaded.
     """
-    from dg_lsp.host.remote import open_engine
+    from dg_lsp.engine.remote import open_engine
 
     engine = open_engine(settings)
     try:
@@ -108,8 +108,8 @@ async def round_trip(document: Document, name: str, settings: Settings) -> tuple
 
 
 async def _stop(settings: Settings, *, everyone: bool) -> int:
-    from dg_lsp.host.resident import ResidentEngine, stop_at
-    from dg_lsp.host.runtime import sockets
+    from dg_lsp.engine.resident import ResidentEngine, stop_at
+    from dg_lsp.engine.runtime import sockets
 
     if everyone:
         stopped = [await stop_at(path) for path in sockets()]
@@ -122,8 +122,8 @@ async def _stop(settings: Settings, *, everyone: bool) -> int:
 
 
 async def _status(settings: Settings, *, everyone: bool) -> list[Status]:
-    from dg_lsp.host.client import running
-    from dg_lsp.host.remote import open_engine
+    from dg_lsp.engine.client import running
+    from dg_lsp.engine.remote import open_engine
 
     if everyone:
         return await asyncio.to_thread(running)

@@ -26,7 +26,7 @@ from dg_lsp.settings import (
 )
 
 if TYPE_CHECKING:
-    from dg_lsp.host.base import Engine
+    from dg_lsp.engine.base import Engine
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -85,7 +85,7 @@ def _wrong(arguments: argparse.Namespace) -> str:
 
 def _from_hub(name: str, revision: str | None) -> int:
     """Fetch `name` from the hub, and say what it is."""
-    from dg_lsp.engine.load.manifest import read_json
+    from dg_lsp.model.load.manifest import read_json
     from dg_lsp.training.hub import fetch_from_hub
     from dg_lsp.training.small import FetchError
 
@@ -106,7 +106,7 @@ def _small(arguments: argparse.Namespace) -> int:
     """Fetch small, try it, and note how fast it is."""
     folder = folder_of(SMALL)
     print("importing torch", flush=True)
-    from dg_lsp.host.base import EngineError
+    from dg_lsp.engine.base import EngineError
     from dg_lsp.training.small import FetchError, fetch_small, is_current, note_seconds
 
     if is_current(folder) and not arguments.again:
@@ -142,7 +142,7 @@ def seconds_of_a_line() -> float:
     Raises:
         EngineError: the checkpoint cannot be used.
     """
-    from dg_lsp.host.local import LocalEngine
+    from dg_lsp.engine.local import LocalEngine
 
     settings = override(from_environment(), {"checkpoint": SMALL})
     return asyncio.run(_best_of_three(LocalEngine.open(settings), settings))
@@ -150,7 +150,7 @@ def seconds_of_a_line() -> float:
 
 async def _best_of_three(engine: "Engine", settings: Settings) -> float:
     """The seconds that `seconds_of_a_line` tells; closes `engine`."""
-    from dg_lsp.host.base import Want, fill_gap, outcome_of
+    from dg_lsp.engine.base import Want, fill_gap, outcome_of
     from dg_lsp.text.documents.document import Document
     from dg_lsp.text.gaps.find import find_gap
 

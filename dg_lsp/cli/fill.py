@@ -19,7 +19,7 @@ from dg_lsp.settings import Settings
 from dg_lsp.text.messages import PARTS, WANTED, Draft, Status
 
 if TYPE_CHECKING:
-    from dg_lsp.host.base import Engine, Outcome, Want
+    from dg_lsp.engine.base import Engine, Outcome, Want
     from dg_lsp.text.documents.document import Document
     from dg_lsp.text.gaps.find import Gap
 
@@ -107,15 +107,15 @@ def engine_of(arguments: argparse.Namespace) -> "Engine":
     Raises:
         EngineError: it cannot be reached or loaded.
     """
-    from dg_lsp.host.base import EngineError
+    from dg_lsp.engine.base import EngineError
 
     settings = settings_of(arguments)
     if arguments.alone:
-        from dg_lsp.host.local import LocalEngine
+        from dg_lsp.engine.local import LocalEngine
 
         return LocalEngine.open(settings, _tell)
-    from dg_lsp.host.remote import open_engine
-    from dg_lsp.host.runtime import address_of
+    from dg_lsp.engine.remote import open_engine
+    from dg_lsp.engine.runtime import address_of
 
     try:
         if not settings.engine_url:
@@ -138,7 +138,7 @@ def fill_alone(
     Raises:
         EngineError: the checkpoint cannot be used, or the engine stopped.
     """
-    from dg_lsp.host.local import LocalEngine
+    from dg_lsp.engine.local import LocalEngine
 
     start = time.perf_counter()
     engine = LocalEngine.open(settings, tell)
@@ -174,7 +174,7 @@ async def _fill(
     engine: "Engine", place: "Place", settings: Settings, show: Callable[[Draft], None]
 ) -> "Outcome":
     """Fill the gap of `place` and close `engine`; an interrupt closes the stream, which cancels."""
-    from dg_lsp.host.base import fill_gap, outcome_of
+    from dg_lsp.engine.base import fill_gap, outcome_of
 
     document, gap = place
     want = want_near(document, settings, candidates=gap.kind in PARTS)
@@ -189,8 +189,8 @@ def want_near(document: "Document", settings: Settings, *, candidates: bool, alt
 
     They are for `candidates`, and for a model that is sent definitions.
     """
-    from dg_lsp.host.base import Want
-    from dg_lsp.host.runtime import definitions_for
+    from dg_lsp.engine.base import Want
+    from dg_lsp.engine.runtime import definitions_for
     from dg_lsp.text.documents.excluded import path_of
     from dg_lsp.text.related.folders import index_round
 
@@ -203,7 +203,7 @@ def want_near(document: "Document", settings: Settings, *, candidates: bool, alt
 
 def _teller() -> Callable[[Status], None]:
     """A function that says on stderr how far the engine's start is, no sentence twice."""
-    from dg_lsp.host.states import name_of_state
+    from dg_lsp.engine.states import name_of_state
 
     said: list[str] = []
 

@@ -136,7 +136,7 @@ def _plot(load: Load, engines: int) -> str:
 def _times(arguments: argparse.Namespace, settings: Settings) -> tuple[list[float], float, str]:
     """The seconds of fills that are alone on an engine, the GB that it takes (0: unknown), and where both come from."""
     if arguments.gpu:
-        from dg_lsp.host.room import MARGIN
+        from dg_lsp.engine.room import MARGIN
 
         holds, bandwidth = GPUS[arguments.gpu]
         needed = RELEASED_GB * MARGIN + _PREFIXES_GB
@@ -182,8 +182,8 @@ def _read(path: Path) -> list[float]:
 async def _measured(settings: Settings, count: int) -> tuple[list[float], float]:
     """The seconds of `count` fills of gaps within a line, document by document, and the GB that the engine takes."""
     from dg_lsp.bench import lists
-    from dg_lsp.host.base import Want, fill_gap, outcome_of
-    from dg_lsp.host.local import LocalEngine
+    from dg_lsp.engine.base import Want, fill_gap, outcome_of
+    from dg_lsp.engine.local import LocalEngine
 
     kinds = ("rest_of_line", "expression", "statement")
     cases, _ = lists.read(lists.shipped(), kinds, -(-count // len(kinds)))

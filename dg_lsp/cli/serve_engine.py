@@ -46,13 +46,13 @@ def run(arguments: argparse.Namespace) -> int:
     if (arguments.action == "token") != (arguments.name is not None):
         raise UsageError("name whom the token is for: dg-lsp serve-engine token NAME --tokens FILE")
     if arguments.action == "token":
-        from dg_lsp.host.tokens import make_token
+        from dg_lsp.serving.tokens import make_token
 
         # In a locale that is not UTF-8, a name is still read as UTF-8, as the file is.
         name = os.fsencode(arguments.name).decode("utf-8", "surrogateescape")
         print(make_token(arguments.tokens, name))
         return 0
-    from dg_lsp.host.served import Listening, run_server
+    from dg_lsp.serving.served import Listening, run_server
 
     settings = settings_of(arguments)
     logging.basicConfig(

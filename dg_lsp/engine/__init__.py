@@ -1,1 +1,1 @@
-"""The model and everything that touches tensors. Knows no editor, no protocol, no event loop."""
+"""Where an engine lives: in this process, or in a process of the user's that all windows share. Imports torch late."""

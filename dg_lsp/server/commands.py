@@ -13,8 +13,8 @@ from typing import Any
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
-from dg_lsp.host.base import EngineError, Outcome
-from dg_lsp.host.stubs import Ended, Turn, fill_stubs, stubs_of
+from dg_lsp.engine.base import EngineError, Outcome
+from dg_lsp.engine.stubs import Ended, Turn, fill_stubs, stubs_of
 from dg_lsp.server import convert
 from dg_lsp.server.actions import ASKS, cursor_of, fill_gap, gap_of, settings_of, title_of
 from dg_lsp.server.progress import Progress, drafts_to, loading_to

@@ -13,7 +13,7 @@ from typing import Any
 
 from lsprotocol import types
 
-from dg_lsp.host.states import name_of_state
+from dg_lsp.engine.states import name_of_state
 from dg_lsp.server import convert
 from dg_lsp.server.protocol import Server
 from dg_lsp.text.documents.document import Document

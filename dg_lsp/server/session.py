@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
-from dg_lsp.host.base import Engine, EngineError, Outcome, Want, fill_gap, outcome_of
-from dg_lsp.host.runtime import definitions_for, learned
+from dg_lsp.engine.base import Engine, EngineError, Outcome, Want, fill_gap, outcome_of
+from dg_lsp.engine.runtime import definitions_for, learned
 from dg_lsp.server.project import Project
 from dg_lsp.settings import EMBEDDED, Settings, SettingsError, name_of, named, of_machine, override
 from dg_lsp.text.documents.document import Document

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import dg_lsp
-from dg_lsp.host.states import name_of_state
+from dg_lsp.engine.states import name_of_state
 from dg_lsp.text.messages import Status
 
 _EVERY = 0.1  # seconds between two notifications about the last request

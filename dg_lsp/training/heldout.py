@@ -132,7 +132,7 @@ def share(lines: set[int], known: set[int] | frozenset[int]) -> float:
 
 def _entries(roots: Sequence[Path]) -> Iterator[tuple[str, str, str, list[str]]]:
     """("stdlib" or "package", path, sha256, texts installed at that path) of each file in embedded/heldout.json."""
-    listed = (resources.files("dg_lsp.engine") / "embedded" / "heldout.json").read_text()
+    listed = (resources.files("dg_lsp.model") / "embedded" / "heldout.json").read_text()
     for entry in json.loads(listed)["files"]:
         kind, _, path = entry["path"].partition(":")
         folders = [Path(sysconfig.get_path("stdlib"))] if kind == "stdlib" else roots

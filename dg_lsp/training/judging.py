@@ -6,13 +6,13 @@ from typing import Any
 
 import torch
 
-from dg_lsp.engine.cache import PrefixCache
-from dg_lsp.engine.fill.denoised import denoised
-from dg_lsp.engine.fill.infill import add, fill_of, propose, rate
-from dg_lsp.engine.fill.judge import SITUATIONS, Proposal, features, situation
-from dg_lsp.engine.fill.steps import Clock, run_to_end
-from dg_lsp.engine.fill.tokens import join_of, tokenise
-from dg_lsp.engine.load.checkpoint import Checkpoint
+from dg_lsp.model.cache import PrefixCache
+from dg_lsp.model.fill.denoised import denoised
+from dg_lsp.model.fill.infill import add, fill_of, propose, rate
+from dg_lsp.model.fill.judge import SITUATIONS, Proposal, features, situation
+from dg_lsp.model.fill.steps import Clock, run_to_end
+from dg_lsp.model.fill.tokens import join_of, tokenise
+from dg_lsp.model.load.checkpoint import Checkpoint
 from dg_lsp.text.messages import Infill
 
 

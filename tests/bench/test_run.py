@@ -16,7 +16,7 @@ from dg_lsp.bench.files import find_heldout, installed_path
 from dg_lsp.bench.holes import HOLES, make_cases
 from dg_lsp.bench.score import METHODS, Score, make_report
 from dg_lsp.cli.main import main
-from dg_lsp.host.base import settle
+from dg_lsp.engine.base import settle
 from dg_lsp.settings import Settings, UsageError
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import find_gap, find_named
@@ -127,7 +127,7 @@ def test_places_are_found_in_the_standard_library_and_in_packages():
 
 
 def test_held_out_files_are_used_only_with_their_hash(monkeypatch, tmp_path):
-    folder = tmp_path / "engine" / "embedded"
+    folder = tmp_path / "model" / "embedded"
     folder.mkdir(parents=True)
     files = [
         {"path": "stdlib:textwrap.py", "sha256": "0" * 64},

@@ -21,12 +21,12 @@ from benchmarks.race.fills import VARIANTS, Filled, fill_cases, summarise
 from benchmarks.race.laps import CONTESTANTS, Course, Lap, Watch, lay, run_course
 from benchmarks.race.rivals import find_rivals, run_generate
 from dg_lsp.bench.holes import make_cases
-from dg_lsp.engine.cache import CHUNK, extend_to
-from dg_lsp.engine.load.checkpoint import load_checkpoint
+from dg_lsp.model.cache import CHUNK, extend_to
+from dg_lsp.model.load.checkpoint import load_checkpoint
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
 from dg_lsp.training.shape import fresh_network
-from tests.engine.tiny import VOCABULARY, save_checkpoint, tiny_config, tiny_network
+from tests.model.tiny import VOCABULARY, save_checkpoint, tiny_config, tiny_network
 
 COURSE = Course(prefix=300, canvas=24, free=7, steps=5)
 TEXT = tuple((7 * i + i // 5) % VOCABULARY for i in range(700))
@@ -216,7 +216,7 @@ def test_a_hole_is_filled_in_every_variant_with_its_prefix_encoded(
             encoded.append(length)
             yield length
 
-    monkeypatch.setattr("dg_lsp.engine.fill.infill.extend_to", noted)
+    monkeypatch.setattr("dg_lsp.model.fill.infill.extend_to", noted)
     monkeypatch.setattr(race_fills, "extend_to", noted)
     filled = fill_cases(model, cases, Settings(), lambda _: None)
     assert [(f.effort, f.length) for f in filled] == list(VARIANTS)

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 
 def _packages_trained_on() -> set[str]:
     """The names in the corpus, and the packages that the shipped list is made of."""
-    listed = json.loads((ROOT / "dg_lsp/engine/embedded/heldout.json").read_text())["files"]
+    listed = json.loads((ROOT / "dg_lsp/model/embedded/heldout.json").read_text())["files"]
     shipped = {one["path"].partition(":")[2].split("/")[0] for one in listed if "package:" in one["path"]}
     return shipped | set((ROOT / "benchmarks/corpus.txt").read_text().split())
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from dg_lsp.cli.fill import want_near
-from dg_lsp.host.base import Want
+from dg_lsp.engine.base import Want
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import read_document
 

@@ -7,7 +7,7 @@ import pytest
 
 from dg_lsp.cli.demo import cuts
 from dg_lsp.cli.main import main
-from dg_lsp.host import resident
+from dg_lsp.engine import resident
 from tests import scripts
 
 SOURCE = (resources.files("dg_lsp.cli.demo") / "dogs.txt").read_text(encoding="utf-8")

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from dg_lsp.cli.main import main
-from dg_lsp.host.resident import ResidentEngine
+from dg_lsp.engine.resident import ResidentEngine
 from dg_lsp.settings import Settings
 from dg_lsp.text.messages import Status
 from tests.scripts import install

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
-from dg_lsp.host.base import settle
+from dg_lsp.engine.base import settle
 from dg_lsp.settings import Settings
 from dg_lsp.text.budget import UNASKED, within
 from dg_lsp.text.documents.document import Document

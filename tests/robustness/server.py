@@ -9,7 +9,7 @@ import logging
 import sys
 from typing import Any
 
-from dg_lsp.host import resident
+from dg_lsp.engine import resident
 from dg_lsp.server.app import make_server
 from dg_lsp.server.streams import serve
 from dg_lsp.server.window import DgLsp

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from lsprotocol import types
 
-from dg_lsp.host.scripted import ScriptedEngine
+from dg_lsp.engine.scripted import ScriptedEngine
 from dg_lsp.server import app
 from dg_lsp.server.session import Session
 from dg_lsp.server.window import DgLsp

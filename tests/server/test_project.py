@@ -5,7 +5,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from dg_lsp.host.scripted import ScriptedEngine
+from dg_lsp.engine.scripted import ScriptedEngine
 from dg_lsp.server.project import Project
 from dg_lsp.server.session import Session
 from dg_lsp.settings import SECRETS, Settings

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dg_lsp.host.scripted import open_scripted
+from dg_lsp.engine.scripted import open_scripted
 from dg_lsp.server.project import Project
 from dg_lsp.server.session import Session, without_quotes
 from dg_lsp.settings import SECRETS, Settings

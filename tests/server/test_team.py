@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from dg_lsp.host.base import EngineError
-from dg_lsp.host.remote import TeamEngine
-from dg_lsp.host.tokens import make_token
+from dg_lsp.engine.base import EngineError
+from dg_lsp.engine.remote import TeamEngine
+from dg_lsp.serving.tokens import make_token
 from dg_lsp.text.messages import Fill, Infill
-from tests.host.served import Team, server_process
 from tests.server.wire import Wire, notification
+from tests.serving.served import Team, server_process
 
 pytestmark = pytest.mark.slow
 EDITORS, FILLS = 32, 12

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from dg_lsp.host.base import settle
+from dg_lsp.engine.base import settle
 from dg_lsp.settings import Settings
 from dg_lsp.text.budget import Budget, bounded, check, spending, within
 from dg_lsp.text.documents.document import Document

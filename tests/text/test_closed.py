@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from dg_lsp.host.base import settle
+from dg_lsp.engine.base import settle
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import find_gap
 from dg_lsp.text.gaps.gap import apply_edit

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dg_lsp.host.base import settle
+from dg_lsp.engine.base import settle
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.fills.confirm import why_confirm, written_lines
 from dg_lsp.text.gaps.find import Gap, find_gap, find_gaps, find_span

@@ -15,7 +15,7 @@ from benchmarks.gaps.sources import find_corpus
 from benchmarks.guarantee.answers import TEXTS, ask, opened
 from benchmarks.guarantee.judge import Claim, judge, read
 from benchmarks.guarantee.places import Place, valid_places
-from dg_lsp.host import base
+from dg_lsp.engine import base
 from dg_lsp.text.languages.language import known_languages, load_language
 from dg_lsp.text.messages import KINDS, Kind
 from tests.text.fixtures import fixtures

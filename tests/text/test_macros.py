@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from dg_lsp.host.base import settle
+from dg_lsp.engine.base import settle
 from dg_lsp.settings import Settings, SettingsError, override
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.fills.check import faults_of

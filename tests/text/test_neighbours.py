@@ -2,7 +2,7 @@
 
 import pytest
 
-from dg_lsp.host.base import Outcome, settle
+from dg_lsp.engine.base import Outcome, settle
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.fills.fit import fit
 from dg_lsp.text.gaps.find import find_gap

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dg_lsp.host.base import settle
+from dg_lsp.engine.base import settle
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.fills.check import faults

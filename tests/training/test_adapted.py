@@ -10,14 +10,14 @@ from safetensors.torch import save_file
 
 from dg_lsp.bench import adapted as adapt
 from dg_lsp.cli.main import main
-from dg_lsp.engine.load.checkpoint import load_checkpoint
+from dg_lsp.model.load.checkpoint import load_checkpoint
 from dg_lsp.settings import UsageError
 from dg_lsp.training.corpus import Corpus
 from dg_lsp.training.layouts import Bucket
 from dg_lsp.training.lora import ADAPTER, SCALE, add_adapter, merge_stored
 from dg_lsp.training.shape import stored_network
 from dg_lsp.training.trainer import Recipe, Trainer
-from tests.engine.tiny import save_checkpoint
+from tests.model.tiny import save_checkpoint
 from tests.training.test_train import program
 
 

@@ -19,10 +19,10 @@ from transformers import (
 )
 
 from dg_lsp.cli.main import main
-from dg_lsp.engine.cache import PrefixCache
-from dg_lsp.engine.decoder import capped_logits
-from dg_lsp.engine.fill.infill import infill
-from dg_lsp.engine.load.checkpoint import load_checkpoint
+from dg_lsp.model.cache import PrefixCache
+from dg_lsp.model.decoder import capped_logits
+from dg_lsp.model.fill.infill import infill
+from dg_lsp.model.load.checkpoint import load_checkpoint
 from dg_lsp.text.messages import Fill, Infill
 from dg_lsp.training.importing import ImportRefusedError, import_checkpoint, import_network
 

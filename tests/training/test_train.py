@@ -24,7 +24,7 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from dg_lsp.cli import train
 from dg_lsp.cli.main import main
-from dg_lsp.engine.load.checkpoint import load_checkpoint
+from dg_lsp.model.load.checkpoint import load_checkpoint
 from dg_lsp.training import corpus as corpora
 from dg_lsp.training import loop, trainer
 from dg_lsp.training.curve import picture, read_log
@@ -231,7 +231,7 @@ def test_fifty_tokens_in_a_row_are_too_many_and_a_licence_is_none(installed: Pat
 def test_every_file_of_the_shipped_list_is_held_out() -> None:
     known = read_held_out([])
     listed = json.loads(
-        (Path(str(resources.files("dg_lsp.engine") / "embedded" / "heldout.json"))).read_text()
+        (Path(str(resources.files("dg_lsp.model") / "embedded" / "heldout.json"))).read_text()
     )["files"]
     assert len(listed) > 100
     for entry in listed:

@@ -1,0 +1,244 @@
+"""The client of an engine process: HTTP over a Unix socket or a port of this machine. Knows the wire; starts none."""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing, suppress
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import httpcore2
+import httpx2
+
+from dg_lsp.engine import door, wire
+from dg_lsp.engine.base import EngineBusy, EngineError
+from dg_lsp.engine.connection import Proven, SameUser
+from dg_lsp.engine.runtime import sockets
+from dg_lsp.engine.wire import Failure, Loading
+from dg_lsp.text.documents.document import whole
+from dg_lsp.text.messages import Draft, Fill, Infill, Status
+
+# Seconds without a line after which an engine is asked whether it lives; a living one sends one each second.
+SILENCE = 15.0
+
+_END = 1.0  # seconds for the end of a stream after its last line
+
+# An answer that no engine gives: not packed as it says, or not in the format of `wire`.
+_UNREADABLE = (httpx2.DecodingError, wire.WireError)
+
+
+class EngineAbsent(EngineError):
+    """No engine listens at the socket, or it ended before its first line."""
+
+
+class EngineDied(EngineError):
+    """The engine ended, or became silent, in the middle of an answer."""
+
+
+class EngineSilent(EngineDied):
+    """Not a line came for long, although a living engine sends one each second."""
+
+
+class EngineStrange(EngineDied):
+    """What listens at the socket does not answer as an engine does."""
+
+
+class EngineFailed(EngineError):
+    """The engine cannot load its checkpoint; the message is the engine's own, and says what to do."""
+
+
+class EngineRefused(EngineError):
+    """The engine does not let this client in."""
+
+
+class RemoteEngine:
+    """The engine that is found at `place`, as `runtime.Address` has it, or that an HTTP client reaches.
+
+    tell: called with the share of the loading that is done, 0 to 1. silence: seconds without a line after which the
+    engine counts as dead. heard: time.monotonic() of its last word in any answer; 0 before the first.
+    """
+
+    def __init__(
+        self,
+        place: Path | httpx2.AsyncClient,
+        tell: Callable[[float], None] = lambda _: None,
+        silence: float = SILENCE,
+    ) -> None:
+        self._tell = tell
+        self.heard = 0.0
+        self._client = _client_of(place, silence) if isinstance(place, Path) else place
+        self._place = place if isinstance(place, Path) else place.base_url
+
+    async def infill(self, request: Infill) -> AsyncGenerator[Draft | Fill, None]:
+        """Yield Drafts, then one Fill. Closing the generator closes the stream, which cancels the request.
+
+        Raises:
+            EngineAbsent, EngineDied, EngineSilent, EngineStrange, EngineFailed: see their docstrings. EngineError: this
+                request failed; the engine still works.
+        """
+        async with aclosing(self._events(request)) as events:
+            async for event in events:
+                if isinstance(event, Loading):
+                    self._tell(event.done)
+                elif isinstance(event, Failure):
+                    raise (EngineFailed if event.failed else EngineError)(event.message)
+                else:
+                    yield event
+                    if isinstance(event, Fill):
+                        # Read to its end, the stream leaves a connection that can be used again.
+                        with suppress(EngineError, TimeoutError):
+                            async with asyncio.timeout(_END):
+                                await anext(events, None)
+                        return
+        raise EngineDied("the engine ended in the middle of an answer; the next request starts it again")
+
+    async def status(self, patience: float = SILENCE) -> Status:
+        """The engine's status; an engine that does not answer within `patience` seconds counts as silent.
+
+        Raises:
+            EngineAbsent, EngineDied, EngineSilent, EngineStrange: see their docstrings.
+        """
+        ask = partial(self._client.get, "/v1/status", timeout=patience)
+        try:
+            try:
+                answer = await ask()
+            except (httpx2.ReadError, httpx2.RemoteProtocolError):
+                # The connection was closed unanswered. If the engine has ended, the second attempt cannot connect.
+                answer = await ask()
+            self.heard = time.monotonic()
+            if answer.status_code != 200:
+                raise _refusal(answer)
+            return wire.unpack(Status, wire.parsed(answer.content))
+        except httpx2.ConnectError as error:
+            raise EngineAbsent("no engine is running") from error
+        except httpx2.TimeoutException as error:
+            raise EngineSilent("the engine does not answer; end it with dg-lsp engine stop") from error
+        except (httpx2.RemoteProtocolError, *_UNREADABLE) as error:
+            # An engine that ends closes its door first, so this is no HTTP.
+            raise self._strange(error) from error
+        except (httpx2.HTTPError, OSError) as error:
+            raise EngineDied("the engine does not answer; end it with dg-lsp engine stop") from error
+
+    async def stop(self) -> None:
+        """Ask the engine to exit.
+
+        Raises:
+            EngineAbsent, EngineDied: see their docstrings.
+        """
+        try:
+            await self._client.post("/v1/stop", timeout=2)
+        except httpx2.ConnectError as error:
+            raise EngineAbsent("no engine is running") from error
+        except httpx2.HTTPError as error:
+            raise EngineDied("the engine does not answer") from error
+
+    async def close(self) -> None:
+        """Close the connections; the engine runs on."""
+        await self._client.aclose()
+
+    def _strange(self, error: Exception) -> EngineStrange:
+        return EngineStrange(
+            f"what listens at {self._place} is no engine of this dg-lsp ({error}); end it with dg-lsp engine stop"
+        )
+
+    async def _events(self, request: Infill) -> AsyncGenerator[Draft | Fill | Loading | Failure, None]:
+        """What the lines of the answer say, beats left out."""
+        request = replace(request, session=whole(request.session))
+        headers = {"x-session-id": request.session.encode("utf-8").hex()[-64:]}
+        answered = False
+        try:
+            async with self._client.stream(
+                "POST", "/v1/infill", json=wire.pack(request), headers=headers
+            ) as answer:
+                if answer.status_code != 200:
+                    await answer.aread()
+                    raise _refusal(answer)
+                async for line in answer.aiter_lines():
+                    answered, self.heard = True, time.monotonic()
+                    if (event := wire.event(line)) is not None:
+                        yield event
+        except (httpx2.HTTPError, OSError, wire.WireError) as error:
+            # No HTTP at all looks like an engine that has ended; `status` tells them apart.
+            if isinstance(error, httpx2.NetworkError | httpx2.RemoteProtocolError) and not answered:
+                raise EngineAbsent("no engine is running") from error
+            if isinstance(error, _UNREADABLE):
+                raise self._strange(error) from error
+            if isinstance(error, httpx2.TimeoutException):
+                raise EngineSilent("the engine answers too slowly; try again") from error
+            raise EngineDied(
+                "the engine died in the middle of an answer; the next request starts it again"
+            ) from error
+
+
+def _client_of(path: Path, silence: float) -> httpx2.AsyncClient:
+    """An HTTP client of the engine of this user that is found at `path`."""
+    # Without `trust_env=False` a proxy from the environment would be used.
+    return httpx2.AsyncClient(
+        transport=_Transport(path),
+        base_url="http://engine",
+        trust_env=False,
+        timeout=httpx2.Timeout(5.0, connect=silence, read=silence, pool=None),
+    )
+
+
+def _refusal(answer: httpx2.Response) -> EngineError:
+    """The error that stands for an `answer` with another status than 200.
+
+    Raises:
+        WireError: no engine answers so.
+    """
+    try:
+        told = wire.event(answer.content.decode("utf-8", "replace"))
+    except wire.WireError:
+        told = None
+    said = told.message if isinstance(told, Failure) else ""
+    if answer.status_code in (429, 503):
+        wait = answer.headers.get("retry-after", "")
+        return EngineBusy(
+            said or "the engine is busy; try again later", float(wait) if wait.isdecimal() else 1.0
+        )
+    if not said:
+        raise wire.WireError(f"it answers {answer.status_code} without a reason")
+    kind = EngineRefused if answer.status_code in (401, 403) else EngineError
+    return kind(f"the engine refused the request: {said}")
+
+
+class _Transport(httpx2.AsyncHTTPTransport):
+    """HTTP to the engine that is found at `path`, and to nobody else."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self._door = path if door.is_door(path) else None
+        # A kept connection may belong to an engine that has ended since. No request waits here for another one: the
+        # engine says whose turn it is, and which are too many.
+        self._pool = httpcore2.AsyncConnectionPool(
+            uds=None if self._door else str(path),
+            max_connections=None,
+            max_keepalive_connections=0,
+            network_backend=Proven(path) if self._door else SameUser(),
+        )
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """The answer to `request`, which gets the engine's token where it goes to a port."""
+        if self._door:
+            found = door.read(self._door)
+            if found is None:
+                raise httpx2.ConnectError("no engine has said where it listens")
+            request.headers["authorization"] = f"Bearer {found.token}"
+        return await super().handle_async_request(request)
+
+
+def running() -> list[Status]:
+    """The status of each engine of this user that answers within a second."""
+    return asyncio.run(_running())
+
+
+async def _running() -> list[Status]:
+    found = []
+    for path in sockets():
+        remote = RemoteEngine(path)
+        with suppress(EngineError):
+            found.append(await remote.status(1.0))
+        await remote.close()
+    return found

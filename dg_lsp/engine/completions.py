@@ -1,0 +1,238 @@
+"""What is said to a vLLM server, and how its answers are read. Knows HTTP and token ids; knows no text and no network.
+
+What is asked of vLLM was read in the wheel of its version 0.33.0 and is recorded in engine/data/vllm_contract.json;
+no real server was ever asked (docs/team.md). A canvas is `vllm_xargs` of /v1/completions, as vllm/utils/diffusion.py
+checks it: a seed of exactly `diffusion_canvas_length` ids, the positions of it that stay, the steps at most, and a read
+without the pass that would commit the canvas. The sampler (vllm/model_executor/models/diffusion_gemma.py) answers with
+the best token of each slot, also of pinned ones. Log probabilities are those of the last step at temperature 1.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from operator import index
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2
+
+from dg_lsp.engine.base import EngineBusy, EngineError
+from dg_lsp.engine.client import EngineAbsent, EngineRefused, EngineSilent, EngineStrange
+from dg_lsp.engine.remote import proxy_to, token_in, trusted, untrusted
+from dg_lsp.settings import VLLM, Settings, is_loopback
+
+SINCE = (0, 32)  # the first version that was seen to pin slots
+# Requests under way, of all windows: what a server of DiffusionGemma works on at once unless it is told otherwise.
+AT_ONCE = 8
+_CONNECT, _ANSWER = 10.0, 60.0  # seconds for a connection and its handshake, and for an answer
+_KEPT = 4.0  # seconds that a connection is kept; the server closes its end after 5
+_PROBE = "def area(radius):\n    return 3.14159 * radius**2  # m\u00b2\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What a server has told of itself. longest: tokens of a prompt and a canvas together."""
+
+    version: str
+    model: str
+    longest: int
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A canvas to denoise behind the tokens of `prompt`.
+
+    row: the tokens that its slots start from. pinned: the slots that keep theirs. steps: denoising steps at most.
+    watched: tokens whose log probabilities are wanted.
+    """
+
+    prompt: tuple[int, ...]
+    row: tuple[int, ...]
+    pinned: tuple[int, ...]
+    steps: int
+    watched: tuple[int, ...]
+
+    def body(self, model: str) -> dict[str, Any]:
+        """The body of the request to /v1/completions."""
+        return {
+            "model": model,
+            "prompt": list(self.prompt),
+            "max_tokens": len(self.row),
+            # What a server's own defaults may say otherwise: DiffusionGemma takes no other temperature, and no min_p.
+            "temperature": 1.0,
+            "min_p": 0.0,
+            "top_p": 1.0,
+            "top_k": 0,
+            "ignore_eos": True,
+            "return_token_ids": True,
+            "return_tokens_as_token_ids": True,
+            "logprobs": 1,
+            "logprob_token_ids": list(self.watched),
+            "vllm_xargs": {
+                "diffusion_canvas_length": len(self.row),
+                "diffusion_seed_canvas": list(self.row),
+                "diffusion_pinned": list(self.pinned),
+                "diffusion_max_steps": self.steps,
+                "diffusion_read_only": 1,
+            },
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A denoised canvas. tokens: the best token of each slot, and its log probability in `best`, nats.
+
+    watched: for each slot, the log probabilities of the tokens that were asked for, by `token_id:N`.
+    """
+
+    tokens: tuple[int, ...]
+    best: tuple[float, ...]
+    watched: tuple[dict[str, float], ...]
+
+
+def answer_of(data: Any, slots: int) -> Answer:
+    """The answer to a request for a canvas of `slots`.
+
+    Raises:
+        EngineStrange: it is none.
+    """
+    try:
+        choice = data["choices"][0]
+        logs = choice["logprobs"]
+        tokens, best = map(index, choice["token_ids"]), map(float, logs["token_logprobs"])
+        answer = Answer(tuple(tokens), tuple(best), tuple(map(dict, logs["top_logprobs"])))
+    except (LookupError, TypeError, ValueError) as error:
+        raise EngineStrange("the server's answer is none of vLLM's completions") from error
+    if {len(answer.tokens), len(answer.best), len(answer.watched)} != {slots}:
+        raise EngineStrange(
+            f"the vLLM server wrote {len(answer.tokens)} of {slots} tokens; it must not bound max_new_tokens"
+        )
+    return answer
+
+
+class VllmServer:
+    """The server at `settings.engine_url`.
+
+    Raises:
+        EngineError: the certificates of the settings cannot be read.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings, self._url = settings, settings.engine_url.removeprefix(VLLM)
+        self._client = httpx2.AsyncClient(
+            base_url=self._url,
+            auth=self._with_token,
+            verify=trusted(settings.engine_ca),
+            trust_env=not is_loopback(urlsplit(self._url).hostname or ""),
+            timeout=httpx2.Timeout(_CONNECT, read=_ANSWER, pool=None),
+            limits=httpx2.Limits(max_keepalive_connections=AT_ONCE, keepalive_expiry=_KEPT),
+        )
+
+    async def close(self) -> None:
+        """Close the connections; the server runs on."""
+        await self._client.aclose()
+
+    async def connect(self, encode: Callable[[str], tuple[int, ...]], slots: int) -> Served:
+        """Check that the server can do what will be asked of it; no text of a user is sent.
+
+        encode: our tokenizer. slots: the length of a canvas.
+
+        1. Its version.  2. Its model.  3. Its tokenizer, by a line of code.  4. Its parameters: a request with a pin
+        beyond the canvas must be refused for that; a server that does not know pins would answer it.
+
+        Raises:
+            EngineError: it cannot be used; the message says why.
+        """
+        try:
+            # 1.
+            version = str((await self._ask("/version"))["version"])
+            if tuple(map(int, re.findall(r"\d+", version)[:2])) < SINCE:
+                raise EngineError(
+                    f"the server at {self._url} is vLLM {version}, and slots are pinned since {SINCE[0]}.{SINCE[1]}; "
+                    "ask whoever runs it for a newer one"
+                )
+            # 2.
+            card = (await self._ask("/v1/models"))["data"][0]
+            served = Served(version, str(card["id"]), int(card["max_model_len"]))
+            # 3.
+            line = {"model": served.model, "prompt": _PROBE, "add_special_tokens": False}
+            tokens = tuple((await self._ask("/tokenize", line))["tokens"])
+        except (LookupError, TypeError, ValueError) as error:
+            raise EngineStrange(f"what answers at {self._url} is no vLLM server") from error
+        if tokens != encode(_PROBE):
+            raise EngineError(
+                f"the server at {self._url} serves {served.model}, which has another tokenizer than the checkpoint "
+                "here; set the setting checkpoint to a folder with its config.json and tokenizer.json"
+            )
+        # 4.
+        wrong = Asked(tokens[:1], tokens[:1] * slots, (slots,), 1, tokens[:1])
+        answer = await self._sent("/v1/completions", wrong.body(served.model))
+        if answer.status_code != 400 or "diffusion_pinned" not in answer.text:
+            said = f" ({_said(answer)})" if answer.status_code != 200 else ""
+            raise EngineError(
+                f"the server at {self._url} does not pin slots of a canvas of {slots} for {served.model}{said}; it "
+                "must serve DiffusionGemma, with canvases of that length"
+            )
+        return served
+
+    async def denoised(self, asked: Asked, model: str) -> Answer:
+        """The canvas `asked`, denoised. A request that is cancelled closes its connection, and vLLM ends its work.
+
+        Raises:
+            EngineBusy, EngineAbsent, EngineSilent, EngineRefused, EngineError: there is no answer.
+        """
+        return answer_of(await self._ask("/v1/completions", asked.body(model)), len(asked.row))
+
+    async def _ask(self, path: str, body: dict[str, Any] | None = None) -> Any:
+        """The JSON that the server answers with."""
+        answer = await self._sent(path, body)
+        code = answer.status_code
+        if code == 200:
+            return answer.json()
+        if code in (429, 503):
+            wait = answer.headers.get("retry-after", "")
+            busy = f"the vLLM server at {self._url} is busy ({code}); try again later"
+            raise EngineBusy(busy, float(wait) if wait.isdecimal() else 1.0)
+        if code in (401, 403):
+            raise EngineRefused(
+                f"the vLLM server at {self._url} does not take your token; see the setting engineTokenFile"
+            )
+        if code == 404:
+            gone = f"the server at {self._url} has no {path}; a proxy before vLLM must pass it on"
+            raise EngineError(
+                gone if path == "/version" else f"{gone} (or the model changed: {_said(answer)})"
+            )
+        raise EngineError(f"the vLLM server at {self._url} refused {path} ({code}): {_said(answer)}")
+
+    async def _sent(self, path: str, body: dict[str, Any] | None) -> httpx2.Response:
+        try:
+            return await (self._client.get(path) if body is None else self._client.post(path, json=body))
+        except httpx2.TimeoutException as error:
+            slow = f"the vLLM server at {self._url} answers too slowly; ask whoever runs it"
+            raise EngineSilent(slow) from error
+        except (httpx2.HTTPError, OSError) as error:
+            if "CERTIFICATE_VERIFY_FAILED" in str(error):
+                raise EngineRefused(untrusted(self._settings, self._url, str(error))) from error
+            if isinstance(error, httpx2.ConnectError | httpx2.ProxyError) and (proxy := proxy_to(self._url)):
+                raise EngineAbsent(
+                    f"the proxy {proxy}, by which {self._url} is reached, does not answer"
+                ) from error
+            away = (
+                f"no vLLM server answers at {self._url}; ask whoever runs it, or empty the setting engineUrl"
+            )
+            raise EngineAbsent(away) from error
+
+    def _with_token(self, request: httpx2.Request) -> httpx2.Request:
+        if self._settings.engine_token_file:
+            request.headers["authorization"] = f"Bearer {token_in(Path(self._settings.engine_token_file))}"
+        return request
+
+
+def _said(answer: httpx2.Response) -> str:
+    """The first words of the error that `answer` tells."""
+    try:
+        said = answer.json()["error"]["message"]
+    except (LookupError, TypeError, ValueError):
+        said = ""
+    return " ".join(str(said).split())[:200] or f"{answer.status_code} without a reason"

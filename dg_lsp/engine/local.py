@@ -1,0 +1,277 @@
+"""The engine in this process: one thread does all the model's work, and the event loop waits for it.
+
+Imports torch only when an engine is opened.
+"""
+
+import asyncio
+import ctypes
+import logging
+import os
+import re
+import warnings
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
+from dataclasses import replace
+from typing import Any
+
+import psutil
+
+from dg_lsp.engine import room
+from dg_lsp.engine.base import EngineBroken, EngineError
+from dg_lsp.engine.cores import Cores
+from dg_lsp.engine.turn import Turns
+from dg_lsp.settings import Settings
+from dg_lsp.text.budget import ASKED, BOT, Budget, spending
+from dg_lsp.text.checked import ignore_warnings
+from dg_lsp.text.languages.language import load_language
+from dg_lsp.text.messages import Draft, Fill, Infill
+from dg_lsp.text.prompts.prompt import shortened
+from dg_lsp.text.reasons import OutOfTime
+
+Run = Callable[[Infill], Iterator[Draft | Fill]]
+_log = logging.getLogger("dg_lsp.model")
+# Where oneDNN gets no memory for the code of an operation it says this, and says it again for this operation as long as
+# the process lives, however much memory there is by then (seen with torch 2.13). CUDA's errors but for a lack of
+# memory, torch's AcceleratorError, are as lasting. For a product of matrices torch only warns of it, and goes on by a
+# way that takes eight times as long.
+_LASTING = re.compile(r"(mkldnn_\w+ failed.*)?could not (create|execute) a ", re.DOTALL)
+_LATE = "the engine was busy with other fills until the deadline; try again, or set ghostDeadline or deadline higher"
+_ENDS = "the model's libraries failed, most likely for lack of memory; the engine ends; the next request starts it"
+# Seconds, and bytes a second.
+_COMPILING, _SLOW_DISK = 25.0, 100e6
+# oneDNN and torch cache code for 1,024 shapes each, and a growing text makes ever new shapes; with 32 they take less by
+# hundreds of MB and are as fast. Threads that sleep as soon as they wait for each other are no quicker than one thread:
+# GNU's OpenMP lets them wait for some milliseconds first, LLVM's, on other systems, for 200, or what is said here
+# (docs/log/2026-11-25.md).
+_ENVIRONMENT = {
+    "KMP_BLOCKTIME": "5",
+    "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "32",
+    "LRU_CACHE_CAPACITY": "32",
+    # Whatever a library of the model would look for in a hub: it is here, or it is not used.
+    "HF_HUB_OFFLINE": "1",
+}
+
+
+class LocalEngine:
+    """A loaded checkpoint with a PrefixCache for each document, on one model thread. Make it with `open`.
+
+    device: that of the model. passes: the denoising steps and encoding chunks made so far. weights: the bytes of the
+    model's.
+    """
+
+    def __init__(
+        self,
+        thread: ThreadPoolExecutor,
+        run: Run,
+        device: str,
+        hits: Callable[[], int] = lambda: 0,
+        weights: int = 0,
+    ) -> None:
+        self._thread, self._run, self._hits = thread, run, hits
+        self._turns = Turns()
+        self.device, self._weights = device, weights
+        self.passes = 0
+
+    @classmethod
+    def open(cls, settings: Settings, progress: Callable[[str], None] = lambda _: None) -> "LocalEngine":
+        """Load the checkpoint that `settings` name; `progress` is called with a few words before each part of the work.
+
+        Raises:
+            EngineError: the checkpoint cannot be used; the message says what to do.
+        """
+        thread = ThreadPoolExecutor(1, thread_name_prefix="dg-lsp-model")
+        try:
+            return cls(thread, *thread.submit(_load, settings, progress).result())
+        except BaseException:
+            thread.shutdown(wait=False)
+            raise
+
+    @property
+    def first_step(self) -> float:
+        """Seconds that each of the first steps may take: they compile, and read the weights, maybe from a slow disk."""
+        return _COMPILING + self._weights / _SLOW_DISK
+
+    @property
+    def hits(self) -> int:
+        """The number of infills whose document was still encoded from before."""
+        return self._hits()
+
+    @property
+    def queue(self) -> int:
+        """The number of infills that wait for a turn."""
+        return self._turns.waiting
+
+    async def infill(self, request: Infill) -> AsyncGenerator[Draft | Fill, None]:
+        """Yield Drafts, then one Fill. Closing the generator stops the model after the running step.
+
+        Live infills take turns by the step (`Turns`). One whose deadline passes before its first turn is answered with
+        that reason as long as others wait: a late text would make theirs late, too.
+
+        Raises:
+            EngineBusy: too many infills are live.
+        """
+        loop = asyncio.get_running_loop()
+        came, steps = loop.time(), None
+        # Checking texts is bounded by itself, because the model's deadline is looked at between its steps only.
+        budget = Budget(BOT if request.deadline is None else ASKED)
+        with self._turns.seat(request) as seat:
+            try:
+                while True:
+                    async with self._turns.turn(seat):
+                        steps = steps or self._begin(request, loop.time() - came)
+                        event = await loop.run_in_executor(self._thread, self._next, steps, budget)
+                    if event is None:
+                        return
+                    yield event
+            finally:
+                budget.cancelled = True
+                if steps is not None:
+                    # The model thread closes the iterator after the step that is running.
+                    await asyncio.shield(loop.run_in_executor(self._thread, _close, steps))
+
+    async def close(self) -> None:
+        """End the model thread."""
+        self._thread.shutdown(wait=True, cancel_futures=True)
+
+    def memory(self) -> int:
+        """Bytes reserved on the model's GPU; on a CPU, the memory of this process."""
+        return _memory(self.device)
+
+    def _begin(self, request: Infill, waited: float) -> Iterator[Draft | Fill]:
+        """The steps of `request`, which has `waited` so many seconds for its first turn."""
+        if request.deadline is None:
+            return self._run(request)
+        if waited > request.deadline and self.queue:
+            return _late(waited)
+        return self._run(replace(request, deadline=max(request.deadline - waited, 0.001)))
+
+    def _next(self, steps: Iterator[Draft | Fill], budget: Budget) -> Draft | Fill | None:
+        """The next event of `steps`, whose text work spends `budget`; past that, a Fill with the reason."""
+        try:
+            with spending(budget):
+                event = next(steps, None)
+        except OutOfTime as error:
+            return Fill("", refusal=str(error), reason="deadline")
+        self.passes += isinstance(event, Draft)
+        return event
+
+
+def _load(settings: Settings, progress: Callable[[str], None]) -> tuple[Run, str, Callable[[], int], int]:
+    # torch reads these variables when it is imported.
+    for name, value in _ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
+    progress("importing torch")
+    import torch  # noqa: PLC0415  (slow to import, and a client needs none)
+
+    progress("importing transformers")
+    from dg_lsp.model.cache import PrefixCaches  # noqa: PLC0415
+    from dg_lsp.model.fill.infill import infill  # noqa: PLC0415
+    from dg_lsp.model.fill.several import infill_several  # noqa: PLC0415
+    from dg_lsp.model.fill.words import infill_word  # noqa: PLC0415
+    from dg_lsp.model.load.checkpoint import CheckpointError, find_directory, load_checkpoint  # noqa: PLC0415
+
+    warnings.filterwarnings("error", r"mkldnn_\w+ failed")
+    ignore_warnings()
+    cores = Cores(settings.threads)
+    torch.set_num_threads(cores.threads())
+    budget = cache_budget(settings)
+    try:
+        # Checked first, because loading a network that does not fit would first exhaust the machine.
+        with room.loading(progress):
+            room.check(find_directory(settings.checkpoint), settings.place, budget)
+            model = load_checkpoint(settings.checkpoint, settings.device, progress)
+    except CheckpointError as error:
+        raise EngineError(str(error)) from error
+    caches = PrefixCaches(model.network.config.text_config, budget, _give_back)
+    counts = Counter[str]()
+
+    def run(request: Infill) -> Iterator[Draft | Fill]:
+        fill = infill_several if request.between else infill_word if request.endings else infill
+        with caches.lend(request.session) as cache, closing(fill(model, cache, request)) as steps:
+            counts["hits"] += bool(cache.tokens)
+            while True:
+                torch.set_num_threads(cores.threads())
+                if (event := next(steps, None)) is None:
+                    return
+                yield event
+
+    def free() -> None:
+        caches.clear()
+        torch.cuda.empty_cache()
+        _give_back()
+
+    weights = sum(t.nbytes for t in (*model.network.parameters(), *model.network.buffers()))
+    return with_second_try(run, free), str(model.device), lambda: counts["hits"], weights
+
+
+def cache_budget(settings: Settings) -> int:
+    """Return the bytes for encoded prefixes, which lie where the first layers of the model run."""
+    import torch  # noqa: PLC0415  (an engine is about to load)
+
+    on_gpu = not settings.place.startswith("cpu") and torch.cuda.is_available()
+    return (settings.cache_megabytes or (4096 if on_gpu else 192)) << 20
+
+
+def with_second_try(run: Run, free: Callable[[], None]) -> Run:
+    """`run`; where it runs out of memory, it is called once more, after `free`, with a smaller request.
+
+    Raises:
+        EngineError: that is too much as well. EngineBroken: the libraries of the model do not recover.
+    """
+
+    def tried(request: Infill) -> Iterator[Draft | Fill]:
+        for less in (lambda whole: whole, smaller):
+            try:
+                yield from run(less(request))
+                return
+            except (MemoryError, RuntimeError, UserWarning) as error:
+                if _LASTING.match(str(error)) or type(error).__name__ == "AcceleratorError":
+                    raise EngineBroken(_ENDS) from error
+                if not _is_out_of_memory(error):
+                    raise
+            # Outside of the handler, whose error holds the tensors of this try.
+            _log.warning("out of memory")
+            free()
+        raise EngineError(
+            "out of memory, also with less text; set prefixBytes or cacheMegabytes lower, or the effort to low"
+        )
+
+    return tried
+
+
+def smaller(request: Infill) -> Infill:
+    """`request` with half of its prefix, the lowest effort and no alternatives."""
+    before = request.prefix.encode("utf-8")
+    short = shortened(load_language(request.language, request.macros), before, len(before) // 2)
+    return replace(request, prefix=short.decode("utf-8"), effort="low", alternatives=1)
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    """Whether torch or Python could not get memory; on a CPU, torch raises a plain RuntimeError."""
+    words = str(error)
+    return isinstance(error, MemoryError) or "out of memory" in words or "can't allocate memory" in words
+
+
+def _late(waited: float) -> Iterator[Draft | Fill]:
+    """What a request gets whose deadline passed before its first turn."""
+    yield Fill("", refusal=_LATE, reason="deadline", milliseconds=waited * 1000)
+
+
+def _memory(device: str) -> int:
+    import torch  # noqa: PLC0415  (imported already where an engine is open)
+
+    if device.startswith("cuda"):
+        return int(torch.cuda.memory_reserved(device))
+    return int(psutil.Process().memory_info().rss)
+
+
+def _give_back() -> None:
+    """Give the memory that was freed back to the system: GNU's C library keeps what lies between used pieces of it."""
+    with suppress(AttributeError, OSError, TypeError):  # another system has another library
+        ctypes.CDLL(None).malloc_trim(0)
+
+
+def _close(steps: Any) -> None:
+    steps.close()

@@ -1,0 +1,415 @@
+"""The engine of a team's server as an Engine: over HTTPS, with spare connections; and that of this machine behind it.
+
+A cancel closes its stream and with it the connection (HTTP/1.1), so others are kept open: a keystroke waits for no
+handshake.
+"""
+
+import asyncio
+import hashlib
+import hmac
+import os
+import secrets
+import ssl
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+import httpx2
+
+from dg_lsp.engine import resident
+from dg_lsp.engine.base import EngineBusy, EngineError
+from dg_lsp.engine.client import (
+    SILENCE,
+    EngineAbsent,
+    EngineDied,
+    EngineFailed,
+    EngineRefused,
+    EngineSilent,
+    EngineStrange,
+    RemoteEngine,
+)
+from dg_lsp.engine.leaving import check_leaving
+from dg_lsp.engine.runtime import HAS_MODES
+from dg_lsp.engine.states import Pace, following
+from dg_lsp.engine.wire import WIRE
+from dg_lsp.settings import Settings, check_url, is_loopback, is_team, path_of
+from dg_lsp.text.messages import Draft, Fill, Infill, Status
+
+_SPARE = 2  # open connections that wait for the next request
+_KEPT = 240.0  # seconds that one is kept; the server keeps it longer
+_CONNECT = 10.0  # seconds for a connection and its handshake
+_SLOW = 3.0  # seconds without a draft after which the engine of this machine takes over
+_LONGEST = 60.0  # seconds between two attempts at most
+_TOKEN = 4096  # bytes of a token's file
+_AUTHORITIES = ("SSL_CERT_FILE", "SSL_CERT_DIR")  # variables of OpenSSL
+# What says something of the server, and not only of one request.
+_AWAY = (EngineAbsent, EngineBusy, EngineDied, EngineFailed, EngineRefused)
+
+# What is told instead of an error's own words, which speak of an engine on this machine.
+_WORDS: dict[type[EngineError], str] = {
+    EngineAbsent: "no engine answers at {url}; ask whoever runs it, or empty the setting engineUrl",
+    EngineSilent: "the server at {url} answers too slowly",
+    EngineStrange: "what answers at {url} is no engine of dg-lsp",
+    EngineDied: "the connection to {url} was lost in the middle of an answer; try again",
+    EngineRefused: "{error}; see the setting engineTokenFile",
+}
+
+
+def open_engine(
+    settings: Settings, tell: Callable[[Status], None] = lambda _: None
+) -> "TeamEngine | resident.ResidentEngine":
+    """The engine that `settings` ask for: that of a team's server, or the process of this user, which asks vLLM's."""
+    if is_team(settings.engine_url):
+        return TeamEngine(settings, tell)
+    return resident.ResidentEngine(settings, tell)
+
+
+@dataclass(slots=True)
+class _Lane:
+    """One connection to the server, kept open between requests. busy: a request or its renewal has it."""
+
+    client: httpx2.AsyncClient
+    remote: RemoteEngine
+    open: bool = False
+    busy: bool = False
+
+
+class TeamEngine:
+    """The engine at `settings.engine_url`; `tell` is called with a Status whenever it changes."""
+
+    def __init__(self, settings: Settings, tell: Callable[[Status], None] = lambda _: None) -> None:
+        check_url(settings.engine_url)
+        self._settings, self._tell = settings, tell
+        # Names of documents leave this machine only as a hash that nobody else can make.
+        self._key = secrets.token_bytes(32)
+        self._trusted: ssl.SSLContext | bool | None = None
+        self._lanes: list[_Lane] = []
+        self._background: set[asyncio.Task[None]] = set()
+        self._agreed: Status | None = None
+        self._pace = Pace()
+        self._failures, self._not_before = 0, 0.0
+        self._why: EngineError = EngineError("")
+        self._here: resident.ResidentEngine | None = None
+
+    async def infill(self, request: Infill) -> AsyncGenerator[Draft | Fill, None]:
+        """Yield Drafts, then one Fill. Closing the generator cancels.
+
+        1. Refuse what must not leave this machine.  2. Ask the server, unless it was away or busy a moment ago.
+        3. If it is, or is slow, and nothing has come yet, ask the engine of this machine, if the settings say so.
+
+        Raises:
+            EngineBusy: the server takes no more for now. EngineError: there is no answer; the message says what to do.
+        """
+        # 1.
+        check_leaving(request, self._settings.exclude)
+        answered, before, wait = False, self._failures, self._not_before - time.monotonic()
+        # 2.
+        if wait <= 0:
+            try:
+                async with aclosing(self._asked(request)) as events:
+                    async for event in events:
+                        answered = True
+                        yield event
+                self._failures = 0
+                return
+            except _AWAY as error:
+                # All requests that one failure has left open count once.
+                if before == self._failures:
+                    self._back_off(error)
+                if answered or not self._settings.engine_fallback:
+                    raise self._why from error
+        elif not self._settings.engine_fallback:
+            again = f"{self._why} (it is asked again in {wait:.0f} s)"
+            raise EngineBusy(again, wait) if isinstance(self._why, EngineBusy) else EngineError(again)
+        # 3.
+        async with aclosing(self._local().infill(request)) as events:
+            async for event in events:
+                yield event
+
+    async def start(self) -> Status:
+        """The server's status; connections to it are opened. With the fallback, that of this machine's engine.
+
+        Raises:
+            EngineError: it cannot be used; the message says what to do.
+        """
+        try:
+            status = await self._agree()
+        except _AWAY as error:
+            self._back_off(error)
+            if not self._settings.engine_fallback:
+                raise self._why from error
+            return await self._local().start()
+        self._keep_open()
+        self._tell(status)
+        return status
+
+    async def status(self) -> Status | None:
+        """The server's status now, or why it cannot be used; with the fallback, that of this machine's engine."""
+        if self._not_before <= time.monotonic():
+            try:
+                return await self._agree()
+            except EngineError as error:
+                self._back_off(error)
+        found = await self._local().status() if self._settings.engine_fallback else None
+        return found or Status("failed", mend=str(self._why))
+
+    async def close(self) -> None:
+        """Close the connections; the server runs on, and so does the engine of this machine."""
+        for task in list(self._background):
+            task.cancel()
+        await asyncio.gather(*self._background, return_exceptions=True)
+        for lane in self._lanes:
+            await lane.client.aclose()
+        if self._here is not None:
+            await self._here.close()
+
+    async def _asked(self, request: Infill) -> AsyncGenerator[Draft | Fill, None]:
+        """The server's answer to `request`, asked for once more where the connection is lost or the engine dies.
+
+        Behind one address there may be several engines, of which another one answers; its Drafts begin anew.
+        """
+        session = hmac.new(self._key, request.session.encode("utf-8", "surrogatepass"), hashlib.sha256)
+        sent = replace(request, session=session.hexdigest()[:32], window="")
+        for again in (False, True):
+            if self._agreed is None:
+                await self._agree()
+            lane, whole = self._lane(), False
+            self._keep_open()
+            try:
+                events = _in_time(lane.remote.infill(sent), _SLOW if self._settings.engine_fallback else None)
+                async with (
+                    aclosing(events),
+                    aclosing(following(events, request.priority, self._pace, self._say)) as followed,
+                ):
+                    async for event in followed:
+                        yield event
+                whole = True
+                return
+            except (EngineAbsent, EngineDied) as error:
+                # One that is silent would be silent for as long again.
+                if again or isinstance(error, EngineSilent):
+                    raise
+                # What answers next may be another version.
+                self._agreed = None
+            except EngineBusy:
+                whole = True
+                raise
+            finally:
+                lane.busy, lane.open = False, whole
+
+    async def _agree(self) -> Status:
+        """The server's status.
+
+        Raises:
+            EngineError: it does not answer, or speaks another version of the wire.
+        """
+        lane = self._lane()
+        try:
+            status = await lane.remote.status(_CONNECT)
+            lane.open, self._agreed = True, None
+        finally:
+            lane.busy = False
+        if status.wire != WIRE:
+            newer = "this dg-lsp" if status.wire > WIRE else "the server's"
+            raise EngineFailed(
+                f"the server has dg-lsp {status.package}, which speaks version {status.wire} of the wire, and here it "
+                f"is {WIRE}; install a newer version of {newer}"
+            )
+        self._agreed = status
+        return status
+
+    def _lane(self) -> _Lane:
+        """A free connection, an open one if there is one; it is the caller's until its `busy` is False again."""
+        free = [lane for lane in self._lanes if not lane.busy]
+        lane = next((lane for lane in free if lane.open), None) or next(iter(free), None) or self._new_lane()
+        lane.busy = True
+        return lane
+
+    def _new_lane(self) -> _Lane:
+        client = self._client()
+        lane = _Lane(client, RemoteEngine(client, self._loading))
+        self._lanes.append(lane)
+        return lane
+
+    def _keep_open(self) -> None:
+        """Open connections in the background until _SPARE of them wait for the next request."""
+        waiting = sum(lane.open and not lane.busy for lane in self._lanes)
+        for _ in range(_SPARE - waiting - len(self._background)):
+            closed = (lane for lane in self._lanes if not lane.open and not lane.busy)
+            lane = next(closed, None) or self._new_lane()
+            lane.busy = True
+            task = asyncio.create_task(_opened(lane))
+            self._background.add(task)
+            task.add_done_callback(self._background.discard)
+
+    def _client(self) -> httpx2.AsyncClient:
+        """An HTTP client for one connection.
+
+        Raises:
+            EngineError: the file of certificates cannot be used.
+        """
+        url = self._settings.engine_url
+        if self._trusted is None:
+            self._trusted = trusted(self._settings.engine_ca)
+        return httpx2.AsyncClient(
+            base_url=url,
+            auth=self._with_token,
+            verify=self._trusted,
+            # A proxy of the environment leads out of this machine, not into it.
+            trust_env=not is_loopback(urlsplit(url).hostname or ""),
+            timeout=httpx2.Timeout(_CONNECT, read=SILENCE, pool=None),
+            limits=httpx2.Limits(max_connections=None, max_keepalive_connections=1, keepalive_expiry=_KEPT),
+        )
+
+    def _with_token(self, request: httpx2.Request) -> httpx2.Request:
+        """`request` with the user's token, whose file is read each time, so that a new token is used at once.
+
+        Raises:
+            EngineRefused: the file cannot be used.
+        """
+        if self._settings.engine_token_file:
+            request.headers["authorization"] = f"Bearer {token_in(Path(self._settings.engine_token_file))}"
+        return request
+
+    def _back_off(self, error: EngineError) -> None:
+        """Set the time before which the server is not asked again, and tell why."""
+        self._failures += 1
+        pause = error.wait if isinstance(error, EngineBusy) else 2.0 ** (self._failures - 1)
+        self._not_before = time.monotonic() + min(max(pause, 0.5), _LONGEST)
+        self._why = _named(error, self._settings)
+        # It may be another one by then.
+        if not isinstance(error, EngineBusy):
+            self._agreed = None
+        if not self._settings.engine_fallback and not isinstance(error, EngineBusy):
+            self._tell(Status("failed", mend=str(self._why)))
+
+    def _local(self) -> "resident.ResidentEngine":
+        """The engine of this machine, whose states are told with why it is used."""
+        if self._here is None:
+            self._here = resident.ResidentEngine(replace(self._settings, engine_url=""), self._say_here)
+        return self._here
+
+    def _say_here(self, status: Status) -> None:
+        why = f"{self._why}; the engine of this machine fills meanwhile"
+        self._tell(status if status.state == "failed" else replace(status, mend=why))
+
+    def _loading(self, done: float) -> None:
+        self._say(Status("loading", done))
+
+    def _say(self, status: Status) -> None:
+        self._tell(replace(status, checkpoint=self._agreed.checkpoint if self._agreed else ""))
+
+
+async def _opened(lane: _Lane) -> None:
+    """Open the connection of `lane`, or see that it is open."""
+    try:
+        with suppress(httpx2.HTTPError, OSError, EngineError):
+            lane.open = (await lane.client.get("/healthz")).status_code == 200
+    finally:
+        lane.busy = False
+
+
+async def _in_time(
+    events: AsyncGenerator[Draft | Fill, None], seconds: float | None
+) -> AsyncGenerator[Draft | Fill, None]:
+    """`events`, the first of which must come within `seconds`.
+
+    Raises:
+        EngineSilent: it did not.
+    """
+    async with aclosing(events):
+        try:
+            async with asyncio.timeout(seconds):
+                first = await anext(events)
+        except TimeoutError as error:
+            raise EngineSilent(f"the server has drafted nothing for {seconds:.0f} s") from error
+        yield first
+        async for event in events:
+            yield event
+
+
+def _named(error: EngineError, settings: Settings) -> EngineError:
+    """`error` in words that name the server at `engine_url`, and the proxy on the way to it."""
+    url, proxy = settings.engine_url, proxy_to(settings.engine_url)
+    if "CERTIFICATE_VERIFY_FAILED" in str(error.__cause__):
+        return EngineRefused(untrusted(settings, url, str(error.__cause__)))
+    if proxy and isinstance(error.__cause__, httpx2.ConnectError):
+        return EngineAbsent(f"the proxy {proxy}, which the environment names for {url}, does not answer")
+    if proxy and isinstance(error.__cause__, httpx2.ProxyError):
+        return EngineAbsent(f"the proxy {proxy} does not lead to {url}; ask whoever runs it, or set NO_PROXY")
+    kind = next((kind for kind in _WORDS if isinstance(error, kind)), None)
+    return kind(_WORDS[kind].format(error=error, url=url)) if kind else error
+
+
+def proxy_to(url: str) -> str:
+    """Return the host and the port of the proxy that the environment names for `url`, without its password; else ""."""
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    named = getproxies()
+    proxy = named.get(parts.scheme) or named.get("all", "")
+    if not proxy or is_loopback(host) or proxy_bypass(host):
+        return ""
+    return urlsplit(proxy if "://" in proxy else f"//{proxy}").netloc.rpartition("@")[2]
+
+
+def untrusted(settings: Settings, url: str, words: str) -> str:
+    """Return that the certificate of `url` is not trusted, and with which authorities it was checked.
+
+    words: OpenSSL's own, such as "... certificate verify failed: self-signed certificate (_ssl.c:1000)".
+    """
+    by = next((f"{name} ({os.environ[name]})" for name in _AUTHORITIES if os.environ.get(name)), "")
+    by = (
+        f"the setting engineCa ({settings.engine_ca})"
+        if settings.engine_ca
+        else by or "this system's authorities"
+    )
+    reason = words.partition("verify failed: ")[2].partition(" (_ssl")[0]
+    way = f", by way of the proxy {proxy}" if (proxy := proxy_to(url)) else ""
+    return (
+        f"the certificate of {url} is not trusted here{f' ({reason})' if reason else ''}: it was checked with "
+        f"{by}{way}; name the file of your company's certificates in the setting engineCa"
+    )
+
+
+def trusted(certificates: str) -> ssl.SSLContext | bool:
+    """How servers are checked: with the file `certificates`, or as this system does.
+
+    Raises:
+        EngineError: the file holds no certificate, or cannot be read.
+    """
+    # The HTTP library reads these variables only where it may use a proxy, which it may not on this machine.
+    file, folder = (os.environ.get(name) for name in _AUTHORITIES)
+    if not certificates and not file and not folder:
+        return True
+    try:
+        if certificates:
+            return ssl.create_default_context(cafile=path_of(certificates))
+        return ssl.create_default_context(cafile=file or None, capath=folder or None)
+    except (OSError, ssl.SSLError) as error:
+        named = (
+            f"{certificates}, the setting engineCa," if certificates else f"{file or folder} (SSL_CERT_FILE)"
+        )
+        raise EngineError(f"the certificates in {named} cannot be read") from error
+
+
+def token_in(path: Path) -> str:
+    """The token in the file `path`.
+
+    Raises:
+        EngineRefused: there is none, or others may read it.
+    """
+    try:
+        with path_of(str(path)).open("rb") as file:
+            token = file.read(_TOKEN).decode("ascii").strip()
+            mode = os.fstat(file.fileno()).st_mode
+    except (OSError, ValueError) as error:
+        raise EngineRefused(f"the token in {path} cannot be read") from error
+    if HAS_MODES and mode & 0o077:
+        raise EngineRefused(f"others may read your token; chmod 600 {path}")
+    if not token or not token.isprintable() or " " in token:
+        raise EngineRefused(f"{path} holds no token")
+    return token

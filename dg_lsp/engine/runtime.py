@@ -1,0 +1,207 @@
+"""The files of an engine process: its directory, socket, locks and log. Knows files; starts nothing.
+
+All engines of a user share one directory that only the user may enter: `DG_LSP_RUNTIME_DIR`, else a folder in
+`XDG_RUNTIME_DIR`, else one in the system's temporary folder.
+"""
+
+import errno
+import hashlib
+import json
+import os
+import re
+import socket
+import stat
+import struct
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dg_lsp.engine import door
+from dg_lsp.engine.base import EngineError
+from dg_lsp.engine.wire import WIRE
+from dg_lsp.settings import Settings, folder_of, is_team, is_vllm, path_of
+
+_GPUS = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")  # one of them is there where torch can see a GPU
+_LOG_BYTES = 1 << 20  # a longer log is written anew
+_LONGEST = 100  # bytes of a socket's path; every system accepts as many
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """The files of one engine process. digest: that of the checkpoint, hex.
+
+    socket: the Unix socket that the engine listens at, or the file that says at which port it does (`door`).
+    """
+
+    socket: Path
+    digest: str
+
+    @property
+    def lock(self) -> Path:
+        """The lock file that the engine holds while it lives; nothing else says whether it lives."""
+        return self.socket.with_suffix(".lock")
+
+    @property
+    def start_lock(self) -> Path:
+        """The lock file that a client holds while it starts the engine."""
+        return self.socket.with_suffix(".start")
+
+    @property
+    def log(self) -> Path:
+        """The log file of the engine; it holds no source text."""
+        return self.socket.with_suffix(".log")
+
+
+def runtime_directory(environment: Mapping[str, str] = os.environ) -> Path:
+    """The directory of the user's engines; made if it is missing, and closed to other users.
+
+    Raises:
+        EngineError: it belongs to somebody else, or cannot be made; or its name says no place, as `~nobody/x` does.
+    """
+    path = _directory(environment)
+    try:
+        if not path.is_absolute():
+            raise FileNotFoundError(errno.ENOENT, "it is no path from the root")
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # lstat, because a link could lead to a folder of somebody else's choice.
+        found = path.lstat()
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+            raise EngineError(f"{path} is no folder of yours; set DG_LSP_RUNTIME_DIR to one that is")
+        if stat.S_IMODE(found.st_mode) & 0o077:
+            path.chmod(0o700)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise EngineError(
+            f"the engine's folder {path} cannot be used ({reason}); set DG_LSP_RUNTIME_DIR to another"
+        ) from error
+    return path
+
+
+def shorten(log: int) -> None:
+    """Empty the log file that is open as the descriptor `log`, if it is too long; what appends to it goes on."""
+    if os.fstat(log).st_size > _LOG_BYTES:
+        os.ftruncate(log, 0)
+
+
+def address_of(settings: Settings) -> Address:
+    """The address of the engine that serves `settings`; there is one for each wire version, checkpoint and device.
+
+    Raises:
+        EngineError: the directory cannot be used, or its path is too long.
+    """
+    digest = digest_of(settings.checkpoint)
+    device = re.sub(r"\W", "", _device(settings))[:12]
+    unix = has_unix_sockets()
+    path = runtime_directory() / f"{WIRE}-{digest[:10]}-{device}{'.sock' if unix else door.SUFFIX}"
+    if unix and len(os.fsencode(path)) > _LONGEST:
+        raise EngineError(f"{path} is too long for a socket; set DG_LSP_RUNTIME_DIR to a shorter path")
+    return Address(path, digest)
+
+
+def _device(settings: Settings) -> str:
+    """The device of the settings; auto is cpu on a Linux without a GPU, where two engines would be one too many.
+
+    For a vLLM server it is a name of that server, of the token's file and of the certificates.
+    """
+    if is_vllm(settings.engine_url):
+        server = repr((settings.engine_url, settings.engine_token_file, settings.engine_ca))
+        return "vllm" + hashlib.sha256(server.encode("utf-8", "surrogateescape")).hexdigest()[:8]
+    if settings.device != "auto" or sys.platform != "linux" or any(Path(gpu).exists() for gpu in _GPUS):
+        return settings.device
+    return "cpu"
+
+
+def has_unix_sockets() -> bool:
+    """Whether this system has Unix sockets; where not, engines listen at a port of this machine."""
+    return hasattr(socket, "AF_UNIX")
+
+
+def digest_of(checkpoint: str) -> str:
+    """A sha256, hex, that identifies a checkpoint without reading its weights.
+
+    It is that of manifest.json if there is one, so that copies of a checkpoint count as the same; else of config.json
+    with the sizes and times of the weights; else, for a hub name, of the name.
+    """
+    path = folder_of(checkpoint)
+    try:
+        if (path / "manifest.json").is_file():
+            identity = (path / "manifest.json").read_bytes()
+        elif (path / "config.json").is_file():
+            weights = ((f.name, f.stat()) for f in sorted(path.glob("*.safetensors")))
+            sizes = [(name, s.st_size, s.st_mtime_ns) for name, s in weights]
+            identity = (path / "config.json").read_bytes() + repr(sizes).encode()
+        else:
+            identity = checkpoint.encode("utf-8", "surrogateescape")
+    except OSError:
+        identity = checkpoint.encode("utf-8", "surrogateescape")
+    return hashlib.sha256(identity).hexdigest()
+
+
+def learned(checkpoint: str) -> tuple[str, ...]:
+    """The languages that a checkpoint has been trained on, by its dg_lsp.json; () if that names none: all of them."""
+    told = _about(checkpoint).get("languages")
+    return tuple(str(name) for name in told) if isinstance(told, list) else ()
+
+
+def answers_in_chat(checkpoint: str) -> bool:
+    """Whether a checkpoint is prompted as in a chat, by its dg_lsp.json; the released one, which has none, is."""
+    return bool(_about(checkpoint).get("prompt", "chat") == "chat")
+
+
+def definitions_for(settings: Settings) -> int:
+    """How many bytes of definitions go with a request: none to a model that would not read them.
+
+    Which model a team's server has is not known here, so it is sent them; one that does not read them drops them.
+    """
+    wanted = is_team(settings.engine_url) or answers_in_chat(settings.checkpoint)
+    return settings.definition_bytes if wanted else 0
+
+
+def _about(checkpoint: str) -> dict[str, Any]:
+    """What the dg_lsp.json of a checkpoint says; {} if there is none that can be read."""
+    try:
+        told = json.loads((folder_of(checkpoint) / "dg_lsp.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return told if isinstance(told, dict) else {}
+
+
+def sockets() -> list[Path]:
+    """Where all engines of this user are found, running or not: `Address.socket` of each."""
+    return sorted(p for p in runtime_directory().iterdir() if p.suffix in (".sock", door.SUFFIX))
+
+
+# macOS' <sys/un.h>: who is at the other end of a Unix socket; struct xucred begins with a version and the user.
+_SOL_LOCAL, _PEERCRED, _PEERPID, _XUCRED = 0, 1, 2, 76
+# Whether the mode of a file says who may read it.
+HAS_MODES = os.name == "posix"
+
+
+def peer(connection: Any) -> tuple[int, int]:
+    """The ids of the process and the user at the other end of a Unix socket; (0, own user) where unknown."""
+    if sys.platform == "darwin":
+        process = int.from_bytes(connection.getsockopt(_SOL_LOCAL, _PEERPID, 4), sys.byteorder)
+        _, user = struct.unpack_from("=2I", connection.getsockopt(_SOL_LOCAL, _PEERCRED, _XUCRED))
+        return process, user
+    if not hasattr(socket, "SO_PEERCRED"):
+        return 0, os.getuid()
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    process, user, _ = struct.unpack("3i", credentials)
+    return process, user
+
+
+def is_own(connection: Any) -> bool:
+    """Whether a process of the same user is at the other end of a Unix socket; True where the system does not tell."""
+    return peer(connection)[1] == os.getuid()
+
+
+def _directory(environment: Mapping[str, str]) -> Path:
+    if named := environment.get("DG_LSP_RUNTIME_DIR"):
+        return path_of(named)
+    session = environment.get("XDG_RUNTIME_DIR")
+    if session and os.access(session, os.W_OK):
+        return Path(session) / "dg-lsp"
+    return Path(tempfile.gettempdir()) / f"dg-lsp-{os.getuid()}"

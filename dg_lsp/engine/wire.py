@@ -1,0 +1,131 @@
+"""The messages between an engine and its clients: one JSON object a line. Knows the records; knows no HTTP.
+
+An answer is any number of lines `{"state": ...}`, `{"draft": ...}` and `{"beat": ...}`, and then exactly one
+`{"fill": ...}` or `{"error": ...}`. If the stream ends without that last line, the engine has died.
+"""
+
+import json
+from dataclasses import asdict, dataclass, is_dataclass
+from functools import cache
+from types import UnionType
+from typing import Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
+
+from dg_lsp.engine.bounds import outside
+from dg_lsp.text.messages import Draft, Fill, Infill, State, Status
+
+WIRE = 9  # version of this format; part of the socket's name
+BEAT = 1.0  # seconds after which a silent engine sends a line
+
+Record = TypeVar("Record")
+
+
+class WireError(ValueError):
+    """A message does not follow this format; the error names the field, and never its content."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loading:
+    """The engine loads its checkpoint; `done` is the share of it that is done, 0 to 1."""
+
+    state: State
+    done: float
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """There is no fill, and `message` says why and what to do. failed: because the checkpoint cannot be loaded."""
+
+    message: str
+    failed: bool = False
+
+
+_EVENTS = {"draft": Draft, "fill": Fill, "state": Loading, "error": Failure}
+
+
+def line(name: str, value: Any) -> bytes:
+    """One line of an answer, in ASCII, so that no character in a text is taken for a line end."""
+    return json.dumps({name: value}, separators=(",", ":")).encode("ascii") + b"\n"
+
+
+def event(line: str) -> Draft | Fill | Loading | Failure | None:
+    """What a line of an answer says; None for a beat, and for what only a newer installation knows.
+
+    Raises:
+        WireError: it is no such line.
+    """
+    values = parsed(line)
+    if not isinstance(values, dict) or len(values) != 1:
+        raise WireError("a line is a JSON object with one name")
+    ((name, value),) = values.items()
+    return unpack(_EVENTS[name], value) if name in _EVENTS else None
+
+
+def parsed(text: str | bytes) -> Any:
+    """What the JSON `text` stands for.
+
+    Raises:
+        WireError: it is no JSON.
+    """
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise WireError("it is no JSON") from error
+
+
+def pack(record: Infill | Draft | Fill | Status | Failure) -> dict[str, Any]:
+    """A record as a JSON object."""
+    return asdict(record)
+
+
+def unpack(kind: type[Record], values: Any) -> Record:
+    """The record of the class `kind` that `values`, read from JSON, stand for.
+
+    Fields that `kind` does not know are ignored, as a newer installation may send more.
+
+    Raises:
+        WireError: `values` are no such record, or an Infill that is out of bounds.
+    """
+    if not isinstance(values, dict):
+        raise WireError(f"a {kind.__name__} is a JSON object")
+    types = _types(cast("type", kind))
+    given: dict[str, Any] = {}
+    for name, value in values.items():
+        try:
+            if name in types:
+                given[name] = _value(types[name], value)
+        except WireError:
+            raise WireError(f"the field {name!r} of {kind.__name__} has a wrong value") from None
+    try:
+        record = kind(**given)
+    except TypeError as error:
+        raise WireError(f"{kind.__name__} lacks a field: {error}") from error
+    if isinstance(record, Infill) and (fault := outside(record)):
+        raise WireError(fault)
+    return record
+
+
+@cache
+def _types(kind: type) -> dict[str, Any]:
+    """The types of the fields of a record, by name."""
+    return get_type_hints(kind)
+
+
+def _value(kind: Any, value: Any) -> Any:
+    """`value`, which JSON holds, as the type `kind` of a record's field.
+
+    Raises:
+        WireError: it has another type.
+    """
+    if isinstance(kind, type) and is_dataclass(kind):
+        return unpack(kind, value)
+    within = get_args(kind)
+    if get_origin(kind) is tuple and isinstance(value, list | tuple):
+        return tuple(_value(within[0], one) for one in value)
+    if get_origin(kind) is Literal and value in within:
+        return value
+    if get_origin(kind) is UnionType:
+        return None if value is None else _value(within[0], value)
+    # In JSON a number without a fraction may stand for a float, but a bool is no number.
+    if (kind is float and type(value) is int) or type(value) is kind:
+        return value
+    raise WireError

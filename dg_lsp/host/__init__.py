@@ -1,1 +1,0 @@
-"""Where an engine lives: in this process, or in a process of the user's that all windows share. Imports torch late."""

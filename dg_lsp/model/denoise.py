@@ -1,0 +1,215 @@
+"""The denoising loop: from a canvas and an encoded prefix to a stream of Steps. Knows no text and no lengths.
+
+The loop is a generator, and computes a step only when it is asked for one, so closing it cancels.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers.cache_utils import Cache
+
+from dg_lsp.model.cache import PrefixCache
+from dg_lsp.model.canvas import Canvas
+from dg_lsp.model.decoder import capped_logits, hidden_states, soft_cap
+from dg_lsp.model.replay import passes
+from dg_lsp.model.sampler import AnchoredSampler, Noise, entropies
+
+TILE = 1 << 24  # logits that are in memory at once: 64 MB in fp32
+CACHED = 1 << 19  # logits that a CPU works on at once: 2 MB, which its cache holds
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """How a canvas is denoised; the defaults are those of the released checkpoint's generation_config.json.
+
+    steps: denoising steps at most. t_max, t_min: the temperature falls linearly from the one to the other.
+    entropy_bound: nats, of AnchoredSampler. confidence, stability: a row finishes when the mean entropy of its free
+    slots is below `confidence` nats and its best tokens equal those of each of the `stability` steps before.
+    """
+
+    steps: int = 48
+    t_min: float = 0.4
+    t_max: float = 0.8
+    entropy_bound: float = 0.1
+    confidence: float = 0.005
+    stability: int = 1
+
+    def temperature(self, step: int) -> Tensor:
+        """The temperature of step `step` (counted from 1), a 0-d tensor as transformers computes it."""
+        left = torch.tensor(self.steps - step + 1, dtype=torch.int32)
+        return self.t_min + ((self.t_max - self.t_min) * (left / self.steps))
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The result of one denoising step for all rows.
+
+    number: counted from 1. best: int64 [rows, length], the most likely token of each free slot, and the anchors.
+    canvas: int64 [rows, length], the tokens that the next step starts from. accepted: bool [rows, length], True at
+    anchors. entropy: nats [rows, length], 0 at anchors. neg_log_likelihood: nats [W], -log p of each watched anchor
+    under the raw logits (before temperature). finished: bool [rows].
+    """
+
+    number: int
+    best: Tensor
+    canvas: Tensor
+    accepted: Tensor
+    entropy: Tensor
+    neg_log_likelihood: Tensor
+    finished: Tensor
+
+
+@torch.inference_mode()
+def denoise(
+    network: Any,
+    cache: PrefixCache,
+    sampler: AnchoredSampler,
+    schedule: Schedule,
+    watch: Tensor | None = None,
+) -> Iterator[Step]:
+    """Denoise `sampler.canvas` behind the prefix in `cache`; yield a Step after each denoising step.
+
+    cache: the prefix that all rows share; it must not change while the loop runs. watch: slot numbers [W] of the
+    anchors whose likelihood is wanted. Without anchors and with the same noise the tokens equal those of
+    `DiffusionGemmaForBlockDiffusion.generate` (transformers, generation_diffusion_gemma.py; law 2).
+
+    1. Put noise into every free slot, or the token that the sampler starts from.  2. In each step:
+       a. run the decoder on the unfinished rows: canvas, prefix and self-conditioning signal;
+       b. for their free slots compute the logits, divide them by the temperature, draw a token, and take the best
+          token, the entropy and the next self-conditioning signal (an anchor's is its own token's embedding);
+       c. accept the drawn tokens that the entropy bound allows, and put new noise into the other free slots;
+       d. keep finished rows as they are, and finish the rows that are stable and confident.
+    """
+    canvas, free = sampler.canvas, sampler.free
+    state, read = _State(network, canvas, schedule.stability), passes(network, cache)
+    watched = free.new_empty(0) if watch is None else watch
+    likelihoods = torch.zeros(len(watched), device=free.device)
+    # The host keeps its own list of the slots, so that a step need not ask the device which slots are left.
+    left, free_slots, watched_slots = list(range(canvas.rows)), free.tolist(), watched.tolist()
+    # 1. The anchors are in place from the start.
+    current = sampler.first_canvas()
+    for number in range(1, schedule.steps + 1):
+        # a. Finished rows have left the batch.
+        rows = torch.tensor(left, device=free.device)
+        soft = None if state.soft is None else state.soft[rows]
+        hidden = read(current[rows], soft).flatten(0, 1)
+        # b. Logits are computed for free slots only, and for the watched anchors.
+        indices, places = _slots_in_rows(free_slots, left, canvas)
+        state.read(network, hidden[places], indices, schedule.temperature(number), sampler.noise)
+        if watched_slots:
+            indices, places = _slots_in_rows(watched_slots, left, canvas)
+            raw, tokens = capped_logits(network, hidden[places]), canvas.tokens.view(-1)[watched[indices]]
+            likelihoods = likelihoods.index_copy(0, indices, _neg_log_likelihood(raw, tokens))
+        # c. The sampler cannot touch an anchor.
+        proposed = sampler.renoise_canvas(sampler.accept(current, state.drawn, state.entropy), number)
+        # d. Only free slots decide whether a row is finished.
+        current = torch.where(state.finished[:, None], current, proposed)
+        state.finish_rows(schedule.confidence)
+        yield replace(
+            state.step(number),
+            canvas=current,
+            accepted=sampler.accepted_token_mask | canvas.anchored,
+            neg_log_likelihood=likelihoods,
+        )
+        # Only here the host waits for the device; whoever makes a Draft of the Step has waited already.
+        left = [row for row, finished in enumerate(state.finished.tolist()) if not finished]
+        if not left:
+            return
+
+
+def step_logits(network: Any, cache: Cache, canvas: Tensor, slots: Tensor, soft: Tensor | None) -> Tensor:
+    """The decoder's soft-capped fp32 logits at `slots` [S] of `canvas` [rows, length]: [S, vocabulary].
+
+    soft: the self-conditioning signal [rows, length, hidden], None at the first step. Up to rounding these are the
+    logits of the whole forward pass; the vocabulary is computed for `slots` only.
+    """
+    return capped_logits(network, hidden_states(network, cache, canvas, soft).flatten(0, 1)[slots])
+
+
+class _State:
+    """What a step leaves to the next one: best tokens, entropies, self-conditioning, and which rows have finished."""
+
+    def __init__(self, network: Any, canvas: Canvas, stability: int) -> None:
+        self.canvas, self.free = canvas, canvas.free_slots
+        self.row_of = self.free // canvas.length
+        self.per_row = (~canvas.anchored).sum(-1)
+        self.finished = torch.zeros(canvas.rows, dtype=torch.bool, device=canvas.tokens.device)
+        self.drawn = self.best = torch.full_like(self.free, -1)
+        self.history = [self.best] * stability
+        self.entropy = torch.zeros(len(self.free), device=canvas.tokens.device)
+        self.anchors = network.model.decoder.embed_tokens(canvas.tokens)
+        self.soft: Tensor | None = None
+
+    def read(self, network: Any, hidden: Tensor, indices: Tensor, temperature: Tensor, noise: Noise) -> None:
+        """Update the free slots with the given `indices` [N] from their hidden states [N, hidden].
+
+        A tile of them is read at a time, and what stands between its two products part by part. The other free slots,
+        those of finished rows, keep their values.
+        """
+        table = network.model.decoder.embed_tokens
+        # An anchor is certain: the soft embedding of a one-hot distribution is the token's own embedding.
+        soft = (self.anchors if self.soft is None else self.soft).flatten(0, 1).clone()
+        drawn, best, entropy = self.drawn.clone(), self.best.clone(), self.entropy.clone()
+        vocabulary, kind = table.weight.shape[0], table.weight.dtype
+        tile = max(TILE // vocabulary, 1)
+        part = max(CACHED // vocabulary, 1) if hidden.device.type == "cpu" else tile
+        for numbers, states in zip(indices.split(tile), hidden.split(tile), strict=True):
+            chances = list[Tensor]()
+            for some, raw in zip(numbers.split(part), network.lm_head(states).split(part), strict=True):
+                logits = soft_cap(network, raw) / temperature.to(raw.device)
+                drawn[some] = noise.pick(logits.softmax(-1, dtype=torch.float32), some)
+                best[some], entropy[some] = logits.argmax(-1), entropies(logits)
+                # Cast to the embedding's type before the softmax, as `generate` does: in bf16 the order changes the
+                # result.
+                chances.append(logits.to(kind).softmax(-1, dtype=torch.float32).to(kind))
+            soft[self.free[numbers]] = (torch.cat(chances) @ table.weight) * table.embed_scale.to(kind)
+        self.drawn, self.best, self.entropy = drawn, best, entropy
+        self.soft = soft.view_as(self.anchors)
+
+    def finish_rows(self, confidence: float) -> None:
+        """Mark the rows as finished that are stable and whose mean entropy is below `confidence` nats."""
+        rows = torch.zeros(self.canvas.rows, device=self.best.device)
+        moved = torch.zeros_like(rows)
+        for old in self.history:
+            moved = moved.index_add(0, self.row_of, (old != self.best).float())
+        self.history = [*self.history[1:], self.best] if self.history else []
+        # A row without a free slot is finished: its mean entropy is 0.
+        mean = rows.index_add(0, self.row_of, self.entropy) / self.per_row.clamp(min=1)
+        self.finished = self.finished | ((moved == 0) & (mean < confidence))
+
+    def step(self, number: int) -> Step:
+        """This state as a Step; the loop adds the canvas, the accepted slots and the likelihoods."""
+        tokens, entropy = (
+            self.canvas.tokens.clone(),
+            torch.zeros(self.canvas.tokens.shape, device=self.best.device),
+        )
+        tokens.view(-1)[self.free] = self.best
+        entropy.view(-1)[self.free] = self.entropy
+        nothing = torch.empty(0)
+        return Step(number, tokens, tokens, nothing, entropy, nothing, self.finished)
+
+
+def _slots_in_rows(slots: list[int], rows: list[int], canvas: Canvas) -> tuple[Tensor, Tensor]:
+    """Which of `slots` lie in one of `rows`, and their slot numbers in a batch that holds only these rows.
+
+    Two int64 tensors [N]: indices into `slots`, and places in the batch. Example: with canvases of 4 slots, of the
+    slots 1, 6, 9 those with indices 0 and 2 lie in the rows 0 and 2, at the places 1 and 5 of a batch of these rows.
+    """
+    index_of = {row: index for index, row in enumerate(rows)}
+    pairs = [
+        (number, index_of[slot // canvas.length] * canvas.length + slot % canvas.length)
+        for number, slot in enumerate(slots)
+        if slot // canvas.length in index_of
+    ]
+    indices, places = (
+        torch.tensor(pairs, dtype=torch.int64, device=canvas.tokens.device).view(-1, 2).unbind(1)
+    )
+    return indices, places
+
+
+def _neg_log_likelihood(logits: Tensor, tokens: Tensor) -> Tensor:
+    """-log p in nats of each of `tokens` [N] under its row of `logits` [N, vocabulary]."""
+    return logits.logsumexp(-1) - logits.gather(-1, tokens[:, None]).squeeze(1)

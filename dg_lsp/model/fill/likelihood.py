@@ -1,0 +1,56 @@
+"""The likelihood of finished fills: the encoder reads them from left to right, and on into the suffix.
+
+The denoiser is confident of a fill as soon as its tokens agree with each other. The encoder has the same weights and
+predicts text far better. Knows tokens and the prefix cache; knows no canvas.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+
+from dg_lsp.model.cache import PrefixCache
+from dg_lsp.model.decoder import capped_logits
+from dg_lsp.model.tree import Tree
+
+_AT_ONCE = 32  # tokens that are predicted together: 32 MB of logits where the vocabulary is the released one
+
+
+def neg_log_likelihoods(
+    network: Any, cache: PrefixCache, texts: Sequence[Sequence[int]], starts: Sequence[int]
+) -> list[float]:
+    """-log p in nats of each token sequence in `texts` behind the prefix in `cache`, summed from token `start` on."""
+    rows = neg_log_likelihoods_of_tokens(network, cache, texts, starts)
+    return [sum(row) for row in rows]
+
+
+@torch.inference_mode()
+def neg_log_likelihoods_of_tokens(
+    network: Any,
+    cache: PrefixCache,
+    texts: Sequence[Sequence[int]],
+    starts: Sequence[int],
+    kept: int | None = None,
+) -> list[list[float]]:
+    """-log p in nats of each token of `texts` behind the prefix in `cache`, from token `start` of each text on.
+
+    kept: how many of the prefix's tokens stand before the texts, default all. The cache stays as it is.
+
+    1. Read all texts but their last tokens, behind the last token of the prefix, whose hidden state predicts the first
+    one.  2. Predict some tokens at a time, since a large vocabulary times all tokens would take too much memory.
+    """
+    # 1.
+    kept = len(cache.tokens) if kept is None else kept
+    tree = Tree(network, cache, kept - 1)
+    tree.take([0] * len(texts))
+    read = tree.read([[cache.tokens[kept - 1], *text[:-1]] for text in texts])
+    # 2.
+    states = torch.cat([own[start:] for own, start in zip(read, starts, strict=True)])
+    counted = [text[start:] for text, start in zip(texts, starts, strict=True)]
+    wanted = torch.tensor([token for text in counted for token in text], device=states.device)
+    nats = [
+        F.cross_entropy(capped_logits(network, some), tokens, reduction="none")
+        for some, tokens in zip(states.split(_AT_ONCE), wanted.split(_AT_ONCE), strict=True)
+    ]
+    return [row.tolist() for row in torch.cat(nats).split([len(text) for text in counted])]

@@ -1,0 +1,145 @@
+"""The tokens of a request: those to encode before the canvas, and those on both sides of the gap."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from dg_lsp.model.canvas import Seam
+from dg_lsp.model.fill.plan import plan_for
+from dg_lsp.model.load.checkpoint import Checkpoint
+from dg_lsp.model.load.frame import frame_of
+from dg_lsp.text.fills.fit import newline_of
+from dg_lsp.text.languages.language import load_language
+from dg_lsp.text.messages import Infill
+from dg_lsp.text.prompts.prompt import shortened
+from dg_lsp.text.prompts.similar import similar
+
+# Tokens of the suffix that the judge reads behind each candidate, and the characters that hold them.
+SUFFIX_READ, _NEAR = 10, 200
+
+# Bytes per token that are tried, the most first, when a prefix is cut to a number of tokens.
+BYTES_PER_TOKEN = (4, 3.5, 3, 2.5, 2, 1.5, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """What a text for a gap is tokenised together with, since natural tokens cross the borders of a gap.
+
+    `x = ` and `f(y` in front of `)` are read as `x`, ` =`, ` f`, `(`, `y`, `)`, where the blank belongs to the gap's
+    first token. kept: how many tokens of the prefix stay in front. before: the text from there up to the gap. behind:
+    the beginning of the suffix, SUFFIX_READ tokens long. end: the tokens of the end of the file, where it follows.
+    """
+
+    kept: int
+    before: str
+    behind: str
+    end: tuple[int, ...]
+
+
+def join_of(model: Checkpoint, request: Infill, prefix: Sequence[int], seam: Seam) -> Join:
+    """The Join of `request`, whose tokens are `prefix` and `seam`."""
+    known = (*prefix, *seam.head)
+    kept, before = next(
+        (n, text)
+        for n in range(max(len(prefix) - 1, 1), len(known) + 1)
+        if not model.special.intersection(known[n:])
+        and request.prefix.endswith(text := model.tokenizer.decode(list(known[n:])))
+    )
+    near = request.suffix[:_NEAR]
+    suffix = model.encode(near)
+    behind = model.tokenizer.decode(list(suffix[:SUFFIX_READ]), skip_special_tokens=False).rstrip("\ufffd")
+    end = (*seam.suffix[len(suffix) :], seam.filler) if near == request.suffix else ()
+    return Join(kept, before, behind, end[: max(SUFFIX_READ - len(suffix), 0)])
+
+
+def settled(model: Checkpoint, before: str) -> tuple[tuple[int, ...], str]:
+    """The tokens of the text `before` a gap that stay the same where a word follows, and the text behind them.
+
+    `x = ` gives `x`, ` =` and leaves the blank, which is a part of the word's first token.
+    """
+    encoding = model.tokenizer.encode(before + "x", add_special_tokens=False)
+    count = sum(stop <= len(before) for _, stop in encoding.offsets)
+    stop = encoding.offsets[count - 1][1] if count else 0
+    return tuple(encoding.ids[:count]), before[stop:]
+
+
+def read_together(model: Checkpoint, join: Join, text: str) -> tuple[tuple[int, ...], tuple[int, int, int]]:
+    """The tokens of `text` in its Join, and three of their numbers: the first that counts, those of the gap's ends.
+
+    The first that counts is that of what no token before the gap is sure of: with some texts it is another one.
+    """
+    encoding = model.tokenizer.encode(join.before + text + join.behind, add_special_tokens=False)
+    begin, end, spans = len(join.before), len(join.before) + len(text), encoding.offsets
+    known, again = settled(model, join.before)
+    counted = begin - len(again or (model.texts[known[-1]] if known else ""))
+    first = sum(stop <= counted for _, stop in spans)
+    return (*encoding.ids, *join.end), (
+        first,
+        max(first, sum(stop <= begin for _, stop in spans)),
+        sum(start < end for start, _ in spans),
+    )
+
+
+def tokenise(model: Checkpoint, request: Infill) -> tuple[tuple[int, ...], Seam]:
+    """The tokens to encode (the prompt's frame, then whole lines), and the seam of the canvas (head of line, suffix).
+
+    A prefix that is too long for the checkpoint is shortened by the text layer, which keeps the imports and headers
+    from above the cut, and moves the cut in large hops so that the cached prefix survives typing. If the head is longer
+    than a quarter of the canvas, its beginning is encoded with the prefix.
+    """
+    lines, head = _lines_and_head(model, request.prefix)
+    if len(lines) + len(head) >= model.max_prefix:
+        request = _shortened(model, request, model.max_prefix)
+        lines, head = _lines_and_head(model, request.prefix)
+    keep = plan_for(request).slots // 4
+    if len(head) > keep:
+        lines, head = lines + head[:-keep], head[-keep:]
+    hop = max(model.max_prefix // 2, 1)
+    over = max(len(lines) + 1 - model.max_prefix, 0)
+    lines = lines[-(-over // hop) * hop :]
+    frame = frame_of(model.tokenizer, model.style, model.bos, request)
+    return (*frame.before, *lines), Seam(head, model.encode(request.suffix) + frame.after, model.eos)
+
+
+def _lines_and_head(model: Checkpoint, prefix: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The tokens of the whole lines of `prefix`, and those from the first that reaches into the line that it ends in.
+
+    A tokenizer may have tokens that cross a line end, such as one of a line end and the indentation behind it.
+    """
+    start = max(prefix.rfind("\n"), prefix.rfind("\r")) + 1
+    encoding = model.tokenizer.encode(prefix, add_special_tokens=False)
+    ids, whole = tuple(encoding.ids), sum(end <= start for _, end in encoding.offsets)
+    return ids[:whole], ids[whole:]
+
+
+def with_similar(model: Checkpoint, request: Infill) -> Infill:
+    """`request` with the similar functions that the model does not see, for a model that sees nothing of the suffix.
+
+    They stand right before the function that is to be written, so that the cached prefix above it stays.
+    """
+    if model.denoises or request.kind != "function_body":
+        return request
+    before, after = (text.encode("utf-8", "replace") for text in (request.prefix, request.suffix))
+    found = similar(load_language(request.language, request.macros), before, after)
+    if found is None:
+        return request
+    own, newline = before[found.at :].decode("utf-8"), newline_of(request)
+    room = sum(len(model.encode(one.header + one.body)) for one in found.functions)
+    if room > model.max_prefix // 2:
+        return request
+    short = _shortened(model, request, model.max_prefix - room)
+    above = short.prefix.removesuffix(own)
+    unseen = [one.header + one.body + newline for one in found.functions if one.body not in above]
+    if above == short.prefix or not unseen:
+        return request
+    return replace(short, prefix=above + "".join(unseen) + own)
+
+
+def _shortened(model: Checkpoint, request: Infill, limit: int) -> Infill:
+    """`request` with its prefix cut to fewer than `limit` tokens; BYTES_PER_TOKEN are tried in turn."""
+    before = request.prefix.encode("utf-8", "replace")
+    for share in BYTES_PER_TOKEN:
+        if len(model.encode(request.prefix)) < limit:
+            break
+        short = shortened(load_language(request.language, request.macros), before, int(share * limit))
+        request = replace(request, prefix=short.decode("utf-8"))
+    return request

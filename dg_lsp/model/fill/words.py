@@ -1,0 +1,160 @@
+"""Half a word: choose the word that it becomes by likelihood, and how sure that is; then fill the line behind it."""
+
+import math
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+
+from dg_lsp.model.cache import PrefixCache, extend_to
+from dg_lsp.model.decoder import capped_logits
+from dg_lsp.model.fill.candidates import why_refused
+from dg_lsp.model.fill.infill import infill
+from dg_lsp.model.fill.likelihood import neg_log_likelihoods_of_tokens
+from dg_lsp.model.fill.steps import Clock
+from dg_lsp.model.fill.tokens import join_of, read_together, tokenise
+from dg_lsp.model.load.checkpoint import Checkpoint
+from dg_lsp.model.tree import Tree
+from dg_lsp.text.gaps.words import is_part
+from dg_lsp.text.messages import Draft, Fill, Infill
+
+# Characters of the line before the cursor that are read again with each ending; those before are encoded once.
+HEAD = 200
+# Further words that are tried where the likeliest cannot be shown.
+SPARE = 1
+# The probability that the word is one in sight at all, and how much of their likelihoods' differences is meant: fitted
+# on the development places of benchmarks/half_words.py (docs/log/2026-11-23.md).
+KNOWN, SHARPNESS = 0.97, 0.5
+# A fill behind the word that is right with a lower probability is left out, since it would spoil a word that is right.
+LEAST = 0.4
+# The most likely tokens behind a word that are looked at, to tell whether the word goes on.
+NEXT = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """What may follow the half word, and the probability that the word is the one that it makes."""
+
+    text: str
+    chance: float
+
+
+def infill_word(
+    model: Checkpoint, cache: PrefixCache, request: Infill
+) -> Generator[Draft | Fill, None, None]:
+    """Complete the half word at the end of the prefix to one of `request.endings`; yield Drafts, then one Fill.
+
+    1. Rank the endings by the likelihood of the words.  2. Fill the line behind the likeliest; behind the next ones
+    too, if alternatives are wanted.  3. The text is the ending and what follows it, or the ending alone where that is
+    likelier, or what follows is unsure. A fill that would go on with the word is dropped. The Fill's chance is that of
+    the word times that of what follows.
+    """
+    clock = Clock(request.deadline)
+    # 1.
+    ranked = yield from rank_endings(model, cache, request, clock)
+    found, refused = list[Fill](), list[Fill]()
+    for ending in ranked[: request.alternatives + SPARE]:
+        # 2.
+        # What was retrieved follows the half word, not the whole one.
+        behind = replace(
+            request, prefix=request.prefix + ending.text, endings=(), alternatives=1, retrieved=()
+        )
+        fill = Fill("")
+        for event in infill(model, cache, replace(behind, deadline=clock.left())):
+            if isinstance(event, Draft):
+                yield event
+            else:
+                fill = event
+        # 3.
+        fill = yield from _with_ending(model, cache, request, (ending, fill))
+        (refused if fill.refusal else found).append(fill)
+        if len(found) == request.alternatives or clock.is_over():
+            break
+    best, *others = found or refused
+    yield clock.stamp(replace(best, others=tuple(f.text for f in others) if found else ()))
+
+
+def rank_endings(
+    model: Checkpoint, cache: PrefixCache, request: Infill, clock: Clock
+) -> Generator[Draft, None, Sequence[Ending]]:
+    """The endings of `request`, the likeliest word first; yield Drafts while the prefix is encoded.
+
+    The likelihood of a word is that of its tokens and of its end: that no token follows which goes on with it. Without
+    the second part `self` would always be likelier than `self_test`.
+    """
+    if len(request.endings) == 1:
+        return [Ending(request.endings[0], KNOWN)]
+    line = max(request.prefix.rfind("\n"), request.prefix.rfind("\r")) + 1
+    cut = max(line, len(request.prefix) - HEAD)
+    lines, seam = tokenise(model, replace(request, prefix=request.prefix[:cut]))
+    rows = [model.encode(request.prefix[cut:] + ending) for ending in request.endings]
+    # What all words have in common is encoded once; each row keeps a token of its own at least.
+    same = next(
+        (i for i, column in enumerate(zip(*rows, strict=False)) if len(set(column)) > 1), len(rows[0])
+    )
+    same = min(same, *(len(row) - 1 for row in rows))
+    known = (*lines, *seam.head, *rows[0][:same])
+    for _ in extend_to(model.network, cache, known, exact=request.deadline is None):
+        yield Draft(0, (), clock.milliseconds())
+    scores = word_neg_log_likelihoods(model, cache, [row[same:] for row in rows])
+    yield Draft(0, (), clock.milliseconds())
+    found = map(Ending, request.endings, posterior(scores))
+    return sorted(found, key=lambda ending: ending.chance, reverse=True)
+
+
+def posterior(scores: Sequence[float]) -> list[float]:
+    """The probability that each word is the right one, from the -log p in nats of all of them; the sum is KNOWN."""
+    least = min(scores)
+    weights = [math.exp(SHARPNESS * (least - score)) for score in scores]
+    return [KNOWN * weight / sum(weights) for weight in weights]
+
+
+@torch.inference_mode()
+def word_neg_log_likelihoods(
+    model: Checkpoint, cache: PrefixCache, rows: Sequence[Sequence[int]]
+) -> list[float]:
+    """-log p in nats of each token sequence behind the prefix in `cache`, and of a word's end behind it."""
+    network = model.network
+    tree = Tree(network, cache, len(cache.tokens) - 1)
+    tree.take([0] * len(rows))
+    scores = []
+    # Row by row, since a large vocabulary times all rows would take too much memory.
+    for row, hidden in zip(rows, tree.read([[cache.tokens[-1], *row] for row in rows]), strict=True):
+        chances = capped_logits(network, hidden).log_softmax(-1)
+        word = chances[range(len(row)), list(row)].sum()
+        chance, token = chances[-1].topk(min(NEXT, chances.shape[-1]))
+        on = [is_part(model.tokenizer.decode([t]).encode("utf-8")) for t in token.tolist()]
+        going_on = float(chance[torch.tensor(on, device=chance.device)].exp().sum())
+        scores.append(-float(word) - math.log(max(1 - going_on, 1e-6)))
+    return scores
+
+
+def _with_ending(
+    model: Checkpoint, cache: PrefixCache, request: Infill, parts: tuple[Ending, Fill]
+) -> Generator[Draft, None, Fill]:
+    """The Fill of an ending and of the fill behind it: both, or the ending alone where that is better."""
+    ending, fill = parts
+    rest = "" if fill.refusal or is_part(fill.text.encode("utf-8")) else fill.text
+    refused = why_refused(request, ending.text)
+    alone = replace(fill, text=ending.text, chance=ending.chance, source="retrieved", refusal="", parses=True)
+    if not rest and refused:
+        why = "no fill ends the word where it is complete" if fill.text and not ending.text else fill.refusal
+        return replace(fill, text="", refusal=why or refused, parses=False)
+    if not rest or (not refused and fill.chance is not None and fill.chance < LEAST):
+        return alone
+    if not refused:
+        behind = replace(request, prefix=request.prefix + ending.text)
+        lines, seam = tokenise(model, behind)
+        for _ in extend_to(model.network, cache, lines, exact=request.deadline is None):
+            yield Draft(0, (), fill.milliseconds)
+        join = join_of(model, behind, lines, seam)
+        read = [read_together(model, join, text) for text in ("", rest)]
+        starts = [first for _, (first, _, _) in read]
+        short, long = neg_log_likelihoods_of_tokens(
+            model.network, cache, [t for t, _ in read], starts, join.kept
+        )
+        if sum(short) < sum(long):
+            return alone
+    # Without an estimate of what follows, the word's is an upper bound.
+    following = 1.0 if fill.chance is None else fill.chance
+    return replace(fill, text=ending.text + rest, chance=ending.chance * following)

@@ -1,0 +1,221 @@
+"""Loading a checkpoint: from its name to the network, the tokenizer, the schedule and the special tokens.
+
+Only safetensors weights are read, and no code of a checkpoint is executed. Knows no canvas.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from tokenizers import Tokenizer
+from transformers import DiffusionGemmaConfig
+
+from dg_lsp.model.denoise import Schedule
+from dg_lsp.model.load.frame import style_of
+from dg_lsp.model.load.manifest import JUDGE, read_about, read_json, verify
+from dg_lsp.model.load.packed import pack
+from dg_lsp.model.load.weights import FETCH_AGAIN, CheckpointError, check_logits, load_network
+from dg_lsp.settings import EMBEDDED, SMALL, folder_of, is_hub_name, named, pinned
+
+__all__ = ["Checkpoint", "CheckpointError", "find_directory", "load_checkpoint"]
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A loaded model with its tokenizer and settings.
+
+    style: of the prompt, "raw" or "chat". canvas_lengths: the numbers of slots that a canvas may have, ascending.
+    max_prefix: the most tokens of a file's prefix that are encoded. special: token ids that are not text of a file.
+    digest: sha256 of manifest.json, or of config.json without a manifest; hex. judge: the fitted weights of the
+    judge of candidates, {} if it has none (model/fill/judge.py). texts: of each token alone. denoises: whether its
+    decoder has learned to denoise; an imported network that has not only writes from left to right.
+    """
+
+    name: str
+    network: Any
+    tokenizer: Tokenizer
+    schedule: Schedule
+    style: str
+    canvas_lengths: tuple[int, ...]
+    bos: int
+    eos: int
+    max_prefix: int
+    special: frozenset[int]
+    digest: str
+    judge: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    texts: tuple[str, ...] = ()
+    denoises: bool = True
+
+    @property
+    def device(self) -> torch.device:
+        """The device that canvases are put on."""
+        return torch.device(self.network.model.decoder.embed_tokens.weight.device)
+
+    @property
+    def vocabulary(self) -> int:
+        """The size of the vocabulary; noise is drawn from 0 up to it."""
+        return int(self.network.config.text_config.vocab_size)
+
+    def encode(self, text: str) -> tuple[int, ...]:
+        """The token ids of `text`, without added special tokens."""
+        return tuple(self.tokenizer.encode(text, add_special_tokens=False).ids)
+
+
+def load_checkpoint(
+    name: str, device: str = "auto", progress: Callable[[str], None] = lambda _: None
+) -> Checkpoint:
+    """Load the checkpoint `name` ("embedded", "small", a directory or a hub name) onto `device`.
+
+    progress: called with a few words before each part of the work.
+
+    1. Find its directory.  2. Compare its files with the manifest.  3. Load the weights; refuse missing, unexpected and
+    misshapen ones.  4. Drop the vision tower; put matrices into the order in which they are read.  5. Check that logits
+    are finite.
+
+    Raises:
+        CheckpointError: any of these fails, or there is not enough memory.
+    """
+    # 1.
+    path = find_directory(name)
+    # 2. Without this check a damaged file would load without an error.
+    progress(f"checking {path.name}")
+    digest = verify(path, pins=pinned(name).get("files"))
+    _check_config(path)
+    tokenizer = _load_tokenizer(path)
+    # 3. to 5.
+    progress(f"loading {path.name}")
+    network = load_network(path, device)
+    pack(network)
+    loaded = _described(name, path, tokenizer, network)
+    check_logits(network, path)
+    return replace(
+        loaded,
+        schedule=_schedule(network.generation_config),
+        digest=digest,
+        texts=_texts(tokenizer),
+    )
+
+
+def load_tokenizer(name: str) -> Checkpoint:
+    """The checkpoint `name` for an engine whose network is elsewhere: `network` holds its config and no weights.
+
+    Only config.json and tokenizer.json are read, and dg_lsp.json if it is there.
+
+    Raises:
+        CheckpointError: one of the two is missing, or is none of DiffusionGemma.
+    """
+    path = find_directory(name)
+    _check_config(path)
+    try:
+        config = DiffusionGemmaConfig.from_pretrained(path, local_files_only=True)
+    except (OSError, ValueError, TypeError) as error:
+        raise CheckpointError(f"{path / 'config.json'} cannot be read ({error}); {FETCH_AGAIN}") from error
+    return _described(name, path, _load_tokenizer(path), _Absent(config))
+
+
+@dataclass(frozen=True, slots=True)
+class _Absent:
+    """Stands for a network that is not here; its config is."""
+
+    config: Any
+
+
+def _described(name: str, path: Path, tokenizer: Tokenizer, network: Any) -> Checkpoint:
+    """The Checkpoint that the files in `path` tell of, without what only its weights tell.
+
+    Raises:
+        CheckpointError: its files contradict each other.
+    """
+    text = network.config.text_config
+    if tokenizer.get_vocab_size() > text.vocab_size:
+        raise CheckpointError(f"the tokenizer of {path} has more tokens than the network; {FETCH_AGAIN}")
+    eos = text.eos_token_id
+    extra = read_about(path)
+    return Checkpoint(
+        name=named(name),
+        network=network,
+        tokenizer=tokenizer,
+        schedule=Schedule(),
+        style=_style(extra, tokenizer, path),
+        canvas_lengths=tuple(sorted(extra.get("canvas_lengths", [network.config.canvas_length]))),
+        bos=int(text.bos_token_id),
+        eos=int(eos[0] if isinstance(eos, list) else eos),
+        max_prefix=int(extra.get("max_prefix_tokens", min(8192, text.max_position_embeddings // 2))),
+        special=frozenset(i for i, t in tokenizer.get_added_tokens_decoder().items() if t.special),
+        digest="",
+        judge=read_json(path / JUDGE) if (path / JUDGE).exists() else {},
+        denoises=bool(extra.get("denoises", True)),
+    )
+
+
+def find_directory(name: str) -> Path:
+    """The directory of the checkpoint `name`, which is on this machine already: nothing is ever fetched here.
+
+    Raises:
+        CheckpointError: there is no such checkpoint; the message says how to get it.
+    """
+    path, name = folder_of(name), named(name)
+    if (path / "config.json").exists():
+        return path
+    if name == EMBEDDED:
+        raise CheckpointError("this installation lacks the embedded checkpoint; reinstall dg-lsp")
+    if name == SMALL or is_hub_name(name):
+        here = f"; for the folder of that name write ./{name}" if Path(name).is_dir() else ""
+        raise CheckpointError(f"the checkpoint {name} is not here; run dg-lsp fetch {name}{here}")
+    if path.is_dir():
+        raise CheckpointError(f"{path} has no config.json, so it is no checkpoint; name its directory")
+    raise CheckpointError(
+        f"no checkpoint {name!r}: it is neither a directory, nor a hub name (owner/name), nor 'embedded' or 'small'"
+    )
+
+
+def _check_config(path: Path) -> None:
+    """Raise CheckpointError if the config.json in `path` is none of DiffusionGemma."""
+    kind = read_json(path / "config.json").get("model_type")
+    if kind != "diffusion_gemma":
+        raise CheckpointError(f"{path} holds a {kind!r} model, not diffusion_gemma; {FETCH_AGAIN}")
+
+
+def _load_tokenizer(path: Path) -> Tokenizer:
+    file = path / "tokenizer.json"
+    if not file.exists():
+        raise CheckpointError(f"{file} is missing; {FETCH_AGAIN}")
+    try:
+        tokenizer = Tokenizer.from_file(str(file))
+    except Exception as error:  # the tokenizers library raises bare Exception
+        raise CheckpointError(f"{file} is no tokenizer ({error}); {FETCH_AGAIN}") from error
+    # In the text of a file the name of a special token is plain text.
+    tokenizer.encode_special_tokens = True
+    return tokenizer
+
+
+def _texts(tokenizer: Tokenizer) -> tuple[str, ...]:
+    """The text of each token alone; that of a part of a character holds "\ufffd"."""
+    numbers = [[number] for number in range(tokenizer.get_vocab_size())]
+    return tuple(tokenizer.decode_batch(numbers, skip_special_tokens=False))
+
+
+def _style(extra: dict[str, Any], tokenizer: Tokenizer, path: Path) -> str:
+    """The prompt's style: from dg_lsp.json if stated there, else "chat" if the tokenizer has tokens for turns."""
+    style = extra.get("prompt", style_of(tokenizer))
+    if style not in ("raw", "chat") or (style == "chat" and style_of(tokenizer) != "chat"):
+        raise CheckpointError(
+            f"{path} asks for a prompt of the style {style!r}, which its tokenizer does not know"
+        )
+    return str(style)
+
+
+def _schedule(config: Any) -> Schedule:
+    sampler = config.sampler_config
+    stated = {
+        "steps": config.max_denoising_steps,
+        "t_min": config.t_min,
+        "t_max": config.t_max,
+        "entropy_bound": sampler["entropy_bound"] if isinstance(sampler, dict) else sampler.entropy_bound,
+        "confidence": config.confidence_threshold,
+        "stability": config.stability_threshold,
+    }
+    # A value that the checkpoint does not state is that of the released one.
+    return Schedule(**{name: value for name, value in stated.items() if value is not None})

@@ -1,0 +1,122 @@
+"""The manifest of a checkpoint: the sizes and hashes of its files, which are compared before anything is loaded.
+
+A large file that matched is hashed again only after its size, time or inode changed. Knows files; knows no tensors.
+"""
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from dg_lsp.model.load.weights import FETCH_AGAIN, CheckpointError
+
+ABOUT, JUDGE, MANIFEST = "dg_lsp.json", "judge.json", "manifest.json"
+# The kinds of files that a checkpoint consists of: data, and no pickle.
+LOADED = frozenset({".safetensors", ".json", ".txt", ".model", ".jinja"})
+LARGE = 64 << 20  # bytes; smaller files are hashed each time
+
+
+def verify(path: Path, large: int = LARGE, pins: Mapping[str, Any] | None = None) -> str:
+    """Compare the files of the checkpoint in `path` with its manifest.json; return the checkpoint's digest, hex.
+
+    The digest is the sha256 of manifest.json, or of config.json if there is no manifest. Files of at least `large`
+    bytes that matched are recorded in the user's cache folder. pins: what a lock file says of the files, as a manifest
+    does; then there may be no other ones of the kinds that are loaded.
+
+    Raises:
+        CheckpointError: a file is missing, differs in size or sha256, or is none of `pins`.
+    """
+    if pins is not None:
+        loaded = {file.name for file in path.iterdir() if file.suffix in LOADED}
+        if foreign := sorted(loaded - {*pins}):
+            raise CheckpointError(
+                f"{path / foreign[0]} is not in the lock file, so it came from elsewhere; {FETCH_AGAIN}"
+            )
+        _compare(path, pins, large)
+    manifest = path / MANIFEST
+    if not manifest.exists():
+        return hashlib.sha256((path / "config.json").read_bytes()).hexdigest()
+    files = read_json(manifest).get("files")
+    if not isinstance(files, dict) or not files:
+        raise CheckpointError(f"{manifest} lists no files; {FETCH_AGAIN}")
+    _compare(path, files, large)
+    return hashlib.sha256(manifest.read_bytes()).hexdigest()
+
+
+def _compare(path: Path, files: Mapping[str, Any], large: int) -> None:
+    """Raise CheckpointError for the first of `files` that differs from the one of that name in `path`."""
+    known = _verified_before()
+    found: dict[str, list[Any]] = {}
+    for name, wanted in files.items():
+        file = path / name
+        if not file.is_file():
+            raise CheckpointError(f"{file} is missing; {FETCH_AGAIN}")
+        stat = file.stat()
+        if stat.st_size != wanted["bytes"]:
+            sizes = f"{stat.st_size} bytes instead of {wanted['bytes']}"
+            raise CheckpointError(f"{file} has {sizes}: it is cut short or foreign; {FETCH_AGAIN}")
+        mark = [stat.st_size, stat.st_mtime_ns, stat.st_ino, wanted["sha256"]]
+        if stat.st_size >= large:
+            found[str(file.resolve())] = mark
+            if known.get(str(file.resolve())) == mark:
+                continue
+        with file.open("rb") as stream:
+            if hashlib.file_digest(stream, "sha256").hexdigest() != wanted["sha256"]:
+                raise CheckpointError(
+                    f"{file} does not match its sha256 in the manifest: it is damaged; {FETCH_AGAIN}"
+                )
+    if found and not found.items() <= known.items():
+        _write_record(known | found)
+
+
+def read_about(path: Path) -> dict[str, Any]:
+    """The content of dg_lsp.json, the prompt style and canvas lengths of a checkpoint; {} if there is none.
+
+    Raises:
+        CheckpointError: the file is no JSON object.
+    """
+    about = path / ABOUT
+    return read_json(about) if about.exists() else {}
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The object in the JSON file `path` of a checkpoint.
+
+    Raises:
+        CheckpointError: the file cannot be read, or holds something else.
+    """
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise CheckpointError(f"{path} is no JSON file ({error}); {FETCH_AGAIN}") from error
+    if not isinstance(value, dict):
+        raise CheckpointError(f"{path} holds no JSON object; {FETCH_AGAIN}")
+    return value
+
+
+def _record_file(environment: Mapping[str, str] = os.environ) -> Path:
+    root = environment.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(root) / "dg-lsp" / "verified.json"
+
+
+def _verified_before() -> dict[str, Any]:
+    """The files that matched before, with their marks; {} if the record is missing or unreadable."""
+    try:
+        record = json.loads(_record_file().read_text(encoding="utf-8"))
+    except (OSError, ValueError, RuntimeError):
+        return {}
+    return record if isinstance(record, dict) else {}
+
+
+def _write_record(found: Mapping[str, Any]) -> None:
+    # If the record cannot be written, the files are hashed again the next time.
+    with suppress(OSError, RuntimeError):
+        record = _record_file()
+        record.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", dir=record.parent, delete=False, encoding="utf-8") as part:
+            json.dump(found, part)
+        Path(part.name).replace(record)

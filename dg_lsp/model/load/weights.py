@@ -1,0 +1,159 @@
+"""Loading the weights of a checkpoint onto a device, with a check that every tensor is there and logits are finite.
+
+Only safetensors files are read. Knows transformers' loader and torch's devices; knows no tokenizer and no manifest.
+"""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from transformers import DiffusionGemmaForBlockDiffusion
+from transformers.utils import logging
+
+from dg_lsp.model.attention import GROUPED
+from dg_lsp.model.load.idle import leave_out_idle_parts
+from dg_lsp.model.replay import enable
+from dg_lsp.settings import GRAPHS
+
+FETCH_AGAIN = "fetch the checkpoint again, or name another with --checkpoint"
+_SPREAD = {"balanced", "sequential"}  # accelerate's device maps over several GPUs and the CPU
+_SPLIT = re.compile(r"(cpu|cuda(?::\d+)?)\+(cpu|disk):(\d+)")
+# Kinds of CPU that have no fast product of bfloat16 matrices; bytes of weights that may take twice as much memory.
+_SLOW, _SMALL = {"DEFAULT", "AVX2"}, 4 << 30
+_UNSPLIT = ("embed_tokens", "norm", "rotary_emb")
+
+
+class CheckpointError(Exception):
+    """The checkpoint cannot be used; the message says why, and what to do."""
+
+
+def device_map(device: str) -> Any:
+    """The device map of transformers and accelerate for the setting `device`; "auto" is the first GPU, else the CPU.
+
+    Raises:
+        CheckpointError: there is no such device here.
+    """
+    if device in _SPREAD:
+        return device
+    if device == "auto":
+        return {"": "cuda" if torch.cuda.is_available() else "cpu"}
+    try:
+        wanted = torch.device(device)
+    except RuntimeError as error:
+        raise CheckpointError(
+            f"there is no device called {device!r}; --device takes auto, cpu, cuda, cuda:1, balanced, sequential or a "
+            "split such as cuda+cpu:20"
+        ) from error
+    if wanted.type == "cuda" and (wanted.index or 0) >= torch.cuda.device_count():
+        raise CheckpointError(
+            f"there is no device {device} here (torch sees {torch.cuda.device_count()} GPUs); try --device cpu"
+        )
+    return {"": device}
+
+
+def split_layers(path: Path, device: str) -> dict[str, str]:
+    """The device map for a split such as `cuda+cpu:20`: the first 20 layers of the network in `path` on the GPU.
+
+    The later layers stay on the second place, `cpu` or `disk` (in the checkpoint's own files), and are copied to the
+    first place when they are used. Everything else is on the first place. The encoder's and the decoder's layer of the
+    same number share their weights, so they go together; if they were split, accelerate would not find the weights.
+    Every module is named, because accelerate would hook an entry "" as a block of its own.
+
+    Raises:
+        CheckpointError: `device` is no such split, or there is no such device here.
+    """
+    found = _SPLIT.fullmatch(device)
+    if not found:
+        raise CheckpointError(
+            f"--device {device} is not understood; a split is written like cuda+cpu:20 or cpu+disk:8, the number being "
+            "how many layers stay on the first place"
+        )
+    first, second, kept = device_map(found[1])[""], found[2], int(found[3])
+    config = json.loads((path / "config.json").read_text(encoding="utf-8"))
+    encoder, decoder = "model.encoder.language_model", "model.decoder"
+    parts = [f"{side}.{part}" for side in (encoder, decoder) for part in _UNSPLIT]
+    parts += [f"{decoder}.self_conditioning", "model.encoder.vision_tower", "model.encoder.embed_vision"]
+    count = config["text_config"]["num_hidden_layers"]
+    layers = {f"{side}.layers.{i}": i for side in (encoder, decoder) for i in range(count)}
+    return {
+        "lm_head": first,
+        **dict.fromkeys(parts, first),
+        **{name: first if i < kept else second for name, i in layers.items()},
+    }
+
+
+def number_type(path: Path, placed: Any) -> str:
+    """The type that the numbers of the weights in `path` get: "auto" is that of the file, usually bfloat16.
+
+    placed: the device map. A CPU of the x86 family without AVX-512 multiplies matrices of bfloat16 eleven times slower
+    than those of float32 (AVX2, torch 2.13, 96 x 256 by 256 x 512), so small networks get float32 there.
+    """
+    slow = torch.backends.cpu.get_cpu_capability() in _SLOW and placed == {"": "cpu"}
+    small = sum(file.stat().st_size for file in path.glob("*.safetensors")) <= _SMALL
+    return "float32" if slow and small else "auto"
+
+
+def load_network(path: Path, device: str) -> Any:
+    """The network in `path` on `device`, without its vision tower; with `cuda+graphs` its decoder passes are replayed.
+
+    Raises:
+        CheckpointError: a weight is missing, unexpected or misshapen, there is not enough memory, or there
+            is no such device.
+    """
+    if not list(path.glob("*.safetensors")):
+        raise CheckpointError(f"{path} has no *.safetensors file, and no other format is read; {FETCH_AGAIN}")
+    logging.disable_progress_bar()  # it would break into our own progress line
+    device, graphs = device.removesuffix(GRAPHS), device.endswith(GRAPHS)
+    placed = split_layers(path, device) if "+" in device else device_map(device)
+    if graphs and not (isinstance(placed, dict) and placed.get("", "").startswith("cuda")):
+        raise CheckpointError(f"graphs are recorded on one CUDA device, not on {device}; leave {GRAPHS} away")
+    try:
+        network, info = DiffusionGemmaForBlockDiffusion.from_pretrained(
+            str(path),
+            dtype=number_type(path, placed),
+            device_map=placed,
+            local_files_only=True,
+            use_safetensors=True,
+            attn_implementation=GROUPED,
+            experts_implementation="grouped_mm",
+            output_loading_info=True,
+        )
+    except (SafetensorError, OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
+        if isinstance(error, torch.OutOfMemoryError):
+            raise CheckpointError(f"{path} does not fit the memory of {device}; try --device cpu") from error
+        first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise CheckpointError(f"the weights of {path} cannot be loaded: {first}; {FETCH_AGAIN}") from error
+    faults = [(kind, sorted(map(str, info[kind]))) for kind in info if info[kind]]
+    if faults:
+        listed = "; ".join(f"{kind}: {', '.join(names[:3])}" for kind, names in faults)
+        raise CheckpointError(f"the weights of {path} do not fit its config ({listed}); {FETCH_AGAIN}")
+    # Text needs no vision tower, and its weights take memory.
+    network.model.encoder.vision_tower = network.model.encoder.embed_vision = None
+    leave_out_idle_parts(network)
+    if graphs:
+        enable(network)
+    return network.eval()
+
+
+@torch.inference_mode()
+def check_logits(network: Any, path: Path) -> None:
+    """Run `network` once on 8 tokens; `path` is named in the messages.
+
+    Raises:
+        CheckpointError: the logits are not finite, or there is no memory left to run it.
+    """
+    device = network.model.decoder.embed_tokens.weight.device
+    tokens = torch.arange(8, device=device)[None]
+    try:
+        logits = network(input_ids=tokens, decoder_input_ids=tokens).logits
+    except torch.OutOfMemoryError as error:
+        raise CheckpointError(
+            f"{path} leaves no memory on {device} to work with; try --device cpu"
+        ) from error
+    if not bool(torch.isfinite(logits).all()):
+        raise CheckpointError(
+            f"{path} gives logits that are no numbers: its weights are damaged; {FETCH_AGAIN}"
+        )

@@ -1,0 +1,1 @@
+"""The processes behind the sockets: the engine's own, a team's server, replicas on Ray."""

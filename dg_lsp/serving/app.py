@@ -1,0 +1,111 @@
+"""The engine as an ASGI application: infill, status, stop. Knows HTTP and one Service; knows no socket and no model.
+
+An answer is a stream of lines in the format of `wire`. A client cancels by closing the stream.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing, suppress
+from dataclasses import replace
+
+from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from dg_lsp.engine import wire
+from dg_lsp.serving.access import CLIENT, refusal
+from dg_lsp.serving.service import Service
+from dg_lsp.text.messages import Infill
+
+_LARGEST = 16 << 20  # bytes of a request
+_UNREAD = 30.0  # seconds in which a client must have read a line
+
+
+def make_app(
+    service: Service, stop: Callable[[], None] | None = None, routes: Sequence[Route] = ()
+) -> Starlette:
+    """The application: POST /v1/infill, GET /v1/status, `routes`, and POST /v1/stop, which calls `stop`, if given."""
+
+    async def infill(request: Request) -> Response:
+        try:
+            wanted = wire.unpack(Infill, wire.parsed(await _body(request)))
+        except _TooLong as error:
+            return refusal(413, str(error))
+        except wire.WireError as error:
+            return JSONResponse({"error": wire.pack(wire.Failure(str(error)))}, 400)
+        if client := request.scope.get(CLIENT):
+            # What a client calls itself could be another's name.
+            wanted = replace(wanted, window=client, session=f"{client} {wanted.session}")
+        return _Lines(service.lines(wanted))
+
+    async def status(_: Request) -> Response:
+        return JSONResponse(wire.pack(service.status()))
+
+    async def end(_: Request) -> Response:
+        assert stop is not None
+        stop()
+        return JSONResponse({})
+
+    ours = [
+        Route("/v1/infill", infill, methods=["POST"]),
+        Route("/v1/status", status, methods=["GET"]),
+        *([Route("/v1/stop", end, methods=["POST"])] if stop else []),
+    ]
+    return Starlette(routes=[*ours, *routes])
+
+
+async def _body(request: Request) -> bytes:
+    """The body of `request`.
+
+    Raises:
+        _TooLong: it has, or says that it has, more than _LARGEST bytes.
+    """
+    body, told = bytearray(), request.headers.get("content-length", "0")
+    too_long = _TooLong(f"a request of more than {_LARGEST >> 20} MiB is not taken")
+    if len(told) > 12 or int(told) > _LARGEST:
+        raise too_long
+    with suppress(ClientDisconnect):
+        async for part in request.stream():
+            body += part
+            if len(body) > _LARGEST:
+                raise too_long
+    return bytes(body)
+
+
+class _TooLong(wire.WireError):
+    """A request is longer than any that an editor sends."""
+
+
+class _Lines(Response):
+    """A response that sends lines as they come, and closes their generator as soon as the client disconnects."""
+
+    def __init__(self, lines: AsyncGenerator[bytes, None]) -> None:
+        super().__init__(media_type="application/x-ndjson")
+        del self.headers["content-length"]
+        self._lines = lines
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
+        # While `_send` waits for the next line it would not notice that the client has left.
+        tasks = [asyncio.create_task(self._send(send)), asyncio.create_task(_disconnected(receive))]
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _send(self, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+        async with aclosing(self._lines) as lines:
+            async for line in lines:
+                # Who reads nothing for so long holds the place of others.
+                async with asyncio.timeout(_UNREAD):
+                    await send({"type": "http.response.body", "body": line, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+
+
+async def _disconnected(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

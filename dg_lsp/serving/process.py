@@ -1,0 +1,215 @@
+"""The main function of an engine process: one for a user, a checkpoint and a device, shared by all windows.
+
+It holds its lock for life, listens before it loads, and exits when it is idle, told to, unreachable or cannot load.
+"""
+
+import asyncio
+import logging
+import os
+import socket
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import uvicorn
+from filelock import FileLock, Timeout
+from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from dg_lsp.engine import door
+from dg_lsp.engine.base import EngineError
+from dg_lsp.engine.local import LocalEngine
+from dg_lsp.engine.runtime import Address, address_of, digest_of, is_own, shorten
+from dg_lsp.engine.scripted import open_scripted
+from dg_lsp.serving.access import Proving
+from dg_lsp.serving.app import make_app
+from dg_lsp.serving.service import Hosted, Service
+from dg_lsp.settings import Settings, is_vllm
+
+if TYPE_CHECKING:
+    from dg_lsp.engine.vllm import VllmEngine
+
+TAKEN = 3  # exit code: another process is this engine already
+FAILED = 4  # exit code: the engine could not be loaded
+_LOOK = 1.0  # seconds between two looks whether the engine has to exit
+_LINGER = 5.0  # seconds that an engine which failed to load stays to tell clients the reason
+# The beginnings of the words that loading reports, in order.
+_STAGES = ("importing torch", "importing transformers", "waiting", "checking", "loading")
+_log = logging.getLogger("dg_lsp.model")
+
+
+def run_engine(settings: Settings, named: Path | None = None) -> int:
+    """Run the engine for `settings` until it has to exit; return the exit code.
+
+    named: the socket at which the client that starts it will look for it; by default the one for `settings`.
+
+    1. Take the lock, so that there is one engine.  2. Listen, so that clients can follow the loading.
+    3. Load.  4. Serve; watch for idleness and for the removal of the socket.  5. Remove the socket and free the lock.
+
+    Raises:
+        EngineError: the runtime directory cannot be used.
+    """
+    address = Address(named, digest_of(settings.checkpoint)) if named else address_of(settings)
+    # If memory ends, the system is to end the engine rather than an editor.
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("500")
+    # 1. The operating system frees the lock however the process ends.
+    lock = FileLock(address.lock)
+    try:
+        lock.acquire(timeout=1)
+    except Timeout:
+        _log.info("another process is this engine already")
+        return TAKEN
+    # 2. The holder of the lock may replace a socket that is left over.
+    listening = _listen(address.socket)
+    identity = address.socket.stat().st_ino
+    try:
+        # 3. and 4.
+        return asyncio.run(_serve(settings, address, (listening, identity)))
+    finally:
+        # 5.
+        if _inode(address.socket) == identity:
+            address.socket.unlink(missing_ok=True)
+        lock.release()
+
+
+async def _serve(settings: Settings, address: Address, listening: tuple[socket.socket, int]) -> int:
+    service = Service(settings.checkpoint, address.digest)
+    stop = asyncio.Event()
+    app: ASGIApp = make_app(service, stop.set)
+    found = door.read(address.socket) if door.is_door(address.socket) else None
+    config = uvicorn.Config(
+        Proving(app, found.token) if found else app,
+        http=H11Protocol if found else _SameUser,
+        loop="asyncio",
+        lifespan="off",
+        ws="none",
+        log_config=None,
+        access_log=False,
+        timeout_graceful_shutdown=1,
+        timeout_keep_alive=1,
+    )
+    server = uvicorn.Server(config)
+
+    async def opened(done: Callable[[float], None]) -> Hosted:
+        return await open_engine(settings, done)
+
+    load = asyncio.create_task(service.load(opened))
+    serve = asyncio.create_task(server.serve([listening[0]]))
+    watch = asyncio.create_task(_watch(service, settings, (address.socket, listening[1])))
+    await asyncio.wait([serve, watch, asyncio.create_task(stop.wait())], return_when=asyncio.FIRST_COMPLETED)
+    server.should_exit = True
+    # Neither a load that hangs nor a client that reads on may keep the process.
+    with suppress(TimeoutError):
+        await asyncio.wait_for(asyncio.shield(serve), 3)
+    if not load.done() or service.working:
+        logging.shutdown()
+        with suppress(OSError):
+            address.socket.unlink()
+        os._exit(0)
+    await service.close()
+    return FAILED if service.failed else 0
+
+
+async def open_engine(settings: Settings, done: Callable[[float], None]) -> Hosted:
+    """Load the engine for `settings` in a thread; `done` gets the share of the loading that is done."""
+    if settings.checkpoint.split(":")[0] == "scripted":
+        return open_scripted(settings.checkpoint)
+    if is_vllm(settings.engine_url):
+        engine = await asyncio.to_thread(_vllm_engine, settings)
+        await engine.connect()
+        return engine
+
+    def tell(words: str) -> None:
+        stage = next((i for i, s in enumerate(_STAGES) if words.startswith(s)), len(_STAGES) - 1)
+        done((stage + 1) / (len(_STAGES) + 1))
+        _log.info("%s", words)
+
+    return await asyncio.to_thread(LocalEngine.open, settings, tell)
+
+
+def _vllm_engine(settings: Settings) -> "VllmEngine":
+    """The engine that asks a vLLM server, which is not connected yet."""
+    # It imports torch, which is slow, and which a process with weights imports later.
+    from dg_lsp.engine.vllm import VllmEngine  # noqa: PLC0415
+
+    return VllmEngine(settings)
+
+
+async def _watch(service: Service, settings: Settings, listening: tuple[Path, int]) -> None:
+    """Return when the engine has to exit: it cannot work, its socket is gone, loading has failed, or it is idle."""
+    log = listening[0].with_suffix(".log")
+    while True:
+        await asyncio.sleep(_LOOK)
+        # Standard error is the log only where a client has started this engine.
+        with suppress(OSError):
+            if _inode(log) == os.fstat(2).st_ino:
+                shorten(2)
+        why = service.broken
+        if still := service.stuck:
+            why = f"the engine stood still for {still:.0f} s and ends; the next request starts it again"
+        if why:
+            _log.error("%s", why)
+            service.give_up(why)
+            # Time for the answers to leave. The model's thread cannot be ended, so the process ends with it.
+            await asyncio.sleep(0.5)
+            return
+        if _inode(listening[0]) != listening[1]:
+            _log.warning("the socket is gone, so nobody can come any more; exiting")
+            return
+        status = service.status()
+        if status.state == "failed" and time.monotonic() - service.last_active > _LINGER:
+            return
+        patience = settings.idle_minutes or (60 if status.device.startswith("cuda") else 15)
+        # A request without progress for that long does not keep the engine either.
+        idle = status.state in ("ready", "busy", "slow")
+        if idle and time.monotonic() - service.last_active > patience * 60:
+            _log.info("idle for %g minutes; exiting", patience)
+            return
+
+
+def _listen(path: Path) -> socket.socket:
+    """A socket that listens at `path`, which only the user may connect to, or at a port that `path` tells the user."""
+    path.unlink(missing_ok=True)
+    if door.is_door(path):
+        try:
+            return door.listen(path)
+        except OSError as error:
+            raise EngineError(
+                f"the engine cannot listen at a port of this machine ({error.strerror})"
+            ) from error
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    # With this umask the socket is closed to others from its first moment, as its folder is.
+    before = os.umask(0o177)
+    try:
+        listening.bind(str(path))
+    except OSError as error:
+        raise EngineError(
+            f"no socket can be made at {path} ({error.strerror}); set DG_LSP_RUNTIME_DIR"
+        ) from error
+    finally:
+        os.umask(before)
+    listening.listen(128)
+    return listening
+
+
+def _inode(path: Path) -> int:
+    """The inode of `path`; 0 if there is no such file."""
+    try:
+        return path.stat().st_ino
+    except OSError:
+        return 0
+
+
+class _SameUser(H11Protocol):
+    """uvicorn's HTTP protocol, for clients of the same user only."""
+
+    def connection_made(self, transport: Any) -> None:
+        """Close the connection of another user at once."""
+        if not is_own(transport.get_extra_info("socket")):
+            _log.warning("a connection of another user was refused")
+            transport.abort()
+            return
+        super().connection_made(transport)

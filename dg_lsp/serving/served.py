@@ -1,0 +1,324 @@
+"""The engine as a team's server: the application of `app` over TCP and TLS, behind tokens, bounds and a journal.
+
+It runs in the foreground, for a supervisor such as systemd. On SIGTERM it ends what it has begun and takes no more.
+"""
+
+import asyncio
+import logging
+import os
+import re
+import secrets
+import signal
+import socket
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import h11
+import uvicorn
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from dg_lsp.engine.base import EngineError
+from dg_lsp.engine.runtime import digest_of
+from dg_lsp.serving.access import CLIENT, Bearer, refusal
+from dg_lsp.serving.app import make_app
+from dg_lsp.serving.process import FAILED, open_engine
+from dg_lsp.serving.service import Hosted, Service, unnoted
+from dg_lsp.serving.tokens import Tokens, check_file
+from dg_lsp.settings import Settings, is_loopback
+
+STUCK = 5  # exit code: the engine stood still; a supervisor starts it again
+_EACH, _MOST = 8, 64  # fills under way for one token, and for all
+_REQUEST = 10.0  # seconds in which a request must have come whole
+_KEPT = 300  # seconds that a connection may wait for its next request
+_DRAIN = 30  # seconds that fills have to end after SIGTERM
+_CONNECTIONS = 2048
+_RETRY = 1.0  # seconds after which a refused client may come again
+_LOOK = 1.0  # seconds between two looks at the engine
+_INFILL, _HEALTH, _READY, _METRICS = "/v1/infill", "/healthz", "/readyz", "/metrics"
+_REQUEST_ID = re.compile(r"[\w.-]{1,64}")
+_log = logging.getLogger("dg_lsp.model")
+
+
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """Where a server listens, whose tokens it takes, and with which certificate (PEM) and key; none is plain HTTP."""
+
+    tokens: Path
+    host: str = "127.0.0.1"
+    port: int = 8765
+    certificate: Path | None = None
+    key: Path | None = None
+
+
+class Team:
+    """The application of `service` for a team, with all that stands before it. draining: nothing new is taken."""
+
+    def __init__(self, service: Service, find: Callable[[str], str | None], metrics: Any = None) -> None:
+        self._service, self._metrics = service, metrics
+        self._live: Counter[str] = Counter()
+        self.draining = False
+        routes = [Route(_HEALTH, self._health), Route(_READY, self._ready)]
+        if metrics is not None:
+            routes.append(Route(_METRICS, self._counts))
+        self._app = make_app(service, routes=routes)
+        self._guarded = Bearer(self._seated, find, free=(_HEALTH, _READY))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, and write its line in the journal: id, client, path, status and time, never its text."""
+        if scope["type"] != "http":
+            return
+        given = Headers(scope=scope).get("x-request-id", "")
+        name, code, began = (
+            given if _REQUEST_ID.fullmatch(given) else secrets.token_hex(8),
+            0,
+            time.monotonic(),
+        )
+
+        async def told(message: Message) -> None:
+            nonlocal code
+            if message["type"] == "http.response.start":
+                code = message["status"]
+                MutableHeaders(scope=message)["x-request-id"] = name
+            await send(message)
+
+        try:
+            await self._guarded(scope, receive, told)
+        except Exception as error:
+            # The message of an error may hold source text, so only the stack is logged.
+            stack = "".join(traceback.format_tb(error.__traceback__))
+            _log.error("request %s: %s\n%s", name, type(error).__name__, stack)
+            if not code:
+                await refusal(500, "the server met an error of its own; see its log")(scope, receive, told)
+        if code >= 400 and self._metrics is not None:
+            self._metrics.refused(code)
+        client, took = scope.get(CLIENT, "-"), (time.monotonic() - began) * 1000
+        level = logging.DEBUG if scope["path"] in (_HEALTH, _READY, _METRICS) else logging.INFO
+        path = scope["path"] if scope["path"].startswith("/v1/") and code != 404 else "-"
+        _log.log(level, "request %s: %s %s %d in %.0f ms", name, client, path, code, took)
+
+    async def _seated(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on; an infill only if its client, and all of them, have not too many under way."""
+        if scope["path"] != _INFILL:
+            await self._app(scope, receive, send)
+            return
+        client = scope[CLIENT]
+        if reason := self._full(client):
+            await refusal(*reason, wait=_RETRY)(scope, receive, send)
+            return
+        self._live[client] += 1
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            self._live[client] -= 1
+
+    def _full(self, client: str) -> tuple[int, str] | None:
+        """The status and the sentence with which an infill of `client` is refused now; None if it is taken."""
+        if self.draining:
+            return 503, "the server ends; try again in a moment"
+        if self._live.total() >= _MOST:
+            return 503, f"the server is busy: {_MOST} fills are under way already; try again later"
+        if self._live[client] >= _EACH:
+            return (
+                429,
+                f"the server is busy: {_EACH} fills of {client} are under way already; try again later",
+            )
+        return None
+
+    async def _health(self, _: Request) -> Response:
+        return PlainTextResponse(
+            "stands still" if self._service.stuck else "ok", 503 if self._service.stuck else 200
+        )
+
+    async def _ready(self, _: Request) -> Response:
+        state = "draining" if self.draining else self._service.status().state
+        return JSONResponse({"state": state}, 200 if state in ("ready", "busy", "slow") else 503)
+
+    async def _counts(self, _: Request) -> Response:
+        return Response(self._metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+def run_server(settings: Settings, listening: Listening) -> int:
+    """Serve the checkpoint of `settings` until SIGTERM or SIGINT; return the exit code.
+
+    Raises:
+        EngineError: it must not listen as `listening` says, or cannot.
+    """
+    check(listening)
+    return asyncio.run(serve(settings, listening))
+
+
+def check(listening: Listening) -> None:
+    """Refuse to listen where tokens or source text could be read on their way, or anybody could come in.
+
+    Raises:
+        EngineError: `listening` does so.
+    """
+    check_file(listening.tokens)
+    if (listening.certificate is None) != (listening.key is None):
+        raise EngineError("a certificate needs its key, and a key its certificate: --certificate and --key")
+    if listening.certificate is None and not is_loopback(listening.host):
+        raise EngineError(
+            f"{listening.host} can be reached from other machines, so this needs TLS: --certificate and --key, or "
+            "--host 127.0.0.1 behind a proxy"
+        )
+
+
+async def serve(settings: Settings, listening: Listening) -> int:
+    """Serve until SIGTERM, SIGINT or the end of the task; the exit code.
+
+    1. Listen, so that a supervisor sees the process.  2. Load.  3. Serve, and look whether the engine still moves.
+    4. Drain: end what has begun.
+
+    Raises:
+        EngineError: it cannot listen there.
+    """
+    metrics = _metrics()
+    service = Service(
+        settings.checkpoint, digest_of(settings.checkpoint), noted=metrics.noted if metrics else unnoted
+    )
+    if metrics:
+        metrics.follow(service)
+    team = Team(service, Tokens(listening.tokens).name_of, metrics)
+    # 1.
+    door = _listen(listening)
+    server = _Server(_config(team, listening))
+    loop = asyncio.get_running_loop()
+
+    def drain() -> None:
+        _log.info("ending: %d fills under way have %d s", team._live.total(), _DRAIN)
+        team.draining = server.should_exit = True
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        with suppress(NotImplementedError, ValueError, RuntimeError):
+            loop.add_signal_handler(number, drain)
+
+    # 2.
+    async def opened(done: Callable[[float], None]) -> Hosted:
+        return await open_engine(settings, done)
+
+    load = asyncio.create_task(service.load(opened))
+    scheme = "https" if listening.certificate else "http"
+    _log.info("listening at %s://%s:%d", scheme, listening.host, door.getsockname()[1])
+    # 3. and 4.
+    watch = asyncio.create_task(_watch(service))
+    serving = asyncio.create_task(server.serve([door]))
+    try:
+        await asyncio.wait([serving, watch], return_when=asyncio.FIRST_COMPLETED)
+        server.should_exit = True
+        await serving
+    finally:
+        ended = watch.result() if watch.done() else 0
+        for task in (watch, load, serving):
+            task.cancel()
+    # Neither a load nor a step that stands still may keep the process.
+    if ended == STUCK or not load.done() or service.working:
+        logging.shutdown()
+        os._exit(ended)
+    await service.close()
+    return ended
+
+
+async def _watch(service: Service) -> int:
+    """Return the exit code once the engine stands still or could not be loaded."""
+    while True:
+        await asyncio.sleep(_LOOK)
+        if still := service.stuck:
+            _log.error("no step for %.0f s although a request waits; exiting", still)
+            service.give_up(f"the engine stood still for {still:.0f} s and ends; try again")
+            return STUCK
+        if service.failed:
+            return FAILED
+
+
+def _config(app: ASGIApp, listening: Listening) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        http=_Punctual,
+        loop="asyncio",
+        lifespan="off",
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        limit_concurrency=_CONNECTIONS,
+        timeout_graceful_shutdown=_DRAIN,
+        timeout_keep_alive=_KEPT,
+        ssl_certfile=listening.certificate,
+        ssl_keyfile=listening.key,
+    )
+
+
+def _listen(listening: Listening) -> socket.socket:
+    family = socket.AF_INET6 if ":" in listening.host else socket.AF_INET
+    # asyncio sends lines at once (TCP_NODELAY) only where the protocol is named; else each answer takes 40 ms longer.
+    door = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        door.bind((listening.host.strip("[]"), listening.port))
+        door.listen(1024)
+        return door
+    except OSError as error:
+        door.close()
+        raise EngineError(
+            f"the server cannot listen at {listening.host}:{listening.port} ({error.strerror})"
+        ) from error
+
+
+def _metrics() -> Any:
+    """The counts for Prometheus; None without prometheus_client."""
+    try:
+        from dg_lsp.serving.metrics import Metrics  # noqa: PLC0415  (an extra)
+    except ImportError:
+        _log.info("no /metrics, because prometheus_client is not installed: pip install 'dg-lsp[server]'")
+        return None
+    return Metrics()
+
+
+class _Server(uvicorn.Server):
+    """uvicorn's server, whose signals are handled here."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave the signals alone."""
+        yield
+
+
+class _Punctual(H11Protocol):
+    """uvicorn's HTTP protocol, for clients who send a request whole within _REQUEST seconds."""
+
+    _hurry: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        """Begin to wait for the first request."""
+        super().connection_made(transport)
+        self._hurry = self.loop.call_later(_REQUEST, transport.abort)
+
+    def data_received(self, data: bytes) -> None:
+        """Go on or begin to wait for the rest of a request; stop with its last byte."""
+        super().data_received(data)
+        partial = self.conn.their_state in (h11.IDLE, h11.SEND_BODY)
+        if not partial:
+            self._stop_waiting()
+        elif self._hurry is None:
+            self._hurry = self.loop.call_later(_REQUEST, self.transport.abort)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop waiting."""
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def _stop_waiting(self) -> None:
+        if self._hurry is not None:
+            self._hurry.cancel()
+            self._hurry = None

@@ -1,0 +1,318 @@
+"""The Service: one engine, its loading, its answers as lines, and its status. Knows no HTTP and no model.
+
+A slow reader misses Drafts, and never delays a denoising step.
+"""
+
+import asyncio
+import logging
+import os
+import platform
+import time
+import traceback
+from collections import deque
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing, suppress
+from importlib import metadata
+from statistics import median
+from typing import Any, Protocol
+
+import dg_lsp
+from dg_lsp.engine import wire
+from dg_lsp.engine.base import Engine, EngineBroken, EngineError
+from dg_lsp.engine.states import Pace
+from dg_lsp.text.messages import Draft, Fill, Infill, Priority, State, Status
+
+_PATIENCE = 20.0  # seconds without a step after which an engine counts as stuck
+_log = logging.getLogger("dg_lsp.model")
+
+
+class Hosted(Engine, Protocol):
+    """An engine that a Service can run, with the numbers for its status."""
+
+    device: str
+    passes: int
+
+    @property
+    def first_step(self) -> float:
+        """Seconds that each of the first steps may take, before it is known how long they usually take."""
+        ...
+
+    @property
+    def hits(self) -> int:
+        """The number of infills whose document was still encoded from before."""
+        ...
+
+    @property
+    def queue(self) -> int:
+        """The number of infills that wait for their turn."""
+        ...
+
+    def memory(self) -> int:
+        """Bytes that the model holds."""
+        ...
+
+
+# Called with the first Draft, and with the Fill, of each request, and the seconds since it came.
+Noted = Callable[[Draft | Fill, float], None]
+
+
+def unnoted(event: Draft | Fill, seconds: float) -> None:
+    """Note nothing."""
+
+
+class Service:
+    """One engine and its status: call `load` once, then `lines` for each request.
+
+    last_active: time.monotonic() of the last request, event or end of a request. broken: why this process can compute
+    no more; empty while it can. patience: seconds without a step
+    after which the engine counts as stuck, if a request waits.
+    """
+
+    def __init__(
+        self,
+        checkpoint: str,
+        digest: str,
+        patience: float = _PATIENCE,
+        noted: Noted = unnoted,
+    ) -> None:
+        self._checkpoint, self._digest = checkpoint, digest
+        self._engine: Hosted | None = None
+        self._ready = asyncio.Event()
+        self._state: tuple[State, float, str] = ("starting", 0.0, "")
+        self._last, self._pace = (0.0, 0), Pace()
+        self._fills = 0
+        self._began = time.monotonic()
+        self._unanswered: set[_Mailbox] = set()
+        self._working: set[asyncio.Task[None]] = set()
+        self.last_active = time.monotonic()
+        self.broken = ""
+        self._patience, self._moved = patience, self.last_active
+        self._noted = noted
+        self._paces: deque[float] = deque(maxlen=50)
+
+    async def load(self, open_engine: Callable[[Callable[[float], None]], Awaitable[Hosted]]) -> None:
+        """Open the engine with `open_engine`, whose argument is a function to call with the share of the loading done.
+
+        A failure becomes the state "failed" with its reason; nothing is raised.
+        """
+
+        def done(share: float) -> None:
+            self._state = ("loading", share, "")
+
+        try:
+            self._engine = await open_engine(done)
+            self._state = ("ready", 1.0, "")
+            _log.info("ready on %s after %.1f s", self._engine.device, time.monotonic() - self._began)
+        except EngineError as error:
+            self._state = ("failed", 0.0, str(error))
+            _log.error("failed: %s", error)
+        except Exception as error:
+            self._state = (
+                "failed",
+                0.0,
+                f"the engine cannot start ({type(error).__name__}); run dg-lsp doctor",
+            )
+            _log.error(
+                "failed: %s\n%s", type(error).__name__, "".join(traceback.format_tb(error.__traceback__))
+            )
+        self.last_active = time.monotonic()
+        self._ready.set()
+
+    @property
+    def failed(self) -> bool:
+        """Whether loading has failed; every request is then answered with the reason."""
+        return self._state[0] == "failed"
+
+    @property
+    def hits(self) -> int:
+        """The number of infills whose document was still encoded from before."""
+        return self._engine.hits if self._engine else 0
+
+    @property
+    def working(self) -> bool:
+        """Whether the model may still run for a request, even for a cancelled one."""
+        return bool(self._working)
+
+    def status(self) -> Status:
+        """The engine's status now; it is "busy" while a request is unanswered, else "ready" or "slow"."""
+        state, done, mend = self._state
+        engine = self._engine
+        if state == "ready":
+            state, mend = ("busy", "") if self._unanswered else (self._pace.state, self._pace.mend)
+        return Status(
+            state,
+            done,
+            mend,
+            checkpoint=self._checkpoint,
+            digest=self._digest,
+            device=engine.device if engine else "",
+            memory=engine.memory() if engine else 0,
+            milliseconds=self._last[0],
+            steps=self._last[1],
+            queue=engine.queue if engine else len(self._unanswered),
+            passes=engine.passes if engine else 0,
+            fills=self._fills,
+            hits=self.hits,
+            wire=wire.WIRE,
+            package=dg_lsp.__version__,
+            python=platform.python_version(),
+            torch=_version("torch"),
+            process=os.getpid(),
+            seconds=time.monotonic() - self._began,
+        )
+
+    async def lines(self, request: Infill) -> AsyncGenerator[bytes, None]:
+        """The lines of the answer to `request`; closing the generator stops the model after the running step.
+
+        1. Wait until the engine is loaded, with a state line every 0.2 seconds.  2. Run the engine in a task of its
+        own.
+        3. Send the newest Draft not sent yet, or a beat after a second without one; last the Fill or the error.
+        """
+        self.last_active = time.monotonic()
+        mailbox = _Mailbox()
+        self._unanswered.add(mailbox)
+        work: asyncio.Task[None] | None = None
+        try:
+            # 1. Clients take an engine for dead that sends no line for long.
+            while not self._ready.is_set():
+                state, done, _ = self._state
+                yield wire.line("state", {"state": state, "done": done})
+                # Not wait_for, which before Python 3.12 may swallow a cancellation that comes at the same moment.
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(0.2):
+                        await self._ready.wait()
+            if self._engine is None:
+                yield wire.line("error", wire.pack(wire.Failure(self._state[2], failed=True)))
+                return
+            # 2.
+            if not self._working:
+                self._moved = time.monotonic()
+            work = asyncio.create_task(self._run(self._engine, request, mailbox))
+            self._working.add(work)
+            work.add_done_callback(self._working.discard)
+            # 3.
+            while (name := await mailbox.next()) not in ("fill", "error"):
+                yield wire.line(
+                    name, wire.pack(mailbox.draft) if name == "draft" and mailbox.draft else self._beat()
+                )
+            yield wire.line(name, mailbox.last)
+        finally:
+            # Before the wait below, which may take long, and which a second cancellation ends.
+            self._unanswered.discard(mailbox)
+            self.last_active = time.monotonic()
+            if work is not None:
+                work.cancel()
+                await asyncio.gather(work, return_exceptions=True)
+
+    async def _run(self, engine: Hosted, request: Infill, mailbox: "_Mailbox") -> None:
+        """Run the engine for `request`, and put its Drafts and its end into the mailbox."""
+        came = time.monotonic()
+        try:
+            async with aclosing(engine.infill(request)) as events:
+                async for event in events:
+                    self._step()
+                    if isinstance(event, Fill) or mailbox.draft is None:
+                        self._noted(event, time.monotonic() - came)
+                    if isinstance(event, Draft):
+                        mailbox.put(event)
+                    else:
+                        self._note(event, request.priority)
+                        self._end(mailbox, "fill", wire.pack(event))
+        except EngineError as error:
+            self._end(mailbox, "error", {"message": str(error)})
+            if isinstance(error, EngineBroken):
+                self.broken = str(error)
+        except Exception as error:
+            # The message of an error may hold source text, so only the stack is logged.
+            _log.error("%s\n%s", type(error).__name__, "".join(traceback.format_tb(error.__traceback__)))
+            message = f"the engine met an error of its own ({type(error).__name__}); see its log"
+            self._end(mailbox, "error", {"message": message})
+        finally:
+            self._end(mailbox, "error", {"message": "the engine stopped without an answer"})
+
+    def _step(self) -> None:
+        """Note that the model has made a step."""
+        now = self.last_active = time.monotonic()
+        self._paces.append(now - self._moved)
+        self._moved = now
+
+    @property
+    def stuck(self) -> float:
+        """Seconds without a step while a request waits, if they are too many; else 0.
+
+        Too many are more than `patience`, and more than 20 steps usually take, or one of the first few may take.
+        """
+        if not self._working or self._engine is None:
+            return 0.0
+        usual = 20 * median(self._paces) if len(self._paces) > 2 else self._engine.first_step
+        still = time.monotonic() - self._moved
+        return still if still > max(self._patience, usual) else 0.0
+
+    def give_up(self, message: str) -> None:
+        """Answer each open request with the error `message`."""
+        for mailbox in list(self._unanswered):
+            self._end(mailbox, "error", {"message": message})
+
+    def _end(self, mailbox: "_Mailbox", name: str, last: dict[str, Any]) -> None:
+        """Put the end into the mailbox; the request counts as answered from now on."""
+        mailbox.end(name, last)
+        self._unanswered.discard(mailbox)
+
+    def _note(self, fill: Fill, priority: Priority) -> None:
+        """Count `fill` in the status and log it."""
+        self._pace.note(fill, priority)
+        self._fills += 1
+        self._last = (fill.milliseconds, fill.steps)
+        _log.info("fill %d: %.0f ms, %d steps, %s", self._fills, fill.milliseconds, fill.steps, fill.reason)
+
+    def _beat(self) -> dict[str, int]:
+        engine = self._engine
+        return {"queue": engine.queue, "passes": engine.passes} if engine else {}
+
+    async def close(self) -> None:
+        """Close the engine."""
+        if self._engine is not None:
+            await self._engine.close()
+
+
+class _Mailbox:
+    """A mailbox for the answer to one request: one Draft, replaced by newer ones until it is fetched, and the end."""
+
+    def __init__(self) -> None:
+        self.draft: Draft | None = None
+        self.last: dict[str, Any] = {}
+        self._fresh = False
+        self._name = ""
+        self._changed = asyncio.Event()
+
+    def put(self, draft: Draft) -> None:
+        self.draft, self._fresh = draft, True
+        self._changed.set()
+
+    def end(self, name: str, last: dict[str, Any]) -> None:
+        # Later ends are ignored.
+        if not self._name:
+            self._name, self.last = name, last
+            self._changed.set()
+
+    async def next(self) -> str:
+        """Wait for something to send: the name "draft", "fill" or "error", or "beat" after wire.BEAT seconds."""
+        if not self._fresh and not self._name:
+            self._changed.clear()
+            try:
+                async with asyncio.timeout(wire.BEAT):
+                    await self._changed.wait()
+            except TimeoutError:
+                return "beat"
+        if self._fresh:
+            self._fresh = False
+            return "draft"
+        return self._name
+
+
+def _version(package: str) -> str:
+    """The installed version of `package`; empty if there is none."""
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return ""

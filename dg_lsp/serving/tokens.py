@@ -1,0 +1,108 @@
+"""The file of the tokens that a team's server takes: `name:sha256` a line, so that the file itself opens nothing."""
+
+import codecs
+import hashlib
+import hmac
+import logging
+import os
+import re
+import secrets
+from pathlib import Path
+
+from dg_lsp.engine.base import EngineError
+from dg_lsp.engine.runtime import HAS_MODES
+
+_NAME = re.compile(r"[\w.-]{1,40}")
+_LINE = re.compile(r"([\w.-]{1,40}):([0-9a-f]{64})")
+_log = logging.getLogger("dg_lsp.model")
+
+
+class Tokens:
+    """The tokens in the file `path`, which is read again when it has changed; without the file nobody has one."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._read: tuple[int, int, int] | None = None
+        self._known: tuple[tuple[str, str], ...] = ()
+
+    def name_of(self, token: str) -> str | None:
+        """The name that `token` was made for; None if it is not known.
+
+        Each line is compared to its end, so the time tells nothing of how much of a token is right.
+        """
+        given, found = _hash(token), None
+        for name, known in self._lines():
+            if hmac.compare_digest(given, known):
+                found = name
+        return found
+
+    def __len__(self) -> int:
+        return len(self._lines())
+
+    def _lines(self) -> tuple[tuple[str, str], ...]:
+        try:
+            now = self._path.stat()
+            state = (now.st_mtime_ns, now.st_size, now.st_ino)
+            if state != self._read:
+                self._read, self._known = state, _parsed(self._path.read_bytes())
+        except (OSError, ValueError):
+            self._read, self._known = None, ()
+        return self._known
+
+
+def make_token(path: Path, name: str) -> str:
+    """A new token for `name`, whose hash is added to the file `path`; the token itself is kept nowhere.
+
+    Raises:
+        EngineError: `name` is none, or the file cannot be written.
+    """
+    if not _NAME.fullmatch(name):
+        raise EngineError(f"{name!r} is no name for a token; use up to 40 letters, digits, dots and hyphens")
+    token = secrets.token_urlsafe(32)
+    try:
+        # A last line without its end would swallow the new one.
+        broken = path.exists() and path.stat().st_size and not path.read_bytes().endswith(b"\n")
+        with os.fdopen(
+            os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "w", encoding="utf-8"
+        ) as file:
+            file.write(("\n" if broken else "") + f"{name}:{_hash(token)}\n")
+    except OSError as error:
+        raise EngineError(f"the file of tokens {path} cannot be written ({error.strerror})") from error
+    return token
+
+
+def check_file(path: Path) -> None:
+    """Refuse a file of tokens that is not there, or that others than its owner may change.
+
+    Raises:
+        EngineError: it is one of these.
+    """
+    try:
+        mode = path.stat().st_mode
+    except OSError as error:
+        raise EngineError(
+            f"the file of tokens {path} cannot be read ({error.strerror}); "
+            "dg-lsp serve-engine token NAME --tokens FILE makes it"
+        ) from error
+    if HAS_MODES and mode & 0o022:
+        raise EngineError(f"others may write to {path}, and so let themselves in; chmod go-w {path}")
+
+
+def _parsed(data: bytes) -> tuple[tuple[str, str], ...]:
+    """Return the names and hashes in the lines of `data`; empty lines and comments are left out.
+
+    A line that is neither, or is not UTF-8, opens nothing, and spoils no other one.
+    """
+    found = []
+    for number, raw in enumerate(data.removeprefix(codecs.BOM_UTF8).splitlines(), 1):
+        line = raw.decode("utf-8", "replace")
+        if match := _LINE.fullmatch(line.strip()):
+            found.append((match[1], match[2]))
+        elif line.strip() and not line.startswith("#"):
+            _log.warning("line %d of the tokens is no NAME:SHA256 in UTF-8 and opens nothing", number)
+    return tuple(found)
+
+
+def _hash(token: str) -> str:
+    """The SHA-256 of `token`, hex. Tokens are random, so nobody can guess one from its hash."""
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()

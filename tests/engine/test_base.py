@@ -1,0 +1,245 @@
+"""The one path from a gap to an edit: what is offered, what is refused and why, and what stays as it was."""
+
+import asyncio
+import random
+import threading
+import time
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import pytest
+
+from dg_lsp.engine import base
+from dg_lsp.engine.base import Engine, EngineError, Outcome, Want, fill_gap, outcome_of
+from dg_lsp.engine.scripted import ScriptedEngine
+from dg_lsp.settings import Settings
+from dg_lsp.text.documents.document import Document
+from dg_lsp.text.gaps.find import Gap, NoGap, find_gap, find_named
+from dg_lsp.text.gaps.gap import apply_edit
+from dg_lsp.text.messages import Draft, Fill, Infill, Piece, Run
+from dg_lsp.text.prompts import prompt
+from dg_lsp.text.related.index import Index
+from tests.text.test_bounds import SHAPES
+
+SOURCE = b"def f(x):\r\n\tpass\r\n\r\ndef g():\r\n\treturn f(1)  # \xf0\x9f\x99\x82\r\n"
+DRAFT = Draft(1, (Run("return", anchored=False, accepted=True, entropy=0.1),), 5.0)
+
+
+def document(data: bytes = SOURCE) -> Document:
+    return Document("file:///m.py", "python", 3, data)
+
+
+def outcome(engine: Engine, doc: Document, gap: Gap) -> Outcome:
+    async def work() -> Outcome:
+        found = [event async for event in fill_gap(engine, doc, gap, Settings())][-1]
+        assert isinstance(found, Outcome)
+        return found
+
+    return asyncio.run(work())
+
+
+def test_drafts_pass_and_the_fill_becomes_an_edit() -> None:
+    engine = ScriptedEngine(Fill("return x"), [DRAFT])
+
+    async def work() -> list[Draft | Outcome]:
+        doc = document()
+        return [event async for event in fill_gap(engine, doc, find_named(doc, "f"), Settings(seed=7))]
+
+    first, last = asyncio.run(work())
+    assert first == DRAFT
+    assert isinstance(last, Outcome)
+    assert last.edit is not None
+    changed = apply_edit(document(), last.edit)
+    assert changed.data == SOURCE.replace(b"pass", b"return x")
+    assert engine.requests[0].seed == 7
+    assert engine.requests[0].prefix == "def f(x):\r\n\t"
+
+
+@pytest.mark.parametrize(
+    "text", ["return (x", "return x)", "return x\ndef h():\n\tpass", "if x:", "return = 1"]
+)
+def test_a_fill_that_would_add_an_error_is_not_shown(text: str) -> None:
+    doc = document()
+    found = outcome(ScriptedEngine(Fill(text)), doc, find_named(doc, "f"))
+    if found.edit is not None:  # what runs over the end may be cut to what is right
+        assert apply_edit(doc, found.edit).data == SOURCE.replace(b"pass", b"return x")
+    else:
+        assert "syntax error" in found.why
+
+
+def test_where_the_first_text_does_harm_another_one_is_offered() -> None:
+    doc = document()
+    found = outcome(ScriptedEngine(Fill("return (x", others=("return x",))), doc, find_named(doc, "f"))
+    assert found.edit is not None and found.edit.text == "return x" and not found.others
+
+
+def test_an_empty_fill_keeps_its_reason() -> None:
+    doc = document()
+    gap = find_named(doc, "f")
+    assert outcome(ScriptedEngine(Fill("", refusal="because of this")), doc, gap).why == "because of this"
+    assert outcome(ScriptedEngine(Fill(" \n")), doc, gap).why
+
+
+def test_an_engine_that_stops_without_an_answer_is_an_error() -> None:
+    class Silent(ScriptedEngine):
+        async def infill(self, request: Infill) -> AsyncGenerator[Draft | Fill, None]:
+            yield DRAFT
+
+    doc = document()
+    with pytest.raises(EngineError, match="without an answer"):
+        outcome(Silent(Fill("")), doc, find_named(doc, "f"))
+
+
+def test_no_byte_outside_the_gap_changes_whatever_is_filled() -> None:
+    chance = random.Random(4)
+    pieces = [
+        "return x",
+        "\n",
+        "\r\n",
+        "\t",
+        "(",
+        ")",
+        '"""',
+        "é🙂",
+        "\u2028",
+        "\x0c",
+        "def f():",
+        "  ",
+        "#",
+        "x = 1",
+    ]
+    shown = 0
+    for _ in range(600):
+        doc = document(
+            chance.choice([SOURCE, SOURCE.replace(b"\r\n", b"\n"), b"\xef\xbb\xbf" + SOURCE, b"x = 1"])
+        )
+        try:
+            at = len(doc.text[: chance.randrange(len(doc.text) + 1)].encode())
+            gap = find_gap(doc, at, chance.choice([None, "rest_of_line"]))
+        except NoGap:
+            continue
+        text = "".join(chance.choices(pieces, k=chance.randrange(1, 6)))
+        found = outcome(ScriptedEngine(Fill(text)), doc, gap)
+        if found.edit is None:
+            assert found.why
+            continue
+        shown += 1
+        new = apply_edit(doc, found.edit).data
+        assert new[: gap.start] == doc.data[: gap.start]
+        assert new.endswith(doc.data[gap.end :])
+        assert len(new) >= gap.start + len(doc.data) - gap.end
+    # A number sign in front of code would turn it into a comment, so many of these texts are refused.
+    assert shown > 30
+
+
+HOLES = b"def f(x):\r\n\ty = x\r\n\t...\r\n\tz = y\r\n\t...\r\n\tprint(z)\r\n\t...\r\n\treturn z\r\n"
+
+
+@pytest.mark.parametrize(
+    ("texts", "filled", "why"),
+    [
+        (("y += 1", "z += 1", "z += 2"), ("y += 1", "z += 1", "z += 2"), ""),
+        (
+            ("y += 1", "z += (", "z += 2"),
+            ("y += 1", "...", "z += 2"),
+            "1 of 3 gaps got no fill; the fill would add",
+        ),
+        (
+            ("", "z += 1", ""),
+            ("...", "z += 1", "..."),
+            "2 of 3 gaps got no fill; the model left the gap empty",
+        ),
+    ],
+)
+def test_several_gaps_become_one_edit_and_those_without_a_fill_stay(
+    texts: tuple[str, ...], filled: tuple[str, ...], why: str
+) -> None:
+    doc = document(HOLES)
+    found = outcome(ScriptedEngine(Fill(texts[0], further=texts[1:])), doc, find_gap(doc, 12, "holes"))
+    parts = HOLES.split(b"...")
+    assert found.edit is not None
+    whole = b"".join(a + b.encode() for a, b in zip(parts, (*filled, ""), strict=True))
+    assert apply_edit(doc, found.edit).data == whole
+    assert found.why.startswith(why) and bool(found.why) == bool(why)
+
+
+def test_several_gaps_without_any_fill_are_no_edit() -> None:
+    doc = document(HOLES)
+    fill = Fill("", refusal="no luck", further=("(", ""))
+    found = outcome(ScriptedEngine(fill), doc, find_gap(doc, 12, "holes"))
+    assert (found.edit, found.why) == (None, "no luck")
+
+
+@pytest.mark.parametrize("language", ["python", "typescript"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_no_shape_of_a_file_takes_long_to_fill(shape: str, language: str) -> None:
+    """Law 11 behind the gap: what is asked of the project, fitted and checked is bounded, too."""
+    doc = Document("file:///shape", language, 1, SHAPES[shape])
+    engine = ScriptedEngine(Fill("None"))
+    for at in (len(doc.data), len(doc.data) // 2):
+
+        async def work(gap: Gap) -> Outcome:
+            return await outcome_of(
+                fill_gap(engine, doc, gap, Settings(), Want(index=Index())), lambda _: None
+            )
+
+        gap, began = find_gap(doc, at), time.process_time()
+        found = asyncio.run(work(gap))
+        assert time.process_time() - began < 5
+        assert found.edit or found.why
+    # Where no edit could be checked the engine is not asked.
+    assert len(engine.requests) == (2 if "lines" in shape and "brackets" not in shape else 0)
+
+
+def test_definitions_of_other_files_go_with_the_request_where_they_are_wanted() -> None:
+    index = Index()
+    index.put("file:///shapes.py", "python", b"def area(shape):\n    return 1\n")
+    doc = document(b"import shapes\n\n\ndef f(x):\n    shapes.area(x)\n    pass\n")
+    gap, engine = find_gap(doc, len(doc.data) - 1, "statement"), ScriptedEngine(Fill("return x"))
+    found = [
+        asyncio.run(
+            outcome_of(
+                fill_gap(engine, doc, gap, Settings(), Want(index=index, definitions=n)), lambda _: None
+            )
+        )
+        for n in (500, 10, 0)
+    ]
+    assert [r.context for r in engine.requests] == [(Piece("shapes.py", "def area(shape): ...\n"),), (), ()]
+    assert [("file:///shapes.py" in outcome.files) for outcome in found] == [True, False, False]
+
+
+def test_a_placeholder_in_the_place_of_a_placeholder_is_no_fill() -> None:
+    doc = document(b"def f(x):\n    a = x\n    ...\n    return a\n")
+    gap = find_gap(doc, doc.data.index(b"..."))
+    assert gap.stub
+    result = outcome(ScriptedEngine(Fill("...")), doc, gap)
+    assert result.edit is None and result.why == "the model wrote what stands there already"
+    assert outcome(ScriptedEngine(Fill("a += 1")), doc, gap).edit is not None
+
+
+def test_no_text_is_read_on_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each step of a fill that reads the document runs in a thread, whatever the size of the file."""
+    where: dict[str, threading.Thread] = {}
+
+    def noted(name: str) -> None:
+        place = base if hasattr(base, name) else prompt
+        own = getattr(place, name)
+
+        def work(*arguments: Any) -> Any:
+            where[name] = threading.current_thread()
+            return own(*arguments)
+
+        monkeypatch.setattr(place, name, work)
+
+    for name in ("unchecked", "build", "search", "context_of", "settle"):
+        noted(name)
+    opened = Document("file:///a.py", "python", 1, b"x = \n")
+    want = Want(index=Index(), definitions=1_000)
+
+    async def filled() -> Outcome:
+        events = fill_gap(ScriptedEngine(Fill("1")), opened, find_gap(opened, 4), Settings(), want)
+        return await outcome_of(events, lambda _: None)
+
+    assert asyncio.run(filled()).edit
+    assert {*where} == {"unchecked", "build", "search", "context_of", "settle"}
+    assert threading.main_thread() not in where.values()

@@ -1,0 +1,343 @@
+"""The engine in this process: one thread, closing cancels, errors are the host's own."""
+
+import asyncio
+import itertools
+import os
+import platform
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+
+from dg_lsp.engine import local, room
+from dg_lsp.engine.base import EngineBroken, EngineError
+from dg_lsp.engine.local import LocalEngine, with_second_try
+from dg_lsp.engine.room import loading, of_cgroup
+from dg_lsp.settings import Settings
+from dg_lsp.text.fills.check import faults
+from dg_lsp.text.messages import Draft, Fill, Infill
+from tests.model.tiny import save_checkpoint
+
+REQUEST = Infill("x = ", "\n", "python", "rest_of_line", effort="low")
+
+
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    path = tmp_path_factory.mktemp("bytes")
+    save_checkpoint(path)
+    return Settings(checkpoint=str(path), device="cpu", threads=1)
+
+
+def test_a_checkpoint_that_cannot_be_used_is_an_engine_error(tmp_path: Path) -> None:
+    with pytest.raises(EngineError, match="has no config"):
+        LocalEngine.open(Settings(checkpoint=str(tmp_path)))
+
+
+def test_a_checkpoint_that_does_not_fit_is_refused_before_it_is_loaded(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # What the encoded prefixes may take counts, too.
+    for free, cache in ((1000, 1), (300 << 20, 300)):
+        monkeypatch.setattr("dg_lsp.engine.room._free", lambda _, free=free: (free, "this machine"))
+        needed = r"needs 0\.\d GiB and this machine has .* free.*--checkpoint.*cpu\+disk:8"
+        with pytest.raises(EngineError, match=needed):
+            LocalEngine.open(replace(settings, cache_megabytes=cache))
+    # Split as the message says it loads.
+    asyncio.run(LocalEngine.open(replace(settings, device="cpu+disk:2")).close())
+
+
+def test_two_load_one_after_the_other(settings: Settings, runtime: Path) -> None:
+    words = list[str]()
+    with ThreadPoolExecutor(1) as pool:
+        with loading():
+            opening = pool.submit(LocalEngine.open, settings, words.append)
+            while "waiting for another engine that loads" not in words and not opening.done():
+                time.sleep(0.01)
+            time.sleep(0.2)
+            assert not opening.done() and not any(word.startswith("checking") for word in words)
+        asyncio.run(opening.result(60).close())
+
+
+def test_where_no_lock_can_be_held_it_is_loaded_without(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("DG_LSP_RUNTIME_DIR", str(tmp_path / "file"))
+    asyncio.run(LocalEngine.open(settings).close())
+
+
+def test_drafts_come_and_then_one_fill(settings: Settings) -> None:
+    async def work() -> list[Draft | Fill]:
+        engine = LocalEngine.open(settings)
+        try:
+            return [event async for event in engine.infill(REQUEST)]
+        finally:
+            await engine.close()
+
+    events = asyncio.run(work())
+    assert [type(e) for e in events[:-1]] == [Draft] * (len(events) - 1)
+    assert isinstance(events[-1], Fill)
+
+
+def test_the_event_loop_goes_on_while_the_model_works(settings: Settings) -> None:
+    async def work() -> int:
+        engine, turns = LocalEngine.open(settings), 0
+
+        async def beat() -> None:
+            nonlocal turns
+            while True:
+                await asyncio.sleep(0.001)
+                turns += 1
+
+        heart = asyncio.create_task(beat())
+        async for _ in engine.infill(REQUEST):
+            pass
+        heart.cancel()
+        await engine.close()
+        return turns
+
+    assert asyncio.run(work()) > 5
+
+
+def test_a_request_after_a_cancelled_one_is_answered(settings: Settings) -> None:
+    async def work() -> Fill:
+        engine = LocalEngine.open(settings)
+        for _ in range(5):
+            async with aclosing(engine.infill(REQUEST)) as events:
+                await anext(events)
+        task = asyncio.create_task(anext(engine.infill(REQUEST)))
+        await asyncio.sleep(0.005)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        last = [event async for event in engine.infill(REQUEST)][-1]
+        await engine.close()
+        assert isinstance(last, Fill)
+        return last
+
+    assert asyncio.run(asyncio.wait_for(work(), 60))
+
+
+BODY = Infill("def f(a):\n", "\n", "python", "function_body", "    ", effort="high", session="d")
+
+
+async def _read(engine: LocalEngine, request: Infill, seen: list[str], name: str) -> Fill:
+    """The Fill for `request`; `name` is written into `seen` at each event."""
+    async for event in engine.infill(request):
+        seen.append(name)
+        if isinstance(event, Fill):
+            return event
+    raise AssertionError("no fill")
+
+
+def test_ghost_text_waits_for_at_most_two_steps_of_a_bot(settings: Settings) -> None:
+    async def work() -> list[str]:
+        engine, seen = LocalEngine.open(settings), list[str]()
+        bot = asyncio.create_task(_read(engine, BODY, seen, "bot"))
+        while len(seen) < 3:
+            await asyncio.sleep(0)
+        seen.clear()
+        ghost = replace(REQUEST, priority="ghost", session="d")
+        await _read(engine, ghost, seen, "ghost")
+        assert not bot.done(), "the bot must still be at work, or the test shows nothing"
+        await bot
+        await engine.close()
+        return seen
+
+    seen = asyncio.run(asyncio.wait_for(work(), 120))
+    first, last = seen.index("ghost"), len(seen) - 1 - seen[::-1].index("ghost")
+    assert first <= 2 and "bot" not in seen[first:last] and seen[last + 1 :]
+
+
+@pytest.mark.parametrize(
+    ("deadline", "others", "filled"), [(0.05, True, False), (5.0, True, True), (0.0, False, True)]
+)
+def test_what_was_too_late_before_its_first_turn_is_answered_with_that_reason(
+    deadline: float, others: bool, filled: bool
+) -> None:
+    def run(request: Infill) -> Iterator[Draft | Fill]:
+        for number in range(4):
+            time.sleep(0.05)
+            yield Draft(number, (), 0.0)
+        yield Fill("1")
+
+    async def work() -> Fill:
+        engine = LocalEngine(ThreadPoolExecutor(1), run, "cpu", weights=52 * 10**9)
+        # That of the released model may take long, and that of a small one does not.
+        assert engine.first_step > 500 and LocalEngine(ThreadPoolExecutor(1), run, "cpu").first_step < 30
+        ghost = replace(REQUEST, priority="ghost", deadline=deadline)
+        # The newest begins; the last one still waits when the turn of the late one comes.
+        newer, last = replace(REQUEST, priority="ghost", session="newer"), replace(REQUEST, session="last")
+        asked = [ghost, newer, last] if others else [ghost]
+        fills = await asyncio.gather(*(_read(engine, one, [], "") for one in asked))
+        await engine.close()
+        return fills[0]
+
+    fill = asyncio.run(work())
+    assert (fill.text == "1") is filled
+    if not filled:
+        assert "busy with other fills until the deadline" in fill.refusal and fill.milliseconds > 50
+
+
+def test_fills_that_take_turns_in_one_document_are_what_each_is_alone(settings: Settings) -> None:
+    body = replace(BODY, effort="low", window="one")
+    other = replace(body, prefix="import os\n\n" * 30 + body.prefix, window="two")
+    requests = [body, other, replace(REQUEST, window="three")]
+
+    async def work() -> tuple[list[Fill], list[Fill], list[str]]:
+        engine, seen = LocalEngine.open(settings), list[str]()
+        alone = [await _read(engine, request, [], "") for request in requests]
+        tasks = [_read(engine, request, seen, str(n)) for n, request in enumerate(requests)]
+        together = await asyncio.gather(*tasks)
+        await engine.close()
+        return alone, list(together), seen
+
+    alone, together, seen = asyncio.run(asyncio.wait_for(work(), 240))
+    assert [replace(f, milliseconds=0) for f in together] == [replace(f, milliseconds=0) for f in alone]
+    changes = sum(one != two for one, two in itertools.pairwise(seen))
+    assert changes > 5, "they must have taken turns, or the test shows nothing"
+
+
+def test_closing_the_engine_ends_its_thread(settings: Settings) -> None:
+    before = threading.active_count()
+    engine = LocalEngine.open(settings)
+    assert threading.active_count() == before + 1
+    asyncio.run(engine.close())
+    assert threading.active_count() == before
+
+
+def test_the_code_kept_for_shapes_is_bounded_unless_the_environment_says_otherwise(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LRU_CACHE_CAPACITY", "7")
+    monkeypatch.setenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "")
+    monkeypatch.delenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY")
+    asyncio.run(LocalEngine.open(settings).close())
+    assert os.environ["LRU_CACHE_CAPACITY"] == "7"
+    assert os.environ["ONEDNN_PRIMITIVE_CACHE_CAPACITY"] == "32"
+
+
+def test_memory_that_was_freed_is_given_back_and_a_library_without_a_way_to_do_so_does_no_harm(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def resident() -> int:
+        return psutil.Process().memory_info().rss
+
+    # Blocks too small to be given back one by one, and some between them that stay.
+    blocks = [bytes(60_000) for _ in range(3000)]
+    kept, before = blocks[::50], resident()
+    blocks.clear()
+    local._give_back()
+    if platform.libc_ver()[0] == "glibc":
+        assert resident() < before - 100_000_000
+    assert len(kept) == 60
+    monkeypatch.setattr("ctypes.CDLL", lambda _: object())
+    local._give_back()
+
+
+def test_where_memory_ends_a_smaller_request_is_tried_once() -> None:
+    asked, freed = list[Infill](), list[int]()
+
+    def run(request: Infill) -> Iterator[Draft | Fill]:
+        asked.append(request)
+        yield Draft(0, (), 0.0)
+        if len(request.prefix) > 60:
+            raise RuntimeError(
+                "[enforce fail at alloc_cpu.cpp:124] DefaultCPUAllocator: can't allocate memory"
+            )
+        yield Fill("x")
+
+    tried = with_second_try(run, lambda: freed.append(1))
+    long = replace(REQUEST, prefix="a = 1\n" * 15 + "x = ", effort="high", alternatives=3)
+    *_, fill = tried(long)
+    assert fill == Fill("x") and len(freed) == 1
+    assert long.prefix.endswith(asked[1].prefix) and asked[1].prefix.endswith("\nx = ")
+    assert (asked[1].effort, asked[1].alternatives) == ("low", 1)
+    with pytest.raises(EngineError, match="out of memory, also with less text; set prefixBytes"):
+        list(tried(replace(long, prefix="a = 1\n" * 60 + "x = ")))
+    assert len(asked) == 4
+    with pytest.raises(RuntimeError, match="shape"):
+        list(with_second_try(_broken, lambda: None)(REQUEST))
+
+
+def _broken(_: Infill) -> Iterator[Draft | Fill]:
+    raise RuntimeError("a wrong shape")
+
+
+class AcceleratorError(RuntimeError):
+    """As torch's, whose name is all that is looked at."""
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        RuntimeError("could not create a primitive"),
+        UserWarning("mkldnn_matmul failed, switching to baddbmm:could not create a primitive"),
+        AcceleratorError("CUDA error: illegal access"),
+    ],
+)
+def test_where_the_libraries_do_not_recover_the_engine_is_broken(error: Exception) -> None:
+    def run(_: Infill) -> Iterator[Draft | Fill]:
+        raise error
+
+    with pytest.raises(EngineBroken, match="the next request starts it"):
+        list(with_second_try(run, lambda: None)(REQUEST))
+
+
+def test_a_container_s_limit_counts_as_well_as_the_machine(tmp_path: Path) -> None:
+    (tmp_path / "own").write_text("0::/a/b\n")
+    inner = tmp_path / "fs" / "a" / "b"
+    inner.mkdir(parents=True)
+    assert of_cgroup(tmp_path / "fs", tmp_path / "own") is None
+    for folder, most, used in ((inner, "max", 10), (inner.parent, "1000", 700)):
+        (folder / "memory.max").write_text(most)
+        (folder / "memory.current").write_text(str(used))
+        (folder / "memory.stat").write_text("anon 1\ninactive_file 50\n")
+    assert of_cgroup(tmp_path / "fs", tmp_path / "own") == 350
+    assert of_cgroup(tmp_path / "fs", tmp_path / "none") is None
+
+
+def test_a_text_that_takes_too_long_to_check_is_refused_with_the_reason() -> None:
+    request = Infill("const a = <div style={{ color:>red: x(", "", "tsx", "rest_of_line")
+
+    def run(asked: Infill) -> Iterator[Draft | Fill]:
+        found = faults(asked.language, asked.kind, asked.prefix, "y", asked.suffix)
+        yield Fill("y", refusal=str(found))
+
+    async def ask() -> list[Draft | Fill]:
+        engine = LocalEngine(ThreadPoolExecutor(1), run, "cpu")
+        try:
+            async with aclosing(engine.infill(request)) as events:
+                return [event async for event in events]
+        finally:
+            await engine.close()
+
+    (fill,) = asyncio.run(ask())
+    assert isinstance(fill, Fill) and "takes too long" in fill.refusal
+
+
+@pytest.mark.parametrize(
+    ("device", "megabytes"),
+    [("auto", 4096), ("cuda:1", 4096), ("cuda+cpu:3", 4096), ("cpu", 192), ("cpu+disk:8", 192)],
+)
+def test_prefixes_get_the_memory_of_the_place_of_the_first_layers(
+    device: str, megabytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    assert local.cache_budget(Settings(device=device)) == megabytes << 20
+
+
+def test_the_free_memory_is_that_of_the_device_that_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    monkeypatch.setattr("torch.cuda.mem_get_info", lambda device=None: ({None: 7, "cuda:1": 5}[device], 9))
+    assert room._free("cuda:1") == (5, "the GPU")
+    assert room._free("cuda") == room._free("auto") == (7, "the GPU")
+
+
+def test_the_memory_on_a_cpu_is_that_of_this_process() -> None:
+    assert 10 << 20 < local._memory("cpu") < 100 << 30

@@ -1,0 +1,78 @@
+"""The names of the states, and when an engine is slow."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from dg_lsp.engine.scripted import ScriptedEngine
+from dg_lsp.engine.states import Pace, name_of_state
+from dg_lsp.server.status import StatusBoard
+from dg_lsp.serving.service import Service
+from dg_lsp.text.messages import Fill, Infill, Priority, Status
+
+GHOST = Infill("x = ", "\n", "python", "rest_of_line", priority="ghost")
+
+
+@pytest.mark.parametrize(
+    ("status", "name"),
+    [
+        (Status("starting"), "starting"),
+        (Status("loading", 0.404), "loading 40 %"),
+        (Status("ready", 1.0), "ready"),
+        (Status("busy", 1.0), "busy"),
+        (Status("slow", 1.0, "a GPU is faster"), "slow"),
+        (Status("failed", mend="end another program"), "failed: end another program"),
+    ],
+)
+def test_each_state_has_one_name(status: Status, name: str) -> None:
+    assert name_of_state(status) == name
+    board = StatusBoard(lambda _: None, "scripted")
+    assert board.told(status)["name"] == name
+    assert board.told(status, "by a setting")["name"] == "off here: by a setting"
+    assert board.told(status, "by a setting")["why"] == "by a setting"
+
+
+@pytest.mark.parametrize(
+    ("times", "priority", "state"),
+    [
+        ((1500,) * 3, "ghost", "slow"),
+        ((1500,) * 2, "ghost", "ready"),
+        ((1500,) * 9, "fill", "ready"),
+        ((1500, 1500, 100, 100, 100), "ghost", "ready"),
+        ((100,) * 20 + (1500,) * 5, "ghost", "slow"),
+    ],
+)
+def test_an_engine_is_slow_if_ghost_text_usually_takes_long(
+    times: tuple[float, ...], priority: Priority, state: str
+) -> None:
+    pace = Pace()
+    for milliseconds in times:
+        pace.note(Fill("x", milliseconds=milliseconds), priority)
+    assert pace.state == state
+    assert bool(pace.mend) == (state == "slow")
+
+
+def test_a_slow_engine_says_so_and_what_mends_it() -> None:
+    async def work() -> list[Status]:
+        engine, service, found = (
+            ScriptedEngine(Fill("None", milliseconds=1700)),
+            Service("c", "d"),
+            list[Status](),
+        )
+
+        async def opened(_: object) -> ScriptedEngine:
+            return engine
+
+        await service.load(opened)
+        for request in (GHOST, replace(GHOST, priority="bot"), GHOST, GHOST):
+            found.append(service.status())
+            async for _ in service.lines(request):
+                pass
+        return [*found, service.status()]
+
+    *before, after = asyncio.run(work())
+    assert [status.state for status in before] == ["ready"] * 4
+    assert after.state == "slow" and "1.7 s" in after.mend and "effort" in after.mend
+    told = StatusBoard(lambda _: None, "scripted").told(after)
+    assert (told["state"], told["why"]) == ("slow", after.mend)

@@ -1,0 +1,491 @@
+"""An engine that a vLLM server is: what is asked of it and how its answers are read, and where it is refused.
+
+No vLLM runs here. The server of these tests holds its clients to a contract that was recorded from vLLM's own classes,
+and where vLLM can be imported the record is compared with them.
+"""
+
+import asyncio
+import json
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dg_lsp.cli.doctor import check_fill
+from dg_lsp.engine.base import EngineBusy, EngineError
+from dg_lsp.engine.client import EngineRefused, EngineStrange
+from dg_lsp.engine.completions import AT_ONCE, answer_of
+from dg_lsp.engine.remote import open_engine
+from dg_lsp.engine.resident import ResidentEngine
+from dg_lsp.engine.runtime import address_of
+from dg_lsp.engine.vllm import VllmEngine, ask, candidates, lay
+from dg_lsp.model.canvas import LayoutError
+from dg_lsp.model.load.checkpoint import Checkpoint, load_tokenizer
+from dg_lsp.settings import EMBEDDED, Settings, SettingsError, override
+from dg_lsp.text.messages import Draft, Fill, Infill, Piece
+from tests.engine.vllm_contract import CHANGES, REQUEST, changed, contract, record, why_wrong
+from tests.engine.vllm_server import FakeVllm
+from tests.server.wire import Wire, notification
+from tests.serving.served import certificate_in
+
+ASKED = Infill(
+    "def total(values):\n    result = ",
+    "\n    return result\n",
+    "python",
+    "expression",
+    session="file:///home/me/work/secret_name.py",
+)
+RIGHT = "sum(values)"
+
+
+@pytest.fixture(scope="module")
+def model() -> Checkpoint:
+    return load_tokenizer(EMBEDDED)
+
+
+def with_server(
+    server: FakeVllm, folder: Path, work: Callable[[VllmEngine], Awaitable[None]], **settings: Any
+) -> None:
+    async def whole() -> None:
+        engine = await asyncio.to_thread(VllmEngine, server.settings(folder, **settings))
+        try:
+            async with asyncio.timeout(60):
+                await work(engine)
+        finally:
+            await engine.close()
+
+    with server.serving():
+        asyncio.run(whole())
+
+
+async def fill_of(engine: Any, request: Infill = ASKED) -> Fill:
+    events = [event async for event in engine.infill(request)]
+    assert isinstance(events[-1], Fill) and all(isinstance(e, Draft) for e in events[:-1])
+    return events[-1]
+
+
+def test_the_record_is_what_vllm_says() -> None:
+    pytest.importorskip("vllm", reason="vLLM is not here; its recorded contract stands for it")
+    try:
+        found = record()
+    except ImportError as error:
+        pytest.skip(f"vLLM is here, but not what it needs: {error}")
+    assert found == contract()
+
+
+@pytest.mark.parametrize("number", range(len(CHANGES)))
+def test_the_server_of_these_tests_takes_what_vllm_takes(number: int) -> None:
+    change, refusal = contract()["refused"][number]
+    assert change == CHANGES[number]
+    body = changed(change)
+    # A seed for the noise is no field that is sent, so the server here refuses it as unknown.
+    assert bool(why_wrong(body)) == bool(refusal), (why_wrong(body), refusal)
+
+
+def test_a_request_is_vllms_own_but_for_the_numbers(model: Checkpoint) -> None:
+    gap = lay(model, ASKED)
+    for number, length in enumerate(gap.lengths):
+        body = ask(model, gap, (length, 12), number).body("dg")
+        assert why_wrong(body) == ""
+        assert body.keys() == REQUEST.keys() and body["vllm_xargs"].keys() == REQUEST["vllm_xargs"].keys()
+        more = body["vllm_xargs"]
+        row, pinned = more["diffusion_seed_canvas"], more["diffusion_pinned"]
+        assert len(row) == more["diffusion_canvas_length"] == body["max_tokens"]
+        kept = model.tokenizer.decode([row[slot] for slot in pinned], skip_special_tokens=True)
+        assert kept == "    result = " + ASKED.suffix
+        assert len(row) - len(pinned) == length
+        assert set(body["logprob_token_ids"]) <= {row[slot] for slot in pinned}
+        # Another number draws other noise into the free slots, and into no other.
+        again = ask(model, gap, (length, 12), number + 1).body("dg")
+        other = again["vllm_xargs"]["diffusion_seed_canvas"]
+        assert {slot for slot in range(len(row)) if row[slot] != other[slot]}.isdisjoint(pinned)
+        assert row != other
+
+
+def test_what_vllm_makes_of_a_request_is_what_was_meant() -> None:
+    """Whatever the server's own generation_config.json says: no temperature, no cut, no end before the canvas's."""
+    made = contract()["sampling"]
+    assert made["max_tokens"] == len(REQUEST["vllm_xargs"]["diffusion_seed_canvas"])
+    assert (made["temperature"], made["top_p"], made["top_k"], made["min_p"]) == (1.0, 1.0, 0, 0.0)
+    assert made["ignore_eos"] and made["eos"] is None and made["stop"] == []
+    assert made["extra_args"] == REQUEST["vllm_xargs"] and made["asked"] == [9, 11]
+
+
+def test_an_answer_of_vllm_is_read() -> None:
+    answer = answer_of(contract()["answer"], 4)
+    assert answer.tokens == (5, 8, 12, 11) and answer.best == (-0.5, -0.25, -1.0, -0.125)
+    assert answer.watched[2]["token_id:9"] == -3.0
+    strange: list[Any] = [{}, [], {"choices": []}, {"choices": [{"token_ids": None, "logprobs": {}}]}]
+    for data in strange:
+        with pytest.raises(EngineStrange, match="none of vLLM's completions"):
+            answer_of(data, 4)
+    with pytest.raises(EngineStrange, match="4 of 5 tokens"):
+        answer_of(contract()["answer"], 5)
+
+
+def test_pins_that_vllm_breaks_are_in_the_result_all_the_same(model: Checkpoint) -> None:
+    gap = lay(model, ASKED)
+    right = model.encode(RIGHT)
+    row = gap.canvas(len(right)).tokens[0].tolist()
+    head = len(gap.seam.head)
+    row[head : head + len(right)] = right
+    broken = [token if head <= slot < head + len(right) else 77 for slot, token in enumerate(row)]
+    data = json.loads(json.dumps(contract()["answer"]))
+    for tokens in (row, broken):
+        data["choices"][0]["token_ids"] = tokens
+        logs = data["choices"][0]["logprobs"]
+        logs["token_logprobs"] = [-0.1] * len(tokens)
+        logs["top_logprobs"] = [{f"token_id:{t}": -0.1 for t in row}] * len(tokens)
+        (found,) = candidates(model, gap, [(len(right), answer_of(data, len(tokens)))])
+        assert found.fill.text == RIGHT and not found.fill.refusal
+
+
+def test_a_fill_is_the_text_of_the_length_that_fits(tmp_path: Path) -> None:
+    server = FakeVllm(RIGHT)
+
+    async def work(engine: VllmEngine) -> None:
+        await engine.connect()
+        assert engine.device == "vLLM 0.33.0"
+        fill = await fill_of(engine)
+        assert fill.text == RIGHT and not fill.refusal and fill.searched == 2
+        assert engine.passes == len(server.bodies)
+        steps = [body["vllm_xargs"]["diffusion_max_steps"] for body in server.bodies]
+        assert steps == sorted(steps) and steps[0] == 1 and steps[-1] == 12
+
+    with_server(server, tmp_path, work)
+    # Only the question whether it knows pins was refused.
+    assert len(server.refused) == 1 and server.refused[0].startswith("diffusion_pinned")
+
+
+def test_no_path_leaves_and_no_more_requests_than_vllm_works_on_are_under_way(tmp_path: Path) -> None:
+    server = FakeVllm(RIGHT)
+    server.pause = 0.02
+
+    async def work(engine: VllmEngine) -> None:
+        fills = await asyncio.gather(*(fill_of(engine, replace(ASKED, seed=n)) for n in range(3)))
+        assert [fill.text for fill in fills] == [RIGHT] * 3
+        assert 1 < server.most <= AT_ONCE
+
+    with_server(server, tmp_path, work)
+    assert not any(word in heard for heard in server.heard for word in (b"secret_name", b"/home", b"file:"))
+
+
+@pytest.mark.parametrize(
+    ("version", "words"),
+    [("0.31.4", "is vLLM 0.31.4, and slots are pinned since 0.32"), ("dev", "is vLLM dev")],
+)
+def test_an_old_version_is_refused_before_anything_is_sent(version: str, words: str, tmp_path: Path) -> None:
+    server = FakeVllm(RIGHT, version)
+
+    async def work(engine: VllmEngine) -> None:
+        for _ in range(2):
+            with pytest.raises(EngineError, match=words):
+                await fill_of(engine)
+
+    with_server(server, tmp_path, work)
+    assert not server.heard
+
+
+def test_a_server_that_knows_no_pins_is_refused(tmp_path: Path) -> None:
+    server = FakeVllm(RIGHT, "0.40.0")
+    server.pins = False
+
+    async def work(engine: VllmEngine) -> None:
+        with pytest.raises(EngineError, match="does not pin slots of a canvas of 256 for dg"):
+            await fill_of(engine)
+
+    with_server(server, tmp_path, work)
+    assert not any(b"total" in heard for heard in server.heard)
+
+
+def test_another_tokenizer_is_refused(tmp_path: Path) -> None:
+    server = FakeVllm(RIGHT)
+    server.tokenizer.add_tokens(["radius"])
+
+    async def work(engine: VllmEngine) -> None:
+        with pytest.raises(EngineError, match=r"serves dg, which has another tokenizer .*setting checkpoint"):
+            await engine.connect()
+
+    with_server(server, tmp_path, work)
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_busy_server_is_left_alone_for_as_long_as_it_says(status: int, tmp_path: Path) -> None:
+    server = FakeVllm(RIGHT)
+    server.status, server.retry = status, "7"
+
+    async def work(engine: VllmEngine) -> None:
+        server.status = 200
+        await engine.connect()
+        server.status = status
+        with pytest.raises(EngineBusy, match=f"is busy \\({status}\\); try again later"):
+            await fill_of(engine)
+        heard = len(server.heard)
+        with pytest.raises(EngineBusy, match="asked again in 7 s") as told:
+            await fill_of(engine)
+        assert len(server.heard) == heard and 6 < told.value.wait <= 7
+        engine._not_before, server.status = 0.0, 200
+        assert (await fill_of(engine)).text == RIGHT
+
+    with_server(server, tmp_path, work)
+
+
+def test_a_server_that_is_away_is_named_and_asked_ever_more_seldom(tmp_path: Path) -> None:
+    server = FakeVllm(RIGHT)
+
+    async def work(engine: VllmEngine) -> None:
+        pauses = []
+        for _ in range(8):
+            engine._not_before = 0.0
+            with pytest.raises(EngineError, match="no vLLM server answers at http://127"):
+                await fill_of(engine)
+            pauses.append(round(engine._not_before - time.monotonic()))
+        assert pauses == [1, 2, 4, 8, 16, 32, 60, 60]
+
+    with server.serving():
+        settings = server.settings(tmp_path)
+
+    async def whole() -> None:
+        engine = await asyncio.to_thread(VllmEngine, settings)
+        await work(engine)
+        await engine.close()
+
+    asyncio.run(asyncio.wait_for(whole(), 30))
+
+
+def test_the_token_is_sent_and_a_wrong_one_is_told_of(tmp_path: Path) -> None:
+    server = FakeVllm(RIGHT)
+    server.token = "right"
+    file = tmp_path / "token"
+    file.write_text("wrong\n")
+    file.chmod(0o600)
+
+    async def work(engine: VllmEngine) -> None:
+        with pytest.raises(EngineRefused, match="does not take your token; see the setting engineTokenFile"):
+            await fill_of(engine)
+        assert not server.heard
+        file.write_text("right\n")
+        assert (await fill_of(engine)).text == RIGHT
+        file.chmod(0o644)
+        with pytest.raises(EngineRefused, match="chmod 600"):
+            await fill_of(engine)
+
+    with_server(server, tmp_path, work, engine_token_file=str(file))
+
+
+def test_the_servers_certificate_is_checked(tmp_path: Path) -> None:
+    server, files = FakeVllm(RIGHT), certificate_in(tmp_path)
+
+    async def whole(**settings: Any) -> str:
+        engine = await asyncio.to_thread(VllmEngine, server.settings(tmp_path, **settings))
+        try:
+            async with asyncio.timeout(60):
+                return (await fill_of(engine)).text
+        finally:
+            await engine.close()
+
+    with server.serving(files):
+        assert server.url.startswith("https://")
+        with pytest.raises(EngineRefused, match=r"not trusted here.*engineCa"):
+            asyncio.run(whole())
+        assert not server.heard
+        assert asyncio.run(whole(engine_ca=str(files[0]))) == RIGHT
+
+
+def test_several_texts_are_told_the_best_first_and_each_once(tmp_path: Path) -> None:
+    server = FakeVllm(RIGHT)
+
+    async def work(engine: VllmEngine) -> None:
+        fill = await fill_of(engine, replace(ASKED, alternatives=3))
+        texts = (fill.text, *fill.others)
+        assert texts[0] == RIGHT and len({*texts}) == len(texts) <= 3
+
+    with_server(server, tmp_path, work)
+
+
+def test_a_proxy_that_hides_a_part_of_the_server_is_told_of(tmp_path: Path) -> None:
+    server = FakeVllm(RIGHT)
+    server.app.router.routes.pop(0)
+
+    async def work(engine: VllmEngine) -> None:
+        with pytest.raises(EngineError, match="has no /version; a proxy before vLLM must pass it on"):
+            await fill_of(engine)
+
+    with_server(server, tmp_path, work)
+
+
+def test_a_cancel_closes_the_connections(tmp_path: Path) -> None:
+    server = FakeVllm(RIGHT)
+    server.pause = 30.0
+
+    async def work(engine: VllmEngine) -> None:
+        await engine.connect()
+
+        async def first() -> None:
+            async with aclosing(engine.infill(ASKED)) as events:
+                await anext(events)
+                while True:
+                    await anext(events)
+
+        task = asyncio.create_task(first())
+        while server.live < AT_ONCE:
+            await asyncio.sleep(0.01)
+        task.cancel()
+        began = time.monotonic()
+        await asyncio.gather(task, return_exceptions=True)
+        while server.live:
+            await asyncio.sleep(0.005)
+        assert time.monotonic() - began < 1 and server.cancelled == AT_ONCE
+        assert engine.queue == 0 and engine.passes == 0
+
+    with_server(server, tmp_path, work)
+
+
+def test_a_deadline_takes_what_has_come(tmp_path: Path) -> None:
+    server = FakeVllm(RIGHT)
+    server.pause = 30.0
+
+    async def work(engine: VllmEngine) -> None:
+        await engine.connect()
+        began = time.monotonic()
+        fill = await fill_of(engine, replace(ASKED, deadline=0.3))
+        assert time.monotonic() - began < 2
+        assert fill.text == "" and fill.refusal == "the deadline passed before a candidate was ready"
+
+    with_server(server, tmp_path, work)
+
+
+def test_what_one_canvas_cannot_hold_is_refused_with_the_reason(model: Checkpoint, tmp_path: Path) -> None:
+    with pytest.raises(LayoutError, match=r"takes \d+ tokens, and the one canvas .* has room for \d+"):
+        lay(model, replace(ASKED, like="value + " * 300))
+    with pytest.raises(LayoutError, match="one gap at a time"):
+        lay(model, replace(ASKED, between=("\n",)))
+    server = FakeVllm(RIGHT)
+    server.longest = 260
+
+    async def work(engine: VllmEngine) -> None:
+        fill = await fill_of(engine, replace(ASKED, like="value + " * 300))
+        assert fill.text == "" and "the one canvas of a vLLM server has room for" in fill.refusal
+        with pytest.raises(
+            EngineError, match=r"the server takes 260 with a canvas of 64; set prefixBytes lower"
+        ):
+            await fill_of(engine, replace(ASKED, prefix="x = 1\n" * 200 + ASKED.prefix))
+
+    with_server(server, tmp_path, work)
+
+
+def test_half_a_word_becomes_one_of_the_words_in_sight(tmp_path: Path) -> None:
+    server = FakeVllm("um(values)")
+    half = replace(ASKED, prefix=ASKED.prefix + "s", endings=("um", "orted"))
+
+    async def work(engine: VllmEngine) -> None:
+        assert (await fill_of(engine, half)).text == "um(values)"
+        server.right = "ummed(values)"
+        fill = await fill_of(engine, half)
+        assert fill.text == "" and "another word" in fill.refusal
+
+    with_server(server, tmp_path, work)
+
+
+def test_a_selection_starts_from_what_stands_there(model: Checkpoint) -> None:
+    gap = lay(model, replace(ASKED, kind="span", start=RIGHT, noised=0.0))
+    row = ask(model, gap, (gap.lengths[0], 12), 1).body("dg")["vllm_xargs"]
+    free = [t for n, t in enumerate(row["diffusion_seed_canvas"]) if n not in row["diffusion_pinned"]]
+    assert model.tokenizer.decode(free) == RIGHT
+
+
+@pytest.mark.parametrize(
+    "url", ["vllm+http://team.example", "vllm+https://me:pass@team.example", "vllm+ftp://x"]
+)
+def test_an_address_over_which_text_could_be_read_is_refused(url: str) -> None:
+    with pytest.raises(SettingsError, match="engine_url") as refused:
+        override(Settings(), {"engineUrl": url})
+    assert "pass@" not in str(refused.value)
+
+
+def test_a_server_of_vllm_has_no_fallback() -> None:
+    with pytest.raises(SettingsError, match="goes with a server of dg-lsp only"):
+        override(Settings(), {"engineUrl": "vllm+https://team.example", "engineFallback": True})
+
+
+def test_what_is_excluded_does_not_get_as_far_as_the_process(tmp_path: Path, runtime: Path) -> None:
+    settings = override(Settings(), {"engineUrl": "vllm+http://127.0.0.1:1"})
+    engine = open_engine(settings)
+    assert isinstance(engine, ResidentEngine)
+
+    async def work() -> None:
+        for request in (
+            replace(ASKED, session="file:///w/.env"),
+            replace(ASKED, context=(Piece(".ssh/x", "k"),)),
+        ):
+            with pytest.raises(EngineError, match="excluded by"):
+                await fill_of(engine, request)
+        await engine.close()
+
+    asyncio.run(asyncio.wait_for(work(), 20))
+    assert not list(runtime.glob("*.log"))
+
+
+def test_each_server_has_a_process_of_its_own(runtime: Path) -> None:
+    here = Settings(checkpoint="scripted", device="cpu")
+    one, other = (replace(here, engine_url=f"vllm+https://{name}.example") for name in ("a", "b"))
+    assert len({address_of(settings).socket for settings in (here, one, other)}) == 3
+    assert address_of(replace(here, engine_url="https://a.example")) == address_of(here)
+
+
+def test_a_checkpoint_that_is_not_here_is_told_of(tmp_path: Path) -> None:
+    with pytest.raises(
+        EngineError, match=r"no config\.json.*needs its config\.json and tokenizer\.json only"
+    ):
+        VllmEngine(replace(Settings(), checkpoint=str(tmp_path), engine_url="vllm+http://127.0.0.1:1"))
+
+
+@pytest.mark.slow
+def test_ghost_text_comes_from_the_server_that_engine_url_names(
+    tmp_path: Path, runtime: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A real window and a real engine process, whose checkpoint has no weights; then the server goes away."""
+    server, text = FakeVllm("sum(values)"), "def total(values):\n    return \n"
+    with server.serving():
+        settings = server.settings(tmp_path)
+        monkeypatch.setenv("DG_LSP_ENGINE_URL", settings.engine_url)
+        monkeypatch.setenv("DG_LSP_CHECKPOINT", settings.checkpoint)
+        monkeypatch.setenv("DG_LSP_GHOST_DEADLINE", "0")
+        with Wire([sys.executable, "-m", "dg_lsp", "--stdio"]) as wire:
+            wire.initialize()
+            for name in ("a.py", ".env"):
+                document = {"uri": f"file:///w/{name}", "languageId": "python", "version": 1, "text": text}
+                wire.send(notification("textDocument/didOpen", {"textDocument": document}))
+            assert ghost(wire, 1, "file:///w/a.py")[0]["insertText"] == "sum(values)"
+            heard = len(server.heard)
+            assert ghost(wire, 2, "file:///w/.env") == []
+            assert len(server.heard) == heard
+            status = wire.ask("s", "dg-lsp/status")["result"]
+            assert status["device"] == "vLLM 0.33.0" and status["state"] == "ready"
+            server.status = 503
+            assert ghost(wire, 3, "file:///w/a.py", line="    return None if values else \n") == []
+            assert "is busy (503); try again later" in wire.ask("t", "dg-lsp/status")["result"]["last"]["why"]
+
+
+def ghost(wire: Wire, number: int, uri: str, line: str = "") -> list[Any]:
+    """The ghost text at the end of the second line, which becomes `line` before."""
+    if line:
+        change = {
+            "textDocument": {"uri": uri, "version": number},
+            "contentChanges": [{"text": f"def total(values):\n{line}"}],
+        }
+        wire.send(notification("textDocument/didChange", change))
+    place = {"line": 1, "character": len(line.strip("\n")) or 11}
+    params = {"textDocument": {"uri": uri}, "position": place, "context": {"triggerKind": 1}}
+    reply: dict[str, Any] = wire.ask(number, "textDocument/inlineCompletion", params)
+    return reply["result"]["items"] if reply["result"] else []
+
+
+def test_the_doctor_looks_for_no_weights(tmp_path: Path) -> None:
+    found = check_fill(FakeVllm(RIGHT).settings(tmp_path, engine_url="vllm+http://127.0.0.1:1"))
+    assert found.state == "ok" and "a vLLM server has the weights" in found.found

@@ -1,0 +1,117 @@
+"""Lengths and fills on a text whose gaps have one right content: what tells the length, and how often it is found.
+
+    python -m pytest -s tests/model/test_spelled.py
+
+prints the rates. Three seeds on one machine gave, at step 1: agreement, leave-one-out and its sum with entropy 92 to
+100 %, entropy and the highest probability 2 to 4 %; the search 90 to 96 %; exact fills at the length found 79 to 85 %,
+at the true one 85 to 90 %, after 7 to 9 steps. What is asserted leaves room for other machines.
+"""
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+import torch
+
+from benchmarks.length import SIGNALS, search
+from dg_lsp.model.canvas import lay_out
+from dg_lsp.model.denoise import Schedule, Step, denoise
+from dg_lsp.model.fill.length import Search, search_length
+from dg_lsp.model.sampler import AnchoredSampler, SeededNoise
+from tests.model.spelled import CANVAS, PREFIX, Hole, Spelled, holes, spell, spelled_text, train
+from tests.model.tiny import encoded
+
+# Training takes most of a minute on a core of its own, and several on one that is shared.
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
+
+HOLES = 48
+LENGTHS = range(3, 19)  # of the gaps
+SEARCH = Search(tuple(range(1, 21)), draws=2, steps=2)
+
+
+@dataclass(frozen=True, slots=True)
+class Taught:
+    """The text, and a network that was taught it."""
+
+    text: Spelled
+    network: Any
+
+
+@pytest.fixture(scope="session")
+def taught() -> Taught:
+    text = spelled_text()
+    network, loss = train(text, 0)
+    print(f"\nmean loss of the last steps: {loss:.3f} nats a token")
+    assert loss < 0.4, "the network did not learn to spell"
+    return Taught(text, network)
+
+
+def fill(taught: Taught, hole: Hole, length: int, schedule: Schedule, seed: int) -> Step:
+    """The last step of the hole's fill of `length` tokens."""
+    canvas = lay_out(hole.seam, length, CANVAS)
+    noise = SeededNoise(seed, taught.text.vocabulary, torch.device("cpu"))
+    sampler = AnchoredSampler(canvas, schedule.entropy_bound, noise)
+    *_, last = denoise(taught.network, encoded(taught.network, hole.prefix), sampler, schedule)
+    return last
+
+
+def test_numbers_are_spelled() -> None:
+    assert [spell(n) for n in (1, 19, 20, 42, 99)] == [
+        "one",
+        "nineteen",
+        "twenty",
+        "forty two",
+        "ninety nine",
+    ]
+
+
+def test_the_anchors_tell_the_length_where_entropy_does_not(taught: Taught) -> None:
+    found: Counter[tuple[str, int]] = Counter()
+    for seed, hole in enumerate(holes(taught.text, HOLES, LENGTHS)):
+        cache = encoded(taught.network, hole.prefix)
+        chosen = search(taught.network, cache, (hole.seam, CANVAS), (SEARCH, SIGNALS), seed)
+        for name, lengths in chosen.items():
+            found.update((name, step) for step, length in enumerate(lengths, 1) if length == len(hole.truth))
+    for name in SIGNALS:
+        shares = [f"{100 * found[name, step] / HOLES:4.0f} %" for step in (1, 2)]
+        print(f"\n{name:24}{''.join(shares)}", end="")
+    blind = max(found["entropy", 1], found["max probability", 1])
+    for name in ("agreement", "leave-one-out", "entropy + leave-one-out"):
+        assert found[name, 1] >= 2 * blind, f"{name}: {found[name, 1]} of {HOLES}; without anchors {blind}"
+        assert found[name, 1] >= 0.7 * HOLES
+
+
+def test_the_search_finds_most_lengths(taught: Taught) -> None:
+    # That the gap goes on beyond the canvas is one of the answers.
+    asked = replace(SEARCH, lengths=(*SEARCH.lengths, CANVAS))
+    right = exact = 0
+    for seed, hole in enumerate(holes(taught.text, HOLES, LENGTHS)):
+        cache = encoded(taught.network, hole.prefix)
+        *_, ranked = search_length(taught.network, cache, (hole.seam, CANVAS), asked, seed)
+        gap = ranked[0].length
+        right += gap == len(hole.truth)
+        exact += fill(taught, hole, gap, Schedule(steps=24), seed).best[0, :gap].tolist() == hole.truth
+    print(f"\nof {HOLES} holes: {right} lengths found, {exact} filled exactly at the length found")
+    assert right >= 0.7 * HOLES
+    assert exact >= 0.55 * HOLES
+
+
+@pytest.mark.parametrize("stability", [1, 2])
+def test_a_fill_of_the_right_length_is_the_text(taught: Taught, stability: int) -> None:
+    right = steps = 0
+    for seed, hole in enumerate(holes(taught.text, HOLES, LENGTHS)):
+        last = fill(taught, hole, len(hole.truth), Schedule(steps=24, stability=stability), seed)
+        right += last.best[0, : len(hole.truth)].tolist() == hole.truth
+        steps += last.number
+    print(f"\nstability {stability}: {right} of {HOLES} filled exactly, {steps / HOLES:.1f} steps each")
+    assert right >= 0.65 * HOLES
+
+
+def test_holes_have_one_right_content() -> None:
+    text = spelled_text()
+    for hole in holes(text, 20, LENGTHS):
+        whole = [*hole.prefix, *hole.truth, *hole.seam.suffix]
+        places = [s for s in range(len(text.tokens)) if text.piece(s, PREFIX) == hole.prefix]
+        assert len(places) == 1
+        assert text.piece(places[0], len(whole)) == whole

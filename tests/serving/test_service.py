@@ -1,0 +1,269 @@
+"""One engine and what is known of it, without a process and without HTTP."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dg_lsp.engine.base import EngineBroken, EngineError
+from dg_lsp.engine.scripted import ScriptedEngine, open_scripted
+from dg_lsp.serving import process
+from dg_lsp.serving.service import Hosted, Service
+from dg_lsp.settings import Settings
+from dg_lsp.text.messages import Draft, Fill, Infill
+
+REQUEST = Infill("x = ", "\n", "python", "rest_of_line")
+
+
+def opener(engine: Hosted) -> Callable[[Callable[[float], None]], Awaitable[Hosted]]:
+    async def open_engine(_: Callable[[float], None]) -> Hosted:
+        return engine
+
+    return open_engine
+
+
+async def lines_of(service: Service, pause: float = 0.0) -> list[dict[str, Any]]:
+    found = []
+    async with aclosing(service.lines(REQUEST)) as lines:
+        async for line in lines:
+            found.append(json.loads(line))
+            await asyncio.sleep(pause)
+    return found
+
+
+def test_a_slow_reader_misses_drafts_and_holds_no_step_up() -> None:
+    async def work() -> None:
+        engine = open_scripted("scripted:200:1")
+        service = Service("scripted", "")
+        await service.load(opener(engine))
+        reading = asyncio.create_task(lines_of(service, 0.05))
+        await asyncio.sleep(0.6)
+        # The engine has long finished, the reader still reads.
+        assert engine.passes == 200
+        found = await reading
+        steps = [line["draft"]["step"] for line in found if "draft" in line]
+        assert steps == sorted(set(steps)) and 1 < len(steps) < 50
+        assert found[-1]["fill"]["text"] == "None"
+
+    asyncio.run(work())
+
+
+def test_the_status_tells_the_stages_of_a_life() -> None:
+    async def work() -> None:
+        service = Service("scripted", "abc")
+        go = asyncio.Event()
+
+        async def open_engine(done: Callable[[float], None]) -> Hosted:
+            done(0.5)
+            await go.wait()
+            return open_scripted("scripted:5:20")
+
+        assert service.status().state == "starting"
+        load = asyncio.create_task(service.load(open_engine))
+        await asyncio.sleep(0)
+        assert (service.status().state, service.status().done) == ("loading", 0.5)
+        reading = asyncio.create_task(lines_of(service))
+        await asyncio.sleep(0.05)
+        go.set()
+        await load
+        await asyncio.sleep(0.05)
+        assert service.status().state == "busy"
+        found = await reading
+        assert found[0] == {"state": {"state": "loading", "done": 0.5}}
+        status = service.status()
+        assert (status.state, status.fills, status.steps, status.passes) == ("ready", 1, 1, 5)
+        assert status.milliseconds > 50 and status.digest == "abc" and status.process and status.wire
+
+    asyncio.run(work())
+
+
+def test_an_error_of_the_engine_is_the_last_line() -> None:
+    def refuse(_: Infill) -> Fill:
+        raise EngineError("no room")
+
+    def fail(_: Infill) -> Fill:
+        raise ValueError("secret text")
+
+    async def work(answer: Callable[[Infill], Fill]) -> dict[str, Any]:
+        service = Service("scripted", "")
+        await service.load(opener(ScriptedEngine(answer)))
+        return (await lines_of(service))[-1]["error"]  # type: ignore[no-any-return]
+
+    assert asyncio.run(work(refuse)) == {"message": "no room"}
+    told = asyncio.run(work(fail))["message"]
+    assert "ValueError" in told and "secret" not in told
+
+
+def test_an_engine_that_cannot_be_opened_answers_with_the_mend() -> None:
+    async def work() -> None:
+        service = Service("nothing", "")
+
+        async def open_engine(_: Callable[[float], None]) -> Hosted:
+            raise EngineError("name another")
+
+        await service.load(open_engine)
+        assert service.failed and service.status().mend == "name another"
+        assert (await lines_of(service))[-1]["error"] == {"message": "name another", "failed": True}
+
+    asyncio.run(work())
+
+
+def test_closing_the_lines_stops_the_engine() -> None:
+    async def work() -> None:
+        engine = open_scripted("scripted:100:10")
+        service = Service("scripted", "")
+        await service.load(opener(engine))
+        async with aclosing(service.lines(REQUEST)) as lines:
+            await anext(lines)
+        at_close = engine.passes
+        assert service.status().state == "ready"
+        await asyncio.sleep(0.05)
+        assert engine.passes == at_close
+
+    asyncio.run(work())
+
+
+class _SlowToClose(ScriptedEngine):
+    """An engine that takes long to end a piece of work, as one does whose step runs on after a cancel."""
+
+    def __init__(self, answer: Fill, until: asyncio.Event) -> None:
+        super().__init__(answer)
+        self._until = until
+
+    async def infill(self, request: Infill) -> AsyncGenerator[Draft | Fill, None]:
+        try:
+            async for event in super().infill(request):
+                yield event
+            await self._until.wait()
+        finally:
+            # As with a real one, the first cancel is answered when the running step has ended.
+            await self._until.wait()
+
+
+def test_the_engine_is_ready_as_soon_as_the_fill_is_there() -> None:
+    async def work() -> None:
+        until = asyncio.Event()
+        service = Service("scripted", "")
+        await service.load(opener(_SlowToClose(Fill("x"), until)))
+        async with aclosing(service.lines(REQUEST)) as lines:
+            assert b"fill" in await anext(lines)
+            state, working = service.status().state, service.working
+            until.set()
+        # The model thread had not let go of the request; who ends the process must know.
+        assert (state, working) == ("ready", True)
+        assert not service.working
+
+    asyncio.run(work())
+
+
+def test_a_reader_that_leaves_twice_leaves_no_busy_engine_behind() -> None:
+    """The client closes its stream, and the server cancels the answer while that still waits for the engine."""
+
+    async def work() -> None:
+        until = asyncio.Event()
+        service = Service("scripted", "")
+        await service.load(opener(_SlowToClose(Fill("x"), until)))
+        reading = asyncio.create_task(lines_of(service))
+        await asyncio.sleep(0.01)
+        for _ in range(2):
+            reading.cancel()
+            await asyncio.sleep(0.01)
+        assert service.status().state == "ready"
+        until.set()
+        await asyncio.gather(reading, return_exceptions=True)
+        assert service.status().state == "ready" and not service.working
+
+    asyncio.run(work())
+
+
+class _Stuck(ScriptedEngine):
+    """An engine whose last step never ends."""
+
+    async def infill(self, request: Infill) -> AsyncGenerator[Draft | Fill, None]:
+        async for event in super().infill(request):
+            if isinstance(event, Fill):
+                await asyncio.sleep(3600)
+            yield event
+
+
+def test_an_engine_without_a_step_for_long_says_so_to_who_waits_and_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "_LOOK", 0.05)
+
+    async def work() -> dict[str, Any]:
+        service = Service("scripted", "", patience=0.5)
+        drafts = [Draft(n, (), 0.0) for n in range(1, 8)]
+        await service.load(opener(_Stuck(Fill("x"), drafts, 0.01)))
+        socket = tmp_path / "socket"
+        socket.touch()
+        watch = asyncio.create_task(process._watch(service, Settings(), (socket, socket.stat().st_ino)))
+        await asyncio.sleep(0.8)
+        assert not watch.done() and not service.stuck, "nobody waits, so nothing is stuck"
+        reading = asyncio.create_task(lines_of(service))
+        await asyncio.wait_for(watch, 10)
+        return (await asyncio.wait_for(reading, 1))[-1]["error"]  # type: ignore[no-any-return]
+
+    assert "stood still" in asyncio.run(work())["message"]
+
+
+def test_an_engine_that_stands_still_in_its_first_step_ends_as_soon_as_no_disk_can_be_the_reason() -> None:
+    async def work() -> None:
+        service = Service("scripted", "", patience=0.1)
+        engine = _Stuck(Fill("x"))
+        engine.first_step = 0.5
+        await service.load(opener(engine))
+        reading = asyncio.create_task(lines_of(service))
+        await asyncio.sleep(0.3)
+        assert not service.stuck
+        await asyncio.sleep(0.3)
+        assert service.stuck > 0.5
+        reading.cancel()
+        await asyncio.gather(reading, return_exceptions=True)
+
+    asyncio.run(work())
+
+
+class _Broken(ScriptedEngine):
+    """Its libraries fail for good."""
+
+    async def infill(self, request: Infill) -> AsyncGenerator[Draft | Fill, None]:
+        raise EngineBroken("it ends")
+        yield Fill(request.prefix)
+
+
+def test_an_engine_that_can_compute_no_more_says_so_and_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "_LOOK", 0.05)
+
+    async def work() -> str:
+        service = Service("scripted", "")
+        await service.load(opener(_Broken(Fill("x"), [], 0.0)))
+        socket = tmp_path / "socket"
+        socket.touch()
+        watch = asyncio.create_task(process._watch(service, Settings(), (socket, socket.stat().st_ino)))
+        await asyncio.sleep(0.2)
+        assert not watch.done()
+        said = (await lines_of(service))[-1]["error"]["message"]
+        await asyncio.wait_for(watch, 10)
+        return str(said)
+
+    assert asyncio.run(work()) == "it ends"
+
+
+def test_slow_steps_are_not_taken_for_none() -> None:
+    async def work() -> None:
+        service = Service("scripted", "", patience=0.05)
+        await service.load(opener(open_scripted("scripted:6:100")))
+        reading = asyncio.create_task(lines_of(service))
+        while not reading.done():
+            assert not service.stuck
+            await asyncio.sleep(0.01)
+        assert "fill" in reading.result()[-1]
+
+    asyncio.run(work())
