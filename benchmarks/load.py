@@ -1,10 +1,10 @@
-"""So many editors that type against one engine, and what `dg-lsp plan` foresees for them.
+"""Editors that type against one engine, and the latencies that the queue model (`queueing`) predicts for them.
 
     python -m benchmarks.load times.json --editors 8 32 --every 8 --seconds 120 --checkpoint embedded
 
-1. Fill each hole alone, document by document: what `dg-lsp plan --times` takes.  2. For each number of editors:
+1. Fill each hole alone, document by document, for the times of the queue model.  2. For each number of editors:
 each is a client of its own of one resident engine, goes through documents of its own, and asks for ghost text at random
-moments (a Poisson process); its next request cancels the one before.  3. Print p50 and p95 beside those of the plan.
+moments (a Poisson process); its next request cancels the one before.  3. Print p50 and p95 beside those of the model.
 With --deadline, each request has that many seconds, as ghost text has.
 """
 
@@ -19,9 +19,9 @@ from contextlib import aclosing, suppress
 from dataclasses import replace
 from pathlib import Path
 
+from benchmarks.queueing import Load, simulate
 from dg_lsp.bench import lists
 from dg_lsp.bench.holes import Case
-from dg_lsp.bench.queueing import Load, simulate
 from dg_lsp.bench.score import quantile
 from dg_lsp.engine.base import EngineError
 from dg_lsp.engine.resident import ResidentEngine
@@ -112,12 +112,12 @@ async def run(given: argparse.Namespace) -> None:
         answered, lost = await together(typing, cases, editors, given.every, given.seconds)
         answered.sort()
         load = Load(times, editors, given.every, given.deadline or math.inf)
-        plan, count = simulate(load, 1), len(answered) + sum(lost.values())
+        predicted, count = simulate(load, 1), len(answered) + sum(lost.values())
         others = ", ".join(f"{name} {number / max(count, 1):.0%}" for name, number in lost.items())
         print(
             f"{editors} editors, busy {load.busy(1):.0%}: {len(answered)} of {count} answered; p50 "
-            f"{quantile(answered, 0.5):.3f} (plan {plan.p50:.3f}), p95 {quantile(answered, 0.95):.3f} (plan "
-            f"{plan.p95:.3f}); {others} (plan: overtaken {plan.overtaken:.0%}, late {plan.late:.0%})",
+            f"{quantile(answered, 0.5):.3f} (model {predicted.p50:.3f}), p95 {quantile(answered, 0.95):.3f} (model "
+            f"{predicted.p95:.3f}); {others} (model: overtaken {predicted.overtaken:.0%}, late {predicted.late:.0%})",
             flush=True,
         )
 

@@ -27,7 +27,6 @@ COMMANDS = {
     "bench": "make holes in real files, fill them, and report how well and how fast",
     "engine": "start, stop or show the engine process that all windows share",
     "serve-engine": "serve one engine to a team over TLS, behind tokens",
-    "plan": "reckon how many engines a team needs, and how long its requests will take",
     "doctor": "check this installation and say what mends it",
 }
 

@@ -6,7 +6,7 @@ from statistics import mean
 
 import pytest
 
-from dg_lsp.bench.queueing import Load, _Engine, simulate
+from benchmarks.queueing import Load, _Engine, simulate
 from dg_lsp.bench.score import quantile
 
 
