@@ -38,7 +38,7 @@ SLOW = {
         "tests/model/test_replay.py",
     ),
     *("tests/model/test_several.py", "tests/model/test_stitch.py"),
-    *("tests/engine/test_door.py", "tests/engine/test_local.py", "tests/engine/test_resident.py"),
+    *("tests/engine/test_local.py", "tests/engine/test_resident.py"),
     *(
         "tests/robustness/test_robustness.py",
         "tests/robustness/test_empty.py",

@@ -1,4 +1,4 @@
-"""The client of an engine process: HTTP over a Unix socket or a port of this machine. Knows the wire; starts none."""
+"""The client of an engine process: HTTP over a Unix socket. Knows the wire; starts none."""
 
 import asyncio
 import time
@@ -11,9 +11,9 @@ from pathlib import Path
 import httpcore2
 import httpx2
 
-from dg_lsp.engine import door, wire
+from dg_lsp.engine import wire
 from dg_lsp.engine.base import EngineBusy, EngineError
-from dg_lsp.engine.connection import Proven, SameUser
+from dg_lsp.engine.connection import SameUser
 from dg_lsp.engine.runtime import sockets
 from dg_lsp.engine.wire import Failure, Loading
 from dg_lsp.text.documents.document import whole
@@ -115,7 +115,7 @@ class RemoteEngine:
         except httpx2.TimeoutException as error:
             raise EngineSilent("the engine does not answer; end it with dg-lsp engine stop") from error
         except (httpx2.RemoteProtocolError, *_UNREADABLE) as error:
-            # An engine that ends closes its door first, so this is no HTTP.
+            # An engine that ends closes its socket first, so this is no HTTP.
             raise self._strange(error) from error
         except (httpx2.HTTPError, OSError) as error:
             raise EngineDied("the engine does not answer; end it with dg-lsp engine stop") from error
@@ -205,28 +205,15 @@ def _refusal(answer: httpx2.Response) -> EngineError:
 
 
 class _Transport(httpx2.AsyncHTTPTransport):
-    """HTTP to the engine that is found at `path`, and to nobody else."""
+    """HTTP to the engine that listens at the socket `path`, and to nobody else."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
-        self._door = path if door.is_door(path) else None
         # A kept connection may belong to an engine that has ended since. No request waits here for another one: the
-        # engine says whose turn it is, and which are too many.
+        # engine schedules them, and refuses those beyond its bound.
         self._pool = httpcore2.AsyncConnectionPool(
-            uds=None if self._door else str(path),
-            max_connections=None,
-            max_keepalive_connections=0,
-            network_backend=Proven(path) if self._door else SameUser(),
+            uds=str(path), max_connections=None, max_keepalive_connections=0, network_backend=SameUser()
         )
-
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """The answer to `request`, which gets the engine's token where it goes to a port."""
-        if self._door:
-            found = door.read(self._door)
-            if found is None:
-                raise httpx2.ConnectError("no engine has said where it listens")
-            request.headers["authorization"] = f"Bearer {found.token}"
-        return await super().handle_async_request(request)
 
 
 def running() -> list[Status]:

@@ -1,21 +1,16 @@
-"""Connections to an engine: a Unix socket whose other end belongs to the same user, or a port whose other end knows the
-token. Knows no engine.
+"""Connections to an engine: a Unix socket whose other end belongs to the same user. Knows no engine.
 
 They are asyncio's own streams, because anyio's for Unix sockets fail if a wait is cancelled just as bytes come: an
 error in the log, sometimes one when it is closed (anyio issue 1267).
 """
 
 import asyncio
-import hmac
-import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import Any
 
 import httpcore2
 
-from dg_lsp.engine import door
 from dg_lsp.engine.base import EngineError
 from dg_lsp.engine.runtime import is_own
 
@@ -44,50 +39,6 @@ class SameUser(httpcore2.AnyIOBackend):
                 "folder of your own"
             )
         return connection
-
-
-class Proven(httpcore2.AnyIOBackend):
-    """Opens connections to the port that the file `path` names; the other end first proves that it knows the token."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    async def connect_tcp(self, *_: Any, timeout: float | None = None, **__: Any) -> Any:
-        """A connection to the engine, whichever host and port the request names.
-
-        Raises:
-            ConnectError, ConnectTimeout: nobody answers, or somebody who is not the engine; that one got a number.
-        """
-        found = door.read(self._path)
-        if found is None:
-            raise httpcore2.ConnectError("no engine has said where it listens")
-        with _told_as(httpcore2.ConnectTimeout, httpcore2.ConnectError):
-            async with asyncio.timeout(timeout):
-                reader, writer = await asyncio.open_connection(door.HOST, found.port)
-                try:
-                    proven = await _proves(reader, writer, found.token)
-                except BaseException:
-                    writer.close()
-                    raise
-        connection = Connection(reader, writer)
-        if not proven:
-            await connection.aclose()
-            raise httpcore2.ConnectError("another program listens at the engine's port")
-        return connection
-
-
-async def _proves(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, token: str) -> bool:
-    """Whether the other end of a new connection knows `token`; the connection can be used for a request then."""
-    nonce = secrets.token_hex(16)
-    wanted = door.proof(token, nonce).encode()
-    writer.write(f"GET {door.PROOF} HTTP/1.1\r\nHost: engine\r\n{door.NONCE}: {nonce}\r\n\r\n".encode())
-    try:
-        head = await reader.readuntil(b"\r\n\r\n")
-        # Another program's answer may be shorter.
-        answer = await reader.readexactly(len(wanted)) if head.startswith(b"HTTP/1.1 200 ") else b""
-    except (asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-        return False
-    return hmac.compare_digest(answer, wanted)
 
 
 class Connection(httpcore2.AsyncNetworkStream):

@@ -33,7 +33,6 @@ from dg_lsp.engine.client import (
     RemoteEngine,
 )
 from dg_lsp.engine.leaving import check_leaving
-from dg_lsp.engine.runtime import HAS_MODES
 from dg_lsp.engine.states import Pace, following
 from dg_lsp.engine.wire import WIRE
 from dg_lsp.settings import Settings, check_url, is_loopback, is_team, path_of
@@ -408,7 +407,7 @@ def token_in(path: Path) -> str:
             mode = os.fstat(file.fileno()).st_mode
     except (OSError, ValueError) as error:
         raise EngineRefused(f"the token in {path} cannot be read") from error
-    if HAS_MODES and mode & 0o077:
+    if mode & 0o077:
         raise EngineRefused(f"others may read your token; chmod 600 {path}")
     if not token or not token.isprintable() or " " in token:
         raise EngineRefused(f"{path} holds no token")

@@ -19,7 +19,6 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from dg_lsp.engine import door
 from dg_lsp.engine.base import EngineError
 from dg_lsp.engine.client import SILENCE, EngineAbsent, EngineDied, EngineFailed, EngineSilent, RemoteEngine
 from dg_lsp.engine.leaving import check_leaving
@@ -296,9 +295,6 @@ async def stop_at(path: Path) -> bool:
 
 def _kill(path: Path) -> None:
     """Kill the process that listens at `path`."""
-    if door.is_door(path):
-        _kill_behind(path)
-        return
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection, suppress(OSError):
         # An engine that stands still takes no connection in, and at some thousands that wait a connect blocks.
         connection.settimeout(1)
@@ -306,20 +302,6 @@ def _kill(path: Path) -> None:
         process = peer(connection)[0]
         if process:
             os.kill(process, signal.SIGKILL)
-
-
-def _kill_behind(path: Path) -> None:
-    """Kill the engine that wrote the file `path`; if it has ended already, remove the file, as its port may be
-    another program's by now."""
-    found = door.read(path)
-    try:
-        # Whoever holds the lock has written the file.
-        with FileLock(path.with_suffix(".lock")).acquire(blocking=False):
-            path.unlink(missing_ok=True)
-    except Timeout:
-        if found is not None:
-            with suppress(OSError):
-                os.kill(found.process, signal.SIGKILL)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dg_lsp.engine import door
 from dg_lsp.engine.base import EngineError
 from dg_lsp.engine.wire import WIRE
 from dg_lsp.settings import Settings, folder_of, is_team, is_vllm, path_of
@@ -31,10 +30,7 @@ _LONGEST = 100  # bytes of a socket's path; every system accepts as many
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """The files of one engine process. digest: that of the checkpoint, hex.
-
-    socket: the Unix socket that the engine listens at, or the file that says at which port it does (`door`).
-    """
+    """The files of one engine process. digest: that of the checkpoint, hex. socket: where the engine listens."""
 
     socket: Path
     digest: str
@@ -94,9 +90,8 @@ def address_of(settings: Settings) -> Address:
     """
     digest = digest_of(settings.checkpoint)
     device = re.sub(r"\W", "", _device(settings))[:12]
-    unix = has_unix_sockets()
-    path = runtime_directory() / f"{WIRE}-{digest[:10]}-{device}{'.sock' if unix else door.SUFFIX}"
-    if unix and len(os.fsencode(path)) > _LONGEST:
+    path = runtime_directory() / f"{WIRE}-{digest[:10]}-{device}.sock"
+    if len(os.fsencode(path)) > _LONGEST:
         raise EngineError(f"{path} is too long for a socket; set DG_LSP_RUNTIME_DIR to a shorter path")
     return Address(path, digest)
 
@@ -112,11 +107,6 @@ def _device(settings: Settings) -> str:
     if settings.device != "auto" or sys.platform != "linux" or any(Path(gpu).exists() for gpu in _GPUS):
         return settings.device
     return "cpu"
-
-
-def has_unix_sockets() -> bool:
-    """Whether this system has Unix sockets; where not, engines listen at a port of this machine."""
-    return hasattr(socket, "AF_UNIX")
 
 
 def digest_of(checkpoint: str) -> str:
@@ -170,14 +160,12 @@ def _about(checkpoint: str) -> dict[str, Any]:
 
 
 def sockets() -> list[Path]:
-    """Where all engines of this user are found, running or not: `Address.socket` of each."""
-    return sorted(p for p in runtime_directory().iterdir() if p.suffix in (".sock", door.SUFFIX))
+    """List the sockets of all engines of this user, running or not."""
+    return sorted(runtime_directory().glob("*.sock"))
 
 
 # macOS' <sys/un.h>: who is at the other end of a Unix socket; struct xucred begins with a version and the user.
 _SOL_LOCAL, _PEERCRED, _PEERPID, _XUCRED = 0, 1, 2, 76
-# Whether the mode of a file says who may read it.
-HAS_MODES = os.name == "posix"
 
 
 def peer(connection: Any) -> tuple[int, int]:

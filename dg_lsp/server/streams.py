@@ -242,8 +242,8 @@ async def _watch_parent(server: Server, end: Callable[[], None]) -> None:
 
 
 def _alive(process: int | None) -> bool:
-    """Whether the process with this id runs; False on Windows, where signal 0 would send Ctrl-C."""
-    if process is None or process <= 0 or os.name == "nt":
+    """Tell whether the process with this id runs."""
+    if process is None or process <= 0:
         return False
     try:
         os.kill(process, 0)

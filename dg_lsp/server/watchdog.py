@@ -18,23 +18,15 @@ async def watch(patience: float = PATIENCE_S, log: TextIO | None = None) -> None
     """End the process once its event loop does not run for `patience` seconds; first write where it is to `log`.
 
     What is written are the files and lines of each thread, and no source text. The process ends by SIGVTALRM, which
-    clients take for a crash and restart the server; on Windows, which has no such timer, with the exit code 1.
+    clients take for a crash and restart the server.
     """
     log = log or sys.stderr
-    timed = hasattr(signal, "setitimer")
     with contextlib.suppress(OSError, ValueError):  # a standard error without a file
-        if timed:
-            # Behind the handler comes the default of this signal, which ends the process.
-            faulthandler.register(signal.SIGVTALRM, log, all_threads=True, chain=True)
+        # After the handler comes the default of this signal, which ends the process.
+        faulthandler.register(signal.SIGVTALRM, log, all_threads=True, chain=True)
         try:
             while True:
-                if timed:
-                    signal.setitimer(signal.ITIMER_VIRTUAL, patience)
-                else:
-                    faulthandler.dump_traceback_later(patience, exit=True, file=log)
+                signal.setitimer(signal.ITIMER_VIRTUAL, patience)
                 await asyncio.sleep(patience / 8)
         finally:
-            if timed:
-                signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-            else:
-                faulthandler.cancel_dump_traceback_later()
+            signal.setitimer(signal.ITIMER_VIRTUAL, 0)

@@ -3,15 +3,13 @@
 Without a known token the answer is 401, the body is not read, and nothing behind is called.
 """
 
-import hmac
 from collections.abc import Callable, Collection
 
 from starlette.datastructures import Headers
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from dg_lsp.engine import wire
-from dg_lsp.engine.door import NONCE, PROOF, proof
 
 CLIENT = "dg_lsp.client"  # the key of a scope under which the name of the token is found
 
@@ -37,26 +35,6 @@ class Bearer:
                 return
             scope[CLIENT] = name
         await self._app(scope, receive, send)
-
-
-class Proving:
-    """The application `app`, which proves to whoever asks that it knows `token`, and wants it from everybody else."""
-
-    def __init__(self, app: ASGIApp, token: str) -> None:
-        self._token = token
-        self._app = Bearer(app, self._name)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer with the proof for the header NONCE, or pass the request on."""
-        nonce = Headers(scope=scope).get(NONCE, "") if scope["type"] == "http" else ""
-        if nonce and scope["path"] == PROOF:
-            await PlainTextResponse(proof(self._token, nonce))(scope, receive, send)
-        else:
-            await self._app(scope, receive, send)
-
-    def _name(self, token: str) -> str | None:
-        """The name of the one user, which is empty, if `token` is right; the time does not tell how much of it is."""
-        return "" if hmac.compare_digest(token.encode(), self._token.encode()) else None
 
 
 def refusal(code: int, message: str, wait: float = 0.0) -> Response:

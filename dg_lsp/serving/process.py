@@ -15,15 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import uvicorn
 from filelock import FileLock, Timeout
-from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from dg_lsp.engine import door
 from dg_lsp.engine.base import EngineError
 from dg_lsp.engine.local import LocalEngine
 from dg_lsp.engine.runtime import Address, address_of, digest_of, is_own, shorten
 from dg_lsp.engine.scripted import open_scripted
-from dg_lsp.serving.access import Proving
 from dg_lsp.serving.app import make_app
 from dg_lsp.serving.service import Hosted, Service
 from dg_lsp.settings import Settings, is_vllm
@@ -78,11 +75,9 @@ def run_engine(settings: Settings, named: Path | None = None) -> int:
 async def _serve(settings: Settings, address: Address, listening: tuple[socket.socket, int]) -> int:
     service = Service(settings.checkpoint, address.digest)
     stop = asyncio.Event()
-    app: ASGIApp = make_app(service, stop.set)
-    found = door.read(address.socket) if door.is_door(address.socket) else None
     config = uvicorn.Config(
-        Proving(app, found.token) if found else app,
-        http=H11Protocol if found else _SameUser,
+        make_app(service, stop.set),
+        http=_SameUser,
         loop="asyncio",
         lifespan="off",
         ws="none",
@@ -171,15 +166,8 @@ async def _watch(service: Service, settings: Settings, listening: tuple[Path, in
 
 
 def _listen(path: Path) -> socket.socket:
-    """A socket that listens at `path`, which only the user may connect to, or at a port that `path` tells the user."""
+    """Open a socket that listens at `path`, and that only the user may connect to."""
     path.unlink(missing_ok=True)
-    if door.is_door(path):
-        try:
-            return door.listen(path)
-        except OSError as error:
-            raise EngineError(
-                f"the engine cannot listen at a port of this machine ({error.strerror})"
-            ) from error
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     # With this umask the socket is closed to others from its first moment, as its folder is.
     before = os.umask(0o177)

@@ -10,7 +10,6 @@ import secrets
 from pathlib import Path
 
 from dg_lsp.engine.base import EngineError
-from dg_lsp.engine.runtime import HAS_MODES
 
 _NAME = re.compile(r"[\w.-]{1,40}")
 _LINE = re.compile(r"([\w.-]{1,40}):([0-9a-f]{64})")
@@ -84,7 +83,7 @@ def check_file(path: Path) -> None:
             f"the file of tokens {path} cannot be read ({error.strerror}); "
             "dg-lsp serve-engine token NAME --tokens FILE makes it"
         ) from error
-    if HAS_MODES and mode & 0o022:
+    if mode & 0o022:
         raise EngineError(f"others may write to {path}, and so let themselves in; chmod go-w {path}")
 
 

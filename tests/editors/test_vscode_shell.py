@@ -3,6 +3,7 @@
 import json
 import shlex
 import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -75,14 +76,61 @@ def test_the_doctor_and_the_trace_get_all_that_is_set_of_the_engine(
 
 
 def test_a_posix_shell_reads_the_words_that_were_meant() -> None:
-    assert shlex.split(call("commandLine", AWKWARD, "linux")) == AWKWARD
+    assert shlex.split(call("commandLine", AWKWARD)) == AWKWARD
 
 
-def test_powershell_is_sent_its_own_quotes_and_calls_a_quoted_program() -> None:
-    assert call("commandLine", ["C:\\Program Files\\it's\\dg-lsp.exe", "doctor", "a b", "$x"], "win32") == (
-        "& 'C:\\Program Files\\it''s\\dg-lsp.exe' doctor 'a b' '$x'"
+# Calls the extension's own search and message on another platform. `vscode` is a stub that keeps the messages.
+ELSEWHERE = """
+import { registerHooks } from 'node:module';
+const [platform, folder] = process.argv.slice(1);
+Object.defineProperty(process, 'platform', { value: platform });
+globalThis.said = [];
+const stub = `const nothing = { getConfiguration: () => ({ inspect: () => undefined }), isTrusted: true };
+export const workspace = nothing, extensions = { getExtension: () => undefined }, commands = {};
+export const window = { showErrorMessage: async (...words) => void globalThis.said.push(words) };
+export class Uri {} export class Range {} export class Disposable {}`;
+registerHooks({
+  resolve: (name, context, next) =>
+    name === 'vscode'
+      ? { url: `data:text/javascript,${encodeURIComponent(stub)}`, shortCircuit: true }
+      : next(name.startsWith('./') ? `${name}.ts` : name, context),
+});
+const { findServer } = await import(`${folder}/server.ts`);
+const { sayMissing } = await import(`${folder}/install.ts`);
+const found = await findServer();
+if (!found.program) await sayMissing(found.why);
+console.log(JSON.stringify([found, globalThis.said]));
+"""
+
+
+def found_on(platform: str, path: Path) -> Any:
+    """The program that the extension finds on `platform` with `path` as PATH, and its messages."""
+    command = [
+        str(NODE),
+        "--no-warnings",
+        "--input-type=module",
+        "--eval",
+        ELSEWHERE,
+        platform,
+        str(MODULE.parent),
+    ]
+    done = subprocess.run(
+        command, capture_output=True, check=True, text=True, timeout=60, env={"PATH": str(path)}
     )
-    assert call("commandLine", ["C:\\dg-lsp.exe", "doctor"], "win32") == "C:\\dg-lsp.exe doctor"
-    for word in AWKWARD[1:]:
-        quoted = call("quoted", word, "win32")
-        assert quoted == "'" + word.replace("'", "''") + "'", word
+    return json.loads(done.stdout)
+
+
+def test_on_windows_itself_the_extension_points_to_wsl_and_starts_no_program(tmp_path: Path) -> None:
+    for name in ("dg-lsp", "dg-lsp.exe"):
+        (tmp_path / name).touch(mode=0o755)
+    found, said = found_on("win32", tmp_path)
+    assert "program" not in found
+    assert said == [[found["why"]]]
+    assert (
+        "Windows" in said[0][0] and "wsl --install" in said[0][0] and "WSL: Open Folder in WSL" in said[0][0]
+    )
+    # In WSL the extension runs on Linux.
+    found, said = found_on("linux", tmp_path)
+    assert found["program"] == str(tmp_path / "dg-lsp") and said == []
+    found, said = found_on("linux", tmp_path / "empty")
+    assert "Install it" in said[0][0] and "WSL" not in said[0][0]

@@ -95,7 +95,6 @@ def watched(work: str) -> "subprocess.Popen[str]":
     return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment)
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="it has no such timer")
 def test_a_server_whose_library_never_gives_the_lock_back_is_ended_and_says_where() -> None:
     process = watched('re.match(r"(a+)+$", "a" * 60 + "b")')
     _, log = process.communicate(timeout=60)
@@ -103,7 +102,6 @@ def test_a_server_whose_library_never_gives_the_lock_back_is_ended_and_says_wher
     assert "in main" in log and "aaaa" not in log
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="it has no such signal")
 def test_a_server_that_was_stopped_for_long_goes_on() -> None:
     process = watched("await asyncio.sleep(0.5)")
     assert process.stdout is not None and process.stdout.readline() == "ready\n"

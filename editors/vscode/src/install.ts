@@ -3,7 +3,7 @@ import { homedir } from "node:os";
 import { commands, Disposable, type TextDocument, type Position, Range, window, workspace } from "vscode";
 import type { Server } from "./client";
 import { findServer, NOT_INSTALLED, NOT_TRUSTED, onPath } from "./server";
-import { commandLine, quoted } from "./shell";
+import { commandLine, quoted, unsupported } from "./shell";
 
 const LOOK = 3000; // ms between two looks for a server that is being installed
 const LOOKS = 200;
@@ -17,6 +17,10 @@ export function installCommand(tool: string | undefined, what: string): string {
 
 /** Say that the server is missing, and how to get it. */
 export async function sayMissing(why: string): Promise<void> {
+  if (unsupported()) {
+    await sayWith(why, {});
+    return;
+  }
   const command = installCommand(await tool(), "PATH/TO/dg_lsp.whl");
   const trust = workspace.isTrusted ? "" : `; ${NOT_TRUSTED}`;
   const sentence = `dg-lsp: ${why}${trust}. Install it from its wheel or a clone: ${command}`;
@@ -44,6 +48,10 @@ async function sayWith(sentence: string, ways: Record<string, () => Thenable<unk
 
 /** Ask for the wheel or clone, install it in a terminal, and start the server once it is there. */
 export async function install(server: Server): Promise<Disposable | undefined> {
+  if (unsupported()) {
+    await sayMissing(unsupported());
+    return undefined;
+  }
   const options = {
     title: "The wheel dg_lsp-....whl, or the folder of a clone",
     openLabel: "Install",
@@ -69,7 +77,7 @@ export async function install(server: Server): Promise<Disposable | undefined> {
 /** Run `dg-lsp doctor` with what the settings say of the model. */
 export function doctor(server: Server, flags: string[]): void {
   if (server.program) inTerminal(commandLine([server.program, "doctor", ...flags]));
-  else void sayMissing(NOT_INSTALLED);
+  else void sayMissing(unsupported() || NOT_INSTALLED);
 }
 
 /** Show in a terminal how the gap at `position` settles. */

@@ -4,17 +4,17 @@ import { constants } from "node:fs";
 import { access } from "node:fs/promises";
 import * as path from "node:path";
 import { extensions, Uri, workspace } from "vscode";
+import { unsupported } from "./shell";
 
 /** The program and where it was found; or why there is none. */
 export type Found = { program: string; origin: string } | { program: undefined; why: string };
 
-const NAME = process.platform === "win32" ? "dg-lsp.exe" : "dg-lsp";
+const NAME = "dg-lsp";
 /** What there is to say where no server is found. */
 export const NOT_INSTALLED = "the server dg-lsp is not installed";
 /** What there is to say in a workspace that the user does not trust. */
 export const NOT_TRUSTED = "this workspace is not trusted, so no program and no model that it names is run";
 
-const BIN = process.platform === "win32" ? "Scripts" : "bin";
 const PYTHON_PATIENCE = 3000; // ms for the Python extension to tell its environment
 
 /** The part of the Python extension's interface that is used here. */
@@ -30,6 +30,8 @@ interface PythonEnvironment {
 }
 
 export async function findServer(): Promise<Found> {
+  const why = unsupported();
+  if (why) return { program: undefined, why };
   const given = workspace.getConfiguration("dg-lsp").inspect<string | null>("path")?.globalValue;
   if (given) {
     const program = path.resolve(given.replace(/^~(?=$|[/\\])/, process.env.HOME ?? "~"));
@@ -42,7 +44,7 @@ export async function findServer(): Promise<Found> {
     const beside = active && path.join(path.dirname(active), NAME);
     if (beside && (await runs(beside))) return { program: beside, origin: "the active Python environment" };
     for (const folder of workspace.workspaceFolders ?? []) {
-      const own = path.join(folder.uri.fsPath, ".venv", BIN, NAME);
+      const own = path.join(folder.uri.fsPath, ".venv", "bin", NAME);
       if (folder.uri.scheme === "file" && (await runs(own))) return { program: own, origin: "the workspace's .venv" };
     }
   }

@@ -15,17 +15,21 @@ export function flagsFrom(settings: Record<string, unknown>): string[] {
   });
 }
 
-/** `word` for the shell of a terminal, which is PowerShell on Windows and a POSIX shell elsewhere. */
-export function quoted(word: string, platform: string = process.platform): string {
-  const plain = platform === "win32" ? /^[\w+=:./\\-]+$/ : /^[\w@%+=:,./-]+$/;
-  if (plain.test(word)) return word;
-  return `'${word.replaceAll("'", platform === "win32" ? "''" : `'\\''`)}'`;
+/** Why the server cannot run on this system, and what to do; "" where it can. In WSL the system is Linux. */
+export function unsupported(platform: string = process.platform): string {
+  if (platform !== "win32") return "";
+  return (
+    "dg-lsp does not run on Windows itself. Install WSL (wsl --install in PowerShell) and dg-lsp inside it, then open " +
+    'this folder with the command "WSL: Open Folder in WSL..." and install this extension there'
+  );
+}
+
+/** `word` for a POSIX shell. */
+export function quoted(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }
 
 /** A program and its arguments as a line for the shell of a terminal. */
-export function commandLine([program = "", ...rest]: string[], platform: string = process.platform): string {
-  const called = quoted(program, platform);
-  // PowerShell takes a quoted word for a text, unless `&` calls it.
-  const run = platform === "win32" && called !== program ? `& ${called}` : called;
-  return [run, ...rest.map((word) => quoted(word, platform))].join(" ");
+export function commandLine(words: string[]): string {
+  return words.map(quoted).join(" ");
 }
