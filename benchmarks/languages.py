@@ -9,6 +9,7 @@ their files' paths, one a file while there are enough, so that they are the same
 import argparse
 import json
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +26,7 @@ from dg_lsp.text.documents.document import Document, DocumentError
 from dg_lsp.text.gaps.find import NoGap
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.prompts import prompt
+from dg_lsp.text.reasons import OutOfTime
 from dg_lsp.text.related.index import Index
 from dg_lsp.text.related.retrieve import retrieve
 from dg_lsp.training.judging import examples
@@ -46,6 +48,8 @@ def holes(folder: Path, language: str) -> Iterator[Case]:
             try:
                 document = Document(path.as_uri(), language, 0, path.read_bytes())
                 yield case_at(document, "rest_of_line", *_cut(document, turn))
+            except OutOfTime as error:
+                print(f"left out {path}: {error}", file=sys.stderr)
             except (DocumentError, UnicodeDecodeError, NoGap, LookupError):
                 continue
 
@@ -54,7 +58,7 @@ def _cut(document: Document, turn: int) -> tuple[int, int]:
     """The bytes of the rest of a line of code, from some word on that is not its first.
 
     Raises:
-        LookupError: the document has no such line.
+        LookupError: the document has no such line. OutOfTime: it takes too long to read.
     """
     root = load_language(str(document.language)).parse(document.data).root_node
     lines = document.data.splitlines(keepends=True)

@@ -16,6 +16,7 @@ from benchmarks.gaps.truth import truth_of
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import Gap, NoGap, find_gap
 from dg_lsp.text.messages import Kind
+from dg_lsp.text.reasons import OutOfTime
 
 # A place that does not lend itself to a scenario costs a try; a corpus may have few that do.
 TRIES = 60
@@ -116,9 +117,10 @@ def _measure(case: Case, tally: _Tally) -> None:
     # A comment at the end of the text would take in what stands behind the gap.
     comments = any(p.outer[1] == case.place.end for p in case.truth.of("comment"))
     if isinstance(gap, Gap) and tally.alone[-1] and not case.damaged and not comments:
-        tally.fits.append(_fits(case, document, gap))
-        if not tally.fits[-1]:
-            tally.failures.append(Failure(case, "fits", "does not parse", _told(document, gap)))
+        unfit = _misfit(case, document, gap)
+        tally.fits.append(not unfit)
+        if unfit:
+            tally.failures.append(Failure(case, "fits", unfit, _told(document, gap)))
     if remembers():
         document = replayed(case)
         _note(case, tally, "replayed", document, _find(document, case.cursor, case.kind))
@@ -157,12 +159,15 @@ def _how(case: Case, document: Document, gap: Gap | str) -> str:
     return " and ".join(wrong)
 
 
-def _fits(case: Case, document: Document, gap: Gap) -> bool:
-    """Whether what stood in the gap, and what the gap inserts round it, make a file without an error."""
+def _misfit(case: Case, document: Document, gap: Gap) -> str:
+    """Return why the missing text, between the gap's own insertions, makes no valid file; empty if it does."""
     data = document.data
     text = gap.insert_before + case.text + gap.insert_after
     whole = data[: gap.start] + text.encode() + data[gap.end :]
-    return not case.truth.language.parse(whole).root_node.has_error
+    try:
+        return "does not parse" if case.truth.language.parse(whole).root_node.has_error else ""
+    except OutOfTime:
+        return "out of time"
 
 
 def _told(document: Document, gap: Gap | str) -> str:

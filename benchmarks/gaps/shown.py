@@ -13,6 +13,7 @@ from benchmarks.gaps.scenarios import stubs_of
 from benchmarks.gaps.valid import is_valid
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.gap import Edit, apply_edit
+from dg_lsp.text.reasons import OutOfTime
 
 _COMMENT = re.compile(rb"[ \t]*(?:#[^\n]*)?\n?")
 
@@ -21,8 +22,8 @@ _COMMENT = re.compile(rb"[ \t]*(?:#[^\n]*)?\n?")
 class Shown:
     """A fill that was offered: the whole file with it, and what is wrong with that.
 
-    faulty: the file does not parse. escapes: the container ends elsewhere than the gap. doubled: the fill ends with
-    what follows it. real: it is more than a stub.
+    faulty: the file does not parse, or takes too long to. escapes: the container ends elsewhere than the gap. doubled:
+    the fill ends with what follows it. real: it is more than a stub.
     """
 
     case: Case
@@ -38,7 +39,12 @@ class Shown:
 def shown(case: Case, name: str, document: Document, edit: Edit) -> Shown:
     """The checks of `edit`, made of a fill of the hole that `case` is; `name` says what was done to the fill."""
     data = apply_edit(document, edit).data
-    faulty = not is_valid(case.truth.language, data)
+    faulty, escapes = not is_valid(case.truth.language, data), False
+    if not faulty:
+        try:
+            escapes = _escapes(case, data, edit)
+        except OutOfTime:
+            faulty = True
     bare = edit.text.strip()
     return Shown(
         case=case,
@@ -46,7 +52,7 @@ def shown(case: Case, name: str, document: Document, edit: Edit) -> Shown:
         data=data,
         text=edit.text,
         faulty=faulty,
-        escapes=not faulty and _escapes(case, data, edit),
+        escapes=escapes,
         doubled=is_doubled(edit.text, document.data[edit.end :].decode("utf-8", "replace"), case.text),
         real=bool(bare) and bare not in stubs_of(case.language),
     )

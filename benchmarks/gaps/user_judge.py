@@ -23,6 +23,7 @@ from dg_lsp.text.gaps.find import Gap, NoGap, find_gap
 from dg_lsp.text.gaps.gap import Edit, apply_edit
 from dg_lsp.text.languages.language import Language, load_language
 from dg_lsp.text.messages import BODIES, Kind
+from dg_lsp.text.reasons import OutOfTime
 
 # So many parses tell whether anything fits.
 _TRIED = 60
@@ -79,6 +80,8 @@ def judged(spot: Spot, text: str, conditions: Iterable[str]) -> list[Record]:
 def _find(document: Document, cursor: int, kind: Kind | None) -> Gap | str:
     try:
         return find_gap(document, cursor, kind)
+    except OutOfTime:
+        return "out of time"
     except NoGap:
         return "no gap"
     except Exception as error:
@@ -100,10 +103,9 @@ def _wrong(spot: Spot, data: bytes, document: Document, gap: Gap, asked: Kind | 
     if document.data[min(gap.start, cursor) : max(gap.start, cursor)].strip():
         return "not at the cursor"
     start = moved(_own(spot), spot.at) - spot.back + gap.start - cursor
-    fits = _fits(
+    return _misfit(
         spot, data, (start, start + gap.end - gap.start), gap, _missing(spot, data, gap.insert_after.encode())
     )
-    return "" if fits else "does not fit"
 
 
 def _missing(spot: Spot, data: bytes, tail: bytes) -> Iterator[tuple[bytes, bytes]]:
@@ -136,7 +138,7 @@ def _wrong_text(spot: Spot, data: bytes, document: Document, gap: Gap, place: Sp
         (moved(_own(spot), at) for at in place), (gap.start - true[0], gap.end - true[1]), strict=True
     )
     start, end = (_shifted(cut, at, by) for at, by in wanted)
-    return "" if _fits(spot, data, (start, end), gap, [(data[slice(*place)], b"")]) else "does not fit"
+    return _misfit(spot, data, (start, end), gap, [(data[slice(*place)], b"")])
 
 
 def _shifted(data: bytes, at: int, by: int) -> int:
@@ -144,18 +146,23 @@ def _shifted(data: bytes, at: int, by: int) -> int:
     return at + by if not data[min(at, at + by) : max(at, at + by)].strip() else at
 
 
-def _fits(spot: Spot, data: bytes, span: Span, gap: Gap, texts: Iterable[tuple[bytes, bytes]]) -> bool:
-    """Whether one of `texts` makes a valid file of the one with the cut alone.
+def _misfit(spot: Spot, data: bytes, span: Span, gap: Gap, texts: Iterable[tuple[bytes, bytes]]) -> str:
+    """Return why none of `texts` makes the file with the cut valid; empty if one does.
 
-    span: where the gap is in that file. The first of a pair stands between what the gap inserts, the second behind.
+    A text that takes too long to parse is not valid. span: where the gap is in that file. The first of a pair stands
+    between what the gap inserts, the second behind.
     """
     language, cut = load_language(spot.language), _applied(data, _own(spot))
     before, after = cut[: span[0]], cut[span[1] :]
+    stopped = False
     for text, behind in islice(dict.fromkeys(_closed(texts)), _TRIED):
         whole = before + gap.insert_before.encode() + text + gap.insert_after.encode() + behind + after
-        if not _parsed(language, data, whole).root_node.has_error and _is_sense(spot.language, whole):
-            return True
-    return False
+        try:
+            if not _parsed(language, data, whole).root_node.has_error and _is_sense(spot.language, whole):
+                return ""
+        except OutOfTime:
+            stopped = True
+    return "out of time" if stopped else "does not fit"
 
 
 def _closed(texts: Iterable[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
@@ -167,7 +174,11 @@ def _closed(texts: Iterable[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes
 
 
 def _parsed(language: Language, data: bytes, whole: bytes) -> Tree:
-    """The tree of `whole`, from that of the valid file where they differ only between their ends."""
+    """Return the tree of `whole`, parsed from the tree of the valid file, with which it shares both ends.
+
+    Raises:
+        OutOfTime: parsing takes too long.
+    """
     first = _common(data, whole)
     behind = _common(data[first:][::-1], whole[first:][::-1])
     span = first, len(data) - behind

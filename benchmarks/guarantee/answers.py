@@ -4,15 +4,26 @@ Knows `find_gap`, `settle` and `apply_edit` as their callers do; knows no engine
 """
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from benchmarks.guarantee.judge import Claim, Reading, Verdict, count_errors, judge, read
+from benchmarks.guarantee.judge import (
+    SECONDS,
+    Claim,
+    Reading,
+    Verdict,
+    count_errors,
+    is_unbalanced,
+    judge,
+    read,
+)
 from benchmarks.guarantee.places import Place
 from dg_lsp.engine.base import settle
+from dg_lsp.text.budget import SLOW, within
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import Gap, NoGap, find_gap
 from dg_lsp.text.gaps.gap import Edit, apply_edit
 from dg_lsp.text.messages import Fill
+from dg_lsp.text.reasons import OutOfTime
 
 TEXTS = ('"""', ")", "}", "*/", "\\", "#", "\nx", "else:", "\N{GRINNING FACE}")
 TRUTH = "the truth"
@@ -36,7 +47,8 @@ class Answer:
     """What came of one request. `edit` is None where it was refused, and `why` says why.
 
     right: the true text was put in and the file is as it was. added: errors that a damaged file has more. closed: of
-    the true text nothing is left to be put in, since the gap itself inserts all of it.
+    the true text nothing is left to be put in, since the gap itself inserts all of it. stopped: the text took too
+    long to read, for the product, which then refuses, or for the judge, who then says nothing of the edit.
     """
 
     opened: Opened
@@ -49,6 +61,7 @@ class Answer:
     crash: bool = False
     milliseconds: float = 0.0
     closed: bool = False
+    stopped: bool = False
 
     @property
     def harms(self) -> tuple[str, ...]:
@@ -58,7 +71,11 @@ class Answer:
 
 
 def opened(place: Place) -> Opened:
-    """The place with its gap."""
+    """Find the gap at a place.
+
+    Raises:
+        OutOfTime: the judge cannot read the file.
+    """
     data = place.cut
     document = Document(f"file:///case.{place.language.name}", place.language.name, 0, data)
     before = read(place.language, data)
@@ -71,10 +88,10 @@ def opened(place: Place) -> Opened:
 
 
 def ask(found: Opened, text: str) -> Answer:
-    """What putting `text` into the gap does; the text TRUTH stands for what the file had there."""
+    """Put `text` into the gap and judge the outcome; the text TRUTH is replaced by what the file had there."""
     gap = found.gap
     if gap is None:
-        return Answer(found, text, why=found.why, crash=found.crash)
+        return Answer(found, text, why=found.why, crash=found.crash, stopped=found.why == SLOW)
     fill = true_text(found.place, gap) if text == TRUTH else text
     begun = time.perf_counter()
     try:
@@ -83,13 +100,33 @@ def ask(found: Opened, text: str) -> Answer:
         return Answer(found, text, why=f"{type(error).__name__}: {error}", crash=True)
     took = (time.perf_counter() - begun) * 1000
     if outcome.edit is None:
-        closed = text == TRUTH and not fill.strip()
-        return Answer(found, text, why=outcome.why, milliseconds=took, closed=closed)
-    after = read(found.place.language, apply_edit(found.document, outcome.edit).data)
-    verdict = judge(found.before, after, Claim((gap.start, gap.end), found.place.kind, found.place.room))
-    right = text == TRUTH and is_same(found.place, after.data)
-    added = 0 if found.before.whole else _added(found, gap, after)
-    return Answer(found, text, outcome.edit, "", verdict, right, added, milliseconds=took)
+        closed, stopped = text == TRUTH and not fill.strip(), outcome.why == SLOW
+        return Answer(found, text, why=outcome.why, milliseconds=took, closed=closed, stopped=stopped)
+    try:
+        answer = _judged(found, gap, text, outcome.edit)
+    except OutOfTime as error:
+        answer = Answer(found, text, outcome.edit, str(error), stopped=True)
+    return replace(answer, milliseconds=took)
+
+
+def _judged(found: Opened, gap: Gap, text: str, edit: Edit) -> Answer:
+    """Judge an edit of a place.
+
+    Raises:
+        OutOfTime: the judge cannot read the file.
+    """
+    place, before = found.place, found.before
+    after = read(place.language, apply_edit(found.document, edit).data)
+    verdict = judge(before, after, Claim((gap.start, gap.end), place.kind, place.room))
+    if text == TRUTH:
+        right = is_same(place, after.data)
+    else:
+        right = False
+        # Where the grammar cannot tell, an edit of sound code still has to be balanced in itself.
+        odd = not before.whole and place.where in ("code", "body")
+        verdict = replace(verdict, broken=verdict.broken or (odd and is_unbalanced(edit.text.encode())))
+    added = 0 if before.whole else _added(found, gap, after)
+    return Answer(found, text, edit, "", verdict, right, added)
 
 
 def true_text(place: Place, gap: Gap) -> str:
@@ -138,4 +175,5 @@ def _neutral_errors(found: Opened, gap: Gap) -> int:
     tail = gap.insert_after.removesuffix(gap.owed)
     texts = (data[: gap.start] + f"{gap.insert_before}{f}{tail}".encode() + data[gap.end :] for f in fillers)
     language = found.place.language
-    return min(count_errors(language, language.parse(text)) for text in texts)
+    with within(SECONDS):
+        return min(count_errors(language, language.parse(text)) for text in texts)

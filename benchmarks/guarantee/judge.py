@@ -12,6 +12,7 @@ from functools import cache
 from tree_sitter import Query, QueryCursor, QueryError, Tree
 
 from benchmarks.gaps.valid import is_python
+from dg_lsp.text.budget import within
 from dg_lsp.text.languages.language import Language
 
 Span = tuple[int, int]
@@ -28,6 +29,17 @@ _STUB = re.compile(
     rb"|(?:panic|throw|abort|assert)\b.*(?:implement|todo|unsupported).*)?;?",
     re.DOTALL | re.IGNORECASE,
 )
+
+
+# What is skipped whole, brackets, and what is half a string or half a comment.
+_LEXEMES = re.compile(
+    rb"""(?P<whole>\"{3}.*?\"{3}|'{3}.*?'{3}|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`[^`]*`|/\*.*?\*/|//[^\n]*)"""
+    rb"""|(?P<open>[(\[{])|(?P<close>[)\]}])|(?P<half>["'`]|/\*|\*/)""",
+    re.DOTALL,
+)
+_CLOSES = {b"(": b")", b"[": b"]", b"{": b"}"}
+# Seconds of processor time for one reading.
+SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +89,27 @@ class Verdict:
 
 
 def read(language: Language, data: bytes) -> Reading:
-    """The file `data` as the judge reads it."""
-    tree = language.parse(data)
+    """Read the file `data`, in a budget of the judge's own.
+
+    Raises:
+        OutOfTime: that takes too long.
+    """
+    with within(SECONDS):
+        tree = language.parse(data)
     errors = count_errors(language, tree)
     whole = not errors and (language.name != "python" or is_python(data))
     return Reading(language, data, tree, errors, whole)
+
+
+def is_unbalanced(text: bytes) -> bool:
+    """Return whether code leaves a bracket, string or block comment open, or closes one that it has not opened."""
+    opened: list[bytes] = []
+    for match in _LEXEMES.finditer(text):
+        if match["open"]:
+            opened.append(_CLOSES[match[0]])
+        elif match["half"] or (match["close"] and (not opened or opened.pop() != match[0])):
+            return True
+    return bool(opened)
 
 
 def judge(before: Reading, after: Reading, claim: Claim) -> Verdict:

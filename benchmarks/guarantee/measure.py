@@ -5,16 +5,18 @@ Knows places and answers; prints nothing.
 
 import random
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 
 from benchmarks.gaps.sources import Corpus, find_corpus
+from benchmarks.gaps.valid import is_python
 from benchmarks.guarantee.answers import TEXTS, TRUTH, Answer, ask, opened
-from benchmarks.guarantee.places import damaged_places, valid_places
+from benchmarks.guarantee.places import Place, damaged_places, valid_places
 from benchmarks.guarantee.shrink import shrunk
+from dg_lsp.text.reasons import OutOfTime
 
 # Larger files make each request slower and no number better.
 FILES, LARGEST = 150, 30_000
@@ -78,25 +80,39 @@ def measure(portion: Portion) -> Counts:
 
 @lru_cache
 def corpus_of(language: str, given: tuple[tuple[str, Path], ...], seed: int) -> Corpus:
-    """The valid files of a language, those of moderate size."""
+    """Find the files of a language that are of moderate size."""
     corpus = find_corpus(language, dict(given), FILES, seed)
-    return Corpus(corpus.language, tuple(d for d in corpus.valid if len(d) < LARGEST), (), corpus.missing)
+    valid, broken = (tuple(d for d in f if len(d) < LARGEST) for f in (corpus.valid, corpus.broken))
+    if language == "python":
+        # What the interpreter refuses is no Python.
+        broken = tuple(filter(is_python, broken))
+    return Corpus(corpus.language, valid, broken, corpus.missing)
 
 
 def _answers(portion: Portion, counts: Counts) -> Iterator[Answer]:
     corpus = corpus_of(portion.language, tuple(portion.given.items()), portion.seed)
+    files = corpus.broken if portion.form == "odd" else corpus.valid
     rng = random.Random(f"{portion.language} {portion.form} {portion.number} {portion.seed}")
-    choose = valid_places if portion.form == "valid" else damaged_places
-    left = portion.places if corpus.valid else 0
+    choose = damaged_places if portion.form == "damaged" else valid_places
+    left = portion.places if files else 0
     while left:
-        for place, cut in islice(choose(corpus.language, rng.choice(corpus.valid), rng), min(EACH, left)):
+        for place, cut in islice(choose(corpus.language, rng.choice(files), rng), min(EACH, left)):
             left -= 1
             counts.numbers[portion.language, portion.form, place.where, "places"] += 1
-            found = opened(place)
-            for text in rng.sample(TEXTS, portion.texts):
-                yield ask(found, text)
-            if cut is not None:
-                yield ask(opened(cut), TRUTH)
+            texts = rng.sample(TEXTS, portion.texts)
+            try:
+                yield from _asked(place, texts)
+                if cut is not None:
+                    yield from _asked(cut, [TRUTH])
+            except OutOfTime:
+                # The judge cannot read the file; nothing was asked there.
+                counts.numbers[portion.language, portion.form, place.where, "out of time"] += 1
+
+
+def _asked(place: Place, texts: Sequence[str]) -> Iterator[Answer]:
+    found = opened(place)
+    for text in texts:
+        yield ask(found, text)
 
 
 def _note(portion: Portion, answer: Answer, counts: Counts) -> None:
@@ -119,9 +135,11 @@ def _note(portion: Portion, answer: Answer, counts: Counts) -> None:
     count("pairs behind", verdict.pairs)
     count("errors added", answer.added)
     count("crashes", answer.crash)
+    count("out of time", answer.stopped)
     harms = answer.harms or (("truth refused" if answer.edit is None else "truth spoiled"),) * (
         true and not answer.right and portion.form == "valid"
     )
+    harms = (*harms, *(("out of time",) if answer.stopped else ()))
     for harm in harms:
         _keep(portion, answer, harm, counts)
 

@@ -12,7 +12,7 @@ from benchmarks.guarantee.measure import Counts, Portion, measure
 from dg_lsp.settings import UsageError
 from dg_lsp.text.languages.language import known_languages
 
-FORMS = ("valid", "damaged")
+FORMS = ("valid", "damaged", "odd")
 _AT_ONCE = 25
 
 
@@ -49,7 +49,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         help="sources of a language; may be repeated",
     )
     parser.add_argument(
-        "--forms", default=",".join(FORMS), help="valid files, damaged ones (default: %(default)s)"
+        "--forms",
+        default=",".join(FORMS),
+        help="valid files, damaged ones, and odd ones that their grammar cannot parse (default: %(default)s)",
     )
     parser.add_argument(
         "--failures", metavar="FILE", help="write each cause of failures with its smallest cases"

@@ -6,8 +6,10 @@ Knows places and answers; prints nothing.
 import re
 from dataclasses import replace
 
+from benchmarks.gaps.valid import is_valid
 from benchmarks.guarantee.answers import TRUTH, Answer, ask, opened
 from benchmarks.guarantee.places import Place
+from dg_lsp.text.reasons import OutOfTime
 
 TRIES = 60
 
@@ -20,7 +22,7 @@ def shrunk(answer: Answer, harm: str) -> Answer:
         first = 0
         while first < best.opened.place.data.count(b"\n") + 1 and tries < TRIES:
             place = _without(best.opened.place, first, size)
-            tried = ask(opened(place), answer.text) if place else None
+            tried = _tried(place, answer.text) if place else None
             tries += place is not None
             if tried and _has(tried, harm):
                 best = tried
@@ -30,15 +32,22 @@ def shrunk(answer: Answer, harm: str) -> Answer:
     return best
 
 
+def _tried(place: Place, text: str) -> Answer | None:
+    """Ask at a place; None where the judge cannot read the file in time."""
+    try:
+        return ask(opened(place), text)
+    except OutOfTime:
+        return None
+
+
 def _has(answer: Answer, harm: str) -> bool:
     if harm in ("truth refused", "truth spoiled"):
         wrong = (
             answer.text == TRUTH and not answer.right and (answer.edit is None) == (harm == "truth refused")
         )
-        return (
-            wrong
-            and answer.opened.place.language.parse(answer.opened.place.data).root_node.has_error is False
-        )
+        return wrong and is_valid(answer.opened.place.language, answer.opened.place.data)
+    if harm == "out of time":
+        return answer.stopped
     return harm in answer.harms
 
 

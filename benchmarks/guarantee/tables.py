@@ -15,7 +15,18 @@ def table(counts: Counts, form: str, row: Callable[[_Key], str]) -> str:
     """One line for each name that `row` gives the keys of a form, and one for all."""
     keys = [key for key in counts.numbers if key[1] == form]
     names = list(dict.fromkeys(map(row, keys)))
-    head = ("", "places", "requests", "got an edit", *HARMS, "truths", "offered", "right", "nothing to fill")
+    head = (
+        "",
+        "places",
+        "requests",
+        "got an edit",
+        *HARMS,
+        "out of time",
+        "truths",
+        "offered",
+        "right",
+        "nothing to fill",
+    )
     lines = [_line(counts, [k for k in keys if row(k) == name], name) for name in sorted(names)]
     return _markdown(head, [*lines, _line(counts, keys, "all")])
 
@@ -41,6 +52,7 @@ def _line(counts: Counts, keys: Sequence[_Key], name: str) -> tuple[str, ...]:
         str(requests),
         _share(total("edits"), requests),
         *(str(total(harm)) for harm in HARMS),
+        str(total("out of time")),
         str(truths),
         _share(total("truths offered"), truths),
         _share(total("truths right"), truths),

@@ -1,0 +1,155 @@
+"""A text that takes too long to read is counted and named by the measurements, and never ends one."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from benchmarks.gaps import cells
+from benchmarks.gaps.shown import shown
+from benchmarks.gaps.user_judge import judged
+from benchmarks.guarantee.answers import TEXTS, TRUTH, ask, opened
+from benchmarks.guarantee.judge import is_unbalanced
+from benchmarks.guarantee.measure import Counts, Portion, measure
+from benchmarks.guarantee.places import Place
+from benchmarks.guarantee.tables import table
+from dg_lsp.text.budget import SLOW
+from dg_lsp.text.gaps.gap import Edit
+from dg_lsp.text.languages.language import Language, load_language
+from dg_lsp.text.reasons import OutOfTime
+from tests.benchmarks.test_gaps import PYTHON, cell, hole_of
+from tests.benchmarks.test_table import CUT, TEXT
+
+# The parser never ends at this one, and is stopped.
+ENDLESS = b"<A onClick={(e = (, x}/>"
+Slow = Callable[[Callable[[bytes], bool]], None]
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> Slow:
+    """Stop each parse of a text of which the given function is true."""
+    parse, reparse = Language.parse, Language.reparse
+
+    def choose(is_slow: Callable[[bytes], bool]) -> None:
+        def stopped(language: Language, data: bytes):  # type: ignore[no-untyped-def]
+            if is_slow(data):
+                raise OutOfTime(SLOW)
+            return parse(language, data)
+
+        def stopped_again(language: Language, tree, data, span, *texts):  # type: ignore[no-untyped-def]
+            if is_slow(data[: span[0]] + texts[0] + data[span[1] :]):
+                raise OutOfTime(SLOW)
+            return reparse(language, tree, data, span, *texts)
+
+        monkeypatch.setattr(Language, "parse", stopped)
+        monkeypatch.setattr(Language, "reparse", stopped_again)
+
+    return choose
+
+
+def test_a_gap_whose_check_is_stopped_does_not_fit(slow: Slow) -> None:
+    assert not {f.how for f in cell("python", "c1", "function_body", 3).failures}
+    find = cells.find_gap
+    with pytest.MonkeyPatch.context() as patch:
+
+        def found_first(*args):  # type: ignore[no-untyped-def]
+            gap = find(*args)
+            slow(lambda data: True)
+            return gap
+
+        patch.setattr(cells, "find_gap", found_first)
+        got = cell("python", "c1", "function_body", 1)
+    assert got.fits == 0.0 and "out of time" in {f.how for f in got.failures}
+
+
+def test_a_frozen_place_whose_check_is_stopped_is_named(slow: Slow) -> None:
+    assert judged(CUT, TEXT, ["typing"])[0].right
+    slow(lambda data: data == TEXT.encode())
+    assert judged(CUT, TEXT, ["typing"])[0].how == "out of time"
+
+
+def test_a_fill_whose_check_is_stopped_is_faulty(slow: Slow) -> None:
+    case, document, at = hole_of('label = "shape"\n        return label.upper()', "function_body")
+    edit = Edit(at, at + 4, "return 1")
+    assert not shown(case, "by hand", document, edit).faulty
+    slow(lambda data: b"return 1" in data)
+    assert shown(case, "by hand", document, edit).faulty
+
+
+def test_a_file_that_the_judge_cannot_read_is_no_place() -> None:
+    language = load_language("tsx")
+    with pytest.raises(OutOfTime):
+        opened(Place(language, ENDLESS, len(ENDLESS), len(ENDLESS), "code"))
+
+
+def test_an_edit_that_the_judge_cannot_read_is_no_harm_and_is_counted(slow: Slow) -> None:
+    at = PYTHON.index(b"total = 0")
+    place = Place(load_language("python"), PYTHON, at, at + len(b"total = 0"), "code")
+    found = opened(place)
+    assert ask(found, TRUTH).right
+    slow(lambda data: data == PYTHON)
+    answer = ask(found, TRUTH)
+    assert answer.stopped and not answer.harms
+
+
+def test_the_guarantee_survives_parses_that_are_stopped(slow: Slow, tmp_path: Path) -> None:
+    (tmp_path / "shape.py").write_bytes(PYTHON * 2)
+    portion = Portion("python", "valid", 0, 20, len(TEXTS), 0, {"python": tmp_path})
+    whole = measure(portion)
+    count = 0
+
+    def every_third(_: bytes) -> bool:
+        nonlocal count
+        count += 1
+        return count > 10 and count % 3 == 0
+
+    slow(every_third)
+    stopped = measure(portion)
+    assert total(whole, "places") == total(stopped, "places") == 20
+    assert total(whole, "out of time") == 0 < total(stopped, "out of time")
+    assert "out of time" in {cause[1] for cause in stopped.causes}
+    assert str(total(stopped, "out of time")) in table(stopped, "valid", lambda key: key[0]).splitlines()[-1]
+
+
+def total(counts: Counts, what: str) -> int:
+    return sum(number for key, number in counts.numbers.items() if key[3] == what)
+
+
+def test_odd_places_are_in_files_that_the_grammar_cannot_parse(tmp_path: Path) -> None:
+    (tmp_path / "shape.cs").write_text("class A {\n  void F(A? a) {\n    a?.B = 1;\n    G();\n  }\n}\n" * 12)
+    (tmp_path / "odd.py").write_bytes(PYTHON * 2 + b"x = = 1\n")
+    counts = measure(Portion("csharp", "odd", 0, 5, 2, 0, {"csharp": tmp_path}))
+    assert total(counts, "places") == 5 and total(counts, "broken") == 0
+    # What the interpreter refuses is no odd file but a broken one.
+    assert total(measure(Portion("python", "odd", 0, 10, 2, 0, {"python": tmp_path})), "places") == 0
+
+
+def test_an_unbalanced_edit_of_an_odd_file_breaks_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = b"class A {\n  void F(A? a) {\n    a?.B = 1;\n    \n  }\n}\n"
+    at = data.index(b"\n  }")
+    place = Place(load_language("csharp"), data, at, at, "code")
+    assert not ask(opened(place), "}").harms
+    monkeypatch.setattr("dg_lsp.engine.base.harm_of", lambda *_: "")
+    assert "broken" in ask(opened(place), "foo(a;").harms
+
+
+@pytest.mark.parametrize(
+    ("text", "unbalanced"),
+    [
+        ("foo(a[1], {});", False),
+        ('foo(")"); // (', False),
+        ("x = '}'", False),
+        ("x = '''(\n'''", False),
+        ("`${a}`", False),
+        ("/* ( */", False),
+        ("foo(a", True),
+        ("foo(a))", True),
+        ("foo(a]", True),
+        ("}", True),
+        ('"""', True),
+        ("*/", True),
+        ("/*", True),
+    ],
+)
+def test_the_judge_balances_text_by_itself(text: str, unbalanced: bool) -> None:
+    assert is_unbalanced(text.encode()) == unbalanced
