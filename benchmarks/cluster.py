@@ -27,8 +27,8 @@ import ray
 from ray import serve
 
 from dg_lsp.bench.score import quantile
-from dg_lsp.engine.base import EngineError
 from dg_lsp.engine.remote import TeamEngine
+from dg_lsp.filling.engine import EngineError
 from dg_lsp.serving.cluster import Replica, build
 from dg_lsp.serving.tokens import make_token
 from dg_lsp.settings import Settings

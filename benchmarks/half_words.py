@@ -20,8 +20,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from dg_lsp.bench.files import find_heldout
-from dg_lsp.engine.base import Outcome, Want, fill_gap
 from dg_lsp.engine.local import LocalEngine
+from dg_lsp.filling.fill import FillOptions, Outcome, fill_gap
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.fill.steps import Clock, run_to_end
 from dg_lsp.model.fill.words import rank_endings
@@ -72,7 +72,7 @@ async def completed(engine: LocalEngine, place: Place, settings: Settings) -> tu
     text = ""
     if found:
         gap = replace(gap, endings=found)
-        async for event in fill_gap(engine, document, gap, settings, Want(1, "ghost")):
+        async for event in fill_gap(engine, document, gap, settings, FillOptions(1, "ghost")):
             if isinstance(event, Outcome) and event.edit:
                 text = event.edit.text
     return text, time.perf_counter() - began

@@ -17,8 +17,8 @@ from typing import Any
 
 import torch
 
-from dg_lsp.engine.base import Outcome, fill_gap
 from dg_lsp.engine.local import LocalEngine
+from dg_lsp.filling.fill import Outcome, fill_gap
 from dg_lsp.model.cache import PrefixCache, extend_to
 from dg_lsp.model.canvas import Canvas
 from dg_lsp.model.denoise import Schedule, denoise

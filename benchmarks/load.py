@@ -23,8 +23,8 @@ from benchmarks.queueing import Load, simulate
 from dg_lsp.bench import lists
 from dg_lsp.bench.holes import Case
 from dg_lsp.bench.score import quantile
-from dg_lsp.engine.base import EngineError
 from dg_lsp.engine.resident import ResidentEngine
+from dg_lsp.filling.engine import EngineError
 from dg_lsp.settings import Settings
 from dg_lsp.text.messages import Fill
 from dg_lsp.text.prompts import prompt

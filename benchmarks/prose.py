@@ -22,7 +22,7 @@ import torch
 from benchmarks.spans import functions_of
 from benchmarks.unseen.choose import list_path
 from dg_lsp.bench.holes import Case
-from dg_lsp.engine.base import settle
+from dg_lsp.filling.fill import finish
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.fill.infill import infill
 from dg_lsp.model.load.checkpoint import Checkpoint, load_checkpoint
@@ -128,7 +128,7 @@ def result(model: Checkpoint, case: Case) -> dict[str, Any]:
         if isinstance(event, Fill):
             fill = event
     seconds = time.perf_counter() - begun
-    outcome = settle(case.document, case.gap, fill)
+    outcome = finish(case.document, case.gap, fill)
     text, truth = (outcome.edit.text if outcome.edit else "").strip(), case.truth.strip()
     parses = False
     if outcome.edit:

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from dg_lsp.bench.files import find_heldout
-from dg_lsp.engine.base import Outcome, fill_gap
 from dg_lsp.engine.local import LocalEngine
+from dg_lsp.filling.fill import Outcome, fill_gap
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import find_gap, find_gaps

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from dg_lsp.bench import humaneval
 from dg_lsp.bench.holes import Case
-from dg_lsp.engine.base import settle
+from dg_lsp.filling.fill import finish
 from dg_lsp.text.gaps.gap import apply_edit
 from dg_lsp.text.messages import Fill
 
@@ -172,7 +172,7 @@ def _record(kind: str, function: Function, span: Span) -> Record:
 def verdict(case: Case) -> str:
     """`survives` where the true solution, taken as a fill, gives the text again; else why not."""
     whole = case.document.data[: case.gap.start] + case.truth.encode() + case.document.data[case.gap.end :]
-    outcome = settle(case.document, case.gap, Fill(case.truth))
+    outcome = finish(case.document, case.gap, Fill(case.truth))
     if outcome.edit is None:
         return f"refused: {outcome.why}"
     return "survives" if apply_edit(case.document, outcome.edit).data == whole else "changed"
@@ -189,7 +189,7 @@ def _show(case: Case, said: str) -> str:
     data, at = case.document.data, case.gap.start
     before = data[:at].decode().splitlines(keepends=True)[-6:]
     after = data[case.gap.end :].decode().splitlines(keepends=True)[:4]
-    got = settle(case.document, case.gap, Fill(case.truth)).edit
+    got = finish(case.document, case.gap, Fill(case.truth)).edit
     lost = f"\n--- instead of the solution: {got.text!r}" if got else ""
     return f"=== {case.name}: {said}\n{''.join(before)}⟦{case.truth}⟧{''.join(after)}{lost}"
 

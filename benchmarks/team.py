@@ -20,9 +20,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dg_lsp.engine.base import EngineBusy, EngineError
 from dg_lsp.engine.remote import TeamEngine
 from dg_lsp.engine.resident import ResidentEngine
+from dg_lsp.filling.engine import EngineBusy, EngineError
 from dg_lsp.serving.tokens import make_token
 from dg_lsp.settings import Settings
 from dg_lsp.text.messages import Infill

@@ -16,9 +16,9 @@ import torch
 
 from dg_lsp.bench import lists
 from dg_lsp.bench.measure import score_of
-from dg_lsp.engine.base import settle
 from dg_lsp.engine.completions import Answer, Asked, Served
 from dg_lsp.engine.vllm import VllmEngine
+from dg_lsp.filling.fill import finish
 from dg_lsp.model.cache import PrefixCache, extend_to
 from dg_lsp.model.decoder import capped_logits, hidden_states
 from dg_lsp.model.fill.denoised import denoised
@@ -137,7 +137,7 @@ def main() -> None:
                 cache = PrefixCache(model.network.config.text_config)
                 fill = run_to_end(denoised(model, cache, request, Clock(None)))[1][0]
             spent = time.process_time() - began
-            score = score_of(case, method, settle(case.document, case.gap, fill).edit, fill)
+            score = score_of(case, method, finish(case.document, case.gap, fill).edit, fill)
             told = {
                 "n": 1,
                 "exact": score.exact,

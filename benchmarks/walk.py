@@ -15,7 +15,7 @@ from types import FrameType
 from typing import Any
 
 from dg_lsp.cli.target import Target, locate
-from dg_lsp.engine.base import settle
+from dg_lsp.filling.fill import finish
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document, read_document
 from dg_lsp.text.gaps.find import find_gap
@@ -57,7 +57,7 @@ def walk(document: Document, offset: int, fill: str) -> list[Stage]:
 
     gap = traced("find the gap", find_gap, document, offset)
     traced("build the request", prompt.build, document, gap, Settings())
-    traced("fit and check the fill", settle, document, gap, Fill(fill))
+    traced("fit and check the fill", finish, document, gap, Fill(fill))
     return stages
 
 

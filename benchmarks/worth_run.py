@@ -24,8 +24,8 @@ from dg_lsp.bench import lists
 from dg_lsp.bench.files import installed_path
 from dg_lsp.bench.holes import Case
 from dg_lsp.bench.measure import score_of
-from dg_lsp.engine.base import settle
 from dg_lsp.engine.local import LocalEngine
+from dg_lsp.filling.fill import finish
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import find_gaps
@@ -102,7 +102,7 @@ async def results(
             async for event in events:
                 if isinstance(event, Fill):
                     fill = event
-        outcome = settle(case.document, case.gap, fill)
+        outcome = finish(case.document, case.gap, fill)
         spent = (time.perf_counter() - start) * 1000
         score = score_of(case, "searched", outcome.edit, fill)
         yield {

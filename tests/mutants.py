@@ -137,15 +137,15 @@ MUTANTS = (
         "dg_lsp/text/fills/fit.py",
         "    return Edit(gap.start, gap.end, gap.insert_before",
         "    return Edit(max(gap.start - 1, 0), gap.end, gap.insert_before",
-        "tests/engine/test_base.py::test_no_byte_outside_the_gap_changes_whatever_is_filled",
+        "tests/filling/test_fill.py::test_no_byte_outside_the_gap_changes_whatever_is_filled",
     ),
     Mutant(
         5,
         "a fill that does harm is shown",
-        "dg_lsp/engine/base.py",
-        "good = [edit for edit, harm in harms.items() if not harm]",
-        "good = list(harms)",
-        "tests/engine/test_base.py::test_a_fill_that_would_add_an_error_is_not_shown",
+        "dg_lsp/filling/fill.py",
+        "good = [edit for edit, refusal in refusals.items() if not refusal]",
+        "good = list(refusals)",
+        "tests/filling/test_fill.py::test_a_fill_that_would_add_an_error_is_not_shown",
     ),
     Mutant(
         5,
@@ -424,10 +424,10 @@ MUTANTS = (
     Mutant(
         9,
         "an empty answer has no reason",
-        "dg_lsp/engine/base.py",
+        "dg_lsp/filling/fill.py",
         'None, fill.refusal or "the model left the gap empty")',
         'None, "")',
-        "tests/engine/test_base.py::test_an_empty_fill_keeps_its_reason",
+        "tests/filling/test_fill.py::test_an_empty_fill_keeps_its_reason",
     ),
     Mutant(
         10,
@@ -552,10 +552,10 @@ MUTANTS = (
     Mutant(
         11,
         "the event loop reads the document",
-        "dg_lsp/engine/base.py",
-        "request = await asyncio.to_thread(_request, document, gap, settings)",
-        "request = _request(document, gap, settings)",
-        "tests/engine/test_base.py::test_no_text_is_read_on_the_event_loop",
+        "dg_lsp/filling/fill.py",
+        "outcome = await asyncio.to_thread(finish, document, gap, fill)",
+        "outcome = finish(document, gap, fill)",
+        "tests/filling/test_fill.py::test_no_text_is_read_on_the_event_loop",
     ),
 )
 

@@ -18,17 +18,18 @@ MODEL = {"torch", "transformers", "accelerate", "tokenizers", "safetensors", "nu
 RULES: dict[str, tuple[set[str], set[str]]] = {
     "settings": (set(), {"platformdirs"}),
     "text": ({"settings"}, {"tree_sitter"}),
+    "filling": ({"settings", "text"}, set()),
     "model": ({"settings", "text"}, MODEL),
-    "engine": ({"settings", "text"}, {"h11", "httpcore2", "httpx2", "filelock", "psutil"}),
+    "engine": ({"settings", "text", "filling"}, {"h11", "httpcore2", "httpx2", "filelock", "psutil"}),
     "serving": (
-        {"settings", "text", "engine"},
+        {"settings", "text", "filling", "engine"},
         {"filelock", "h11", "starlette", "uvicorn", "prometheus_client", "ray"},
     ),
-    "server": ({"settings", "text", "engine"}, {"pygls", "lsprotocol"}),
+    "server": ({"settings", "text", "filling", "engine"}, {"pygls", "lsprotocol"}),
     "training": ({"settings", "text", "model"}, MODEL | {"peft", "filelock"}),
-    "bench": ({"settings", "text", "model", "engine", "serving", "training"}, MODEL),
+    "bench": ({"settings", "text", "filling", "model", "engine", "serving", "training"}, MODEL),
     "cli": (
-        {"settings", "text", "model", "engine", "serving", "server", "training", "bench"},
+        {"settings", "text", "filling", "model", "engine", "serving", "server", "training", "bench"},
         MODEL | {"packaging"},
     ),
 }
@@ -159,7 +160,7 @@ def test_no_other_module_starts_a_program_or_runs_a_text() -> None:
     "name",
     [
         "dg_lsp.cli.main",
-        "dg_lsp.engine.base",
+        "dg_lsp.filling.fill",
         "dg_lsp.engine.local",
         "dg_lsp.serving.process",
         "dg_lsp.engine.resident",

@@ -21,7 +21,7 @@ from benchmarks.gaps.place import Span, line_of
 from benchmarks.gaps.places import Spot, loaded, sampled
 from benchmarks.gaps.tables import percent, table
 from benchmarks.gaps.truth import unquoted
-from dg_lsp.engine.base import settle
+from dg_lsp.filling.fill import finish
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import Gap, NoGap, find_gap
 from dg_lsp.text.gaps.gap import apply_edit
@@ -185,7 +185,7 @@ def _record(spot: Spot, name: str, form: Form) -> Record:
     for number, truth in enumerate((*form.truths, *form.others)):
         if number >= len(form.truths) and record.offered:
             break
-        outcome = settle(document, gap, Fill(truth.decode()))
+        outcome = finish(document, gap, Fill(truth.decode()))
         if outcome.edit is None:
             record = replace(record, why=record.why or outcome.why)
             continue

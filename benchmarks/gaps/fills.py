@@ -14,7 +14,7 @@ from benchmarks.gaps.shown import Shown, shown
 from benchmarks.gaps.sources import Corpus
 from benchmarks.gaps.spoil import spoiled
 from benchmarks.gaps.truth import truth_of
-from dg_lsp.engine.base import settle
+from dg_lsp.filling.fill import finish
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import Gap, NoGap, find_gap
 from dg_lsp.text.messages import Fill, Kind
@@ -91,7 +91,7 @@ def _fills(
     refused = []
     for hole in found:
         text, name = write(hole)
-        outcome = settle(hole.document, hole.gap, Fill(text))
+        outcome = finish(hole.document, hole.gap, Fill(text))
         if outcome.edit is None:
             refused.append((hole.case, name, outcome.why))
         else:

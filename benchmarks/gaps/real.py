@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterable, Mapping
 from benchmarks.gaps.case import Case
 from benchmarks.gaps.fills import Fills, Hole
 from benchmarks.gaps.shown import Shown, shown
-from dg_lsp.engine.base import Engine, Outcome, fill_gap
 from dg_lsp.engine.local import LocalEngine
+from dg_lsp.filling.engine import Engine
+from dg_lsp.filling.fill import Outcome, fill_gap
 from dg_lsp.settings import Settings
 
 

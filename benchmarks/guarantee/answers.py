@@ -1,6 +1,6 @@
 """Requests: what is put into the gap at a place, through the product's own last path, and what the judge says of it.
 
-Knows `find_gap`, `settle` and `apply_edit` as their callers do; knows no engine and prints nothing.
+Knows `find_gap`, `finish` and `apply_edit` as their callers do; knows no engine and prints nothing.
 """
 
 import time
@@ -17,7 +17,7 @@ from benchmarks.guarantee.judge import (
     read,
 )
 from benchmarks.guarantee.places import Place
-from dg_lsp.engine.base import settle
+from dg_lsp.filling.fill import finish
 from dg_lsp.text.budget import SLOW, within
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import Gap, NoGap, find_gap
@@ -95,7 +95,7 @@ def ask(found: Opened, text: str) -> Answer:
     fill = true_text(found.place, gap) if text == TRUTH else text
     begun = time.perf_counter()
     try:
-        outcome = settle(found.document, gap, Fill(fill))
+        outcome = finish(found.document, gap, Fill(fill))
     except Exception as error:
         return Answer(found, text, why=f"{type(error).__name__}: {error}", crash=True)
     took = (time.perf_counter() - begun) * 1000

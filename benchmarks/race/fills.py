@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from dg_lsp.bench.holes import Case
 from dg_lsp.bench.measure import score_of
-from dg_lsp.engine.base import settle
+from dg_lsp.filling.fill import finish
 from dg_lsp.model.cache import PrefixCache, extend_to
 from dg_lsp.model.fill.infill import infill
 from dg_lsp.model.fill.tokens import tokenise
@@ -105,7 +105,7 @@ def _fill(
         *_, fill = infill(model, cache, request)
         seconds = time.perf_counter() - start
     assert isinstance(fill, Fill), "a Fill comes last"
-    score = score_of(case, length, settle(case.document, case.gap, fill).edit, fill)
+    score = score_of(case, length, finish(case.document, case.gap, fill).edit, fill)
     return Filled(
         case=case.name,
         kind=case.kind,

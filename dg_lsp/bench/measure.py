@@ -11,8 +11,9 @@ from dg_lsp.bench import baselines
 from dg_lsp.bench.holes import HOLES, Case
 from dg_lsp.bench.projects import project_of
 from dg_lsp.bench.score import METHODS, Score
-from dg_lsp.engine.base import Engine, settle
 from dg_lsp.engine.local import LocalEngine
+from dg_lsp.filling.engine import Engine
+from dg_lsp.filling.fill import finish
 from dg_lsp.settings import Settings
 from dg_lsp.text.fills import check, fit
 from dg_lsp.text.gaps.gap import Edit, apply_edit
@@ -75,7 +76,7 @@ async def _by_engine(engine: Engine, case: Case, settings: Settings, method: str
             if isinstance(event, Fill):
                 fill = event
     fill = replace(fill, milliseconds=(time.perf_counter() - start) * 1000)
-    outcome = settle(case.document, case.gap, fill)
+    outcome = finish(case.document, case.gap, fill)
     return replace(score_of(case, method, outcome.edit, fill), why=outcome.why)
 
 

@@ -19,8 +19,8 @@ from dg_lsp.settings import RANGES, Settings, UsageError
 if TYPE_CHECKING:
     from dg_lsp.cli.judge import Judge
     from dg_lsp.cli.ran import Ran
-    from dg_lsp.engine.base import Engine
-    from dg_lsp.engine.stubs import Ended
+    from dg_lsp.filling.engine import Engine
+    from dg_lsp.filling.stubs import StubEnded
     from dg_lsp.text.documents.document import Document
 
 _TESTED = (
@@ -248,10 +248,10 @@ async def _fill_file(work: _Work, path: Path) -> None:
         DocumentError, UsageError: the file cannot be read, or has been changed by somebody else.
         EngineError: the engine gives no answer. OutOfTime: the file takes too long to read.
     """
-    from dg_lsp.cli.fill import want_near
+    from dg_lsp.cli.fill import options_near
     from dg_lsp.cli.target import check_writable, replace_file
     from dg_lsp.cli.trial import check_no_backup
-    from dg_lsp.engine.stubs import Ended, Turn, fill_stubs
+    from dg_lsp.filling.stubs import StubEnded, StubStarted, fill_stubs
     from dg_lsp.text.documents.document import read_document
 
     arguments, judge, report = work.arguments, work.judge, work.report
@@ -262,8 +262,8 @@ async def _fill_file(work: _Work, path: Path) -> None:
     tries = arguments.tries if judge else 1
     settings = settings_of(arguments)
     first = now = read_document(path, settings.macros)
-    want = want_near(first, settings, candidates=False, alternatives=tries)
-    turn: Turn | None = None
+    options = options_near(first, settings, candidates=False, alternatives=tries)
+    turn: StubStarted | None = None
     filled, began = False, 0.0
 
     async def choose(documents: Sequence["Document"]) -> tuple[int | None, str]:
@@ -275,13 +275,13 @@ async def _fill_file(work: _Work, path: Path) -> None:
         return await judge.choose(path, turn.gap.name, turn.document.data, texts)
 
     try:
-        async with aclosing(fill_stubs(work.engine, first, settings, choose, want)) as events:
+        async with aclosing(fill_stubs(work.engine, first, settings, choose, options)) as events:
             async for event in events:
-                if isinstance(event, Turn):
+                if isinstance(event, StubStarted):
                     turn, filled, began = event, False, time.monotonic()
                     if judge is not None and not judge.runs and not report.stubs:
                         _tell_before(await judge.before(path, turn.gap.name))
-                elif isinstance(event, Ended):
+                elif isinstance(event, StubEnded):
                     now = event.document
                     outcome = _outcome(event, filled=filled, dry=arguments.dry_run)
                     report.stubs.append(_tried(path, event, outcome, time.monotonic() - began))
@@ -317,17 +317,17 @@ def _take_back(report: Report, path: Path, why: str) -> None:
             _tell(_words(report.stubs[at]))
 
 
-def _outcome(ended: "Ended", *, filled: bool, dry: bool) -> Outcome:
+def _outcome(ended: "StubEnded", *, filled: bool, dry: bool) -> Outcome:
     """The result of a stub, as `Tried` has it."""
     if ended.edit:
         return "filled" if dry else "kept"
     return "taken back" if filled else "no fill"
 
 
-def _tried(path: Path, ended: "Ended", outcome: Outcome, seconds: float) -> Tried:
-    turn = ended.turn
-    line = turn.document.line_at(turn.gap.start) + 1
-    return Tried(str(path), turn.gap.name, line, outcome, ended.why, round(seconds, 3))
+def _tried(path: Path, ended: "StubEnded", outcome: Outcome, seconds: float) -> Tried:
+    started = ended.started
+    line = started.document.line_at(started.gap.start) + 1
+    return Tried(str(path), started.gap.name, line, outcome, ended.why, round(seconds, 3))
 
 
 @asynccontextmanager

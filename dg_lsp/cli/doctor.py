@@ -247,7 +247,7 @@ def check_small(_: Settings) -> Finding:
 def check_fill(settings: Settings) -> Finding:
     """Whether the engine starts and fills a small function."""
     from dg_lsp.cli.fill import fill_alone
-    from dg_lsp.engine.base import EngineError
+    from dg_lsp.filling.engine import EngineError
     from dg_lsp.text.documents.document import Document
     from dg_lsp.text.gaps.find import find_named
 
@@ -270,8 +270,8 @@ def check_fill(settings: Settings) -> Finding:
 def check_engine(settings: Settings) -> Finding:
     """Whether the engine that all windows share starts, and answers a request."""
     from dg_lsp.cli.engine import round_trip
-    from dg_lsp.engine.base import EngineError
     from dg_lsp.engine.states import name_of_state
+    from dg_lsp.filling.engine import EngineError
     from dg_lsp.text.documents.document import Document
 
     if _is_absent(settings.checkpoint):

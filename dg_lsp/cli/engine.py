@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from dg_lsp.cli.options import SERVING, add_settings, explain, settings_of
-from dg_lsp.engine.base import EngineError, fill_gap
 from dg_lsp.engine.states import name_of_state
+from dg_lsp.filling.engine import EngineError
+from dg_lsp.filling.fill import fill_gap
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import find_named

@@ -26,7 +26,7 @@ from dg_lsp.settings import (
 )
 
 if TYPE_CHECKING:
-    from dg_lsp.engine.base import Engine
+    from dg_lsp.filling.engine import Engine
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -106,7 +106,7 @@ def _small(arguments: argparse.Namespace) -> int:
     """Fetch small, try it, and note how fast it is."""
     folder = folder_of(SMALL)
     print("importing torch", flush=True)
-    from dg_lsp.engine.base import EngineError
+    from dg_lsp.filling.engine import EngineError
     from dg_lsp.training.small import FetchError, fetch_small, is_current, note_seconds
 
     if is_current(folder) and not arguments.again:
@@ -150,7 +150,7 @@ def seconds_of_a_line() -> float:
 
 async def _best_of_three(engine: "Engine", settings: Settings) -> float:
     """The seconds that `seconds_of_a_line` tells; closes `engine`."""
-    from dg_lsp.engine.base import Want, fill_gap, outcome_of
+    from dg_lsp.filling.fill import FillOptions, fill_gap, outcome_of
     from dg_lsp.text.documents.document import Document
     from dg_lsp.text.gaps.find import find_gap
 
@@ -162,7 +162,7 @@ async def _best_of_three(engine: "Engine", settings: Settings) -> float:
             gap = find_gap(document, text.rindex(b"find_gap(") + len(b"find_gap("), "arguments")
             for _ in range(2):
                 began, worked = time.perf_counter(), time.process_time()
-                await outcome_of(fill_gap(engine, document, gap, settings, Want()), lambda _: None)
+                await outcome_of(fill_gap(engine, document, gap, settings, FillOptions()), lambda _: None)
                 best = min(best, time.perf_counter() - began, time.process_time() - worked)
     finally:
         await engine.close()

@@ -19,7 +19,8 @@ from dg_lsp.settings import Settings
 from dg_lsp.text.messages import PARTS, WANTED, Draft, Status
 
 if TYPE_CHECKING:
-    from dg_lsp.engine.base import Engine, Outcome, Want
+    from dg_lsp.filling.engine import Engine
+    from dg_lsp.filling.fill import FillOptions, Outcome
     from dg_lsp.text.documents.document import Document
     from dg_lsp.text.gaps.find import Gap
 
@@ -107,7 +108,7 @@ def engine_of(arguments: argparse.Namespace) -> "Engine":
     Raises:
         EngineError: it cannot be reached or loaded.
     """
-    from dg_lsp.engine.base import EngineError
+    from dg_lsp.filling.engine import EngineError
 
     settings = settings_of(arguments)
     if arguments.alone:
@@ -174,31 +175,33 @@ async def _fill(
     engine: "Engine", place: "Place", settings: Settings, show: Callable[[Draft], None]
 ) -> "Outcome":
     """Fill the gap of `place` and close `engine`; an interrupt closes the stream, which cancels."""
-    from dg_lsp.engine.base import fill_gap, outcome_of
+    from dg_lsp.filling.fill import fill_gap, outcome_of
 
     document, gap = place
-    want = want_near(document, settings, candidates=gap.kind in PARTS)
+    options = options_near(document, settings, candidates=gap.kind in PARTS)
     try:
-        return await outcome_of(fill_gap(engine, *place, settings, want), show)
+        return await outcome_of(fill_gap(engine, *place, settings, options), show)
     finally:
         await engine.close()
 
 
-def want_near(document: "Document", settings: Settings, *, candidates: bool, alternatives: int = 1) -> "Want":
-    """What is wanted of a fill of `document`, with the files near it where they are of use.
+def options_near(
+    document: "Document", settings: Settings, *, candidates: bool, alternatives: int = 1
+) -> "FillOptions":
+    """Return the options of a fill of `document`, with the files near it where they are of use.
 
     They are for `candidates`, and for a model that is sent definitions.
     """
-    from dg_lsp.engine.base import Want
     from dg_lsp.engine.runtime import definitions_for
+    from dg_lsp.filling.fill import FillOptions
     from dg_lsp.text.documents.excluded import path_of
     from dg_lsp.text.related.folders import index_round
 
     room = definitions_for(settings)
     if not (settings.related and path_of(document.uri) and (candidates or room)):
-        return Want(alternatives)
+        return FillOptions(alternatives)
     index = index_round(Path(path_of(document.uri)), settings.exclude, git=settings.exclude_ignored)
-    return Want(alternatives, index=index, definitions=room)
+    return FillOptions(alternatives, index=index, definitions=room)
 
 
 def _teller() -> Callable[[Status], None]:

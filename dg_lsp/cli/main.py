@@ -96,7 +96,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _faults_of_the_world() -> tuple[type[BaseException], ...]:
-    from dg_lsp.engine.base import EngineError
+    from dg_lsp.filling.engine import EngineError
     from dg_lsp.settings import SettingsError, UsageError
     from dg_lsp.text.documents.document import DocumentError
     from dg_lsp.text.gaps.find import NoGap

@@ -12,10 +12,10 @@ import httpcore2
 import httpx2
 
 from dg_lsp.engine import wire
-from dg_lsp.engine.base import EngineBusy, EngineError
 from dg_lsp.engine.connection import SameUser
 from dg_lsp.engine.runtime import sockets
 from dg_lsp.engine.wire import Failure, Loading
+from dg_lsp.filling.engine import EngineBusy, EngineError
 from dg_lsp.text.documents.document import whole
 from dg_lsp.text.messages import Draft, Fill, Infill, Status
 

@@ -17,9 +17,9 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from dg_lsp.engine.base import EngineBusy, EngineError
 from dg_lsp.engine.client import EngineAbsent, EngineRefused, EngineSilent, EngineStrange
 from dg_lsp.engine.remote import proxy_to, token_in, trusted, untrusted
+from dg_lsp.filling.engine import EngineBusy, EngineError
 from dg_lsp.settings import VLLM, Settings, is_loopback
 
 SINCE = (0, 32)  # the first version that was seen to pin slots

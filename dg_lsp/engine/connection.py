@@ -11,8 +11,8 @@ from typing import Any
 
 import httpcore2
 
-from dg_lsp.engine.base import EngineError
 from dg_lsp.engine.runtime import is_own
+from dg_lsp.filling.engine import EngineError
 
 
 class EngineForeign(EngineError):

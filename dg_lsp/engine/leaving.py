@@ -3,7 +3,7 @@
 from functools import lru_cache
 from pathlib import PurePosixPath
 
-from dg_lsp.engine.base import EngineError
+from dg_lsp.filling.engine import EngineError
 from dg_lsp.text.documents.excluded import excluding, split_uri
 from dg_lsp.text.messages import Infill
 

@@ -19,9 +19,9 @@ from typing import Any
 import psutil
 
 from dg_lsp.engine import room
-from dg_lsp.engine.base import EngineBroken, EngineError
 from dg_lsp.engine.cores import Cores
 from dg_lsp.engine.turn import Turns
+from dg_lsp.filling.engine import EngineBroken, EngineError
 from dg_lsp.settings import Settings
 from dg_lsp.text.budget import ASKED, BOT, Budget, spending
 from dg_lsp.text.checked import ignore_warnings

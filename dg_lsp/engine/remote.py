@@ -21,7 +21,6 @@ from urllib.request import getproxies, proxy_bypass
 import httpx2
 
 from dg_lsp.engine import resident
-from dg_lsp.engine.base import EngineBusy, EngineError
 from dg_lsp.engine.client import (
     SILENCE,
     EngineAbsent,
@@ -35,6 +34,7 @@ from dg_lsp.engine.client import (
 from dg_lsp.engine.leaving import check_leaving
 from dg_lsp.engine.states import Pace, following
 from dg_lsp.engine.wire import WIRE
+from dg_lsp.filling.engine import EngineBusy, EngineError
 from dg_lsp.settings import Settings, check_url, is_loopback, is_team, path_of
 from dg_lsp.text.messages import Draft, Fill, Infill, Status
 

@@ -19,11 +19,11 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from dg_lsp.engine.base import EngineError
 from dg_lsp.engine.client import SILENCE, EngineAbsent, EngineDied, EngineFailed, EngineSilent, RemoteEngine
 from dg_lsp.engine.leaving import check_leaving
 from dg_lsp.engine.runtime import Address, address_of, peer, runtime_directory, shorten
 from dg_lsp.engine.states import Pace, following
+from dg_lsp.filling.engine import EngineError
 from dg_lsp.settings import EMBEDDED, SMALL, Settings, folder_of, is_hub_name, is_vllm, path_of
 from dg_lsp.text.messages import Draft, Fill, Infill, Status
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from dg_lsp.engine.base import EngineError
 from dg_lsp.engine.cgroup import OWN, ROOT, groups
 from dg_lsp.engine.client import running
 from dg_lsp.engine.runtime import runtime_directory
+from dg_lsp.filling.engine import EngineError
 
 _LONGEST = 600.0  # seconds that a network may take to be loaded
 MARGIN = 1.15  # memory that a network needs, as a multiple of the size of its weights

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dg_lsp.engine.base import EngineError
 from dg_lsp.engine.wire import WIRE
+from dg_lsp.filling.engine import EngineError
 from dg_lsp.settings import Settings, folder_of, is_team, is_vllm, path_of
 
 _GPUS = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")  # one of them is there where torch can see a GPU

@@ -11,7 +11,7 @@ import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import replace
 
-from dg_lsp.engine.base import EngineError
+from dg_lsp.filling.engine import EngineError
 from dg_lsp.text.messages import PARTS, Draft, Fill, Infill, Run
 
 _BODIES = ("return None", "return True", "return False", "return 0")

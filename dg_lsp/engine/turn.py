@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 
-from dg_lsp.engine.base import EngineBusy
+from dg_lsp.filling.engine import EngineBusy
 from dg_lsp.text.messages import PRIORITIES, Infill
 
 _MOST = 64  # live infills

@@ -14,10 +14,10 @@ from statistics import fmean
 
 import torch
 
-from dg_lsp.engine.base import EngineBusy, EngineError
 from dg_lsp.engine.client import EngineAbsent, EngineSilent
 from dg_lsp.engine.completions import AT_ONCE, Answer, Asked, Served, VllmServer
 from dg_lsp.engine.wire import BEAT
+from dg_lsp.filling.engine import EngineBusy, EngineError
 from dg_lsp.model.canvas import FREE, Canvas, LayoutError, Seam, anchors_from, lay_out, noised, start_from
 from dg_lsp.model.fill.candidates import Candidate, decode, why_refused
 from dg_lsp.model.fill.denoised import shortened_or_none

@@ -10,7 +10,7 @@ from typing import Any
 
 from lsprotocol import types
 
-from dg_lsp.engine.base import Outcome
+from dg_lsp.filling.fill import Outcome
 from dg_lsp.server import convert
 from dg_lsp.server.progress import Progress, drafts_to, loading_to
 from dg_lsp.server.window import DgLsp

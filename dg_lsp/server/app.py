@@ -12,7 +12,7 @@ from typing import Any
 
 from lsprotocol import types
 
-from dg_lsp.engine.base import EngineError
+from dg_lsp.filling.engine import EngineError
 from dg_lsp.server import actions, commands, convert, ghost
 from dg_lsp.server.conversation import log_failure
 from dg_lsp.server.protocol import RequestError

@@ -13,8 +13,9 @@ from typing import Any
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
-from dg_lsp.engine.base import EngineError, Outcome
-from dg_lsp.engine.stubs import Ended, Turn, fill_stubs, stubs_of
+from dg_lsp.filling.engine import EngineError
+from dg_lsp.filling.fill import Outcome
+from dg_lsp.filling.stubs import StubEnded, StubStarted, fill_stubs, stubs_of
 from dg_lsp.server import convert
 from dg_lsp.server.actions import ASKS, cursor_of, fill_gap, gap_of, settings_of, title_of
 from dg_lsp.server.progress import Progress, drafts_to, loading_to
@@ -126,13 +127,13 @@ class _Filling:
     left: list[list[str]] = field(default_factory=list)
     shift: int = 0
 
-    def add(self, ended: Ended) -> None:
-        """Add how the turn of a stub ended."""
+    def add(self, ended: StubEnded) -> None:
+        """Add the result of a stub."""
         edit = ended.edit
         if edit is None:
-            self.left.append([ended.turn.gap.name, ended.why])
+            self.left.append([ended.started.gap.name, ended.why])
             return
-        self.filled.append(ended.turn.gap.name)
+        self.filled.append(ended.started.gap.name)
         self.edits.append(Edit(edit.start - self.shift, edit.end - self.shift, edit.text))
         self.shift += len(edit.text.encode("utf-8")) - (edit.end - edit.start)
 
@@ -142,17 +143,17 @@ async def _fill_stubs(
 ) -> None:
     """Step 2 of `fill_all_command`: `into` is where the fills are added, and the number of stubs."""
     (work, total), settings = into, settings_of(ls, target)
-    want = await ls.session.want(document, 1, "fill")
+    options = await ls.session.fill_options(document, 1, "fill")
     token = target.get("workDoneToken")
     async with Progress(ls, "Fill all stubs", asyncio.current_task(), token) as progress:
         with loading_to(progress, ls.watchers):
-            filling = fill_stubs(ls.session.engine, document, settings, want=want)
+            filling = fill_stubs(ls.session.engine, document, settings, options=options)
             async with aclosing(filling) as events:
                 async for event in events:
-                    if isinstance(event, Ended):
+                    if isinstance(event, StubEnded):
                         work.add(event)
                         continue
-                    if isinstance(event, Turn):
+                    if isinstance(event, StubStarted):
                         # The client shows the text before the first fill, where this stub stands elsewhere.
                         start, end = (at - work.shift for at in (event.gap.start, event.gap.end))
                         show = drafts_to(ls, document, replace(event.gap, start=start, end=end))

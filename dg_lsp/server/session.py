@@ -17,8 +17,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
-from dg_lsp.engine.base import Engine, EngineError, Outcome, Want, fill_gap, outcome_of
 from dg_lsp.engine.runtime import definitions_for, learned
+from dg_lsp.filling.engine import Engine, EngineError
+from dg_lsp.filling.fill import FillOptions, Outcome, fill_gap, outcome_of
 from dg_lsp.server.project import Project
 from dg_lsp.settings import EMBEDDED, Settings, SettingsError, name_of, named, of_machine, override
 from dg_lsp.text.documents.document import Document
@@ -297,12 +298,12 @@ class Session:
         """
         if priority != "ahead":
             self.stop_ahead()
-        want = await self.want(document, settings.alternatives, priority)
+        options = await self.fill_options(document, settings.alternatives, priority)
         began = time.monotonic()
-        outcome = await outcome_of(fill_gap(self.engine, document, gap, settings, want), show)
+        outcome = await outcome_of(fill_gap(self.engine, document, gap, settings, options), show)
         if priority == "ghost":
             self._took.append(time.monotonic() - began)
-        if want.index is not None and self.project is not None:
+        if options.index is not None and self.project is not None:
             # Not before the first answer, which should not wait for the disk.
             self.project.begin(document.uri, self.settings.exclude, git=self.settings.exclude_ignored)
         is_ghost = priority in ("ghost", "ahead")
@@ -316,12 +317,12 @@ class Session:
                 self._newest[document.uri] = offer
         return outcome
 
-    async def want(self, document: Document, alternatives: int, priority: Priority) -> Want:
-        """What is wanted of a fill of `document`; other files are looked into unless the setting related is off."""
+    async def fill_options(self, document: Document, alternatives: int, priority: Priority) -> FillOptions:
+        """Return the options of a fill of `document`: with other files, unless the setting related is off."""
         if self.project is None or not self.settings.related:
-            return Want(alternatives, priority)
+            return FillOptions(alternatives, priority)
         index = await self.project.index_for(document)
-        return Want(alternatives, priority, index, definitions_for(self.settings))
+        return FillOptions(alternatives, priority, index, definitions_for(self.settings))
 
     def ghost_settings(self, *, automatic: bool) -> Settings:
         """The settings of a ghost text request: one sure fill if automatic, else several and twice the deadline."""

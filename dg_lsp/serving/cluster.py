@@ -16,8 +16,8 @@ from ray.serve.config import AutoscalingConfig, RequestRouterConfig
 from ray.serve.experimental.consistent_hash_router import ConsistentHashRouter
 
 from dg_lsp.engine import wire
-from dg_lsp.engine.base import EngineError
 from dg_lsp.engine.runtime import digest_of
+from dg_lsp.filling.engine import EngineError
 from dg_lsp.serving.process import open_engine
 from dg_lsp.serving.served import Team
 from dg_lsp.serving.service import Hosted, Service

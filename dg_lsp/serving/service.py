@@ -18,8 +18,8 @@ from typing import Any, Protocol
 
 import dg_lsp
 from dg_lsp.engine import wire
-from dg_lsp.engine.base import Engine, EngineBroken, EngineError
 from dg_lsp.engine.states import Pace
+from dg_lsp.filling.engine import Engine, EngineBroken, EngineError
 from dg_lsp.text.messages import Draft, Fill, Infill, Priority, State, Status
 
 _PATIENCE = 20.0  # seconds without a step after which an engine counts as stuck

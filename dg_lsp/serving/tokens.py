@@ -9,7 +9,7 @@ import re
 import secrets
 from pathlib import Path
 
-from dg_lsp.engine.base import EngineError
+from dg_lsp.filling.engine import EngineError
 
 _NAME = re.compile(r"[\w.-]{1,40}")
 _LINE = re.compile(r"([\w.-]{1,40}):([0-9a-f]{64})")

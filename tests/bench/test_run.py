@@ -16,7 +16,7 @@ from dg_lsp.bench.files import find_heldout, installed_path
 from dg_lsp.bench.holes import HOLES, make_cases
 from dg_lsp.bench.score import METHODS, Score, make_report
 from dg_lsp.cli.main import main
-from dg_lsp.engine.base import settle
+from dg_lsp.filling.fill import finish
 from dg_lsp.settings import Settings, UsageError
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import find_gap, find_named
@@ -328,7 +328,7 @@ def test_lines_less_deep_than_the_first_belong_to_the_task(tmp_path):
         "canonical_solution": "        pass\n    y = 2\n    return y * x\n",
     }
     (read,) = humaneval.read_tasks(tasks_file(tmp_path, [task]))
-    outcome = settle(read.case.document, read.case.gap, Fill(read.case.truth))
+    outcome = finish(read.case.document, read.case.gap, Fill(read.case.truth))
     assert outcome.edit is not None and outcome.edit.text + "\n" == task["canonical_solution"]
 
 

@@ -310,7 +310,7 @@ def test_spoiled_fills_are_counted_and_true_ones_pass() -> None:
 
 
 def test_a_check_that_lets_everything_pass_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dg_lsp.engine.base.harm_of", lambda *_: "")
+    monkeypatch.setattr("dg_lsp.filling.fill.harm_of", lambda *_: "")
     made = spoiled_fills(corpus_of("python"), "function_body", 30, 0)
     assert any(s.faulty for s in made.shown)
 

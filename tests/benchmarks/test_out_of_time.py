@@ -129,7 +129,7 @@ def test_an_unbalanced_edit_of_an_odd_file_breaks_it(monkeypatch: pytest.MonkeyP
     at = data.index(b"\n  }")
     place = Place(load_language("csharp"), data, at, at, "code")
     assert not ask(opened(place), "}").harms
-    monkeypatch.setattr("dg_lsp.engine.base.harm_of", lambda *_: "")
+    monkeypatch.setattr("dg_lsp.filling.fill.harm_of", lambda *_: "")
     assert "broken" in ask(opened(place), "foo(a;").harms
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from dg_lsp.cli.fill import want_near
-from dg_lsp.engine.base import Want
+from dg_lsp.cli.fill import options_near
+from dg_lsp.filling.fill import FillOptions
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import read_document
 
@@ -365,13 +365,13 @@ def test_the_files_near_a_stub_are_looked_into_for_a_model_that_is_sent_definiti
     path.write_text("import shapes\n\n\ndef f(x):\n    shapes.area(x)\n    pass\n")
     chat = Settings(checkpoint="google/diffusiongemma-26B-A4B-it")
     document, shapes = read_document(path), (tmp_path / "shapes.py").as_uri()
-    found = want_near(document, chat, candidates=False, alternatives=4)
+    found = options_near(document, chat, candidates=False, alternatives=4)
     assert found.alternatives == 4 and found.definitions == chat.definition_bytes and found.index is not None
     assert [other.uri for other in found.index.beside(document.uri, "python")] == [shapes]
     raw = replace(chat, checkpoint="embedded")
-    assert want_near(document, raw, candidates=False) == Want()
-    assert want_near(document, raw, candidates=True).definitions == 0
-    assert want_near(document, replace(chat, related=False), candidates=True) == Want()
+    assert options_near(document, raw, candidates=False) == FillOptions()
+    assert options_near(document, raw, candidates=True).definitions == 0
+    assert options_near(document, replace(chat, related=False), candidates=True) == FillOptions()
 
 
 def test_a_file_that_takes_too_long_to_read_is_skipped_and_the_rest_is_kept(folder: Path) -> None:

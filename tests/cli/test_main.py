@@ -17,8 +17,8 @@ from dg_lsp.cli import screen
 from dg_lsp.cli.main import COMMANDS, main
 from dg_lsp.cli.target import Target, parse_target, replace_file
 from dg_lsp.engine import resident
-from dg_lsp.engine.base import EngineError
 from dg_lsp.engine.local import LocalEngine
+from dg_lsp.filling.engine import EngineError
 from dg_lsp.settings import UsageError
 from dg_lsp.text.messages import Draft, Fill, Infill
 from tests import scripts

@@ -16,9 +16,9 @@ import psutil
 import pytest
 
 from dg_lsp.engine import local, room
-from dg_lsp.engine.base import EngineBroken, EngineError
 from dg_lsp.engine.local import LocalEngine, with_second_try
 from dg_lsp.engine.room import loading, of_cgroup
+from dg_lsp.filling.engine import EngineBroken, EngineError
 from dg_lsp.settings import Settings
 from dg_lsp.text.fills.check import faults
 from dg_lsp.text.messages import Draft, Fill, Infill

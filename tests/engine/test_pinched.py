@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="li
 _SCRIPT = """
 import asyncio, json, resource, sys, time
 from dg_lsp.model.load import packed
-from dg_lsp.engine.base import EngineError
+from dg_lsp.filling.engine import EngineError
 from dg_lsp.engine.local import LocalEngine
 from dg_lsp.settings import Settings
 from dg_lsp.text.messages import Infill
@@ -69,7 +69,7 @@ _WARNS = """
 import asyncio, sys, warnings
 import torch
 from dg_lsp.model.load import packed
-from dg_lsp.engine.base import EngineBroken
+from dg_lsp.filling.engine import EngineBroken
 from dg_lsp.engine.local import LocalEngine
 from dg_lsp.settings import Settings
 from dg_lsp.text.messages import Infill

@@ -14,11 +14,11 @@ import certifi
 import pytest
 
 from dg_lsp.engine import remote, scripted, wire
-from dg_lsp.engine.base import EngineBusy, EngineError
 from dg_lsp.engine.client import EngineAbsent, RemoteEngine
 from dg_lsp.engine.local import LocalEngine
 from dg_lsp.engine.remote import TeamEngine, open_engine, proxy_to
 from dg_lsp.engine.resident import ResidentEngine
+from dg_lsp.filling.engine import EngineBusy, EngineError
 from dg_lsp.server.session import Session
 from dg_lsp.serving import served
 from dg_lsp.serving.tokens import make_token

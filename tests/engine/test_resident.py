@@ -20,10 +20,10 @@ import pytest
 
 from dg_lsp.cli import doctor
 from dg_lsp.engine import resident
-from dg_lsp.engine.base import EngineError
 from dg_lsp.engine.client import EngineDied, EngineSilent, EngineStrange, RemoteEngine
 from dg_lsp.engine.resident import ResidentEngine, stop_at
 from dg_lsp.engine.runtime import Address, address_of
+from dg_lsp.filling.engine import EngineError
 from dg_lsp.settings import Settings
 from dg_lsp.text.messages import Draft, Fill, Infill, Status
 from tests.processes import engines

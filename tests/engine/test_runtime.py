@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from dg_lsp.engine import runtime
-from dg_lsp.engine.base import EngineError
 from dg_lsp.engine.runtime import address_of, digest_of, runtime_directory
+from dg_lsp.filling.engine import EngineError
 from dg_lsp.settings import Settings
 
 

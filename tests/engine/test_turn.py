@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from dg_lsp.engine.base import EngineBusy
 from dg_lsp.engine.turn import Turns
+from dg_lsp.filling.engine import EngineBusy
 from dg_lsp.text.messages import Infill, Priority
 
 

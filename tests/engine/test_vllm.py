@@ -17,13 +17,13 @@ from typing import Any
 import pytest
 
 from dg_lsp.cli.doctor import check_fill
-from dg_lsp.engine.base import EngineBusy, EngineError
 from dg_lsp.engine.client import EngineRefused, EngineStrange
 from dg_lsp.engine.completions import AT_ONCE, answer_of
 from dg_lsp.engine.remote import open_engine
 from dg_lsp.engine.resident import ResidentEngine
 from dg_lsp.engine.runtime import address_of
 from dg_lsp.engine.vllm import VllmEngine, ask, candidates, lay
+from dg_lsp.filling.engine import EngineBusy, EngineError
 from dg_lsp.model.canvas import LayoutError
 from dg_lsp.model.load.checkpoint import Checkpoint, load_tokenizer
 from dg_lsp.settings import EMBEDDED, Settings, SettingsError, override

@@ -9,7 +9,7 @@ import torch
 from torch.nn import Linear
 
 from dg_lsp.engine import room
-from dg_lsp.engine.base import EngineError
+from dg_lsp.filling.engine import EngineError
 from dg_lsp.model.load import packed
 from dg_lsp.model.load.packed import pack
 from dg_lsp.model.load.weights import load_network

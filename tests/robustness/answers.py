@@ -5,9 +5,9 @@ import logging
 import sys
 from collections.abc import AsyncGenerator, Callable
 
-from dg_lsp.engine.base import EngineBusy, EngineError
 from dg_lsp.engine.client import EngineDied, EngineFailed, EngineSilent
 from dg_lsp.engine.connection import EngineForeign
+from dg_lsp.filling.engine import EngineBusy, EngineError
 from dg_lsp.server.app import make_server
 from dg_lsp.server.streams import serve
 from dg_lsp.settings import Settings, from_environment

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
-from dg_lsp.engine.base import settle
+from dg_lsp.filling.fill import finish
 from dg_lsp.settings import Settings
 from dg_lsp.text.budget import UNASKED, within
 from dg_lsp.text.documents.document import Document
@@ -136,14 +136,14 @@ def cursors(text: str, chance: random.Random) -> list[int]:
 
 
 def read(document: Document, offset: int, fill: str) -> str:
-    """Find the gap at `offset`, build its request and settle `fill` in it; how that ended, as a word."""
+    """Find the gap at `offset`, build its request and finish `fill` in it; how that ended, as a word."""
     try:
         with within(UNASKED):
             gap = find_gap(document, offset)
             if any(unchecked(document, part) for part in gap.parts):
                 return "unchecked"
             build(document, gap, Settings())
-            return "edit" if settle(document, gap, Fill(fill)).edit else "refused"
+            return "edit" if finish(document, gap, Fill(fill)).edit else "refused"
     except OutOfTime:
         return "out of time"
     except NoGap:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from lsprotocol import types
 
-from dg_lsp.engine.base import Outcome
 from dg_lsp.engine.scripted import ScriptedEngine
+from dg_lsp.filling.fill import Outcome
 from dg_lsp.server import convert, ghost
 from dg_lsp.server.ghost import ghost_text
 from dg_lsp.server.session import Session, Superseded

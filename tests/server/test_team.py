@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from dg_lsp.engine.base import EngineError
 from dg_lsp.engine.remote import TeamEngine
+from dg_lsp.filling.engine import EngineError
 from dg_lsp.serving.tokens import make_token
 from dg_lsp.text.messages import Fill, Infill
 from tests.server.wire import Wire, notification

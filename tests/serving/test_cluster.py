@@ -15,10 +15,10 @@ from typing import Any
 import httpx2
 import pytest
 
-from dg_lsp.engine.base import EngineBusy, EngineError
 from dg_lsp.engine.local import LocalEngine
 from dg_lsp.engine.remote import TeamEngine
 from dg_lsp.engine.resident import ResidentEngine
+from dg_lsp.filling.engine import EngineBusy, EngineError
 from dg_lsp.serving.tokens import make_token
 from dg_lsp.settings import Settings
 from dg_lsp.text.messages import Draft, Fill, Infill

@@ -20,7 +20,7 @@ import pytest
 
 from dg_lsp.cli.main import main
 from dg_lsp.engine import scripted, wire
-from dg_lsp.engine.base import EngineError
+from dg_lsp.filling.engine import EngineError
 from dg_lsp.serving import served
 from dg_lsp.serving.served import Listening, check
 from dg_lsp.serving.tokens import Tokens, make_token

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from dg_lsp.engine.base import EngineBroken, EngineError
 from dg_lsp.engine.scripted import ScriptedEngine, open_scripted
+from dg_lsp.filling.engine import EngineBroken, EngineError
 from dg_lsp.serving import process
 from dg_lsp.serving.service import Hosted, Service
 from dg_lsp.settings import Settings

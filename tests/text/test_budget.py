@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from dg_lsp.engine.base import settle
+from dg_lsp.filling.fill import finish
 from dg_lsp.settings import Settings
 from dg_lsp.text.budget import Budget, bounded, check, spending, within
 from dg_lsp.text.documents.document import Document
@@ -63,7 +63,7 @@ def test_the_guard_refuses_an_edit_of_such_a_text(text: str) -> None:
     document = tsx(SOUND + text)
     gap = Gap(len(document.data), len(document.data), "rest_of_line", "")
     assert "takes too long" in harm_of(document, gap, Edit(gap.start, gap.end, "y)"))
-    assert "takes too long" in settle(document, gap, Fill("y)")).why
+    assert "takes too long" in finish(document, gap, Fill("y)")).why
     with pytest.raises(OutOfTime):
         faults("tsx", "expression", SOUND + text, "y)", "")
 
@@ -71,7 +71,7 @@ def test_the_guard_refuses_an_edit_of_such_a_text(text: str) -> None:
 def test_a_fill_that_would_make_the_parser_hang_is_refused() -> None:
     document = tsx("const a = ")
     gap = find_gap(document, len(document.data))
-    assert settle(document, gap, Fill(HANGING[0].removeprefix("const a = "))).edit is None
+    assert finish(document, gap, Fill(HANGING[0].removeprefix("const a = "))).edit is None
 
 
 def test_a_request_for_a_long_text_that_hangs_is_built_or_refused() -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from dg_lsp.engine.base import settle
+from dg_lsp.filling.fill import finish
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import find_gap
 from dg_lsp.text.gaps.gap import apply_edit
@@ -324,7 +324,7 @@ def filled(line: Line, closers: str, text: str) -> tuple[str, str]:
     before = above + line.typed
     document = Document("file:///m", line.language, 0, (before + closers + below).encode())
     gap = find_gap(document, len(before.encode()))
-    outcome = settle(document, gap, Fill(text))
+    outcome = finish(document, gap, Fill(text))
     if outcome.edit is None:
         return gap.kind, f"<{outcome.why}>"
     return gap.kind, apply_edit(document, outcome.edit).text[len(above) :].removesuffix(below)
@@ -415,7 +415,7 @@ UNFINISHED = [
 def offered(language: str, typed: str, text: str, below: str = "", kind: Wanted | None = None) -> str:
     """The text that the edit writes at the end of `typed`."""
     document = Document("file:///m", language, 0, (typed + below).encode())
-    outcome = settle(document, find_gap(document, len(typed.encode()), kind), Fill(text))
+    outcome = finish(document, find_gap(document, len(typed.encode()), kind), Fill(text))
     assert outcome.edit is not None, outcome.why
     return outcome.edit.text
 
@@ -449,7 +449,7 @@ def test_a_body_that_was_asked_for_is_closed() -> None:
 def test_an_offer_keeps_its_chance_where_blocks_stay_open() -> None:
     typed = "class A {\n    int f() {\n        "
     document = Document("file:///m", "java", 0, typed.encode())
-    outcome = settle(document, find_gap(document, len(typed)), Fill("return 1;", chance=0.7))
+    outcome = finish(document, find_gap(document, len(typed)), Fill("return 1;", chance=0.7))
     assert outcome.edit is not None
     assert (outcome.edit.text, outcome.fill.chance) == ("return 1;", 0.7)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dg_lsp.engine.base import settle
+from dg_lsp.filling.fill import finish
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.fills.confirm import why_confirm, written_lines
 from dg_lsp.text.gaps.find import Gap, find_gap, find_gaps, find_span
@@ -38,7 +38,7 @@ def outcome(language: str, text: str, kind: Wanted, fill: str) -> tuple[str | No
     document = Document("file:///m", language, 1, text.encode())
     gap = find_gaps(document, 0, len(text))[0]
     gap = gap if kind == "function_body" else find_gap(document, gap.start, kind)
-    found = settle(document, gap, Fill(fill))
+    found = finish(document, gap, Fill(fill))
     return (found.edit.text if found.edit else None), found.why
 
 
@@ -74,7 +74,7 @@ def test_no_import_fills_a_hole_in_a_function(language: str, text: str, line: st
 
 def test_ghost_text_in_an_empty_body_may_be_a_placeholder() -> None:
     document = Document("file:///m", "python", 1, b"def f(x):\n    ")
-    found = settle(document, find_gap(document, len(document.data)), Fill("pass"))
+    found = finish(document, find_gap(document, len(document.data)), Fill("pass"))
     assert found.edit is not None
 
 

@@ -15,7 +15,7 @@ from benchmarks.gaps.sources import find_corpus
 from benchmarks.guarantee.answers import TEXTS, ask, opened
 from benchmarks.guarantee.judge import Claim, judge, read
 from benchmarks.guarantee.places import Place, valid_places
-from dg_lsp.engine import base
+from dg_lsp.filling import fill as filling
 from dg_lsp.text.languages.language import known_languages, load_language
 from dg_lsp.text.messages import KINDS, Kind
 from tests.text.fixtures import fixtures
@@ -62,7 +62,7 @@ def test_without_the_guard_the_judge_finds_harm(name: str, monkeypatch: pytest.M
     data, at = text.replace("|", "").encode(), text.index("|")
     place = Place(load_language(language), data, at, at, "code", kind)
     assert ask(opened(place), fill).harms == ()
-    monkeypatch.setattr(base, "harm_of", lambda *_: "")
+    monkeypatch.setattr(filling, "harm_of", lambda *_: "")
     assert harm in ask(opened(place), fill).harms
 
 

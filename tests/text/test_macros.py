@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from dg_lsp.engine.base import settle
+from dg_lsp.filling.fill import finish
 from dg_lsp.settings import Settings, SettingsError, override
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.fills.check import faults_of
@@ -179,10 +179,10 @@ def test_names_of_the_settings_are_read_as_blanks_in_all_that_reads_a_file() -> 
     request = prompt.build(document, gap, Settings())
     assert request.macros == names
     assert faults_of(request, "foo(a);") == () and faults_of(request, "foo(a;") != ()
-    edit = settle(document, gap, Fill("foo(a);")).edit
+    edit = finish(document, gap, Fill("foo(a);")).edit
     assert edit is not None
     assert apply_edit(document, edit).macros == names
-    assert settle(document, gap, Fill("foo(a;")).edit is None
+    assert finish(document, gap, Fill("foo(a;")).edit is None
 
 
 def test_a_name_of_the_settings_before_a_brace_is_a_loop() -> None:

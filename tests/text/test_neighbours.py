@@ -2,7 +2,7 @@
 
 import pytest
 
-from dg_lsp.engine.base import Outcome, settle
+from dg_lsp.filling.fill import Outcome, finish
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.fills.fit import fit
 from dg_lsp.text.gaps.find import find_gap
@@ -14,7 +14,7 @@ def filled(language: str, text: str, fill: Fill, kind: Kind | None = None) -> tu
     """`text`, cursor at `¦`, after `fill`, and the outcome; the text as it is where nothing is offered."""
     before, _, after = text.partition("¦")
     document = Document("file:///m", language, 0, (before + after).encode())
-    outcome = settle(document, find_gap(document, len(before.encode()), kind), fill)
+    outcome = finish(document, find_gap(document, len(before.encode()), kind), fill)
     return (apply_edit(document, outcome.edit) if outcome.edit else document).data.decode(), outcome
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dg_lsp.engine.base import settle
+from dg_lsp.filling.fill import finish
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.fills.check import faults
 from dg_lsp.text.fills.fit import fit
@@ -60,7 +60,7 @@ def test_what_makes_the_function_whole_stays_as_it_is(name: str) -> None:
 def test_what_makes_the_function_whole_is_offered(name: str) -> None:
     prefix, suffix = TRUE[name][0].encode().split(b"|")
     document, at = Document("a.py", "python", 0, prefix + suffix), len(prefix)
-    outcome = settle(document, Gap(at, at, "span", "    ", asked=True), Fill(TRUE[name][1]))
+    outcome = finish(document, Gap(at, at, "span", "    ", asked=True), Fill(TRUE[name][1]))
     assert outcome.edit == Edit(at, at, TRUE[name][1]), outcome.why
 
 

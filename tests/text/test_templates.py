@@ -2,7 +2,7 @@
 
 import pytest
 
-from dg_lsp.engine.base import settle
+from dg_lsp.filling.fill import finish
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import NoGap, find_gap
@@ -38,4 +38,4 @@ def test_a_file_that_ends_in_an_open_template_is_read_at_each_cursor(name: str) 
         except NoGap:
             continue
         build(document, gap, Settings())
-        settle(document, gap, Fill("x)"))
+        finish(document, gap, Fill("x)"))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dg_lsp.engine.base import settle
+from dg_lsp.filling.fill import finish
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.fills.check import faults
@@ -36,7 +36,7 @@ def shown(language: str, source: str, fill: str) -> str | None:
     text = fit(request, fill)
     if faults(request.language, request.kind, request.prefix, text, request.suffix):
         return None
-    edit = settle(document, gap, Fill(fill)).edit
+    edit = finish(document, gap, Fill(fill)).edit
     return None if edit is None else edit.text
 
 
@@ -95,6 +95,6 @@ def test_a_fill_that_makes_the_file_sound_may_close_what_is_open_there() -> None
     broken = "int f(int a) {\n  if (a ¦\n    g();\n  }\n}\n"
     document = Document("file:///m", "c", 0, broken.replace("¦", "").encode())
     gap = find_gap(document, broken.index("¦"), "rest_of_line")
-    edit = settle(document, gap, Fill("> 1) {")).edit
+    edit = finish(document, gap, Fill("> 1) {")).edit
     assert edit is not None
     assert not load_language("c").parse(apply_edit(document, edit).data).root_node.has_error

@@ -15,7 +15,7 @@ from dg_lsp.cli.options import explain, settings_of
 from dg_lsp.settings import better_than
 
 if TYPE_CHECKING:
-    from dg_lsp.engine.base import Outcome
+    from dg_lsp.filling.fill import Outcome
     from dg_lsp.text.documents.document import Document
     from dg_lsp.text.gaps.find import Gap
 
@@ -74,7 +74,7 @@ def cuts(source: str) -> Iterator[Cut]:
 async def _fill_all(todo: list[Cut], arguments: argparse.Namespace) -> tuple[int, int, int]:
     """Fill each of `todo` and print it; how many were filled, how many as they were, how many there are."""
     from dg_lsp.cli.screen import screen_of
-    from dg_lsp.engine.base import fill_gap, outcome_of
+    from dg_lsp.filling.fill import fill_gap, outcome_of
     from dg_lsp.text.documents.document import Document
     from dg_lsp.text.gaps.find import find_gap
 

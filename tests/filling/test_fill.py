@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from dg_lsp.engine import base
-from dg_lsp.engine.base import Engine, EngineError, Outcome, Want, fill_gap, outcome_of
 from dg_lsp.engine.scripted import ScriptedEngine
+from dg_lsp.filling import fill as filling
+from dg_lsp.filling.engine import Engine, EngineError
+from dg_lsp.filling.fill import FillOptions, Outcome, fill_gap, outcome_of
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import Gap, NoGap, find_gap, find_named
@@ -180,7 +181,7 @@ def test_no_shape_of_a_file_takes_long_to_fill(shape: str, language: str) -> Non
 
         async def work(gap: Gap) -> Outcome:
             return await outcome_of(
-                fill_gap(engine, doc, gap, Settings(), Want(index=Index())), lambda _: None
+                fill_gap(engine, doc, gap, Settings(), FillOptions(index=Index())), lambda _: None
             )
 
         gap, began = find_gap(doc, at), time.process_time()
@@ -199,7 +200,8 @@ def test_definitions_of_other_files_go_with_the_request_where_they_are_wanted() 
     found = [
         asyncio.run(
             outcome_of(
-                fill_gap(engine, doc, gap, Settings(), Want(index=index, definitions=n)), lambda _: None
+                fill_gap(engine, doc, gap, Settings(), FillOptions(index=index, definitions=n)),
+                lambda _: None,
             )
         )
         for n in (500, 10, 0)
@@ -222,7 +224,7 @@ def test_no_text_is_read_on_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> N
     where: dict[str, threading.Thread] = {}
 
     def noted(name: str) -> None:
-        place = base if hasattr(base, name) else prompt
+        place = filling if hasattr(filling, name) else prompt
         own = getattr(place, name)
 
         def work(*arguments: Any) -> Any:
@@ -231,15 +233,15 @@ def test_no_text_is_read_on_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> N
 
         monkeypatch.setattr(place, name, work)
 
-    for name in ("unchecked", "build", "search", "context_of", "settle"):
+    for name in ("unchecked", "build", "search", "context_of", "finish"):
         noted(name)
     opened = Document("file:///a.py", "python", 1, b"x = \n")
-    want = Want(index=Index(), definitions=1_000)
+    options = FillOptions(index=Index(), definitions=1_000)
 
     async def filled() -> Outcome:
-        events = fill_gap(ScriptedEngine(Fill("1")), opened, find_gap(opened, 4), Settings(), want)
+        events = fill_gap(ScriptedEngine(Fill("1")), opened, find_gap(opened, 4), Settings(), options)
         return await outcome_of(events, lambda _: None)
 
     assert asyncio.run(filled()).edit
-    assert {*where} == {"unchecked", "build", "search", "context_of", "settle"}
+    assert {*where} == {"unchecked", "build", "search", "context_of", "finish"}
     assert threading.main_thread() not in where.values()

@@ -1,0 +1,200 @@
+"""The one path from a gap to an edit: `prepare` the request, ask an Engine, `finish` its Fill.
+
+The server, `fill`, `bot`, `trace` and `bench` all fill by `fill_gap`.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+
+from dg_lsp.filling.engine import Engine, EngineError
+from dg_lsp.settings import Settings
+from dg_lsp.text.budget import BOT, bounded, current, spending
+from dg_lsp.text.documents.document import Document
+from dg_lsp.text.fills import fit
+from dg_lsp.text.fills.check import harm_of, unchecked
+from dg_lsp.text.fills.hole import useless
+from dg_lsp.text.gaps.gap import Edit, Gap, apply_edit
+from dg_lsp.text.messages import Draft, Fill, Infill, Priority
+from dg_lsp.text.prompts import prompt
+from dg_lsp.text.reasons import NoGap, OutOfTime
+from dg_lsp.text.related.definitions import Context, context_of
+from dg_lsp.text.related.index import Index
+from dg_lsp.text.related.retrieve import Search, search
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The result of filling a gap: an edit, or the reason for none.
+
+    edit: the change of the document, None if there is none. why: the reason for that, as a sentence; with an edit of
+    several gaps, the reason why some of them got no fill. others: the edits of the alternatives. files: the uris of the
+    files that candidates or definitions come from.
+    """
+
+    gap: Gap
+    fill: Fill
+    edit: Edit | None
+    why: str = ""
+    others: tuple[Edit, ...] = ()
+    files: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FillOptions:
+    """Options of one fill.
+
+    alternatives: the number of different texts. priority: who is served first. index: the other files, for candidates;
+    None for no candidates. definitions: the most bytes of definitions from these files that are sent along.
+    """
+
+    alternatives: int = 1
+    priority: Priority = "bot"
+    index: Index | None = None
+    definitions: int = 0
+
+
+ONE = FillOptions()
+
+
+async def fill_gap(
+    engine: Engine, document: Document, gap: Gap, settings: Settings, options: FillOptions = ONE
+) -> AsyncGenerator[Draft | Outcome, None]:
+    """Fill `gap` of `document`: yield Drafts, then one Outcome. Closing the generator cancels.
+
+    1. Prepare the request; without one, the Outcome has the reason.  2. Pass on the engine's Drafts.  3. Finish the
+    Fill. Steps 1 and 3 read text, so they run in threads, and spend one budget.
+
+    Raises:
+        EngineError: the engine gives no answer.
+    """
+    budget = current(BOT)
+    # 1.
+    try:
+        with spending(budget):
+            request, files = await asyncio.to_thread(prepare, document, gap, settings, options)
+    except NoGap as error:
+        yield Outcome(gap, Fill(""), None, str(error))
+        return
+    # 2.
+    fill: Fill | None = None
+    async with aclosing(engine.infill(request)) as events:
+        async for event in events:
+            if isinstance(event, Fill):
+                fill = event
+            else:
+                yield event
+    if fill is None:
+        raise EngineError("the engine stopped without an answer; run the command again")
+    # 3.
+    with spending(budget):
+        outcome = await asyncio.to_thread(finish, document, gap, fill)
+    yield replace(outcome, files=files)
+
+
+async def outcome_of(events: AsyncGenerator[Draft | Outcome, None], show: Callable[[Draft], None]) -> Outcome:
+    """Return the Outcome that `events` of `fill_gap` end with, and close them; `show` is called with each Draft."""
+    async with aclosing(events):
+        async for event in events:
+            if isinstance(event, Outcome):
+                return event
+            show(event)
+    raise AssertionError("a fill ends with its outcome")
+
+
+@bounded
+def prepare(
+    document: Document, gap: Gap, settings: Settings, options: FillOptions
+) -> tuple[Infill, tuple[str, ...]]:
+    """Return the request for `gap`, and the uris of the other files that it holds text of.
+
+    1. Refuse a gap where no edit could be checked.  2. Take the text around the gap, as much as the settings allow.
+    3. Add candidates and definitions from other files.
+
+    Raises:
+        NoGap: no edit could be checked, or reading the text takes too long.
+    """
+    # 1.
+    if reason := next(filter(None, (unchecked(document, part) for part in gap.parts)), ""):
+        raise NoGap(reason)
+    # 2.
+    request = prompt.build(document, gap, settings)
+    # 3.
+    found, context = Search(), Context()
+    if options.index is not None:
+        found = search(document, gap, options.index)
+        if options.definitions:
+            context = context_of(document, gap, options.index, options.definitions)
+    request = replace(
+        request,
+        alternatives=options.alternatives,
+        priority=options.priority,
+        retrieved=found.texts,
+        context=context.pieces,
+        confidence=settings.confidence if options.priority in ("ghost", "ahead") else 0.0,
+    )
+    return request, tuple(dict.fromkeys((*found.uris, *context.uris)))
+
+
+def finish(document: Document, gap: Gap, fill: Fill) -> Outcome:
+    """Return the edit that puts `fill` into `gap` of `document`, or the reason for none.
+
+    1. Fit each text of the fill into the gap.  2. Refuse an edit that says nothing new, or does harm to the file: the
+    engine has checked only the part that was sent (laws 5 and 10).  3. The first good edit is the result. Several gaps
+    are finished one by one, and their edits joined.
+    """
+    try:
+        return _finish(document, gap, fill)
+    except OutOfTime as error:
+        return Outcome(gap, fill, None, str(error))
+
+
+@bounded
+def _finish(document: Document, gap: Gap, fill: Fill) -> Outcome:
+    if gap.further:
+        return _finish_several(document, gap, fill)
+    if not fill.text.strip():
+        return Outcome(gap, fill, None, fill.refusal or "the model left the gap empty")
+    # 1.
+    edits = dict.fromkeys(fit.make_edit(document, gap, text) for text in (fill.text, *fill.others))
+    # 2.
+    refusals = {edit: _refusal(document, gap, edit) for edit in edits}
+    good = [edit for edit, refusal in refusals.items() if not refusal]
+    first = next(iter(edits))
+    if not good:
+        return Outcome(gap, fill, None, refusals[first])
+    # 3. The engine has estimated the chance of its first text only.
+    fill = fill if good[0] == first else replace(fill, chance=None)
+    # A text is fitted and checked in front of the closers that earlier lines lack; the document does not get these.
+    edit, *others = (replace(edit, text=edit.text.removesuffix(gap.owed)) for edit in good)
+    return Outcome(gap, fill, edit, others=tuple(others))
+
+
+def _refusal(document: Document, gap: Gap, edit: Edit) -> str:
+    """Return why `edit` is not offered, as a sentence; empty if it is."""
+    replaced = document.data[gap.start : gap.end] if gap.kind == "span" or gap.stub else b""
+    if replaced and edit.text == replaced.decode("utf-8"):
+        return "the model wrote what stands there already"
+    if repeated := fit.repetition_of_edit(document, gap, edit):
+        return f"the fill was refused: {repeated}"
+    return useless(document, gap, edit) or harm_of(document, gap, edit)
+
+
+def _finish_several(document: Document, gap: Gap, fill: Fill) -> Outcome:
+    """Return one edit for those gaps of `gap.parts` whose fills are not refused; the others stay as they are."""
+    filled, edits, whys = document, list[Edit](), list[str]()
+    # From the last gap to the first, so that the offsets of the earlier ones stay valid.
+    for part, text in reversed(list(zip(gap.parts, (fill.text, *fill.further), strict=True))):
+        outcome = finish(filled, replace(part, further=()), replace(fill, text=text, others=(), further=()))
+        whys.append(outcome.why)
+        if outcome.edit:
+            edits.append(outcome.edit)
+            filled = apply_edit(filled, outcome.edit)
+    if not edits:
+        return Outcome(gap, fill, None, whys[-1])
+    start, end = edits[-1].start, edits[0].end
+    text = filled.data[start : end + len(filled.data) - len(document.data)].decode("utf-8")
+    left = len(gap.parts) - len(edits)
+    why = f"{left} of {len(gap.parts)} gaps got no fill; {next(filter(None, whys))}" if left else ""
+    return Outcome(gap, fill, Edit(start, end, text), why)
