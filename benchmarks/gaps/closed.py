@@ -2,6 +2,7 @@
 
 Editors put a closing bracket or quote behind the cursor for each one that is typed. Every frozen place of typing (see
 `places`) where a line has opened brackets is tried in both forms, and the true text is put into both gaps.
+`python -m benchmarks.gaps.table choose --bracketed PLACES` freezes such places alone.
 """
 
 import argparse
@@ -129,6 +130,11 @@ def forms(spot: Spot, data: bytes) -> tuple[Form, Form] | None:
     )
     lost = tuple(data[slice(*p.close)] for p in opened if p.close[1] <= cut and p.close not in shut)
     return form, replace(form, closers=b"".join(data[slice(*span)] for span in shut), missing=lost)
+
+
+def is_bracketed(spot: Spot, data: bytes) -> bool:
+    """Return whether a place of the valid file `data` has a line that has opened brackets or quotes."""
+    return forms(spot, data) is not None
 
 
 def tried(spot: Spot, text: str) -> list[Record]:

@@ -7,8 +7,9 @@ all that a judge needs, so that the same places can be judged with another versi
 import hashlib
 import json
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ from benchmarks.gaps.sources import Corpus
 
 # The share of places with no damage but that of typing.
 TYPING = 2 / 3
+# Of so many places one is wanted at least, or its scenario leaves its places to the others.
+SEEN = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,21 +50,29 @@ class Spot:
     body: Span | None
 
 
-def choose(corpus: Corpus, count: int, seed: int) -> tuple[dict[str, str], list[Spot]]:
-    """The files by digest and about `count` places in them, as many of each scenario and kind as of the others."""
+def choose(
+    corpus: Corpus, count: int, seed: int, wanted: Callable[[Spot, bytes], bool] | None = None
+) -> tuple[dict[str, str], list[Spot]]:
+    """Return files by digest and about `count` places in them, as many of each scenario and kind as of the others.
+
+    wanted: choose only places of typing for which it is true, given the valid file.
+    """
     files: dict[str, str] = {}
     spots: list[Spot] = []
     cells = [(s, kind) for s in scenarios_of(corpus.language.style) for kind in s.kinds]
-    for damaged, total in ((False, round(count * TYPING)), (True, count - round(count * TYPING))):
+    typing = count if wanted else round(count * TYPING)
+    for damaged, total in ((False, typing), (True, count - typing)):
         group = [cell for cell in cells if (cell[0].name[0] == "h") == damaged]
         found: list[Spot] = []
         # Cells that have too few places leave theirs to the others.
         for number, (scenario, kind) in enumerate(group):
             each = -(-(total - len(found)) // (len(group) - number))
-            made = list(cases(corpus, scenario, kind, each, seed))
             name = f"{corpus.language.name}-{scenario.name}-{kind}"
-            found += [_spot(case, f"{name}-{n}", scenario) for n, case in enumerate(made)]
-            files |= {_digest(case): case.truth.data.decode() for case in made}
+            made = cases(corpus, scenario, kind, each * (SEEN if wanted else 1), seed)
+            pairs = ((case, _spot(case, f"{name}-{n}", scenario)) for n, case in enumerate(made))
+            kept = list(islice((p for p in pairs if wanted is None or wanted(p[1], p[0].truth.data)), each))
+            found += [spot for _, spot in kept]
+            files |= {_digest(case): case.truth.data.decode() for case, _ in kept}
         spots += found
     return files, spots
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.gaps.cells import at_rank
+from benchmarks.gaps.closed import is_bracketed
 from benchmarks.gaps.language_report import FILES
 from benchmarks.gaps.places import Spot, choose, loaded, sampled, saved
 from benchmarks.gaps.sources import find_corpus, parse_sources
@@ -39,6 +40,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     chooser.add_argument("--source", action="append", default=[], metavar="LANGUAGE=DIR")
     chooser.add_argument("--count", type=int, default=3_000, help="places a language (default: %(default)s)")
     chooser.add_argument("--seed", type=int, default=0)
+    chooser.add_argument(
+        "--bracketed",
+        action="store_true",
+        help="only places whose line has opened brackets, for benchmarks.gaps.closed",
+    )
     judge = commands.add_parser("judge", help="judge the gaps at frozen places")
     judge.set_defaults(run=_judge)
     judge.add_argument("places", type=Path)
@@ -62,7 +68,9 @@ def _choose(arguments: argparse.Namespace) -> int:
     given = parse_sources(arguments.source)
     for name in arguments.languages.split(","):
         corpus = find_corpus(name, given, FILES, arguments.seed)
-        texts, found = choose(corpus, arguments.count, arguments.seed)
+        texts, found = choose(
+            corpus, arguments.count, arguments.seed, is_bracketed if arguments.bracketed else None
+        )
         files |= texts
         spots += found
         print(f"{name}: {len(found)} places in {len(texts)} files {corpus.missing}", flush=True)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.gaps import user_judge
+from benchmarks.gaps.closed import is_bracketed
 from benchmarks.gaps.places import Spot, choose, loaded, sampled, saved
 from benchmarks.gaps.sources import Corpus
 from benchmarks.gaps.table import main
@@ -97,6 +98,12 @@ def test_places_are_the_same_after_a_file_and_are_judged_in_each_of_their_condit
     assert {r["condition"] for r in records} == {"typing", "disk", "editor"}
     assert {r["asked"] for r in records} == {"", "function_body"}
     assert sum(r["right"] for r in records) > 0.8 * len(records)
+
+
+def test_places_with_opened_brackets_are_chosen_alone() -> None:
+    files, spots = choose(Corpus(load_language("python"), (PYTHON,)), 60, 1, is_bracketed)
+    assert len(spots) > 30 and all(s.own == len(s.changes) for s in spots)
+    assert all(is_bracketed(spot, files[spot.file].encode()) for spot in spots)
 
 
 def test_two_tables_are_compared_place_by_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
