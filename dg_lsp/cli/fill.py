@@ -156,7 +156,7 @@ def diff_of(document: "Document", outcome: "Outcome", path: str) -> str:
 
 def report(outcome: "Outcome") -> int:
     """Print a status line on stderr and return the exit code."""
-    from dg_lsp.text.fills.offers import note_of
+    from dg_lsp.text.fills.confirm import note_of
 
     fill, seconds = outcome.fill, outcome.fill.milliseconds / 1000
     if outcome.edit is None:

@@ -6,12 +6,13 @@ from dataclasses import dataclass, replace
 
 from lsprotocol import types
 
+from dg_lsp.filling.offers import accepted_end, covered, next_line
 from dg_lsp.server import convert
 from dg_lsp.server.progress import drafts_to
 from dg_lsp.server.window import DgLsp
 from dg_lsp.text.budget import ASKED, UNASKED, within
 from dg_lsp.text.documents.document import Document, whole
-from dg_lsp.text.fills.offers import accepted_end, covered, doubt, next_line
+from dg_lsp.text.fills.confirm import doubt
 from dg_lsp.text.gaps.find import Gap, NoGap, find_gap
 from dg_lsp.text.gaps.gap import Edit, apply_edit
 from dg_lsp.text.gaps.words import endings, half_word, is_part

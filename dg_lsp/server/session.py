@@ -20,12 +20,13 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 from dg_lsp.engine.runtime import definitions_for, learned
 from dg_lsp.filling.engine import Engine, EngineError
 from dg_lsp.filling.fill import FillOptions, Outcome, fill_gap, outcome_of
+from dg_lsp.filling.offers import Offer, covered, cursor_key, still_good, used_up
 from dg_lsp.server.project import Project
 from dg_lsp.settings import EMBEDDED, Settings, SettingsError, name_of, named, of_machine, override
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.documents.excluded import excluding_file, key_of, path_of, split_uri
 from dg_lsp.text.documents.ignored import ignored
-from dg_lsp.text.fills.offers import Offer, covered, doubt, place_of, still_good, used_up
+from dg_lsp.text.fills.confirm import doubt
 from dg_lsp.text.gaps.find import Gap
 from dg_lsp.text.gaps.gap import Edit
 from dg_lsp.text.messages import Draft, Priority, Status
@@ -275,11 +276,11 @@ class Session:
     def dismiss(self, document: Document, cursor: int, text: str) -> None:
         """Keep that the user does not want `text` at `cursor`, until the document is closed."""
         known = self._dismissed.setdefault(document.uri, deque(maxlen=_DISMISSED))
-        known.append((place_of(document, cursor), text))
+        known.append((cursor_key(document, cursor), text))
 
     def was_dismissed(self, document: Document, cursor: int, text: str) -> bool:
         """Whether the user has dismissed `text` at the place of `cursor`."""
-        return (place_of(document, cursor), text) in self._dismissed.get(document.uri, ())
+        return (cursor_key(document, cursor), text) in self._dismissed.get(document.uri, ())
 
     async def fill(
         self,

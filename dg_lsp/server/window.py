@@ -22,7 +22,7 @@ from dg_lsp.server.status import Last, StatusBoard
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.documents.excluded import key_of, path_of
-from dg_lsp.text.fills.offers import note_of
+from dg_lsp.text.fills.confirm import note_of
 from dg_lsp.text.gaps.find import NoGap
 from dg_lsp.text.languages.language import knows
 from dg_lsp.text.messages import Fill, Status

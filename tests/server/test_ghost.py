@@ -9,12 +9,12 @@ from lsprotocol import types
 
 from dg_lsp.engine.scripted import ScriptedEngine
 from dg_lsp.filling.fill import Outcome
+from dg_lsp.filling.offers import Offer, still_good
 from dg_lsp.server import convert, ghost
 from dg_lsp.server.ghost import ghost_text
 from dg_lsp.server.session import Session, Superseded
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
-from dg_lsp.text.fills.offers import Offer, still_good
 from dg_lsp.text.gaps.find import NoGap, find_gap
 from dg_lsp.text.gaps.gap import Edit, Gap
 from dg_lsp.text.messages import Fill, Infill

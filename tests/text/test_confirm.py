@@ -4,7 +4,7 @@ import pytest
 
 from dg_lsp.filling.fill import finish
 from dg_lsp.text.documents.document import Document
-from dg_lsp.text.fills.confirm import why_confirm, written_lines
+from dg_lsp.text.fills.confirm import doubt, note_of, why_confirm, written_lines
 from dg_lsp.text.gaps.find import Gap, find_gap, find_gaps, find_span
 from dg_lsp.text.gaps.gap import Edit
 from dg_lsp.text.messages import Fill, Wanted
@@ -134,3 +134,20 @@ def test_the_worst_reason_is_told() -> None:
     edit, fill = Edit(gap.start, gap.end, "y == "), Fill("y == ", chance=0.0)
     assert why_confirm(document, gap, edit, fill, gap.start) == "this line is finished"
     assert why_confirm(document, gap, edit, fill) == "unsure: right with 0 %"
+
+
+def test_a_fill_is_doubted_below_the_confidence_and_if_somebody_has_estimated_it() -> None:
+    assert doubt(Fill("x", chance=0.12), 0.4) == (
+        "the best fill is right with a probability of 12 %, less than confidence (40 %)"
+    )
+    # What is just below is not said to reach it.
+    assert "of 39 %" in doubt(Fill("x", chance=0.399), 0.4)
+    assert (
+        doubt(Fill("x", chance=0.4), 0.4) == doubt(Fill("x"), 1.0) == doubt(Fill("x", chance=0.0), 0.0) == ""
+    )
+
+
+def test_the_note_of_a_fill_tells_what_is_known_of_it() -> None:
+    assert note_of(Fill("x", chance=0.62, source="retrieved")) == "right with 62 %, found in the project"
+    assert note_of(Fill("x", source="drafted")) == "written from left to right"
+    assert note_of(Fill("x")) == ""

@@ -1,9 +1,10 @@
-"""Whether a fill is still good after some typing."""
+"""Which fills still agree after some typing, and the next line after one."""
 
+import pytest
+
+from dg_lsp.filling.offers import Offer, accepted_end, covered, next_line, still_good, used_up
 from dg_lsp.text.documents.document import Document
-from dg_lsp.text.fills.offers import Offer, accepted_end, covered, doubt, note_of, still_good, used_up
 from dg_lsp.text.gaps.gap import apply_edit
-from dg_lsp.text.messages import Fill
 
 OLD = Document("file:///a.py", "python", 1, b"x = \ny = 1\n")
 OFFER = Offer(OLD.uri, OLD.data, 4, 4, ("None", "No", "1"))
@@ -94,18 +95,26 @@ def test_a_shrunken_document_is_none() -> None:
     assert still_good(OFFER, Document(OLD.uri, "python", 2, b"x"), 1) == []
 
 
-def test_a_fill_is_doubted_below_the_confidence_and_if_somebody_has_estimated_it() -> None:
-    assert doubt(Fill("x", chance=0.12), 0.4) == (
-        "the best fill is right with a probability of 12 %, less than confidence (40 %)"
-    )
-    # What is just below is not said to reach it.
-    assert "of 39 %" in doubt(Fill("x", chance=0.399), 0.4)
-    assert (
-        doubt(Fill("x", chance=0.4), 0.4) == doubt(Fill("x"), 1.0) == doubt(Fill("x", chance=0.0), 0.0) == ""
-    )
+@pytest.mark.parametrize(
+    ("text", "after", "language"),
+    [
+        ("    x = 1|\n", "    x = 1\n    |\n", "python"),
+        ("    if x:|", "    if x:\n        |", "python"),
+        ("        return x|  \ny", "        return x\n    |  \ny", "python"),
+        ("pass|\n", "pass\n|\n", "python"),
+        ("x = (|\r\n", "x = (\r\n    |\r\n", "python"),
+        ("\tif (x) {|\n\t}", "\tif (x) {\n\t\t|\n\t}", "typescript"),
+        ("  return x;|\n", "  return x;\n  |\n", "typescript"),
+        ("  case 1:|\n", "  case 1:\n  |\n", "typescript"),
+    ],
+)
+def test_the_next_line_is_indented_as_editors_do(text: str, after: str, language: str) -> None:
+    document = Document("file:///a", language, 3, text.replace("|", "").encode())
+    found = next_line(document, len(text[: text.index("|")].encode()))
+    assert found is not None
+    assert found[0].data.decode() == after.replace("|", "")
+    assert found[1] == len(after[: after.index("|")].encode())
 
 
-def test_the_note_of_a_fill_tells_what_is_known_of_it() -> None:
-    assert note_of(Fill("x", chance=0.62, source="retrieved")) == "right with 62 %, found in the project"
-    assert note_of(Fill("x", source="drafted")) == "written from left to right"
-    assert note_of(Fill("x")) == ""
+def test_a_line_that_goes_on_has_no_next_one() -> None:
+    assert next_line(Document("file:///a", "python", 3, b"f(x)"), 3) is None

@@ -1,0 +1,128 @@
+"""Offer: the fills found for one gap, which of them agree with the text typed since, and the line to fill next."""
+
+from dataclasses import dataclass, replace
+
+from dg_lsp.text.documents.document import Document
+from dg_lsp.text.gaps.gap import Edit
+from dg_lsp.text.languages.language import load_language
+from dg_lsp.text.messages import Fill
+from dg_lsp.text.syntax.lexer import leading, line_start, newline_at
+
+_DEEPER = (b"(", b"[", b"{")
+_BLANKS, _CLOSING = b" \t\f", b")]}\"'`"
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """The texts, likeliest first, that may replace the bytes [start, end) of `data`, the text of the document `uri`.
+
+    fill: that of the first text. files: the uris of the files that it was found in. Offers live long, so they keep no
+    Document, whose history holds trees.
+    """
+
+    uri: str
+    data: bytes
+    start: int
+    end: int
+    texts: tuple[str, ...]
+    fill: Fill | None = None
+    files: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Typed:
+    """The content of an offer's gap now: `text` before the cursor, behind it only `closers`. end: the gap's end now.
+
+    closers: the brackets and quotes that an editor has closed by itself, such as `)` in `f(|)`.
+    """
+
+    text: bytes
+    closers: bytes
+    end: int
+
+
+def still_good(offer: Offer, document: Document, cursor: int) -> list[Edit]:
+    """Return the texts of `offer` that begin with the text typed since, as edits of `document`; [] if none does.
+
+    After `return x` was offered and `re` typed, the edit still replaces the gap by `return x`. Closed brackets and
+    quotes stay: in `f(|)`, of the offer `f(x)`, the edit writes `f(x` before the bracket. Where the offer goes on
+    behind them, the edit covers them: in `f(|)`, of the offer `f(x)[0]`, it ends behind the bracket.
+    """
+    typed = _typed(offer, document, cursor)
+    if typed is None:
+        return []
+    edits, closers = list[Edit](), typed.closers.decode()
+    for text in offer.texts:
+        if text.endswith(closers):
+            edits.append(Edit(offer.start, cursor if closers else typed.end, text.removesuffix(closers)))
+        elif _holds_in_order(text.encode("utf-8")[len(typed.text) :], typed.closers):
+            edits.append(Edit(offer.start, typed.end, text))
+    return [edit for edit in edits if _goes_on(edit.text.encode("utf-8"), typed.text)]
+
+
+def covered(document: Document, cursor: int, edit: Edit) -> bool:
+    """Return whether `edit` replaces closed brackets or quotes behind `cursor`, which its text then contains."""
+    return bool(document.data[cursor : max(cursor, edit.end)].strip())
+
+
+def used_up(offer: Offer, document: Document, cursor: int) -> bool:
+    """Return whether one of the texts was accepted, or typed to its end, and nothing else changed."""
+    typed = _typed(offer, document, cursor)
+    return typed is not None and typed.text + typed.closers in (text.encode("utf-8") for text in offer.texts)
+
+
+def accepted_end(offer: Offer, document: Document) -> int | None:
+    """Return where a text that was accepted, or typed to its end, ends; None if anything else changed, even blanks."""
+    ends = (offer.start + len(text.encode("utf-8")) for text in offer.texts)
+    behind = len(offer.data) - offer.start
+    return next((e for e in ends if len(document.data) - e == behind and used_up(offer, document, e)), None)
+
+
+def cursor_key(document: Document, cursor: int) -> bytes:
+    """Return a key of the cursor that stays the same when lines above move: the line above, and its own up to it."""
+    line = line_start(document.data, cursor)
+    return document.data[line_start(document.data, line - 1) if line else 0 : cursor]
+
+
+def next_line(document: Document, cursor: int) -> tuple[Document, int] | None:
+    """Return `document` with a new line behind `cursor`, and the cursor on it; None if text follows on its line.
+
+    The new line is indented like that of the cursor, deeper after a text that opens a body or a bracket, and less deep
+    after a statement such as `return`. Example: after `    if x:` it begins with eight spaces.
+    """
+    data, eol = document.data, document.line_end(document.line_at(cursor))
+    if data[cursor:eol].strip():
+        return None
+    language = load_language(document.language, document.macros)
+    line = data[line_start(data, cursor) : cursor].strip()
+    indent = leading(data, cursor)
+    step = b"\t" if b"\t" in indent else language.indent.encode()
+    if line.endswith(_DEEPER) or (language.style == "indent" and line.endswith(b":")):
+        indent += step
+    elif line.split(b" ")[0] in language.leaves:
+        indent = indent.removesuffix(step)
+    new = newline_at(data, cursor).encode() + indent
+    return replace(document, data=data[:cursor] + new + data[cursor:]), cursor + len(new)
+
+
+def _typed(offer: Offer, document: Document, cursor: int) -> _Typed | None:
+    """Return the content of the gap now; None if anything else changed but blanks and closed brackets."""
+    old, new = offer.data, document.data
+    end = len(new) - (len(old) - offer.end)
+    if offer.uri != document.uri or not offer.start <= cursor <= end:
+        return None
+    if old[: offer.start] != new[: offer.start] or old[offer.end :] != new[end:]:
+        return None
+    closers = new[cursor:end].strip(_BLANKS)
+    return None if closers.strip(_CLOSING + _BLANKS) else _Typed(new[offer.start : cursor], closers, end)
+
+
+def _goes_on(text: bytes, beginning: bytes) -> bool:
+    """Return whether `text` begins with `beginning` and is longer."""
+    return text.startswith(beginning) and len(text) > len(beginning)
+
+
+def _holds_in_order(text: bytes, pieces: bytes) -> bool:
+    """Return whether each byte of `pieces` occurs in `text` behind the one before it."""
+    rest = iter(text)
+    return all(piece in rest for piece in pieces)
