@@ -28,8 +28,8 @@ from torch import Tensor
 from transformers.cache_utils import DynamicCache
 
 from dg_lsp.bench import lists as evaluation
-from dg_lsp.model.decoder import capped_logits
-from dg_lsp.model.load.weights import load_network
+from dg_lsp.model.networks.decoder import capped_logits
+from dg_lsp.model.networks.loading import load_network
 from dg_lsp.text.fills.fit import make_edit
 from dg_lsp.training.corpus import Corpus
 from dg_lsp.training.layouts import Batch, Bucket, Cutter, draw

@@ -38,9 +38,9 @@ from benchmarks.race.rivals import find_rivals
 from dg_lsp.model.cache import CHUNK, PrefixCache, extend_to
 from dg_lsp.model.canvas import Canvas, Seam, lay_out, stack
 from dg_lsp.model.denoise import Schedule, denoise
-from dg_lsp.model.fill.length import Search, search_length
-from dg_lsp.model.load.weights import check_logits
-from dg_lsp.model.replay import enable
+from dg_lsp.model.length import Search, search_length
+from dg_lsp.model.networks.loading import check_logits
+from dg_lsp.model.networks.replay import enable
 from dg_lsp.model.sampler import AnchoredSampler, SeededNoise
 from dg_lsp.training.shape import fresh_network
 from tests.model.test_released import released_config

@@ -23,9 +23,9 @@ from dg_lsp.bench.files import find_heldout
 from dg_lsp.engine.local import LocalEngine
 from dg_lsp.filling.fill import FillOptions, Outcome, fill_gap
 from dg_lsp.model.cache import PrefixCache
-from dg_lsp.model.fill.steps import Clock, run_to_end
-from dg_lsp.model.fill.words import rank_endings
-from dg_lsp.model.load.checkpoint import load_checkpoint
+from dg_lsp.model.checkpoint import load_checkpoint
+from dg_lsp.model.sources.words import rank_endings
+from dg_lsp.model.steps import Clock, run_to_end
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import find_gap

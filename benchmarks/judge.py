@@ -21,8 +21,8 @@ import torch
 from benchmarks.unseen.choose import list_path
 from benchmarks.worth_run import Projects, key_of
 from dg_lsp.bench import lists
-from dg_lsp.model.fill.judge import chances_of
-from dg_lsp.model.load.checkpoint import load_checkpoint
+from dg_lsp.model.checkpoint import load_checkpoint
+from dg_lsp.model.judge import chances_of
 from dg_lsp.settings import Settings
 from dg_lsp.text.prompts import prompt
 from dg_lsp.training.judging import Example, examples, fit

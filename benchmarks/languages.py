@@ -19,8 +19,8 @@ import torch
 from benchmarks.figures import interval
 from benchmarks.judge import hash_of
 from dg_lsp.bench.holes import Case, case_at
-from dg_lsp.model.fill.judge import chances_of
-from dg_lsp.model.load.checkpoint import load_checkpoint
+from dg_lsp.model.checkpoint import load_checkpoint
+from dg_lsp.model.judge import chances_of
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document, DocumentError
 from dg_lsp.text.gaps.find import NoGap

@@ -21,8 +21,8 @@ from dg_lsp.bench.holes import Case, make_cases
 from dg_lsp.engine.local import LocalEngine
 from dg_lsp.model.cache import PrefixCache, extend_to
 from dg_lsp.model.canvas import Seam, lay_out, stack
+from dg_lsp.model.checkpoint import load_checkpoint
 from dg_lsp.model.denoise import Schedule, denoise
-from dg_lsp.model.load.checkpoint import load_checkpoint
 from dg_lsp.model.sampler import AnchoredSampler, SeededNoise
 from dg_lsp.settings import Settings
 from dg_lsp.text.messages import Fill, Infill, Kind

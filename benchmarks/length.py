@@ -26,14 +26,14 @@ from torch import Tensor
 from dg_lsp.bench import lists as evaluation
 from dg_lsp.bench.holes import Case
 from dg_lsp.model.cache import PrefixCache, extend_to
+from dg_lsp.model.candidates import rows_with_suffix
 from dg_lsp.model.canvas import Canvas, Seam, anchors_after, lay_out, stack
+from dg_lsp.model.checkpoint import Checkpoint, load_checkpoint
 from dg_lsp.model.denoise import Schedule, Step, denoise
-from dg_lsp.model.fill.candidates import rows_with_suffix
-from dg_lsp.model.fill.length import WATCHED, Search, leave_one_out
-from dg_lsp.model.fill.likelihood import neg_log_likelihoods
-from dg_lsp.model.fill.tokens import tokenise
-from dg_lsp.model.load.checkpoint import Checkpoint, load_checkpoint
+from dg_lsp.model.length import WATCHED, Search, leave_one_out
+from dg_lsp.model.likelihood import neg_log_likelihoods
 from dg_lsp.model.sampler import AnchoredSampler, Noise, SeededNoise
+from dg_lsp.model.tokens import tokenise
 from dg_lsp.settings import Settings
 from dg_lsp.text.fills import fit
 from dg_lsp.text.prompts import prompt

@@ -22,15 +22,15 @@ import torch
 from dg_lsp.bench import lists as evaluation
 from dg_lsp.bench.holes import Case
 from dg_lsp.model.cache import PrefixCache, extend_to
+from dg_lsp.model.candidates import Batch, Candidate, rank_by_likelihood, why_refused
 from dg_lsp.model.canvas import lay_out, stack
+from dg_lsp.model.checkpoint import Checkpoint, load_checkpoint
 from dg_lsp.model.denoise import Step, denoise
-from dg_lsp.model.fill.candidates import Batch, Candidate, rank_by_likelihood, why_refused
-from dg_lsp.model.fill.infill import infill
-from dg_lsp.model.fill.mend import CHANGES, Origin, mend
-from dg_lsp.model.fill.steps import Clock, run_to_end
-from dg_lsp.model.fill.tokens import tokenise
-from dg_lsp.model.load.checkpoint import Checkpoint, load_checkpoint
+from dg_lsp.model.fill import infill
+from dg_lsp.model.repair import CHANGES, Origin, mend
 from dg_lsp.model.sampler import AnchoredSampler, SeededNoise
+from dg_lsp.model.steps import Clock, run_to_end
+from dg_lsp.model.tokens import tokenise
 from dg_lsp.settings import Settings
 from dg_lsp.text.fills import fit
 from dg_lsp.text.fills.stitch import shorten
@@ -160,7 +160,9 @@ def real(model: Checkpoint, cases: Sequence[Case], settings: Settings, *, like: 
 
         for way in ("without", "with"):
             start = time.process_time()
-            with mock.patch("dg_lsp.model.fill.denoised.shorten", noted if way == "with" else lambda *_: ""):
+            with mock.patch(
+                "dg_lsp.model.sources.denoised.shorten", noted if way == "with" else lambda *_: ""
+            ):
                 fill = filled(model, request, rounds=None if way == "with" else 0)
             spent = time.process_time() - start
             tallies.setdefault(f"{way} repair", Tally()).add(fill, case.truth.strip(), spent)
@@ -179,7 +181,7 @@ def real(model: Checkpoint, cases: Sequence[Case], settings: Settings, *, like: 
 def filled(model: Checkpoint, request: Infill, rounds: int | None) -> Fill:
     """The Fill of `request`, mended in `rounds` rounds at most; None is what the effort allows."""
     changed = {} if rounds is None else {request.effort: rounds}
-    with mock.patch.dict("dg_lsp.model.fill.plan.ROUNDS", changed):
+    with mock.patch.dict("dg_lsp.model.plan.ROUNDS", changed):
         *_, last = infill(model, PrefixCache(model.network.config.text_config), request)
     assert isinstance(last, Fill)
     return last

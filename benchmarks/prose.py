@@ -24,8 +24,8 @@ from benchmarks.unseen.choose import list_path
 from dg_lsp.bench.holes import Case
 from dg_lsp.filling.fill import finish
 from dg_lsp.model.cache import PrefixCache
-from dg_lsp.model.fill.infill import infill
-from dg_lsp.model.load.checkpoint import Checkpoint, load_checkpoint
+from dg_lsp.model.checkpoint import Checkpoint, load_checkpoint
+from dg_lsp.model.fill import infill
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import Gap, NoGap, find_gap

@@ -23,7 +23,7 @@ from tokenizers import Tokenizer
 
 from dg_lsp.bench import files as located
 from dg_lsp.bench import lists as evaluation
-from dg_lsp.model.load.checkpoint import load_checkpoint
+from dg_lsp.model.checkpoint import load_checkpoint
 from dg_lsp.settings import Settings
 from dg_lsp.text.prompts import prompt
 from dg_lsp.training import optimise

@@ -18,11 +18,11 @@ import torch
 
 from dg_lsp.bench.files import find_heldout
 from dg_lsp.model.cache import PrefixCache
-from dg_lsp.model.fill import several
-from dg_lsp.model.fill.infill import infill
-from dg_lsp.model.fill.several import Gaps
-from dg_lsp.model.fill.steps import Clock, run_to_end
-from dg_lsp.model.load.checkpoint import Checkpoint, load_checkpoint
+from dg_lsp.model.checkpoint import Checkpoint, load_checkpoint
+from dg_lsp.model.fill import infill
+from dg_lsp.model.sources import several
+from dg_lsp.model.sources.several import Gaps
+from dg_lsp.model.steps import Clock, run_to_end
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.messages import Draft, Infill
 

@@ -21,8 +21,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from dg_lsp.model.cache import PrefixCache, extend_to
 from dg_lsp.model.canvas import open_canvas
+from dg_lsp.model.checkpoint import Checkpoint, load_checkpoint
 from dg_lsp.model.denoise import denoise
-from dg_lsp.model.load.checkpoint import Checkpoint, load_checkpoint
 from dg_lsp.model.sampler import AnchoredSampler, SeededNoise
 
 _PRODUCTS = (
@@ -31,7 +31,7 @@ _PRODUCTS = (
     "aten.mm.default",
     "aten.addmm.default",
     "aten.bmm.default",
-    "mkldnn._linear_pointwise.default",  # model/load/packed.py
+    "mkldnn._linear_pointwise.default",  # model/networks/packed.py
 )
 
 

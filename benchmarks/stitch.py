@@ -19,8 +19,8 @@ from unittest import mock
 import torch
 
 from dg_lsp.model.cache import PrefixCache
-from dg_lsp.model.fill.infill import infill
-from dg_lsp.model.load.checkpoint import Checkpoint, load_checkpoint
+from dg_lsp.model.checkpoint import Checkpoint, load_checkpoint
+from dg_lsp.model.fill import infill
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.fills import fit
@@ -82,11 +82,11 @@ def main() -> None:
             return written
 
         oracle = Oracle(model, document, gap)
-        with mock.patch("dg_lsp.model.fill.candidates.go_on", seen):
+        with mock.patch("dg_lsp.model.candidates.go_on", seen):
             if options.network:
                 found = fill(model, document, gap, settings, None)
             else:
-                with mock.patch("dg_lsp.model.fill.steps.denoise", oracle):
+                with mock.patch("dg_lsp.model.steps.denoise", oracle):
                     found = fill(model, document, gap, settings, body)
         counted(document, gap, found, count)
         kept = [(a, b) for a, b in pieces if a != b]

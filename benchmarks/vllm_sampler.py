@@ -20,10 +20,10 @@ from dg_lsp.engine.completions import Answer, Asked, Served
 from dg_lsp.engine.vllm import VllmEngine
 from dg_lsp.filling.fill import finish
 from dg_lsp.model.cache import PrefixCache, extend_to
-from dg_lsp.model.decoder import capped_logits, hidden_states
-from dg_lsp.model.fill.denoised import denoised
-from dg_lsp.model.fill.steps import Clock, run_to_end
-from dg_lsp.model.load.checkpoint import Checkpoint, load_checkpoint
+from dg_lsp.model.checkpoint import Checkpoint, load_checkpoint
+from dg_lsp.model.networks.decoder import capped_logits, hidden_states
+from dg_lsp.model.sources.denoised import denoised
+from dg_lsp.model.steps import Clock, run_to_end
 from dg_lsp.settings import Settings
 from dg_lsp.text.messages import Fill, Infill
 from dg_lsp.text.prompts import prompt

@@ -222,7 +222,7 @@ MUTANTS = (
     Mutant(
         5,
         "half a character is shown",
-        "dg_lsp/model/fill/candidates.py",
+        "dg_lsp/model/candidates.py",
         'if "\\ufffd" in text:',
         'if text == "":',
         "tests/model/test_infill.py::test_special_tokens_and_unfinished_characters_are_refused",
@@ -464,7 +464,7 @@ MUTANTS = (
     Mutant(
         3,
         "a layer that adds nothing loses its scale",
-        "dg_lsp/model/load/idle.py",
+        "dg_lsp/model/networks/idle.py",
         "return hidden_states * self.layer_scalar",
         "return hidden_states",
         "tests/model/test_idle.py::test_an_imported_network_gives_the_same_without_its_idle_parts",

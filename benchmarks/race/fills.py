@@ -15,9 +15,9 @@ from dg_lsp.bench.holes import Case
 from dg_lsp.bench.measure import score_of
 from dg_lsp.filling.fill import finish
 from dg_lsp.model.cache import PrefixCache, extend_to
-from dg_lsp.model.fill.infill import infill
-from dg_lsp.model.fill.tokens import tokenise
-from dg_lsp.model.load.checkpoint import Checkpoint
+from dg_lsp.model.checkpoint import Checkpoint
+from dg_lsp.model.fill import infill
+from dg_lsp.model.tokens import tokenise
 from dg_lsp.settings import EFFORTS, Settings
 from dg_lsp.text.messages import Effort, Fill
 from dg_lsp.text.prompts import prompt

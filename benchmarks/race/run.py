@@ -26,7 +26,7 @@ from dg_lsp.bench.files import installed_path
 from dg_lsp.bench.holes import Case
 from dg_lsp.bench.score import make_report
 from dg_lsp.model.cache import CHUNK
-from dg_lsp.model.load.checkpoint import Checkpoint, CheckpointError, load_checkpoint
+from dg_lsp.model.checkpoint import Checkpoint, CheckpointError, load_checkpoint
 from dg_lsp.settings import Settings, UsageError
 
 COURSES = (

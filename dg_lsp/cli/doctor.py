@@ -208,8 +208,8 @@ def check_checkpoint(settings: Settings, large: int | None = None) -> Finding:
 
     large: bytes of a file that is not read again if it did not change since the last time; None for the usual.
     """
-    from dg_lsp.model.load.checkpoint import CheckpointError, find_directory
-    from dg_lsp.model.load.manifest import LARGE, verify
+    from dg_lsp.model.checkpoint import CheckpointError, find_directory
+    from dg_lsp.model.manifest import LARGE, verify
 
     name, known = settings.checkpoint, pinned(settings.checkpoint)
     if _is_absent(name):

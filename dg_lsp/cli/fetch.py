@@ -85,7 +85,7 @@ def _wrong(arguments: argparse.Namespace) -> str:
 
 def _from_hub(name: str, revision: str | None) -> int:
     """Fetch `name` from the hub, and say what it is."""
-    from dg_lsp.model.load.manifest import read_json
+    from dg_lsp.model.manifest import read_json
     from dg_lsp.training.hub import fetch_from_hub
     from dg_lsp.training.small import FetchError
 

@@ -167,10 +167,10 @@ def _load(settings: Settings, progress: Callable[[str], None]) -> tuple[Run, str
 
     progress("importing transformers")
     from dg_lsp.model.cache import PrefixCaches  # noqa: PLC0415
-    from dg_lsp.model.fill.infill import infill  # noqa: PLC0415
-    from dg_lsp.model.fill.several import infill_several  # noqa: PLC0415
-    from dg_lsp.model.fill.words import infill_word  # noqa: PLC0415
-    from dg_lsp.model.load.checkpoint import CheckpointError, find_directory, load_checkpoint  # noqa: PLC0415
+    from dg_lsp.model.checkpoint import CheckpointError, find_directory, load_checkpoint  # noqa: PLC0415
+    from dg_lsp.model.fill import infill  # noqa: PLC0415
+    from dg_lsp.model.sources.several import infill_several  # noqa: PLC0415
+    from dg_lsp.model.sources.words import infill_word  # noqa: PLC0415
 
     warnings.filterwarnings("error", r"mkldnn_\w+ failed")
     ignore_warnings()

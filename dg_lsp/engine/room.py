@@ -42,7 +42,7 @@ def check(path: Path, device: str, cache: int = 0) -> None:
     # Whoever splits a network over devices has chosen how much goes where.
     if "+" in device:
         return
-    from dg_lsp.model.load import packed  # noqa: PLC0415  (only an engine that is about to load comes here)
+    from dg_lsp.model.networks import packed  # noqa: PLC0415  (only an engine that is about to load comes here)
 
     size = sum(file.stat().st_size for file in path.glob("*.safetensors"))
     copied = device == "cpu" and size <= packed.MOST

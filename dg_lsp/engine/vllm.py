@@ -18,20 +18,20 @@ from dg_lsp.engine.client import EngineAbsent, EngineSilent
 from dg_lsp.engine.completions import AT_ONCE, Answer, Asked, Served, VllmServer
 from dg_lsp.engine.wire import BEAT
 from dg_lsp.filling.engine import EngineBusy, EngineError
+from dg_lsp.model.candidates import Candidate, decode, why_refused
 from dg_lsp.model.canvas import FREE, Canvas, LayoutError, Seam, anchors_from, lay_out, noised, start_from
-from dg_lsp.model.fill.candidates import Candidate, decode, why_refused
-from dg_lsp.model.fill.denoised import shortened_or_none
-from dg_lsp.model.fill.length import (
+from dg_lsp.model.checkpoint import Checkpoint, CheckpointError, load_tokenizer
+from dg_lsp.model.length import (
     ScoredLength,
     leave_one_out,
     lengths_that_fit,
     neg_log_prior,
     neighbours,
 )
-from dg_lsp.model.fill.plan import ANCHORS, Plan, plan_for
-from dg_lsp.model.fill.steps import Clock
-from dg_lsp.model.fill.tokens import tokenise
-from dg_lsp.model.load.checkpoint import Checkpoint, CheckpointError, load_tokenizer
+from dg_lsp.model.plan import ANCHORS, Plan, plan_for
+from dg_lsp.model.sources.denoised import shortened_or_none
+from dg_lsp.model.steps import Clock
+from dg_lsp.model.tokens import tokenise
 from dg_lsp.settings import Settings
 from dg_lsp.text.fills import fit
 from dg_lsp.text.gaps.words import is_part

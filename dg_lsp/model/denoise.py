@@ -13,8 +13,8 @@ from transformers.cache_utils import Cache
 
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.canvas import Canvas
-from dg_lsp.model.decoder import capped_logits, hidden_states, soft_cap
-from dg_lsp.model.replay import passes
+from dg_lsp.model.networks.decoder import capped_logits, hidden_states, soft_cap
+from dg_lsp.model.networks.replay import passes
 from dg_lsp.model.sampler import AnchoredSampler, Noise, entropies
 
 TILE = 1 << 24  # logits that are in memory at once: 64 MB in fp32

@@ -12,10 +12,10 @@ import torch.nn.functional as F
 
 from dg_lsp.model.cache import PrefixCache, extend_to
 from dg_lsp.model.canvas import LayoutError, lay_out
-from dg_lsp.model.decoder import capped_logits
+from dg_lsp.model.checkpoint import Checkpoint
 from dg_lsp.model.denoise import step_logits
-from dg_lsp.model.fill.tokens import tokenise
-from dg_lsp.model.load.checkpoint import Checkpoint
+from dg_lsp.model.networks.decoder import capped_logits
+from dg_lsp.model.tokens import tokenise
 from dg_lsp.text.messages import Infill
 
 TIMES = (0.25, 0.5, 0.75, 1.0)  # shares of the free slots that are noise

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock, Timeout
 
-from dg_lsp.model.load.manifest import LOADED
+from dg_lsp.model.manifest import LOADED
 from dg_lsp.settings import lock_file, pinned
 from dg_lsp.training.small import FetchError
 

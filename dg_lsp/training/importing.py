@@ -26,9 +26,9 @@ from transformers import (
 )
 from transformers.utils import logging
 
-from dg_lsp.model.decoder import NO_CAP
-from dg_lsp.model.load.manifest import verify
-from dg_lsp.model.load.weights import CheckpointError
+from dg_lsp.model.manifest import verify
+from dg_lsp.model.networks.decoder import NO_CAP
+from dg_lsp.model.networks.loading import CheckpointError
 from dg_lsp.settings import folder_of, is_hub_name, pinned
 from dg_lsp.training.export import export_imported
 from dg_lsp.training.lora import merge_stored

@@ -7,12 +7,12 @@ from typing import Any
 import torch
 
 from dg_lsp.model.cache import PrefixCache
-from dg_lsp.model.fill.denoised import denoised
-from dg_lsp.model.fill.infill import add, fill_of, propose, rate
-from dg_lsp.model.fill.judge import SITUATIONS, Proposal, features, situation
-from dg_lsp.model.fill.steps import Clock, run_to_end
-from dg_lsp.model.fill.tokens import join_of, tokenise
-from dg_lsp.model.load.checkpoint import Checkpoint
+from dg_lsp.model.checkpoint import Checkpoint
+from dg_lsp.model.fill import add, fill_of, propose, rate
+from dg_lsp.model.judge import SITUATIONS, Proposal, features, situation
+from dg_lsp.model.sources.denoised import denoised
+from dg_lsp.model.steps import Clock, run_to_end
+from dg_lsp.model.tokens import join_of, tokenise
 from dg_lsp.text.messages import Infill
 
 

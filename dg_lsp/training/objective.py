@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from transformers.cache_utils import DynamicCache
 
-from dg_lsp.model.decoder import View, capped_logits, decode
+from dg_lsp.model.networks.decoder import View, capped_logits, decode
 from dg_lsp.training.layouts import Batch
 from dg_lsp.training.shape import PAD
 

@@ -13,7 +13,7 @@ from dg_lsp.bench import holes
 from dg_lsp.bench import lists as evaluation
 from dg_lsp.cli.main import main
 from dg_lsp.model.canvas import LayoutError
-from dg_lsp.model.load.checkpoint import load_checkpoint
+from dg_lsp.model.checkpoint import load_checkpoint
 from dg_lsp.settings import UsageError
 from dg_lsp.text.documents.document import read_document
 from dg_lsp.text.messages import Infill

@@ -22,7 +22,7 @@ from benchmarks.race.laps import CONTESTANTS, Course, Lap, Watch, lay, run_cours
 from benchmarks.race.rivals import find_rivals, run_generate
 from dg_lsp.bench.holes import make_cases
 from dg_lsp.model.cache import CHUNK, extend_to
-from dg_lsp.model.load.checkpoint import load_checkpoint
+from dg_lsp.model.checkpoint import load_checkpoint
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
 from dg_lsp.training.shape import fresh_network
@@ -216,7 +216,7 @@ def test_a_hole_is_filled_in_every_variant_with_its_prefix_encoded(
             encoded.append(length)
             yield length
 
-    monkeypatch.setattr("dg_lsp.model.fill.infill.extend_to", noted)
+    monkeypatch.setattr("dg_lsp.model.fill.extend_to", noted)
     monkeypatch.setattr(race_fills, "extend_to", noted)
     filled = fill_cases(model, cases, Settings(), lambda _: None)
     assert [(f.effort, f.length) for f in filled] == list(VARIANTS)

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from dg_lsp.model.load import packed
+from dg_lsp.model.networks import packed
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits the memory of a process")
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="li
 # without any more of it, up to the first that fails.
 _SCRIPT = """
 import asyncio, json, resource, sys, time
-from dg_lsp.model.load import packed
+from dg_lsp.model.networks import packed
 from dg_lsp.filling.engine import EngineError
 from dg_lsp.engine.local import LocalEngine
 from dg_lsp.settings import Settings
@@ -68,7 +68,7 @@ def test_an_engine_that_got_no_memory_for_a_moment_ends_or_is_as_fast_as_before(
 _WARNS = """
 import asyncio, sys, warnings
 import torch
-from dg_lsp.model.load import packed
+from dg_lsp.model.networks import packed
 from dg_lsp.filling.engine import EngineBroken
 from dg_lsp.engine.local import LocalEngine
 from dg_lsp.settings import Settings

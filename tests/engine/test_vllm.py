@@ -25,7 +25,7 @@ from dg_lsp.engine.runtime import address_of
 from dg_lsp.engine.vllm import VllmEngine, ask, candidates, lay
 from dg_lsp.filling.engine import EngineBusy, EngineError
 from dg_lsp.model.canvas import LayoutError
-from dg_lsp.model.load.checkpoint import Checkpoint, load_tokenizer
+from dg_lsp.model.checkpoint import Checkpoint, load_tokenizer
 from dg_lsp.settings import EMBEDDED, Settings, SettingsError, override
 from dg_lsp.text.messages import Draft, Fill, Infill, Piece
 from tests.engine.vllm_contract import CHANGES, REQUEST, changed, contract, record, why_wrong

@@ -14,9 +14,9 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from dg_lsp.model.cache import PrefixCache
+from dg_lsp.model.checkpoint import Checkpoint
 from dg_lsp.model.denoise import Schedule, Step
-from dg_lsp.model.load.checkpoint import Checkpoint
-from dg_lsp.model.load.frame import SPECIAL
+from dg_lsp.model.prompts.chat import SPECIAL
 from dg_lsp.model.sampler import AnchoredSampler
 from dg_lsp.text.documents.document import Document, DocumentError, read_document
 from dg_lsp.text.gaps.find import Gap, find_gaps

@@ -16,7 +16,7 @@ from torch import Tensor
 from transformers.cache_utils import DynamicCache
 
 from dg_lsp.model.canvas import Seam
-from dg_lsp.model.decoder import capped_logits, decode, view_behind
+from dg_lsp.model.networks.decoder import capped_logits, decode, view_behind
 from dg_lsp.training.optimise import Optimiser
 from dg_lsp.training.shape import PAD, embedded_config, fresh_network
 

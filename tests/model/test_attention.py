@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
-from dg_lsp.model import attention
-from dg_lsp.model.attention import grouped_attention
+from dg_lsp.model.networks import attention
+from dg_lsp.model.networks.attention import grouped_attention
 
 
 def tensors(heads: int, groups: int, slots: int, tokens: int) -> tuple[Tensor, Tensor, Tensor]:

@@ -8,8 +8,8 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from dg_lsp.model.load.checkpoint import CheckpointError, load_checkpoint
-from dg_lsp.model.load.weights import number_type
+from dg_lsp.model.checkpoint import CheckpointError, load_checkpoint
+from dg_lsp.model.networks.loading import number_type
 from tests.model.tiny import save_checkpoint, write_manifest
 
 
@@ -149,5 +149,5 @@ def test_a_cpu_without_fast_bfloat16_gets_float32(
     (tmp_path / "model.safetensors").write_bytes(b"0" * 100)
     assert number_type(tmp_path, placed) == wanted
     # Twice the memory is too much for a large network.
-    monkeypatch.setattr("dg_lsp.model.load.weights._SMALL", 99)
+    monkeypatch.setattr("dg_lsp.model.networks.loading._SMALL", 99)
     assert number_type(tmp_path, placed) == "auto"

@@ -10,13 +10,13 @@ import pytest
 import torch
 
 from dg_lsp.model.cache import PrefixCache, extend_to
-from dg_lsp.model.decoder import capped_logits
-from dg_lsp.model.fill import drafted
-from dg_lsp.model.fill.infill import infill
-from dg_lsp.model.fill.plan import Writing
-from dg_lsp.model.fill.steps import Clock, run_to_end
-from dg_lsp.model.fill.tokens import join_of, tokenise
-from dg_lsp.model.load.checkpoint import Checkpoint, load_checkpoint
+from dg_lsp.model.checkpoint import Checkpoint, load_checkpoint
+from dg_lsp.model.fill import infill
+from dg_lsp.model.networks.decoder import capped_logits
+from dg_lsp.model.plan import Writing
+from dg_lsp.model.sources import drafted
+from dg_lsp.model.steps import Clock, run_to_end
+from dg_lsp.model.tokens import join_of, tokenise
 from dg_lsp.model.tree import Tree
 from dg_lsp.text.fills.stitch import Written
 from dg_lsp.text.messages import Draft, Fill, Infill, Kind
@@ -400,8 +400,8 @@ def test_where_nothing_was_written_the_reason_is_told(
         yield from ()
         return []
 
-    monkeypatch.setattr("dg_lsp.model.fill.infill.write", nothing)
-    monkeypatch.setattr("dg_lsp.model.fill.infill.write_lines", nothing)
+    monkeypatch.setattr("dg_lsp.model.fill.write", nothing)
+    monkeypatch.setattr("dg_lsp.model.fill.write_lines", nothing)
     request = Infill("def area(r):\n    ", SUFFIX, "python", kind, indent="    ", deadline=deadline)
     cache = PrefixCache(model.network.config.text_config)
     *_, fill = infill(replace(model, denoises=False), cache, request)

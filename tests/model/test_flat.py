@@ -7,7 +7,7 @@ from itertools import islice
 
 from benchmarks.flat import ask_between_edits, some_documents
 from dg_lsp.model.cache import PrefixCaches
-from dg_lsp.model.load.checkpoint import load_checkpoint
+from dg_lsp.model.checkpoint import load_checkpoint
 from dg_lsp.settings import Settings
 
 LIMIT = 4 << 20  # bytes, less than the prefixes of all documents take

@@ -8,8 +8,8 @@ import torch
 from transformers import DynamicCache
 
 from dg_lsp.model.cache import PrefixCache
-from dg_lsp.model.decoder import soft_cap
-from dg_lsp.model.load.idle import leave_out_idle_parts
+from dg_lsp.model.networks.decoder import soft_cap
+from dg_lsp.model.networks.idle import leave_out_idle_parts
 from dg_lsp.training.importing import import_network
 from tests.model.tiny import tiny_network
 from tests.training.test_importing import SOURCES, drawn

@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 
 from dg_lsp.model.cache import PrefixCache
+from dg_lsp.model.candidates import Candidate, decode
 from dg_lsp.model.canvas import FREE, Seam
-from dg_lsp.model.fill.candidates import Candidate, decode
-from dg_lsp.model.fill.denoised import denoised
-from dg_lsp.model.fill.infill import infill
-from dg_lsp.model.fill.length import ScoredLength, Search
-from dg_lsp.model.fill.plan import ANCHORS, ROUNDS
-from dg_lsp.model.fill.steps import Clock, run_to_end
-from dg_lsp.model.fill.tokens import tokenise
-from dg_lsp.model.load.checkpoint import Checkpoint, load_checkpoint
+from dg_lsp.model.checkpoint import Checkpoint, load_checkpoint
+from dg_lsp.model.fill import infill
+from dg_lsp.model.length import ScoredLength, Search
+from dg_lsp.model.plan import ANCHORS, ROUNDS
 from dg_lsp.model.sampler import AnchoredSampler
+from dg_lsp.model.sources.denoised import denoised
+from dg_lsp.model.steps import Clock, run_to_end
+from dg_lsp.model.tokens import tokenise
 from dg_lsp.text.fills.stitch import Written
 from dg_lsp.text.messages import Draft, Fill, Infill
 from tests.model.tiny import save_checkpoint
@@ -76,7 +76,7 @@ def test_the_answer_is_drafts_and_then_one_fill(
     model: Checkpoint, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # What is mended has anchors of its own, and which text of a random network needs it depends on the machine.
-    monkeypatch.setattr("dg_lsp.model.fill.mend.ROUNDS", dict.fromkeys(ROUNDS, 0))
+    monkeypatch.setattr("dg_lsp.model.repair.ROUNDS", dict.fromkeys(ROUNDS, 0))
     events = run(model, request(seed=seed))
     assert isinstance(events[-1], Fill)
     assert all(isinstance(e, Draft) for e in events[:-1])
@@ -184,10 +184,10 @@ def test_that_the_gap_goes_on_is_an_answer_until_the_fill_is_long_enough(
         asked.append(search.lengths)
         yield tuple(ScoredLength(n, -float(n)) for n in sorted(search.lengths, reverse=True))
 
-    monkeypatch.setattr("dg_lsp.model.fill.denoised.search_length", searched)
+    monkeypatch.setattr("dg_lsp.model.sources.denoised.search_length", searched)
     more = "x = 1\n    " * 12
     monkeypatch.setattr(
-        "dg_lsp.model.fill.denoised.read_full_canvas", lambda _, batch, __: Written(batch.before + more)
+        "dg_lsp.model.sources.denoised.read_full_canvas", lambda _, batch, __: Written(batch.before + more)
     )
     run(model, request(kind="function_body", prefix="def f():\n    ", effort="low"))
     whole = [max(lengths) > 128 - ANCHORS for lengths in asked]
@@ -202,7 +202,7 @@ def test_a_line_never_goes_on_beyond_its_canvas(model: Checkpoint, monkeypatch: 
         asked.append(search.lengths)
         yield tuple(ScoredLength(n, float(n)) for n in search.lengths)
 
-    monkeypatch.setattr("dg_lsp.model.fill.denoised.search_length", searched)
+    monkeypatch.setattr("dg_lsp.model.sources.denoised.search_length", searched)
     run(model, request())
     assert max(asked[0]) <= 20
 
@@ -216,7 +216,7 @@ def test_free_slots_start_from_the_given_text_and_a_share_of_it_is_noise(
         seen.append(given)
         return AnchoredSampler(*given)
 
-    monkeypatch.setattr("dg_lsp.model.fill.steps.AnchoredSampler", noted)
+    monkeypatch.setattr("dg_lsp.model.steps.AnchoredSampler", noted)
     text = "r * r + 1"
     run(model, request(kind="span", start=text, noised=0.0))
     canvas, start = seen[0][0], seen[0][3]
@@ -239,7 +239,7 @@ def test_behind_the_best_of_the_first_batch_the_others_stand_by_their_likelihood
         found = next(batches).items()
         return [Candidate(0, Fill(text, score, parses=True), whole=True) for text, score in found]
 
-    monkeypatch.setattr("dg_lsp.model.fill.denoised.rank_by_likelihood", ranked)
+    monkeypatch.setattr("dg_lsp.model.sources.denoised.rank_by_likelihood", ranked)
     cache = PrefixCache(model.network.config.text_config)
     _, fills = run_to_end(denoised(model, cache, request(alternatives=3), Clock(None)))
     assert [fill.text for fill in fills] == ["r", "r * r", "2 * r"]

@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import pytest
 
+from dg_lsp.model import fill as whole
 from dg_lsp.model.cache import PrefixCache
-from dg_lsp.model.fill import drafted
-from dg_lsp.model.fill import infill as whole
-from dg_lsp.model.fill.infill import add, choose, infill
-from dg_lsp.model.fill.judge import SITUATIONS, Proposal, chances, features, situation, sure_length
-from dg_lsp.model.load.checkpoint import Checkpoint, load_checkpoint
+from dg_lsp.model.checkpoint import Checkpoint, load_checkpoint
+from dg_lsp.model.fill import add, choose, infill
+from dg_lsp.model.judge import SITUATIONS, Proposal, chances, features, situation, sure_length
+from dg_lsp.model.sources import drafted
 from dg_lsp.text.messages import Draft, Fill, Infill, Retrieved
 
 REQUEST = Infill("def area(r):\n    return ", "\n", "python", "rest_of_line")

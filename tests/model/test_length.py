@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from dg_lsp.model.canvas import Seam
-from dg_lsp.model.fill.length import Search, leave_one_out, lengths_that_fit, neg_log_prior, search_length
+from dg_lsp.model.length import Search, leave_one_out, lengths_that_fit, neg_log_prior, search_length
 from tests.model.tiny import CANVAS, VOCABULARY, encoded
 
 

@@ -7,8 +7,8 @@ import torch
 import torch.nn.functional as F
 
 from dg_lsp.model.cache import CHUNK
-from dg_lsp.model.decoder import capped_logits
-from dg_lsp.model.fill.likelihood import neg_log_likelihoods
+from dg_lsp.model.likelihood import neg_log_likelihoods
+from dg_lsp.model.networks.decoder import capped_logits
 from tests.model.tiny import VOCABULARY, WINDOW, encoded, tiny_network
 
 

@@ -9,7 +9,7 @@ import torch
 from dg_lsp.model.cache import CHUNK, PrefixCache, extend_to
 from dg_lsp.model.canvas import Canvas
 from dg_lsp.model.denoise import Schedule, Step, denoise, step_logits
-from dg_lsp.model.load.weights import CheckpointError, check_logits, load_network, split_layers
+from dg_lsp.model.networks.loading import CheckpointError, check_logits, load_network, split_layers
 from dg_lsp.model.sampler import AnchoredSampler, SeededNoise
 from tests.model.tiny import CANVAS, save_checkpoint
 

@@ -10,9 +10,9 @@ from torch.nn import Linear
 
 from dg_lsp.engine import room
 from dg_lsp.filling.engine import EngineError
-from dg_lsp.model.load import packed
-from dg_lsp.model.load.packed import pack
-from dg_lsp.model.load.weights import load_network
+from dg_lsp.model.networks import packed
+from dg_lsp.model.networks.loading import load_network
+from dg_lsp.model.networks.packed import pack
 from dg_lsp.training.importing import import_network
 from tests.model.tiny import VOCABULARY, tiny_network
 from tests.training.test_importing import SOURCES, drawn

@@ -8,8 +8,8 @@ import torch
 from transformers import DiffusionGemmaConfig, DiffusionGemmaForBlockDiffusion
 
 from dg_lsp.model.cache import CHUNK, PrefixCache
-from dg_lsp.model.fill.infill import infill
-from dg_lsp.model.load.checkpoint import load_checkpoint
+from dg_lsp.model.checkpoint import load_checkpoint
+from dg_lsp.model.fill import infill
 from dg_lsp.text.messages import Draft, Fill
 from dg_lsp.training.shape import VISION
 from tests.model.test_frame import REQUEST, tokenizer

@@ -11,7 +11,7 @@ from torch import Tensor
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.canvas import Canvas
 from dg_lsp.model.denoise import Schedule, Step, denoise
-from dg_lsp.model.replay import Replays, enable
+from dg_lsp.model.networks.replay import Replays, enable
 from dg_lsp.model.sampler import AnchoredSampler, SeededNoise
 from tests.model.tiny import CANVAS, VOCABULARY, WINDOW, encoded, tiny_network
 

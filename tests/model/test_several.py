@@ -8,14 +8,15 @@ from typing import Any
 import pytest
 import torch
 
+from dg_lsp.model import steps
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.canvas import FREE, Canvas, LayoutError, Seam
+from dg_lsp.model.checkpoint import Checkpoint, load_checkpoint
 from dg_lsp.model.denoise import Step
-from dg_lsp.model.fill import several, steps
-from dg_lsp.model.fill.length import ScoredLength
-from dg_lsp.model.fill.several import Gaps, fill_together, infill_several
-from dg_lsp.model.fill.steps import Clock, run_to_end
-from dg_lsp.model.load.checkpoint import Checkpoint, load_checkpoint
+from dg_lsp.model.length import ScoredLength
+from dg_lsp.model.sources import several
+from dg_lsp.model.sources.several import Gaps, fill_together, infill_several
+from dg_lsp.model.steps import Clock, run_to_end
 from dg_lsp.text.messages import Draft, Fill, Infill
 
 TEXTS = (

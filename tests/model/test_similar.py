@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from dg_lsp.model import fill as filling
 from dg_lsp.model.cache import PrefixCache
-from dg_lsp.model.fill import infill as filling
-from dg_lsp.model.fill.infill import infill
-from dg_lsp.model.fill.tokens import tokenise, with_similar
-from dg_lsp.model.load.checkpoint import Checkpoint, load_checkpoint
+from dg_lsp.model.checkpoint import Checkpoint, load_checkpoint
+from dg_lsp.model.fill import infill
+from dg_lsp.model.tokens import tokenise, with_similar
 from dg_lsp.text.messages import Infill
 from tests.model.tiny import save_checkpoint
 

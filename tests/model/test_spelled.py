@@ -17,7 +17,7 @@ import torch
 from benchmarks.length import SIGNALS, search
 from dg_lsp.model.canvas import lay_out
 from dg_lsp.model.denoise import Schedule, Step, denoise
-from dg_lsp.model.fill.length import Search, search_length
+from dg_lsp.model.length import Search, search_length
 from dg_lsp.model.sampler import AnchoredSampler, SeededNoise
 from tests.model.spelled import CANVAS, PREFIX, Hole, Spelled, holes, spell, spelled_text, train
 from tests.model.tiny import encoded

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from dg_lsp.model.cache import PrefixCache
-from dg_lsp.model.fill.infill import infill
-from dg_lsp.model.load.checkpoint import Checkpoint, load_checkpoint
-from dg_lsp.model.load.frame import far_suffix
+from dg_lsp.model.checkpoint import Checkpoint, load_checkpoint
+from dg_lsp.model.fill import infill
+from dg_lsp.model.prompts.chat import far_suffix
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import Gap
@@ -41,7 +41,7 @@ def test_a_long_body_comes_back_line_for_line(
         model = talking(model)
     for document, gap, body in long_bodies(model, 300, 1500, bodies):
         oracle = Oracle(model, document, gap)
-        monkeypatch.setattr("dg_lsp.model.fill.steps.denoise", oracle)
+        monkeypatch.setattr("dg_lsp.model.steps.denoise", oracle)
         drafts, fill = filled(model, oracle, document, gap, body)
         assert fill.text == body.strip(), (document.uri, gap.name, fill.refusal)
         *opened, last = oracle.layouts

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from dg_lsp.model.cache import PrefixCache
-from dg_lsp.model.fill import words
-from dg_lsp.model.fill.likelihood import neg_log_likelihoods
-from dg_lsp.model.fill.steps import Clock, run_to_end
-from dg_lsp.model.fill.tokens import tokenise
-from dg_lsp.model.fill.words import infill_word, rank_endings
-from dg_lsp.model.load.checkpoint import Checkpoint, load_checkpoint
+from dg_lsp.model.checkpoint import Checkpoint, load_checkpoint
+from dg_lsp.model.likelihood import neg_log_likelihoods
+from dg_lsp.model.sources import words
+from dg_lsp.model.sources.words import infill_word, rank_endings
+from dg_lsp.model.steps import Clock, run_to_end
+from dg_lsp.model.tokens import tokenise
 from dg_lsp.text.gaps.words import is_part
 from dg_lsp.text.messages import Draft, Fill, Infill
 from tests.model.tiny import save_checkpoint

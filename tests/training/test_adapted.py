@@ -10,7 +10,7 @@ from safetensors.torch import save_file
 
 from dg_lsp.bench import adapted as adapt
 from dg_lsp.cli.main import main
-from dg_lsp.model.load.checkpoint import load_checkpoint
+from dg_lsp.model.checkpoint import load_checkpoint
 from dg_lsp.settings import UsageError
 from dg_lsp.training.corpus import Corpus
 from dg_lsp.training.layouts import Bucket

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from dg_lsp.cli.main import main
-from dg_lsp.model.load.checkpoint import CheckpointError, load_checkpoint
+from dg_lsp.model.checkpoint import CheckpointError, load_checkpoint
 from dg_lsp.training.average import average
 from dg_lsp.training.shape import stored_network
 from tests.model.tiny import byte_tokenizer, save_checkpoint

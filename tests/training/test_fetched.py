@@ -10,7 +10,7 @@ import pytest
 import torch
 from transformers import DynamicCache
 
-from dg_lsp.model.decoder import capped_logits
+from dg_lsp.model.networks.decoder import capped_logits
 from dg_lsp.training import small
 from dg_lsp.training.importing import import_network, read_source
 

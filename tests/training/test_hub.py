@@ -11,9 +11,9 @@ import pytest
 
 from dg_lsp.cli import doctor
 from dg_lsp.engine.runtime import digest_of
-from dg_lsp.model.load.checkpoint import find_directory, load_checkpoint
-from dg_lsp.model.load.manifest import verify
-from dg_lsp.model.load.weights import CheckpointError
+from dg_lsp.model.checkpoint import find_directory, load_checkpoint
+from dg_lsp.model.manifest import verify
+from dg_lsp.model.networks.loading import CheckpointError
 from dg_lsp.settings import Settings, folder_of, is_hub_name, lock_file, pinned
 from dg_lsp.training.importing import ImportRefusedError, read_source
 from tests.training.hub import Hub, serving

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from dg_lsp.model.fill.judge import SITUATIONS, chances_of
+from dg_lsp.model.judge import SITUATIONS, chances_of
 from dg_lsp.training.judging import Example, fit
 
 

@@ -24,7 +24,7 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from dg_lsp.cli import train
 from dg_lsp.cli.main import main
-from dg_lsp.model.load.checkpoint import load_checkpoint
+from dg_lsp.model.checkpoint import load_checkpoint
 from dg_lsp.training import corpus as corpora
 from dg_lsp.training import loop, trainer
 from dg_lsp.training.curve import picture, read_log

@@ -13,9 +13,9 @@ from safetensors import SafetensorError
 from transformers import DiffusionGemmaForBlockDiffusion
 from transformers.utils import logging
 
-from dg_lsp.model.attention import GROUPED
-from dg_lsp.model.load.idle import leave_out_idle_parts
-from dg_lsp.model.replay import enable
+from dg_lsp.model.networks.attention import GROUPED
+from dg_lsp.model.networks.idle import leave_out_idle_parts
+from dg_lsp.model.networks.replay import enable
 from dg_lsp.settings import GRAPHS
 
 FETCH_AGAIN = "fetch the checkpoint again, or name another with --checkpoint"

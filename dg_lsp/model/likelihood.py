@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 
 from dg_lsp.model.cache import PrefixCache
-from dg_lsp.model.decoder import capped_logits
+from dg_lsp.model.networks.decoder import capped_logits
 from dg_lsp.model.tree import Tree
 
 _AT_ONCE = 32  # tokens that are predicted together: 32 MB of logits where the vocabulary is the released one

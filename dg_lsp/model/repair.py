@@ -7,11 +7,11 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 
 from dg_lsp.model.cache import PrefixCache
+from dg_lsp.model.candidates import Batch, Candidate, draft, rank_by_likelihood
 from dg_lsp.model.canvas import Canvas, Seam, lay_out, stack
-from dg_lsp.model.fill.candidates import Batch, Candidate, draft, rank_by_likelihood
-from dg_lsp.model.fill.plan import ROUNDS
-from dg_lsp.model.fill.steps import Clock, denoise_batch, report_steps, stop_when_enough
-from dg_lsp.model.load.checkpoint import Checkpoint
+from dg_lsp.model.checkpoint import Checkpoint
+from dg_lsp.model.plan import ROUNDS
+from dg_lsp.model.steps import Clock, denoise_batch, report_steps, stop_when_enough
 from dg_lsp.text.fills.stitch import Break, find_break
 from dg_lsp.text.messages import Draft, Fill, Infill
 

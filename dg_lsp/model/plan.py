@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from dg_lsp.model.fill.length import Search
+from dg_lsp.model.length import Search
 from dg_lsp.text.messages import PARTS, Effort, Infill
 
 ANCHORS = 12  # slots of a canvas that are kept for the suffix, so that the fill can join it

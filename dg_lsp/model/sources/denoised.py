@@ -9,9 +9,7 @@ from dataclasses import dataclass, replace
 from torch import Tensor
 
 from dg_lsp.model.cache import PrefixCache, extend_to
-from dg_lsp.model.canvas import Seam, lay_out, noised, stack, start_from
-from dg_lsp.model.denoise import Step
-from dg_lsp.model.fill.candidates import (
+from dg_lsp.model.candidates import (
     Batch,
     Candidate,
     draft,
@@ -19,12 +17,14 @@ from dg_lsp.model.fill.candidates import (
     read_full_canvas,
     why_refused,
 )
-from dg_lsp.model.fill.length import ScoredLength, lengths_that_fit, search_length
-from dg_lsp.model.fill.mend import Origin, mend
-from dg_lsp.model.fill.plan import ANCHORS, plan_for
-from dg_lsp.model.fill.steps import CANVAS_SEED, Clock, denoise_batch, report_steps, stop_when_enough
-from dg_lsp.model.fill.tokens import tokenise
-from dg_lsp.model.load.checkpoint import Checkpoint
+from dg_lsp.model.canvas import Seam, lay_out, noised, stack, start_from
+from dg_lsp.model.checkpoint import Checkpoint
+from dg_lsp.model.denoise import Step
+from dg_lsp.model.length import ScoredLength, lengths_that_fit, search_length
+from dg_lsp.model.plan import ANCHORS, plan_for
+from dg_lsp.model.repair import Origin, mend
+from dg_lsp.model.steps import CANVAS_SEED, Clock, denoise_batch, report_steps, stop_when_enough
+from dg_lsp.model.tokens import tokenise
 from dg_lsp.text.fills import fit
 from dg_lsp.text.fills.stitch import Written, shorten
 from dg_lsp.text.messages import Draft, Fill, Infill

@@ -8,14 +8,14 @@ from collections.abc import Generator, Sequence
 from dataclasses import replace
 
 from dg_lsp.model.cache import PrefixCache, extend_to
-from dg_lsp.model.fill.candidates import why_refused
-from dg_lsp.model.fill.denoised import denoised
-from dg_lsp.model.fill.drafted import draft_of, write, write_lines
-from dg_lsp.model.fill.judge import PLAIN, Proposal, chances, sure_length, words_in_sight
-from dg_lsp.model.fill.likelihood import neg_log_likelihoods_of_tokens
-from dg_lsp.model.fill.steps import Clock
-from dg_lsp.model.fill.tokens import Join, join_of, read_together, tokenise, with_similar
-from dg_lsp.model.load.checkpoint import Checkpoint
+from dg_lsp.model.candidates import why_refused
+from dg_lsp.model.checkpoint import Checkpoint
+from dg_lsp.model.judge import PLAIN, Proposal, chances, sure_length, words_in_sight
+from dg_lsp.model.likelihood import neg_log_likelihoods_of_tokens
+from dg_lsp.model.sources.denoised import denoised
+from dg_lsp.model.sources.drafted import draft_of, write, write_lines
+from dg_lsp.model.steps import Clock
+from dg_lsp.model.tokens import Join, join_of, read_together, tokenise, with_similar
 from dg_lsp.text.fills import fit
 from dg_lsp.text.fills.sure import sure_beginning
 from dg_lsp.text.languages.language import WORD

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from dg_lsp.model.load.weights import FETCH_AGAIN, CheckpointError
+from dg_lsp.model.networks.loading import FETCH_AGAIN, CheckpointError
 
 ABOUT, JUDGE, MANIFEST = "dg_lsp.json", "judge.json", "manifest.json"
 # The kinds of files that a checkpoint consists of: data, and no pickle.

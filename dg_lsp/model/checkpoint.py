@@ -13,10 +13,10 @@ from tokenizers import Tokenizer
 from transformers import DiffusionGemmaConfig
 
 from dg_lsp.model.denoise import Schedule
-from dg_lsp.model.load.frame import style_of
-from dg_lsp.model.load.manifest import JUDGE, read_about, read_json, verify
-from dg_lsp.model.load.packed import pack
-from dg_lsp.model.load.weights import FETCH_AGAIN, CheckpointError, check_logits, load_network
+from dg_lsp.model.manifest import JUDGE, read_about, read_json, verify
+from dg_lsp.model.networks.loading import FETCH_AGAIN, CheckpointError, check_logits, load_network
+from dg_lsp.model.networks.packed import pack
+from dg_lsp.model.prompts.chat import style_of
 from dg_lsp.settings import EMBEDDED, SMALL, folder_of, is_hub_name, named, pinned
 
 __all__ = ["Checkpoint", "CheckpointError", "find_directory", "load_checkpoint"]
@@ -29,7 +29,7 @@ class Checkpoint:
     style: of the prompt, "raw" or "chat". canvas_lengths: the numbers of slots that a canvas may have, ascending.
     max_prefix: the most tokens of a file's prefix that are encoded. special: token ids that are not text of a file.
     digest: sha256 of manifest.json, or of config.json without a manifest; hex. judge: the fitted weights of the
-    judge of candidates, {} if it has none (model/fill/judge.py). texts: of each token alone. denoises: whether its
+    judge of candidates, {} if it has none (model/judge.py). texts: of each token alone. denoises: whether its
     decoder has learned to denoise; an imported network that has not only writes from left to right.
     """
 

@@ -13,12 +13,12 @@ import torch
 from torch import Tensor
 
 from dg_lsp.model.cache import PrefixCache
-from dg_lsp.model.decoder import capped_logits
-from dg_lsp.model.fill.candidates import why_refused
-from dg_lsp.model.fill.plan import plan_for
-from dg_lsp.model.fill.steps import Clock
-from dg_lsp.model.fill.tokens import Join, settled
-from dg_lsp.model.load.checkpoint import Checkpoint
+from dg_lsp.model.candidates import why_refused
+from dg_lsp.model.checkpoint import Checkpoint
+from dg_lsp.model.networks.decoder import capped_logits
+from dg_lsp.model.plan import plan_for
+from dg_lsp.model.steps import Clock
+from dg_lsp.model.tokens import Join, settled
 from dg_lsp.model.tree import Tree
 from dg_lsp.text.fills import fit
 from dg_lsp.text.fills.flaws import flaws_of

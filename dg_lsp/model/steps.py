@@ -11,10 +11,10 @@ from typing import TypeVar
 from torch import Tensor
 
 from dg_lsp.model.cache import PrefixCache
+from dg_lsp.model.candidates import Batch, draft, read_candidates
+from dg_lsp.model.checkpoint import Checkpoint
 from dg_lsp.model.denoise import Step, denoise
-from dg_lsp.model.fill.candidates import Batch, draft, read_candidates
-from dg_lsp.model.fill.plan import MENDING, plan_for
-from dg_lsp.model.load.checkpoint import Checkpoint
+from dg_lsp.model.plan import MENDING, plan_for
 from dg_lsp.model.sampler import AnchoredSampler, SeededNoise
 from dg_lsp.text.messages import Draft, Fill, Reason
 

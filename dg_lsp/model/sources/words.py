@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 import torch
 
 from dg_lsp.model.cache import PrefixCache, extend_to
-from dg_lsp.model.decoder import capped_logits
-from dg_lsp.model.fill.candidates import why_refused
-from dg_lsp.model.fill.infill import infill
-from dg_lsp.model.fill.likelihood import neg_log_likelihoods_of_tokens
-from dg_lsp.model.fill.steps import Clock
-from dg_lsp.model.fill.tokens import join_of, read_together, tokenise
-from dg_lsp.model.load.checkpoint import Checkpoint
+from dg_lsp.model.candidates import why_refused
+from dg_lsp.model.checkpoint import Checkpoint
+from dg_lsp.model.fill import infill
+from dg_lsp.model.likelihood import neg_log_likelihoods_of_tokens
+from dg_lsp.model.networks.decoder import capped_logits
+from dg_lsp.model.steps import Clock
+from dg_lsp.model.tokens import join_of, read_together, tokenise
 from dg_lsp.model.tree import Tree
 from dg_lsp.text.gaps.words import is_part
 from dg_lsp.text.messages import Draft, Fill, Infill

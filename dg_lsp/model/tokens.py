@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from dg_lsp.model.canvas import Seam
-from dg_lsp.model.fill.plan import plan_for
-from dg_lsp.model.load.checkpoint import Checkpoint
-from dg_lsp.model.load.frame import frame_of
+from dg_lsp.model.checkpoint import Checkpoint
+from dg_lsp.model.plan import plan_for
+from dg_lsp.model.prompts.chat import frame_of
 from dg_lsp.text.fills.fit import newline_of
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import Infill

@@ -16,7 +16,7 @@ from torch import Tensor
 from transformers.cache_utils import Cache
 
 from dg_lsp.model.cache import PrefixCache, PrefixLayer
-from dg_lsp.model.decoder import View, decode, hidden_states
+from dg_lsp.model.networks.decoder import View, decode, hidden_states
 
 BUCKETS = (1024, 4096, 16384, 65536)  # lengths of the prefix buffers in tokens
 _WARM_UP = (

@@ -1,1 +1,0 @@
-"""Filling: from an Infill to a Fill."""

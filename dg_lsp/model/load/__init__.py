@@ -1,1 +1,0 @@
-"""Loading: from a name to a network, a tokenizer, a schedule."""
