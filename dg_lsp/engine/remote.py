@@ -94,6 +94,10 @@ class TeamEngine:
         self._why: EngineError = EngineError("")
         self._here: resident.ResidentEngine | None = None
 
+    def exclude(self, globs: tuple[str, ...]) -> None:
+        """Keep the text of files that `globs` name on this machine from now on."""
+        self._settings = replace(self._settings, exclude=globs)
+
     async def infill(self, request: Infill) -> AsyncGenerator[Draft | Fill, None]:
         """Yield Drafts, then one Fill. Closing the generator cancels.
 

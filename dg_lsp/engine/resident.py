@@ -62,6 +62,10 @@ class ResidentEngine:
         self._listening: asyncio.Task[None] | None = None
         self._looking = asyncio.Lock()
 
+    def exclude(self, globs: tuple[str, ...]) -> None:
+        """Keep the text of files that `globs` name on this machine from now on."""
+        self._settings = replace(self._settings, exclude=globs)
+
     async def infill(self, request: Infill) -> AsyncGenerator[Draft | Fill, None]:
         """Yield Drafts, then one Fill; start the engine if there is none. Closing the generator cancels.
 

@@ -60,6 +60,10 @@ class Resident(Protocol):
         """Its status; None if it does not run."""
         ...
 
+    def exclude(self, globs: tuple[str, ...]) -> None:
+        """Keep the text of files that `globs` name on this machine from now on."""
+        ...
+
 
 class Superseded(Exception):
     """The work was cancelled, because a newer request or a change of the document replaced it."""
@@ -132,6 +136,8 @@ class Session:
         if self.settings != settings:
             index = any(getattr(self.settings, name) != getattr(settings, name) for name in _OF_THE_INDEX)
             self.settings = settings
+            if isinstance(self._engine, Resident):
+                self._engine.exclude(settings.exclude)
             self._offers.clear()
             self._newest.clear()
             if index:

@@ -170,6 +170,27 @@ def test_what_is_excluded_leaves_the_machine_by_no_way(
     assert len(seen) == 1
 
 
+def test_what_a_changed_setting_excludes_leaves_the_machine_no_more(
+    tmp_path: Path, seen: list[Infill]
+) -> None:
+    async def work(team: Team) -> None:
+        session = Session(team.settings(), TeamEngine, lambda _: None)
+        secret = replace(REQUEST, session="file:///home/me/work/deploy/site.py")
+        await fill_of(session.engine, secret)
+        engine = session.engine
+        assert session.configure({}, {"exclude": ["deploy/*.py"]}) == []
+        assert session.engine is engine
+        with pytest.raises(EngineError, match="excluded by"):
+            await fill_of(session.engine, secret)
+        # What is no longer excluded may leave again.
+        session.configure({}, {})
+        await fill_of(session.engine, secret)
+        await session.engine.close()
+
+    with_team(work, tmp_path)
+    assert len(seen) == 2
+
+
 def test_https_is_wanted_beyond_this_machine() -> None:
     for url in ("http://team.example", "http://10.0.0.1:8765", "http://localhost.example"):
         with pytest.raises(SettingsError, match="must begin with https"):
