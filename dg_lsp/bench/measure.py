@@ -4,7 +4,6 @@ import difflib
 import sys
 import time
 from collections.abc import Sequence
-from contextlib import aclosing
 from dataclasses import replace
 
 from dg_lsp.bench import baselines
@@ -12,13 +11,13 @@ from dg_lsp.bench.holes import HOLES, Case
 from dg_lsp.bench.projects import project_of
 from dg_lsp.bench.score import METHODS, Score
 from dg_lsp.engine.local import LocalEngine
+from dg_lsp.engine.runtime import definitions_for
 from dg_lsp.filling.engine import Engine
-from dg_lsp.filling.fill import finish
+from dg_lsp.filling.fill import FillOptions, fill_gap, outcome_of
 from dg_lsp.settings import Settings
 from dg_lsp.text.fills import check, fit
 from dg_lsp.text.gaps.gap import Edit, apply_edit
 from dg_lsp.text.messages import Fill
-from dg_lsp.text.prompts import prompt
 from dg_lsp.text.related.retrieve import retrieve
 from dg_lsp.text.syntax.bodies import STUB
 from dg_lsp.text.syntax.lexer import line_start
@@ -64,19 +63,15 @@ def _by_baseline(case: Case, method: str) -> Score:
 
 
 async def _by_engine(engine: Engine, case: Case, settings: Settings, method: str) -> Score:
-    """The score of the engine's fill; its time is that from the request to the Fill."""
-    request = prompt.build(case.document, case.gap, settings)
-    if settings.related:
-        request = replace(request, retrieved=retrieve(case.document, case.gap, project_of(case)))
-    request = replace(request, like=case.truth if method == "given" else None)
+    """Return the score of the engine's fill, made as a user gets it; its time is that from the gap to the edit."""
+    options = FillOptions(
+        index=project_of(case) if settings.related else None,
+        definitions=definitions_for(settings),
+        like=case.truth if method == "given" else None,
+    )
     start = time.perf_counter()
-    fill = Fill("", refusal="the engine gave no answer")
-    async with aclosing(engine.infill(request)) as events:
-        async for event in events:
-            if isinstance(event, Fill):
-                fill = event
-    fill = replace(fill, milliseconds=(time.perf_counter() - start) * 1000)
-    outcome = finish(case.document, case.gap, fill)
+    outcome = await outcome_of(fill_gap(engine, case.document, case.gap, settings, options), lambda _: None)
+    fill = replace(outcome.fill, milliseconds=(time.perf_counter() - start) * 1000)
     return replace(score_of(case, method, outcome.edit, fill), why=outcome.why)
 
 

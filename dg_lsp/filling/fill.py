@@ -46,13 +46,15 @@ class FillOptions:
     """Options of one fill.
 
     alternatives: the number of different texts. priority: who is served first. index: the other files, for candidates;
-    None for no candidates. definitions: the most bytes of definitions from these files that are sent along.
+    None for no candidates. definitions: the most bytes of definitions from these files that are sent along. like: a
+    text as long as the fill shall be, for measurements.
     """
 
     alternatives: int = 1
     priority: Priority = "bot"
     index: Index | None = None
     definitions: int = 0
+    like: str | None = None
 
 
 ONE = FillOptions()
@@ -128,6 +130,7 @@ def prepare(
             context = context_of(document, gap, options.index, options.definitions)
     request = replace(
         request,
+        like=options.like,
         alternatives=options.alternatives,
         priority=options.priority,
         retrieved=found.texts,
