@@ -2,13 +2,15 @@
 
     python -m benchmarks.bodies fetch FOLDER
     python -m benchmarks.bodies choose FOLDER
-    python -m benchmarks.bodies measure FOLDER --code CHECKOUT --checkpoint NAME --json OUT.json
+    python -m benchmarks.bodies measure FOLDER --checkpoint NAME --json OUT.json
 
 `bodies.json` names the source distributions and the functions. A function counts whose body has 2 to 12 lines, and
 whose package's own tests fail while it is a stub and pass with the truth. They run code out of FOLDER with your rights.
 """
 
 import argparse
+import ast
+import asyncio
 import hashlib
 import json
 import os
@@ -18,12 +20,18 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.bot import Cut, cuts, with_stub
+from benchmarks.unseen.projects import Projects
+from dg_lsp.engine.local import LocalEngine
+from dg_lsp.filling.fill import FillOptions, fill_gap, outcome_of
+from dg_lsp.settings import Settings
+from dg_lsp.text.documents.document import Document
+from dg_lsp.text.gaps.find import Gap, find_gaps
+from dg_lsp.text.gaps.gap import apply_edit
 
 LIST = Path(__file__).with_suffix(".json")
 COUNT, EACH, TRIED = 60, 8, 24  # functions in all, kept and tried of a package
@@ -58,6 +66,42 @@ class Function:
     first: int
     last: int
     indent: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A function of the file `path`: its name, and the lines [first, last] of its body without the docstring."""
+
+    path: Path
+    name: str
+    first: int
+    last: int
+    indent: int
+
+
+def cuts(path: Path, longest: int) -> list[Cut]:
+    """The functions of a file whose bodies have at most `longest` lines."""
+    found = []
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        body = node.body[1:] if ast.get_docstring(node) else node.body
+        if not body or body[0].lineno == node.lineno or isinstance(body[0], ast.Pass | ast.Raise):
+            continue
+        # A decorator stands above the line of what it decorates.
+        first = min([body[0].lineno, *(mark.lineno for mark in getattr(body[0], "decorator_list", []))])
+        last = body[-1].end_lineno or body[-1].lineno
+        if last - first < longest:
+            found.append(Cut(path, node.name, first, last, body[0].col_offset))
+    return found
+
+
+def with_stub(text: str, cut: Cut) -> str:
+    """`text` with the body of a function replaced by NotImplementedError."""
+    lines = text.splitlines(keepends=True)
+    stub = f"{' ' * cut.indent}raise NotImplementedError\n"
+    return "".join([*lines[: cut.first - 1], stub, *lines[cut.last :]])
 
 
 def read_list() -> tuple[list[Package], list[Function]]:
@@ -133,35 +177,44 @@ def _passes_with(package: Package, work: Path, path: Path, text: str) -> bool:
         path.write_bytes(whole)
 
 
-def measure(folder: Path, code: Path, how: Sequence[str]) -> list[dict[str, Any]]:
-    """What became of each function: its fill by the dg_lsp in `code`, the lines of both, and whether the tests pass.
+async def measure(folder: Path, settings: Settings, count: int) -> AsyncIterator[dict[str, Any]]:
+    """The result of each function: its fill, the truth, and the number of the first of `count` fills that passes.
 
-    how: options of `worth_run.py`. The others of several fills are tried where the first one does not pass.
+    `passed` is 0 if none does. The others of several fills are tried where the first one does not pass.
     """
     packages, functions = read_list()
-    known = {package.name: package for package in packages}
-    asked = []
-    for one in functions:
-        path = folder / known[one.package].folder / one.path
-        whole = path.read_bytes()
-        assert hashlib.sha256(whole).hexdigest() == one.sha256, f"{path} is another version"
-        cut = Cut(path, one.name, one.first, one.last, one.indent)
-        lines = whole.decode().splitlines(keepends=True)
-        start = len("".join(lines[: one.first - 1]).encode()) + one.indent
-        truth = "".join(lines[one.first - 1 : one.last]).strip()
-        asked.append({"path": str(path), "text": _stubbed(cut), "start": start, "truth": truth})
-    told = []
-    filled = _fills(asked, folder, code, how)
-    for one, fill in zip(functions, filled, strict=True):
-        package = known[one.package]
-        texts = [fill["filled"], *fill["others"]] if fill["offered"] else []
-        passing = (n for n, text in enumerate(texts, 1) if _in_copy(package, folder, one.path, text))
-        fill |= {"filled": "", "others": len(texts[1:]), "passed": next(passing, 0)}
-        told.append({**asdict(one), **fill})
-        print(
-            f"{one.package} {one.name}: {_lines(fill['text'])} of {_lines(fill['truth'])} lines, {fill['passed']}"
-        )
-    return told
+    known, projects = {package.name: package for package in packages}, Projects(folder)
+    engine = LocalEngine.open(settings)
+    try:
+        for one in functions:
+            path = folder / known[one.package].folder / one.path
+            document, gap, truth = stub_at(path, one)
+            filling = fill_gap(
+                engine, document, gap, settings, FillOptions(count, index=projects.index(path))
+            )
+            outcome = await outcome_of(filling, lambda _: None)
+            edits = [outcome.edit, *outcome.others] if outcome.edit else []
+            texts = [apply_edit(document, edit).text for edit in edits if edit]
+            passing = (
+                n for n, text in enumerate(texts, 1) if _in_copy(known[one.package], folder, one.path, text)
+            )
+            fill = edits[0].text if edits and edits[0] else ""
+            yield asdict(one) | {"text": fill, "truth": truth, "passed": next(passing, 0), "why": outcome.why}
+    finally:
+        await engine.close()
+
+
+def stub_at(path: Path, function: Function) -> tuple[Document, Gap, str]:
+    """The file with the function cut to a stub, the gap of that stub, and the body that was there."""
+    whole = path.read_bytes()
+    assert hashlib.sha256(whole).hexdigest() == function.sha256, f"{path} is another version"
+    lines = whole.decode().splitlines(keepends=True)
+    cut = Cut(path, function.name, function.first, function.last, function.indent)
+    document = Document(path.as_uri(), "python", 0, with_stub(whole.decode(), cut).encode())
+    start = len("".join(lines[: function.first - 1]).encode()) + function.indent
+    gaps = find_gaps(document, 0, len(document.data))
+    gap = next(gap for gap in gaps if gap.start <= start <= gap.end and gap.stub)
+    return document, gap, "".join(lines[function.first - 1 : function.last]).strip()
 
 
 def _in_copy(package: Package, folder: Path, inside: str, text: str) -> bool:
@@ -172,30 +225,26 @@ def _in_copy(package: Package, folder: Path, inside: str, text: str) -> bool:
         return _passes_with(package, work, work / inside, text)
 
 
-def _fills(
-    asked: Sequence[dict[str, Any]], folder: Path, code: Path, how: Sequence[str]
-) -> list[dict[str, Any]]:
-    """The answers of `worth_run.py`, in the order of `asked`."""
-    with tempfile.TemporaryDirectory() as place:
-        stubs, out = Path(place) / "stubs.json", Path(place) / "out.jsonl"
-        stubs.write_text(json.dumps(list(asked)), "utf-8")
-        runner = Path(__file__).with_name("worth_run.py").resolve()
-        command = [sys.executable, "-P", str(runner), "shipped", str(out), "--stubs", str(stubs)]
-        environment = {**os.environ, "PYTHONPATH": str(code.resolve()), "OMP_NUM_THREADS": "1"}
-        subprocess.run([*command, *how], cwd=folder, env=environment, check=True)
-        return [json.loads(line) for line in out.read_text("utf-8").splitlines()]
-
-
 def report(told: Sequence[dict[str, Any]]) -> str:
     """The shares of fills with more than one line where the truth has, and of those that pass their tests."""
     long = [one for one in told if _lines(one["truth"]) > 1]
     several = sum(_lines(one["text"]) > 1 for one in long)
     first, any_of_them = sum(one["passed"] == 1 for one in told), sum(one["passed"] > 0 for one in told)
-    offered = sum(one["offered"] for one in told)
+    offered = sum(bool(one["text"]) for one in told)
     return (
         f"{len(told)} functions: {offered} filled, {several} of {len(long)} with more than one line where the "
         f"truth has, {first} pass their tests, {any_of_them} with one of their fills"
     )
+
+
+async def _printed(results: AsyncIterator[dict[str, Any]]) -> list[dict[str, Any]]:
+    """All results, each printed as soon as it is there."""
+    told = []
+    async for one in results:
+        told.append(one)
+        lines = f"{_lines(one['text'])} of {_lines(one['truth'])} lines"
+        print(f"{one['package']} {one['name']}: {lines}, {one['passed']} {one['why']}", flush=True)
+    return told
 
 
 def _lines(text: str) -> int:
@@ -209,10 +258,6 @@ def main() -> None:
     )
     parser.add_argument("command", choices=("fetch", "choose", "measure"))
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--code", type=Path, default=Path(__file__).resolve().parents[1])
-    parser.add_argument(
-        "--related", choices=("yes", "no"), default="yes", help="read the rest of the package"
-    )
     parser.add_argument("--checkpoint", default="embedded")
     parser.add_argument(
         "--alternatives", type=int, default=4, help="fills of a function, as a bot tries them"
@@ -231,8 +276,8 @@ def main() -> None:
             write_list(packages, functions)
             print(f"{package.name}: {len(functions)} functions so far", flush=True)
     else:
-        how = ["--related", given.related, "--checkpoint", given.checkpoint]
-        told = measure(folder, given.code, [*how, "--alternatives", str(given.alternatives)])
+        settings = Settings(threads=1, checkpoint=given.checkpoint)
+        told = asyncio.run(_printed(measure(folder, settings, given.alternatives)))
         if given.json:
             given.json.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", "utf-8")
         print(report(told))

@@ -19,7 +19,7 @@ import numpy as np
 import torch
 
 from benchmarks.unseen.choose import list_path
-from benchmarks.worth_run import Projects, key_of
+from benchmarks.unseen.projects import Projects, key_of
 from dg_lsp.bench import lists
 from dg_lsp.model.checkpoint import load_checkpoint
 from dg_lsp.model.judge import chances_of
@@ -32,7 +32,7 @@ KINDS = ("rest_of_line", "expression", "statement")
 
 def collect(name: str, folder: Path, out: Path, count: int, checkpoint: str) -> None:
     """Write the Examples of `count` holes of each kind of the list `name`."""
-    model, projects = load_checkpoint(checkpoint, "cpu"), Projects(folder, use=True)
+    model, projects = load_checkpoint(checkpoint, "cpu"), Projects(folder)
     known = {json.loads(line)["key"] for line in out.open()} if out.exists() else set()
     path = lists.shipped() if name == "shipped" else list_path(name)
     os.chdir(folder)
@@ -41,7 +41,6 @@ def collect(name: str, folder: Path, out: Path, count: int, checkpoint: str) -> 
     cases.sort(key=lambda case: hash_of(case.document.uri))
     with out.open("a", encoding="utf-8") as stream:
         for case in (c for c in cases if key_of(c) not in known):
-            projects.prepare(case)
             request = projects.request(case, prompt.build(case.document, case.gap, Settings()))
             for stage, found in enumerate(examples(model, request, case.truth)):
                 row = {

@@ -8,6 +8,7 @@ their files' paths, one a file while there are enough, so that they are the same
 
 import argparse
 import json
+import math
 import re
 import sys
 from collections.abc import Iterator
@@ -16,7 +17,6 @@ from pathlib import Path
 
 import torch
 
-from benchmarks.figures import interval
 from benchmarks.judge import hash_of
 from dg_lsp.bench.holes import Case, case_at
 from dg_lsp.model.checkpoint import load_checkpoint
@@ -81,6 +81,13 @@ def _cut(document: Document, turn: int) -> tuple[int, int]:
     raise LookupError
 
 
+def interval(hits: int, count: int) -> tuple[float, float]:
+    """The 95 % interval of a share, by Wilson (1927)."""
+    z = 1.96
+    middle, width = hits + z * z / 2, z * math.sqrt(hits * (count - hits) / count + z * z / 4)
+    return (middle - width) / (count + z * z), (middle + width) / (count + z * z)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -106,9 +113,8 @@ def main() -> None:
         print(
             json.dumps({"hole": case.name, "right": right[-1], "said": said, "truth": case.truth}), flush=True
         )
-    low, high = interval(right)
-    mean = sum(right) / len(right)
-    print(f"{given.language}, {len(right)}: exact {mean:.1%} [{low:.1%}, {high:.1%}]")
+    low, high = interval(sum(right), len(right))
+    print(f"{given.language}, {len(right)}: exact {sum(right) / len(right):.1%} [{low:.1%}, {high:.1%}]")
     print(
         f"shown from {Settings().confidence:.0%} and four characters: {len(shown)}, of them right {sum(shown)}"
     )

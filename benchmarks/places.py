@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.worth import is_begun
 from tests.server.wire import Wire, notification
 
 _CURSOR = "|>"
@@ -68,6 +67,18 @@ def deserves(place: Place, offer: str) -> str:
         return "whole"
     begun = len(said) >= _LEAST and any(is_begun(said, _plain(text)) for text in place.accept)
     return "begun" if begun else ""
+
+
+def is_begun(text: str, truth: str) -> bool:
+    """Whether the truth begins with `text` and no word of it is cut: `foo(a` begins `foo(a, b)`, `fo` does not."""
+    if not text or not truth.startswith(text):
+        return False
+    behind = truth[len(text) : len(text) + 1]
+    return not (_in_word(text[-1]) and _in_word(behind))
+
+
+def _in_word(sign: str) -> bool:
+    return sign.isalnum() or sign == "_"
 
 
 def _plain(text: str) -> str:

@@ -1,31 +1,21 @@
-"""Measures the server by hand: start, memory, cancelled requests, starts at once, kills, overhead, share of fills.
+"""Measures the server by hand: start, memory, cancelled requests.
 
-    python -m benchmarks.server [start|cancel|together|kill|overhead|share ...]
+    python -m benchmarks.server [start] [cancel]
 
 Each part prints one line for each number. Run it on an idle machine; a fresh runtime directory is used.
 """
 
 import argparse
-import asyncio
 import os
 import shutil
-import signal
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from dg_lsp.bench.files import find_heldout
-from dg_lsp.engine.local import LocalEngine
-from dg_lsp.filling.fill import Outcome, fill_gap
-from dg_lsp.settings import Settings
-from dg_lsp.text.documents.document import Document
-from dg_lsp.text.gaps.find import find_gap, find_gaps
-from tests.processes import engines
 from tests.server.wire import Wire, notification, request
 
 URI = "file:///w/a.py"
@@ -119,139 +109,13 @@ def cancel() -> None:
         wire.__exit__()
 
 
-def together() -> None:
-    counts, served, asked = [], 0, 0
-    for number in range(20):
-        stop_all()
-        with ThreadPoolExecutor(4) as pool:
-            wires = list(pool.map(lambda _: server("scripted"), range(2 + number % 3)))
-        for wire in wires:
-            opened(wire, "x = \n")
-            wire.send(request(1, "textDocument/inlineCompletion", inline(0, 4)))
-        served += sum(bool(wire.answer(1, 30)["result"]["items"]) for wire in wires)
-        asked += len(wires)
-        counts.append(len({status(wire)["process"] for wire in wires}))
-        counts[-1] = max(counts[-1], len(engines(Path(os.environ["DG_LSP_RUNTIME_DIR"]))))
-        for wire in wires:
-            wire.__exit__()
-    print(f"2 to 4 servers at once, 20 times: engines {sorted(set(counts))}, served {served} of {asked}")
-
-
-def kill() -> None:
-    answered = again = 0
-    for number in range(20):
-        wire = server("scripted:40:20")
-        opened(wire, f"x{number} = \n")
-        wire.send(request(1, "textDocument/inlineCompletion", inline(0, len(f"x{number} = "))))
-        time.sleep(0.6 if number else 1.0)
-        found = engines(Path(os.environ["DG_LSP_RUNTIME_DIR"]))
-        for process in found:
-            os.kill(process, signal.SIGKILL)
-        answered += "result" in wire.answer(1, 5)
-        again += bool(wire.ask(2, "textDocument/inlineCompletion", inline(0, 4), 20)["result"]["items"])
-        wire.__exit__()
-    left = len(engines(Path(os.environ["DG_LSP_RUNTIME_DIR"])))
-    print(
-        f"kill -9 in a fill, 20 times: answered {answered}, next fill works {again}, engines left at the end {left}"
-    )
-
-
-def overhead() -> None:
-    """The same requests in this process and through server, wire and engine process, alternating.
-
-    The last line leaves out the model's own time, which differs by some per cent between two runs of one fill.
-    """
-    files = [path for _, path in zip(range(40), heldout(), strict=False)]
-    local = LocalEngine.open(Settings(threads=1, ghost_deadline=0))
-    wire = server("embedded", initializationOptions={"ghostDeadline": 0, "threads": 1, "debounce": 0})
-    opened(wire, "x = \n")
-    wire.ask("warm", "textDocument/inlineCompletion", inline(0, 4), 90)
-    here, there, model_here, model_there = [], [], [], []
-    settings = Settings(threads=1)
-
-    async def alone(document: Document, at: int) -> float:
-        milliseconds = 0.0
-        async for event in fill_gap(local, document, find_gap(document, at), settings):
-            if isinstance(event, Outcome):
-                milliseconds = event.fill.milliseconds
-        return milliseconds
-
-    loop = asyncio.new_event_loop()
-    for number, (document, line, column) in enumerate(files):
-        at = document.line_starts[line] + column
-        uri = f"file:///w/{number}.py"
-        opened(wire, document.text, uri=uri)
-        for place in (False, True) if number % 2 else (True, False):
-            before = time.perf_counter()
-            if place:
-                model_here.append(loop.run_until_complete(alone(document, at)))
-                here.append((time.perf_counter() - before) * 1000)
-            else:
-                wire.ask(number, "textDocument/inlineCompletion", inline(line, column, uri=uri), 60)
-                there.append((time.perf_counter() - before) * 1000)
-                model_there.append(status(wire)["milliseconds"])
-    spread("in this process", here)
-    spread("through the server", there)
-    spread("difference, request by request", [t - h for h, t in zip(here, there, strict=True)])
-    beside_here = [whole - model for whole, model in zip(here, model_here, strict=True)]
-    beside_there = [whole - model for whole, model in zip(there, model_there, strict=True)]
-    spread(
-        "difference beside the model's own time",
-        [t - h for h, t in zip(beside_here, beside_there, strict=True)],
-    )
-    loop.run_until_complete(local.close())
-    wire.__exit__()
-
-
-def share() -> None:
-    """Invoked requests at line ends of held-out files, and bodies of their functions made stubs."""
-    wire = server("embedded")
-    filled = several = bodies = functions = 0
-    places = [place for _, place in zip(range(60), heldout(), strict=False)]
-    for number, (document, line, column) in enumerate(places):
-        uri = f"file:///w/{number}.py"
-        opened(wire, document.text, uri=uri)
-        items = wire.ask(number, "textDocument/inlineCompletion", inline(line, column, 1, uri), 60)["result"][
-            "items"
-        ]
-        filled += bool(items)
-        several += len({item["insertText"] for item in items}) >= 2
-        target = {"uri": uri, "name": next((g.name for g in find_gaps(document, 0, len(document.data))), "")}
-        if target["name"]:
-            functions += 1
-            params = {"command": "dg-lsp.fill", "arguments": [target]}
-            reply = wire.ask(f"b{number}", "workspace/executeCommand", params, 60)
-            bodies += bool(reply.get("result", {}).get("edit"))
-    print(f"invoked at line ends: {filled} of {len(places)} got a fill, {several} at least two distinct ones")
-    print(f"bodies by command: {bodies} of {functions} got a fill")
-    wire.__exit__()
-
-
-def heldout() -> Any:
-    """Documents of held-out files, each with a line whose assigned value is cut off, and that place."""
-    for found_file in find_heldout().documents:
-        data = found_file.data
-        lines = data.decode("utf-8").split("\n")
-        for number in range(len(lines) // 2, len(lines)):
-            head, found, rest = lines[number].partition(" = ")
-            if found and rest and "(" not in head and len(data) < 40_000:
-                lines[number] = head + found
-                text = "\n".join(lines)
-                yield (
-                    Document(found_file.uri, "python", 1, text.encode()),
-                    number,
-                    len(lines[number].encode()),
-                )
-                break
-
-
 def stop_all() -> None:
     subprocess.run(
         [sys.executable, "-m", "dg_lsp", "engine", "stop", "--all"], capture_output=True, check=False
     )
 
 
-PARTS = {f.__name__: f for f in (start, cancel, together, kill, overhead, share)}
+PARTS = {f.__name__: f for f in (start, cancel)}
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(

@@ -1,12 +1,11 @@
 """Stubs of real packages: which functions are chosen, where the gap is, and what the report counts."""
 
-import json
+import hashlib
 
 import pytest
 
-from benchmarks import bodies, worth_run
-from benchmarks.bodies import Package
-from benchmarks.bot import cuts, with_stub
+from benchmarks import bodies
+from benchmarks.bodies import Function, Package, cuts, stub_at, with_stub
 
 PACKAGE = Package("pack", "1.0", "pack", ".", "tests")
 TEXT = '''def add(first, second):
@@ -51,23 +50,22 @@ def test_a_package_whose_own_tests_fail_proves_nothing(folder, monkeypatch):
 
 def test_the_gap_of_a_stub_holds_nothing_of_the_truth(tmp_path):
     path = tmp_path / "sums.py"
-    stubbed = TEXT.replace(
-        "    total = first + second\n    return total\n", "    raise NotImplementedError\n"
-    )
-    asked = [{"path": str(path), "text": stubbed, "start": stubbed.index("raise"), "truth": "return total"}]
-    (tmp_path / "stubs.json").write_text(json.dumps(asked))
-    (case,) = worth_run.stubs(tmp_path / "stubs.json")
-    assert case.gap.name == "add"
-    assert case.document.data[case.gap.start : case.gap.end].strip() == b"raise NotImplementedError"
+    path.write_text(TEXT)
+    digest = hashlib.sha256(TEXT.encode()).hexdigest()
+    document, gap, truth = stub_at(path, Function("pack", "sums.py", digest, "add", 3, 4, 4))
+    assert gap.name == "add"
+    assert truth == "total = first + second\n    return total"
+    assert document.data[gap.start : gap.end].strip() == b"raise NotImplementedError"
+    assert b"total" not in document.data
 
 
 def test_the_report_counts_lines_where_the_truth_has_several():
     long, one = "a = 1\nreturn a", "return 1"
     told = [
-        {"text": long, "truth": long, "offered": True, "passed": 1},
-        {"text": one, "truth": long, "offered": True, "passed": 0},
-        {"text": long, "truth": one, "offered": True, "passed": 2},
-        {"text": "", "truth": long, "offered": False, "passed": 0},
+        {"text": long, "truth": long, "passed": 1},
+        {"text": one, "truth": long, "passed": 0},
+        {"text": long, "truth": one, "passed": 2},
+        {"text": "", "truth": long, "passed": 0},
     ]
     counts = "4 functions: 3 filled, 1 of 3 with more than one line where the truth has"
     assert bodies.report(told) == f"{counts}, 1 pass their tests, 2 with one of their fills"

@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from benchmarks.places import Place, deserves, offered, read_places
+from benchmarks.places import Place, deserves, is_begun, offered, read_places
 
 PLACES = read_places()
 
@@ -39,3 +39,12 @@ def test_an_item_that_replaces_typed_text_is_read_from_the_cursor():
     empty = {"start": {"line": 1, "character": 10}, "end": {"line": 1, "character": 10}}
     items = [{"insertText": "first", "range": whole}, {"insertText": "rst", "range": empty}]
     assert offered(place, items) == ["rst", "rst"]
+
+
+def test_a_beginning_ends_at_a_word():
+    assert is_begun("foo(a", "foo(a, b)")
+    assert is_begun("foo", "foo(a, b)")
+    assert is_begun("foo", "foo")
+    assert not is_begun("fo", "foo(a, b)")
+    assert not is_begun("foo(b", "foo(a, b)")
+    assert not is_begun("", "foo")

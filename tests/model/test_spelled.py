@@ -1,20 +1,17 @@
-"""Lengths and fills on a text whose gaps have one right content: what tells the length, and how often it is found.
+"""Lengths and fills on a text whose gaps have one right content: how often each is found.
 
     python -m pytest -s tests/model/test_spelled.py
 
-prints the rates. Three seeds on one machine gave, at step 1: agreement, leave-one-out and its sum with entropy 92 to
-100 %, entropy and the highest probability 2 to 4 %; the search 90 to 96 %; exact fills at the length found 79 to 85 %,
-at the true one 85 to 90 %, after 7 to 9 steps. What is asserted leaves room for other machines.
+prints the rates. Three seeds on one machine gave: the search 90 to 96 % of the lengths; exact fills at the length found
+79 to 85 %, at the true one 85 to 90 %, after 7 to 9 steps. The bars leave room for other machines.
 """
 
-from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 import torch
 
-from benchmarks.length import SIGNALS, search
 from dg_lsp.model.canvas import lay_out
 from dg_lsp.model.denoise import Schedule, Step, denoise
 from dg_lsp.model.length import Search, search_length
@@ -27,7 +24,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
 HOLES = 48
 LENGTHS = range(3, 19)  # of the gaps
-SEARCH = Search(tuple(range(1, 21)), draws=2, steps=2)
+# That the gap goes on beyond the canvas is one of the answers.
+SEARCH = Search((*range(1, 21), CANVAS), draws=2, steps=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,29 +64,11 @@ def test_numbers_are_spelled() -> None:
     ]
 
 
-def test_the_anchors_tell_the_length_where_entropy_does_not(taught: Taught) -> None:
-    found: Counter[tuple[str, int]] = Counter()
-    for seed, hole in enumerate(holes(taught.text, HOLES, LENGTHS)):
-        cache = encoded(taught.network, hole.prefix)
-        chosen = search(taught.network, cache, (hole.seam, CANVAS), (SEARCH, SIGNALS), seed)
-        for name, lengths in chosen.items():
-            found.update((name, step) for step, length in enumerate(lengths, 1) if length == len(hole.truth))
-    for name in SIGNALS:
-        shares = [f"{100 * found[name, step] / HOLES:4.0f} %" for step in (1, 2)]
-        print(f"\n{name:24}{''.join(shares)}", end="")
-    blind = max(found["entropy", 1], found["max probability", 1])
-    for name in ("agreement", "leave-one-out", "entropy + leave-one-out"):
-        assert found[name, 1] >= 2 * blind, f"{name}: {found[name, 1]} of {HOLES}; without anchors {blind}"
-        assert found[name, 1] >= 0.7 * HOLES
-
-
 def test_the_search_finds_most_lengths(taught: Taught) -> None:
-    # That the gap goes on beyond the canvas is one of the answers.
-    asked = replace(SEARCH, lengths=(*SEARCH.lengths, CANVAS))
     right = exact = 0
     for seed, hole in enumerate(holes(taught.text, HOLES, LENGTHS)):
         cache = encoded(taught.network, hole.prefix)
-        *_, ranked = search_length(taught.network, cache, (hole.seam, CANVAS), asked, seed)
+        *_, ranked = search_length(taught.network, cache, (hole.seam, CANVAS), SEARCH, seed)
         gap = ranked[0].length
         right += gap == len(hole.truth)
         exact += fill(taught, hole, gap, Schedule(steps=24), seed).best[0, :gap].tolist() == hole.truth

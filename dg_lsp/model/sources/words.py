@@ -23,7 +23,7 @@ HEAD = 200
 # Further words that are tried where the likeliest cannot be shown.
 SPARE = 1
 # The probability that the word is one in sight at all, and how much of their likelihoods' differences is meant: fitted
-# on the development places of benchmarks/half_words.py (docs/log/2026-11-23.md).
+# on half-typed words of the standard library.
 KNOWN, SHARPNESS = 0.97, 0.5
 # A fill behind the word that is right with a lower probability is left out, since it would spoil a word that is right.
 LEAST = 0.4

@@ -55,7 +55,7 @@ class Weights:
     share: float
 
 
-# Fitted on holes in eight packages by the share of the right text; benchmarks/related.py reports on others.
+# Fitted on holes in eight packages by the share of the right text.
 BEGUN = Weights(0.49, 1.63, 0.43, 0.52, 2.35, -1.44, -0.64, 0.58, -2.5)
 NEW_LINE = Weights(0.0, 0.0, 0.54, 0.79, 3.9, -2.4, -0.2, 0.46, -3.0)
 

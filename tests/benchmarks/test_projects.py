@@ -1,6 +1,6 @@
-"""What a measured request is told of its project: other files' text, never its own file's."""
+"""The candidates of a measured request: from other files of the project, never from its own or copies of it."""
 
-from benchmarks.worth_run import Projects, in_blocks
+from benchmarks.unseen.projects import Projects
 from dg_lsp.bench.lists import choose
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import read_document
@@ -38,21 +38,10 @@ def test_a_request_holds_what_other_files_say_and_not_its_own(tmp_path):
     own.write_text(OWN)
     (root / "other.py").write_text(OTHER)
     (root / "copy.py").write_text(OWN.replace("result", "sum_of_all"))
-    cases = choose([read_document(own)], ["rest_of_line"], 20, 1)
-    projects, found = Projects(tmp_path, True), {}
-    for case in cases:
-        projects.prepare(case)
+    projects, found = Projects(tmp_path), []
+    for case in choose([read_document(own)], ["rest_of_line"], 20, 1):
         request = projects.request(case, prompt.build(case.document, case.gap, Settings()))
-        found[case.truth.strip()] = {one.text.strip() for one in request.retrieved}
-    (known,) = projects.indexes
-    assert len(projects.indexes[known]) == 1
-    assert any(texts for texts in found.values())
-    assert not any("sum_of_all" in text for texts in found.values() for text in texts)
-
-
-def test_the_first_blocks_hold_all_kinds(tmp_path):
-    own = tmp_path / "own.py"
-    own.write_text("".join(f"value_{n} = compute({n}, other={n})\n" for n in range(200)))
-    cases = choose([read_document(own)], ["rest_of_line", "expression"], 100, 1)
-    first = in_blocks(cases)[:120]
-    assert [case.kind for case in first].count("expression") == 60
+        found += [one.text for one in request.retrieved]
+    assert len(projects.index(own)) == 1
+    assert found
+    assert not any("sum_of_all" in text for text in found)
