@@ -1,11 +1,9 @@
 """Every option of dg-lsp, its default and its sentence, in one frozen record.
 
-Knows the environment, and where the checkpoints with a name of their own are; imports nothing of dg_lsp, so that every
-layer may use it.
+Knows the environment; reads no file, and imports nothing of dg_lsp, so that every layer may use it.
 """
 
 import ipaddress
-import json
 import os
 import re
 from collections.abc import Callable, Mapping
@@ -14,13 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import platformdirs
-
-# The checkpoints that have a name of their own. AUTO is SMALL where it has been fetched and is fast enough.
-AUTO, EMBEDDED, SMALL = "auto", "embedded", "small"
-# Seconds that ghost text with SMALL may take while one types in a file where AUTO takes it.
-FAST_ENOUGH = 2.0
-FETCHED = "fetched.json"  # in the folder of SMALL: how fast it is on this machine
+AUTO = "auto"  # the checkpoint that `checkpoints.named` chooses on this machine
 EFFORTS = ("low", "normal", "high")
 GRAPHS = "+graphs"  # behind a CUDA device: its passes are recorded
 VLLM = "vllm+"  # before the address of a server that is vLLM
@@ -38,8 +30,6 @@ SECRETS = (
 # A macro's name; at least two letters or digits of it are given.
 _MACRO = re.compile(r"[A-Za-z_]\w{1,63}\*?", re.ASCII)
 _MOST_MACROS = 100
-# A folder of this shape is written ./OWNER/NAME, so that none of a workspace is ever taken for a checkpoint of the hub.
-_HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
 _DAY = 86_400.0
 # The least and the greatest value of each number, and why there is no greater one. A workspace may set many of them, so
 # none may make a request cost more than a person could want.
@@ -62,7 +52,7 @@ _LANGUAGES, _LANGUAGE = 200, 100
 
 
 class UsageError(ValueError):
-    """What a command asks for cannot be done; the message says the mend."""
+    """A command cannot do what it is asked; the message says the cause and the fix."""
 
 
 class SettingsError(ValueError):
@@ -287,18 +277,6 @@ def name_of(given: str) -> str:
     return re.sub(r"[A-Z]", lambda m: "_" + m[0].lower(), given)
 
 
-def folder_of(checkpoint: str) -> Path:
-    """The folder of `checkpoint`, an absolute path; nothing says that it exists."""
-    name = named(checkpoint)
-    if name == EMBEDDED:
-        return Path(__file__).parent / "model" / "embedded"
-    if name == SMALL:
-        return _data() / SMALL
-    if is_hub_name(name):
-        return Path(pinned(name).get("folder", _data() / "not fetched" / name))
-    return path_of(name)
-
-
 def path_of(name: str) -> Path:
     """The path that a user calls `name`, from the root: `/home/ann/models` for `~/models`.
 
@@ -308,54 +286,6 @@ def path_of(name: str) -> Path:
         return Path(name).expanduser().absolute()
     except (OSError, RuntimeError):
         return Path(name)
-
-
-def is_hub_name(checkpoint: str) -> bool:
-    """Whether `checkpoint` names a repository of the hub, OWNER/NAME."""
-    return _HUB_NAME.fullmatch(checkpoint) is not None
-
-
-def lock_file() -> Path:
-    """The file that says at which commit each checkpoint of the hub was fetched, where it is, and what it holds."""
-    return _data() / "hub.lock.json"
-
-
-def pinned(checkpoint: str) -> dict[str, Any]:
-    """What the lock file says of the hub name `checkpoint`; {} if it was not fetched, or for any other name.
-
-    commit: 40 hex digits. folder: an absolute path. files: by its name, the `bytes` and the `sha256` of each file.
-    """
-    if not is_hub_name(checkpoint):
-        return {}
-    try:
-        entry = json.loads(lock_file().read_text(encoding="utf-8"))[checkpoint]
-        return {"commit": str(entry["commit"]), "folder": str(entry["folder"]), "files": dict(entry["files"])}
-    except (OSError, ValueError, LookupError, TypeError):
-        return {}
-
-
-def _data() -> Path:
-    return platformdirs.user_data_path("dg-lsp", appauthor=False)
-
-
-def named(checkpoint: str) -> str:
-    """`checkpoint`, or what AUTO stands for on this machine."""
-    if checkpoint != AUTO:
-        return checkpoint
-    try:
-        measured = json.loads((folder_of(SMALL) / FETCHED).read_text(encoding="utf-8"))["seconds"]
-        return SMALL if float(measured) <= FAST_ENOUGH else EMBEDDED
-    except (OSError, ValueError, LookupError, TypeError):
-        return EMBEDDED
-
-
-def better_than(checkpoint: str) -> str:
-    """How to get fills that are better than those of `checkpoint`, in a sentence; empty where it is not embedded."""
-    if checkpoint != EMBEDDED:
-        return ""
-    if (folder_of(SMALL) / FETCHED).exists():
-        return f"{SMALL} writes better and is here, but slow on this machine: --checkpoint {SMALL} uses it"
-    return f"dg-lsp fetch {SMALL} gets a checkpoint that writes better, and not Python only (93 MB)"
 
 
 def of_machine() -> tuple[str, ...]:
@@ -399,7 +329,7 @@ def override(settings: Settings, values: Mapping[str, Any]) -> Settings:
     taken = changes.get("include", ())
     kept = [glob for glob in settings.exclude if glob not in taken and not ("*" in taken and glob in SECRETS)]
     exclude = tuple(dict.fromkeys((*kept, *changes.get("exclude", ()))))
-    return replace(changed, exclude=exclude, checkpoint=named(changed.checkpoint))
+    return replace(changed, exclude=exclude)
 
 
 def _switch(value: Any) -> bool:
@@ -444,12 +374,9 @@ _KINDS = {bool: "true or false", tuple: "list of texts", float: "number", int: "
 
 def _check(settings: Settings) -> None:
     _check_macros(settings.macros)
-    if settings.effort not in EFFORTS:
-        raise SettingsError(f"setting 'effort' takes one of {', '.join(EFFORTS)}, not {settings.effort!r}")
-    if settings.log_level not in LOG_LEVELS:
-        raise SettingsError(
-            f"setting 'log_level' takes one of {', '.join(LOG_LEVELS)}, not {settings.log_level!r}"
-        )
+    for name, known in (("effort", EFFORTS), ("log_level", LOG_LEVELS)):
+        if (given := getattr(settings, name)) not in known:
+            raise SettingsError(f"setting {name!r} takes one of {', '.join(known)}, not {given!r}")
     for name, (least, most, why) in RANGES.items():
         # A number that is none compares as neither.
         if not least <= getattr(settings, name) <= most:

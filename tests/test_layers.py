@@ -14,22 +14,24 @@ import dg_lsp
 
 ROOT = Path(dg_lsp.__file__).parent
 MODEL = {"torch", "transformers", "accelerate", "tokenizers", "safetensors", "numpy", "huggingface_hub"}
+BASE = {"settings", "checkpoints", "text"}
 # By layer: what of dg_lsp it may import beside itself, and which other packages.
 RULES: dict[str, tuple[set[str], set[str]]] = {
-    "settings": (set(), {"platformdirs"}),
+    "settings": (set(), set()),
+    "checkpoints": ({"settings"}, {"platformdirs"}),
     "text": ({"settings"}, {"tree_sitter"}),
     "filling": ({"settings", "text"}, set()),
-    "model": ({"settings", "text"}, MODEL),
-    "engine": ({"settings", "text", "filling"}, {"h11", "httpcore2", "httpx2", "filelock", "psutil"}),
+    "model": (BASE, MODEL | {"platformdirs"}),
+    "engine": (BASE | {"filling"}, {"h11", "httpcore2", "httpx2", "filelock", "psutil"}),
     "serving": (
-        {"settings", "text", "filling", "engine"},
+        BASE | {"filling", "engine"},
         {"filelock", "h11", "starlette", "uvicorn", "prometheus_client", "ray"},
     ),
-    "server": ({"settings", "text", "filling", "engine"}, {"pygls", "lsprotocol"}),
-    "training": ({"settings", "text", "model"}, MODEL | {"peft", "filelock"}),
-    "bench": ({"settings", "text", "filling", "model", "engine", "serving", "training"}, MODEL),
+    "server": (BASE | {"filling", "engine"}, {"pygls", "lsprotocol"}),
+    "training": (BASE | {"model"}, MODEL | {"peft", "filelock"}),
+    "bench": (BASE | {"filling", "model", "engine", "serving", "training"}, MODEL),
     "cli": (
-        {"settings", "text", "filling", "model", "engine", "serving", "server", "training", "bench"},
+        BASE | {"filling", "model", "engine", "serving", "server", "training", "bench"},
         MODEL | {"packaging"},
     ),
 }

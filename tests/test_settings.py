@@ -1,5 +1,7 @@
 """Settings: which values are taken, and what is said of the others."""
 
+import subprocess
+import sys
 from dataclasses import fields
 
 import pytest
@@ -28,3 +30,20 @@ def test_a_list_of_languages_is_bounded(name: str) -> None:
     for bad in (["python"] * 1_000, ["p" * 10_000]):
         with pytest.raises(SettingsError, match=name):
             override(Settings(), {name: bad})
+
+
+NO_FILES = """
+import os, sys
+from dg_lsp.settings import Settings, from_environment, override
+touched = []
+looks = ("open", "os.listdir", "os.scandir")
+sys.addaudithook(lambda event, given: touched.append((event, given)) if event in looks else None)
+os.stat = os.lstat = lambda *given, **_: touched.append(given)
+for values in ({}, {"checkpoint": "auto"}, {"checkpoint": "some/folder", "exclude": ["*.x"], "engineUrl": ""}):
+    override(from_environment({}), values)
+assert not touched, touched
+"""
+
+
+def test_settings_read_no_file() -> None:
+    subprocess.run([sys.executable, "-c", NO_FILES], check=True)

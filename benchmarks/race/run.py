@@ -25,8 +25,9 @@ from benchmarks.race.text import as_text
 from dg_lsp.bench.files import installed_path
 from dg_lsp.bench.holes import Case
 from dg_lsp.bench.score import make_report
+from dg_lsp.checkpoints import CheckpointError
 from dg_lsp.model.cache import CHUNK
-from dg_lsp.model.checkpoint import Checkpoint, CheckpointError, load_checkpoint
+from dg_lsp.model.checkpoint import Checkpoint, load_checkpoint
 from dg_lsp.settings import Settings, UsageError
 
 COURSES = (

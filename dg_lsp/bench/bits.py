@@ -13,7 +13,8 @@ from typing import Any
 import torch
 
 from dg_lsp.bench.holes import HOLES, Case
-from dg_lsp.model.checkpoint import CheckpointError, load_checkpoint
+from dg_lsp.checkpoints import CheckpointError
+from dg_lsp.model.checkpoint import load_checkpoint
 from dg_lsp.settings import Settings, UsageError
 from dg_lsp.text.prompts import prompt
 from dg_lsp.training.bits import DRAWS, TIMES, bits_per_byte

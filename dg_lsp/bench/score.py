@@ -13,7 +13,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 import dg_lsp
-from dg_lsp.settings import Settings, folder_of
+from dg_lsp.checkpoints import folder_of
+from dg_lsp.settings import Settings
 
 METHODS = {
     "given": "the model, told the true length in tokens",

@@ -18,22 +18,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import dg_lsp
-from dg_lsp.cli.plugins import EDITORS
-from dg_lsp.engine.cores import allowed
-from dg_lsp.settings import (
+from dg_lsp.checkpoints import (
     EMBEDDED,
     FAST_ENOUGH,
     FETCHED,
     SMALL,
-    Settings,
-    UsageError,
     better_than,
     folder_of,
     is_hub_name,
-    is_vllm,
     named,
     pinned,
 )
+from dg_lsp.cli.plugins import EDITORS
+from dg_lsp.engine.cores import allowed
+from dg_lsp.settings import Settings, UsageError, is_vllm
 
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
@@ -208,20 +206,21 @@ def check_checkpoint(settings: Settings, large: int | None = None) -> Finding:
 
     large: bytes of a file that is not read again if it did not change since the last time; None for the usual.
     """
-    from dg_lsp.model.checkpoint import CheckpointError, find_directory
+    from dg_lsp.checkpoints import CheckpointError
+    from dg_lsp.model.checkpoint import find_directory
     from dg_lsp.model.manifest import LARGE, verify
 
-    name, known = settings.checkpoint, pinned(settings.checkpoint)
+    name, pin = settings.checkpoint, pinned(settings.checkpoint)
     if _is_absent(name):
         return Finding("checkpoint", "warn", f"{name} is not here", f"run dg-lsp fetch {name}")
     try:
         path = find_directory(name)
-        digest = verify(path, large or LARGE, known.get("files"))
-        commit = f", commit {known['commit']}" if known else ""
+        digest = verify(path, large or LARGE, pin.files if pin else None)
+        commit = f", commit {pin.commit}" if pin else ""
         return Finding("checkpoint", "ok", f"{name}: sha256 {digest[:12]}{commit}, {path}")
     except CheckpointError as error:
         mend = (
-            f"dg-lsp fetch {name} --again" if known else "name another with --checkpoint, or reinstall dg-lsp"
+            f"dg-lsp fetch {name} --again" if pin else "name another with --checkpoint, or reinstall dg-lsp"
         )
         return Finding("checkpoint", "fail", str(error), mend)
 

@@ -10,20 +10,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dg_lsp.checkpoints import EMBEDDED, FAST_ENOUGH, SMALL, folder_of, is_hub_name, lock_file, pinned
 from dg_lsp.cli.options import explain
-from dg_lsp.settings import (
-    EMBEDDED,
-    FAST_ENOUGH,
-    SMALL,
-    Settings,
-    UsageError,
-    folder_of,
-    from_environment,
-    is_hub_name,
-    lock_file,
-    override,
-    pinned,
-)
+from dg_lsp.settings import Settings, UsageError, from_environment, override
 
 if TYPE_CHECKING:
     from dg_lsp.filling.engine import Engine
@@ -66,8 +55,9 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(_wrong(arguments))
     if arguments.again or arguments.revision or not folder_of(arguments.name).is_dir():
         return _from_hub(arguments.name, arguments.revision)
+    pin = pinned(arguments.name)
     print(
-        f"{arguments.name} is there, at {pinned(arguments.name)['commit']}; --again looks for a newer commit."
+        f"{arguments.name} is there{f', at {pin.commit}' if pin else ''}; --again looks for a newer commit."
     )
     return 0
 
@@ -85,7 +75,7 @@ def _wrong(arguments: argparse.Namespace) -> str:
 
 def _from_hub(name: str, revision: str | None) -> int:
     """Fetch `name` from the hub, and say what it is."""
-    from dg_lsp.model.manifest import read_json
+    from dg_lsp.checkpoints import read_json
     from dg_lsp.training.hub import fetch_from_hub
     from dg_lsp.training.small import FetchError
 

@@ -192,7 +192,7 @@ def options_near(
 
     They are for `candidates`, and for a model that is sent definitions.
     """
-    from dg_lsp.engine.runtime import definitions_for
+    from dg_lsp.checkpoints import definitions_for
     from dg_lsp.filling.fill import FillOptions
     from dg_lsp.text.documents.excluded import path_of
     from dg_lsp.text.related.folders import index_round

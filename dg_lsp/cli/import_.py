@@ -3,8 +3,9 @@
 import argparse
 from pathlib import Path
 
+from dg_lsp.checkpoints import is_hub_name
 from dg_lsp.cli.options import explain
-from dg_lsp.settings import UsageError, is_hub_name
+from dg_lsp.settings import UsageError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -10,6 +10,7 @@ import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
+from dg_lsp.checkpoints import resolve
 from dg_lsp.settings import Settings, UsageError, from_environment, help_of, override
 
 REMOTE = ("engine_url", "engine_token_file", "engine_ca", "engine_fallback")
@@ -64,4 +65,5 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
     Raises:
         SettingsError: a value cannot be used.
     """
-    return override(from_environment(), {n: getattr(arguments, n) for n in SERVING if hasattr(arguments, n)})
+    given = {n: getattr(arguments, n) for n in SERVING if hasattr(arguments, n)}
+    return resolve(override(from_environment(), given))

@@ -7,13 +7,13 @@ import os
 import re
 import shutil
 import stat
-import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from dg_lsp.settings import SECRETS, Settings, UsageError
 from dg_lsp.text.documents.document import Document, read_document
+from dg_lsp.text.documents.files import write_whole
 from dg_lsp.text.documents.ignored import ignored
 from dg_lsp.text.gaps.find import Gap, find_gap, find_named
 from dg_lsp.text.messages import Wanted
@@ -139,38 +139,25 @@ def replace_file(path: Path, old: bytes, new: bytes) -> None:
             _check_unchanged(path, old)
             path.write_bytes(new)
         else:
-            _swap(path, old, new)
+
+            def prepare(part: Path) -> None:
+                _keep_owner(path, part)
+                shutil.copymode(path, part)
+                _check_unchanged(path, old)
+
+            write_whole(path, new, prepare)
     except OSError as error:
         raise _unwritable(path, error) from error
 
 
-def _swap(path: Path, old: bytes, new: bytes) -> None:
-    """Write `new` to a file of its own and rename it to `path`."""
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(new)
-            stream.flush()
-            os.fsync(stream.fileno())
-        _keep_owner(path, name)
-        shutil.copymode(path, name)
-        _check_unchanged(path, old)
-        Path(name).replace(path)
-    except BaseException:
-        with suppress(OSError):
-            Path(name).unlink()
-        raise
-
-
-def _keep_owner(path: Path, name: str) -> None:
-    """Give the file `name` the owner and group of `path`, where that is allowed."""
+def _keep_owner(path: Path, part: Path) -> None:
+    """Give the file `part` the owner and group of `path`, where that is allowed."""
     found = path.stat()
-    # Not on Windows. Whoever may not change the owner may still choose among his own groups.
-    if hasattr(os, "chown"):
-        for owner in (found.st_uid, -1):
-            with suppress(OSError):
-                os.chown(name, owner, found.st_gid)
-                break
+    # Users who may not change the owner may still choose among their own groups.
+    for owner in (found.st_uid, -1):
+        with suppress(OSError):
+            os.chown(part, owner, found.st_gid)
+            break
 
 
 def _check_unchanged(path: Path, old: bytes) -> None:

@@ -11,7 +11,8 @@ from tokenizers import Tokenizer
 
 from dg_lsp.bench import adapted as adapt
 from dg_lsp.bench.score import as_text, make_report
-from dg_lsp.model.checkpoint import CheckpointError, find_directory
+from dg_lsp.checkpoints import CheckpointError
+from dg_lsp.model.checkpoint import find_directory
 from dg_lsp.settings import Settings, UsageError
 from dg_lsp.training import corpus as corpora
 from dg_lsp.training import loop

@@ -166,8 +166,9 @@ def _load(settings: Settings, progress: Callable[[str], None]) -> tuple[Run, str
     import torch  # noqa: PLC0415  (slow to import, and a client needs none)
 
     progress("importing transformers")
+    from dg_lsp.checkpoints import CheckpointError  # noqa: PLC0415
     from dg_lsp.model.cache import PrefixCaches  # noqa: PLC0415
-    from dg_lsp.model.checkpoint import CheckpointError, find_directory, load_checkpoint  # noqa: PLC0415
+    from dg_lsp.model.checkpoint import find_directory, load_checkpoint  # noqa: PLC0415
     from dg_lsp.model.fill import infill  # noqa: PLC0415
     from dg_lsp.model.sources.several import infill_several  # noqa: PLC0415
     from dg_lsp.model.sources.words import infill_word  # noqa: PLC0415

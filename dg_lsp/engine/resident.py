@@ -19,12 +19,13 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from dg_lsp.checkpoints import EMBEDDED, SMALL, folder_of, is_hub_name, named
 from dg_lsp.engine.client import SILENCE, EngineAbsent, EngineDied, EngineFailed, EngineSilent, RemoteEngine
 from dg_lsp.engine.leaving import check_leaving
 from dg_lsp.engine.runtime import Address, address_of, peer, runtime_directory, shorten
 from dg_lsp.engine.states import Pace, following
 from dg_lsp.filling.engine import EngineError
-from dg_lsp.settings import EMBEDDED, SMALL, Settings, folder_of, is_hub_name, is_vllm, path_of
+from dg_lsp.settings import Settings, is_vllm, path_of
 from dg_lsp.text.messages import Draft, Fill, Infill, Status
 
 _PATIENCE = 20.0  # seconds in which a started process must listen; it loads after that
@@ -331,16 +332,18 @@ def _spawn(settings: Settings, address: Address) -> _Started:
     # have another rule for it.
     command = ["-P", "-m", "dg_lsp", "engine", "run", "--socket", str(address.socket)]
     # A folder is named from the root, as the engine runs elsewhere. Our own names and the hub's are no folders of here.
-    folder = folder_of(settings.checkpoint)
-    own = settings.checkpoint in (EMBEDDED, SMALL) or is_hub_name(settings.checkpoint) or not folder.is_dir()
-    checkpoint = settings.checkpoint if own else str(folder)
+    checkpoint, folder = named(settings.checkpoint), folder_of(settings.checkpoint)
+    if checkpoint not in (EMBEDDED, SMALL) and not is_hub_name(checkpoint) and folder.is_dir():
+        checkpoint = str(folder)
     for name in ("device", "threads", "idle_minutes", "cache_megabytes", "log_level"):
         command += [f"--{name.replace('_', '-')}", str(getattr(settings, name))]
     # Named also where they are empty: the engine inherits the variables of this process.
     for name in ("engine_url", "engine_token_file", "engine_ca"):
         value = getattr(settings, name) if is_vllm(settings.engine_url) else ""
-        named = value if name == "engine_url" or not value else str(path_of(value))
-        command += [f"--{name.replace('_', '-')}", named]
+        command += [
+            f"--{name.replace('_', '-')}",
+            value if name == "engine_url" or not value else str(path_of(value)),
+        ]
     command += ["--engine-fallback", "off"]
     ours, theirs = os.pipe()
     os.set_blocking(ours, False)

@@ -6,7 +6,6 @@ All engines of a user share one directory that only the user may enter: `DG_LSP_
 
 import errno
 import hashlib
-import json
 import os
 import re
 import socket
@@ -19,9 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dg_lsp.checkpoints import digest_of
 from dg_lsp.engine.wire import WIRE
 from dg_lsp.filling.engine import EngineError
-from dg_lsp.settings import Settings, folder_of, is_team, is_vllm, path_of
+from dg_lsp.settings import Settings, is_vllm, path_of
 
 _GPUS = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")  # one of them is there where torch can see a GPU
 _LOG_BYTES = 1 << 20  # a longer log is written anew
@@ -107,56 +107,6 @@ def _device(settings: Settings) -> str:
     if settings.device != "auto" or sys.platform != "linux" or any(Path(gpu).exists() for gpu in _GPUS):
         return settings.device
     return "cpu"
-
-
-def digest_of(checkpoint: str) -> str:
-    """A sha256, hex, that identifies a checkpoint without reading its weights.
-
-    It is that of manifest.json if there is one, so that copies of a checkpoint count as the same; else of config.json
-    with the sizes and times of the weights; else, for a hub name, of the name.
-    """
-    path = folder_of(checkpoint)
-    try:
-        if (path / "manifest.json").is_file():
-            identity = (path / "manifest.json").read_bytes()
-        elif (path / "config.json").is_file():
-            weights = ((f.name, f.stat()) for f in sorted(path.glob("*.safetensors")))
-            sizes = [(name, s.st_size, s.st_mtime_ns) for name, s in weights]
-            identity = (path / "config.json").read_bytes() + repr(sizes).encode()
-        else:
-            identity = checkpoint.encode("utf-8", "surrogateescape")
-    except OSError:
-        identity = checkpoint.encode("utf-8", "surrogateescape")
-    return hashlib.sha256(identity).hexdigest()
-
-
-def learned(checkpoint: str) -> tuple[str, ...]:
-    """The languages that a checkpoint has been trained on, by its dg_lsp.json; () if that names none: all of them."""
-    told = _about(checkpoint).get("languages")
-    return tuple(str(name) for name in told) if isinstance(told, list) else ()
-
-
-def answers_in_chat(checkpoint: str) -> bool:
-    """Whether a checkpoint is prompted as in a chat, by its dg_lsp.json; the released one, which has none, is."""
-    return bool(_about(checkpoint).get("prompt", "chat") == "chat")
-
-
-def definitions_for(settings: Settings) -> int:
-    """How many bytes of definitions go with a request: none to a model that would not read them.
-
-    Which model a team's server has is not known here, so it is sent them; one that does not read them drops them.
-    """
-    wanted = is_team(settings.engine_url) or answers_in_chat(settings.checkpoint)
-    return settings.definition_bytes if wanted else 0
-
-
-def _about(checkpoint: str) -> dict[str, Any]:
-    """What the dg_lsp.json of a checkpoint says; {} if there is none that can be read."""
-    try:
-        told = json.loads((folder_of(checkpoint) / "dg_lsp.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return told if isinstance(told, dict) else {}
 
 
 def sockets() -> list[Path]:

@@ -14,13 +14,14 @@ from statistics import fmean
 
 import torch
 
+from dg_lsp.checkpoints import CheckpointError
 from dg_lsp.engine.client import EngineAbsent, EngineSilent
 from dg_lsp.engine.completions import AT_ONCE, Answer, Asked, Served, VllmServer
 from dg_lsp.engine.wire import BEAT
 from dg_lsp.filling.engine import EngineBusy, EngineError
 from dg_lsp.model.candidates import Candidate, decode, why_refused
 from dg_lsp.model.canvas import FREE, Canvas, LayoutError, Seam, anchors_from, lay_out, noised, start_from
-from dg_lsp.model.checkpoint import Checkpoint, CheckpointError, load_tokenizer
+from dg_lsp.model.checkpoint import Checkpoint, load_tokenizer
 from dg_lsp.model.length import (
     ScoredLength,
     leave_one_out,

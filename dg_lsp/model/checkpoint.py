@@ -12,14 +12,23 @@ import torch
 from tokenizers import Tokenizer
 from transformers import DiffusionGemmaConfig
 
+from dg_lsp.checkpoints import (
+    EMBEDDED,
+    FETCH_AGAIN,
+    SMALL,
+    CheckpointError,
+    folder_of,
+    is_hub_name,
+    named,
+    pinned,
+    read_about,
+    read_json,
+)
 from dg_lsp.model.denoise import Schedule
-from dg_lsp.model.manifest import JUDGE, read_about, read_json, verify
-from dg_lsp.model.networks.loading import FETCH_AGAIN, CheckpointError, check_logits, load_network
+from dg_lsp.model.manifest import JUDGE, verify
+from dg_lsp.model.networks.loading import check_logits, load_network
 from dg_lsp.model.networks.packed import pack
 from dg_lsp.model.prompts.chat import style_of
-from dg_lsp.settings import EMBEDDED, SMALL, folder_of, is_hub_name, named, pinned
-
-__all__ = ["Checkpoint", "CheckpointError", "find_directory", "load_checkpoint"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +90,8 @@ def load_checkpoint(
     path = find_directory(name)
     # 2. Without this check a damaged file would load without an error.
     progress(f"checking {path.name}")
-    digest = verify(path, pins=pinned(name).get("files"))
+    pin = pinned(name)
+    digest = verify(path, pins=pin.files if pin else None)
     _check_config(path)
     tokenizer = _load_tokenizer(path)
     # 3. to 5.

@@ -5,16 +5,17 @@ A large file that matched is hashed again only after its size, time or inode cha
 
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from dg_lsp.model.networks.loading import FETCH_AGAIN, CheckpointError
+import platformdirs
 
-ABOUT, JUDGE, MANIFEST = "dg_lsp.json", "judge.json", "manifest.json"
+from dg_lsp.checkpoints import FETCH_AGAIN, MANIFEST, CheckpointError, read_json
+from dg_lsp.text.documents.files import write_whole
+
+JUDGE = "judge.json"
 # The kinds of files that a checkpoint consists of: data, and no pickle.
 LOADED = frozenset({".safetensors", ".json", ".txt", ".model", ".jinja"})
 LARGE = 64 << 20  # bytes; smaller files are hashed each time
@@ -73,34 +74,8 @@ def _compare(path: Path, files: Mapping[str, Any], large: int) -> None:
         _write_record(known | found)
 
 
-def read_about(path: Path) -> dict[str, Any]:
-    """The content of dg_lsp.json, the prompt style and canvas lengths of a checkpoint; {} if there is none.
-
-    Raises:
-        CheckpointError: the file is no JSON object.
-    """
-    about = path / ABOUT
-    return read_json(about) if about.exists() else {}
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """The object in the JSON file `path` of a checkpoint.
-
-    Raises:
-        CheckpointError: the file cannot be read, or holds something else.
-    """
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise CheckpointError(f"{path} is no JSON file ({error}); {FETCH_AGAIN}") from error
-    if not isinstance(value, dict):
-        raise CheckpointError(f"{path} holds no JSON object; {FETCH_AGAIN}")
-    return value
-
-
-def _record_file(environment: Mapping[str, str] = os.environ) -> Path:
-    root = environment.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(root) / "dg-lsp" / "verified.json"
+def _record_file() -> Path:
+    return platformdirs.user_cache_path("dg-lsp", appauthor=False) / "verified.json"
 
 
 def _verified_before() -> dict[str, Any]:
@@ -117,6 +92,4 @@ def _write_record(found: Mapping[str, Any]) -> None:
     with suppress(OSError, RuntimeError):
         record = _record_file()
         record.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", dir=record.parent, delete=False, encoding="utf-8") as part:
-            json.dump(found, part)
-        Path(part.name).replace(record)
+        write_whole(record, json.dumps(found).encode("ascii"))

@@ -17,12 +17,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
-from dg_lsp.engine.runtime import definitions_for, learned
+from dg_lsp.checkpoints import EMBEDDED, definitions_for, languages_of, named, resolve
 from dg_lsp.filling.engine import Engine, EngineError
 from dg_lsp.filling.fill import FillOptions, Outcome, fill_gap, outcome_of
 from dg_lsp.filling.offers import Offer, covered, cursor_key, still_good, used_up
 from dg_lsp.server.project import Project
-from dg_lsp.settings import EMBEDDED, Settings, SettingsError, name_of, named, of_machine, override
+from dg_lsp.settings import Settings, SettingsError, name_of, of_machine, override
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.documents.excluded import excluding_file, key_of, path_of, split_uri
 from dg_lsp.text.documents.ignored import ignored
@@ -122,7 +122,7 @@ class Session:
         settings, wrong = self._base, list[str]()
         for given, value in own.items():
             try:
-                settings = override(settings, {given: value})
+                settings = resolve(override(settings, {given: value}))
             except SettingsError as error:
                 wrong.append(str(error))
         user = settings.exclude
@@ -219,7 +219,7 @@ class Session:
         if not settings.automatic:
             return "ghost text while one types is switched off by the setting automatic"
         # What a team's server has learned is not known here.
-        known = () if settings.engine_url else learned(settings.checkpoint)
+        known = () if settings.engine_url else languages_of(settings.checkpoint)
         if not known or language in known or {language, "*"} & {*settings.ghost_languages}:
             return ""
         name = "embedded checkpoint" if named(settings.checkpoint) == EMBEDDED else "checkpoint"
@@ -508,7 +508,7 @@ def _by_workspace(settings: Settings, given: str, value: Any) -> Settings:
     Raises:
         SettingsError: the option has a wrong value, or changes what runs on this machine.
     """
-    changed, name = override(settings, {given: value}), name_of(given)
+    changed, name = resolve(override(settings, {given: value})), name_of(given)
     if name == "exclude_ignored":
         return replace(settings, exclude_ignored=settings.exclude_ignored or changed.exclude_ignored)
     if name in of_machine() and changed != settings:

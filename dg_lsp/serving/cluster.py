@@ -15,8 +15,8 @@ from ray import serve
 from ray.serve.config import AutoscalingConfig, RequestRouterConfig
 from ray.serve.experimental.consistent_hash_router import ConsistentHashRouter
 
+from dg_lsp.checkpoints import digest_of, resolve
 from dg_lsp.engine import wire
-from dg_lsp.engine.runtime import digest_of
 from dg_lsp.filling.engine import EngineError
 from dg_lsp.serving.process import open_engine
 from dg_lsp.serving.served import Team
@@ -50,7 +50,7 @@ class Replica:
         Raises:
             EngineError: it cannot be loaded; Ray says so in the state of the deployment.
         """
-        chosen = override(from_environment(), settings)
+        chosen = resolve(override(from_environment(), settings))
         self._service = Service(chosen.checkpoint, digest_of(chosen.checkpoint))
         self._team = Team(self._service, Tokens(Path(tokens)).name_of)
 

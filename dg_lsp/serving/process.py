@@ -17,8 +17,9 @@ import uvicorn
 from filelock import FileLock, Timeout
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from dg_lsp.checkpoints import digest_of
 from dg_lsp.engine.local import LocalEngine
-from dg_lsp.engine.runtime import Address, address_of, digest_of, is_own, shorten
+from dg_lsp.engine.runtime import Address, address_of, is_own, shorten
 from dg_lsp.engine.scripted import open_scripted
 from dg_lsp.filling.engine import EngineError
 from dg_lsp.serving.app import make_app

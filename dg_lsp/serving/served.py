@@ -28,7 +28,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from dg_lsp.engine.runtime import digest_of
+from dg_lsp.checkpoints import digest_of
 from dg_lsp.filling.engine import EngineError
 from dg_lsp.serving.access import CLIENT, Bearer, refusal
 from dg_lsp.serving.app import make_app

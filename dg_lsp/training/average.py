@@ -10,8 +10,8 @@ from pathlib import Path
 
 import torch
 
-from dg_lsp.model.manifest import read_about, verify
-from dg_lsp.model.networks.loading import FETCH_AGAIN, CheckpointError
+from dg_lsp.checkpoints import FETCH_AGAIN, CheckpointError, read_about
+from dg_lsp.model.manifest import verify
 from dg_lsp.training.export import export_like
 from dg_lsp.training.shape import stored_network
 

@@ -18,7 +18,8 @@ from transformers.models.diffusion_gemma.generation_diffusion_gemma import (
     EntropyBoundSamplerConfig,
 )
 
-from dg_lsp.model.manifest import ABOUT, JUDGE, MANIFEST, read_about
+from dg_lsp.checkpoints import ABOUT, MANIFEST, read_about
+from dg_lsp.model.manifest import JUDGE
 from dg_lsp.training.shape import BOS, CANVASES, EOS, PAD
 
 

@@ -5,15 +5,16 @@ The only module that connects to the hub, and only `dg-lsp fetch` calls it. Load
 
 import hashlib
 import json
-import tempfile
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock, Timeout
 
+from dg_lsp.checkpoints import Pin, lock_file, pinned
 from dg_lsp.model.manifest import LOADED
-from dg_lsp.settings import lock_file, pinned
+from dg_lsp.text.documents.files import write_whole
 from dg_lsp.training.small import FetchError
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def fetch_from_hub(name: str, revision: str | None, progress: Callable[[str], No
             progress("comparing the files with their hashes")
             files = {file.path: _compared(folder / file.path, file) for file in wanted}
             # 5.
-            _pin(name, {"commit": commit, "folder": str(folder), "files": files})
+            _pin(name, Pin(commit, str(folder), files))
     except Timeout as error:
         raise FetchError("another dg-lsp fetches from the hub just now; wait for its end") from error
     except FetchError:
@@ -107,15 +108,13 @@ def _compared(path: Path, told: "RepoFile") -> dict[str, Any]:
     return {"bytes": size, "sha256": sha256.hexdigest()}
 
 
-def _pin(name: str, entry: dict[str, Any]) -> None:
-    """Put `entry` into the lock file, which is replaced as a whole."""
+def _pin(name: str, entry: Pin) -> None:
+    """Put `entry` into the lock file."""
     file = lock_file()
     try:
         entries = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         entries = {}
     entries = entries if isinstance(entries, dict) else {}
-    with tempfile.NamedTemporaryFile("w", dir=file.parent, delete=False, encoding="utf-8") as part:
-        json.dump(entries | {name: entry}, part, indent=1, sort_keys=True)
-    Path(part.name).replace(file)
+    write_whole(file, json.dumps(entries | {name: asdict(entry)}, indent=1, sort_keys=True).encode("ascii"))
     assert pinned(name) == entry, "the lock file is read as it was written"

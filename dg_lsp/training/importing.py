@@ -26,10 +26,9 @@ from transformers import (
 )
 from transformers.utils import logging
 
+from dg_lsp.checkpoints import CheckpointError, folder_of, is_hub_name, pinned
 from dg_lsp.model.manifest import verify
 from dg_lsp.model.networks.decoder import NO_CAP
-from dg_lsp.model.networks.loading import CheckpointError
-from dg_lsp.settings import folder_of, is_hub_name, pinned
 from dg_lsp.training.export import export_imported
 from dg_lsp.training.lora import merge_stored
 from dg_lsp.training.shape import VISION, fresh_network
@@ -143,9 +142,9 @@ def read_source(source: str) -> tuple[Any, Tokenizer]:
     if not path.exists():
         get = f"; run dg-lsp fetch {source}" if is_hub_name(source) else ""
         raise ImportRefusedError(f"{source} is not here{get}")
-    if pins := pinned(source).get("files"):
+    if pin := pinned(source):
         try:
-            verify(path, pins=pins)
+            verify(path, pins=pin.files)
         except CheckpointError as error:
             raise ImportRefusedError(str(error)) from error
     where: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}

@@ -18,9 +18,8 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from dg_lsp.model.manifest import JUDGE, read_about
-from dg_lsp.model.networks.loading import CheckpointError
-from dg_lsp.settings import FETCHED
+from dg_lsp.checkpoints import FETCHED, CheckpointError, read_about
+from dg_lsp.model.manifest import JUDGE
 from dg_lsp.training.importing import ImportRefusedError, Learned, import_checkpoint
 from dg_lsp.training.lora import ADAPTER
 

@@ -19,7 +19,7 @@ from safetensors.torch import save_file
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from dg_lsp.model.manifest import read_about
+from dg_lsp.checkpoints import read_about
 from dg_lsp.model.networks.idle import leave_out_idle_experts
 from dg_lsp.training.corpus import Corpus
 from dg_lsp.training.curve import picture, read_log

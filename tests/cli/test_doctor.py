@@ -9,13 +9,14 @@ import time
 
 import pytest
 
+from dg_lsp.checkpoints import named
 from dg_lsp.cli import doctor
 from dg_lsp.cli.fetch import seconds_of_a_line
 from dg_lsp.cli.main import main
 from dg_lsp.engine.local import LocalEngine
 from dg_lsp.engine.scripted import ScriptedEngine
 from dg_lsp.filling.engine import EngineError
-from dg_lsp.settings import Settings, named
+from dg_lsp.settings import Settings
 from dg_lsp.text.messages import Fill
 from dg_lsp.training.small import note_seconds
 from tests.scripts import install

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from dg_lsp.checkpoints import digest_of
 from dg_lsp.engine import runtime
-from dg_lsp.engine.runtime import address_of, digest_of, runtime_directory
+from dg_lsp.engine.runtime import address_of, runtime_directory
 from dg_lsp.filling.engine import EngineError
 from dg_lsp.settings import Settings
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from dg_lsp.checkpoints import EMBEDDED
 from dg_lsp.cli.doctor import check_fill
 from dg_lsp.engine.client import EngineRefused, EngineStrange
 from dg_lsp.engine.completions import AT_ONCE, answer_of
@@ -26,7 +27,7 @@ from dg_lsp.engine.vllm import VllmEngine, ask, candidates, lay
 from dg_lsp.filling.engine import EngineBusy, EngineError
 from dg_lsp.model.canvas import LayoutError
 from dg_lsp.model.checkpoint import Checkpoint, load_tokenizer
-from dg_lsp.settings import EMBEDDED, Settings, SettingsError, override
+from dg_lsp.settings import Settings, SettingsError, override
 from dg_lsp.text.messages import Draft, Fill, Infill, Piece
 from tests.engine.vllm_contract import CHANGES, REQUEST, changed, contract, record, why_wrong
 from tests.engine.vllm_server import FakeVllm

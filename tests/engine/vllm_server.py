@@ -17,7 +17,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from tokenizers import Tokenizer
 
-from dg_lsp.settings import EMBEDDED, Settings, folder_of, override
+from dg_lsp.checkpoints import EMBEDDED, folder_of
+from dg_lsp.settings import Settings, override
 from tests.engine.vllm_contract import CANVAS, VOCABULARY, contract, why_wrong
 
 

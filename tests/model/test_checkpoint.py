@@ -8,7 +8,8 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from dg_lsp.model.checkpoint import CheckpointError, load_checkpoint
+from dg_lsp.checkpoints import CheckpointError
+from dg_lsp.model.checkpoint import load_checkpoint
 from dg_lsp.model.networks.loading import number_type
 from tests.model.tiny import save_checkpoint, write_manifest
 

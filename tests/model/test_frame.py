@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
+from dg_lsp.checkpoints import CheckpointError
 from dg_lsp.model.cache import PrefixCache
-from dg_lsp.model.checkpoint import CheckpointError, load_checkpoint
+from dg_lsp.model.checkpoint import load_checkpoint
 from dg_lsp.model.fill import infill
 from dg_lsp.model.prompts.chat import SPECIAL, far_suffix, frame_of, style_of
 from dg_lsp.model.tokens import tokenise

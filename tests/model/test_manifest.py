@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from dg_lsp.checkpoints import CheckpointError
 from dg_lsp.model import manifest
 from dg_lsp.model.manifest import verify
-from dg_lsp.model.networks.loading import CheckpointError
 from tests.model.tiny import write_manifest
 
 

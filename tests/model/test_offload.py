@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 import torch
 
+from dg_lsp.checkpoints import CheckpointError
 from dg_lsp.model.cache import CHUNK, PrefixCache, extend_to
 from dg_lsp.model.canvas import Canvas
 from dg_lsp.model.denoise import Schedule, Step, denoise, step_logits
-from dg_lsp.model.networks.loading import CheckpointError, check_logits, load_network, split_layers
+from dg_lsp.model.networks.loading import check_logits, load_network, split_layers
 from dg_lsp.model.sampler import AnchoredSampler, SeededNoise
 from tests.model.tiny import CANVAS, save_checkpoint
 

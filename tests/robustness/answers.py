@@ -5,6 +5,7 @@ import logging
 import sys
 from collections.abc import AsyncGenerator, Callable
 
+from dg_lsp.checkpoints import resolve
 from dg_lsp.engine.client import EngineDied, EngineFailed, EngineSilent
 from dg_lsp.engine.connection import EngineForeign
 from dg_lsp.filling.engine import EngineBusy, EngineError
@@ -56,4 +57,4 @@ def open_named(_: Settings, __: Callable[[Status], None]) -> Named:
 
 if __name__ == "__main__":
     logging.basicConfig(stream=sys.stderr, level=logging.INFO)
-    sys.exit(serve(make_server(from_environment(), open_named)))
+    sys.exit(serve(make_server(resolve(from_environment()), open_named)))

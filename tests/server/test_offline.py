@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dg_lsp.settings import folder_of, lock_file
+from dg_lsp.checkpoints import folder_of, lock_file
 from tests.server.wire import Wire, notification
 
 TEXT = 'def add(a, b):\n    """Return the sum of a and b."""\n    raise NotImplementedError\n'

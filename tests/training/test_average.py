@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 import torch
 
+from dg_lsp.checkpoints import CheckpointError
 from dg_lsp.cli.main import main
-from dg_lsp.model.checkpoint import CheckpointError, load_checkpoint
+from dg_lsp.model.checkpoint import load_checkpoint
 from dg_lsp.training.average import average
 from dg_lsp.training.shape import stored_network
 from tests.model.tiny import byte_tokenizer, save_checkpoint

@@ -9,12 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from dg_lsp.checkpoints import CheckpointError, digest_of, folder_of, is_hub_name, lock_file, pinned
 from dg_lsp.cli import doctor
-from dg_lsp.engine.runtime import digest_of
 from dg_lsp.model.checkpoint import find_directory, load_checkpoint
 from dg_lsp.model.manifest import verify
-from dg_lsp.model.networks.loading import CheckpointError
-from dg_lsp.settings import Settings, folder_of, is_hub_name, lock_file, pinned
+from dg_lsp.settings import Settings
 from dg_lsp.training.importing import ImportRefusedError, read_source
 from tests.training.hub import Hub, serving
 
@@ -49,6 +48,11 @@ def fetch(*options: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.slow
+def commit_of(name: str) -> str:
+    pin = pinned(name)
+    return pin.commit if pin else ""
+
+
 def test_it_is_fetched_at_one_commit_compared_and_pinned(hub: Hub) -> None:
     commit = next(iter(hub.commits))
     done = fetch()
@@ -68,8 +72,8 @@ def test_it_is_fetched_at_one_commit_compared_and_pinned(hub: Hub) -> None:
     before = digest_of(NAME)
     hub.asked.clear()
     assert f"is there, at {commit}" in fetch().stdout and not hub.asked
-    assert fetch("--again").returncode == 0 and pinned(NAME)["commit"] == newer
-    assert fetch("--revision", commit).returncode == 0 and pinned(NAME)["commit"] == commit
+    assert fetch("--again").returncode == 0 and commit_of(NAME) == newer
+    assert fetch("--revision", commit).returncode == 0 and commit_of(NAME) == commit
     assert digest_of(NAME) == before
 
 
@@ -121,7 +125,9 @@ def pin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_only_what_the_lock_file_names_is_loaded(pin: Path) -> None:
-    pins = pinned(NAME)["files"]
+    entry = pinned(NAME)
+    assert entry is not None
+    pins = entry.files
     verify(find_directory(NAME), pins=pins)
     for name, text, why in (
         ("model.safetensors", "{", "1 bytes instead of 2"),

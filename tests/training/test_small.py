@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from filelock import FileLock
 
-from dg_lsp.settings import EMBEDDED, SMALL, Settings, better_than, from_environment, named
+from dg_lsp.checkpoints import EMBEDDED, SMALL, better_than, named, resolve
+from dg_lsp.settings import Settings, from_environment
 from dg_lsp.training import small
 from dg_lsp.training.importing import ImportRefusedError, Learned
 from dg_lsp.training.small import SOURCE, FetchError, Source, fetch_small, is_current, note_seconds
@@ -125,13 +126,13 @@ def test_the_package_client_gets_the_version_and_the_hash_and_runs_nothing(
 def test_auto_is_small_where_it_is_there_and_fast(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     folder = tmp_path / "dg-lsp" / SMALL
-    assert named(Settings().checkpoint) == from_environment({}).checkpoint == EMBEDDED
+    assert named(Settings().checkpoint) == resolve(from_environment({})).checkpoint == EMBEDDED
     folder.mkdir(parents=True)
     assert named("auto") == EMBEDDED
     assert "fetch small" in better_than(EMBEDDED)
     for seconds, name, better in ((0.7, SMALL, ""), (60.0, EMBEDDED, "--checkpoint small")):
         note_seconds(folder, seconds)
-        assert named("auto") == from_environment({}).checkpoint == name
+        assert named("auto") == resolve(from_environment({})).checkpoint == name
         assert better in better_than(name) and bool(better) == bool(better_than(name))
     assert from_environment({"DG_LSP_CHECKPOINT": EMBEDDED}).checkpoint == EMBEDDED
     (folder / "fetched.json").write_text("[]")

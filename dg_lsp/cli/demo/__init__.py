@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dg_lsp.checkpoints import better_than
 from dg_lsp.cli.fill import add_engine, engine_of
 from dg_lsp.cli.options import explain, settings_of
-from dg_lsp.settings import better_than
 
 if TYPE_CHECKING:
     from dg_lsp.filling.fill import Outcome

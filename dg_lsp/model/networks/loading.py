@@ -13,21 +13,17 @@ from safetensors import SafetensorError
 from transformers import DiffusionGemmaForBlockDiffusion
 from transformers.utils import logging
 
+from dg_lsp.checkpoints import FETCH_AGAIN, CheckpointError
 from dg_lsp.model.networks.attention import GROUPED
 from dg_lsp.model.networks.idle import leave_out_idle_parts
 from dg_lsp.model.networks.replay import enable
 from dg_lsp.settings import GRAPHS
 
-FETCH_AGAIN = "fetch the checkpoint again, or name another with --checkpoint"
 _SPREAD = {"balanced", "sequential"}  # accelerate's device maps over several GPUs and the CPU
 _SPLIT = re.compile(r"(cpu|cuda(?::\d+)?)\+(cpu|disk):(\d+)")
 # Kinds of CPU that have no fast product of bfloat16 matrices; bytes of weights that may take twice as much memory.
 _SLOW, _SMALL = {"DEFAULT", "AVX2"}, 4 << 30
 _UNSPLIT = ("embed_tokens", "norm", "rotary_emb")
-
-
-class CheckpointError(Exception):
-    """The checkpoint cannot be used; the message says why, and what to do."""
 
 
 def device_map(device: str) -> Any:

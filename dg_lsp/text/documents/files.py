@@ -1,0 +1,30 @@
+"""Writing a file as a whole: readers see the old text or the new one, and never a part."""
+
+import os
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+
+def write_whole(path: Path, data: bytes, prepare: Callable[[Path], None] = lambda _: None) -> None:
+    """Replace the file `path`, if there is one, by a new file that holds `data`.
+
+    prepare: called with the path of the new file before it takes the place of the old one, to set its mode or to
+    refuse; if it raises, nothing changes.
+
+    Raises:
+        OSError: the file cannot be written; the old one is still there.
+    """
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        prepare(Path(name))
+        Path(name).replace(path)
+    except BaseException:
+        with suppress(OSError):
+            Path(name).unlink()
+        raise
