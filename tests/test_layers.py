@@ -21,7 +21,7 @@ RULES: dict[str, tuple[set[str], set[str]]] = {
     "checkpoints": ({"settings"}, {"platformdirs"}),
     "text": ({"settings"}, {"tree_sitter"}),
     "filling": ({"settings", "text"}, set()),
-    "model": (BASE, MODEL | {"platformdirs"}),
+    "model": (BASE, MODEL | {"platformdirs", "triton"}),
     "engine": (BASE | {"filling"}, {"h11", "httpcore2", "httpx2", "filelock", "psutil"}),
     "serving": (
         BASE | {"filling", "engine"},

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 import torch
 
-from benchmarks.gpu import random_network
 from benchmarks.race import fills as race_fills
 from benchmarks.race import rivals as race_rivals
 from benchmarks.race import run as race
@@ -20,6 +19,7 @@ from benchmarks.race.__main__ import main
 from benchmarks.race.fills import VARIANTS, Filled, fill_cases, summarise
 from benchmarks.race.laps import CONTESTANTS, Course, Lap, Watch, lay, run_course
 from benchmarks.race.rivals import find_rivals, run_generate
+from benchmarks.released import build
 from dg_lsp.bench.holes import make_cases
 from dg_lsp.model.cache import CHUNK, extend_to
 from dg_lsp.model.checkpoint import load_checkpoint
@@ -226,9 +226,9 @@ def test_a_hole_is_filled_in_every_variant_with_its_prefix_encoded(
     assert not model.network.model.decoder.norm._forward_hooks, "what counted is gone"
 
 
-def test_the_random_network_of_the_gpu_script_is_tied_and_whole() -> None:
+def test_the_random_network_of_the_true_shape_is_tied_and_whole() -> None:
     """Encoder and decoder are one set of weights: two would take twice the memory and be another network."""
-    made, usual = random_network(tiny_config(), torch.device("cpu")), fresh_network(tiny_config(), 0)
+    made, usual = build(tiny_config(), torch.device("cpu"), 16), fresh_network(tiny_config(), 0)
     usual.model.encoder.vision_tower = usual.model.encoder.embed_vision = None
     assert [name for name, _ in made.named_parameters()] == [name for name, _ in usual.named_parameters()]
     assert made.lm_head.weight is made.model.decoder.embed_tokens.weight

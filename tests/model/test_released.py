@@ -5,50 +5,17 @@ from typing import Any
 
 import pytest
 import torch
-from transformers import DiffusionGemmaConfig, DiffusionGemmaForBlockDiffusion
+from transformers import DiffusionGemmaForBlockDiffusion
 
+from benchmarks.released import released_config
 from dg_lsp.model.cache import CHUNK, PrefixCache
 from dg_lsp.model.checkpoint import load_checkpoint
 from dg_lsp.model.fill import infill
 from dg_lsp.text.messages import Draft, Fill
-from dg_lsp.training.shape import VISION
 from tests.model.test_frame import REQUEST, tokenizer
 from tests.model.tiny import save_checkpoint, write_manifest
 
 __all__ = ["tokenizer"]  # a fixture
-
-
-def released_config() -> DiffusionGemmaConfig:
-    """The values of the released checkpoint's config.json, but for its vision tower, which is dropped after loading."""
-    rope = {
-        "full_attention": {"rope_type": "proportional", "partial_rotary_factor": 0.25, "rope_theta": 1e6},
-        "sliding_attention": {"rope_type": "default", "rope_theta": 1e4},
-    }
-    text: dict[str, Any] = {
-        "vocab_size": 262144,
-        "hidden_size": 2816,
-        "intermediate_size": 2112,
-        "moe_intermediate_size": 704,
-        "num_experts": 128,
-        "top_k_experts": 8,
-        "num_hidden_layers": 30,
-        "layer_types": (["sliding_attention"] * 5 + ["full_attention"]) * 5,
-        "num_attention_heads": 16,
-        "num_key_value_heads": 8,
-        "head_dim": 256,
-        "num_global_key_value_heads": 2,
-        "global_head_dim": 512,
-        "sliding_window": 1024,
-        "max_position_embeddings": 262144,
-        "rope_parameters": rope,
-        "use_bidirectional_attention": "vision",
-        "final_logit_softcapping": 30.0,
-        "pad_token_id": 0,
-        "eos_token_id": [1, 106],
-        "bos_token_id": 2,
-        "tie_word_embeddings": True,
-    }
-    return DiffusionGemmaConfig(text_config=text, vision_config=dict(VISION), canvas_length=256)
 
 
 @pytest.fixture(scope="module")

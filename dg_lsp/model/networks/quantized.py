@@ -1,0 +1,252 @@
+"""Matrices in four and eight bits, and the layers made of them: a linear layer, a stack of experts. Knows tensors only.
+
+A matrix has groups of neighbouring inputs, each with a scale and a zero of its own: a weight is
+(q - middle) * scale + zero, where q is a whole number of four or eight bits and `middle` is 8 or 128. States are bf16.
+
+How products are computed, `way`:
+- "cpu": torch's own kernel for four bits on a CPU.
+- "kernel": ours (kernel.py), which dequantises in registers; on a GPU with Triton.
+- "whole": the matrices dequantised into memory, then products in bf16; anywhere.
+"""
+
+import importlib.util
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+BLOCK = 64  # inputs that lie together: in four bits the first half in the low bits of 32 bytes, the other in the high
+
+
+class QuantizedError(Exception):
+    """The matrices cannot be used here; the message says why, and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """bits: 4 or 8. group: inputs that share a scale and a zero, a multiple of 32."""
+
+    bits: int
+    group: int
+
+    def check(self, inputs: int) -> None:
+        """Raise QuantizedError unless a matrix of `inputs` inputs can be kept in this format."""
+        if self.bits not in (4, 8) or self.group % 32 or BLOCK % min(self.group, BLOCK):
+            raise QuantizedError(
+                f"{self} is no format known here; use 4 or 8 bits and groups of 32, 64 or 128"
+            )
+        if inputs % BLOCK or inputs % self.group:
+            raise QuantizedError(
+                f"{inputs} inputs do not divide into blocks of {BLOCK} and groups of {self.group}"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Quanta:
+    """Quantised matrices: whole numbers uint8 [matrices, outputs, inputs], scales and zeros bf16 [..., groups]."""
+
+    numbers: Tensor
+    scale: Tensor
+    zero: Tensor
+    format: Format
+
+    def dequantised(self) -> Tensor:
+        """The weights in fp32 [matrices, outputs, inputs], exactly as the format defines them."""
+        scale, zero = (t.float().repeat_interleave(self.format.group, -1) for t in (self.scale, self.zero))
+        return (self.numbers.float() - 2 ** (self.format.bits - 1)) * scale + zero
+
+
+def quantise(weight: Tensor, format_: Format) -> Quanta:
+    """Round `weight` [matrices, outputs, inputs] to the nearest number, with the smallest and largest of each group."""
+    format_.check(weight.shape[-1])
+    parts = weight.float().unflatten(-1, (-1, format_.group))
+    low, high = parts.aminmax(dim=-1)
+    most = 2**format_.bits - 1
+    scale = ((high - low) / most).clamp(min=1e-8).bfloat16()
+    # Numbers are chosen for the scale and the zero as bf16 rounds them.
+    zero = (low + (most + 1) // 2 * scale.float()).bfloat16()
+    numbers = (parts - zero.float()[..., None]) / scale.float()[..., None] + (most + 1) // 2
+    return Quanta(numbers.round_().clamp_(0, most).to(torch.uint8).flatten(-2), scale, zero, format_)
+
+
+def best_way(device: torch.device, format_: Format) -> str:
+    """How products are computed on `device`.
+
+    Raises:
+        QuantizedError: torch has no operation for it.
+    """
+    if device.type == "cpu" and format_.bits == 4:
+        if hasattr(torch.ops.aten, "_weight_int4pack_mm_for_cpu"):
+            return "cpu"
+        raise QuantizedError("this torch has no product with four bits on a CPU; install torch 2.11 or later")
+    if device.type == "cuda" and importlib.util.find_spec("triton") is not None:
+        return "kernel"
+    return "whole"
+
+
+class Packed(torch.nn.Module):
+    """A stack of quantised matrices in the order that its `way` reads.
+
+    "cpu": bytes of torch's kernel, and scales and zeros [matrices, groups, outputs, 2]. Else: bytes [matrices, rows,
+    outputs], where a block of 64 inputs takes 32 rows (four bits) or 64 (eight), and scales and zeros [matrices,
+    groups, outputs].
+    """
+
+    quanta: Tensor
+    scale: Tensor
+    zero: Tensor
+    both: Tensor
+
+    def __init__(self, tensors: tuple[Tensor, ...], format_: Format, way: str) -> None:
+        super().__init__()
+        self.format, self.way = format_, way
+        quanta, *scales = tensors
+        self.register_buffer("quanta", quanta, persistent=False)
+        self.count = len(quanta)
+        if way == "cpu":
+            self.register_buffer("both", scales[0], persistent=False)
+            self.outputs, self.inputs = scales[0].shape[2], scales[0].shape[1] * format_.group
+        else:
+            self.register_buffer("scale", scales[0], persistent=False)
+            self.register_buffer("zero", scales[1], persistent=False)
+            self.outputs, self.inputs = scales[0].shape[2], scales[0].shape[1] * format_.group
+
+    @classmethod
+    def of(cls, quanta: Quanta, way: str | None = None) -> "Packed":
+        """Pack `quanta`; for the best way of their device unless one is named."""
+        format_, numbers = quanta.format, quanta.numbers
+        way = way or best_way(numbers.device, format_)
+        if way == "cpu":
+            packed = [torch.ops.aten._convert_weight_to_int4pack_for_cpu(some.int(), 1) for some in numbers]
+            both = torch.stack([quanta.scale, quanta.zero], -1).transpose(1, 2).contiguous()
+            return cls((torch.stack(packed), both), format_, way)
+        rows = numbers.transpose(1, 2).contiguous()
+        if format_.bits == 4:
+            halves = rows.unflatten(1, (-1, 2, BLOCK // 2))
+            rows = (halves[:, :, 0] | (halves[:, :, 1] << 4)).flatten(1, 2).contiguous()
+        scale, zero = (t.transpose(1, 2).contiguous() for t in (quanta.scale, quanta.zero))
+        return cls((rows, scale, zero), format_, way)
+
+    @classmethod
+    def random(
+        cls, shape: tuple[int, int, int], format_: Format, device: torch.device, way: str | None = None
+    ) -> "Packed":
+        """Matrices of random numbers [matrices, outputs, inputs] with a deviation of 1 / sqrt(inputs)."""
+        count, outputs, inputs = shape
+        format_.check(inputs)
+        way = way or best_way(device, format_)
+        rows = (
+            (outputs, inputs * format_.bits // 8) if way == "cpu" else (inputs * format_.bits // 8, outputs)
+        )
+        quanta = torch.empty(count, *rows, dtype=torch.uint8, device=device)
+        # Every byte is two valid numbers; eight of them are drawn at once.
+        quanta.view(-1).view(torch.int64).random_()
+        deviation = 4.61 if format_.bits == 4 else 73.9
+        scale = torch.full(
+            (count, inputs // format_.group, outputs), 1 / (deviation * inputs**0.5), device=device
+        )
+        scale = scale.bfloat16()
+        pair = (scale, scale / 2)
+        return cls((quanta, torch.stack(pair, -1)) if way == "cpu" else (quanta, *pair), format_, way)
+
+    def dequantised(self) -> Tensor:
+        """The matrices in bf16 [matrices, inputs, outputs]; not of the way "cpu"."""
+        assert self.way != "cpu"
+        rows = self.quanta
+        if self.format.bits == 4:
+            rows = torch.stack([rows & 15, rows >> 4], 1)
+            rows = rows.unflatten(2, (-1, BLOCK // 2)).transpose(1, 2).flatten(1, 3)
+        parts = rows.bfloat16().sub_(2 ** (self.format.bits - 1)).unflatten(1, (-1, self.format.group))
+        return parts.mul_(self.scale[:, :, None]).add_(self.zero[:, :, None]).flatten(1, 2)
+
+    def forward(self, states: Tensor, counts: Tensor) -> Tensor:
+        """The products of bf16 `states` [rows, inputs], sorted by matrix, int `counts` [matrices] rows of each."""
+        if self.way == "kernel":
+            return self._by_kernel(states, counts)
+        if self.way == "whole":
+            return grouped_product(states, self.dequantised(), counts)
+        product, group = torch.ops.aten._weight_int4pack_mm_for_cpu, self.format.group
+        parts = states.split(counts.tolist())
+        return torch.cat(
+            [
+                product(part, self.quanta[i], group, self.both[i])
+                for i, part in enumerate(parts)
+                if len(part) or len(states) == 0
+            ]
+        )
+
+    def _by_kernel(self, states: Tensor, counts: Tensor) -> Tensor:
+        from dg_lsp.model.networks import kernel  # noqa: PLC0415 - needs Triton
+
+        height = kernel.tile_rows(len(states), self.count)
+        tiles = kernel.tiles_of(counts, len(states), height)
+        sizes = (self.format.bits, self.format.group, height)
+        return kernel.products(states.contiguous(), (self.quanta, self.scale, self.zero), tiles, sizes)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the matrices with their scales and zeros."""
+        return sum(buffer.nbytes for buffer in self.buffers())
+
+
+def grouped_product(states: Tensor, matrices: Tensor, counts: Tensor) -> Tensor:
+    """The products of `states` [rows, inputs], sorted by matrix, with `matrices` [matrices, inputs, outputs]."""
+    grouped: Callable[..., Tensor] | None = getattr(F, "grouped_mm", None) or getattr(
+        torch, "_grouped_mm", None
+    )
+    aligned = all(size % 8 == 0 for size in matrices.shape[1:])
+    if grouped is not None and aligned and states.dtype == torch.bfloat16:
+        return grouped(states, matrices, offs=counts.cumsum(0).int())
+    parts = states.split(counts.tolist())
+    return torch.cat([part @ matrix for part, matrix in zip(parts, matrices, strict=True)])
+
+
+class QuantizedLinear(torch.nn.Module):
+    """A linear layer without a bias, its matrix in few bits."""
+
+    def __init__(self, packed: Packed) -> None:
+        super().__init__()
+        self.packed = packed
+        self.in_features, self.out_features = packed.inputs, packed.outputs
+
+    def forward(self, states: Tensor) -> Tensor:
+        """[..., inputs] -> [..., outputs]."""
+        flat = states.reshape(-1, states.shape[-1])
+        counts = torch.full((1,), len(flat), device=flat.device)
+        return self.packed(flat.bfloat16(), counts).to(states.dtype).view(*states.shape[:-1], -1)
+
+
+class QuantizedExperts(torch.nn.Module):
+    """A stack of experts with the call of `DiffusionGemmaTextExperts` (transformers), its matrices in few bits."""
+
+    def __init__(self, gate_up: Packed, down: Packed, act: Callable[[Tensor], Tensor]) -> None:
+        super().__init__()
+        self.gate_up, self.down, self.act = gate_up, down, act
+
+    @classmethod
+    def of(cls, experts: Any, formats: tuple[Format, Format], way: str | None = None) -> "QuantizedExperts":
+        """From a module of transformers; one matrix after the other."""
+        packed = []
+        for weight, format_ in zip((experts.gate_up_proj, experts.down_proj), formats, strict=True):
+            parts = [quantise(some[None], format_) for some in weight.detach()]
+            numbers, scale, zero = (
+                torch.cat([getattr(part, name) for part in parts]) for name in ("numbers", "scale", "zero")
+            )
+            packed.append(Packed.of(Quanta(numbers, scale, zero, format_), way))
+        return cls(packed[0], packed[1], experts.act_fn)
+
+    def forward(self, states: Tensor, index: Tensor, weights: Tensor) -> Tensor:
+        """States [tokens, hidden], the experts' numbers and weights [tokens, k] -> [tokens, hidden]."""
+        chosen, order = index.flatten().sort(stable=True)
+        # Neither bincount nor histc: the one asks the device for the largest number, the other takes no int on a CPU.
+        counts = torch.zeros(self.gate_up.count, dtype=torch.int64, device=chosen.device)
+        counts = counts.index_add(0, chosen, torch.ones_like(chosen))
+        token = order // index.shape[1]
+        gate, up = self.gate_up(states.bfloat16()[token], counts).chunk(2, -1)
+        found = self.down(self.act(gate) * up, counts) * weights.flatten()[order, None]
+        # Put back in order and summed, rather than added in place: the sum of a token does not depend on the others.
+        back = torch.empty_like(found).index_copy_(0, order, found)
+        return back.unflatten(0, index.shape).sum(1).to(states.dtype)

@@ -1,0 +1,137 @@
+"""Matrices in four and eight bits (law 13): the dequantised values in fp32 say what every product must be."""
+
+from copy import deepcopy
+from typing import Any
+
+import pytest
+import torch
+from transformers.models.diffusion_gemma.modeling_diffusion_gemma import DiffusionGemmaTextExperts
+
+from benchmarks.released import build, tiny_config
+from dg_lsp.model.networks.quantized import (
+    Format,
+    Packed,
+    QuantizedError,
+    QuantizedExperts,
+    QuantizedLinear,
+    best_way,
+    quantise,
+)
+from tests.model.tiny import encoded, tiny_network
+
+TOLERANCE = 5e-3  # of the largest value
+CASES = [(4, "cpu"), (4, "whole"), (8, "whole")]
+
+
+def far(found: torch.Tensor, wanted: torch.Tensor) -> float:
+    return float((found.float() - wanted).abs().max() / wanted.abs().max())
+
+
+@pytest.mark.parametrize("group", [32, 64, 128])
+@pytest.mark.parametrize(("bits", "way"), CASES)
+def test_products_are_those_of_the_dequantised_matrices(bits: int, way: str, group: int) -> None:
+    torch.manual_seed(bits + group)
+    quanta = quantise(torch.randn(4, 48, 256) / 16, Format(bits, group))
+    packed = Packed.of(quanta, way)
+    assert (packed.count, packed.outputs, packed.inputs) == (4, 48, 256)
+    states, counts = torch.randn(70, 256).bfloat16(), torch.tensor([3, 0, 66, 1])
+    parts = zip(states.float().split(counts.tolist()), quanta.dequantised(), strict=True)
+    assert far(packed(states, counts), torch.cat([part @ matrix.T for part, matrix in parts])) < TOLERANCE
+
+
+@pytest.mark.parametrize(("bits", "most"), [(4, 0.08), (8, 0.005)])
+def test_a_weight_is_rounded_to_the_nearest(bits: int, most: float) -> None:
+    torch.manual_seed(0)
+    weight = torch.randn(2, 8, 256)
+    lost = quantise(weight, Format(bits, 32)).dequantised() - weight
+    assert 0.8 * most < float(lost.pow(2).mean().sqrt()) < most
+
+
+def test_a_group_of_equal_weights_stays_finite() -> None:
+    weight = torch.full((1, 16, 64), 0.25)
+    assert torch.allclose(quantise(weight, Format(4, 32)).dequantised(), weight, rtol=1e-2)
+
+
+@pytest.mark.parametrize("made", [Format(3, 64), Format(4, 48), Format(4, 64)])
+def test_an_unknown_format_is_refused_by_its_numbers(made: Format) -> None:
+    with pytest.raises(QuantizedError, match="groups of"):
+        quantise(torch.randn(1, 16, 96), made)
+
+
+def test_a_torch_without_the_operation_is_refused_with_the_fix(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.ops, "aten", object())
+    with pytest.raises(QuantizedError, match="install torch"):
+        best_way(torch.device("cpu"), Format(4, 32))
+
+
+def quantised(network: Any, bits: int, way: str) -> tuple[Any, Any]:
+    """`network` with experts and dense layers in few bits, in bf16; and in fp32 with the very values of these bits."""
+    format_ = Format(bits, 32)
+    packed, reference = deepcopy(network).bfloat16(), deepcopy(network).float()
+    ours, theirs = packed.model.decoder.layers, packed.model.encoder.language_model.layers
+    for number, (layer, twin) in enumerate(zip(ours, theirs, strict=True)):
+        like = reference.model.decoder.layers[number]
+        layer.experts = twin.experts = QuantizedExperts.of(like.experts, (format_, format_), way)
+        for name in ("gate_up_proj", "down_proj"):
+            weight = getattr(like.experts, name)
+            weight.data = quantise(weight.data, format_).dequantised()
+        for name in ("mlp.gate_proj", "self_attn.q_proj", "self_attn.o_proj"):
+            quanta = quantise(like.get_submodule(name).weight.data[None], format_)
+            linear = QuantizedLinear(Packed.of(quanta, way))
+            for one in (layer, twin):
+                one.set_submodule(name, linear)
+            like.get_submodule(name).weight.data = quanta.dequantised()[0]
+    reference.tie_weights()
+    # bf16 rounds the other weights, too: the reference gets what is left of them.
+    kept = dict(reference.named_parameters())
+    for name, weight in packed.named_parameters():
+        kept[name].data = weight.data.float()
+    return packed, reference
+
+
+@pytest.mark.parametrize(("bits", "way"), CASES)
+@torch.inference_mode()
+def test_experts_are_those_of_transformers_with_the_same_values(bits: int, way: str) -> None:
+    torch.manual_seed(1)
+    text = tiny_config().text_config
+    text._experts_implementation = "eager"
+    theirs = DiffusionGemmaTextExperts(text).float()
+    for weight in (theirs.gate_up_proj, theirs.down_proj):
+        weight.normal_(0, weight.shape[-1] ** -0.5)
+    format_ = Format(bits, 32)
+    ours = QuantizedExperts.of(theirs, (format_, format_), way)
+    for weight in (theirs.gate_up_proj, theirs.down_proj):
+        weight.copy_(quantise(weight, format_).dequantised())
+    states = torch.randn(40, text.hidden_size).bfloat16()
+    weights, index = torch.randn(40, text.num_experts).softmax(-1).topk(text.top_k_experts)
+    # Two products, and a rounding between them.
+    assert far(ours(states, index, weights), theirs(states.float(), index, weights)) < 2 * TOLERANCE
+    # A token's result does not depend on those beside it (law 4).
+    alone = ours(states[7:8], index[7:8], weights[7:8])
+    assert torch.equal(alone[0], ours(states, index, weights)[7])
+
+
+@pytest.mark.parametrize(("bits", "way"), CASES)
+@torch.inference_mode()
+def test_encoder_and_decoder_of_a_quantised_network_share_their_matrices(bits: int, way: str) -> None:
+    with torch.inference_mode(mode=False):
+        packed, reference = quantised(tiny_network(1, config=tiny_config()), bits, way)
+    ours, theirs = packed.model.decoder.layers[0], packed.model.encoder.language_model.layers[0]
+    assert ours.experts is theirs.experts and ours.mlp.gate_proj is theirs.mlp.gate_proj
+    tokens, canvas = torch.arange(40).tolist(), torch.arange(16)[None]
+    found, wanted = (
+        network(decoder_input_ids=canvas, past_key_values=encoded(network, tokens)).logits.float()
+        for network in (packed, reference)
+    )
+    # The other operations round to bf16 as well, so this is no bound of the products: it says that all parts are right.
+    assert torch.isfinite(found).all()
+    assert float((found - wanted).abs().mean()) < 0.1 * float(wanted.abs().mean())
+
+
+@pytest.mark.parametrize("bits", [16, 8, 4])
+def test_the_random_network_of_the_benchmark_is_tied_and_whole(bits: int) -> None:
+    made = build(tiny_config(), torch.device("cpu"), bits, bits)
+    assert made.lm_head.weight is made.model.decoder.embed_tokens.weight
+    ours, theirs = made.model.decoder.layers[1], made.model.encoder.language_model.layers[1]
+    assert [*ours.experts.parameters()] == [*theirs.experts.parameters()]
+    assert not any(t.is_meta for t in (*made.parameters(), *made.buffers()))
