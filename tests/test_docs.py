@@ -7,11 +7,17 @@ import pytest
 
 import dg_lsp
 from dg_lsp.settings import SECRETS, Settings, SettingsError, from_environment, override
+from tests import architecture
 from tests.configuration import PAGE, camel, page
 
 
 def test_the_page_of_the_settings_is_the_one_that_the_settings_give():
     assert PAGE.read_text(encoding="utf-8") == page(), "write it again: python -m tests.configuration"
+
+
+def test_the_tree_of_modules_is_the_one_that_their_docstrings_give():
+    written = architecture.PAGE.read_text(encoding="utf-8")
+    assert written == architecture.page(), f"write the tree again: {architecture.COMMAND}"
 
 
 def test_each_name_on_the_page_sets_its_setting():
