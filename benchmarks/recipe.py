@@ -98,7 +98,10 @@ def train(run: Path, steps: int, told: dict[str, Any]) -> tuple[Trainer, float]:
         found = made.advance()
         times.append((time.perf_counter() - begin) * 1000)
         if step % 50 == 49:
-            print(json.dumps({"step": step + 1, **{k: round(v, 3) for k, v in found.items()}}), flush=True)
+            print(
+                json.dumps({"step": step + 1, **{k: round(float(v), 3) for k, v in found.items()}}),
+                flush=True,
+            )
     return made, statistics.median(times)
 
 

@@ -96,6 +96,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="processes that share the work; default: one on a GPU, else as many as there are cores",
     )
     parser.add_argument(
+        "--batch", type=int, default=1, metavar="N", help="batches of N times as many documents (default: 1)"
+    )
+    parser.add_argument(
+        "--loaders",
+        type=int,
+        default=0,
+        metavar="N",
+        help="processes that draw batches while others are learned, for a GPU; default: none",
+    )
+    parser.add_argument(
         "--hidden", type=int, default=256, help="width of a fresh network; 256 is the embedded one's"
     )
     parser.add_argument(

@@ -17,7 +17,7 @@ from dg_lsp.settings import Settings, UsageError
 from dg_lsp.training import corpus as corpora
 from dg_lsp.training import loop
 from dg_lsp.training.average import average
-from dg_lsp.training.layouts import DRAFTS
+from dg_lsp.training.layouts import BUCKETS, DRAFTS
 from dg_lsp.training.trainer import RATES, Recipe, Trainer
 from dg_lsp.training.workers import caught_signals, run_processes
 
@@ -56,6 +56,7 @@ def train(arguments: argparse.Namespace) -> int:
 
 def _recipe(arguments: argparse.Namespace, base: Path | None) -> Recipe:
     """The recipe that the options ask for."""
+    buckets = DRAFTS if arguments.drafts else BUCKETS
     recipe = Recipe(
         steps=arguments.steps,
         seconds=60 * arguments.minutes,
@@ -64,10 +65,12 @@ def _recipe(arguments: argparse.Namespace, base: Path | None) -> Recipe:
         layers=arguments.layers,
         compiled=arguments.compile,
         decay=arguments.decay,
+        buckets=[replace(bucket, rows=bucket.rows * arguments.batch) for bucket in buckets],
+        loaders=arguments.loaders,
     )
     if arguments.drafts:
         rank = arguments.lora
-        return replace(recipe, rank=rank, rates=DRAFT_RATES if rank else adapt.RATES, buckets=DRAFTS, warm=20)
+        return replace(recipe, rank=rank, rates=DRAFT_RATES if rank else adapt.RATES, warm=20)
     rank = adapt.rank_for(base, arguments.lora) if base else 0
     return replace(recipe, rank=rank, rates=adapt.LORA_RATES if rank else RATES)
 

@@ -27,7 +27,7 @@ def train(trainer: Trainer, signals: Sequence[int]) -> None:
     """
     log = trainer.out / "log.jsonl"
     saved = measured = time.monotonic()
-    sums: dict[str, float] = {}
+    sums: dict[str, Any] = {}
     seconds, falling = 0.0, trainer.done() > 1 - trainer.recipe.decay
     count = trainer.count
     if trainer.place.is_main_process and count == trainer.first:
@@ -49,7 +49,7 @@ def train(trainer: Trainer, signals: Sequence[int]) -> None:
         if not trainer.place.is_main_process:
             continue
         if count.step % 10 == 0 or count.step == 1:
-            means = {name: value / taken for name, value in sums.items()}
+            means = {name: float(value) / taken for name, value in sums.items()}
             trainer.recent = {name: round(means[name], 4) for name in ("diffusion", "ahead")}
             line = {"step": count.step, "tokens": count.tokens, "seconds": round(count.seconds, 1)}
             line |= {k: round(v, 5) for k, v in means.items()} | {

@@ -3,96 +3,138 @@
 Knows parameters and gradients; knows no data, no loss and no clock.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
+
+_MOMENTUM, _DECAY = 0.95, 0.01
+_NEWTON_SCHULZ = 5 * [(3.4445, -4.7750, 2.0315)]
 
 
 class Optimiser:
     """Updates an fp32 master copy of each weight, and copies it back to the bf16 weight.
 
-    Muon (Jordan 2024, torch.optim.Muon) orthogonalises the updates of hidden matrices, with a step size matched to
-    AdamW's. A stack of experts [experts, out, in] counts as so many matrices. Embeddings, norms, routers and the
-    factors of an adapter take AdamW.
+    Muon (Jordan 2024) orthogonalises the updates of hidden matrices, with a step size matched to AdamW's; the results
+    are those of torch.optim.Muon, computed for the same matrices of all layers at once. Embeddings, norms, routers and
+    the factors of an adapter take AdamW. A step never waits for the device.
     """
 
     def __init__(self, named: Iterable[tuple[str, nn.Parameter]], rates: tuple[float, float]) -> None:
         """named: the weights to train, by name. rates: peak learning rates of Muon and of AdamW."""
-        self._weights = list(named)
-        self._pairs = [pair for name, weight in self._weights for pair in _masters(name, weight)]
-        self._named = dict(self._weights)
-        hidden = [m for name, m, _ in self._pairs if _is_hidden(name, m)]
-        chosen = set(map(id, hidden))
-        rest = [m for _, m, _ in self._pairs if id(m) not in chosen]
-        adam = torch.optim.AdamW(rest, lr=rates[1], betas=(0.9, 0.95), weight_decay=0.0, fused=True)
-        self._parts: list[torch.optim.Optimizer] = [adam]
-        if hidden:
-            self._parts.append(
-                torch.optim.Muon(hidden, lr=rates[0], weight_decay=0.01, adjust_lr_fn="match_rms_adamw")
-            )
-        self._peaks = [rates[1], rates[0]]
+        self._peaks = rates
+        self._all: list[nn.Parameter] = []
+        self._rest: list[tuple[nn.Parameter, nn.Parameter]] = []
+        alike: dict[tuple[str, torch.Size], list[nn.Parameter]] = {}
+        for name, weight in named:
+            self._all.append(weight)
+            if _is_hidden(name, weight):
+                alike.setdefault((re.sub(r"\d+", "", name), weight.shape[-2:]), []).append(weight)
+            else:
+                self._rest.append((weight, nn.Parameter(weight.detach().float().clone())))
+        self._stacks = [_Stack.of(weights) for weights in alike.values()]
+        masters = [master for _, master in self._rest]
+        self._adam = torch.optim.AdamW(masters, lr=rates[1], betas=(0.9, 0.95), weight_decay=0.0, fused=True)
 
-    def step(self, share: float) -> float:
+    def step(self, share: float) -> Tensor:
         """Update the weights from their gradients at `share` of the peak rates, and clear the gradients.
 
-        The gradients are clipped to a norm of 1. Returns their norm before that.
+        The gradients are clipped to a norm of 1. Returns their norm before that, a scalar on their device.
         """
-        gradients = [w.grad for _, w in self._weights if w.grad is not None]
-        norm = torch.nn.utils.get_total_norm(gradients)
-        scale = float(min(1.0, 1.0 / (float(norm) + 1e-6)))
-        for name, master, number in self._pairs:
-            grad = self._at(name, number, "grad")
-            master.grad = None if grad is None else grad.float() * scale
-        for part, peak in zip(self._parts, self._peaks, strict=False):
-            for group in part.param_groups:
-                group["lr"] = peak * share
-            part.step()
+        norm = torch.nn.utils.get_total_norm([w.grad for w in self._all if w.grad is not None]).float()
+        scale = (1.0 / (norm + 1e-6)).clamp(max=1.0)
+        for stack in self._stacks:
+            stack.step(self._peaks[0] * share, scale)
+        for weight, master in self._rest:
+            master.grad = None if weight.grad is None else weight.grad.float() * scale
+        self._adam.param_groups[0]["lr"] = self._peaks[1] * share
+        self._adam.step()
         with torch.no_grad():
-            for name, master, number in self._pairs:
-                self._at(name, number, "data").copy_(master)
-        for _, weight in self._weights:
+            torch._foreach_copy_([weight for weight, _ in self._rest], [master for _, master in self._rest])
+        for weight in self._all:
             weight.grad = None
-        return float(norm)
+        return norm
 
     def state(self) -> dict[str, Tensor]:
         """The masters and the state of both optimisers, as named tensors for `restore`."""
-        found = {f"master.{n}": master.detach() for n, (_, master, _) in enumerate(self._pairs)}
-        for slot, part, weight in self._slots():
-            found |= {f"{slot}.{name}": value for name, value in part.state[weight].items()}
+        found = {}
+        for number, stack in enumerate(self._stacks):
+            found |= {f"muon.{number}.master": stack.master, f"muon.{number}.momentum": stack.momentum}
+        for number, (_, master) in enumerate(self._rest):
+            found[f"adam.{number}.master"] = master.detach()
+            found |= {f"adam.{number}.state.{k}": v for k, v in self._adam.state[master].items()}
         return found
 
     def restore(self, state: Mapping[str, Tensor]) -> None:
         """Set masters, weights and optimiser state from what `state` returned."""
         with torch.no_grad():
-            for n, (name, master, number) in enumerate(self._pairs):
-                master.copy_(state[f"master.{n}"])
-                self._at(name, number, "data").copy_(master)
-        for slot, part, weight in self._slots():
-            start = f"{slot}."
-            part.state[weight] = {k.removeprefix(start): v for k, v in state.items() if k.startswith(start)}
-
-    def _slots(self) -> Iterator[tuple[str, torch.optim.Optimizer, Tensor]]:
-        for p, part in enumerate(self._parts):
-            for w, weight in enumerate(part.param_groups[0]["params"]):
-                yield f"part.{p}.{w}", part, weight
-
-    def _at(self, name: str, number: int | None, what: str) -> Any:
-        whole: Tensor | None = getattr(self._named[name], what)
-        return whole if number is None or whole is None else whole[number]
+            for number, stack in enumerate(self._stacks):
+                stack.master.copy_(state[f"muon.{number}.master"])
+                stack.momentum.copy_(state[f"muon.{number}.momentum"])
+                stack.copy_back()
+            for number, (weight, master) in enumerate(self._rest):
+                master.copy_(state[f"adam.{number}.master"])
+                weight.copy_(master)
+                start = f"adam.{number}.state."
+                found = {k.removeprefix(start): v for k, v in state.items() if k.startswith(start)}
+                self._adam.state[master] = {k: v.to(master.device) for k, v in found.items()}
 
 
-def _masters(name: str, weight: nn.Parameter) -> Iterator[tuple[str, nn.Parameter, int | None]]:
-    """(name, fp32 master, number) of a weight, or of each expert in a stack; a whole weight has no number."""
-    if weight.ndim == 3:
-        for number, matrix in enumerate(weight.detach()):
-            yield name, nn.Parameter(matrix.float().clone()), number
-    else:
-        yield name, nn.Parameter(weight.detach().float().clone()), None
+@dataclass(frozen=True, slots=True)
+class _Stack:
+    """The same matrix of every layer, and of every expert, which one update changes together.
+
+    weights: each [out, in], or [experts, out, in]. master, momentum: fp32 [matrices, out, in].
+    """
+
+    weights: Sequence[nn.Parameter]
+    master: Tensor
+    momentum: Tensor
+
+    @classmethod
+    def of(cls, weights: Sequence[nn.Parameter]) -> "_Stack":
+        master = torch.cat(_matrices([weight.detach() for weight in weights])).float()
+        return cls(weights, master, torch.zeros_like(master))
+
+    @torch.no_grad()
+    def step(self, rate: float, scale: Tensor) -> None:
+        """Change the weights by their gradients times `scale`, unless none of them has a gradient."""
+        if all(weight.grad is None for weight in self.weights):
+            return
+        gradients = [torch.zeros_like(w) if w.grad is None else w.grad for w in self.weights]
+        gradient = torch.cat(_matrices(gradients)).float() * scale
+        self.momentum.lerp_(gradient, 1 - _MOMENTUM)
+        update = orthogonal(gradient.lerp(self.momentum, _MOMENTUM))
+        longest = max(self.master.shape[-2:])
+        self.master.mul_(1 - rate * _DECAY).add_(update, alpha=-rate * 0.2 * longest**0.5)
+        self.copy_back()
+
+    def copy_back(self) -> None:
+        """Set the weights from their masters."""
+        matrices = _matrices([weight.detach() for weight in self.weights])
+        torch._foreach_copy_(matrices, list(self.master.split([len(part) for part in matrices])))
 
 
-def _is_hidden(name: str, master: Tensor) -> bool:
-    """Whether `master` is a whole matrix of a hidden layer, which Muon updates."""
+def orthogonal(matrices: Tensor) -> Tensor:
+    """The matrices [N, out, in], each with singular values near 1, by Newton-Schulz iterations in bf16."""
+    found = matrices.bfloat16()
+    if tall := found.shape[-2] > found.shape[-1]:
+        found = found.mT
+    found = found / found.norm(dim=(-2, -1), keepdim=True).clamp(min=1e-7)
+    for a, b, c in _NEWTON_SCHULZ:
+        gram = found @ found.mT
+        found = torch.baddbmm(found, torch.baddbmm(gram, gram, gram, beta=b, alpha=c), found, beta=a)
+    return found.mT if tall else found
+
+
+def _matrices(tensors: Iterable[Tensor]) -> list[Tensor]:
+    """Each of `tensors` as [matrices, out, in]."""
+    return [tensor.view(-1, *tensor.shape[-2:]) for tensor in tensors]
+
+
+def _is_hidden(name: str, weight: Tensor) -> bool:
+    """Whether `weight` is a matrix of a hidden layer, or a stack of experts' matrices, which Muon updates."""
     others = ("embed", "lm_head", "router", "lora_")
-    return master.ndim == 2 and not any(part in name for part in others)
+    return weight.ndim in (2, 3) and not any(part in name for part in others)

@@ -71,16 +71,17 @@ def fresh_network(
     )
 
 
-def stored_network(path: Path, file: str | None = None) -> Any:
+def stored_network(path: Path, file: str | None = None, attention: str = "eager") -> Any:
     """The network of the checkpoint in `path` in bf16, for training; unlike `load_network` it keeps the vision tower.
 
-    file: the name of another weights file in `path`, which is read instead of the checkpoint's own.
+    file: the name of another weights file in `path`, which is read instead of the checkpoint's own. attention:
+    transformers' name of the function that computes it.
     """
     network = DiffusionGemmaForBlockDiffusion.from_pretrained(
         str(path),
         dtype=torch.bfloat16,
         local_files_only=True,
-        attn_implementation="eager",
+        attn_implementation=attention,
         experts_implementation="grouped_mm",
     )
     if file is not None:

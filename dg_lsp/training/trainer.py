@@ -4,10 +4,9 @@ The learning rate warms up, holds and decays within the run; the counts of steps
 """
 
 import json
-import random
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -25,9 +24,10 @@ from dg_lsp.training.corpus import Corpus
 from dg_lsp.training.curve import picture, read_log
 from dg_lsp.training.export import export, export_like
 from dg_lsp.training.importing import freeze_scales
-from dg_lsp.training.layouts import BUCKETS, INFILLS, Batch, Bucket, Cutter, draw
+from dg_lsp.training.layouts import BUCKETS, INFILLS, Batch, Bucket, Cutter
+from dg_lsp.training.loading import Draws, batches
 from dg_lsp.training.lora import ADAPTER, SCALE, add_adapter, merge_stored
-from dg_lsp.training.objective import corrupt, draw_times, losses
+from dg_lsp.training.objective import losses
 from dg_lsp.training.optimise import Optimiser
 from dg_lsp.training.shape import embedded_config, fresh_network, stored_network
 
@@ -55,7 +55,8 @@ class Recipe:
     width, layers: of a fresh network. compiled: compile the loss where canvases are learned. rates: peak learning rates
     of Muon and of AdamW. warm: steps of warm-up. rank: of a LoRA adapter, which then is all that is trained; 0 trains
     all weights. infill: the share of canvases with a gap. decay: the last share of the run, in which the rate falls.
-    onward: start from WEIGHTS_BEFORE_DECAY if the checkpoint has them.
+    onward: start from WEIGHTS_BEFORE_DECAY if the checkpoint has them. loaders: processes that draw the batches; with 0
+    this one does. attention: transformers' name of the function that computes it.
     """
 
     steps: int | None = None
@@ -71,6 +72,8 @@ class Recipe:
     infill: float = INFILLS
     decay: float = 0.25
     onward: bool = True
+    loaders: int = 0
+    attention: str = "eager"
 
     @property
     def denoises(self) -> bool:
@@ -93,7 +96,7 @@ class Trainer:
         self.count, self.version = Count(), 0
         if base is None:
             config = embedded_config(self.tokenizer.get_vocab_size(), recipe.width, recipe.layers)
-            network = fresh_network(config, recipe.seed, attention="eager")
+            network = fresh_network(config, recipe.seed, attention=recipe.attention)
         else:
             network = _network_of(base, recipe)
             about = read_about(base)
@@ -111,9 +114,14 @@ class Trainer:
         eos = text.eos_token_id[0] if isinstance(text.eos_token_id, list) else text.eos_token_id
         corpus = Corpus.load(out / "corpus.npz")
         self.cutter = Cutter.of(corpus, self.tokenizer, text.bos_token_id, eos)
-        own = recipe.seed + 7919 * self.place.process_index
-        self.chance = random.Random(own)
-        self.noise = torch.Generator().manual_seed(own)
+        self.draws = Draws(
+            self.cutter,
+            recipe.buckets,
+            recipe.infill,
+            int(text.vocab_size),
+            recipe.seed + 7919 * self.place.process_index,
+        )
+        self._batches: Iterator[tuple[Tensor, ...]] | None = None
         self.first = Count(**asdict(self.count))
         self.recent: dict[str, float] = {}
         self._mark = time.monotonic()
@@ -132,33 +140,34 @@ class Trainer:
             return (self.count.step - self.first.step) / self.recipe.steps
         return (self.count.seconds - self.first.seconds) / self.recipe.seconds
 
-    def advance(self, *, stop: bool = False) -> dict[str, float]:
-        """Take one step; return the losses, the gradient norm, the share of the rate, and `stop` as 0 or 1.
+    def advance(self, *, stop: bool = False) -> dict[str, Any]:
+        """Take one step; return the losses, the gradient norm, the share of the rate, seconds, and `stop` as 0 or 1.
 
-        Draw a batch, corrupt it, compute the losses, average with the other processes, update the weights.
+        Take a batch, compute the losses, average with the other processes, update the weights. Losses and norm are
+        scalars on the device where there is one process: reading them waits for the device, so read them rarely.
+        "waiting" are the seconds until the batch was there.
         stop: this process wants to stop. All processes then return stop = 1.
         """
-        buckets = self.recipe.buckets
-        bucket = self.chance.choices(buckets, [b.share for b in buckets])[0]
-        batch = draw(self.cutter, bucket, self.chance, self.recipe.infill)
-        times = draw_times(batch, self.noise)
-        vocabulary = int(self.network.config.text_config.vocab_size)
-        noisy = corrupt(batch, times, vocabulary, self.noise)
-        moved = batch.to(self.place.device)
-        parts = (moved.tokens, moved.canvas, moved.free, moved.starts, noisy.to(self.place.device))
-        total, diffusion, ahead = self.loss(self.network, *parts)
+        begin = time.monotonic()
+        if self._batches is None:
+            self._batches = batches(self.draws, self.count.step, self.recipe.loaders)
+        drawn = next(self._batches)
+        waiting = time.monotonic() - begin
+        tokens, canvas, *others = (part.to(self.place.device, non_blocking=True) for part in drawn)
+        total, diffusion, ahead = self.loss(self.network, tokens, canvas, *others)
         self.place.backward(total)
         seconds, denoiser, encoder, stopping = self._average([self._spent(), diffusion, ahead, stop])
         rate = self.share()
         norm = self.optimiser.step(rate)
         self.count.step += 1
         self.count.seconds += seconds
-        self.count.tokens += (batch.tokens.numel() + batch.canvas.numel()) * self.place.num_processes
+        self.count.tokens += (tokens.numel() + canvas.numel()) * self.place.num_processes
         return {
             "diffusion": denoiser,
             "ahead": encoder,
             "norm": norm,
             "rate": rate,
+            "waiting": waiting,
             "stop": float(stopping > 0),
         }
 
@@ -167,11 +176,11 @@ class Trainer:
         before, self._mark = self._mark, time.monotonic()
         return min(self._mark - before, _LONGEST)
 
-    def _average(self, numbers: Sequence[Any]) -> list[float]:
+    def _average(self, numbers: Sequence[Any]) -> Sequence[Any]:
         """Average the gradients over all processes, in place; return the averages of `numbers`."""
-        own = torch.tensor([float(number) for number in numbers], device=self.place.device)
         if self.place.num_processes == 1:
-            return list(own.tolist())
+            return numbers
+        own = torch.tensor([float(number) for number in numbers], device=self.place.device)
         grads = [w.grad for _, w in _trained(self.network) if w.grad is not None]
         flat = torch.cat([*(grad.flatten().float() for grad in grads), own])
         mean: Any = self.place.reduce(flat, reduction="mean")
@@ -183,9 +192,8 @@ class Trainer:
     def save(self) -> None:
         """Write the state file; it is renamed into place, so that a crash leaves the one before."""
         at = {"count": asdict(self.count), "first": asdict(self.first), "recent": self.recent}
-        run = json.dumps(at | {"chance": self.chance.getstate()})
         part = self.out / "state.part"
-        save_file(self.optimiser.state() | {"noise": self.noise.get_state()}, part, {"run": run})
+        save_file(self.optimiser.state(), part, {"run": json.dumps(at)})
         part.replace(self.out / "state.safetensors")
 
     def restore(self) -> None:
@@ -197,14 +205,8 @@ class Trainer:
         with safe_open(self.out / "state.safetensors", "pt") as stored:
             state = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118  (no mapping)
             at = json.loads(stored.metadata()["run"])
-        self.noise.set_state(state.pop("noise"))
         self.optimiser.restore(state)
-        version, words, left = at["chance"]
-        self.chance.setstate((version, tuple(words), left))
-        if self.place.process_index:
-            # The state file holds the random state of the first process only.
-            self.chance.seed(f"{self.place.process_index} {at['count']['step']}")
-            self.noise.manual_seed(self.chance.getrandbits(60))
+        self._batches = None
         self.count, self.first, self.recent = Count(**at["count"]), Count(**at["first"]), at["recent"]
 
     def save_before_decay(self) -> None:
@@ -247,7 +249,7 @@ class Trainer:
 def _network_of(base: Path, recipe: Recipe) -> Any:
     """The network that a run of `recipe` from the checkpoint in `base` begins with."""
     onward = recipe.onward and (base / WEIGHTS_BEFORE_DECAY).exists()
-    return stored_network(base, WEIGHTS_BEFORE_DECAY if onward else None)
+    return stored_network(base, WEIGHTS_BEFORE_DECAY if onward else None, recipe.attention)
 
 
 def _loss(network: Any, *parts: Tensor) -> tuple[Tensor, ...]:
