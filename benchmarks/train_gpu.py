@@ -139,7 +139,8 @@ def job(work: Path, given: argparse.Namespace) -> None:
     with caught_signals() as received:
         loop.train(made, received)
     made.export(work / "export")
-    (work / "export" / "undecayed.weights").replace(given.out / "undecayed.weights")
+    for whole in (work / "export").glob("undecayed.weights"):
+        whole.replace(given.out / whole.name)
     with tarfile.open(given.out / "export.tar", "w") as archive:
         archive.add(work / "export", "export")
     (given.out / "log.jsonl").write_bytes((work / "log.jsonl").read_bytes())

@@ -59,7 +59,7 @@ class Optimiser:
 
     def state(self) -> dict[str, Tensor]:
         """The masters and the state of both optimisers, as named tensors for `restore`."""
-        found = {}
+        found: dict[str, Tensor] = {}
         for number, stack in enumerate(self._stacks):
             found |= {f"muon.{number}.master": stack.master, f"muon.{number}.momentum": stack.momentum}
         for number, (_, master) in enumerate(self._rest):
@@ -114,7 +114,7 @@ class _Stack:
     def copy_back(self) -> None:
         """Set the weights from their masters."""
         matrices = _matrices([weight.detach() for weight in self.weights])
-        torch._foreach_copy_(matrices, list(self.master.split([len(part) for part in matrices])))
+        torch._foreach_copy_(matrices, list(torch.split(self.master, [len(part) for part in matrices])))
 
 
 def orthogonal(matrices: Tensor) -> Tensor:
