@@ -107,12 +107,6 @@ def anchors_from(canvas: Canvas, columns: Sequence[int], count: int) -> Tensor:
     return (canvas.anchored & wanted.to(canvas.anchored.device)).flatten().nonzero().flatten()
 
 
-def anchors_after(canvas: Canvas, count: int) -> Tensor:
-    """The slot numbers of up to `count` anchors behind the last free slot of each row: int64 [W]."""
-    free = [(~row).nonzero().flatten() for row in canvas.anchored]
-    return anchors_from(canvas, [int(slots[-1]) + 1 if len(slots) else 0 for slots in free], count)
-
-
 def start_from(canvas: Canvas, texts: Sequence[Sequence[int]]) -> Tensor:
     """The tokens that the free slots of `canvas` start from, those of a text a row: int64 [rows, length].
 

@@ -62,7 +62,6 @@
 
 [(string_literal) (system_lib_string)] @string
 (comment) @comment
-((comment) @todo (#match? @todo "(TODO|FIXME|XXX)"))
 
 ; The guard of a header stands round its includes, so they need not be at the top.
 (preproc_include) @import

@@ -115,7 +115,6 @@
 
 [(string_literal) (verbatim_string_literal) (raw_string_literal) (interpolated_string_expression)] @string
 (comment) @comment
-((comment) @todo (#match? @todo "(TODO|FIXME|XXX)"))
 
 [(using_directive) (extern_alias_directive) (file_scoped_namespace_declaration)] @import
 

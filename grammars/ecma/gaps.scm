@@ -86,7 +86,6 @@
 [(string) (template_string)] @string
 (comment) @comment
 ((comment) @docstring (#match? @docstring "^/[*][*][^/]"))
-((comment) @todo (#match? @todo "(TODO|FIXME|XXX)"))
 
 (program (import_statement) @import)
 (program (export_statement source: (_)) @import)

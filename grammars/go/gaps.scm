@@ -75,7 +75,6 @@
 
 [(interpreted_string_literal) (raw_string_literal)] @string
 (comment) @comment
-((comment) @todo (#match? @todo "(TODO|FIXME|XXX)"))
 
 (source_file [(package_clause) (import_declaration)] @import)
 

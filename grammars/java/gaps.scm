@@ -79,7 +79,6 @@
 
 (string_literal) @string
 [(line_comment) (block_comment)] @comment
-([(line_comment) (block_comment)] @todo (#match? @todo "(TODO|FIXME|XXX)"))
 
 (program [(package_declaration) (import_declaration)] @import)
 

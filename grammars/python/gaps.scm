@@ -5,7 +5,7 @@
 ;   @arguments @parameters @collection   lists between brackets, with the brackets
 ;   @expression                          a value that stands where it could be another: argument, condition, right side
 ;   @statement                           a direct part of a block or of the file
-;   @string @comment @todo               strings with their quotes; comments; those that say what is to be done
+;   @string @comment                     strings with their quotes; comments
 ;   @import                              a statement of the file that imports
 ;   @docstring                           a statement that is a string; a docstring where it is a body's first
 ;   @stub                                a statement that says "not written yet"; a stub where it is a body's only one
@@ -93,6 +93,5 @@
 
 (string) @string
 (comment) @comment
-((comment) @todo (#match? @todo "(TODO|FIXME|XXX)"))
 
 (module [(import_statement) (import_from_statement) (future_import_statement)] @import)

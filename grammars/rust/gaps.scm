@@ -83,7 +83,6 @@
 
 [(string_literal) (raw_string_literal)] @string
 [(line_comment) (block_comment)] @comment
-([(line_comment) (block_comment)] @todo (#match? @todo "(TODO|FIXME|XXX)"))
 
 (source_file [(use_declaration) (extern_crate_declaration)] @import)
 (source_file (mod_item !body) @import)

@@ -7,7 +7,6 @@ from dg_lsp.model.canvas import (
     FREE,
     LayoutError,
     Seam,
-    anchors_after,
     anchors_from,
     lay_out,
     noised,
@@ -44,7 +43,7 @@ def test_what_does_not_fit_is_refused() -> None:
 def test_a_gap_that_fills_the_canvas_is_open_behind() -> None:
     canvas = lay_out(SEAM, SEAM.room(10, 0), 10)
     assert canvas.anchored[0].tolist() == [True, True, *[False] * 8]
-    assert anchors_after(stack([canvas, lay_out(SEAM, 5, 10)]), 12).tolist() == [17, 18, 19]
+    assert anchors_from(stack([canvas, lay_out(SEAM, 5, 10)]), [10, 7], 12).tolist() == [17, 18, 19]
 
 
 def test_a_seam_may_hold_slots_of_other_gaps() -> None:
@@ -59,13 +58,12 @@ def test_a_seam_may_hold_slots_of_other_gaps() -> None:
 def test_slots_of_a_batch_count_over_all_rows() -> None:
     canvas = stack([lay_out(SEAM, 1, 8), lay_out(SEAM, 2, 8)])
     assert canvas.free_slots.tolist() == [2, 10, 11]
-    assert anchors_after(canvas, 3).tolist() == [3, 4, 5, 12, 13, 14]
+    assert anchors_from(canvas, [3, 4], 3).tolist() == [3, 4, 5, 12, 13, 14]
 
 
 def test_an_open_canvas_has_no_anchor() -> None:
     canvas = open_canvas(5)
     assert canvas.free_slots.tolist() == [0, 1, 2, 3, 4]
-    assert torch.equal(anchors_after(canvas, 3), torch.empty(0, dtype=torch.int64))
 
 
 def test_a_start_lies_in_the_free_slots_of_its_row_and_ends_with_them() -> None:

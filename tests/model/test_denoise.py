@@ -10,7 +10,7 @@ from transformers.models.diffusion_gemma.generation_diffusion_gemma import (
     LinearTemperatureScheduleLogitsProcessor,
 )
 
-from dg_lsp.model.canvas import Canvas, anchors_after, stack
+from dg_lsp.model.canvas import Canvas, anchors_from, stack
 from dg_lsp.model.denoise import Schedule, denoise, step_logits
 from dg_lsp.model.sampler import AnchoredSampler, SeededNoise
 from tests.model.tiny import CANVAS, VOCABULARY, encoded, tiny_network
@@ -89,7 +89,7 @@ def test_the_loop_does_not_leave_inference_mode_on_between_steps() -> None:
 
 def test_watching_anchors_changes_nothing_and_tells_their_surprise() -> None:
     network, canvas = tiny_network(0), half_canvas()
-    watch = anchors_after(canvas, 4)
+    watch = anchors_from(canvas, [CANVAS // 2], 4)
     plain = list(run(network, 1, canvas))
     watched = list(run(network, 1, canvas, watch))
     assert all(torch.equal(a.best, b.best) for a, b in zip(plain, watched, strict=True))
@@ -147,7 +147,7 @@ def test_a_step_never_waits_for_the_device_but_to_see_which_rows_have_finished(
         "dg_lsp.model.denoise.passes",
         lambda *_: lambda rows, _: torch.randn(*rows.shape, width, generator=draw),
     )
-    steps = run(network, 1, canvas, anchors_after(canvas, 4))
+    steps = run(network, 1, canvas, anchors_from(canvas, [CANVAS // 2] * 2, 4))
     next(steps)
     # `tolist` of the finished rows is one wait a step, and on the CPU no operator.
     with Looks() as looks:

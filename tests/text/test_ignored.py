@@ -11,7 +11,7 @@ from dg_lsp.bench.adapted import _paths
 from dg_lsp.cli.bot import Report, find_files
 from dg_lsp.settings import SECRETS, Settings
 from dg_lsp.text.documents.ignored import ignored
-from dg_lsp.text.related.folders import files_in, index_round
+from dg_lsp.text.related.folders import files_near, index_round
 
 
 def git(folder: Path, *arguments: str) -> None:
@@ -88,8 +88,8 @@ def test_the_repository_in_the_environment_is_not_asked(
 
 def test_the_files_of_a_project_are_those_that_git_does_not_ignore(repository: Path) -> None:
     wanted = {"a.py", "kept_local.py", "b.py", "local.py"}
-    assert {path.name for path in files_in(repository, SECRETS, git=True)} == wanted
-    assert len(list(files_in(repository, SECRETS))) == 6
+    assert {path.name for path in files_near(repository, [repository], SECRETS, git=True)} == wanted
+    assert len(list(files_near(repository, [repository], SECRETS))) == 6
     own = repository / "own.py"
     assert len(index_round(own, SECRETS, git=True)) < len(index_round(own, SECRETS))
     assert os.environ.get("GIT_DIR") is None

@@ -59,7 +59,7 @@ FUNCTIONS = {
 WANTED = {
     *("function.outer", "function.name", "function.body", "class.outer", "class.name", "class.body"),
     *("block.outer", "block.body", "arguments", "parameters", "collection", "expression", "statement"),
-    *("string", "comment", "todo", "stub", "import"),
+    *("string", "comment", "stub", "import"),
 }
 
 

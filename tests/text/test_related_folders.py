@@ -8,7 +8,7 @@ import pytest
 
 from dg_lsp.settings import SECRETS
 from dg_lsp.text.documents import document
-from dg_lsp.text.related.folders import files_in, files_near, index_round
+from dg_lsp.text.related.folders import files_near, index_round
 from dg_lsp.text.related.index import LARGEST
 
 FILES = (
@@ -34,7 +34,8 @@ def project(folder: Path) -> Path:
 
 
 def test_only_ordinary_files_of_known_languages_are_read(tmp_path: Path) -> None:
-    read = files_in(project(tmp_path), (*SECRETS, "src/deep/"))
+    folder = project(tmp_path)
+    read = files_near(folder, [folder], (*SECRETS, "src/deep/"))
     assert [path.relative_to(tmp_path).as_posix() for path in read] == ["a.py", "src/b.py"]
 
 

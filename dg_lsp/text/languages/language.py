@@ -39,7 +39,7 @@ CAPTURES = (
     *(f"{owner}.{part}" for owner in OWNERS[:2] for part in ("outer", "name", "colon", "body")),
     *("function.owner", "block.outer", "block.colon", "block.body"),
     *("arguments", "parameters", "collection", "expression", "statement"),
-    *("string", "docstring", "comment", "todo"),
+    *("string", "docstring", "comment"),
     *("stub", "stub.skip", "import", "refuse"),
 )
 

@@ -84,11 +84,6 @@ def excluding_path(path: Path, exclude: Sequence[str]) -> str:
     return excluding_file(str(path), map(str, filter(None, (root_of(path), Path.cwd()))), exclude)
 
 
-def files_in(folder: Path, exclude: Sequence[str], *, git: bool = False) -> Iterator[Path]:
-    """Yield the files below `folder` that may be read, those of few folders first; git: none that git ignores."""
-    return files_near(folder, [folder], exclude, git=git)
-
-
 def files_near(
     start: Path,
     roots: Sequence[Path],
