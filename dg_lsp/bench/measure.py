@@ -10,8 +10,8 @@ from dg_lsp.bench import baselines
 from dg_lsp.bench.holes import HOLES, Case
 from dg_lsp.bench.projects import project_of
 from dg_lsp.bench.score import METHODS, Score
+from dg_lsp.checkpoints import definitions_for
 from dg_lsp.engine.local import LocalEngine
-from dg_lsp.engine.runtime import definitions_for
 from dg_lsp.filling.engine import Engine
 from dg_lsp.filling.fill import FillOptions, fill_gap, outcome_of
 from dg_lsp.settings import Settings
