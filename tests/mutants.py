@@ -320,7 +320,7 @@ MUTANTS = (
     Mutant(
         11,
         "a parser that never ends is waited for",
-        "dg_lsp/text/budget.py",
+        "dg_lsp/text/languages/recovery.py",
         "raise OutOfTime(SLOW)\n        return False",
         "pass\n        return False",
         BUDGET + "test_a_parser_that_hangs_is_noticed_before_a_long_budget_is_spent",

@@ -18,8 +18,6 @@ from dg_lsp.text.reasons import OutOfTime
 UNASKED, ASKED, BOT = 0.25, 2.0, 5.0
 # Seconds for one call where no budget is set.
 DEFAULT = 0.5
-# A parser that gets no farther for twice so many seconds hangs.
-STALLED = 0.1
 SLOW = "reading the file takes too long, because its syntax is broken in a way that slows its parser down"
 _NESTED = "reading the file takes too long, because its code is nested too deep"
 _CANCELLED = "the request was cancelled"
@@ -60,36 +58,6 @@ class Work:
         # Reading the processor time is slow, and it is never ahead of the other.
         if now - self.began > left and thread_time() - self.clock > left:
             raise OutOfTime(SLOW)
-
-
-def progress(work: Work) -> Callable[[int, object], bool]:
-    """The progress callback of one parse that is part of `work`: it lets the parser go on from an offset.
-
-    It raises OutOfTime where the budget is spent, or where the parser hangs. It is called every few microseconds, so
-    it looks at no more than it must.
-    """
-    budget, began = work.budget, work.began
-    # The farthest place, since when it is the farthest, and the processor time once it stalls.
-    at, since = -1, 0.0
-    stuck: float | None = None
-
-    def go_on(offset: int, _: object) -> bool:
-        nonlocal at, since, stuck
-        now = monotonic()
-        if budget.cancelled or now - began > budget.seconds - budget.spent:
-            work.check(now)
-        # Several readings of one place take turns, so a parser that hangs may go back and forth.
-        if offset > at:
-            at, since, stuck = offset, now, None
-        elif now - since > STALLED:
-            clock = thread_time()
-            if stuck is None:
-                stuck = clock
-            elif clock - stuck > STALLED:
-                raise OutOfTime(SLOW)
-        return False
-
-    return go_on
 
 
 _budget: ContextVar[Budget | None] = ContextVar("budget", default=None)

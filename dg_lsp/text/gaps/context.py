@@ -11,7 +11,7 @@ from functools import lru_cache
 from tree_sitter import Node, Tree
 
 from dg_lsp.text.documents.document import Document
-from dg_lsp.text.documents.history import Change, Changes, Past, Reading
+from dg_lsp.text.documents.history import Change, Changes, History, Past
 from dg_lsp.text.languages.language import Language
 from dg_lsp.text.messages import LISTS, STRINGS, Kind
 from dg_lsp.text.syntax.bodies import Body, bodies_by_lines, bodies_of, code_end, item_at
@@ -140,8 +140,39 @@ def tree_of(language: Language, document: Document) -> Tree:
     history = document.history
     if history is None:
         return language.parse(document.data)
-    past = history.last
-    return _read(language, history.now, past.reading if past else None, past.changes if past else Changes())
+    if history.now.read is None:
+        edit = _edit(history)
+        tree = language.reparse(*edit) if edit else language.parse(document.data)
+        history.now.read = tree, cost_of(tree)
+    return history.now.read[0]
+
+
+def _sound_tree(language: Language, document: Document) -> Tree | None:
+    """The tree of `document` as `tree_of` gives it; None if it has an error, and then it need not be kept."""
+    history = document.history
+    edit = _edit(history) if history else None
+    if history is None or edit is None:
+        tree = tree_of(language, document)
+        return None if tree.root_node.has_error else tree
+    now = history.now
+    if now.read is None and not now.broken:
+        # While something is being typed most texts are broken, and recovery takes longer than all the rest.
+        found = language.reparse_until_broken(*edit)
+        now.broken = found is None
+        now.read = (found, cost_of(found)) if found else None
+    return now.tree if now.tree and not now.cost else None
+
+
+def _edit(history: History) -> tuple[Tree, bytes, Span, bytes] | None:
+    """An older text of a buffer that was read: its tree, its bytes, and the edit of it that makes the present text."""
+    last = history.last
+    if last is None or last.reading.tree is None:
+        return None
+    old, data = last.reading, history.now.data
+    if not last.changes.spans:
+        return last.reading.tree, old.data, (0, 0), b""
+    start, end, now, stop = last.changes.around()
+    return last.reading.tree, old.data, (start, end), data[now:stop]
 
 
 def undone(document: Document, offset: int) -> tuple[Undone, ...]:
@@ -277,21 +308,6 @@ def _with_only(document: Document, base: Past, kept: tuple[Change, ...], offset:
     return Undone(b"".join((*parts, old[at:])), changes.turned().before(offset), changes)
 
 
-def _read(language: Language, reading: Reading, other: Reading | None, changes: Changes) -> Tree:
-    """The tree of `reading`, with `changes` from that of `other` where it has one."""
-    read = reading.read
-    if read is None:
-        if other is None or other.tree is None:
-            tree = language.parse(reading.data)
-        elif changes.spans:
-            start, end, now, stop = changes.around()
-            tree = language.reparse(other.tree, other.data, (start, end), reading.data[now:stop])
-        else:
-            tree = other.tree
-        read = reading.read = tree, cost_of(tree)
-    return read[0]
-
-
 def _classes(language: Language, item: Node, offset: int) -> list[Node]:
     """The bodies of classes and their like in `item` that hold `offset`, the outermost first."""
     bodies = [record["class.body"] for record in language.records(item, (offset, offset + 1))["class"]]
@@ -307,9 +323,11 @@ def _member(data: bytes, body: Node, offset: int) -> int:
 
 def _clean(language: Language, document: Document, offset: int) -> CursorContext | None:
     """The whole file, where it has no error."""
-    data, tree = document.data, tree_of(language, document)
+    data, tree = document.data, _sound_tree(language, document)
+    if tree is None:
+        return None
     root = tree.root_node
-    if root.has_error or dangles(language, data, offset, state_in(language, root, data, offset)):
+    if dangles(language, data, offset, state_in(language, root, data, offset)):
         return None
     # A query over all of a long file would cost more than its parse.
     return CursorContext(

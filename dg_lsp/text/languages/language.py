@@ -17,16 +17,15 @@ from typing import Any, Literal, get_args
 import tree_sitter
 from tree_sitter import Node, Tree
 
-from dg_lsp.text.budget import SLOW, check, progress, working
+from dg_lsp.text.budget import SLOW, check
 from dg_lsp.text.languages.macros import Edited, Macros, blanked, changed, read_macros, with_names
-from dg_lsp.text.languages.recovery import Recovery
+from dg_lsp.text.languages.recovery import parse, parse_until_broken
 from dg_lsp.text.languages.shape import is_endless
 from dg_lsp.text.reasons import OutOfTime
 
 Log = Callable[[str], None]
 # A name as all languages write it.
 WORD = re.compile(r"[^\W\d]\w*")
-_CHUNK = 1 << 12  # bytes that a parser is given at once
 # Deeper trees than of any written code; and more tokens than an error in one has.
 _DEEPEST, _MOST_IN_ERROR = 1_000, 4_000
 _LONE_CR = re.compile(rb"\r(?!\n)")
@@ -197,7 +196,7 @@ class Language:
         if self.words.ends[0] == b";" and is_endless(data):
             raise OutOfTime(SLOW)
         # A parser holds state, so each call has its own and threads cannot meet in one.
-        return _parse(tree_sitter.Parser(self.grammar), self.readable(data))
+        return parse(tree_sitter.Parser(self.grammar), self.readable(data))
 
     def readable(self, data: bytes, edited: Edited | None = None) -> bytes:
         """`data` as the parser reads it: with blanks for macros, and LF for a CR that stands alone."""
@@ -211,6 +210,25 @@ class Language:
         Raises:
             OutOfTime: parsing takes longer than the budget of its request allows.
         """
+        new, moved = self._edited(tree, data, span, text)
+        parser = tree_sitter.Parser(self.grammar)
+        if log is not None:
+            parser.logger = lambda _, words: log(words)
+        return parse(parser, new, moved)
+
+    def reparse_until_broken(
+        self, tree: Tree, data: bytes, span: tuple[int, int], text: bytes
+    ) -> Tree | None:
+        """The tree of `data` with `text` for `span`; mostly None if it has an error, which takes less time to find.
+
+        Raises:
+            OutOfTime: as `reparse`.
+        """
+        parser = tree_sitter.Parser(self.grammar)
+        return parse_until_broken(parser, *self._edited(tree, data, span, text))
+
+    def _edited(self, tree: Tree, data: bytes, span: tuple[int, int], text: bytes) -> tuple[bytes, Tree]:
+        """What the parser reads of `data` with `text` for `span`, and the tree of `data` moved accordingly."""
         start, end = span
         stop = start + len(text)
         edited = Edited(data, (start, end, stop))
@@ -223,10 +241,7 @@ class Language:
         moved.edit(
             start, end, stop, first, _further(old, start, end, first), _further(new, start, stop, first)
         )
-        parser = tree_sitter.Parser(self.grammar)
-        if log is not None:
-            parser.logger = lambda _, words: log(words)
-        return _parse(parser, new, moved)
+        return new, moved
 
     def room(self, owner: Owner) -> bytes:
         """The header of some function, which is also that of a block, or of some class."""
@@ -443,28 +458,6 @@ def _keywords(grammar: tree_sitter.Language) -> tuple[bytes, ...]:
     plain = (n for n in symbols if grammar.node_kind_is_visible(n) and not grammar.node_kind_is_named(n))
     texts = {grammar.node_kind_for_id(n) or "" for n in plain}
     return tuple(sorted(text.encode() for text in texts if text.isidentifier()))
-
-
-def _parse(parser: tree_sitter.Parser, data: bytes, *old: Tree) -> Tree:
-    """The tree of `data`, from the `old` one of an edited text where there is one."""
-
-    # The parser heeds a callback only where it is also called for its text, and between two calls other threads run.
-    def read(at: int, _: object) -> bytes:
-        return data[at : at + _CHUNK]
-
-    with working() as work:
-        advance, recovery = progress(work), Recovery(parser, data)
-
-        def go_on(offset: int, error: object) -> bool:
-            recovery.step(offset)
-            return advance(offset, error)
-
-        try:
-            # The binding's types know neither the callback nor its two arguments.
-            parsed: Tree = parser.parse(read, *old, progress_callback=go_on)  # type: ignore[call-overload]
-        finally:
-            recovery.end()
-    return parsed
 
 
 def _rows(data: bytes) -> bytes:

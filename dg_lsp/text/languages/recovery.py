@@ -1,82 +1,169 @@
-"""Recovery: notice a text in whose errors the parser keeps too many readings, before it reaches the end.
+"""Recovery: one parse within the budget of its request, stopped where the parser hangs or keeps too many readings.
 
-Its last step then takes quadratic time and memory, can't be stopped, and lets no other thread run. Knows no grammar.
+In errors with many readings the parser's last step takes quadratic time and memory, can't be stopped, and lets no other
+thread run; so such a text is noticed before its end. Knows no grammar.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from time import monotonic, thread_time
 
 import tree_sitter
+from tree_sitter import Tree
 
-from dg_lsp.text.budget import SLOW
-from dg_lsp.text.languages.shape import TOKEN
+from dg_lsp.text.budget import SLOW, Work, working
+from dg_lsp.text.languages.shape import count_tokens
 from dg_lsp.text.reasons import OutOfTime
 
+_CHUNK = 1 << 12  # bytes that a parser is given at once
+_END = 200  # bytes at the end of a text in which the other readings may be broken once one has ended well
+# A parser that gets no farther for twice so many seconds hangs.
+_STALLED = 0.1
 # With several readings a token takes about three steps or more; in most code it takes fewer. A block is this many calls
 # of the callback, each after 100 steps, and is dense if it has fewer tokens and fewer bytes than this.
 _CALLS, _FEW_TOKENS, _MOST_BYTES = 16, 560, 4_096
-# After this many dense blocks in a row the parser's messages are read for this many calls, and a text with more errors
-# in them than this, in dense blocks in a row, is refused. Ambiguous code is dense too, but it has no errors.
-_DENSE_BLOCKS, _LOOK, _MOST_ERRORS = 2, 4, 49
+# Ambiguous code is dense, too, but has few errors. They are told by the parser's messages, which are slow to read: they
+# are read for one call after so many tokens in dense blocks, after more where that found few errors, and for a few
+# calls more where it found several. A text that has more errors than this, estimated by those, is refused.
+_TOKENS, _LATER, _LOOK, _SEVERAL, _MOST_ERRORS = 1_100, 2_200, 4, 2, 390
 _ERROR = "resume version"  # what a message of the parser about an error begins with
 
 
-@dataclass(slots=True, eq=False)
-class Recovery:
-    """The steps of one parse of `data`.
+class _Broken(Exception):
+    """Every reading of a text has an error."""
 
-    at: the farthest place. calls: how often that has changed. block: the place where the current block began. dense:
-    the number of dense blocks in a row. look: the number of calls for which messages are still read. errors: the number
-    of errors in the messages.
+
+def parse(parser: tree_sitter.Parser, data: bytes, *old: Tree) -> Tree:
+    """Return the tree of `data`, parsed from the `old` one of an edited text where there is one.
+
+    Raises:
+        OutOfTime: the budget is spent, the parser hangs, or the text has too many errors.
+    """
+    return _parsed(parser, data, old, 0)
+
+
+def parse_until_broken(parser: tree_sitter.Parser, data: bytes, *old: Tree) -> Tree | None:
+    """Return the tree of `data` as `parse` does; None as soon as every reading of the text has an error."""
+    try:
+        # Near its end one reading may already have ended well.
+        return _parsed(parser, data, old, len(data) - _END)
+    except _Broken:
+        return None
+
+
+def _parsed(parser: tree_sitter.Parser, data: bytes, old: tuple[Tree, ...], sound: int) -> Tree:
+    """Return the tree of `data`; raise _Broken where every reading of data[:sound] has an error."""
+
+    # The parser heeds a callback only where it is also called for its text, and between two calls other threads run.
+    def read(at: int, _: object) -> bytes:
+        return data[at : at + _CHUNK]
+
+    errors = _Errors(parser, data)
+    with working() as work:
+        go_on = _progress(work, errors, sound)
+        try:
+            # The binding's types know neither the callback nor its two arguments.
+            tree: Tree = parser.parse(read, *old, progress_callback=go_on)  # type: ignore[call-overload]
+        finally:
+            errors.close()
+    return tree
+
+
+def _progress(work: Work, errors: "_Errors", sound: int) -> Callable[[int, object], bool]:
+    """Return the callback of one parse: it lets the parser go on from an offset, or raises OutOfTime or _Broken.
+
+    It is called every few microseconds, so it looks at no more than it must.
+    """
+    budget, began = work.budget, work.began
+    # The farthest place, since when it is the farthest, and the processor time once it stalls.
+    at, since = -1, 0.0
+    stuck: float | None = None
+    calls = 0
+
+    def go_on(offset: int, broken: object) -> bool:
+        nonlocal at, since, stuck, calls
+        now = monotonic()
+        if budget.cancelled or now - began > budget.seconds - budget.spent:
+            work.check(now)
+        if broken and offset < sound:
+            raise _Broken
+        if errors.look:
+            errors.read_on()
+        # Several readings of one place take turns, so a parser that hangs may go back and forth.
+        if offset > at:
+            at, since, stuck = offset, now, None
+            # The steps behind the last token do not count.
+            calls += 1
+            if calls % _CALLS == 0:
+                errors.end_block(at)
+        elif now - since > _STALLED:
+            clock = thread_time()
+            if stuck is None:
+                stuck = clock
+            elif clock - stuck > _STALLED:
+                raise OutOfTime(SLOW)
+        return False
+
+    return go_on
+
+
+@dataclass(slots=True, eq=False)
+class _Errors:
+    """The number of errors in the dense blocks of one parse of `data`, estimated from some of the parser's messages.
+
+    block: the place where the current block began. blocks, tokens: the number of dense blocks since the last look, and
+    of tokens in them. wait: the number of tokens before the next look. look: the number of calls for which messages are
+    still read; calls: for which they were read in this look. seen: the errors in this look; errors: the estimate.
     """
 
     parser: tree_sitter.Parser
     data: bytes
-    at: int = -1
-    calls: int = 0
     block: int = 0
-    dense: int = 0
+    blocks: int = 0
+    tokens: int = 0
+    wait: int = _TOKENS
     look: int = 0
+    calls: int = 0
+    seen: int = 0
     errors: int = 0
 
-    def step(self, offset: int) -> None:
-        """Let the parser go on from `offset`.
+    def end_block(self, at: int) -> None:
+        """End the current block at `at`, and begin to read messages after enough dense ones."""
+        start, self.block = self.block, at
+        tokens = count_tokens(self.data[start:at]) if at - start < _MOST_BYTES else _FEW_TOKENS
+        if tokens >= _FEW_TOKENS:
+            self.blocks = self.tokens = self.errors = 0
+            self.wait = _TOKENS
+            return
+        self.blocks += 1
+        self.tokens += tokens
+        # Somebody else may read the messages.
+        if self.tokens >= self.wait and not self.look and self.parser.logger is None:
+            self.look, self.calls, self.seen = _LOOK, 0, 0
+            self.parser.logger = self._count
+
+    def read_on(self) -> None:
+        """End one call for which messages are read.
 
         Raises:
             OutOfTime: the text has too many errors where the parser keeps several readings.
         """
-        if self.look:
-            self._end_look()
-        # The steps behind the last token do not count.
-        if offset <= self.at:
-            return
-        self.at = offset
         self.calls += 1
-        if self.calls % _CALLS == 0:
-            self._end_block()
+        several = self.seen >= _SEVERAL
+        self.look = self.look - 1 if several else 0
+        if self.look:
+            return
+        self.parser.logger = None  # type: ignore[assignment]
+        self.errors += self.seen * self.blocks * _CALLS // self.calls
+        self.blocks = self.tokens = 0
+        self.wait = _TOKENS if several else _LATER
+        if self.errors > _MOST_ERRORS:
+            raise OutOfTime(SLOW)
 
-    def end(self) -> None:
+    def close(self) -> None:
         """Let go of the parser, which holds what reads its messages."""
         if self.look:
             self.parser.logger = None  # type: ignore[assignment]
 
-    def _end_block(self) -> None:
-        start, self.block = self.block, self.at
-        few = self.at - start < _MOST_BYTES and len(TOKEN.findall(self.data, start, self.at)) < _FEW_TOKENS
-        if not few:
-            self.dense = self.errors = 0
-            return
-        self.dense += 1
-        # Messages are slow, and somebody else may read them.
-        if self.dense % _DENSE_BLOCKS == 0 and not self.look and self.parser.logger is None:
-            self.look = _LOOK
-            self.parser.logger = self._read
-
-    def _end_look(self) -> None:
-        self.look -= 1
-        if self.look == 0:
-            self.parser.logger = None  # type: ignore[assignment]
-            if self.errors > _MOST_ERRORS:
-                raise OutOfTime(SLOW)
-
-    def _read(self, _: tree_sitter.LogType, message: str) -> None:
-        self.errors += message.startswith(_ERROR)
+    def _count(self, _: tree_sitter.LogType, message: str) -> None:
+        self.seen += message.startswith(_ERROR)
