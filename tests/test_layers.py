@@ -56,10 +56,9 @@ INSIDE_THE_ENGINE = {"dg_lsp.engine.local", "dg_lsp.engine.room", "dg_lsp.engine
 # What starts a program: the engine, git, an editor, a training's workers; and what a model wrote only in the last two,
 # where a user says so.
 STARTERS = {
-    *("dg_lsp.engine.resident", "dg_lsp.bench.adapted", "dg_lsp.cli.plugins", "dg_lsp.training.workers"),
+    *("dg_lsp.engine.resident", "dg_lsp.cli.plugins", "dg_lsp.training.workers"),
     *(
         "dg_lsp.text.documents.ignored",
-        "dg_lsp.cli.bot",
         "dg_lsp.cli.trial",
         "dg_lsp.bench.humaneval",
         "dg_lsp.training.small",

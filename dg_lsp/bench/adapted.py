@@ -7,7 +7,6 @@ leaves this machine.
 import argparse
 import asyncio
 import shutil
-import subprocess
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,10 +17,10 @@ from dg_lsp.bench import measure as bench
 from dg_lsp.bench.holes import Case
 from dg_lsp.bench.lists import choose
 from dg_lsp.bench.score import Score
+from dg_lsp.filling.project import excluding_path, project_files
 from dg_lsp.settings import Settings, UsageError, from_environment
 from dg_lsp.text.documents.document import Document
-from dg_lsp.text.documents.ignored import GIT
-from dg_lsp.text.related.folders import excluding_path, own_files
+from dg_lsp.text.documents.ignored import TRACKED
 from dg_lsp.training.corpus import Source, is_code, tokenise
 from dg_lsp.training.heldout import File, hash_line
 from dg_lsp.training.trainer import Recipe
@@ -46,8 +45,8 @@ def gather(repo: Path) -> tuple[list[File], list[File]]:
         UsageError: there are fewer than two files of hand-written Python.
     """
     files = []
-    for path in _paths(repo):
-        if excluding_path(path, from_environment().exclude):
+    for path in project_files(repo, TRACKED):
+        if path.suffix != ".py" or excluding_path(path, from_environment().exclude):
             continue
         try:
             text = path.read_bytes().decode("utf-8")
@@ -112,16 +111,3 @@ def scores(checkpoint: str, cases: Sequence[Case], label: str) -> list[Score]:
 def cases_of(held: Sequence[Document], count: int) -> list[Case]:
     """At most `count` holes of each kind in the held-out files."""
     return choose(held, KINDS, count, 0)
-
-
-def _paths(repo: Path) -> list[Path]:
-    """The Python files of `repo` that git tracks; without git all that are the repository's own."""
-    git = shutil.which("git")
-    if git:
-        asked = [git, *GIT[1:], "-C", str(repo), "ls-files", "-z", "--", "*.py"]
-        listed = subprocess.run(asked, capture_output=True, check=False)
-        if listed.returncode == 0 and listed.stdout:
-            return [
-                repo / name.decode("utf-8", "surrogateescape") for name in listed.stdout.split(b"\0") if name
-            ]
-    return [path for path in own_files(repo) if path.suffix == ".py"]

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 
+from dg_lsp.filling.project import excluding_path, project_files
 from dg_lsp.settings import SECRETS
 from dg_lsp.text.documents.document import Document, DocumentError, read_document
-from dg_lsp.text.related.folders import excluding_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +92,5 @@ def read_files(paths: Sequence[str], exclude: Sequence[str] = SECRETS) -> Locate
 
 
 def _files_at(path: Path) -> list[Path]:
-    """`path`, or the Python files below it if it is a folder, sorted and without hidden ones."""
-    if not path.is_dir():
-        return [path]
-    found = sorted(path.rglob("*.py"))
-    return [p for p in found if not any(name.startswith(".") for name in p.relative_to(path).parts)]
+    """Return `path`, or if it is a folder the project's Python files below it."""
+    return [file for file in project_files(path) if file.suffix == ".py"] if path.is_dir() else [path]

@@ -10,10 +10,10 @@ from urllib.parse import unquote, urlsplit
 
 from dg_lsp.bench.files import installed_path
 from dg_lsp.bench.holes import Case, whole_of
+from dg_lsp.filling.project import excluding_path
 from dg_lsp.settings import SECRETS
 from dg_lsp.text.documents.document import DocumentError, read_document
 from dg_lsp.text.languages.language import UnknownLanguage
-from dg_lsp.text.related.folders import excluding_path
 from dg_lsp.text.related.index import Index, Other, read_other
 
 # The share of its lines that makes a file a copy of another one; the files that a project has at most.

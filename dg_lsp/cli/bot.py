@@ -4,7 +4,6 @@ import argparse
 import asyncio
 import json
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -155,13 +154,14 @@ def find_files(paths: Sequence[Path], settings: Settings, report: Report) -> Ite
         UsageError: a path does not exist.
     """
     from dg_lsp.cli.target import why_excluded
+    from dg_lsp.filling.project import project_files
     from dg_lsp.text.languages.language import UnknownLanguage, language_of
 
     named = [path for path in paths if path.is_file()]
     for path in paths:
         if not path.exists():
             raise UsageError(f"there is no {path}; name files and folders")
-    inside = sorted({file for folder in paths if folder.is_dir() for file in _files_in(folder)})
+    inside = sorted({file for folder in paths if folder.is_dir() for file in project_files(folder)})
     for path in dict.fromkeys([*named, *inside]):
         if why := why_excluded(path, settings):
             report.skipped += [(str(path), why)] if path in named else []
@@ -171,22 +171,6 @@ def find_files(paths: Sequence[Path], settings: Settings, report: Report) -> Ite
                 yield path
         except UnknownLanguage as error:
             report.skipped += [(str(path), str(error))] if path in named else []
-
-
-def _files_in(folder: Path) -> Iterator[Path]:
-    from dg_lsp.text.documents.ignored import GIT
-    from dg_lsp.text.related.folders import own_files
-
-    command = [*GIT, "-C", str(folder), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    try:
-        listed = subprocess.run(command, capture_output=True, check=True).stdout.decode(
-            "utf-8", "surrogateescape"
-        )
-        found = [folder / name for name in listed.split("\0") if name]
-    except (OSError, subprocess.CalledProcessError):
-        found = list(own_files(folder))
-    # A link may lead out of the folder.
-    return (path for path in found if path.is_file() and not path.is_symlink())
 
 
 async def _fill_files(

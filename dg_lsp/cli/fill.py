@@ -194,13 +194,13 @@ def options_near(
     """
     from dg_lsp.checkpoints import definitions_for
     from dg_lsp.filling.fill import FillOptions
+    from dg_lsp.filling.project import index_near
     from dg_lsp.text.documents.excluded import path_of
-    from dg_lsp.text.related.folders import index_round
 
     room = definitions_for(settings)
     if not (settings.related and path_of(document.uri) and (candidates or room)):
         return FillOptions(alternatives)
-    index = index_round(Path(path_of(document.uri)), settings.exclude, git=settings.exclude_ignored)
+    index = index_near(Path(path_of(document.uri)), settings)
     return FillOptions(alternatives, index=index, definitions=room)
 
 

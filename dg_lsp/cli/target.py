@@ -11,13 +11,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from dg_lsp.filling.project import excluding_path
 from dg_lsp.settings import SECRETS, Settings, UsageError
 from dg_lsp.text.documents.document import Document, read_document
 from dg_lsp.text.documents.files import write_whole
 from dg_lsp.text.documents.ignored import ignored
 from dg_lsp.text.gaps.find import Gap, find_gap, find_named
 from dg_lsp.text.messages import Wanted
-from dg_lsp.text.related.folders import excluding_path
 
 # A name may hold `::` as well as a path may: the path ends at the first one behind a suffix, else at the last one.
 _NAMED = re.compile(r"(?P<path>.+?\.\w+|.+)::(?P<name>.+)", re.DOTALL)

@@ -13,13 +13,13 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
+from dg_lsp.filling.project import Rules, files_near, is_on_disk, may_be_read, read_file, stamp_of
+from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.documents.excluded import key_of, path_of
 from dg_lsp.text.languages.language import knows
-from dg_lsp.text.related.folders import files_near, is_on_disk, may_be_read, read_file, stamp_of
 from dg_lsp.text.related.index import Index, Other
 
 _PAUSE = 0.005  # seconds between two files, in which other threads run
@@ -27,15 +27,6 @@ _NICE = 15
 # Seconds from one look at all files to the next, where the client tells of changes and where it does not; and how much
 # longer that is than such a look took.
 _SELDOM, _OFTEN, _TIMES = 600.0, 30.0, 20.0
-
-
-@dataclass(frozen=True, slots=True)
-class _Rules:
-    """Which files are read: those near the folder `start`, without what `exclude` names, and what git ignores."""
-
-    start: Path
-    exclude: Sequence[str]
-    git: bool
 
 
 class Project:
@@ -54,7 +45,7 @@ class Project:
         # Held while a text is taken in, so that none is once its document was closed.
         self._lock = threading.Lock()
         self._changed: deque[str] = deque()
-        self._rules: _Rules | None = None
+        self._rules: Rules | None = None
         self._due, self._reading = 0.0, False
         self._stop = threading.Event()
         self.index = self._new()
@@ -67,15 +58,12 @@ class Project:
             await asyncio.to_thread(self._take, self.index, lacking)
         return self.index
 
-    def begin(self, uri: str, exclude: Sequence[str], *, git: bool = False) -> None:
-        """Begin to read the files of the folders, those nearest to `uri` first, unless that was done a while ago.
-
-        git: none that git ignores.
-        """
+    def begin(self, uri: str, settings: Settings) -> None:
+        """Begin to read the files of the folders, those nearest to `uri` first, unless that was done a while ago."""
         if time.monotonic() >= self._due and not self._reading:
-            self._rules = _Rules(Path(path_of(uri) or "/").parent, exclude, git)
+            self._rules = Rules(tuple(self._folders()), settings.exclude, settings.exclude_ignored)
             self._due = math.inf
-            self._start(self._all(self._rules, self._stop))
+            self._start(self._all(Path(path_of(uri) or "/").parent, self._rules, self._stop))
 
     def forget(self) -> None:
         """Drop everything, such as files that the settings now exclude; stop reading."""
@@ -119,7 +107,7 @@ class Project:
         if other.stamp is None:
             return key_of(other.uri) in self._open
         rules = self._rules
-        if rules is not None and is_on_disk(other, self._folders(), rules.exclude):
+        if rules is not None and is_on_disk(other, rules):
             return True
         # Others may have changed with it.
         self._changed.append(other.uri)
@@ -139,13 +127,13 @@ class Project:
         arguments = (self.index, files, self._stop)
         threading.Thread(target=self._read, args=arguments, name="related", daemon=True).start()
 
-    def _all(self, rules: _Rules, stop: threading.Event) -> Iterator[Path]:
-        """Yield the files of the folders; those in the index that have changed are read before."""
+    def _all(self, start: Path, rules: Rules, stop: threading.Event) -> Iterator[Path]:
+        """Yield the files of the folders, those near `start` first; files of the index that changed are read before."""
         for other in self.index.others():
             if other.stamp and stamp_of(Path(path_of(other.uri))) != other.stamp:
                 self.index.drop(other.uri)
                 self._changed.append(other.uri)
-        yield from files_near(rules.start, self._folders(), rules.exclude, stop.is_set, git=rules.git)
+        yield from files_near(start, rules, stop.is_set)
 
     def _read(self, index: Index, files: Iterator[Path], stop: threading.Event) -> None:
         """Put `files`, and those that have changed, into `index` until it is full or `stop` is set."""
@@ -179,7 +167,7 @@ class Project:
     def _put_changed(self, index: Index, uri: str, stop: threading.Event) -> None:
         """Put the file `uri`, which has changed, into `index` if it may be read; else drop it."""
         path, rules = Path(path_of(uri)), self._rules
-        if rules is not None and may_be_read(path, self._folders(), rules.exclude, git=rules.git):
+        if rules is not None and may_be_read(path, rules):
             self._put(index, path, stop)
         elif key_of(uri) not in self._open:
             index.drop(uri)

@@ -312,7 +312,7 @@ class Session:
             self._took.append(time.monotonic() - began)
         if options.index is not None and self.project is not None:
             # Not before the first answer, which should not wait for the disk.
-            self.project.begin(document.uri, self.settings.exclude, git=self.settings.exclude_ignored)
+            self.project.begin(document.uri, self.settings)
         is_ghost = priority in ("ghost", "ahead")
         if outcome.edit and not (is_ghost and doubt(outcome.fill, settings.confidence)):
             edits = (outcome.edit, *outcome.others)

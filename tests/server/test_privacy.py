@@ -12,6 +12,7 @@ import pytest
 from lsprotocol import types
 
 from dg_lsp.engine.scripted import ScriptedEngine
+from dg_lsp.filling.project import Rules, index_near, may_be_read
 from dg_lsp.server import app
 from dg_lsp.server.session import Session
 from dg_lsp.server.window import DgLsp
@@ -20,7 +21,6 @@ from dg_lsp.text.documents.document import Document
 from dg_lsp.text.documents.excluded import excluding_file, key_of
 from dg_lsp.text.gaps.find import NoGap, find_gap
 from dg_lsp.text.messages import Fill
-from dg_lsp.text.related.folders import index_round, may_be_read
 from dg_lsp.text.related.index import Index
 
 OWN = "x = load()\n"
@@ -258,11 +258,12 @@ def test_a_link_is_excluded_as_what_it_names_is_and_as_it_is_called(tmp_path: Pa
         with pytest.raises(NoGap, match="excluded by"):
             window.ls.snapshot((root / name).as_uri())
     # No walk follows a link.
-    index = index_round(root / "own.py", SECRETS)
+    index = index_near(root / "own.py", Settings())
     assert [Path(other.uri).name for other in index.others()] == ["a.py"] or len(index) == 0
-    assert may_be_read(root / "plain/a.py", [root], SECRETS)
-    assert not may_be_read(root / "fine.py", [root], SECRETS)
-    assert not may_be_read(root / "way/b.py", [root], SECRETS)
+    rules = Rules((root,), SECRETS)
+    assert may_be_read(root / "plain/a.py", rules)
+    assert not may_be_read(root / "fine.py", rules)
+    assert not may_be_read(root / "way/b.py", rules)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 from dg_lsp.engine.scripted import ScriptedEngine
 from dg_lsp.server.project import Project
 from dg_lsp.server.session import Session
-from dg_lsp.settings import SECRETS, Settings
+from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import find_gap
 from dg_lsp.text.messages import Fill
@@ -23,7 +23,7 @@ def uris(project: Project) -> list[str]:
 
 def read(project: Project, count: int) -> list[str]:
     """Begin to read the folders, and wait until so many files are read."""
-    project.begin(OWN.uri, SECRETS)
+    project.begin(OWN.uri, Settings())
     until = time.monotonic() + 30
     while len(project.index) < count and time.monotonic() < until:
         time.sleep(0.01)
@@ -83,7 +83,7 @@ def test_a_workspace_is_read_once_without_what_is_excluded(tmp_path: Path) -> No
     project = Project(lambda _: [], lambda: [tmp_path])
     assert read(project, 2) == ["a.py", "b.py"]
     (tmp_path / "c.py").write_text(OPENED)
-    project.begin(OWN.uri, SECRETS)
+    project.begin(OWN.uri, Settings())
     assert uris(project) == ["a.py", "b.py"]
     project.forget()
     assert uris(project) == []

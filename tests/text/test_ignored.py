@@ -1,17 +1,16 @@
 """Which files git ignores: what git says, and all of a repository where it cannot say."""
 
-import os
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from dg_lsp.bench.adapted import _paths
 from dg_lsp.cli.bot import Report, find_files
+from dg_lsp.filling.project import Rules, files_near, index_near, project_files
 from dg_lsp.settings import SECRETS, Settings
-from dg_lsp.text.documents.ignored import ignored
-from dg_lsp.text.related.folders import files_near, index_round
+from dg_lsp.text.documents.ignored import TRACKED, ignored
 
 
 def git(folder: Path, *arguments: str) -> None:
@@ -61,7 +60,7 @@ def test_where_git_cannot_tell_all_of_a_repository_is_ignored(
     [
         lambda folder: ignored(folder, [folder / "a.py"]),
         lambda folder: list(find_files([folder], Settings(), Report())),
-        _paths,
+        lambda folder: project_files(folder, TRACKED),
     ],
     ids=["ignored", "bot", "train"],
 )
@@ -88,8 +87,20 @@ def test_the_repository_in_the_environment_is_not_asked(
 
 def test_the_files_of_a_project_are_those_that_git_does_not_ignore(repository: Path) -> None:
     wanted = {"a.py", "kept_local.py", "b.py", "local.py"}
-    assert {path.name for path in files_near(repository, [repository], SECRETS, git=True)} == wanted
-    assert len(list(files_near(repository, [repository], SECRETS))) == 6
-    own = repository / "own.py"
-    assert len(index_round(own, SECRETS, git=True)) < len(index_round(own, SECRETS))
-    assert os.environ.get("GIT_DIR") is None
+    rules = Rules((repository,), SECRETS)
+    assert {path.name for path in files_near(repository, replace(rules, git=True))} == wanted
+    assert len(list(files_near(repository, rules))) == 6
+    own, settings = repository / "own.py", Settings()
+    assert len(index_near(own, replace(settings, exclude_ignored=True))) < len(index_near(own, settings))
+    found = [path.relative_to(repository).as_posix() for path in project_files(repository)]
+    assert found == [".gitignore", "a.py", "kept_local.py", "src/b.py", "src/local.py"]
+    assert [path.name for path in project_files(repository, TRACKED)] == ["kept_local.py"]
+
+
+def test_a_folder_of_which_git_lists_nothing_is_walked(repository: Path) -> None:
+    for name in ("vendor/package/a.py", "vendor/package/build/b.py", "vendor/package/.c/d.py"):
+        (repository / name).parent.mkdir(parents=True, exist_ok=True)
+        (repository / name).touch()
+    (repository / "vendor/package/link.py").symlink_to(repository / "a.py")
+    (repository / ".gitignore").write_text("vendor/\n")
+    assert [path.name for path in project_files(repository / "vendor/package")] == ["a.py"]

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from dg_lsp.settings import SECRETS
+from dg_lsp.filling.project import Rules, files_near, index_near
+from dg_lsp.settings import SECRETS, Settings
 from dg_lsp.text.documents import document
-from dg_lsp.text.related.folders import files_near, index_round
 from dg_lsp.text.related.index import LARGEST
 
 FILES = (
@@ -35,16 +35,16 @@ def project(folder: Path) -> Path:
 
 def test_only_ordinary_files_of_known_languages_are_read(tmp_path: Path) -> None:
     folder = project(tmp_path)
-    read = files_near(folder, [folder], (*SECRETS, "src/deep/"))
+    read = files_near(folder, Rules((folder,), (*SECRETS, "src/deep/")))
     assert [path.relative_to(tmp_path).as_posix() for path in read] == ["a.py", "src/b.py"]
 
 
 def test_a_command_reads_the_nearest_files_of_the_project_as_far_as_there_is_room(tmp_path: Path) -> None:
     (project(tmp_path) / "pyproject.toml").write_text("")
     own = tmp_path / "src" / "own.py"
-    index = index_round(own, SECRETS, room=7)
+    index = index_near(own, Settings(), room=7)
     assert [Path(other.uri).name for other in index.beside(own.as_uri(), "python")] == ["b.py"]
-    assert len(index_round(own, SECRETS)) == 2  # not JavaScript
+    assert len(index_near(own, Settings())) == 2  # not JavaScript
 
 
 def tree(folder: Path, names: str) -> Path:
@@ -56,21 +56,21 @@ def tree(folder: Path, names: str) -> Path:
 
 def test_the_nearest_files_come_first(tmp_path: Path) -> None:
     tree(tmp_path, "app/top.py app/a/own.py app/a/b/c/deep.py app/a/z/flat.py app/0/other.py 0lib/far.py")
-    roots = [tmp_path / "0lib", tmp_path / "app"]
-    read = files_near(tmp_path / "app" / "a", roots, ())
+    rules = Rules((tmp_path / "0lib", tmp_path / "app"), ())
+    read = files_near(tmp_path / "app" / "a", rules)
     assert [path.stem for path in read] == ["own", "flat", "deep", "top", "other", "far"]
     # A file in a folder that nobody lists, and one outside of the workspace, begin with what is listed.
     tree(tmp_path, "app/a/node_modules/pack/own.js")
     for start in ("app/a/node_modules/pack", "elsewhere"):
-        read = files_near(tmp_path / start, [tmp_path / "app"], ())
+        read = files_near(tmp_path / start, Rules((tmp_path / "app",), ()))
         assert "pack" not in {path.parent.name for path in read}
-    assert next(files_near(tmp_path / "app/a/node_modules/pack", roots, ())).stem == "own"
+    assert next(files_near(tmp_path / "app/a/node_modules/pack", rules)).stem == "own"
 
 
 def test_of_nested_folders_each_file_is_read_once(tmp_path: Path) -> None:
     tree(tmp_path, "a/b/one.py a/two.py three.py")
-    roots = [tmp_path, tmp_path / "a"]
-    assert [path.stem for path in files_near(tmp_path / "a" / "b", roots, ())] == ["one", "two", "three"]
+    rules = Rules((tmp_path, tmp_path / "a"), ())
+    assert [path.stem for path in files_near(tmp_path / "a" / "b", rules)] == ["one", "two", "three"]
 
 
 def test_a_walk_ends_where_it_is_told_to_although_it_finds_nothing(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_a_walk_ends_where_it_is_told_to_although_it_finds_nothing(tmp_path: Pat
         asked.append(1)
         return len(asked) > 10
 
-    assert list(files_near(tmp_path, [tmp_path], (), stop)) == []
+    assert list(files_near(tmp_path, Rules((tmp_path,), ()), stop)) == []
     assert len(asked) == 11
 
 
@@ -117,7 +117,7 @@ def test_a_fill_in_a_large_project_looks_at_what_is_near_only(
     tree(tmp_path, "pyproject.toml node_modules/a/b.js .git/c.py pack07/sub/build/d.py pack07/sub/e.js")
     work = Work(monkeypatch)
     own = tmp_path / "pack07" / "sub" / "m100.py"
-    index = index_round(own, SECRETS, room=60 * 250)
+    index = index_near(own, Settings(), room=60 * 250)
     assert len(index) == 250
     assert {path.parent for path in work.read} == {own.parent, tmp_path / "pack00" / "sub"}
     assert len(work.read) == 251  # those, and the one that there was no room for
@@ -130,7 +130,7 @@ def test_a_fill_takes_what_has_been_read_when_its_time_is_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tree(tmp_path, "pyproject.toml own.py a.py b.py c.py d.py")
-    assert len(index_round(tmp_path / "own.py", SECRETS, seconds=-1.0)) == 0
+    assert len(index_near(tmp_path / "own.py", Settings(), seconds=-1.0)) == 0
     now = iter(range(100))
     monkeypatch.setattr("time.monotonic", lambda: next(now))
-    assert 0 < len(index_round(tmp_path / "own.py", SECRETS, seconds=4)) < 4
+    assert 0 < len(index_near(tmp_path / "own.py", Settings(), seconds=4)) < 4
