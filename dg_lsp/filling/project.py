@@ -21,25 +21,10 @@ from dg_lsp.text.languages.language import UnknownLanguage, has_language, langua
 from dg_lsp.text.related.index import LARGEST, Index, Other, Stamp, family_of
 
 # Folders of other people's code and of build results; so are hidden folders and those of installed packages.
-JUNK = frozenset(
-    [
-        "__pycache__",
-        "node_modules",
-        "bower_components",
-        "site-packages",
-        "venv",
-        "env",
-        "virtualenv",
-        "vendor",
-        "third_party",
-        "build",
-        "dist",
-        "out",
-        "target",
-        "coverage",
-        "htmlcov",
-    ]
-)
+JUNK = {
+    *("__pycache__", "node_modules", "bower_components", "site-packages", "venv", "env", "virtualenv"),
+    *("vendor", "third_party", "build", "dist", "out", "target", "coverage", "htmlcov"),
+}
 # Files whose folder is a project's root.
 _ROOTS = (".git", ".hg", "pyproject.toml", "setup.py", "package.json", "go.mod", "Cargo.toml", "pom.xml")
 # The most entries of folders that are looked at, so that a home folder opened as a project costs no more than a large

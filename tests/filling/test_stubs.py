@@ -1,0 +1,57 @@
+"""The unwritten functions of a document, filled one after another."""
+
+import asyncio
+from collections.abc import Sequence
+
+from dg_lsp.engine.scripted import ScriptedEngine
+from dg_lsp.filling.fill import FillOptions
+from dg_lsp.filling.stubs import StubEnded, StubStarted, fill_stubs, stubs_of
+from dg_lsp.settings import Settings
+from dg_lsp.text.documents.document import Document
+from dg_lsp.text.messages import Draft, Fill, Infill
+
+SOURCE = "def one():\n    pass\n\n\ndef two():\n    return 2\n\n\ndef three():\n    ...\n"
+DOCUMENT = Document("file:///m.py", "python", 1, SOURCE.encode())
+
+
+def fills(request: Infill) -> Fill:
+    return (
+        Fill("a = 1\n    return a", others=("return 1",)) if "three" in request.suffix else Fill("return 3")
+    )
+
+
+def run(engine: ScriptedEngine, **more: object) -> list[StubStarted | Draft | StubEnded]:
+    async def work() -> list[StubStarted | Draft | StubEnded]:
+        return [event async for event in fill_stubs(engine, DOCUMENT, Settings(), **more)]  # type: ignore[arg-type]
+
+    return asyncio.run(work())
+
+
+def test_each_stub_is_filled_in_the_text_that_the_earlier_fills_have_left() -> None:
+    assert [stub.name for stub in stubs_of(DOCUMENT)] == ["one", "three"]
+    engine = ScriptedEngine(fills)
+    first, ended, second, last = run(engine)
+    assert isinstance(first, StubStarted) and isinstance(ended, StubEnded) and ended.started is first
+    assert isinstance(second, StubStarted) and isinstance(last, StubEnded)
+    assert (first.number, first.gap.name, second.number, second.gap.name) == (1, "one", 2, "three")
+    assert second.document == ended.document
+    filled = SOURCE.replace("pass", "a = 1\n    return a").replace("...", "return 3")
+    assert last.document.text == filled
+    assert engine.requests[1].prefix in filled
+
+
+def test_the_fill_that_is_chosen_is_kept_and_without_one_the_stub_stays() -> None:
+    seen: list[list[str]] = []
+
+    async def choose(documents: Sequence[Document]) -> tuple[int | None, str]:
+        seen.append([document.text for document in documents])
+        return (1, "shorter") if len(documents) > 1 else (None, "too short")
+
+    ended = [
+        e
+        for e in run(ScriptedEngine(fills), choose=choose, options=FillOptions(2))
+        if isinstance(e, StubEnded)
+    ]
+    assert [(e.edit is not None, e.why) for e in ended] == [(True, "shorter"), (False, "too short")]
+    assert ended[-1].document.text == SOURCE.replace("pass", "return 1")
+    assert [len(texts) for texts in seen] == [2, 1]
