@@ -101,8 +101,8 @@ def denoise(
         state.read(network, hidden[places], indices, schedule.temperature(number), sampler.noise)
         if watched_slots:
             indices, places = _slots_in_rows(watched_slots, left, canvas)
-            raw, tokens = capped_logits(network, hidden[places]), canvas.tokens.view(-1)[watched[indices]]
-            likelihoods = likelihoods.index_copy(0, indices, _neg_log_likelihood(raw, tokens))
+            tokens = canvas.tokens.view(-1)[watched[indices]]
+            likelihoods = likelihoods.index_copy(0, indices, _surprise(network, hidden[places], tokens))
         # c. The sampler cannot touch an anchor.
         proposed = sampler.renoise_canvas(sampler.accept(current, state.drawn, state.entropy), number)
         # d. Only free slots decide whether a row is finished.
@@ -154,7 +154,7 @@ class _State:
         soft = (self.anchors if self.soft is None else self.soft).flatten(0, 1).clone()
         drawn, best, entropy = self.drawn.clone(), self.best.clone(), self.entropy.clone()
         vocabulary, kind = table.weight.shape[0], table.weight.dtype
-        tile = max(TILE // vocabulary, 1)
+        tile = _tile(vocabulary)
         part = max(CACHED // vocabulary, 1) if hidden.device.type == "cpu" else tile
         for numbers, states in zip(indices.split(tile), hidden.split(tile), strict=True):
             chances = list[Tensor]()
@@ -210,6 +210,15 @@ def _slots_in_rows(slots: list[int], rows: list[int], canvas: Canvas) -> tuple[T
     return indices, places
 
 
-def _neg_log_likelihood(logits: Tensor, tokens: Tensor) -> Tensor:
-    """-log p in nats of each of `tokens` [N] under its row of `logits` [N, vocabulary]."""
-    return logits.logsumexp(-1) - logits.gather(-1, tokens[:, None]).squeeze(1)
+def _tile(vocabulary: int) -> int:
+    """How many slots' logits are in memory at once."""
+    return max(TILE // vocabulary, 1)
+
+
+def _surprise(network: Any, hidden: Tensor, tokens: Tensor) -> Tensor:
+    """-log p in nats of each of `tokens` [N] under the raw logits of its hidden state [N, hidden], a tile at a time."""
+    tile, found = _tile(network.config.text_config.vocab_size), list[Tensor]()
+    for states, wanted in zip(hidden.split(tile), tokens.split(tile), strict=True):
+        logits = capped_logits(network, states)
+        found.append(logits.logsumexp(-1) - logits.gather(-1, wanted[:, None]).squeeze(1))
+    return torch.cat(found)

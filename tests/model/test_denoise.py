@@ -168,3 +168,16 @@ def test_tiles_of_the_vocabulary_give_what_one_piece_gives(
     tiled = next(run(network, 1, canvas))
     assert torch.equal(whole.best, tiled.best)
     assert torch.allclose(whole.entropy, tiled.entropy, atol=1e-5)
+
+
+def test_no_more_logits_are_in_memory_than_a_tile(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither of the free slots nor of watched anchors, however many there are."""
+    network, rows = tiny_network(1), list[int]()
+    real = network.lm_head.forward
+    monkeypatch.setattr("dg_lsp.model.denoise.TILE", 3 * VOCABULARY)
+    monkeypatch.setattr(
+        network.lm_head, "forward", lambda states: rows.append(states.shape[:-1].numel()) or real(states)
+    )
+    canvas = stack([half_canvas()] * 4)
+    list(run(network, 1, canvas, canvas.anchored.flatten().nonzero().flatten()))
+    assert rows and max(rows) <= 3
