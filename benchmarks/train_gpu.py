@@ -70,13 +70,13 @@ def smoke(work: Path, given: argparse.Namespace) -> None:
 
 
 def try_way(work: Path, given: argparse.Namespace, line: dict[str, Any]) -> None:
-    """Take some steps in a way such as sdpa:8 or sdpa:8:compile or sdpa:8:profile, and note in `line` what is found."""
+    """Take some steps in a way such as sdpa:8 or sdpa:8:plain or sdpa:8:profile, and note in `line` what is found."""
     import torch  # noqa: PLC0415
 
     from dg_lsp.training.layouts import BUCKETS  # noqa: PLC0415
 
     attention, batch, *more = line["way"].split(":")
-    options = {"attention": attention, "compiled": "compile" in more}
+    options = {"attention": attention, "compiled": "compile" in more, "fused": "plain" not in more}
     buckets = BUCKETS[:1] if "compile" in more else BUCKETS
     gpu = torch.cuda.is_available()
     if gpu:
@@ -134,6 +134,7 @@ def job(work: Path, given: argparse.Namespace) -> None:
         decay=given.decay,
         rates=tuple(given.rates),
         compiled=given.compile,
+        fused=not given.plain,
     )
     given.out.mkdir(parents=True, exist_ok=True)
     with caught_signals() as received:
@@ -165,6 +166,7 @@ def main() -> None:
     working.add_argument("--rates", type=float, nargs=2, default=(3.5e-3, 2e-3))
     working.add_argument("--attention", default="sdpa")
     working.add_argument("--compile", action="store_true")
+    working.add_argument("--plain", action="store_true", help="no fused parts, should they fail there")
     for verb in (smoking, working):
         verb.add_argument("parts", type=Path, nargs="+")
         verb.add_argument("--loaders", type=int, default=12)

@@ -23,6 +23,7 @@ from dg_lsp.model.networks.idle import leave_out_idle_experts
 from dg_lsp.training.corpus import Corpus
 from dg_lsp.training.curve import picture, read_log
 from dg_lsp.training.export import export, export_like
+from dg_lsp.training.fusing import fuse
 from dg_lsp.training.importing import freeze_scales
 from dg_lsp.training.layouts import BUCKETS, INFILLS, Batch, Bucket, Cutter
 from dg_lsp.training.loading import Draws, batches
@@ -56,7 +57,7 @@ class Recipe:
     of Muon and of AdamW. warm: steps of warm-up. rank: of a LoRA adapter, which then is all that is trained; 0 trains
     all weights. infill: the share of canvases with a gap. decay: the last share of the run, in which the rate falls.
     onward: start from WEIGHTS_BEFORE_DECAY if the checkpoint has them. loaders: processes that draw the batches; with 0
-    this one does. attention: transformers' name of the function that computes it.
+    this one does. attention: transformers' name of the function that computes it. fused: as `fuse` does, for a GPU.
     """
 
     steps: int | None = None
@@ -74,6 +75,7 @@ class Recipe:
     onward: bool = True
     loaders: int = 0
     attention: str = "eager"
+    fused: bool = False
 
     @property
     def denoises(self) -> bool:
@@ -109,6 +111,8 @@ class Trainer:
         self.warm = recipe.warm or (_WARM_STEPS if base is None else _REWARM_STEPS)
         self.place = Accelerator()
         self.network = network.to(self.place.device).train()
+        if recipe.fused:
+            fuse(self.network)
         self.optimiser = Optimiser(_trained(self.network), recipe.rates)
         text = network.config.text_config
         eos = text.eos_token_id[0] if isinstance(text.eos_token_id, list) else text.eos_token_id

@@ -30,6 +30,7 @@ from dg_lsp.model.checkpoint import load_checkpoint
 from dg_lsp.training import corpus as corpora
 from dg_lsp.training import loop, trainer
 from dg_lsp.training.curve import picture, read_log
+from dg_lsp.training.fusing import fuse
 from dg_lsp.training.heldout import File, HeldOut, is_held_out, long_lines, read_held_out, windows_of
 from dg_lsp.training.importing import Learned, import_checkpoint
 from dg_lsp.training.layouts import Batch, Bucket, Cutter, draw
@@ -324,6 +325,26 @@ def test_a_canvas_sees_its_prefix_and_nothing_behind_it(cutter: Cutter, attentio
     assert torch.equal(losses(network, behind, noisy)[0], asked)
     before = replace(batch, tokens=torch.where(hidden, batch.tokens, 5))
     assert not torch.equal(losses(network, before, noisy)[0], asked)
+
+
+def test_fused_parts_change_neither_losses_nor_gradients(cutter: Cutter) -> None:
+    found = []
+    for fused in (False, True):
+        network = fresh_network(embedded_config(320, 32, 2), 0, torch.float32)
+        torch.manual_seed(1)
+        for name, weight in network.named_parameters():
+            if "per_expert_scale" in name or "norm" in name:
+                nn.init.uniform_(weight, 0.5, 1.5)
+        if fused:
+            fuse(network)
+        batch = draw(cutter, BUCKET, random.Random(8), 0.5)
+        noisy = corrupt(batch, torch.full(batch.starts.shape, 0.5), 320, torch.Generator().manual_seed(0))
+        whole = torch.stack(losses(network, batch, noisy)).sum()
+        whole.backward()
+        grads = {n: w.grad for n, w in network.named_parameters() if w.grad is not None}
+        found.append({"loss": whole.detach()} | grads)
+    assert len(found[0]) > 30
+    torch.testing.assert_close(found[0], found[1], rtol=1e-3, atol=1e-5)
 
 
 def test_a_sliding_layer_sees_the_last_of_the_prefix_and_the_canvas(cutter: Cutter) -> None:
