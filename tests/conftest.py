@@ -27,7 +27,7 @@ def pytest_configure() -> None:
 # Files all of whose tests are slow: they train, load the embedded checkpoint, or start a server or an engine for each
 # test. `make check` leaves them out.
 SLOW = {
-    *("tests/benchmarks/test_gaps.py", "tests/benchmarks/test_race.py"),
+    "tests/benchmarks/test_gaps.py",
     *("tests/bench/test_lists.py", "tests/bench/test_run.py", "tests/model/test_denoise.py"),
     *("tests/model/test_embedded.py", "tests/model/test_flat.py", "tests/model/test_infill.py"),
     *("tests/model/test_law.py", "tests/model/test_law_cases.py", "tests/model/test_length.py"),

@@ -53,11 +53,6 @@ class Canvas:
         return Canvas(self.tokens.to(device), self.anchored.to(device))
 
 
-def open_canvas(length: int) -> Canvas:
-    """One row without anchors: every slot is free."""
-    return Canvas(torch.zeros(1, length, dtype=torch.int64), torch.zeros(1, length, dtype=torch.bool))
-
-
 @dataclass(frozen=True, slots=True)
 class Seam:
     """The tokens on both sides of a gap.

@@ -10,7 +10,6 @@ from dg_lsp.model.canvas import (
     anchors_from,
     lay_out,
     noised,
-    open_canvas,
     stack,
     start_from,
 )
@@ -62,7 +61,7 @@ def test_slots_of_a_batch_count_over_all_rows() -> None:
 
 
 def test_an_open_canvas_has_no_anchor() -> None:
-    canvas = open_canvas(5)
+    canvas = lay_out(Seam((), (), 0), 5, 5)
     assert canvas.free_slots.tolist() == [0, 1, 2, 3, 4]
 
 

@@ -6,11 +6,13 @@ from typing import Any
 import pytest
 import torch
 
-from dg_lsp.model.canvas import FREE, Canvas, noised, open_canvas
+from dg_lsp.model.canvas import FREE, Canvas, Seam, lay_out, noised
 from dg_lsp.model.denoise import Schedule, Step, denoise
 from dg_lsp.model.sampler import AnchoredSampler, SeededNoise
 from tests.model.reference import RELEASED, STRICT, Case, generated, ours, random_canvas, until_finished
 from tests.model.tiny import CANVAS, VOCABULARY, encoded, tiny_network
+
+OPEN = lay_out(Seam((), (), 0), CANVAS, CANVAS)
 
 
 def assert_equal(network: Any, case: Case) -> list[Step]:
@@ -25,7 +27,7 @@ def assert_equal(network: Any, case: Case) -> list[Step]:
 def test_without_anchors_the_loop_equals_generate(dtype: torch.dtype, canvases: int) -> None:
     for seed in range(5):
         prompt = tuple(torch.randint(0, VOCABULARY, (5 + 12 * seed,)).tolist())
-        case = Case(prompt, (open_canvas(CANVAS),) * canvases, STRICT, seed)
+        case = Case(prompt, (OPEN,) * canvases, STRICT, seed)
         assert_equal(tiny_network(seed, dtype), case)
 
 
@@ -48,7 +50,7 @@ def test_with_a_start_the_loop_equals_generate_given_the_same_canvas() -> None:
     rng = random.Random(13)
     for seed in range(8):
         prompt = tuple(torch.randint(0, VOCABULARY, (rng.randrange(1, 40),)).tolist())
-        canvas = open_canvas(CANVAS) if seed < 2 else random_canvas(rng, rng.randrange(3, CANVAS))
+        canvas = OPEN if seed < 2 else random_canvas(rng, rng.randrange(3, CANVAS))
         case = Case(prompt, (canvas,), STRICT, seed, random_start(rng, canvas))
         assert_equal(tiny_network(seed, torch.float64), case)
 

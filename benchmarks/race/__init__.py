@@ -1,1 +1,0 @@
-"""The engine beside other implementations of the same model."""
