@@ -287,44 +287,63 @@ def measure_products(bench: Bench) -> Iterator[Record]:
             yield record
 
 
+# Ways of unpacking, columns, warps and stages that are tried.
+TRIES = (
+    ("float", 64, 4, 3),
+    ("asm", 64, 4, 3),
+    ("bits", 64, 4, 3),
+    ("asm", 128, 4, 3),
+    ("asm", 128, 8, 3),
+    ("asm", 64, 4, 4),
+    ("asm", 128, 4, 2),
+    ("bits", 128, 4, 3),
+    ("asm", 64, 2, 4),
+    ("asm", 32, 4, 4),
+    ("asm", 256, 8, 3),
+)
+
+
 def measure_tiles(bench: Bench) -> Iterator[Record]:
-    """Our kernel's tiles, by columns, warps and stages: which are the fastest on this card."""
+    """Our kernel's tiles: which are the fastest on this card; the parts behind this one use them."""
     if bench.device.type != "cuda":
         return
     from dg_lsp.model.networks import kernel  # noqa: PLC0415 - needs Triton
 
-    usual, text = dict(kernel.TILES), bench.network.config.text_config
+    text, best = bench.network.config.text_config, dict[int, float]()
+    usual = dict(kernel.TILES)
     shape = (text.num_experts, 2 * text.moe_intermediate_size, text.hidden_size)
     packed = Packed.random(shape, EXPERTS[0], bench.device)
-    tries = (
-        (64, 4, 5),
-        (64, 4, 3),
-        (128, 4, 4),
-        (128, 8, 3),
-        (64, 2, 5),
-        (32, 4, 5),
-        (128, 4, 2),
-        (256, 8, 3),
-    )
-    for slots, height in ((64, 16), (256, 32), (2048, 64)):
+    whole = packed.dequantised()
+    for (unpack, *tile), (slots, height) in product(TRIES, ((64, 16), (256, 32), (2048, 64))):
         rows = slots * text.top_k_experts
         states = torch.randn(rows, shape[2], dtype=torch.bfloat16, device=bench.device)
         chosen = torch.randint(shape[0], (rows,), generator=torch.Generator().manual_seed(0))
         counts = torch.bincount(chosen, minlength=shape[0]).to(bench.device)
         tiles = kernel.tiles_of(counts, rows, height)
         stored = (packed.quanta, packed.scale, packed.zero)
-        for tile in tries:
-            kernel.TILES[height] = tile
-            run = partial(kernel.products, states, stored, tiles, (4, EXPERTS[0].group, height))
-            found = guarded(partial(milliseconds, bench, run))
-            yield {
-                "slots": slots,
-                "height": height,
-                "tile": tile,
-                "ms": found,
-                "GB/s": packed.nbytes / found / 1e6,
-            }
-    kernel.TILES.update(usual)
+        kernel.TILES[height] = (*tile, unpack)
+        run = partial(kernel.products, states, stored, tiles, (4, EXPERTS[0].group, height))
+        found = guarded(partial(milliseconds, bench, run))
+        far = guarded(partial(apart, run, partial(grouped_product, states, whole, counts)))
+        if far < 0.02 and found < best.get(height, math.inf):
+            best[height], usual[height] = found, (*tile, unpack)
+        # Whenever this part ends, the best so far are in use.
+        kernel.TILES.update(usual)
+        yield {
+            "slots": slots,
+            "height": height,
+            "tile": (unpack, *tile),
+            "ms": found,
+            "GB/s": packed.nbytes / found / 1e6,
+            "far": far,
+        }
+    yield {"used": {height: list(tile) for height, tile in usual.items()}}
+
+
+def apart(run: Callable[[], torch.Tensor], wanted: Callable[[], torch.Tensor]) -> float:
+    """The largest difference of two results over the largest value."""
+    right = wanted().float()
+    return float((run().float() - right).abs().max() / right.abs().max())
 
 
 # ---- the network at work -------------------------------------------------------------------------------------------
@@ -373,6 +392,11 @@ def measure_reading(bench: Bench) -> Iterator[Record]:
         record["chunk floor ms"] = 1000 * floor_bytes(bench, cache, CHUNK, readings=0) / bench.bandwidth
         for drafts in (1, 6):
             record[f"token of {drafts} ms"] = guarded(partial(read_token, bench, cache, drafts))
+        if bench.device.type == "cuda":
+            # cuDNN makes a plan for each number of keys, which grows with every token.
+            torch.backends.cuda.enable_cudnn_sdp(False)
+            record["token of 1 without cuDNN ms"] = guarded(partial(read_token, bench, cache, 1))
+            torch.backends.cuda.enable_cudnn_sdp(True)
         record["token floor ms"] = 1000 * floor_bytes(bench, cache, 1, readings=0) / bench.bandwidth
         yield record
 
@@ -426,7 +450,32 @@ def measure_line(bench: Bench) -> Iterator[Record]:
         record: Record = {"prefix": prefix, "plain ms": guarded(partial(milliseconds, bench, line, 4))}
         if bench.device.type == "cuda":
             record["replayed ms"] = guarded(partial(replayed, bench, partial(milliseconds, bench, line, 4)))
+            torch.backends.cuda.enable_cudnn_sdp(False)
+            without = guarded(partial(replayed, bench, partial(milliseconds, bench, line, 4)))
+            record["replayed without cuDNN ms"] = without
+            torch.backends.cuda.enable_cudnn_sdp(True)
         yield record
+
+
+def measure_growing(bench: Bench) -> Iterator[Record]:
+    """The first step and the second behind a prefix that grows by one token each time, as while someone types."""
+    if bench.device.type != "cuda":
+        return
+    canvas, prefix = bench.sizes.canvases[0], bench.sizes.prefixes[0]
+    for library in (True, False):
+        torch.backends.cuda.enable_cudnn_sdp(library)
+        seconds: list[list[float]] = []
+        for typed in range(6):
+            cache = encoded(bench, prefix + typed)
+            steps = our_steps(bench, cache, canvas, [canvas // 4])
+            seconds.append(timed(bench.device, lambda steps=steps: next(steps), 3))
+        first, second, _ = zip(*seconds[2:], strict=True)
+        yield {
+            "cuDNN": library,
+            "first ms": 1000 * statistics.median(first),
+            "second ms": 1000 * statistics.median(second),
+        }
+    torch.backends.cuda.enable_cudnn_sdp(True)
 
 
 def measure_profile(bench: Bench) -> Iterator[Record]:
@@ -631,14 +680,15 @@ def guarded(measure: Callable[[], float]) -> float:
 
 PARTS: dict[str, Callable[[Bench], Iterator[Record]]] = {
     "exactness": measure_exactness,
+    "tiles": measure_tiles,
     "step": measure_step,
     "reading": measure_reading,
     "all free": measure_all_free,
     "profile": measure_profile,
     "search": measure_search,
     "line": measure_line,
+    "growing": measure_growing,
     "products": measure_products,
-    "tiles": measure_tiles,
     "compiled": measure_compiled,
 }
 # The parts that say something about kernels, not about a network, run on the network in four bits only.

@@ -1,8 +1,9 @@
-"""A Triton kernel: products of rows with matrices in four or eight bits, dequantised in registers. Knows tensors only.
+"""A Triton kernel: products of rows with matrices in four or eight bits, unpacked in registers. Knows tensors only.
 
 The method is that of the fused kernels for quantised experts of vLLM (fused_moe.py), written anew: rows are sorted by
-their matrix, each program computes a tile of one matrix's rows, and the matrices are read once, as they are stored.
-Imported only where Triton is installed.
+their matrix, each program computes a tile of one matrix's rows, and the matrices are read once, as they are stored. The
+numbers are multiplied as they are, and scales and zeros are applied to the sums of a group, of which there are fewer
+than weights. Imported only where Triton is installed.
 """
 
 # mypy: ignore-errors
@@ -13,34 +14,51 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-# Columns, warps and stages of a tile by its rows; measured on an H100 (docs/research/graphs.md).
-TILES = {16: (64, 4, 5), 32: (64, 4, 5), 64: (64, 4, 4)}
+# Columns, warps, stages and the way of unpacking of a tile, by its rows.
+TILES = {16: (64, 4, 3, "float"), 32: (64, 4, 3, "float"), 64: (128, 4, 4, "float")}
+# What the ways of unpacking add to a number of four bits.
+_ADDED = {"float": 0, "bits": 128, "asm": 128}
 
 
 @triton.jit
-def _unpacked(
-    quanta, scale, zero, offset, row, half, columns, mask, width, GROUP: tl.constexpr, BITS: tl.constexpr
-):
-    """Half a block of a matrix, bf16 [32, columns]: (q - middle) * scale + zero."""
-    if BITS == 4:
-        bytes_ = tl.load(quanta + (offset * 32 + row)[:, None] * width + columns[None, :], mask=mask, other=0)
-        whole = (bytes_ >> (4 * half)) & 15
-        middle = 8.0
-    else:
-        whole = tl.load(
-            quanta + (offset * 64 + half * 32 + row)[:, None] * width + columns[None, :], mask=mask, other=0
+def _halves(packed, UNPACK: tl.constexpr):
+    """The numbers in the low and in the high bits of bytes as bf16, with 128 added unless they are cast."""
+    if UNPACK == "asm":
+        # 0x43 above a number below 128 is 128 and the number in bf16: one permutation makes two of four bytes.
+        low, high = tl.inline_asm_elementwise(
+            """
+            {
+                .reg .b32 a, b;
+                and.b32 a, $4, 0x0F0F0F0F;
+                shr.u32 b, $4, 4;
+                and.b32 b, b, 0x0F0F0F0F;
+                prmt.b32 $0, a, 0x43434343, 0x4140;
+                prmt.b32 $1, a, 0x43434343, 0x4342;
+                prmt.b32 $2, b, 0x43434343, 0x4140;
+                prmt.b32 $3, b, 0x43434343, 0x4342;
+            }
+            """,
+            "=r,=r,=r,=r,r",
+            [packed],
+            dtype=(tl.bfloat16, tl.bfloat16),
+            is_pure=True,
+            pack=4,
         )
-        middle = 128.0
-    group = (offset * 64 + half * 32) // GROUP
-    factor = tl.load(scale + group * width + columns, mask=columns < width, other=0.0).to(tl.float32)
-    added = tl.load(zero + group * width + columns, mask=columns < width, other=0.0).to(tl.float32)
-    return ((whole.to(tl.float32) - middle) * factor[None, :] + added[None, :]).to(tl.bfloat16)
+    elif UNPACK == "bits":
+        wide = packed.to(tl.int16)
+        low = ((wide & 15) | 0x4300).to(tl.bfloat16, bitcast=True)
+        high = ((wide >> 4) | 0x4300).to(tl.bfloat16, bitcast=True)
+    else:
+        low = (packed & 15).to(tl.float32).to(tl.bfloat16)
+        high = (packed >> 4).to(tl.float32).to(tl.bfloat16)
+    return low, high
 
 
 @triton.jit
 def _grouped(
-    states, quanta, scale, zero, result, matrix_of, first_of, last_of, width, depth,
-    GROUP: tl.constexpr, BITS: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
+    states, sums, quanta, scale, zero, result, matrix_of, first_of, last_of, width, depth,
+    GROUP: tl.constexpr, BITS: tl.constexpr, MIDDLE: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
+    UNPACK: tl.constexpr,
 ):  # fmt: skip
     """One tile of the result: ROWS rows of one matrix from row `first` on, before row `last`, and COLUMNS columns."""
     tile = tl.program_id(1)
@@ -51,26 +69,33 @@ def _grouped(
     matrix = tl.load(matrix_of + tile).to(tl.int64)
     rows = first + tl.arange(0, ROWS)
     columns = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
-    inner = tl.arange(0, 32)
-    mask = (columns < width)[None, :]
-    blocks = depth // 64
-    quanta += matrix * (depth * BITS // 8) * width
-    scale += matrix * (depth // GROUP) * width
-    zero += matrix * (depth // GROUP) * width
+    READ: tl.constexpr = GROUP // 2 if BITS == 4 else GROUP
+    inner = tl.arange(0, READ)
+    groups = depth // GROUP
+    present = columns < width
+    inside = rows < last
+    quanta += matrix * groups * READ * width + inner[:, None] * width + columns[None, :]
+    scale += matrix * groups * width + columns
+    zero += matrix * groups * width + columns
+    sums += rows * groups
     states += rows[:, None].to(tl.int64) * depth + inner[None, :]
-    inside = (rows < last)[:, None]
     total = tl.zeros((ROWS, COLUMNS), dtype=tl.float32)
-    for block in range(0, blocks):
-        low = tl.load(states + block * 64, mask=inside, other=0.0)
-        total = tl.dot(
-            low, _unpacked(quanta, scale, zero, block, inner, 0, columns, mask, width, GROUP, BITS), total
-        )
-        high = tl.load(states + block * 64 + 32, mask=inside, other=0.0)
-        total = tl.dot(
-            high, _unpacked(quanta, scale, zero, block, inner, 1, columns, mask, width, GROUP, BITS), total
-        )
+    for group in range(0, groups):
+        packed = tl.load(quanta + group * READ * width, mask=present[None, :], other=0)
+        some = tl.load(states + group * GROUP, mask=inside[:, None], other=0.0)
+        if BITS == 4:
+            low, high = _halves(packed, UNPACK)
+            others = tl.load(states + group * GROUP + READ, mask=inside[:, None], other=0.0)
+            part = tl.dot(some, low)
+            part = tl.dot(others, high, part)
+        else:
+            part = tl.dot(some, packed.to(tl.float32).to(tl.bfloat16))
+        factor = tl.load(scale + group * width, mask=present, other=0.0).to(tl.float32)
+        added = tl.load(zero + group * width, mask=present, other=0.0).to(tl.float32) - MIDDLE * factor
+        mean = tl.load(sums + group, mask=inside, other=0.0)
+        total += part * factor[None, :] + mean[:, None] * added[None, :]
     places = result + rows[:, None].to(tl.int64) * width + columns[None, :]
-    tl.store(places, total.to(tl.bfloat16), mask=inside & mask)
+    tl.store(places, total.to(tl.bfloat16), mask=inside[:, None] & present[None, :])
 
 
 def tile_rows(rows: int, matrices: int) -> int:
@@ -110,11 +135,14 @@ def products(
     quanta, scale, zero = stored
     depth, width = states.shape[1], scale.shape[2]
     bits, group, height = sizes
-    columns, warps, stages = TILES[height]
+    columns, warps, stages, unpack = TILES[height]
     result = states.new_empty(len(states), width)
+    sums = states.unflatten(1, (-1, group)).sum(-1, dtype=torch.float32)
     grid = (triton.cdiv(width, columns), len(tiles[0]))
+    middle = 128 if bits == 8 else 8 + _ADDED[unpack]
     _grouped[grid](
-        states, quanta, scale, zero, result, *tiles, width, depth,
-        GROUP=group, BITS=bits, ROWS=height, COLUMNS=columns, num_warps=warps, num_stages=stages,
+        states, sums, quanta, scale, zero, result, *tiles, width, depth,
+        GROUP=group, BITS=bits, MIDDLE=middle, ROWS=height, COLUMNS=columns, UNPACK=unpack,
+        num_warps=warps, num_stages=stages,
     )  # fmt: skip
     return result

@@ -18,7 +18,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-BLOCK = 64  # inputs that lie together: in four bits the first half in the low bits of 32 bytes, the other in the high
+# A computed order of rows, shared by the matrices that are given the same rows.
+Tiles = tuple[Tensor, Tensor, Tensor]
 
 
 class QuantizedError(Exception):
@@ -34,13 +35,13 @@ class Format:
 
     def check(self, inputs: int) -> None:
         """Raise QuantizedError unless a matrix of `inputs` inputs can be kept in this format."""
-        if self.bits not in (4, 8) or self.group % 32 or BLOCK % min(self.group, BLOCK):
+        if self.bits not in (4, 8) or self.group not in (32, 64, 128):
             raise QuantizedError(
                 f"{self} is no format known here; use 4 or 8 bits and groups of 32, 64 or 128"
             )
-        if inputs % BLOCK or inputs % self.group:
+        if inputs % self.group:
             raise QuantizedError(
-                f"{inputs} inputs do not divide into blocks of {BLOCK} and groups of {self.group}"
+                f"{inputs} inputs do not divide into groups of {self.group}; use smaller groups"
             )
 
 
@@ -91,8 +92,8 @@ class Packed(torch.nn.Module):
     """A stack of quantised matrices in the order that its `way` reads.
 
     "cpu": bytes of torch's kernel, and scales and zeros [matrices, groups, outputs, 2]. Else: bytes [matrices, rows,
-    outputs], where a block of 64 inputs takes 32 rows (four bits) or 64 (eight), and scales and zeros [matrices,
-    groups, outputs].
+    outputs], where a row is an input (eight bits), or a group's first half lies in the low bits and its second half in
+    the high bits of half as many rows (four), and scales and zeros [matrices, groups, outputs].
     """
 
     quanta: Tensor
@@ -125,7 +126,7 @@ class Packed(torch.nn.Module):
             return cls((torch.stack(packed), both), format_, way)
         rows = numbers.transpose(1, 2).contiguous()
         if format_.bits == 4:
-            halves = rows.unflatten(1, (-1, 2, BLOCK // 2))
+            halves = rows.unflatten(1, (-1, 2, format_.group // 2))
             rows = (halves[:, :, 0] | (halves[:, :, 1] << 4)).flatten(1, 2).contiguous()
         scale, zero = (t.transpose(1, 2).contiguous() for t in (quanta.scale, quanta.zero))
         return cls((rows, scale, zero), format_, way)
@@ -158,33 +159,39 @@ class Packed(torch.nn.Module):
         rows = self.quanta
         if self.format.bits == 4:
             rows = torch.stack([rows & 15, rows >> 4], 1)
-            rows = rows.unflatten(2, (-1, BLOCK // 2)).transpose(1, 2).flatten(1, 3)
+            rows = rows.unflatten(2, (-1, self.format.group // 2)).transpose(1, 2).flatten(1, 3)
         parts = rows.bfloat16().sub_(2 ** (self.format.bits - 1)).unflatten(1, (-1, self.format.group))
         return parts.mul_(self.scale[:, :, None]).add_(self.zero[:, :, None]).flatten(1, 2)
 
-    def forward(self, states: Tensor, counts: Tensor) -> Tensor:
-        """The products of bf16 `states` [rows, inputs], sorted by matrix, int `counts` [matrices] rows of each."""
+    def forward(self, states: Tensor, counts: Tensor, tiles: Tiles | None = None) -> Tensor:
+        """The products of bf16 `states` [rows, inputs], sorted by matrix, int `counts` [matrices] rows of each.
+
+        tiles: those of `tiles`, computed here unless given.
+        """
         if self.way == "kernel":
-            return self._by_kernel(states, counts)
+            from dg_lsp.model.networks import kernel  # noqa: PLC0415 - needs Triton
+
+            height = kernel.tile_rows(len(states), self.count)
+            sizes = (self.format.bits, self.format.group, height)
+            stored = (self.quanta, self.scale, self.zero)
+            tiles = tiles or kernel.tiles_of(counts, len(states), height)
+            return kernel.products(states.contiguous(), stored, tiles, sizes)
         if self.way == "whole":
             return grouped_product(states, self.dequantised(), counts)
         product, group = torch.ops.aten._weight_int4pack_mm_for_cpu, self.format.group
         parts = states.split(counts.tolist())
-        return torch.cat(
-            [
-                product(part, self.quanta[i], group, self.both[i])
-                for i, part in enumerate(parts)
-                if len(part) or len(states) == 0
-            ]
-        )
+        rows = [
+            product(part, self.quanta[i], group, self.both[i]) for i, part in enumerate(parts) if len(part)
+        ]
+        return torch.cat(rows) if rows else states.new_empty(0, self.outputs)
 
-    def _by_kernel(self, states: Tensor, counts: Tensor) -> Tensor:
+    def tiles(self, states: Tensor, counts: Tensor) -> Tiles | None:
+        """The tiles of `states` for the kernel, which are the same for each stack of as many matrices."""
+        if self.way != "kernel":
+            return None
         from dg_lsp.model.networks import kernel  # noqa: PLC0415 - needs Triton
 
-        height = kernel.tile_rows(len(states), self.count)
-        tiles = kernel.tiles_of(counts, len(states), height)
-        sizes = (self.format.bits, self.format.group, height)
-        return kernel.products(states.contiguous(), (self.quanta, self.scale, self.zero), tiles, sizes)
+        return kernel.tiles_of(counts, len(states), kernel.tile_rows(len(states), self.count))
 
     @property
     def nbytes(self) -> int:
@@ -245,8 +252,10 @@ class QuantizedExperts(torch.nn.Module):
         counts = torch.zeros(self.gate_up.count, dtype=torch.int64, device=chosen.device)
         counts = counts.index_add(0, chosen, torch.ones_like(chosen))
         token = order // index.shape[1]
-        gate, up = self.gate_up(states.bfloat16()[token], counts).chunk(2, -1)
-        found = self.down(self.act(gate) * up, counts) * weights.flatten()[order, None]
+        sorted_ = states.bfloat16()[token]
+        tiles = self.gate_up.tiles(sorted_, counts)
+        gate, up = self.gate_up(sorted_, counts, tiles).chunk(2, -1)
+        found = self.down(self.act(gate) * up, counts, tiles) * weights.flatten()[order, None]
         # Put back in order and summed, rather than added in place: the sum of a token does not depend on the others.
         back = torch.empty_like(found).index_copy_(0, order, found)
         return back.unflatten(0, index.shape).sum(1).to(states.dtype)
