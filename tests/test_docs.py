@@ -66,7 +66,7 @@ def test_each_message_on_the_page_of_troubles_is_one_that_the_code_can_say():
 
 
 def pages() -> dict[str, str]:
-    """The pages by name, but for the log and the changes, which speak of their own day."""
+    """The pages by name, but for the changelog, which speaks of its own day."""
     root = PAGE.parents[1]
     found = [*root.glob("*.md"), *PAGE.parent.glob("*.md")]
     return {p.name: p.read_text(encoding="utf-8") for p in found if p.name != "CHANGELOG.md"}
@@ -86,7 +86,7 @@ def test_each_module_and_file_that_a_page_names_is_there():
 def test_each_heading_that_a_page_points_to_is_there():
     root = PAGE.parents[1]
     # `test_readme.py` sees to README and docs.
-    for folder in (root, PAGE.parent / "log"):
+    for folder in (root, PAGE.parent / "research"):
         for path in folder.glob("*.md"):
             for target in re.findall(r"\]\(([^)\s]+)\)", path.read_text(encoding="utf-8")):
                 file, _, anchor = target.partition("#")

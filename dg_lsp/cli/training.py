@@ -21,7 +21,7 @@ from dg_lsp.training.layouts import BUCKETS, DRAFTS
 from dg_lsp.training.trainer import RATES, Recipe, Trainer
 from dg_lsp.training.workers import caught_signals, run_processes
 
-# The peak rates of --drafts: 61,000 tokens lowered small's loss by a tenth (docs/log/2026-11-24.md).
+# The peak rates of --drafts: 61,000 tokens lowered small's loss by a tenth (docs/research/candidates-and-judge.md).
 DRAFT_RATES = (1.5e-3, 1.5e-3)
 
 

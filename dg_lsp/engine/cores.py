@@ -1,7 +1,7 @@
 """How many threads the model gets on a CPU: as many as there are cores that other programs leave free just now.
 
 Threads wait for each other at the end of each product of matrices, so they are quick only if all of them run at once:
-beside one busy program on two cores, two threads take three times as long as one (docs/log/2026-11-25.md).
+beside one busy program on two cores, two threads take three times as long as one (docs/research/speed-and-memory.md).
 """
 
 import os

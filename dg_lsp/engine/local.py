@@ -44,7 +44,7 @@ _COMPILING, _SLOW_DISK = 25.0, 100e6
 # oneDNN and torch cache code for 1,024 shapes each, and a growing text makes ever new shapes; with 32 they take less by
 # hundreds of MB and are as fast. Threads that sleep as soon as they wait for each other are no quicker than one thread:
 # GNU's OpenMP lets them wait for some milliseconds first, LLVM's, on other systems, for 200, or what is said here
-# (docs/log/2026-11-25.md).
+# (docs/research/speed-and-memory.md).
 _ENVIRONMENT = {
     "KMP_BLOCKTIME": "5",
     "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "32",

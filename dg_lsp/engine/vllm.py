@@ -39,7 +39,7 @@ from dg_lsp.text.gaps.words import is_part
 from dg_lsp.text.messages import PARTS, Draft, Fill, Infill, Run
 
 # Anchors behind the gap whose likelihood is scored. vLLM tells that of each of their tokens in every slot, so an answer
-# grows with them; 12, as in our own search, did no better (docs/log/2026-11-23.md).
+# grows with them; 12, as in our own search, did no better (docs/research/server-and-editors.md).
 WATCHED = 4
 _LONGEST = 60.0  # seconds between two attempts at most
 _FIRST_CANVAS = 600.0  # seconds that a server may take that is busy or still compiles

@@ -23,9 +23,9 @@ from dg_lsp.text.messages import BODIES, PARTS, Draft, Fill, Infill, Kind, Sourc
 
 # How likely the best candidate must be for the judge to take it before anything is denoised; and how likely for
 # anything to be denoised where nobody has asked: below it denoising never made a text that could be shown
-# (docs/log/2026-11-23.md).
+# (docs/research/candidates-and-judge.md).
 SURE, HOPE = 0.15, 0.1
-# How likely a docstring written from left to right is exactly right; none of 60 was (docs/log/2026-11-23.md).
+# How likely a docstring written from left to right is exactly right; none of 60 was (docs/research/bodies.md).
 DOCSTRINGS = 0.01
 
 
@@ -103,7 +103,7 @@ def _fill_lines(
     """Fill a gap of several lines; yield Drafts. Returns the fills: those written by the encoder, then denoised ones.
 
     Denoised ones are made only where too few of the others can be shown. On bodies the judge has nothing to say: by
-    likelihood the shortest text wins, by likelihood a token the one that repeats itself most (docs/log/2026-11-23.md).
+    likelihood the shortest text wins, by likelihood a token the one that repeats itself most (docs/research/bodies.md).
     A docstring that nobody has asked for is not written if it could not be shown.
     """
     prose = request.kind == "docstring"

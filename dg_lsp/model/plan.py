@@ -46,7 +46,7 @@ _BODY = (4, 8, 13, 18, 24, 30, 38, 48, 60, 75, 95)
 # The prior of a length: mean and standard deviation of the logarithm of the token counts of 600 gaps of each kind in
 # Python's standard library.
 _PRIORS = {"rest_of_line": (1.58, 0.73), "expression": (1.49, 0.83), "statement": (2.28, 0.64)}
-# Eight rows find better first bodies than four, and six no sooner (docs/log/2026-11-25.md).
+# Eight rows find better first bodies than four, and six no sooner (docs/research/bodies.md).
 _BODY_DRAFTS: dict[Effort, Writing] = {
     "low": Writing(2, 96),
     "normal": Writing(8, 160),

@@ -46,8 +46,8 @@ class Verdict:
 
     wrong: what must not be. shown: keys that met ghost text. accepts: Tabs among them.
 
-    Two things VS Code does with a provider of its own process, too (docs/log). unseen: Tabs that took a right text in
-    the milliseconds before it was painted. old: how often ghost text stood where an arrow key had moved the cursor away
+    VS Code does the other two with a bare provider, too (docs/research). unseen: Tabs that took a right text in the
+    milliseconds before it was painted. old: how often ghost text stood where an arrow key had moved the cursor away
     from: what had gone and came back, or what came for that place at the moment of the key.
     """
 

@@ -1,7 +1,7 @@
 """Attention on a CPU, by two plain products for each head that has keys of its own. Knows tensors only.
 
 torch 2.13's fused kernel takes two to four times as long for a canvas or a few tokens behind an encoded prefix: a step
-of 64 slots behind 512 tokens spends a fifth of its time there (docs/log/2026-11-23.md).
+of 64 slots behind 512 tokens spends a fifth of its time there (docs/research/speed-and-memory.md).
 """
 
 from typing import Any

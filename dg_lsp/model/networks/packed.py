@@ -1,7 +1,7 @@
 """Matrices in the order in which a CPU's kernels read them. Knows torch's modules; knows no checkpoint.
 
 A product of bfloat16 matrices puts its weights into that order each time, which takes as long as reading them three
-times over: 15 of the 31 ms of a pass of six tokens through `small` (docs/log/2026-11-26.md).
+times over: 15 of the 31 ms of a pass of six tokens through `small` (docs/research/speed-and-memory.md).
 """
 
 from typing import Any

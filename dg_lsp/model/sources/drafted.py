@@ -31,7 +31,8 @@ _BREAKS = ("\n", "\r")
 # The likeliest tokens that begin in a gap and end behind it that are looked at.
 _CROSSING = 4
 # Nothing more is written once what goes on has this share of the probability of what has ended, and no text that is so
-# many nats behind the likeliest one goes on: fewer tokens, and as many right texts (372 holes, docs/log/2026-11-25.md).
+# many nats behind the likeliest one goes on: fewer tokens, and as many right texts of 372
+# (docs/research/candidates-and-judge.md).
 _LEFT = 0.4
 _BEHIND = 4.0
 
@@ -39,7 +40,7 @@ _BEHIND = 4.0
 # The tree that has read what stands before the gap, its last hidden state [1, hidden], and what is to be healed.
 _Begun = tuple[Tree, Tensor, str]
 # A beam search stops when texts without a flaw have ended for this share of its rows, where one body is wanted or where
-# several are, or texts of any kind for a quarter more: by the times and the bodies in docs/log/2026-11-25.md.
+# several are, or texts of any kind for a quarter more: by the times and the bodies in docs/research/bodies.md.
 _ONE, _SEVERAL, _FLAWED = 1 / 2, 3 / 4, 1 / 4
 
 

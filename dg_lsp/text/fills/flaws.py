@@ -2,7 +2,7 @@
 
 A body with flaws comes behind those with fewer. In Python the names are looked up by the interpreter's own scopes. Of
 115 bodies of code that was in no training 5 seem to name what nothing defines, since the prefix is cut; of those that
-`small` wrote in their place, 23 do (docs/log/2026-11-25.md).
+`small` wrote in their place, 23 do (docs/research/bodies.md).
 """
 
 import builtins

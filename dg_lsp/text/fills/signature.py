@@ -2,7 +2,7 @@
 
 A body that does otherwise is no error, and is shown where there is no better one. Of 300 functions of code that was in
 no training 20 leave a parameter unnamed and none only calls itself; of the bodies that `small` wrote for them 53 and 11
-do (docs/log/2026-11-25.md).
+do (docs/research/bodies.md).
 """
 
 import re

@@ -16,7 +16,7 @@ from dg_lsp.text.syntax.bodies import Body, unwritten
 from dg_lsp.text.syntax.lexer import leading, line_start
 
 # At most so many functions, in so many bytes, each at least so like the one to be written: less like ones make its
-# truth less likely (docs/log/2026-11-25.md).
+# truth less likely (docs/research/bodies.md).
 _MOST, ROOM, _LEAST = 3, 1_000, 0.4
 # What the names in the headers count beside the words of the function's own name.
 _HEADER = 0.5
