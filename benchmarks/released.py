@@ -820,7 +820,9 @@ def main() -> None:
     for bits in options.bits:
         parts = [part for part in options.only if part != "compiled" and (bits < 16 or part not in KERNELS)]
         if parts:
-            run_network(report, f"{bits} bits, {layers} layers", options, (config, bits, options.dense, parts))
+            run_network(
+                report, f"{bits} bits, {layers} layers", options, (config, bits, options.dense, parts)
+            )
     if "compiled" in options.only:
         # Compiling takes minutes at thirty layers, so what it is compared with has as few.
         few = config if options.tiny or layers < 6 else released_config(6)
