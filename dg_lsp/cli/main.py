@@ -9,7 +9,9 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from keyword import iskeyword
+from typing import NoReturn
 
 import dg_lsp
 
@@ -37,6 +39,20 @@ _NO_WINDOWS = (
 )
 
 
+INTERRUPTED = 130
+
+
+def run_process() -> NoReturn:
+    """Run `dg-lsp` and end its process. After an interrupt no thread is waited for: one may be loading a model."""
+    code = main()
+    if code == INTERRUPTED:
+        with suppress(OSError, ValueError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code)
+    raise SystemExit(code)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `dg-lsp` with `argv` (else with the process's arguments) and return the exit code."""
     argv = list(sys.argv[1:] if argv is None else argv)
@@ -49,7 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return code
     except KeyboardInterrupt:
-        return 130
+        return INTERRUPTED
     except BrokenPipeError:
         # The reader has gone; without this the interpreter would complain about it at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -4,6 +4,7 @@ import asyncio
 import threading
 import time
 from contextlib import suppress
+from typing import Any
 
 import pytest
 
@@ -286,3 +287,23 @@ def test_a_parser_that_hangs_is_noticed_before_a_long_budget_is_spent(text: str)
 def test_a_refused_request_has_been_cancelled() -> None:
     with spending(Budget(5.0, cancelled=True)), pytest.raises(OutOfTime, match="cancelled"):
         find_gap(tsx(SOUND), 5)
+
+
+class Interrupted(bytes):
+    """A text at whose chunk `at` the user interrupts."""
+
+    at = read = 0
+
+    def __getitem__(self, span: Any) -> Any:
+        self.read += 1
+        if self.read == self.at:
+            raise KeyboardInterrupt
+        return super().__getitem__(span)
+
+
+@pytest.mark.parametrize("at", [1, 2, 3])
+def test_an_interrupt_while_the_parser_reads_is_an_interrupt(at: int) -> None:
+    text = Interrupted(b"x = (1, 2)\n" * 20_000)
+    text.at = at
+    with pytest.raises(KeyboardInterrupt):
+        load_language("python").parse(text)

@@ -64,9 +64,18 @@ def _parsed(parser: tree_sitter.Parser, data: bytes, old: tuple[Tree, ...], soun
         try:
             # The binding's types know neither the callback nor its two arguments.
             tree: Tree = parser.parse(read, *old, progress_callback=go_on)  # type: ignore[call-overload]
+        except SystemError as error:
+            # Where `read` raises, as on Ctrl+C, the binding goes on, and the next call fails because of that.
+            raise _first_cause(error) from None
         finally:
             errors.close()
     return tree
+
+
+def _first_cause(error: BaseException) -> BaseException:
+    while isinstance(error, SystemError) and error.__cause__ is not None:
+        error = error.__cause__
+    return error
 
 
 def _progress(work: Work, errors: "_Errors", sound: int) -> Callable[[int, object], bool]:
