@@ -470,12 +470,16 @@ def test_half_a_statement_gets_its_brackets(language: str, typed: str, text: str
     assert filled(line, "", text)[1].startswith(typed + text + closers)
 
 
-@pytest.mark.parametrize(("language", "typed", "text", "closers"), [HALF[1], HALF[3]])
+COMMENTED = [HALF[1], HALF[3], ("java", "b = first(", "c, d", ")"), ("c", "b = first(", "c, d", ")")]
+
+
+@pytest.mark.parametrize(("language", "typed", "text", "closers"), COMMENTED)
+@pytest.mark.parametrize("comment", ["  // why", "  /* why */", "  /* (why */ // how"])
 def test_brackets_are_closed_in_front_of_a_comment(
-    language: str, typed: str, text: str, closers: str
+    language: str, typed: str, text: str, closers: str, comment: str
 ) -> None:
     line = Line(language, BODY[language], typed, "", text)
-    assert filled(line, "  // why", text)[1] == typed + text + closers + "  // why"
+    assert filled(line, comment, text)[1] == typed + text + closers + comment
 
 
 BLOCKS = ["if (a) {|}", "while (a) {|}", "foo(() => {|})", "a.map((b) => {|})"]

@@ -208,9 +208,9 @@ def untouched(document: Document, context: CursorContext, gap: Gap, offset: int)
 
 
 def _goes_on(context: CursorContext, data: bytes, offset: int) -> bool:
-    """Whether code follows on the line; in front of a comment brackets are closed as at the end of a line."""
-    rest = data[offset : line_end(data, offset)].strip()
-    return bool(rest) and not rest.startswith(context.language.comment.encode())
+    """Return whether code follows on the line; in front of comments brackets are closed as at the end of a line."""
+    rest = tokens(context.language, data, offset, line_end(data, offset))
+    return any(token.kind not in (*_BLANK, "comment") for token in rest)
 
 
 def _left_open(data: bytes, context: CursorContext, state: State, offset: int) -> str:
