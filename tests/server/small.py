@@ -25,6 +25,7 @@ def make_server() -> Server:
     server.feature("test/stubborn")(stubborn)
     server.feature("test/block")(block)
     server.feature("test/thread")(in_thread)
+    server.feature("test/busy")(busy)
     server.feature("test/print")(stray_print)
     server.feature("test/odd")(odd)
     server.feature("test/big")(big)
@@ -101,6 +102,17 @@ async def block(ls: Server, params: Any) -> None:
 
 async def in_thread(ls: Server, params: Any) -> None:
     await asyncio.to_thread(time.sleep, float(params["seconds"]))
+
+
+async def busy(ls: Server, params: Any) -> None:
+    """A thread that computes, and gives Python's lock away only when it has to."""
+    end = time.monotonic() + float(params["seconds"])
+
+    def compute() -> None:
+        while time.monotonic() < end:
+            sum(range(1_000))
+
+    await asyncio.to_thread(compute)
 
 
 async def stray_print(ls: Server, params: Any) -> str:

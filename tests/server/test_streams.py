@@ -353,10 +353,13 @@ def test_exit_before_initialize() -> None:
         ("test/stubborn", "exit"),
         ("test/block", "input"),
         ("test/thread", "exit"),
+        ("test/thread", "input"),
+        ("test/busy", "exit"),
+        ("test/busy", "input"),
     ],
 )
 def test_a_running_handler_does_not_keep_the_server(handler: str, ending: str) -> None:
-    """One that waits, one that will not be cancelled, one that blocks, one in a thread."""
+    """One that waits, one that will not be cancelled, one that blocks, one in a thread, one whose thread computes."""
     with small() as wire:
         wire.initialize()
         wire.send(request(1, handler, {"seconds": 30}))
