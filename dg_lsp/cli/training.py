@@ -72,7 +72,8 @@ def _recipe(arguments: argparse.Namespace, base: Path | None) -> Recipe:
         rank = arguments.lora
         return replace(recipe, rank=rank, rates=DRAFT_RATES if rank else adapt.RATES, warm=20)
     rank = adapt.rank_for(base, arguments.lora) if base else 0
-    return replace(recipe, rank=rank, rates=adapt.LORA_RATES if rank else RATES)
+    fused = torch.cuda.is_available() and not rank
+    return replace(recipe, rank=rank, rates=adapt.LORA_RATES if rank else RATES, fused=fused)
 
 
 def _adapt(arguments: argparse.Namespace, base: Path | None) -> int:
