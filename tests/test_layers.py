@@ -20,7 +20,7 @@ RULES: dict[str, tuple[set[str], set[str]]] = {
     "settings": (set(), set()),
     "checkpoints": ({"settings"}, {"platformdirs"}),
     "text": ({"settings"}, {"tree_sitter"}),
-    "filling": ({"settings", "text"}, set()),
+    "filling": (BASE, set()),
     "model": (BASE, MODEL | {"platformdirs", "triton"}),
     "engine": (BASE | {"filling"}, {"h11", "httpcore2", "httpx2", "filelock", "psutil"}),
     "serving": (

@@ -10,7 +10,6 @@ from dg_lsp.bench import baselines
 from dg_lsp.bench.holes import HOLES, Case
 from dg_lsp.bench.projects import project_of
 from dg_lsp.bench.score import METHODS, Score
-from dg_lsp.checkpoints import definitions_for
 from dg_lsp.engine.local import LocalEngine
 from dg_lsp.filling.engine import Engine
 from dg_lsp.filling.fill import FillOptions, fill_gap, outcome_of
@@ -66,7 +65,6 @@ async def _by_engine(engine: Engine, case: Case, settings: Settings, method: str
     """Return the score of the engine's fill, made as a user gets it; its time is that from the gap to the edit."""
     options = FillOptions(
         index=project_of(case) if settings.related else None,
-        definitions=definitions_for(settings),
         like=case.truth if method == "given" else None,
     )
     start = time.perf_counter()

@@ -232,9 +232,10 @@ async def _fill_file(work: _Work, path: Path) -> None:
         DocumentError, UsageError: the file cannot be read, or has been changed by somebody else.
         EngineError: the engine gives no answer. OutOfTime: the file takes too long to read.
     """
-    from dg_lsp.cli.fill import options_near
+    from dg_lsp.cli.fill import index_for
     from dg_lsp.cli.target import check_writable, replace_file
     from dg_lsp.cli.trial import check_no_backup
+    from dg_lsp.filling.fill import FillOptions
     from dg_lsp.filling.stubs import StubEnded, StubStarted, fill_stubs
     from dg_lsp.text.documents.document import read_document
 
@@ -246,7 +247,7 @@ async def _fill_file(work: _Work, path: Path) -> None:
     tries = arguments.tries if judge else 1
     settings = settings_of(arguments)
     first = now = read_document(path, settings.macros)
-    options = options_near(first, settings, candidates=False, alternatives=tries)
+    options = FillOptions(tries, index=index_for(first, settings, "function_body"))
     turn: StubStarted | None = None
     filled, began = False, 0.0
 

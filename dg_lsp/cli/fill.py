@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING
 
 from dg_lsp.cli.options import FILLING_CODES, add_settings, explain, settings_of
 from dg_lsp.settings import Settings
-from dg_lsp.text.messages import PARTS, WANTED, Draft, Status
+from dg_lsp.text.messages import PARTS, WANTED, Draft, Kind, Status
 
 if TYPE_CHECKING:
     from dg_lsp.filling.engine import Engine
-    from dg_lsp.filling.fill import FillOptions, Outcome
+    from dg_lsp.filling.fill import Outcome
     from dg_lsp.text.documents.document import Document
     from dg_lsp.text.gaps.find import Gap
+    from dg_lsp.text.related.index import Index
 
     Place = tuple[Document, Gap]
 
@@ -175,33 +176,27 @@ async def _fill(
     engine: "Engine", place: "Place", settings: Settings, show: Callable[[Draft], None]
 ) -> "Outcome":
     """Fill the gap of `place` and close `engine`; an interrupt closes the stream, which cancels."""
-    from dg_lsp.filling.fill import fill_gap, outcome_of
+    from dg_lsp.filling.fill import FillOptions, fill_gap, outcome_of
 
     document, gap = place
-    options = options_near(document, settings, candidates=gap.kind in PARTS)
+    options = FillOptions(index=index_for(document, settings, gap.kind))
     try:
         return await outcome_of(fill_gap(engine, *place, settings, options), show)
     finally:
         await engine.close()
 
 
-def options_near(
-    document: "Document", settings: Settings, *, candidates: bool, alternatives: int = 1
-) -> "FillOptions":
-    """Return the options of a fill of `document`, with the files near it where they are of use.
+def index_for(document: "Document", settings: Settings, kind: Kind) -> "Index | None":
+    """Return an index of the files near `document`; None where it is of no use for a gap of `kind`.
 
-    They are for `candidates`, and for a model that is sent definitions.
+    It is of use for a part of a line, which may be found in other files, and to a model that reads definitions.
     """
     from dg_lsp.checkpoints import definitions_for
-    from dg_lsp.filling.fill import FillOptions
     from dg_lsp.filling.project import index_near
     from dg_lsp.text.documents.excluded import path_of
 
-    room = definitions_for(settings)
-    if not (settings.related and path_of(document.uri) and (candidates or room)):
-        return FillOptions(alternatives)
-    index = index_near(Path(path_of(document.uri)), settings)
-    return FillOptions(alternatives, index=index, definitions=room)
+    path, useful = path_of(document.uri), kind in PARTS or definitions_for(settings) > 0
+    return index_near(Path(path), settings) if settings.related and path and useful else None
 
 
 def _teller() -> Callable[[Status], None]:

@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
+from dg_lsp.checkpoints import definitions_for
 from dg_lsp.filling.engine import Engine, EngineError
 from dg_lsp.settings import Settings
 from dg_lsp.text.budget import BOT, bounded, current, spending
@@ -45,15 +46,13 @@ class Outcome:
 class FillOptions:
     """Options of one fill.
 
-    alternatives: the number of different texts. priority: who is served first. index: the other files, for candidates;
-    None for no candidates. definitions: the most bytes of definitions from these files that are sent along. like: a
-    text as long as the fill shall be, for measurements.
+    alternatives: the number of different texts. priority: who is served first. index: the other files that candidates
+    and definitions are taken from, None for none. like: a text as long as the fill shall be, for measurements.
     """
 
     alternatives: int = 1
     priority: Priority = "bot"
     index: Index | None = None
-    definitions: int = 0
     like: str | None = None
 
 
@@ -112,7 +111,7 @@ def prepare(
     """Return the request for `gap`, and the uris of the other files that it holds text of.
 
     1. Refuse a gap where no edit could be checked.  2. Take the text around the gap, as much as the settings allow.
-    3. Add candidates and definitions from other files.
+    3. Add candidates from this file and others, and definitions from others where the model reads them.
 
     Raises:
         NoGap: no edit could be checked, or reading the text takes too long.
@@ -126,8 +125,8 @@ def prepare(
     found, context = Search(), Context()
     if options.index is not None:
         found = search(document, gap, options.index)
-        if options.definitions:
-            context = context_of(document, gap, options.index, options.definitions)
+        if room := definitions_for(settings):
+            context = context_of(document, gap, options.index, room)
     request = replace(
         request,
         like=options.like,

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
-from dg_lsp.checkpoints import EMBEDDED, definitions_for, languages_of, named, resolve
+from dg_lsp.checkpoints import EMBEDDED, languages_of, named, resolve
 from dg_lsp.filling.engine import Engine, EngineError
 from dg_lsp.filling.fill import FillOptions, Outcome, fill_gap, outcome_of
 from dg_lsp.filling.offers import Offer, covered, cursor_key, still_good, used_up
@@ -328,8 +328,7 @@ class Session:
         """Return the options of a fill of `document`: with other files, unless the setting related is off."""
         if self.project is None or not self.settings.related:
             return FillOptions(alternatives, priority)
-        index = await self.project.index_for(document)
-        return FillOptions(alternatives, priority, index, definitions_for(self.settings))
+        return FillOptions(alternatives, priority, await self.project.index_for(document))
 
     def ghost_settings(self, *, automatic: bool) -> Settings:
         """The settings of a ghost text request: one sure fill if automatic, else several and twice the deadline."""

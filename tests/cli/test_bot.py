@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from dg_lsp.cli.fill import options_near
-from dg_lsp.filling.fill import FillOptions
+from dg_lsp.cli.fill import index_for
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import read_document
 
@@ -365,13 +364,12 @@ def test_the_files_near_a_stub_are_looked_into_for_a_model_that_is_sent_definiti
     path.write_text("import shapes\n\n\ndef f(x):\n    shapes.area(x)\n    pass\n")
     chat = Settings(checkpoint="google/diffusiongemma-26B-A4B-it")
     document, shapes = read_document(path), (tmp_path / "shapes.py").as_uri()
-    found = options_near(document, chat, candidates=False, alternatives=4)
-    assert found.alternatives == 4 and found.definitions == chat.definition_bytes and found.index is not None
-    assert [other.uri for other in found.index.beside(document.uri, "python")] == [shapes]
+    index = index_for(document, chat, "function_body")
+    assert index is not None and [other.uri for other in index.beside(document.uri, "python")] == [shapes]
     raw = replace(chat, checkpoint="embedded")
-    assert options_near(document, raw, candidates=False) == FillOptions()
-    assert options_near(document, raw, candidates=True).definitions == 0
-    assert options_near(document, replace(chat, related=False), candidates=True) == FillOptions()
+    assert index_for(document, raw, "function_body") is None
+    assert index_for(document, raw, "expression") is not None
+    assert index_for(document, replace(chat, related=False), "expression") is None
 
 
 def test_a_file_that_takes_too_long_to_read_is_skipped_and_the_rest_is_kept(folder: Path) -> None:

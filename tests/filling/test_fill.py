@@ -5,6 +5,7 @@ import random
 import threading
 import time
 from collections.abc import AsyncGenerator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -23,6 +24,7 @@ from dg_lsp.text.related.index import Index
 from tests.text.test_bounds import SHAPES
 
 SOURCE = b"def f(x):\r\n\tpass\r\n\r\ndef g():\r\n\treturn f(1)  # \xf0\x9f\x99\x82\r\n"
+CHAT = Settings(checkpoint="google/diffusiongemma-26B-A4B-it")  # a model that reads definitions
 DRAFT = Draft(1, (Run("return", anchored=False, accepted=True, entropy=0.1),), 5.0)
 
 
@@ -192,19 +194,17 @@ def test_no_shape_of_a_file_takes_long_to_fill(shape: str, language: str) -> Non
     assert len(engine.requests) == (2 if "lines" in shape and "brackets" not in shape else 0)
 
 
-def test_definitions_of_other_files_go_with_the_request_where_they_are_wanted() -> None:
+def test_definitions_of_other_files_go_with_the_request_to_a_model_that_reads_them() -> None:
     index = Index()
     index.put("file:///shapes.py", "python", b"def area(shape):\n    return 1\n")
     doc = document(b"import shapes\n\n\ndef f(x):\n    shapes.area(x)\n    pass\n")
     gap, engine = find_gap(doc, len(doc.data) - 1, "statement"), ScriptedEngine(Fill("return x"))
+    room = [replace(CHAT, definition_bytes=n) for n in (500, 10)]
     found = [
         asyncio.run(
-            outcome_of(
-                fill_gap(engine, doc, gap, Settings(), FillOptions(index=index, definitions=n)),
-                lambda _: None,
-            )
+            outcome_of(fill_gap(engine, doc, gap, settings, FillOptions(index=index)), lambda _: None)
         )
-        for n in (500, 10, 0)
+        for settings in (*room, Settings(definition_bytes=500))
     ]
     assert [r.context for r in engine.requests] == [(Piece("shapes.py", "def area(shape): ...\n"),), (), ()]
     assert [("file:///shapes.py" in outcome.files) for outcome in found] == [True, False, False]
@@ -236,10 +236,10 @@ def test_no_text_is_read_on_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> N
     for name in ("unchecked", "build", "search", "context_of", "finish"):
         noted(name)
     opened = Document("file:///a.py", "python", 1, b"x = \n")
-    options = FillOptions(index=Index(), definitions=1_000)
+    options = FillOptions(index=Index())
 
     async def filled() -> Outcome:
-        events = fill_gap(ScriptedEngine(Fill("1")), opened, find_gap(opened, 4), Settings(), options)
+        events = fill_gap(ScriptedEngine(Fill("1")), opened, find_gap(opened, 4), CHAT, options)
         return await outcome_of(events, lambda _: None)
 
     assert asyncio.run(filled()).edit
