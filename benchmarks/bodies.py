@@ -192,7 +192,7 @@ async def measure(folder: Path, settings: Settings, count: int) -> AsyncIterator
             filling = fill_gap(
                 engine, document, gap, settings, FillOptions(count, index=projects.index(path))
             )
-            outcome = await outcome_of(filling, lambda _: None)
+            outcome = await outcome_of(filling)
             edits = [outcome.edit, *outcome.others] if outcome.edit else []
             texts = [apply_edit(document, edit).text for edit in edits if edit]
             passing = (

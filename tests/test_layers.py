@@ -150,6 +150,11 @@ def test_one_module_alone_connects_to_the_hub_and_one_command_alone_calls_it() -
     assert [m for m in MODULES if any(name.startswith(hub) for name in imports(m))] == ["dg_lsp.cli.fetch"]
 
 
+def test_whoever_fills_a_gap_goes_through_filling() -> None:
+    asking = {module for module in MODULES if ".infill(" in MODULES[module].read_text("utf-8")}
+    assert {layer_of(module) for module in asking} == {"filling", "engine", "serving"}
+
+
 def test_no_other_module_starts_a_program_or_runs_a_text() -> None:
     def starts(module: str) -> bool:
         return bool(STARTING & {*imports(module)} or RUNNING.search(MODULES[module].read_text("utf-8")))

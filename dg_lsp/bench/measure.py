@@ -68,7 +68,7 @@ async def _by_engine(engine: Engine, case: Case, settings: Settings, method: str
         like=case.truth if method == "given" else None,
     )
     start = time.perf_counter()
-    outcome = await outcome_of(fill_gap(engine, case.document, case.gap, settings, options), lambda _: None)
+    outcome = await outcome_of(fill_gap(engine, case.document, case.gap, settings, options))
     fill = replace(outcome.fill, milliseconds=(time.perf_counter() - start) * 1000)
     return replace(score_of(case, method, outcome.edit, fill), why=outcome.why)
 

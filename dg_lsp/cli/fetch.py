@@ -140,7 +140,7 @@ def seconds_of_a_line() -> float:
 
 async def _best_of_three(engine: "Engine", settings: Settings) -> float:
     """The seconds that `seconds_of_a_line` tells; closes `engine`."""
-    from dg_lsp.filling.fill import FillOptions, fill_gap, outcome_of
+    from dg_lsp.filling.fill import fill_gap, outcome_of
     from dg_lsp.text.documents.document import Document
     from dg_lsp.text.gaps.find import find_gap
 
@@ -152,7 +152,7 @@ async def _best_of_three(engine: "Engine", settings: Settings) -> float:
             gap = find_gap(document, text.rindex(b"find_gap(") + len(b"find_gap("), "arguments")
             for _ in range(2):
                 began, worked = time.perf_counter(), time.process_time()
-                await outcome_of(fill_gap(engine, document, gap, settings, FillOptions()), lambda _: None)
+                await outcome_of(fill_gap(engine, document, gap, settings))
                 best = min(best, time.perf_counter() - began, time.process_time() - worked)
     finally:
         await engine.close()

@@ -94,7 +94,9 @@ async def fill_gap(
     yield replace(outcome, files=files)
 
 
-async def outcome_of(events: AsyncGenerator[Draft | Outcome, None], show: Callable[[Draft], None]) -> Outcome:
+async def outcome_of(
+    events: AsyncGenerator[Draft | Outcome, None], show: Callable[[Draft], None] = lambda _: None
+) -> Outcome:
     """Return the Outcome that `events` of `fill_gap` end with, and close them; `show` is called with each Draft."""
     async with aclosing(events):
         async for event in events:

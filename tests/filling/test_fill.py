@@ -182,9 +182,7 @@ def test_no_shape_of_a_file_takes_long_to_fill(shape: str, language: str) -> Non
     for at in (len(doc.data), len(doc.data) // 2):
 
         async def work(gap: Gap) -> Outcome:
-            return await outcome_of(
-                fill_gap(engine, doc, gap, Settings(), FillOptions(index=Index())), lambda _: None
-            )
+            return await outcome_of(fill_gap(engine, doc, gap, Settings(), FillOptions(index=Index())))
 
         gap, began = find_gap(doc, at), time.process_time()
         found = asyncio.run(work(gap))
@@ -201,9 +199,7 @@ def test_definitions_of_other_files_go_with_the_request_to_a_model_that_reads_th
     gap, engine = find_gap(doc, len(doc.data) - 1, "statement"), ScriptedEngine(Fill("return x"))
     room = [replace(CHAT, definition_bytes=n) for n in (500, 10)]
     found = [
-        asyncio.run(
-            outcome_of(fill_gap(engine, doc, gap, settings, FillOptions(index=index)), lambda _: None)
-        )
+        asyncio.run(outcome_of(fill_gap(engine, doc, gap, settings, FillOptions(index=index))))
         for settings in (*room, Settings(definition_bytes=500))
     ]
     assert [r.context for r in engine.requests] == [(Piece("shapes.py", "def area(shape): ...\n"),), (), ()]
@@ -240,7 +236,7 @@ def test_no_text_is_read_on_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> N
 
     async def filled() -> Outcome:
         events = fill_gap(ScriptedEngine(Fill("1")), opened, find_gap(opened, 4), CHAT, options)
-        return await outcome_of(events, lambda _: None)
+        return await outcome_of(events)
 
     assert asyncio.run(filled()).edit
     assert {*where} == {"unchecked", "build", "search", "context_of", "finish"}
