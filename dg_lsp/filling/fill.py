@@ -46,8 +46,8 @@ class Outcome:
 class FillOptions:
     """Options of one fill.
 
-    alternatives: the number of different texts. priority: who is served first. index: the other files that candidates
-    and definitions are taken from, None for none. like: a text as long as the fill shall be, for measurements.
+    alternatives: the number of different texts. priority: who is served first. index: the other files; without it no
+    candidates and no definitions are sent. like: a text as long as the fill is to be, for measurements.
     """
 
     alternatives: int = 1
@@ -113,7 +113,7 @@ def prepare(
     """Return the request for `gap`, and the uris of the other files that it holds text of.
 
     1. Refuse a gap where no edit could be checked.  2. Take the text around the gap, as much as the settings allow.
-    3. Add candidates from this file and others, and definitions from others where the model reads them.
+    3. Add candidates, and definitions where the model reads them.
 
     Raises:
         NoGap: no edit could be checked, or reading the text takes too long.

@@ -27,8 +27,7 @@ JUNK = {
 }
 # Files whose folder is a project's root.
 _ROOTS = (".git", ".hg", "pyproject.toml", "setup.py", "package.json", "go.mod", "Cargo.toml", "pom.xml")
-# The most entries of folders that are looked at, so that a home folder opened as a project costs no more than a large
-# project.
+# The most entries of folders to look at: a home folder opened as a project costs no more than a large project.
 _ENTRIES = 50_000
 # The most bytes of files near one file that a command reads, and the most seconds that this takes.
 _NEAR, _SECONDS = 2 << 20, 1.0
@@ -56,7 +55,8 @@ def project_files(folder: Path, which: Sequence[str] = UNIGNORED) -> list[Path]:
     Where git lists none they are all files outside of hidden folders and JUNK.
     """
     found = listed(folder, which) or _walked(folder)
-    return sorted(path for path in found if path.is_file() and not path.is_symlink())
+    # During a merge git lists a file more than once.
+    return sorted({path for path in found if path.is_file() and not path.is_symlink()})
 
 
 def index_near(path: Path, settings: Settings, room: int = _NEAR, seconds: float = _SECONDS) -> Index:

@@ -97,6 +97,16 @@ def test_the_files_of_a_project_are_those_that_git_does_not_ignore(repository: P
     assert [path.name for path in project_files(repository, TRACKED)] == ["kept_local.py"]
 
 
+def test_a_file_is_listed_once_during_a_merge(repository: Path) -> None:
+    blob = subprocess.run(
+        ["git", "hash-object", "-w", "a.py"], cwd=repository, check=True, capture_output=True
+    )
+    stages = "".join(f"100644 {blob.stdout.decode().strip()} {stage}\ta.py\n" for stage in (1, 2, 3))
+    command = ["git", "update-index", "--index-info"]
+    subprocess.run(command, cwd=repository, input=stages.encode(), check=True, capture_output=True)
+    assert [path.name for path in project_files(repository, TRACKED)] == ["a.py", "kept_local.py"]
+
+
 def test_a_folder_of_which_git_lists_nothing_is_walked(repository: Path) -> None:
     for name in ("vendor/package/a.py", "vendor/package/build/b.py", "vendor/package/.c/d.py"):
         (repository / name).parent.mkdir(parents=True, exist_ok=True)
