@@ -22,8 +22,9 @@ from dg_lsp.filling.fill import Outcome, fill_gap
 from dg_lsp.model.cache import PrefixCache, extend_to
 from dg_lsp.model.canvas import Canvas
 from dg_lsp.model.checkpoint import Checkpoint, load_checkpoint
-from dg_lsp.model.denoise import Schedule, denoise
+from dg_lsp.model.denoise import denoise
 from dg_lsp.model.sampler import AnchoredSampler, SeededNoise
+from dg_lsp.model.step import Schedule
 from dg_lsp.settings import Settings, override
 from dg_lsp.text.documents.document import Document, read_document
 from dg_lsp.text.gaps.find import Gap, NoGap, find_gap

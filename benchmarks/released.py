@@ -42,7 +42,7 @@ from transformers.models.diffusion_gemma.modeling_diffusion_gemma import Diffusi
 from dg_lsp.model import denoise as loop
 from dg_lsp.model.cache import CHUNK, PrefixCache, extend_to
 from dg_lsp.model.canvas import Canvas, Seam, lay_out, stack
-from dg_lsp.model.denoise import Schedule, denoise
+from dg_lsp.model.denoise import denoise
 from dg_lsp.model.length import Search, search_length
 from dg_lsp.model.networks import replay
 from dg_lsp.model.networks.attention import GROUPED
@@ -55,6 +55,7 @@ from dg_lsp.model.networks.quantized import (
     quantise,
 )
 from dg_lsp.model.sampler import AnchoredSampler, SeededNoise
+from dg_lsp.model.step import Schedule
 from dg_lsp.model.tree import Tree
 from dg_lsp.training.shape import VISION, fresh_network
 

@@ -185,7 +185,7 @@ def _load(settings: Settings, progress: Callable[[str], None]) -> tuple[Run, str
             model = load_checkpoint(settings.checkpoint, settings.device, progress)
     except CheckpointError as error:
         raise EngineError(str(error)) from error
-    caches = PrefixCaches(model.network.config.text_config, budget, _give_back)
+    caches = PrefixCaches(model.network.text_config, budget, _give_back)
     counts = Counter[str]()
 
     def run(request: Infill) -> Iterator[Draft | Fill]:

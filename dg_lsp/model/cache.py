@@ -12,6 +12,8 @@ import torch
 from torch import Tensor
 from transformers.cache_utils import Cache, CacheLayerMixin
 
+from dg_lsp.model.networks.base import Network
+
 CHUNK = 256  # tokens that are encoded at once; a request can be cancelled between two chunks
 
 
@@ -181,7 +183,7 @@ class PrefixCaches:
 
 
 def extend_to(
-    network: Any, cache: PrefixCache, tokens: Sequence[int], *, exact: bool = True
+    network: Network, cache: PrefixCache, tokens: Sequence[int], *, exact: bool = True
 ) -> Generator[int, None, None]:
     """Make `cache` hold exactly `tokens`; after each encoded chunk yield the number of tokens held.
 
@@ -205,14 +207,11 @@ def extend_to(
         common -= common % CHUNK
     cache.cut(common)
     # 2. `tokens` grows only after every layer holds the chunk, so that a failed encode leaves the old state.
-    device = network.model.decoder.embed_tokens.weight.device
     while (start := len(cache.tokens)) < len(wanted):
         chunk = wanted[start : start - start % CHUNK + CHUNK]
         try:
             with torch.inference_mode():
-                network.model.encoder.language_model(
-                    input_ids=torch.tensor([chunk], device=device), past_key_values=cache
-                )
+                network.encode(cache, chunk)
         except BaseException:
             cache.cut(start)
             raise

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.canvas import Canvas
 from dg_lsp.model.checkpoint import Checkpoint
-from dg_lsp.model.denoise import Step
 from dg_lsp.model.likelihood import neg_log_likelihoods
+from dg_lsp.model.step import Step
 from dg_lsp.text.fills import check, fit
 from dg_lsp.text.fills.stitch import Written, go_on
 from dg_lsp.text.messages import Draft, Fill, Infill, Reason, Run

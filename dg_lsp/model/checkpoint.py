@@ -24,11 +24,11 @@ from dg_lsp.checkpoints import (
     read_about,
     read_json,
 )
-from dg_lsp.model.denoise import Schedule
 from dg_lsp.model.manifest import JUDGE, verify
 from dg_lsp.model.networks.loading import check_logits, load_network
 from dg_lsp.model.networks.packed import pack
 from dg_lsp.model.prompts.chat import style_of
+from dg_lsp.model.step import Schedule
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +60,12 @@ class Checkpoint:
     @property
     def device(self) -> torch.device:
         """The device that canvases are put on."""
-        return torch.device(self.network.model.decoder.embed_tokens.weight.device)
+        return torch.device(self.network.device)
 
     @property
     def vocabulary(self) -> int:
         """The size of the vocabulary; noise is drawn from 0 up to it."""
-        return int(self.network.config.text_config.vocab_size)
+        return int(self.network.text_config.vocab_size)
 
     def encode(self, text: str) -> tuple[int, ...]:
         """The token ids of `text`, without added special tokens."""
@@ -131,6 +131,11 @@ class _Absent:
 
     config: Any
 
+    @property
+    def text_config(self) -> Any:
+        """The configuration of its text layers."""
+        return self.config.text_config
+
 
 def _described(name: str, path: Path, tokenizer: Tokenizer, network: Any) -> Checkpoint:
     """The Checkpoint that the files in `path` tell of, without what only its weights tell.
@@ -138,7 +143,7 @@ def _described(name: str, path: Path, tokenizer: Tokenizer, network: Any) -> Che
     Raises:
         CheckpointError: its files contradict each other.
     """
-    text = network.config.text_config
+    text = network.text_config
     if tokenizer.get_vocab_size() > text.vocab_size:
         raise CheckpointError(f"the tokenizer of {path} has more tokens than the network; {FETCH_AGAIN}")
     eos = text.eos_token_id

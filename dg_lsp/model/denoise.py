@@ -4,8 +4,7 @@ The loop is a generator, and computes a step only when it is asked for one, so c
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -13,58 +12,19 @@ from transformers.cache_utils import Cache
 
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.canvas import Canvas
-from dg_lsp.model.networks.decoder import capped_logits, hidden_states, soft_cap
+from dg_lsp.model.networks.base import CanvasReader
+from dg_lsp.model.networks.decoder import hidden_states
 from dg_lsp.model.networks.replay import passes
 from dg_lsp.model.sampler import AnchoredSampler, Noise, entropies
+from dg_lsp.model.step import Schedule, Step
 
 TILE = 1 << 24  # logits that are in memory at once: 64 MB in fp32
 CACHED = 1 << 19  # logits that a CPU works on at once: 2 MB, which its cache holds
 
 
-@dataclass(frozen=True, slots=True)
-class Schedule:
-    """How a canvas is denoised; the defaults are those of the released checkpoint's generation_config.json.
-
-    steps: denoising steps at most. t_max, t_min: the temperature falls linearly from the one to the other.
-    entropy_bound: nats, of AnchoredSampler. confidence, stability: a row finishes when the mean entropy of its free
-    slots is below `confidence` nats and its best tokens equal those of each of the `stability` steps before.
-    """
-
-    steps: int = 48
-    t_min: float = 0.4
-    t_max: float = 0.8
-    entropy_bound: float = 0.1
-    confidence: float = 0.005
-    stability: int = 1
-
-    def temperature(self, step: int) -> Tensor:
-        """The temperature of step `step` (counted from 1), a 0-d tensor as transformers computes it."""
-        left = torch.tensor(self.steps - step + 1, dtype=torch.int32)
-        return self.t_min + ((self.t_max - self.t_min) * (left / self.steps))
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """The result of one denoising step for all rows.
-
-    number: counted from 1. best: int64 [rows, length], the most likely token of each free slot, and the anchors.
-    canvas: int64 [rows, length], the tokens that the next step starts from. accepted: bool [rows, length], True at
-    anchors. entropy: nats [rows, length], 0 at anchors. neg_log_likelihood: nats [W], -log p of each watched anchor
-    under the raw logits (before temperature). finished: bool [rows].
-    """
-
-    number: int
-    best: Tensor
-    canvas: Tensor
-    accepted: Tensor
-    entropy: Tensor
-    neg_log_likelihood: Tensor
-    finished: Tensor
-
-
 @torch.inference_mode()
 def denoise(
-    network: Any,
+    network: CanvasReader,
     cache: PrefixCache,
     sampler: AnchoredSampler,
     schedule: Schedule,
@@ -120,19 +80,21 @@ def denoise(
             return
 
 
-def step_logits(network: Any, cache: Cache, canvas: Tensor, slots: Tensor, soft: Tensor | None) -> Tensor:
+def step_logits(
+    network: CanvasReader, cache: Cache, canvas: Tensor, slots: Tensor, soft: Tensor | None
+) -> Tensor:
     """The decoder's soft-capped fp32 logits at `slots` [S] of `canvas` [rows, length]: [S, vocabulary].
 
     soft: the self-conditioning signal [rows, length, hidden], None at the first step. Up to rounding these are the
     logits of the whole forward pass; the vocabulary is computed for `slots` only.
     """
-    return capped_logits(network, hidden_states(network, cache, canvas, soft).flatten(0, 1)[slots])
+    return network.logits(hidden_states(network, cache, canvas, soft).flatten(0, 1)[slots])
 
 
 class _State:
     """What a step leaves to the next one: best tokens, entropies, self-conditioning, and which rows have finished."""
 
-    def __init__(self, network: Any, canvas: Canvas, stability: int) -> None:
+    def __init__(self, network: CanvasReader, canvas: Canvas, stability: int) -> None:
         self.canvas, self.free = canvas, canvas.free_slots
         self.row_of = self.free // canvas.length
         self.per_row = (~canvas.anchored).sum(-1)
@@ -140,32 +102,33 @@ class _State:
         self.drawn = self.best = torch.full_like(self.free, -1)
         self.history = [self.best] * stability
         self.entropy = torch.zeros(len(self.free), device=canvas.tokens.device)
-        self.anchors = network.model.decoder.embed_tokens(canvas.tokens)
+        self.anchors = network.embed(canvas.tokens)
         self.soft: Tensor | None = None
 
-    def read(self, network: Any, hidden: Tensor, indices: Tensor, temperature: Tensor, noise: Noise) -> None:
+    def read(
+        self, network: CanvasReader, hidden: Tensor, indices: Tensor, temperature: Tensor, noise: Noise
+    ) -> None:
         """Update the free slots with the given `indices` [N] from their hidden states [N, hidden].
 
         A tile of them is read at a time, and what stands between its two products part by part. The other free slots,
         those of finished rows, keep their values.
         """
-        table = network.model.decoder.embed_tokens
         # An anchor is certain: the soft embedding of a one-hot distribution is the token's own embedding.
         soft = (self.anchors if self.soft is None else self.soft).flatten(0, 1).clone()
         drawn, best, entropy = self.drawn.clone(), self.best.clone(), self.entropy.clone()
-        vocabulary, kind = table.weight.shape[0], table.weight.dtype
+        vocabulary, kind = network.text_config.vocab_size, self.anchors.dtype
         tile = _tile(vocabulary)
         part = max(CACHED // vocabulary, 1) if hidden.device.type == "cpu" else tile
         for numbers, states in zip(indices.split(tile), hidden.split(tile), strict=True):
             chances = list[Tensor]()
-            for some, raw in zip(numbers.split(part), network.lm_head(states).split(part), strict=True):
-                logits = soft_cap(network, raw) / temperature.to(raw.device)
+            for some, raw in zip(numbers.split(part), network.head(states).split(part), strict=True):
+                logits = network.cap(raw) / temperature.to(raw.device)
                 drawn[some] = noise.pick(logits.softmax(-1, dtype=torch.float32), some)
                 best[some], entropy[some] = logits.argmax(-1), entropies(logits)
                 # Cast to the embedding's type before the softmax, as `generate` does: in bf16 the order changes the
                 # result.
                 chances.append(logits.to(kind).softmax(-1, dtype=torch.float32).to(kind))
-            soft[self.free[numbers]] = (torch.cat(chances) @ table.weight) * table.embed_scale.to(kind)
+            soft[self.free[numbers]] = network.mean_embedding(torch.cat(chances))
         self.drawn, self.best, self.entropy = drawn, best, entropy
         self.soft = soft.view_as(self.anchors)
 
@@ -215,10 +178,10 @@ def _tile(vocabulary: int) -> int:
     return max(TILE // vocabulary, 1)
 
 
-def _surprise(network: Any, hidden: Tensor, tokens: Tensor) -> Tensor:
+def _surprise(network: CanvasReader, hidden: Tensor, tokens: Tensor) -> Tensor:
     """-log p in nats of each of `tokens` [N] under the raw logits of its hidden state [N, hidden], a tile at a time."""
-    tile, found = _tile(network.config.text_config.vocab_size), list[Tensor]()
+    tile, found = _tile(network.text_config.vocab_size), list[Tensor]()
     for states, wanted in zip(hidden.split(tile), tokens.split(tile), strict=True):
-        logits = capped_logits(network, states)
+        logits = network.logits(states)
         found.append(logits.logsumexp(-1) - logits.gather(-1, wanted[:, None]).squeeze(1))
     return torch.cat(found)

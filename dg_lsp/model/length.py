@@ -6,15 +6,15 @@ A canvas has no delete token, so the length must be right to the token. Knows ca
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.canvas import Seam, anchors_from, lay_out, stack
-from dg_lsp.model.denoise import Schedule, Step, denoise
+from dg_lsp.model.networks.base import Denoiser
 from dg_lsp.model.sampler import AnchoredSampler, SeededNoise
+from dg_lsp.model.step import Schedule, Step
 
 WATCHED = 12  # anchors directly behind the gap whose likelihood is scored
 _REFERENCE = (
@@ -47,7 +47,7 @@ class ScoredLength:
 
 
 def search_length(
-    network: Any, cache: PrefixCache, layout: tuple[Seam, int], search: Search, seed: int
+    network: Denoiser, cache: PrefixCache, layout: tuple[Seam, int], search: Search, seed: int
 ) -> Iterator[tuple[ScoredLength, ...]]:
     """Score gap lengths for `layout` = (seam, canvas length); yield all scores so far, best first, after each round.
 
@@ -85,12 +85,12 @@ def leave_one_out(neg_log_likelihood: Tensor, vocabulary: int) -> Tensor:
 
 
 def _score(
-    network: Any, cache: PrefixCache, layout: tuple[Seam, int], search: Search, seed: int
+    network: Denoiser, cache: PrefixCache, layout: tuple[Seam, int], search: Search, seed: int
 ) -> dict[int, float]:
     """The scores of `search.lengths` from one batch; lower is better."""
     seam, size = layout
     lengths = [n for n in search.lengths for _ in range(search.draws)]
-    device = network.model.decoder.embed_tokens.weight.device
+    device = network.device
     canvas = stack([lay_out(seam, n, size) for n in lengths]).to(device)
     ends = [len(seam.head) + n for n in lengths]
     watched = anchors_from(canvas, ends, WATCHED)
@@ -98,11 +98,11 @@ def _score(
     reference = watched[:0]
     if not bool(has_watched.all()):
         reference = anchors_from(canvas, [end + WATCHED for end in ends], _REFERENCE)
-    vocabulary = network.config.text_config.vocab_size
+    vocabulary = network.text_config.vocab_size
     sampler = AnchoredSampler(canvas, Schedule().entropy_bound, SeededNoise(seed, vocabulary, device))
     ahead = Schedule(steps=search.steps)
     last: Step | None = None
-    for step in denoise(network, cache, sampler, ahead, torch.cat([watched, reference])):
+    for step in network.denoise(cache, sampler, ahead, torch.cat([watched, reference])):
         last = step
     assert last is not None
     likelihoods = leave_one_out(last.neg_log_likelihood, vocabulary)

@@ -5,20 +5,19 @@ predicts text far better. Knows tokens and the prefix cache; knows no canvas.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 import torch.nn.functional as F
 
 from dg_lsp.model.cache import PrefixCache
-from dg_lsp.model.networks.decoder import capped_logits
+from dg_lsp.model.networks.base import Reader
 from dg_lsp.model.tree import Tree
 
 _AT_ONCE = 32  # tokens that are predicted together: 32 MB of logits where the vocabulary is the released one
 
 
 def neg_log_likelihoods(
-    network: Any, cache: PrefixCache, texts: Sequence[Sequence[int]], starts: Sequence[int]
+    network: Reader, cache: PrefixCache, texts: Sequence[Sequence[int]], starts: Sequence[int]
 ) -> list[float]:
     """-log p in nats of each token sequence in `texts` behind the prefix in `cache`, summed from token `start` on."""
     rows = neg_log_likelihoods_of_tokens(network, cache, texts, starts)
@@ -27,7 +26,7 @@ def neg_log_likelihoods(
 
 @torch.inference_mode()
 def neg_log_likelihoods_of_tokens(
-    network: Any,
+    network: Reader,
     cache: PrefixCache,
     texts: Sequence[Sequence[int]],
     starts: Sequence[int],
@@ -50,7 +49,7 @@ def neg_log_likelihoods_of_tokens(
     counted = [text[start:] for text, start in zip(texts, starts, strict=True)]
     wanted = torch.tensor([token for text in counted for token in text], device=states.device)
     nats = [
-        F.cross_entropy(capped_logits(network, some), tokens, reduction="none")
+        F.cross_entropy(network.logits(some), tokens, reduction="none")
         for some, tokens in zip(states.split(_AT_ONCE), wanted.split(_AT_ONCE), strict=True)
     ]
     return [row.tolist() for row in torch.cat(nats).split([len(text) for text in counted])]

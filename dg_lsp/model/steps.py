@@ -13,9 +13,9 @@ from torch import Tensor
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.candidates import Batch, draft, read_candidates
 from dg_lsp.model.checkpoint import Checkpoint
-from dg_lsp.model.denoise import Step, denoise
 from dg_lsp.model.plan import MENDING, plan_for
 from dg_lsp.model.sampler import AnchoredSampler, SeededNoise
+from dg_lsp.model.step import Step
 from dg_lsp.text.messages import Draft, Fill, Reason
 
 # Primes that keep the seeds of a request's batches apart, so that each draws other noise: by what earlier canvases of
@@ -73,7 +73,8 @@ def denoise_batch(
     )
     noise = SeededNoise(seed, model.vocabulary, model.device)
     sampler = AnchoredSampler(batch.canvas, schedule.entropy_bound, noise, start)
-    return denoise(model.network, cache, sampler, schedule)
+    steps: Iterator[Step] = model.network.denoise(cache, sampler, schedule)
+    return steps
 
 
 def stop_when_enough(model: Checkpoint, batch: Batch, steps: Iterator[Step]) -> Iterator[Step]:

@@ -13,6 +13,7 @@ from torch import Tensor
 from transformers.cache_utils import Cache
 
 from dg_lsp.model.cache import PrefixCache, PrefixLayer
+from dg_lsp.model.networks.base import Reader
 
 _UNUSED = 64  # columns that no text goes on from, before they are dropped: all other keys are copied then
 
@@ -41,7 +42,7 @@ class Tree(Cache):
 
     layers: list[_Layer]
 
-    def __init__(self, network: Any, cache: PrefixCache, kept: int) -> None:
+    def __init__(self, network: Reader, cache: PrefixCache, kept: int) -> None:
         super().__init__(layers=[_view(layer, kept) for layer in cache.layers])
         self._network, self._kept = network, kept
         self._paths: list[list[int]] = [[]]
@@ -60,15 +61,10 @@ class Tree(Cache):
                     tokens.append(token)
                     self._positions.append(self._kept + len(path))
                 path.append(columns[place])
-        device = self._network.model.decoder.embed_tokens.weight.device
-        positions = torch.tensor([self._positions[first:]], device=device)
-        encoder = self._network.model.encoder.language_model
-        states = encoder(
-            input_ids=torch.tensor([tokens], device=device),
-            attention_mask=self._masks(first),
-            position_ids=positions,
-            past_key_values=self,
-        ).last_hidden_state[0]
+        device = self._network.device
+        positions = torch.tensor(self._positions[first:], device=device)
+        added = torch.tensor(tokens, device=device)
+        states = self._network.read(self, added, positions, self._masks(first))
         paths = zip(self._paths, texts, strict=True)
         read = ([column - first for column in path[len(path) - len(text) :]] for path, text in paths)
         return [states[torch.tensor(own, dtype=torch.int64, device=device)] for own in read]
@@ -89,13 +85,11 @@ class Tree(Cache):
         (path,) = self._paths
         path.pop()
 
-    def _masks(self, first: int) -> dict[str, Tensor]:
-        """For each kind of layer, what is added to the scores of the tokens from column `first` on.
+    def _masks(self, first: int) -> dict[int | None, Tensor]:
+        """Return, by the window of a layer, which keys the tokens from column `first` on see: bool [new tokens, keys].
 
-        Zero or the least number there is. Shape [1, 1, new tokens, keys]: those of the prefix that the layer holds, and
-        those of all tokens behind it.
+        The keys are those of the prefix that the layer holds, and those of all tokens behind it.
         """
-        weight, config = self._network.model.decoder.embed_tokens.weight, self._network.config.text_config
         count = len(self._positions)
         seen = torch.zeros(count - first, self._kept + count, dtype=torch.bool)
         seen[:, : self._kept] = True
@@ -107,15 +101,13 @@ class Tree(Cache):
             rows[:, columns] = own
             seen[new - first, self._kept :] |= rows
         keys = torch.tensor([*range(self._kept), *self._positions])
-        near = keys[None, :] > keys[self._kept + first :, None] - config.sliding_window
-        masks = {}
-        for kind, layer in zip(config.layer_types, self.layers, strict=True):
-            if kind not in masks:
-                held = seen & near if kind == "sliding_attention" else seen
-                held = held[:, self._kept - layer.length :].to(weight.device)
-                least = torch.finfo(weight.dtype).min
-                masks[kind] = torch.zeros(held.shape, dtype=weight.dtype, device=weight.device)
-                masks[kind] = masks[kind].masked_fill(~held, least)[None, None]
+        masks: dict[int | None, Tensor] = {}
+        for layer in self.layers:
+            if layer.window not in masks:
+                held = seen
+                if layer.window is not None:
+                    held = seen & (keys[None, :] > keys[self._kept + first :, None] - layer.window)
+                masks[layer.window] = held[:, self._kept - layer.length :].to(self._network.device)
         return masks
 
 

@@ -8,7 +8,9 @@ from typing import Any
 
 import torch
 from safetensors.torch import load_file
-from transformers import DiffusionGemmaConfig, DiffusionGemmaForBlockDiffusion
+from transformers import DiffusionGemmaConfig
+
+from dg_lsp.model.networks.gemma import DiffusionGemma
 
 PAD, EOS, BOS = 0, 1, 2
 CANVASES = (64, 128, 256)
@@ -66,7 +68,7 @@ def fresh_network(
 ) -> Any:
     """A network of `config` with random weights; the same seed gives the same weights."""
     torch.manual_seed(seed)
-    return DiffusionGemmaForBlockDiffusion._from_config(
+    return DiffusionGemma._from_config(
         config, dtype=dtype, attn_implementation=attention, experts_implementation="grouped_mm"
     )
 
@@ -77,7 +79,7 @@ def stored_network(path: Path, file: str | None = None, attention: str = "eager"
     file: the name of another weights file in `path`, which is read instead of the checkpoint's own. attention:
     transformers' name of the function that computes it.
     """
-    network = DiffusionGemmaForBlockDiffusion.from_pretrained(
+    network = DiffusionGemma.from_pretrained(
         str(path),
         dtype=torch.bfloat16,
         local_files_only=True,

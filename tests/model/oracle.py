@@ -4,20 +4,22 @@ Also the long bodies that it is asked for, and a model to which one talks.
 """
 
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.checkpoint import Checkpoint
-from dg_lsp.model.denoise import Schedule, Step
+from dg_lsp.model.networks.gemma import DiffusionGemma
 from dg_lsp.model.prompts.chat import SPECIAL
 from dg_lsp.model.sampler import AnchoredSampler
+from dg_lsp.model.step import Schedule, Step
 from dg_lsp.text.documents.document import Document, DocumentError, read_document
 from dg_lsp.text.gaps.find import Gap, find_gaps
 from dg_lsp.training.shape import embedded_config, fresh_network
@@ -56,6 +58,18 @@ class Oracle:
         assert at >= len(before), "what stands written is not the file's text"
         ids = self.model.encode(self.text[at : at + 8 * count])[:count]
         return [*ids, *[self.model.eos] * (count - len(ids))]
+
+
+def write_with(monkeypatch: pytest.MonkeyPatch, writer: Callable[..., Iterator[Step]]) -> None:
+    """Let `writer` denoise; the search for a length, which watches anchors, goes on as it is."""
+    real = DiffusionGemma.denoise
+
+    def denoise(network: Any, cache: Any, sampler: Any, schedule: Any, watch: Any = None) -> Iterator[Step]:
+        if watch is None:
+            return writer(network, cache, sampler, schedule)
+        return real(network, cache, sampler, schedule, watch)
+
+    monkeypatch.setattr(DiffusionGemma, "denoise", denoise)
 
 
 def talking(model: Checkpoint) -> Checkpoint:

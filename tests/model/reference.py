@@ -18,8 +18,9 @@ from transformers.models.diffusion_gemma.generation_diffusion_gemma import (
 
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.canvas import FREE, Canvas
-from dg_lsp.model.denoise import Schedule, Step, denoise
+from dg_lsp.model.denoise import denoise
 from dg_lsp.model.sampler import AnchoredSampler
+from dg_lsp.model.step import Schedule, Step
 from tests.model.tiny import CANVAS, VOCABULARY, GenerateNoise
 
 STRICT = Schedule(steps=5, confidence=1e-9)  # runs out of steps: what random networks do anyway

@@ -12,7 +12,7 @@ from dg_lsp.model.cache import PrefixCache, extend_to
 from dg_lsp.model.candidates import SUFFIX_READ, Batch, rank_by_likelihood, row_neg_log_likelihoods
 from dg_lsp.model.canvas import Seam, lay_out, stack
 from dg_lsp.model.checkpoint import Checkpoint, load_checkpoint
-from dg_lsp.model.denoise import Step
+from dg_lsp.model.step import Step
 from dg_lsp.text.messages import Infill
 from tests.model.tiny import save_checkpoint
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from transformers import DiffusionGemmaForBlockDiffusion
 
 from dg_lsp.bench.files import find_heldout
 from dg_lsp.bench.holes import make_cases
@@ -31,7 +32,7 @@ def run(model: Checkpoint, request: Infill) -> list[Draft | Fill]:
 
 
 def test_it_is_small_and_of_the_released_architecture(model: Checkpoint) -> None:
-    assert type(model.network).__name__ == "DiffusionGemmaForBlockDiffusion"
+    assert isinstance(model.network, DiffusionGemmaForBlockDiffusion)
     assert model.canvas_lengths == (64, 128, 256)
     slow = torch.backends.cpu.get_cpu_capability() in {"DEFAULT", "AVX2"}
     assert model.network.dtype == (torch.float32 if slow else torch.bfloat16)

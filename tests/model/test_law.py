@@ -7,8 +7,9 @@ import pytest
 import torch
 
 from dg_lsp.model.canvas import FREE, Canvas, Seam, lay_out, noised
-from dg_lsp.model.denoise import Schedule, Step, denoise
+from dg_lsp.model.denoise import denoise
 from dg_lsp.model.sampler import AnchoredSampler, SeededNoise
+from dg_lsp.model.step import Schedule, Step
 from tests.model.reference import RELEASED, STRICT, Case, generated, ours, random_canvas, until_finished
 from tests.model.tiny import CANVAS, VOCABULARY, encoded, tiny_network
 

@@ -14,8 +14,9 @@ import torch
 
 from dg_lsp.model.cache import CHUNK, PrefixCache, extend_to
 from dg_lsp.model.canvas import Canvas
-from dg_lsp.model.denoise import Step, denoise, step_logits
+from dg_lsp.model.denoise import denoise, step_logits
 from dg_lsp.model.sampler import AnchoredSampler, SeededNoise
+from dg_lsp.model.step import Step
 from tests.model.reference import RELEASED, STRICT, Case, generated, ours, random_canvas
 from tests.model.tiny import CANVAS, VOCABULARY, WINDOW, encoded, extend, tiny_config, tiny_network
 

@@ -13,14 +13,15 @@ from dg_lsp.model.cache import PrefixCache, extend_to
 from dg_lsp.model.candidates import Candidate, why_refused
 from dg_lsp.model.canvas import Canvas
 from dg_lsp.model.checkpoint import Checkpoint, load_checkpoint
-from dg_lsp.model.denoise import Step
 from dg_lsp.model.fill import infill
 from dg_lsp.model.plan import ROUNDS
 from dg_lsp.model.repair import Origin, free, mend
+from dg_lsp.model.step import Step
 from dg_lsp.model.steps import Clock, run_to_end
 from dg_lsp.model.tokens import tokenise
 from dg_lsp.text.fills.stitch import find_break
 from dg_lsp.text.messages import Draft, Fill, Infill
+from tests.model.oracle import write_with
 
 PREFIX, SUFFIX = "def area(w, h):\n    ", "\n\n\ndef half(x):\n    return x / 2\n"
 TRUTH = "size = w * h\n    for x in (w, h):\n        print(x, size)\n    return (size + 1, [w, h])"
@@ -89,7 +90,7 @@ def test_what_is_damaged_becomes_the_truth_again(
     model: Checkpoint, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     writer = Writer(model, TRUTH)
-    monkeypatch.setattr("dg_lsp.model.steps.denoise", writer)
+    write_with(monkeypatch, writer)
     drafts, fill = mended(model, request(effort="high"), BROKEN[name])
     assert fill is not None and fill.text == TRUTH
     assert fill.repairs == len(writer.canvases) <= 3
@@ -104,7 +105,7 @@ def test_few_tokens_of_many_are_freed_and_the_others_lie_on_the_canvas(
     model: Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     writer = Writer(model, "")
-    monkeypatch.setattr("dg_lsp.model.steps.denoise", writer)
+    write_with(monkeypatch, writer)
     text = BROKEN["a token too few"]
     mended(model, request(effort="high"), text)
     assert len(writer.canvases) == ROUNDS["high"]
@@ -145,7 +146,7 @@ def test_no_anchor_changes_whatever_is_written(model: Checkpoint, monkeypatch: p
         spans.append(freed.around)
         return freed
 
-    monkeypatch.setattr("dg_lsp.model.steps.denoise", babble)
+    write_with(monkeypatch, babble)
     monkeypatch.setattr("dg_lsp.model.repair.free", seen)
     good = 0
     for seed, text in enumerate([*BROKEN.values()] * 20):
@@ -178,7 +179,7 @@ def test_each_round_draws_other_noise(model: Checkpoint, monkeypatch: pytest.Mon
         )
         yield from Writer(model, "")(network, cache, sampler, schedule)
 
-    monkeypatch.setattr("dg_lsp.model.steps.denoise", noted)
+    write_with(monkeypatch, noted)
     monkeypatch.setattr("dg_lsp.model.repair.WIDTHS", (3, 3, 3, 3))
     mended(model, request(effort="high"), "a = 1\n    b = 2 2\n    return a")
     assert len(starts) == 4
@@ -190,7 +191,7 @@ def test_the_effort_says_how_often_it_is_tried(
     model: Checkpoint, monkeypatch: pytest.MonkeyPatch, effort: Any, rounds: int
 ) -> None:
     writer = Writer(model, "")
-    monkeypatch.setattr("dg_lsp.model.steps.denoise", writer)
+    write_with(monkeypatch, writer)
     _, fill = mended(model, request(effort=effort), BROKEN["a token too few"])
     assert fill is None
     assert len(writer.canvases) == rounds
@@ -198,14 +199,14 @@ def test_the_effort_says_how_often_it_is_tried(
 
 def test_after_the_deadline_nothing_is_begun(model: Checkpoint, monkeypatch: pytest.MonkeyPatch) -> None:
     writer = Writer(model, TRUTH)
-    monkeypatch.setattr("dg_lsp.model.steps.denoise", writer)
+    write_with(monkeypatch, writer)
     assert mended(model, request(), BROKEN["another token"], clock=Clock(0.0)) == ([], None)
     assert writer.canvases == []
 
 
 def test_a_second_break_is_mended_after_the_first(model: Checkpoint, monkeypatch: pytest.MonkeyPatch) -> None:
     writer = Writer(model, TRUTH)
-    monkeypatch.setattr("dg_lsp.model.steps.denoise", writer)
+    write_with(monkeypatch, writer)
     text = TRUTH.replace("in (w", "= (w").replace("[w, h]", "[w h]")
     _, fill = mended(model, request(effort="high"), text)
     assert fill is not None and fill.text == TRUTH
@@ -218,7 +219,7 @@ def test_what_would_cut_off_its_own_end_is_refused(
     """A span that leaves the body ends the fill: what stood behind it would be lost, an anchor."""
     text = "a = 1 1\n    return a"
     writer = Writer(model, "a = 1\nb = 2")
-    monkeypatch.setattr("dg_lsp.model.steps.denoise", writer)
+    write_with(monkeypatch, writer)
     monkeypatch.setattr("dg_lsp.model.repair.CHANGES", (4,))
     _, fill = mended(model, request(effort="low"), text)
     assert writer.canvases
@@ -228,7 +229,7 @@ def test_what_would_cut_off_its_own_end_is_refused(
 def test_what_earlier_canvases_wrote_stays(model: Checkpoint, monkeypatch: pytest.MonkeyPatch) -> None:
     before = "one = 1\n    two = (2,\n        3)\n    "
     writer = Writer(model, TRUTH)
-    monkeypatch.setattr("dg_lsp.model.steps.denoise", writer)
+    write_with(monkeypatch, writer)
     _, fill = mended(model, request(effort="high"), before + BROKEN["another token"], before)
     assert fill is not None and fill.text == before + TRUTH
     # The first of two breaks is out of reach.
@@ -278,7 +279,7 @@ def test_a_request_is_answered_by_a_mended_fill_before_other_lengths_are_tried(
 ) -> None:
     writer = Writer(model, TRUTH)
     text = TRUTH.replace("in (w", "= (w")
-    monkeypatch.setattr("dg_lsp.model.steps.denoise", broken_first(model, writer, text))
+    write_with(monkeypatch, broken_first(model, writer, text))
     fill = run(model, request(like=text))
     assert fill.text == TRUTH
     assert fill.repairs == len(writer.canvases) == 1
@@ -289,21 +290,19 @@ def test_what_cannot_be_mended_is_shortened_and_else_refused(
     model: Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = TRUTH.replace("[w, h]", "[w h]")
-    monkeypatch.setattr("dg_lsp.model.steps.denoise", broken_first(model, Writer(model, ""), text))
+    write_with(monkeypatch, broken_first(model, Writer(model, ""), text))
     fill = run(model, request(like=text))
     assert fill.text == TRUTH[: TRUTH.index("\n    return")]
     assert fill.repairs == 0 and fill.parses and fill.shortened and not fill.refusal
     text = TRUTH.replace("size = w * h", "size = (w h")
-    monkeypatch.setattr("dg_lsp.model.steps.denoise", broken_first(model, Writer(model, ""), text))
+    write_with(monkeypatch, broken_first(model, Writer(model, ""), text))
     fill = run(model, request(like=text))
     assert fill.text == "" and not fill.shortened and "syntax error" in fill.refusal
 
 
 def test_closing_while_it_is_mended_stops_at_once(model: Checkpoint, monkeypatch: pytest.MonkeyPatch) -> None:
     writer = Writer(model, "")
-    monkeypatch.setattr(
-        "dg_lsp.model.steps.denoise", broken_first(model, writer, TRUTH.replace("in (w", "= (w"))
-    )
+    write_with(monkeypatch, broken_first(model, writer, TRUTH.replace("in (w", "= (w")))
     asked = request(like=TRUTH.replace("in (w", "= (w"))
     events = infill(model, PrefixCache(model.network.config.text_config), asked)
     while not writer.canvases:

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 import torch
-from transformers import DiffusionGemmaForBlockDiffusion
 
 from benchmarks.released import released_config
 from dg_lsp.model.cache import CHUNK, PrefixCache
 from dg_lsp.model.checkpoint import load_checkpoint
 from dg_lsp.model.fill import infill
+from dg_lsp.model.networks.gemma import DiffusionGemma
 from dg_lsp.text.messages import Draft, Fill
 from tests.model.test_frame import REQUEST, tokenizer
 from tests.model.tiny import save_checkpoint, write_manifest
@@ -21,7 +21,7 @@ __all__ = ["tokenizer"]  # a fixture
 @pytest.fixture(scope="module")
 def network() -> Any:
     with torch.device("meta"):
-        return DiffusionGemmaForBlockDiffusion._from_config(released_config(), dtype=torch.bfloat16)
+        return DiffusionGemma._from_config(released_config(), dtype=torch.bfloat16)
 
 
 def test_the_class_at_the_true_shape_has_the_published_tensors(network: Any) -> None:

@@ -10,9 +10,10 @@ from torch import Tensor
 
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.canvas import Canvas
-from dg_lsp.model.denoise import Schedule, Step, denoise
+from dg_lsp.model.denoise import denoise
 from dg_lsp.model.networks.replay import Replays, enable
 from dg_lsp.model.sampler import AnchoredSampler, SeededNoise
+from dg_lsp.model.step import Schedule, Step
 from tests.model.tiny import CANVAS, VOCABULARY, WINDOW, encoded, tiny_network
 
 BUCKETS = (2 * WINDOW, 4 * WINDOW)

@@ -8,16 +8,17 @@ from typing import Any
 import pytest
 import torch
 
-from dg_lsp.model import steps
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.canvas import FREE, Canvas, LayoutError, Seam
 from dg_lsp.model.checkpoint import Checkpoint, load_checkpoint
-from dg_lsp.model.denoise import Step
+from dg_lsp.model.denoise import denoise
 from dg_lsp.model.length import ScoredLength
 from dg_lsp.model.sources import several
 from dg_lsp.model.sources.several import Gaps, fill_together, infill_several
+from dg_lsp.model.step import Step
 from dg_lsp.model.steps import Clock, run_to_end
 from dg_lsp.text.messages import Draft, Fill, Infill
+from tests.model.oracle import write_with
 
 TEXTS = (
     "def area(w, h):\n    size = ",
@@ -50,15 +51,14 @@ def run(model: Checkpoint, gaps: Gaps) -> tuple[list[Draft], tuple[Fill, ...]]:
 def laid(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Canvas, list[Step]]]:
     """The canvases that are denoised, with their steps."""
     seen: list[tuple[Canvas, list[Step]]] = []
-    denoised = steps.denoise
 
     def noted(network: Any, cache: Any, sampler: Any, schedule: Any) -> Iterator[Step]:
         seen.append((sampler.canvas, []))
-        for step in denoised(network, cache, sampler, schedule):
+        for step in denoise(network, cache, sampler, schedule):
             seen[-1][1].append(step)
             yield step
 
-    monkeypatch.setattr(steps, "denoise", noted)
+    write_with(monkeypatch, noted)
     return seen
 
 
@@ -85,7 +85,7 @@ def test_each_gap_gets_its_own_text(model: Checkpoint, monkeypatch: pytest.Monke
         done = torch.ones(canvas.rows, dtype=torch.bool)
         yield Step(1, best, best, ~canvas.anchored, torch.zeros(canvas.tokens.shape), torch.empty(0), done)
 
-    monkeypatch.setattr(steps, "denoise", truthful)
+    write_with(monkeypatch, truthful)
     _, fills = run(model, gaps_of(model))
     assert [fill.text for fill in fills] == list(TRUTHS)
     assert all(fill.parses for fill in fills)

@@ -13,9 +13,10 @@ import pytest
 import torch
 
 from dg_lsp.model.canvas import lay_out
-from dg_lsp.model.denoise import Schedule, Step, denoise
+from dg_lsp.model.denoise import denoise
 from dg_lsp.model.length import Search, search_length
 from dg_lsp.model.sampler import AnchoredSampler, SeededNoise
+from dg_lsp.model.step import Schedule, Step
 from tests.model.spelled import CANVAS, PREFIX, Hole, Spelled, holes, spell, spelled_text, train
 from tests.model.tiny import encoded
 

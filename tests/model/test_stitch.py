@@ -13,7 +13,7 @@ from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import Gap
 from dg_lsp.text.messages import Draft, Fill
 from dg_lsp.text.prompts import prompt
-from tests.model.oracle import Oracle, long_bodies, talking
+from tests.model.oracle import Oracle, long_bodies, talking, write_with
 
 SETTINGS = Settings(effort="high", prefix_bytes=2000, suffix_bytes=1000)
 
@@ -41,7 +41,7 @@ def test_a_long_body_comes_back_line_for_line(
         model = talking(model)
     for document, gap, body in long_bodies(model, 300, 1500, bodies):
         oracle = Oracle(model, document, gap)
-        monkeypatch.setattr("dg_lsp.model.steps.denoise", oracle)
+        write_with(monkeypatch, oracle)
         drafts, fill = filled(model, oracle, document, gap, body)
         assert fill.text == body.strip(), (document.uri, gap.name, fill.refusal)
         *opened, last = oracle.layouts

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from torch import Tensor
-from transformers import DiffusionGemmaConfig, DiffusionGemmaForBlockDiffusion
+from transformers import DiffusionGemmaConfig
 from transformers.models.diffusion_gemma.generation_diffusion_gemma import (
     DiffusionGemmaGenerationConfig,
     EntropyBoundSamplerConfig,
@@ -16,6 +16,7 @@ from transformers.models.diffusion_gemma.generation_diffusion_gemma import (
 
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.canvas import Canvas
+from dg_lsp.model.networks.gemma import DiffusionGemma
 from dg_lsp.model.prompts.chat import style_of
 from dg_lsp.training.shape import VISION
 
@@ -51,7 +52,7 @@ def tiny_network(
 ) -> Any:
     """A random network whose weights are widened so that attention and experts matter."""
     torch.manual_seed(seed)
-    network = DiffusionGemmaForBlockDiffusion._from_config(
+    network = DiffusionGemma._from_config(
         config or tiny_config(),
         dtype=dtype,
         attn_implementation="sdpa",

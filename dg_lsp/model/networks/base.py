@@ -1,23 +1,22 @@
-"""The seam for networks: all that the fill asks of one. Only this folder knows what is inside.
+"""The seam for networks: all that the fill asks of one. Only this folder knows what is inside a network.
 
 A network implements `Network` and, beside it, what it can do: read from left to right, denoise a canvas, or both.
 DiffusionGemma is a Reader and a Denoiser, a causal network a Reader, a server that only denoises a Denoiser.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
+from transformers.cache_utils import Cache
 
-if TYPE_CHECKING:
-    from dg_lsp.model.cache import PrefixCache
-    from dg_lsp.model.denoise import Schedule, Step
-    from dg_lsp.model.sampler import AnchoredSampler
+from dg_lsp.model.sampler import AnchoredSampler
+from dg_lsp.model.step import Schedule, Step
 
 
 class Network(Protocol):
-    """What every network can do: hold the prefix of a file."""
+    """A network that can hold the prefix of a file."""
 
     @property
     def device(self) -> torch.device:
@@ -26,11 +25,11 @@ class Network(Protocol):
 
     @property
     def text_config(self) -> Any:
-        """The configuration of its text layers, as transformers names it; `PrefixCache` is made from it."""
+        """The configuration of its text layers, as transformers names it; a PrefixCache is made from it."""
         ...
 
-    def encode(self, cache: "PrefixCache", tokens: Sequence[int]) -> None:
-        """Append the keys and values of `tokens` to the layers of `cache`; `cache.tokens` is left to the caller."""
+    def encode(self, cache: Cache, tokens: Sequence[int]) -> None:
+        """Append the keys and values of `tokens` to the layers of `cache`, a PrefixCache, whose `tokens` stay."""
         ...
 
 
@@ -39,17 +38,17 @@ class Reader(Network, Protocol):
     """A network that reads texts behind a prefix from left to right."""
 
     def read(
-        self, behind: Any, tokens: Tensor, positions: Tensor, masks: Mapping[int | None, Tensor]
+        self, behind: Cache, tokens: Tensor, positions: Tensor, masks: Mapping[int | None, Tensor]
     ) -> Tensor:
         """Return the hidden states [tokens, hidden] of `tokens`, and append their keys and values to `behind`.
 
-        behind: a cache of transformers. tokens, positions: int64 [tokens]. masks: by the window of a layer (None for a
-        layer that sees everything), the numbers [1, 1, tokens, keys] that are added to the attention scores.
+        tokens, positions: int64 [tokens]. masks: by the window of a layer (None for a layer that sees everything), bool
+        [tokens, keys], True where a token sees a key of `behind` or of a new token.
         """
         ...
 
     def logits(self, states: Tensor) -> Tensor:
-        """Return the logits in fp32 of the token behind each of `states`: [..., hidden] -> [..., vocabulary]."""
+        """Return the logits in fp32 of the token behind each state: [..., hidden] -> [..., vocabulary]."""
         ...
 
 
@@ -58,16 +57,45 @@ class Denoiser(Network, Protocol):
     """A network that denoises canvases behind a prefix."""
 
     def denoise(
-        self,
-        cache: "PrefixCache",
-        sampler: "AnchoredSampler",
-        schedule: "Schedule",
-        watch: Tensor | None = None,
-    ) -> "Iterator[Step]":
-        """Denoise `sampler.canvas` behind `cache.tokens`; yield a Step after each denoising step, or only the last one.
+        self, cache: Cache, sampler: AnchoredSampler, schedule: Schedule, watch: Tensor | None = None
+    ) -> Iterator[Step]:
+        """Denoise `sampler.canvas` behind the tokens of `cache`, a PrefixCache; yield each Step, or the last one only.
 
-        A Denoiser that runs elsewhere draws its own noise: it pins `sampler.canvas.anchored`, starts from
-        `sampler.first_canvas()`, and takes at most `schedule.steps`. watch: slot numbers [W] of the anchors whose
+        A Denoiser that runs elsewhere draws its own noise: it pins the anchors of `sampler.canvas`, starts from
+        `sampler.first_canvas()`, and makes at most `schedule.steps` steps. watch: slot numbers [W] of the anchors whose
         likelihood is wanted in `Step.neg_log_likelihood`.
         """
         ...
+
+
+class CanvasReader(Network, Protocol):
+    """A Denoiser in this process: what the loop of model/denoise.py computes a step with."""
+
+    def embed(self, tokens: Tensor) -> Tensor:
+        """Return the embeddings of `tokens`: int64 [...] -> [..., hidden]."""
+        ...
+
+    def mean_embedding(self, chances: Tensor) -> Tensor:
+        """Return the mean of all embeddings, weighted by `chances`: [slots, vocabulary] -> [slots, hidden]."""
+        ...
+
+    def head(self, states: Tensor) -> Tensor:
+        """Return the scores of hidden states before the cap, in the network's own type."""
+        ...
+
+    def cap(self, raw: Tensor) -> Tensor:
+        """Return the capped logits in fp32 of what `head` gave."""
+        ...
+
+    def logits(self, states: Tensor) -> Tensor:
+        """Return `cap(head(states))`."""
+        ...
+
+
+def added(seen: Tensor, dtype: torch.dtype) -> Tensor:
+    """Return the mask `seen`, bool [tokens, keys], as numbers that are added to attention scores: [1, 1, tokens, keys].
+
+    Zero where a token sees a key, elsewhere the least number that `dtype` has.
+    """
+    zeros = torch.zeros(seen.shape, dtype=dtype, device=seen.device)
+    return zeros.masked_fill(~seen, torch.finfo(dtype).min)[None, None]

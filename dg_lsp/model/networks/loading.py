@@ -10,11 +10,11 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError
-from transformers import DiffusionGemmaForBlockDiffusion
 from transformers.utils import logging
 
 from dg_lsp.checkpoints import FETCH_AGAIN, CheckpointError
 from dg_lsp.model.networks.attention import GROUPED
+from dg_lsp.model.networks.gemma import DiffusionGemma
 from dg_lsp.model.networks.idle import leave_out_idle_parts
 from dg_lsp.model.networks.replay import enable
 from dg_lsp.settings import GRAPHS
@@ -107,7 +107,7 @@ def load_network(path: Path, device: str) -> Any:
     if graphs and not (isinstance(placed, dict) and placed.get("", "").startswith("cuda")):
         raise CheckpointError(f"graphs are recorded on one CUDA device, not on {device}; leave {GRAPHS} away")
     try:
-        network, info = DiffusionGemmaForBlockDiffusion.from_pretrained(
+        network, info = DiffusionGemma.from_pretrained(
             str(path),
             dtype=number_type(path, placed),
             device_map=placed,
@@ -141,7 +141,7 @@ def check_logits(network: Any, path: Path) -> None:
     Raises:
         CheckpointError: the logits are not finite, or there is no memory left to run it.
     """
-    device = network.model.decoder.embed_tokens.weight.device
+    device = network.device
     tokens = torch.arange(8, device=device)[None]
     try:
         logits = network(input_ids=tokens, decoder_input_ids=tokens).logits

@@ -19,10 +19,10 @@ from dg_lsp.model.candidates import (
 )
 from dg_lsp.model.canvas import Seam, lay_out, noised, stack, start_from
 from dg_lsp.model.checkpoint import Checkpoint
-from dg_lsp.model.denoise import Step
 from dg_lsp.model.length import ScoredLength, lengths_that_fit, search_length
 from dg_lsp.model.plan import ANCHORS, plan_for
 from dg_lsp.model.repair import Origin, mend
+from dg_lsp.model.step import Step
 from dg_lsp.model.steps import CANVAS_SEED, Clock, denoise_batch, report_steps, stop_when_enough
 from dg_lsp.model.tokens import tokenise
 from dg_lsp.text.fills import fit

@@ -15,7 +15,6 @@ from torch import Tensor
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.candidates import why_refused
 from dg_lsp.model.checkpoint import Checkpoint
-from dg_lsp.model.networks.decoder import capped_logits
 from dg_lsp.model.plan import plan_for
 from dg_lsp.model.steps import Clock
 from dg_lsp.model.tokens import Join, settled
@@ -88,7 +87,7 @@ def write(
     found: dict[str, float] = {}
     for number in range(writing.tokens + 1):
         # 2.
-        chances = capped_logits(model.network, states).log_softmax(-1)
+        chances = model.network.logits(states).log_softmax(-1)
         totals = scores[:, None] + chances
         for row, text in enumerate(texts):
             written = model.tokenizer.decode(list(text), skip_special_tokens=False)
@@ -270,7 +269,7 @@ def _kept(request: Infill, text: str) -> str:
 
 def _logits(model: Checkpoint, states: Tensor) -> Tensor:
     """The logits [rows, vocabulary] behind `states`; no special token is possible."""
-    logits = capped_logits(model.network, states)
+    logits = model.network.logits(states)
     logits[:, sorted(model.special)] = -torch.inf
     return logits
 

@@ -10,10 +10,10 @@ from dg_lsp.model.cache import PrefixCache, extend_to
 from dg_lsp.model.candidates import Batch, decode, fill_of, row_neg_log_likelihoods, why_refused
 from dg_lsp.model.canvas import FREE, LayoutError, Seam, lay_out, stack
 from dg_lsp.model.checkpoint import Checkpoint
-from dg_lsp.model.denoise import Step
 from dg_lsp.model.fill import infill
 from dg_lsp.model.length import lengths_that_fit, search_length
 from dg_lsp.model.plan import ANCHORS, plan_for
+from dg_lsp.model.step import Step
 from dg_lsp.model.steps import Clock, denoise_batch, report_steps
 from dg_lsp.model.tokens import tokenise
 from dg_lsp.text.fills import fit

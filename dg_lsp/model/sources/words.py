@@ -11,7 +11,6 @@ from dg_lsp.model.candidates import why_refused
 from dg_lsp.model.checkpoint import Checkpoint
 from dg_lsp.model.fill import infill
 from dg_lsp.model.likelihood import neg_log_likelihoods_of_tokens
-from dg_lsp.model.networks.decoder import capped_logits
 from dg_lsp.model.steps import Clock
 from dg_lsp.model.tokens import join_of, read_together, tokenise
 from dg_lsp.model.tree import Tree
@@ -120,7 +119,7 @@ def word_neg_log_likelihoods(
     scores = []
     # Row by row, since a large vocabulary times all rows would take too much memory.
     for row, hidden in zip(rows, tree.read([[cache.tokens[-1], *row] for row in rows]), strict=True):
-        chances = capped_logits(network, hidden).log_softmax(-1)
+        chances = network.logits(hidden).log_softmax(-1)
         word = chances[range(len(row)), list(row)].sum()
         chance, token = chances[-1].topk(min(NEXT, chances.shape[-1]))
         on = [is_part(model.tokenizer.decode([t]).encode("utf-8")) for t in token.tolist()]
