@@ -86,7 +86,7 @@ MUTANTS = (
     Mutant(
         2,
         "the temperature is off by one step",
-        "dg_lsp/model/denoise.py",
+        "dg_lsp/model/step.py",
         "left = torch.tensor(self.steps - step + 1, dtype=torch.int32)",
         "left = torch.tensor(self.steps - step, dtype=torch.int32)",
         LAW + "test_without_anchors_the_loop_equals_generate",
@@ -222,7 +222,7 @@ MUTANTS = (
     Mutant(
         5,
         "half a character is shown",
-        "dg_lsp/model/candidates.py",
+        "dg_lsp/model/rows.py",
         'if "\\ufffd" in text:',
         'if text == "":',
         "tests/model/test_infill.py::test_special_tokens_and_unfinished_characters_are_refused",

@@ -169,9 +169,7 @@ def _load(settings: Settings, progress: Callable[[str], None]) -> tuple[Run, str
     from dg_lsp.checkpoints import CheckpointError  # noqa: PLC0415
     from dg_lsp.model.cache import PrefixCaches  # noqa: PLC0415
     from dg_lsp.model.checkpoint import find_directory, load_checkpoint  # noqa: PLC0415
-    from dg_lsp.model.fill import infill  # noqa: PLC0415
-    from dg_lsp.model.sources.several import infill_several  # noqa: PLC0415
-    from dg_lsp.model.sources.words import infill_word  # noqa: PLC0415
+    from dg_lsp.model.fill import fill  # noqa: PLC0415
 
     warnings.filterwarnings("error", r"mkldnn_\w+ failed")
     ignore_warnings()
@@ -189,7 +187,6 @@ def _load(settings: Settings, progress: Callable[[str], None]) -> tuple[Run, str
     counts = Counter[str]()
 
     def run(request: Infill) -> Iterator[Draft | Fill]:
-        fill = infill_several if request.between else infill_word if request.endings else infill
         with caches.lend(request.session) as cache, closing(fill(model, cache, request)) as steps:
             counts["hits"] += bool(cache.tokens)
             while True:

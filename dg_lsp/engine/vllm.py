@@ -19,7 +19,7 @@ from dg_lsp.engine.client import EngineAbsent, EngineSilent
 from dg_lsp.engine.completions import AT_ONCE, Answer, Asked, Served, VllmServer
 from dg_lsp.engine.wire import BEAT
 from dg_lsp.filling.engine import EngineBusy, EngineError
-from dg_lsp.model.candidates import Candidate, decode, why_refused
+from dg_lsp.model.candidates import why_refused
 from dg_lsp.model.canvas import FREE, Canvas, LayoutError, Seam, anchors_from, lay_out, noised, start_from
 from dg_lsp.model.checkpoint import Checkpoint, load_tokenizer
 from dg_lsp.model.length import (
@@ -30,6 +30,7 @@ from dg_lsp.model.length import (
     neighbours,
 )
 from dg_lsp.model.plan import ANCHORS, Plan, plan_for
+from dg_lsp.model.rows import CheckedRow, decode
 from dg_lsp.model.sources.denoised import shortened_or_none
 from dg_lsp.model.steps import Clock
 from dg_lsp.model.tokens import tokenise
@@ -171,7 +172,7 @@ class VllmEngine:
                     yield draft
             ranked = tuple(sorted(scores, key=lambda n: scores[n])[: plan.finalists])
         # 3.
-        read = list[Candidate]()
+        read = list[CheckedRow]()
         async with aclosing(self._denoise(gap, plan, clock, (ranked, read))) as drafts:
             async for draft in drafts:
                 yield draft
@@ -208,7 +209,7 @@ class VllmEngine:
                 return
 
     async def _denoise(
-        self, gap: Gap, plan: Plan, clock: Clock, lists: tuple[tuple[int, ...], list[Candidate]]
+        self, gap: Gap, plan: Plan, clock: Clock, lists: tuple[tuple[int, ...], list[CheckedRow]]
     ) -> AsyncGenerator[Draft, None]:
         """Denoise lengths, a batch at a time, until enough texts can be shown; yield Drafts.
 
@@ -310,18 +311,18 @@ def score(model: Checkpoint, gap: Gap, length: int, answer: Answer) -> float:
     return behind - fmean(answer.best[head : head + length])
 
 
-def candidates(model: Checkpoint, gap: Gap, read: Sequence[tuple[int, Answer]]) -> list[Candidate]:
+def candidates(model: Checkpoint, gap: Gap, read: Sequence[tuple[int, Answer]]) -> list[CheckedRow]:
     """The answers as candidates, those that can be shown first and the likeliest first among equals.
 
     read: each with its gap's length. Only free slots are read: around them stands what is pinned, whatever vLLM says.
     """
-    found, request, head = list[Candidate](), gap.request, len(gap.seam.head)
+    found, request, head = list[CheckedRow](), gap.request, len(gap.seam.head)
     for row, (length, answer) in enumerate(read):
         raw, cut = decode(model, answer.tokens[head : head + length])
         text = fit.fit(request, raw)
         refusal = cut or _other_word(request, text) or why_refused(request, text)
         fill = Fill(text, score(model, gap, length, answer), parses=not refusal, refusal=refusal)
-        found.append(Candidate(row, fill, whole=not cut))
+        found.append(CheckedRow(row, fill, whole=not cut))
     return sorted(found, key=lambda one: (bool(one.fill.refusal), one.fill.score))
 
 

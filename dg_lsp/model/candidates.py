@@ -1,139 +1,61 @@
-"""Candidates: the rows of a denoised batch as Fills, checked whether they can be shown and ranked by likelihood.
+"""Candidates: texts for a gap with where they come from, and whether one can be shown. Knows texts; knows no tokens."""
 
-Knows tokens and the text checks; knows no loop.
-"""
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-
-from dg_lsp.model.cache import PrefixCache
-from dg_lsp.model.canvas import Canvas
-from dg_lsp.model.checkpoint import Checkpoint
-from dg_lsp.model.likelihood import neg_log_likelihoods
-from dg_lsp.model.step import Step
 from dg_lsp.text.fills import check, fit
-from dg_lsp.text.fills.stitch import Written, go_on
-from dg_lsp.text.messages import Draft, Fill, Infill, Reason, Run
-
-SUFFIX_READ = 24  # tokens of the suffix that count in the likelihood of a row
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """A canvas whose rows are denoised together for `request`.
-
-    before: the text that earlier canvases wrote of the same fill. around: the texts of the fill that are anchored on
-    this canvas, before and after its free slots (in mending). round: the number of the round of mending, 0 outside it.
-    """
-
-    canvas: Canvas
-    request: Infill
-    before: str = ""
-    around: tuple[str, str] = ("", "")
-    round: int = 0
+from dg_lsp.text.messages import Fill, Infill, Retrieved, Source
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A row of a denoised batch as a Fill; `fill.refusal` says why it cannot be shown, and is empty if it can.
+    """A text for a gap, its sources, and its likelihoods.
 
-    whole: its tokens decode to text, without special tokens and cut characters.
+    sources: the ranks of the text by source, 0 for the first. fill: the text as a Fill if its source has checked it.
+    retrieved: what retrieval tells of it. gap, suffix: its negative log likelihood under the reader in nats, and that
+    of the suffix behind it. tokens: its length, 0 if it was not read yet. unseen: how many of its words occur nowhere
+    else.
     """
 
-    row: int
-    fill: Fill
-    whole: bool
+    text: str
+    sources: Mapping[Source, int] = field(default_factory=dict)
+    fill: Fill | None = None
+    retrieved: Retrieved = field(default_factory=lambda: Retrieved(""))
+    gap: float = 0.0
+    suffix: float = 0.0
+    tokens: int = 0
+    unseen: int = 0
 
 
-def rank_by_likelihood(model: Checkpoint, cache: PrefixCache, batch: Batch, step: Step) -> list[Candidate]:
-    """Every row of `step` as a candidate: those that can be shown first, and the likeliest first among equals.
-
-    A candidate's score is the row's negative log likelihood under the encoder, in nats.
-    """
-    scores = row_neg_log_likelihoods(model, cache, batch, step)
-    found = read_candidates(model, batch, step, range(batch.canvas.rows))
-    rated = [replace(c, fill=replace(c.fill, score=score)) for c, score in zip(found, scores, strict=True)]
-    return sorted(rated, key=lambda c: (bool(c.fill.refusal), c.fill.score))
+def candidates_of(source: Source, fills: Sequence[Fill]) -> list[Candidate]:
+    """`fills`, which `source` has found and checked, as candidates; the best comes first."""
+    return [Candidate(fill.text, {source: rank}, fill) for rank, fill in enumerate(fills)]
 
 
-def read_candidates(model: Checkpoint, batch: Batch, step: Step, rows: Sequence[int]) -> list[Candidate]:
-    """The given `rows` of `step` as candidates, fitted to the gap and checked; their scores are 0."""
-    found = []
-    for row in rows:
-        raw, undecodable = decode(model, _free_tokens(batch, step, row))
-        head, tail = batch.around
-        written = batch.before + head + raw + tail
-        text = fit.fit(batch.request, written)
-        # Fitting may shorten the text, or end it with closers; the anchored tail must not be lost.
-        kept = text.startswith(batch.before + head) and (text.endswith(tail) or text.startswith(written))
-        lost = "it would end before its end" if batch.round and not kept else ""
-        refusal = undecodable or why_refused(batch.request, text) or lost
-        found.append(Candidate(row, fill_of(step, row, text, refusal), whole=not undecodable))
-    return found
+def merge_candidates(known: Sequence[Candidate], found: Sequence[Candidate]) -> list[Candidate]:
+    """`known` and `found`; a text in both becomes one candidate with the sources of both, an empty one is left out."""
+    by_text = {candidate.text.strip(): candidate for candidate in known}
+    for candidate in found:
+        text = candidate.text.strip()
+        if text in by_text:
+            before = by_text[text]
+            sources = {**candidate.sources, **before.sources}
+            candidate = replace(before, sources=sources, fill=before.fill or candidate.fill)  # noqa: PLW2901
+        by_text[text] = candidate
+    by_text.pop("", None)
+    return list(by_text.values())
 
 
-def row_neg_log_likelihoods(model: Checkpoint, cache: PrefixCache, batch: Batch, step: Step) -> list[float]:
-    """-log p in nats of each row under the encoder, from its first free slot into the suffix."""
-    texts, firsts, _ = rows_with_suffix(batch.canvas, step, model.eos)
-    return neg_log_likelihoods(model.network, cache, texts, firsts)
-
-
-def rows_with_suffix(canvas: Canvas, step: Step, eos: int) -> tuple[list[list[int]], list[int], list[int]]:
-    """The tokens of each row of `step`, cut at the same distance behind its last free slot, so that rows compare.
-
-    That distance is SUFFIX_READ tokens, fewer where a row has fewer, and not beyond `eos`. Returns the rows, and for
-    each the column of its first free slot and the one behind its last free slot.
-    """
-    free = [(~anchored).nonzero().flatten().tolist() for anchored in canvas.anchored]
-    firsts, ends = [slots[0] for slots in free], [slots[-1] + 1 for slots in free]
-    rows = [(row[:end], row[end:]) for row, end in zip(step.best.tolist(), ends, strict=True)]
-    behind = min(SUFFIX_READ, *(len(suffix) for _, suffix in rows))
-    # Only filler stands behind the end of the file.
-    behind = next((n for n, token in enumerate(rows[0][1][:behind], 1) if token == eos), behind)
-    return [text + suffix[:behind] for text, suffix in rows], firsts, ends
-
-
-def fill_of(step: Step, row: int, text: str, refusal: str) -> Fill:
-    """A Fill of the `text` that a row of `step` wrote; an empty `refusal` means that it can be shown."""
-    reason: Reason = "stable" if bool(step.finished[row]) else "steps"
-    return Fill(text, 0.0, step.number, reason=reason, parses=not refusal, refusal=refusal)
-
-
-def read_full_canvas(model: Checkpoint, batch: Batch, step: Step) -> Written:
-    """The fill so far after a canvas without suffix anchors was written full.
-
-    Rows are tried from the lowest mean entropy on; the first that adds text is taken, and none adds no text. A special
-    token ends the fill: with it a model says that it is done.
-    """
-    request, before = batch.request, batch.before
-    for row in sorted(range(batch.canvas.rows), key=lambda row: _mean_entropy(batch, step, row)):
-        ids = _free_tokens(batch, step, row)
-        end = next((n for n, token in enumerate(ids) if token in model.special), len(ids))
-        raw, _ = decode(model, ids[:end])
-        # A character cut by the end of the canvas is written again by the next canvas.
-        further = go_on(request, before, raw.split("\ufffd")[0])
-        if end < len(ids):
-            further = Written(before + raw, ended=True)
-        if further.ended and why_refused(request, fit.fit(request, further.text)):
-            continue
-        if further.text != before:
-            return further
-    return Written(before)
-
-
-def decode(model: Checkpoint, ids: Sequence[int]) -> tuple[str, str]:
-    """Return the text of `ids`, and why it cannot be shown, such as a cut character; empty if it can.
-
-    A server's ids may be no tokens at all, which the tokenizer drops, or fails at.
-    """
-    if not all(0 <= one < model.vocabulary for one in ids):
-        return "", "it holds a number that is no token"
-    text = model.tokenizer.decode(list(ids), skip_special_tokens=False)
-    if model.special.intersection(ids):
-        return text, "it holds a special token"
-    if "\ufffd" in text:
-        return text, "it holds an unfinished character"
-    return text, ""
+def checked(request: Infill, candidate: Candidate) -> Fill:
+    """The Fill of a candidate; one whose source has not checked it is refused if it fits only after a change."""
+    if candidate.fill is not None:
+        return candidate.fill
+    text = fit.fit(request, candidate.text)
+    changed = "" if text.strip() == candidate.text.strip() else "it does not fit its place"
+    refusal = changed or why_refused(request, text)
+    source: Source = "retrieved" if "retrieved" in candidate.sources else "drafted"
+    score = candidate.gap + candidate.suffix
+    return Fill(text, score, reason="stable", parses=not refusal, refusal=refusal, source=source)
 
 
 def why_refused(request: Infill, text: str) -> str:
@@ -148,30 +70,8 @@ def why_refused(request: Infill, text: str) -> str:
     return f"it would add a syntax error, {faults[0].message}" if faults else ""
 
 
-def draft(model: Checkpoint, batch: Batch, step: Step, milliseconds: float, row: int = 0) -> Draft:
-    """One row of `step` as a Draft: neighbouring slots of the same state and about the same entropy form one Run.
-
-    The first Run holds the whole lines that earlier canvases wrote; the line behind them lies on this canvas.
-    """
-    tokens, anchored = step.best[row].tolist(), batch.canvas.anchored[row].tolist()
-    accepted, entropy = step.accepted[row].tolist(), step.entropy[row].tolist()
-    states = [(a, b, round(e, 1)) for a, b, e in zip(anchored, accepted, entropy, strict=True)]
-    lines = batch.before[: max(batch.before.rfind("\n"), batch.before.rfind("\r")) + 1]
-    runs = [Run(lines, True, True, 0.0)] if lines else []
-    start = 0
-    for slot in range(1, len(tokens) + 1):
-        if slot == len(tokens) or states[slot] != states[start]:
-            text = model.tokenizer.decode([t for t in tokens[start:slot] if t not in model.special])
-            runs.append(Run(text, *states[start]))
-            start = slot
-    return Draft(step.number, tuple(runs), milliseconds)
-
-
-def _free_tokens(batch: Batch, step: Step, row: int) -> list[int]:
-    """The best tokens of a row's free slots."""
-    return list(step.best[row][~batch.canvas.anchored[row]].tolist())
-
-
-def _mean_entropy(batch: Batch, step: Step, row: int) -> float:
-    """The mean entropy of a row's free slots, in nats."""
-    return float(step.entropy[row].sum() / (~batch.canvas.anchored[row]).sum())
+def none_of(refused: Sequence[Fill], why: str) -> Fill:
+    """An empty Fill with the reason (law 9): why the first of the `refused` texts cannot be shown, or else `why`."""
+    if refused:
+        why = f"none of {len(refused)} drafts could be shown; the best one: {refused[0].refusal}"
+    return Fill("", parses=False, refusal=why)

@@ -27,7 +27,7 @@ from dg_lsp.checkpoints import (
 from dg_lsp.model.manifest import JUDGE, verify
 from dg_lsp.model.networks.loading import check_logits, load_network
 from dg_lsp.model.networks.packed import pack
-from dg_lsp.model.prompts.chat import style_of
+from dg_lsp.model.prompts.styles import STYLES, style_of
 from dg_lsp.model.step import Schedule
 
 
@@ -215,7 +215,7 @@ def _texts(tokenizer: Tokenizer) -> tuple[str, ...]:
 def _style(extra: dict[str, Any], tokenizer: Tokenizer, path: Path) -> str:
     """The prompt's style: from dg_lsp.json if stated there, else "chat" if the tokenizer has tokens for turns."""
     style = extra.get("prompt", style_of(tokenizer))
-    if style not in ("raw", "chat") or (style == "chat" and style_of(tokenizer) != "chat"):
+    if style not in STYLES or not STYLES[style].fits(tokenizer):
         raise CheckpointError(
             f"{path} asks for a prompt of the style {style!r}, which its tokenizer does not know"
         )

@@ -6,12 +6,12 @@ likelihoods; knows no tokens and no loop.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Literal, get_args
 
+from dg_lsp.model.candidates import Candidate
 from dg_lsp.text.fills.fit import LINE_END
 from dg_lsp.text.languages.language import WORD, load_language
-from dg_lsp.text.messages import Infill, Retrieved, Source
+from dg_lsp.text.messages import Infill, Source
 
 Situation = Literal["line", "rest", "inside"]
 SITUATIONS: tuple[Situation, ...] = get_args(Situation)
@@ -20,24 +20,6 @@ Weights = Mapping[str, Mapping[str, float]]
 _FAR = 20.0
 # Lines above the gap that a candidate had better not repeat.
 _ABOVE = 12
-
-
-@dataclass(frozen=True, slots=True)
-class Proposal:
-    """A text for a gap, and where it comes from.
-
-    sources: the ranks of the text by source, 0 for the first. retrieved: what retrieval tells of it. gap, suffix: its
-    negative log likelihood under the encoder in nats, and that of the suffix behind it. tokens: its length, 0 if it was
-    not read yet. unseen: how many of its words stand nowhere else.
-    """
-
-    text: str
-    sources: Mapping[Source, int]
-    retrieved: Retrieved = field(default_factory=lambda: Retrieved(""))
-    gap: float = 0.0
-    suffix: float = 0.0
-    tokens: int = 0
-    unseen: int = 0
 
 
 # The weights for checkpoints without fitted ones: they rank by likelihood, and the chances mean nothing.
@@ -52,15 +34,15 @@ def words_in_sight(request: Infill) -> frozenset[str]:
 
 def situation(request: Infill) -> Situation:
     """What the gap is of its line: the whole line, its rest, or a part inside it."""
-    _, begun, ends = _lines_round(request)
+    _, begun, ends = _lines_around(request)
     if not begun.strip():
         return "line"
     return "inside" if ends.strip() else "rest"
 
 
-def chances(weights: Weights, request: Infill, proposals: Sequence[Proposal]) -> list[float]:
-    """The probability of each of `proposals` that it is exactly right; the rest to 1 is that none of them is."""
-    return chances_of(weights[situation(request)], features(request, proposals))
+def chances(weights: Weights, request: Infill, candidates: Sequence[Candidate]) -> list[float]:
+    """The probability of each of `candidates` that it is exactly right; the rest to 1 is that none of them is."""
+    return chances_of(weights[situation(request)], features(request, candidates))
 
 
 def chances_of(weights: Mapping[str, float], rows: Sequence[Mapping[str, float]]) -> list[float]:
@@ -86,18 +68,18 @@ def sure_length(text: str, rated: Sequence[tuple[float, str]], confidence: float
     return next((n for n, share in zip(lengths, shares, strict=True) if share >= confidence), 0)
 
 
-def features(request: Infill, proposals: Sequence[Proposal]) -> list[dict[str, float]]:
-    """What the judge knows of each of `proposals`, by name; all of it is of about the same size.
+def features(request: Infill, candidates: Sequence[Candidate]) -> list[dict[str, float]]:
+    """The features of each of `candidates`, by name; all of them are of about the same size.
 
     Such as "repeats": with it the gap's line is one of the lines above, as a network that drafts likes to write.
     """
-    total = [p.gap + p.suffix for p in proposals]
-    best, least = min(total, default=0.0), min((p.suffix for p in proposals), default=0.0)
+    total = [p.gap + p.suffix for p in candidates]
+    best, least = min(total, default=0.0), min((p.suffix for p in candidates), default=0.0)
     sure = -math.log(sum(math.exp(best - t) for t in total)) if total else 0.0
-    denoised = any("denoised" in p.sources for p in proposals)
-    above, begun, ends = _lines_round(request)
+    denoised = any("denoised" in p.sources for p in candidates)
+    above, begun, ends = _lines_around(request)
     rows = []
-    for p, nats in zip(proposals, total, strict=True):
+    for p, nats in zip(candidates, total, strict=True):
         where = p.sources
         rows.append(
             {
@@ -126,7 +108,7 @@ def features(request: Infill, proposals: Sequence[Proposal]) -> list[dict[str, f
     return rows
 
 
-def _lines_round(request: Infill) -> tuple[set[str], str, str]:
+def _lines_around(request: Infill) -> tuple[set[str], str, str]:
     """The lines above the gap, and what stands on its own line before and behind it."""
     *above, begun = LINE_END.split(request.prefix)
     return {line.strip() for line in above[-_ABOVE:]}, begun, LINE_END.split(request.suffix, 1)[0]

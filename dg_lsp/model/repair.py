@@ -1,4 +1,4 @@
-"""Mending a fill that would add a syntax error: the broken span is denoised again, all its other tokens are anchors.
+"""Repair of a fill that would add a syntax error: the broken span is denoised again, all its other tokens are anchors.
 
 Knows tokens, canvases and what the text layer says of a broken fill; knows no length search and no other fills.
 """
@@ -7,10 +7,10 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 
 from dg_lsp.model.cache import PrefixCache
-from dg_lsp.model.candidates import Batch, Candidate, draft, rank_by_likelihood
 from dg_lsp.model.canvas import Canvas, Seam, lay_out, stack
 from dg_lsp.model.checkpoint import Checkpoint
 from dg_lsp.model.plan import ROUNDS
+from dg_lsp.model.rows import Batch, CheckedRow, draft, rank_rows
 from dg_lsp.model.steps import Clock, denoise_batch, report_steps, stop_when_enough
 from dg_lsp.text.fills.stitch import Break, find_break
 from dg_lsp.text.messages import Draft, Fill, Infill
@@ -51,10 +51,10 @@ class Freed:
     around: tuple[str, str]
 
 
-def mend(
-    model: Checkpoint, cache: PrefixCache, origin: Origin, candidates: Sequence[Candidate], clock: Clock
+def repair(
+    model: Checkpoint, cache: PrefixCache, origin: Origin, candidates: Sequence[CheckedRow], clock: Clock
 ) -> Generator[Draft, None, Fill | None]:
-    """Mend the first of `candidates` that has a syntax error; yield Drafts; return a Fill that can be shown, or None.
+    """Repair the first of `candidates` that has a syntax error; yield Drafts; return a Fill that can be shown, or None.
 
     1. Take the first candidate with a syntax error.  2. Free the span round the error, in its length and in those that
     CHANGES gives; anchor its other tokens.  3. Denoise, and rank the rows.  4. Without a fill that can be shown, go on
@@ -77,7 +77,7 @@ def mend(
         steps_of_round = stop_when_enough(model, batch, denoise_batch(model, cache, batch, origin.number))
         last = yield from report_steps(model, batch, steps_of_round, clock)
         steps += last.number
-        again = rank_by_likelihood(model, cache, batch, last)
+        again = rank_rows(model, cache, batch, last)
         if not again[0].fill.refusal:
             if again[0].row:
                 yield draft(model, batch, last, clock.milliseconds(), again[0].row)
@@ -133,7 +133,7 @@ def _rows(freed: Freed, layout: tuple[Seam, int]) -> list[Canvas]:
 
 
 def _better(
-    request: Infill, again: Sequence[Candidate], damage: Break, freed: Freed
+    request: Infill, again: Sequence[CheckedRow], damage: Break, freed: Freed
 ) -> tuple[str, Break] | None:
     """The likeliest text that parses better, with its damage: fewer faults, the first of them behind the freed span."""
     for candidate in again:

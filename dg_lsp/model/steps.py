@@ -11,12 +11,12 @@ from typing import TypeVar
 from torch import Tensor
 
 from dg_lsp.model.cache import PrefixCache
-from dg_lsp.model.candidates import Batch, draft, read_candidates
 from dg_lsp.model.checkpoint import Checkpoint
 from dg_lsp.model.plan import MENDING, plan_for
+from dg_lsp.model.rows import Batch, check_rows, draft
 from dg_lsp.model.sampler import AnchoredSampler, SeededNoise
 from dg_lsp.model.step import Step
-from dg_lsp.text.messages import Draft, Fill, Reason
+from dg_lsp.text.messages import Draft, Fill, Reason, Run
 
 # Primes that keep the seeds of a request's batches apart, so that each draws other noise: by what earlier canvases of
 # the fill wrote, by the round of mending, by the number of the batch.
@@ -48,11 +48,24 @@ class Clock:
         """Seconds to the deadline, at least 0.001; None without a deadline."""
         return None if self._deadline is None else max(self._deadline - self.milliseconds() / 1000, 0.001)
 
+    def why_nothing(self) -> str:
+        """Why there is no text, as a sentence."""
+        return (
+            "the deadline passed before a candidate was ready"
+            if self.is_over()
+            else "the model left the gap empty"
+        )
+
     def stamp(self, fill: Fill) -> Fill:
         """`fill` with the time and steps of the whole request, and reason "deadline" if the deadline ended it."""
         reason: Reason = "deadline" if self.is_over() and fill.reason != "stable" else fill.reason
         steps, searched = fill.steps + self.steps, self.searched
         return replace(fill, steps=steps, searched=searched, reason=reason, milliseconds=self.milliseconds())
+
+
+def draft_of(count: int, text: str, clock: Clock) -> Draft:
+    """A Draft that shows `text`, `count` tokens long."""
+    return Draft(count, (Run(text, anchored=False, accepted=True, entropy=0.0),), clock.milliseconds())
 
 
 def denoise_batch(
@@ -88,7 +101,7 @@ def stop_when_enough(model: Checkpoint, batch: Batch, steps: Iterator[Step]) -> 
         finished = step.finished.nonzero().flatten().tolist()
         if len(finished) > known:
             known = len(finished)
-            accepted = [c for c in read_candidates(model, batch, step, finished) if not c.fill.refusal]
+            accepted = [c for c in check_rows(model, batch, step, finished) if not c.fill.refusal]
             if len(accepted) >= enough:
                 return
 

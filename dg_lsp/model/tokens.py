@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from dg_lsp.model.canvas import Seam
 from dg_lsp.model.checkpoint import Checkpoint
 from dg_lsp.model.plan import plan_for
-from dg_lsp.model.prompts.chat import frame_of
+from dg_lsp.model.prompts.styles import frame_of
 from dg_lsp.text.fills.fit import newline_of
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import Infill
@@ -51,7 +51,7 @@ def join_of(model: Checkpoint, request: Infill, prefix: Sequence[int], seam: Sea
     return Join(kept, before, behind, end[: max(SUFFIX_READ - len(suffix), 0)])
 
 
-def settled(model: Checkpoint, before: str) -> tuple[tuple[int, ...], str]:
+def stable_tokens(model: Checkpoint, before: str) -> tuple[tuple[int, ...], str]:
     """The tokens of the text `before` a gap that stay the same where a word follows, and the text behind them.
 
     `x = ` gives `x`, ` =` and leaves the blank, which is a part of the word's first token.
@@ -69,7 +69,7 @@ def read_together(model: Checkpoint, join: Join, text: str) -> tuple[tuple[int, 
     """
     encoding = model.tokenizer.encode(join.before + text + join.behind, add_special_tokens=False)
     begin, end, spans = len(join.before), len(join.before) + len(text), encoding.offsets
-    known, again = settled(model, join.before)
+    known, again = stable_tokens(model, join.before)
     counted = begin - len(again or (model.texts[known[-1]] if known else ""))
     first = sum(stop <= counted for _, stop in spans)
     return (*encoding.ids, *join.end), (
@@ -112,11 +112,11 @@ def _lines_and_head(model: Checkpoint, prefix: str) -> tuple[tuple[int, ...], tu
 
 
 def with_similar(model: Checkpoint, request: Infill) -> Infill:
-    """`request` with the similar functions that the model does not see, for a model that sees nothing of the suffix.
+    """`request` with the similar functions that a reader, which sees nothing of the suffix, does not see.
 
     They stand right before the function that is to be written, so that the cached prefix above it stays.
     """
-    if model.denoises or request.kind != "function_body":
+    if request.kind != "function_body":
         return request
     before, after = (text.encode("utf-8", "replace") for text in (request.prefix, request.suffix))
     found = similar(load_language(request.language, request.macros), before, after)

@@ -2,17 +2,21 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
 
 from dg_lsp.model.cache import PrefixCache
+from dg_lsp.model.candidates import Candidate, checked, merge_candidates
 from dg_lsp.model.checkpoint import Checkpoint
-from dg_lsp.model.fill import add, fill_of, propose, rate
-from dg_lsp.model.judge import SITUATIONS, Proposal, features, situation
+from dg_lsp.model.fill import fill, propose, score_candidates
+from dg_lsp.model.judge import SITUATIONS, features, situation
 from dg_lsp.model.sources.denoised import denoised
+from dg_lsp.model.sources.lines import lines
+from dg_lsp.model.sources.retrieved import retrieved
 from dg_lsp.model.steps import Clock, run_to_end
-from dg_lsp.model.tokens import join_of, tokenise
+from dg_lsp.model.task import Task
 from dg_lsp.text.messages import Infill
 
 
@@ -32,23 +36,22 @@ class Example:
 
 def examples(model: Checkpoint, request: Infill, truth: str) -> Iterator[Example]:
     """The Examples of a gap: the candidates before anything is denoised, then those of all sources."""
-    cache, clock = PrefixCache(model.network.config.text_config), Clock(None)
-    prefix, seam = tokenise(model, request)
-    join = join_of(model, request, prefix, seam)
-    _, proposals = run_to_end(propose(model, cache, request, (prefix, join), clock))
-    yield example(request, proposals, truth)
+    cache = PrefixCache(model.network.text_config)
+    task = Task(model, cache, request, Clock(None), partial(fill, model, cache))
+    _, found = run_to_end(propose(task, (retrieved, lines)))
+    yield example(request, found, truth)
     if not model.denoises:
         return
-    _, fills = run_to_end(denoised(model, cache, request, clock))
-    if not fills[0].refusal:
-        proposals = rate(model, cache, request, join, add(proposals, "denoised", [f.text for f in fills]))
-    yield example(request, proposals, truth)
+    _, further = run_to_end(denoised(task))
+    if not checked(request, further[0]).refusal:
+        found = score_candidates(task, merge_candidates(found, further))
+    yield example(request, found, truth)
 
 
-def example(request: Infill, proposals: Sequence[Proposal], truth: str) -> Example:
-    """The Example of those `proposals` for the gap of `request` that can be shown."""
-    shown = [p for p in proposals if "denoised" in p.sources or not fill_of(request, p).refusal]
-    texts = tuple(p.text.strip() for p in shown)
+def example(request: Infill, found: Sequence[Candidate], truth: str) -> Example:
+    """The Example of those candidates for the gap of `request` that can be shown."""
+    shown = [one for one in found if not checked(request, one).refusal]
+    texts = tuple(one.text.strip() for one in shown)
     right = texts.index(truth.strip()) if truth.strip() in texts else -1
     return Example(situation(request), texts, tuple(features(request, shown)), right)
 

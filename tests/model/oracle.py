@@ -6,6 +6,7 @@ Also the long bodies that it is asked for, and a model to which one talks.
 import sysconfig
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,16 @@ from torch import Tensor
 
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.checkpoint import Checkpoint
+from dg_lsp.model.fill import fill
 from dg_lsp.model.networks.gemma import DiffusionGemma
 from dg_lsp.model.prompts.chat import SPECIAL
 from dg_lsp.model.sampler import AnchoredSampler
 from dg_lsp.model.step import Schedule, Step
+from dg_lsp.model.steps import Clock
+from dg_lsp.model.task import Task
 from dg_lsp.text.documents.document import Document, DocumentError, read_document
 from dg_lsp.text.gaps.find import Gap, find_gaps
+from dg_lsp.text.messages import Infill
 from dg_lsp.training.shape import embedded_config, fresh_network
 
 
@@ -70,6 +75,14 @@ def write_with(monkeypatch: pytest.MonkeyPatch, writer: Callable[..., Iterator[S
         return real(network, cache, sampler, schedule, watch)
 
     monkeypatch.setattr(DiffusionGemma, "denoise", denoise)
+
+
+def task_of(
+    model: Checkpoint, request: Infill, cache: PrefixCache | None = None, seconds: float | None = None
+) -> Task:
+    """The Task of `request`; its cache holds nothing unless one is given."""
+    cache = cache or PrefixCache(model.network.text_config)
+    return Task(model, cache, request, Clock(seconds), partial(fill, model, cache))
 
 
 def talking(model: Checkpoint) -> Checkpoint:

@@ -11,15 +11,17 @@ import torch
 
 from dg_lsp.model.cache import PrefixCache, extend_to
 from dg_lsp.model.checkpoint import Checkpoint, load_checkpoint
-from dg_lsp.model.fill import infill
+from dg_lsp.model.fill import fill as infill
 from dg_lsp.model.networks.decoder import capped_logits
 from dg_lsp.model.plan import Writing
-from dg_lsp.model.sources import drafted
+from dg_lsp.model.sources import bodies as body_source
+from dg_lsp.model.sources import lines as line_source
 from dg_lsp.model.steps import Clock, run_to_end
-from dg_lsp.model.tokens import join_of, tokenise
+from dg_lsp.model.tokens import tokenise
 from dg_lsp.model.tree import Tree
 from dg_lsp.text.fills.stitch import Written
 from dg_lsp.text.messages import Draft, Fill, Infill, Kind
+from tests.model.oracle import task_of
 from tests.model.tiny import VOCABULARY, WINDOW, encoded, save_checkpoint, tiny_network
 
 PREFIX, SUFFIX = "def area(r):\n    return ", "\n\n\ndef half(x):\n    return x / 2\n"
@@ -102,11 +104,9 @@ def test_what_texts_begin_with_in_common_is_read_once(monkeypatch: pytest.Monkey
 
 def written(model: Checkpoint, request: Infill) -> list[str]:
     cache = PrefixCache(model.network.config.text_config)
-    prefix, seam = tokenise(model, request)
+    prefix, _ = tokenise(model, request)
     list(extend_to(model.network, cache, prefix))
-    _, texts = run_to_end(
-        drafted.write(model, cache, request, join_of(model, request, prefix, seam), Clock(None))
-    )
+    _, texts = run_to_end(line_source.draft_line(task_of(model, request, cache)))
     assert cache.tokens == prefix and cache.get_seq_length() == len(prefix)
     return texts
 
@@ -115,10 +115,10 @@ def test_the_likeliest_text_that_ends_where_the_suffix_begins_is_found(
     model: Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # As many rows as there are tokens make the search over texts of one and two tokens complete.
-    plan = drafted.plan_for(Infill(PREFIX, SUFFIX, "python", "rest_of_line"))
-    never = model.special | drafted._line_ends(model.texts)
+    plan = line_source.plan_for(Infill(PREFIX, SUFFIX, "python", "rest_of_line"))
+    never = model.special | line_source._line_ends(model.texts)
     size, allowed = model.vocabulary, [t for t in range(model.vocabulary) if t not in never]
-    monkeypatch.setattr(drafted, "plan_for", lambda _: replace(plan, drafts=Writing(size, 2)))
+    monkeypatch.setattr(line_source, "plan_for", lambda _: replace(plan, drafts=Writing(size, 2)))
     request = Infill(PREFIX, SUFFIX, "python", "rest_of_line")
     prefix, seam = tokenise(model, request)
     whole = [*prefix, *seam.head]
@@ -146,18 +146,17 @@ def test_drafting_stops_once_what_goes_on_is_unlikely(
     model: Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     request = Infill(PREFIX, SUFFIX, "python", "rest_of_line")
-    prefix, seam = tokenise(model, request)
-    join = join_of(model, request, prefix, seam)
+    prefix, _ = tokenise(model, request)
     steps = {}
     # A random network ends nothing, so what goes on never becomes unlikely by itself.
     for left in (1e-30, 1e30):
-        monkeypatch.setattr(drafted, "_LEFT", left)
+        monkeypatch.setattr(line_source, "_LEFT", left)
         cache = PrefixCache(model.network.config.text_config)
         list(extend_to(model.network, cache, prefix))
-        drafts, texts = run_to_end(drafted.write(model, cache, request, join, Clock(None)))
+        drafts, texts = run_to_end(line_source.draft_line(task_of(model, request, cache)))
         steps[left] = len(drafts)
         assert texts
-    limit = drafted.plan_for(request).drafts.tokens
+    limit = line_source.plan_for(request).drafts.tokens
     assert steps[1e-30] == limit and steps[1e30] <= 2
 
 
@@ -172,18 +171,18 @@ def test_no_draft_holds_a_line_end_or_a_special_token(model: Checkpoint) -> None
 def lines(model: Checkpoint, request: Infill, seconds: float | None = None) -> tuple[list[Draft], list[Fill]]:
     """The Drafts and the texts for a gap of several lines."""
     cache = PrefixCache(model.network.config.text_config)
-    prefix, seam = tokenise(model, request)
+    prefix, _ = tokenise(model, request)
     list(extend_to(model.network, cache, prefix))
-    join = join_of(model, request, prefix, seam)
-    found = run_to_end(drafted.write_lines(model, cache, request, join, Clock(seconds)))
+    task = task_of(model, request, cache, seconds)
+    found = run_to_end(body_source.draft_bodies(task, task.join))
     assert cache.tokens == prefix and cache.get_seq_length() == len(prefix)
     return found
 
 
 def bodies(model: Checkpoint, request: Infill, patch: pytest.MonkeyPatch) -> list[str]:
     """What is written greedily for the bodies of `request` before it is fitted to its place."""
-    patch.setattr(drafted, "_fill_of", lambda _, text: Fill(text, refusal="not looked at"))
-    patch.setattr(drafted, "_searched", nothing_found)
+    patch.setattr(body_source, "_fill_of", lambda _, text: Fill(text, refusal="not looked at"))
+    patch.setattr(body_source, "_searched", nothing_found)
     return [fill.text for fill in lines(model, request)[1]]
 
 
@@ -199,8 +198,8 @@ BODY = Infill("def area(r):\n    ", "\n\n\nx = 1\n", "python", "function_body", 
 def test_each_body_goes_on_with_the_likeliest_token_from_another_first_one(
     model: Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plan = drafted.plan_for(BODY)
-    monkeypatch.setattr(drafted, "plan_for", lambda _: replace(plan, drafts=Writing(3, 12)))
+    plan = body_source.plan_for(BODY)
+    monkeypatch.setattr(body_source, "plan_for", lambda _: replace(plan, drafts=Writing(3, 12)))
     prefix, seam = tokenise(model, BODY)
     found = bodies(model, BODY, monkeypatch)
     encoder = model.network.model.encoder.language_model
@@ -224,27 +223,27 @@ def test_each_body_goes_on_with_the_likeliest_token_from_another_first_one(
 def test_a_body_ends_where_it_goes_round_or_its_container_closes(
     model: Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert drafted._kept(BODY, "a()\n    a()\n") == "a()\n"
-    assert drafted._kept(BODY, "a()\nb()").rstrip() == "a()"
-    monkeypatch.setattr(drafted, "_kept", lambda _, text: text[:3])
+    assert body_source._kept(BODY, "a()\n    a()\n") == "a()\n"
+    assert body_source._kept(BODY, "a()\nb()").rstrip() == "a()"
+    monkeypatch.setattr(body_source, "_kept", lambda _, text: text[:3])
     assert all(len(text) <= 3 for text in bodies(model, BODY, monkeypatch))
 
 
 def test_a_body_that_goes_round_within_a_line_is_refused(
     model: Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(drafted, "goes_round", lambda text: len(text) > 3)
+    monkeypatch.setattr(body_source, "goes_round", lambda text: len(text) > 3)
     _, fills = lines(model, BODY)
     # The beam search has dropped them all.
-    assert len(fills) == drafted.plan_for(BODY).drafts.rows
+    assert len(fills) == body_source.plan_for(BODY).drafts.rows
     assert {fill.refusal for fill in fills} == {"it goes round"}
 
 
 def test_nothing_more_is_written_once_the_likeliest_bodies_have_ended(
     model: Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plan = drafted.plan_for(BODY)
-    monkeypatch.setattr(drafted, "plan_for", lambda _: replace(plan, drafts=Writing(3, 40)))
+    plan = body_source.plan_for(BODY)
+    monkeypatch.setattr(body_source, "plan_for", lambda _: replace(plan, drafts=Writing(3, 40)))
     # Each body ends when it is as long as its number says.
     seen: dict[str, int] = {}
 
@@ -252,12 +251,12 @@ def test_nothing_more_is_written_once_the_likeliest_bodies_have_ended(
         number = seen.setdefault(text[:1], len(seen))
         return text[:-1] if len(text) > (5, 3, 30)[number] else text
 
-    monkeypatch.setattr(drafted, "_searched", nothing_found)
-    monkeypatch.setattr(drafted, "_kept", kept)
+    monkeypatch.setattr(body_source, "_searched", nothing_found)
+    monkeypatch.setattr(body_source, "_kept", kept)
     for refused, steps in ((("", "", ""), 5), (("no", "", ""), 5), (("no", "no", ""), 30)):
         seen.clear()
         monkeypatch.setattr(
-            drafted, "_fill_of", lambda _, text, r=refused: Fill(text, refusal=r[seen[text[:1]]])
+            body_source, "_fill_of", lambda _, text, r=refused: Fill(text, refusal=r[seen[text[:1]]])
         )
         drafts, fills = lines(model, BODY)
         assert len(fills) == 3 and steps <= len(drafts) <= steps + 2
@@ -267,12 +266,12 @@ def test_nothing_more_is_written_once_the_likeliest_bodies_have_ended(
 
 def test_the_likeliest_body_a_token_is_found(model: Checkpoint, monkeypatch: pytest.MonkeyPatch) -> None:
     """As many rows as there are tokens make the search over bodies of two tokens complete."""
-    plan = drafted.plan_for(BODY)
-    monkeypatch.setattr(drafted, "plan_for", lambda _: replace(plan, drafts=Writing(model.vocabulary, 1)))
-    monkeypatch.setattr(drafted, "_fill_of", lambda _, text: Fill(text))
+    plan = body_source.plan_for(BODY)
+    monkeypatch.setattr(body_source, "plan_for", lambda _: replace(plan, drafts=Writing(model.vocabulary, 1)))
+    monkeypatch.setattr(body_source, "_fill_of", lambda _, text: Fill(text))
     # Every body of two tokens has ended.
-    monkeypatch.setattr(drafted, "_kept", lambda _, text: text[:-1] if len(text) == 2 else text)
-    monkeypatch.setattr(drafted, "end_of", lambda _, text: Written(text[:-1], ended=True))
+    monkeypatch.setattr(body_source, "_kept", lambda _, text: text[:-1] if len(text) == 2 else text)
+    monkeypatch.setattr(body_source, "end_of", lambda _, text: Written(text[:-1], ended=True))
     prefix, seam = tokenise(model, BODY)
     encoder = model.network.model.encoder.language_model
 
@@ -286,7 +285,7 @@ def test_the_likeliest_body_a_token_is_found(model: Checkpoint, monkeypatch: pyt
     first = chances([])
     means = {
         model.texts[token]: float(first[token] + chances([token]).max()) / 2
-        for token in drafted._first_tokens(model, BODY, first, "", model.vocabulary)
+        for token in body_source._first_tokens(model, BODY, first, "", model.vocabulary)
         if len(model.texts[token]) == 1 and model.texts[token] != "\ufffd"
     }
     _, fills = lines(model, BODY)
@@ -298,16 +297,18 @@ def test_the_likeliest_body_a_token_is_found(model: Checkpoint, monkeypatch: pyt
 
 def script(model: Checkpoint, patch: pytest.MonkeyPatch, ends: Sequence[str]) -> None:
     """Let bodies end when they are five characters long and begin with one of `ends`; the others never do."""
-    patch.setattr(drafted, "_kept", lambda _, text: text[:-1] if len(text) > 5 and text[:1] in ends else text)
-    patch.setattr(drafted, "end_of", lambda _, text: Written(text[:-1], ended=True))
-    patch.setattr(drafted, "_fill_of", lambda _, text: Fill(text))
+    patch.setattr(
+        body_source, "_kept", lambda _, text: text[:-1] if len(text) > 5 and text[:1] in ends else text
+    )
+    patch.setattr(body_source, "end_of", lambda _, text: Written(text[:-1], ended=True))
+    patch.setattr(body_source, "_fill_of", lambda _, text: Fill(text))
 
 
 def test_a_body_is_searched_until_enough_have_ended_or_the_limit(
     model: Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plan = drafted.plan_for(BODY)
-    monkeypatch.setattr(drafted, "plan_for", lambda _: replace(plan, drafts=Writing(4, 12)))
+    plan = body_source.plan_for(BODY)
+    monkeypatch.setattr(body_source, "plan_for", lambda _: replace(plan, drafts=Writing(4, 12)))
     everything = [text for text in model.texts if len(text) == 1]
     script(model, monkeypatch, everything)
     drafts, fills = lines(model, BODY)
@@ -321,28 +322,28 @@ def test_a_body_is_searched_until_enough_have_ended_or_the_limit(
     drafts, fills = lines(model, BODY)
     assert len(drafts) == 12 and [len(fill.text) for fill in fills] == [13]
     # What goes round is dropped, so that another text is found.
-    monkeypatch.setattr(drafted, "goes_round", lambda text: text == fills[0].text)
+    monkeypatch.setattr(body_source, "goes_round", lambda text: text == fills[0].text)
     (other,) = lines(model, BODY)[1]
     assert other.text != fills[0].text
 
 
 def test_a_body_without_flaws_comes_first(model: Checkpoint, monkeypatch: pytest.MonkeyPatch) -> None:
-    plan = drafted.plan_for(BODY)
-    monkeypatch.setattr(drafted, "plan_for", lambda _: replace(plan, drafts=Writing(4, 12)))
+    plan = body_source.plan_for(BODY)
+    monkeypatch.setattr(body_source, "plan_for", lambda _: replace(plan, drafts=Writing(4, 12)))
     script(model, monkeypatch, [text for text in model.texts if len(text) == 1])
-    monkeypatch.setattr(drafted, "flaws_of", lambda _: lambda _: 0)
+    monkeypatch.setattr(body_source, "flaws_of", lambda _: lambda _: 0)
     few, _ = lines(model, BODY)
     # Those with a flaw count less.
-    monkeypatch.setattr(drafted, "flaws_of", lambda _: lambda _: 1)
+    monkeypatch.setattr(body_source, "flaws_of", lambda _: lambda _: 1)
     drafts, fills = lines(model, BODY)
     assert len(drafts) >= len(few) and len(fills) >= 3
     several = lines(model, replace(BODY, alternatives=2))[0]
     assert len(several) >= len(drafts)
-    monkeypatch.setattr(drafted, "flaws_of", lambda _: lambda text: int(text != fills[-1].text))
+    monkeypatch.setattr(body_source, "flaws_of", lambda _: lambda text: int(text != fills[-1].text))
     assert lines(model, BODY)[1] == [fills[-1], *fills[:-1]]
     # What cannot be shown stays behind, whatever else it is.
     refused = fills[-1].text
-    monkeypatch.setattr(drafted, "_fill_of", lambda _, text: Fill(text, refusal="no" * (text == refused)))
+    monkeypatch.setattr(body_source, "_fill_of", lambda _, text: Fill(text, refusal="no" * (text == refused)))
     assert [fill.text for fill in lines(model, BODY)[1] if fill.refusal] == [refused]
     assert lines(model, BODY)[1][-1].text == refused
 
@@ -350,8 +351,8 @@ def test_a_body_without_flaws_comes_first(model: Checkpoint, monkeypatch: pytest
 def test_where_more_bodies_are_wanted_others_are_written_greedily(
     model: Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plan = drafted.plan_for(BODY)
-    monkeypatch.setattr(drafted, "plan_for", lambda _: replace(plan, drafts=Writing(3, 12)))
+    plan = body_source.plan_for(BODY)
+    monkeypatch.setattr(body_source, "plan_for", lambda _: replace(plan, drafts=Writing(3, 12)))
     script(model, monkeypatch, [])
     drafts, (first,) = lines(model, BODY)
     more, fills = lines(model, replace(BODY, alternatives=3))
@@ -359,7 +360,7 @@ def test_where_more_bodies_are_wanted_others_are_written_greedily(
     # The first text stays on the screen.
     assert more[: len(drafts)] != more and all(d.runs[0].text == first.text for d in more[len(drafts) :])
     # What cannot be shown counts as little as nothing.
-    monkeypatch.setattr(drafted, "_fill_of", lambda _, text: Fill(text, refusal="not looked at"))
+    monkeypatch.setattr(body_source, "_fill_of", lambda _, text: Fill(text, refusal="not looked at"))
     assert len(lines(model, BODY)[1]) == 4
 
 
@@ -376,10 +377,8 @@ def test_a_body_stops_at_the_deadline_with_the_likeliest_beginning(
 def test_drafting_stops_at_the_deadline(model: Checkpoint) -> None:
     request = Infill(PREFIX, SUFFIX, "python", "rest_of_line")
     cache = PrefixCache(model.network.config.text_config)
-    prefix, seam = tokenise(model, request)
-    list(extend_to(model.network, cache, prefix))
-    join = join_of(model, request, prefix, seam)
-    drafts, _ = run_to_end(drafted.write(model, cache, request, join, Clock(0.0)))
+    list(extend_to(model.network, cache, tokenise(model, request)[0]))
+    drafts, _ = run_to_end(line_source.draft_line(task_of(model, request, cache, 0.0)))
     assert not drafts
 
 
@@ -400,8 +399,8 @@ def test_where_nothing_was_written_the_reason_is_told(
         yield from ()
         return []
 
-    monkeypatch.setattr("dg_lsp.model.fill.write", nothing)
-    monkeypatch.setattr("dg_lsp.model.fill.write_lines", nothing)
+    monkeypatch.setattr(line_source, "draft_line", nothing)
+    monkeypatch.setattr(body_source, "draft_bodies", nothing)
     request = Infill("def area(r):\n    ", SUFFIX, "python", kind, indent="    ", deadline=deadline)
     cache = PrefixCache(model.network.config.text_config)
     *_, fill = infill(replace(model, denoises=False), cache, request)
@@ -413,12 +412,15 @@ def test_a_docstring_ends_where_its_quotes_close_or_else_with_its_first_sentence
 ) -> None:
     # It may go on over several lines, and any line ends of the file are its own.
     for text in ("Return x", "Return x.\n\n    Of r", "\n    Return x.\n", "Return x. Of r. Of r."):
-        assert drafted._kept(DOCSTRING, text) == text
-        assert drafted._kept(replace(DOCSTRING, prefix="import x\r\n" + DOCSTRING.prefix), text) == text
-    assert drafted._kept(DOCSTRING, 'Return x."""\n    return') == "Return x."
-    assert drafted._kept(DOCSTRING, "Return x.\n    Of the circle" + 3 * "\n    of the circle") == "Return x."
-    monkeypatch.setattr(drafted, "_kept", lambda _, text: text)
-    monkeypatch.setattr(drafted, "first_sentence", lambda text: text[:3])
+        assert body_source._kept(DOCSTRING, text) == text
+        assert body_source._kept(replace(DOCSTRING, prefix="import x\r\n" + DOCSTRING.prefix), text) == text
+    assert body_source._kept(DOCSTRING, 'Return x."""\n    return') == "Return x."
+    assert (
+        body_source._kept(DOCSTRING, "Return x.\n    Of the circle" + 3 * "\n    of the circle")
+        == "Return x."
+    )
+    monkeypatch.setattr(body_source, "_kept", lambda _, text: text)
+    monkeypatch.setattr(body_source, "first_sentence", lambda text: text[:3])
     found = bodies(model, DOCSTRING, monkeypatch)
     assert found and all(len(text) == 3 for text in found)
 
@@ -427,5 +429,5 @@ def test_a_docstring_may_begin_as_a_body_may_not(model: Checkpoint) -> None:
     logits = torch.zeros(model.vocabulary)
     (comment,), (word,) = model.encode("#"), model.encode("a")
     logits[comment], logits[word] = 2.0, 1.0
-    assert drafted._first_tokens(model, DOCSTRING, logits, "", 1) == [comment]
-    assert drafted._first_tokens(model, BODY, logits, "", 1) == [word]
+    assert body_source._first_tokens(model, DOCSTRING, logits, "", 1) == [comment]
+    assert body_source._first_tokens(model, BODY, logits, "", 1) == [word]

@@ -13,7 +13,7 @@ from dg_lsp.bench.files import find_heldout
 from dg_lsp.bench.holes import make_cases
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.checkpoint import Checkpoint, load_checkpoint
-from dg_lsp.model.fill import infill
+from dg_lsp.model.fill import fill as infill
 from dg_lsp.settings import Settings
 from dg_lsp.text.fills import check
 from dg_lsp.text.messages import Draft, Fill, Infill

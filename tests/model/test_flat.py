@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dg_lsp.model.cache import PrefixCache, PrefixCaches
 from dg_lsp.model.checkpoint import Checkpoint, load_checkpoint
-from dg_lsp.model.fill import infill
+from dg_lsp.model.fill import fill as infill
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import NoGap, find_gap

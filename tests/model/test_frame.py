@@ -10,8 +10,9 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from dg_lsp.checkpoints import CheckpointError
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.checkpoint import load_checkpoint
-from dg_lsp.model.fill import infill
-from dg_lsp.model.prompts.chat import SPECIAL, far_suffix, frame_of, style_of
+from dg_lsp.model.fill import fill as infill
+from dg_lsp.model.prompts.chat import SPECIAL, far_suffix
+from dg_lsp.model.prompts.styles import frame_of, style_of
 from dg_lsp.model.tokens import tokenise
 from dg_lsp.text.messages import Fill, Infill, Piece
 from tests.model.tiny import save_checkpoint, write_manifest

@@ -10,7 +10,7 @@ from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.canvas import Canvas
 from dg_lsp.model.checkpoint import load_checkpoint
 from dg_lsp.model.denoise import denoise, step_logits
-from dg_lsp.model.fill import infill
+from dg_lsp.model.fill import fill as infill
 from dg_lsp.model.sampler import AnchoredSampler, SeededNoise
 from dg_lsp.model.step import Schedule
 from dg_lsp.text.messages import Fill, Infill

@@ -7,18 +7,19 @@ from typing import Any
 import pytest
 
 from dg_lsp.model.cache import PrefixCache
-from dg_lsp.model.candidates import Candidate, decode
 from dg_lsp.model.canvas import FREE, Seam
 from dg_lsp.model.checkpoint import Checkpoint, load_checkpoint
-from dg_lsp.model.fill import infill
+from dg_lsp.model.fill import fill as infill
 from dg_lsp.model.length import ScoredLength, Search
 from dg_lsp.model.plan import ANCHORS, ROUNDS
+from dg_lsp.model.rows import CheckedRow, decode
 from dg_lsp.model.sampler import AnchoredSampler
 from dg_lsp.model.sources.denoised import denoised
-from dg_lsp.model.steps import Clock, run_to_end
+from dg_lsp.model.steps import run_to_end
 from dg_lsp.model.tokens import tokenise
 from dg_lsp.text.fills.stitch import Written
 from dg_lsp.text.messages import Draft, Fill, Infill
+from tests.model.oracle import task_of
 from tests.model.tiny import save_checkpoint
 
 PREFIX = "def area(r):\n    return "
@@ -235,11 +236,12 @@ def test_behind_the_best_of_the_first_batch_the_others_stand_by_their_likelihood
 ) -> None:
     batches = iter([{"r": 5.0}, {"2 * r": 9.0, "r * r": 1.0}])
 
-    def ranked(*_: Any) -> list[Candidate]:
+    def ranked(*_: Any) -> list[CheckedRow]:
         found = next(batches).items()
-        return [Candidate(0, Fill(text, score, parses=True), whole=True) for text, score in found]
+        return [CheckedRow(0, Fill(text, score, parses=True), whole=True) for text, score in found]
 
-    monkeypatch.setattr("dg_lsp.model.sources.denoised.rank_by_likelihood", ranked)
+    monkeypatch.setattr("dg_lsp.model.sources.denoised.rank_rows", ranked)
     cache = PrefixCache(model.network.config.text_config)
-    _, fills = run_to_end(denoised(model, cache, request(alternatives=3), Clock(None)))
+    _, rows = run_to_end(denoised(task_of(model, request(alternatives=3), cache)))
+    fills = [row.fill for row in rows]
     assert [fill.text for fill in fills] == ["r", "r * r", "2 * r"]

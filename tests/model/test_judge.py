@@ -5,12 +5,16 @@ from dataclasses import replace
 
 import pytest
 
+from dg_lsp.model import candidates
 from dg_lsp.model import fill as whole
 from dg_lsp.model.cache import PrefixCache
+from dg_lsp.model.candidates import Candidate, merge_candidates
 from dg_lsp.model.checkpoint import Checkpoint, load_checkpoint
-from dg_lsp.model.fill import add, choose, infill
-from dg_lsp.model.judge import SITUATIONS, Proposal, chances, features, situation, sure_length
-from dg_lsp.model.sources import drafted
+from dg_lsp.model.fill import Way, best_fills
+from dg_lsp.model.fill import fill as infill
+from dg_lsp.model.judge import SITUATIONS, chances, features, situation, sure_length
+from dg_lsp.model.sources import bodies
+from dg_lsp.model.task import Task
 from dg_lsp.text.messages import Draft, Fill, Infill, Retrieved
 
 REQUEST = Infill("def area(r):\n    return ", "\n", "python", "rest_of_line")
@@ -21,6 +25,12 @@ TRUSTING = {str(name): {"one": -3.0, "retrieved": 6.0, "before": 1.0} for name i
 @pytest.fixture(scope="module")
 def model() -> Checkpoint:
     return replace(load_checkpoint("embedded", "cpu"), judge=TRUSTING)
+
+
+def forbidden(_: Task) -> Generator[Draft, None, list[Candidate]]:
+    """A source that must not be asked."""
+    pytest.fail("this source is not asked here")
+    yield
 
 
 def run(model: Checkpoint, request: Infill) -> Fill:
@@ -46,8 +56,8 @@ def test_a_gap_is_a_line_its_rest_or_a_part_of_it(prefix: str, suffix: str, want
 
 def test_the_chances_of_all_candidates_and_of_none_add_up_to_one() -> None:
     found = [
-        Proposal("a", {"drafted": 0}, gap=3.0, tokens=1),
-        Proposal("b", {"retrieved": 1}, gap=9.0, tokens=2),
+        Candidate("a", {"drafted": 0}, gap=3.0, tokens=1),
+        Candidate("b", {"retrieved": 1}, gap=9.0, tokens=2),
     ]
     weights = {str(name): {"one": 0.5, "likelihood": 2.0} for name in SITUATIONS}
     both = chances(weights, REQUEST, found)
@@ -58,7 +68,10 @@ def test_the_chances_of_all_candidates_and_of_none_add_up_to_one() -> None:
 
 
 def test_a_text_of_two_sources_is_one_candidate_that_knows_both() -> None:
-    found = add(add([], "retrieved", ["a", "b"]), "denoised", ["b ", "c", ""])
+    first = [Candidate(text, {"retrieved": rank}) for rank, text in enumerate(("a", "b"))]
+    found = merge_candidates(
+        first, [Candidate(text, {"denoised": n}) for n, text in enumerate(("b ", "c", ""))]
+    )
     assert [(p.text, dict(p.sources)) for p in found] == [
         ("a", {"retrieved": 0}),
         ("b", {"retrieved": 1, "denoised": 0}),
@@ -74,8 +87,8 @@ def test_a_candidate_that_repeats_a_line_just_above_says_so(
 ) -> None:
     lines = ["if found and value < 0:", *["    pass"] * between, "  if found and "]
     request = Infill(end.join(lines), f":{end}if found and value > 0:", "python", "expression")
-    proposals = [Proposal(text, {"drafted": 0}, tokens=1) for text in ("value < 0", "value > 0")]
-    assert [row["repeats"] for row in features(request, proposals)] == wanted
+    found = [Candidate(text, {"drafted": 0}, tokens=1) for text in ("value < 0", "value > 0")]
+    assert [row["repeats"] for row in features(request, found)] == wanted
 
 
 def test_a_sure_candidate_from_elsewhere_is_taken_without_denoising(model: Checkpoint) -> None:
@@ -90,7 +103,7 @@ def test_unasked_nothing_is_denoised_for_candidates_without_hope(
     hopeless = replace(model, judge={str(name): {"one": -9.0} for name in SITUATIONS})
     asked = replace(REQUEST, retrieved=(Retrieved("r * r", before=1),))
     assert run(hopeless, asked).searched, "who asks gets the best that can be had"
-    monkeypatch.setattr(whole, "denoised", lambda *_: pytest.fail("nothing is denoised here"))
+    monkeypatch.setitem(whole.WAYS, ("part", "judges"), replace(whole.WAYS["part", "judges"], last=forbidden))
     fill = run(hopeless, replace(asked, confidence=0.25))
     assert fill.text and fill.chance is not None and fill.chance < whole.HOPE
 
@@ -130,8 +143,11 @@ def test_a_checkpoint_without_a_fitted_judge_says_no_chance(model: Checkpoint) -
 
 
 def test_a_denoised_text_keeps_its_steps_when_it_is_chosen(model: Checkpoint) -> None:
-    proposals = [Proposal("r * r", {"denoised": 0}, tokens=3), Proposal("2 +", {"retrieved": 0}, tokens=2)]
-    best = choose(model, replace(REQUEST, alternatives=2), proposals, [Fill("r * r", steps=7)])
+    found = [
+        Candidate("r * r", {"denoised": 0}, Fill("r * r", steps=7), tokens=3),
+        Candidate("2 +", {"retrieved": 0}, tokens=2),
+    ]
+    best = best_fills(model, replace(REQUEST, alternatives=2), found)
     assert [(f.text, f.steps, f.source) for f in best] == [("r * r", 7, "denoised")]
 
 
@@ -141,8 +157,8 @@ BODY = Infill("def area(r):\n    ", "\n\nx = 1\n", "python", "function_body", in
 def test_measurements_that_give_the_length_are_denoised_only(
     model: Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(whole, "propose", lambda *_: pytest.fail("nothing is proposed here"))
-    monkeypatch.setattr(whole, "write_lines", lambda *_: pytest.fail("nothing is written here"))
+    for asked in ("part", "body"):
+        monkeypatch.setitem(whole.WAYS, (asked, "judges"), Way((forbidden,)))
     for request in (replace(BODY, like="return r * r"), replace(REQUEST, like="r * r")):
         fill = run(model, request)
         assert fill.chance is None and fill.source == "denoised" and fill.steps
@@ -159,9 +175,9 @@ def test_where_no_written_body_can_be_shown_it_is_denoised(
 ) -> None:
     def write(*_: object) -> Generator[Draft, None, list[Fill]]:
         yield Draft(0, (), 0.0)
-        return [drafted._fill_of(BODY, text) for text in (")", "pass\n", "a = 1\n    b = (")[: len(wanted)]]
+        return [bodies._fill_of(BODY, text) for text in (")", "pass\n", "a = 1\n    b = (")[: len(wanted)]]
 
-    monkeypatch.setattr(whole, "write_lines", write)
+    monkeypatch.setattr(bodies, "draft_bodies", write)
     wanted = [")", "pass"]
     assert run(model, BODY).source == "denoised"
     # Of the third text the first line can be shown.
@@ -179,10 +195,10 @@ def test_a_network_that_cannot_denoise_writes_docstrings_where_they_are_asked_fo
 ) -> None:
     drafting = replace(model, denoises=False)
     fill = run(drafting, DOCSTRING)
-    assert fill.text and not fill.refusal and (fill.source, fill.chance) == ("drafted", whole.DOCSTRINGS)
+    assert fill.text and not fill.refusal and (fill.source, fill.chance) == ("drafted", bodies.DOCSTRINGS)
     assert run(model, DOCSTRING).source == "denoised"
     # Nothing is written that would not be shown.
-    monkeypatch.setattr(whole, "write_lines", lambda *_: pytest.fail("nothing is written here"))
+    monkeypatch.setattr(bodies, "draft_bodies", lambda *_: pytest.fail("nothing is written here"))
     assert "ask for it" in run(drafting, replace(DOCSTRING, confidence=0.25)).refusal
 
 
@@ -195,7 +211,7 @@ def test_a_network_that_cannot_denoise_writes_no_selection_again(model: Checkpoi
 def test_where_no_draft_can_be_shown_the_reason_is_that_of_the_best(
     request_: Infill, model: Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (whole, drafted):
+    for module in (candidates, bodies):
         monkeypatch.setattr(module, "why_refused", lambda *_: "it is no good")
     fill = run(replace(model, denoises=False), request_)
     assert not fill.text and "drafts could be shown; the best one: it " in fill.refusal

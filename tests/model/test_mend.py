@@ -10,12 +10,13 @@ import torch
 
 from dg_lsp.model import repair as mending
 from dg_lsp.model.cache import PrefixCache, extend_to
-from dg_lsp.model.candidates import Candidate, why_refused
+from dg_lsp.model.candidates import why_refused
 from dg_lsp.model.canvas import Canvas
 from dg_lsp.model.checkpoint import Checkpoint, load_checkpoint
-from dg_lsp.model.fill import infill
+from dg_lsp.model.fill import fill as infill
 from dg_lsp.model.plan import ROUNDS
-from dg_lsp.model.repair import Origin, free, mend
+from dg_lsp.model.repair import Origin, free, repair
+from dg_lsp.model.rows import CheckedRow
 from dg_lsp.model.step import Step
 from dg_lsp.model.steps import Clock, run_to_end
 from dg_lsp.model.tokens import tokenise
@@ -69,8 +70,8 @@ def mended(
     prefix, seam = tokenise(model, replace(asked, prefix=asked.prefix + before))
     cache = PrefixCache(model.network.config.text_config)
     list(extend_to(model.network, cache, prefix))
-    written = Candidate(0, Fill(text, parses=False, steps=5, refusal="it is damaged"), whole=True)
-    events = mend(model, cache, Origin(asked, (seam, 256), before, 0), [written], clock or Clock(None))
+    written = CheckedRow(0, Fill(text, parses=False, steps=5, refusal="it is damaged"), whole=True)
+    events = repair(model, cache, Origin(asked, (seam, 256), before, 0), [written], clock or Clock(None))
     return run_to_end(events)
 
 

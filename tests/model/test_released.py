@@ -9,7 +9,7 @@ import torch
 from benchmarks.released import released_config
 from dg_lsp.model.cache import CHUNK, PrefixCache
 from dg_lsp.model.checkpoint import load_checkpoint
-from dg_lsp.model.fill import infill
+from dg_lsp.model.fill import fill as infill
 from dg_lsp.model.networks.gemma import DiffusionGemma
 from dg_lsp.text.messages import Draft, Fill
 from tests.model.test_frame import REQUEST, tokenizer

@@ -1,7 +1,7 @@
 """Several gaps on one canvas."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -12,13 +12,15 @@ from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.canvas import FREE, Canvas, LayoutError, Seam
 from dg_lsp.model.checkpoint import Checkpoint, load_checkpoint
 from dg_lsp.model.denoise import denoise
+from dg_lsp.model.fill import WAYS
+from dg_lsp.model.fill import fill as infill
 from dg_lsp.model.length import ScoredLength
 from dg_lsp.model.sources import several
-from dg_lsp.model.sources.several import Gaps, fill_together, infill_several
+from dg_lsp.model.sources.several import Gaps, fill_together
 from dg_lsp.model.step import Step
 from dg_lsp.model.steps import Clock, run_to_end
 from dg_lsp.text.messages import Draft, Fill, Infill
-from tests.model.oracle import write_with
+from tests.model.oracle import task_of, write_with
 
 TEXTS = (
     "def area(w, h):\n    size = ",
@@ -126,9 +128,16 @@ def test_gaps_that_lie_too_far_apart_are_refused_with_the_mend(model: Checkpoint
 
 
 def whole(model: Checkpoint, request: Infill) -> Fill:
-    *_, last = infill_several(model, PrefixCache(model.network.config.text_config), request)
+    *_, last = infill(model, PrefixCache(model.network.config.text_config), request)
     assert isinstance(last, Fill)
     return last
+
+
+def joined(model: Checkpoint, alone: Callable[[Infill], Iterator[Draft | Fill]], request: Infill) -> Fill:
+    """The Fill of all gaps where `alone` fills those that got nothing on the canvas."""
+    _, (found,) = run_to_end(several.several(replace(task_of(model, request), fill=alone)))
+    assert found.fill is not None
+    return found.fill
 
 
 def test_a_gap_that_got_nothing_is_filled_alone_among_the_fills_of_the_others(
@@ -136,7 +145,7 @@ def test_a_gap_that_got_nothing_is_filled_alone_among_the_fills_of_the_others(
 ) -> None:
     asked: list[Infill] = []
 
-    def alone(model: Any, cache: Any, request: Infill) -> Iterator[Fill]:
+    def alone(request: Infill) -> Iterator[Draft | Fill]:
         asked.append(request)
         yield Fill("size", steps=3)
 
@@ -146,8 +155,7 @@ def test_a_gap_that_got_nothing_is_filled_alone_among_the_fills_of_the_others(
         Fill("size + 1", 0.2, 2),
     )
     monkeypatch.setattr(several, "fill_together", lambda *_: iter_of(together))
-    monkeypatch.setattr(several, "infill", alone)
-    fill = whole(model, REQUEST)
+    fill = joined(model, alone, REQUEST)
     assert (fill.text, fill.further, fill.refusal) == ("w * h", ("size", "size + 1"), "")
     assert (fill.score, fill.steps) == (0.5, 7)
     (request,) = asked
@@ -162,14 +170,10 @@ def iter_of(result: Any) -> Any:
     yield
 
 
-def test_gaps_that_no_canvas_holds_are_filled_one_by_one(
-    model: Checkpoint, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_gaps_that_no_canvas_holds_are_filled_one_by_one(model: Checkpoint) -> None:
     answers = iter(("w", "size", ""))
-    monkeypatch.setattr(
-        several, "infill", lambda *_: iter([Fill(t := next(answers), refusal="" if t else "no luck")])
-    )
-    fill = whole(model, replace(REQUEST, between=("\n    x = 1" * 100, "\n    return ")))
+    request = replace(REQUEST, between=("\n    x = 1" * 100, "\n    return "))
+    fill = joined(model, lambda _: iter([Fill(t := next(answers), refusal="" if t else "no luck")]), request)
     assert (fill.text, fill.further, fill.refusal) == ("w", ("size", ""), "no luck")
 
 
@@ -180,19 +184,17 @@ def test_the_embedded_checkpoint_fills_several_gaps(model: Checkpoint) -> None:
     ast.parse("".join(a + b for a, b in zip(TEXTS, [*texts, ""], strict=True)))
 
 
-def test_a_network_that_cannot_denoise_fills_one_gap_after_another(
-    model: Checkpoint, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seen, alone = list[str](), several.infill
+def test_a_network_that_cannot_denoise_fills_one_gap_after_another(model: Checkpoint) -> None:
+    seen, task = list[str](), task_of(replace(model, denoises=False), REQUEST)
 
-    def noted(model: Checkpoint, cache: PrefixCache, request: Infill) -> Iterator[Draft | Fill]:
+    def noted(request: Infill) -> Iterator[Draft | Fill]:
         seen.append(request.prefix)
-        return alone(model, cache, request)
+        return task.fill(request)
 
-    monkeypatch.setattr(several, "infill", noted)
-    drafting, cache = replace(model, denoises=False), PrefixCache(model.network.config.text_config)
-    (*_, fill) = infill_several(drafting, cache, REQUEST)
-    assert isinstance(fill, Fill) and not fill.refusal and fill.source == "drafted"
+    assert WAYS["gaps", "reads"].sources == (several.one_by_one,)
+    _, (found,) = run_to_end(several.one_by_one(replace(task, fill=noted)))
+    fill = found.fill
+    assert fill is not None and not fill.refusal and fill.source == "drafted"
     texts = (fill.text, *fill.further)
     assert all(texts) and len(seen) == 3
     assert seen[2] == "".join((TEXTS[0], texts[0], TEXTS[1], texts[1], TEXTS[2]))

@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from dg_lsp.model import fill as filling
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.checkpoint import Checkpoint, load_checkpoint
-from dg_lsp.model.fill import infill
+from dg_lsp.model.fill import fill as infill
+from dg_lsp.model.judge import PLAIN
+from dg_lsp.model.sources import bodies
 from dg_lsp.model.tokens import tokenise, with_similar
 from dg_lsp.text.messages import Infill
 from tests.model.tiny import save_checkpoint
@@ -43,7 +44,6 @@ def test_what_is_cut_off_above_comes_back_and_all_fits(model: Checkpoint) -> Non
 
 def test_else_the_request_stays_as_it_is(model: Checkpoint) -> None:
     for same, asked in (
-        (replace(model, denoises=True), REQUEST),
         (model, replace(REQUEST, kind="block")),
         (model, replace(REQUEST, suffix="\n")),
         (model, replace(REQUEST, suffix="\n\n\ndef close():\n    return 2\n")),
@@ -60,6 +60,8 @@ def test_a_body_is_written_with_them(model: Checkpoint, monkeypatch: pytest.Monk
         read.append(request.prefix)
         return tokenise(model, request)
 
-    monkeypatch.setattr(filling, "tokenise", spied)
-    list(infill(model, PrefixCache(model.network.config.text_config), replace(REQUEST, effort="low")))
-    assert UNSEEN in read[0]
+    monkeypatch.setattr(bodies, "tokenise", spied)
+    for able, told in ((model, True), (replace(model, denoises=True, judge=PLAIN), False)):
+        read.clear()
+        list(infill(able, PrefixCache(model.network.config.text_config), replace(REQUEST, effort="low")))
+        assert (UNSEEN in read[0]) == told

@@ -6,7 +6,7 @@ import pytest
 
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.checkpoint import Checkpoint, load_checkpoint
-from dg_lsp.model.fill import infill
+from dg_lsp.model.fill import fill as infill
 from dg_lsp.model.prompts.chat import far_suffix
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document

@@ -5,15 +5,17 @@ from typing import Any
 
 import pytest
 
-from dg_lsp.model.cache import PrefixCache
+from dg_lsp.model.cache import PrefixCache, extend_to
 from dg_lsp.model.checkpoint import Checkpoint, load_checkpoint
+from dg_lsp.model.fill import fill as infill
 from dg_lsp.model.likelihood import neg_log_likelihoods
 from dg_lsp.model.sources import words
-from dg_lsp.model.sources.words import infill_word, rank_endings
-from dg_lsp.model.steps import Clock, run_to_end
+from dg_lsp.model.sources.words import rank_endings
+from dg_lsp.model.steps import run_to_end
 from dg_lsp.model.tokens import tokenise
 from dg_lsp.text.gaps.words import is_part
 from dg_lsp.text.messages import Draft, Fill, Infill
+from tests.model.oracle import task_of
 from tests.model.tiny import save_checkpoint
 
 PREFIX = "def area(first, field):\n    return fi"
@@ -36,13 +38,13 @@ def fresh(model: Checkpoint) -> PrefixCache:
 
 
 def run(model: Checkpoint, asked: Infill) -> Fill:
-    *drafts, fill = infill_word(model, fresh(model), asked)
+    *drafts, fill = infill(model, fresh(model), asked)
     assert all(isinstance(d, Draft) for d in drafts) and isinstance(fill, Fill)
     return fill
 
 
 def ranked(model: Checkpoint, asked: Infill) -> list[str]:
-    ranking = rank_endings(model, fresh(model), asked, Clock(None))
+    ranking = rank_endings(task_of(model, asked))
     return [ending.text for ending in run_to_end(ranking)[1]]
 
 
@@ -56,7 +58,7 @@ def behind(
         asked.append(request)
         yield Fill(text, refusal=refusal, chance=chance)
 
-    monkeypatch.setattr(words, "infill", infill)
+    monkeypatch.setattr("dg_lsp.model.fill.fill", infill)
     return asked
 
 
@@ -74,7 +76,7 @@ def test_the_likelihood_of_a_word_is_that_of_its_tokens_and_of_its_end(
     monkeypatch.setattr(words, "NEXT", model.vocabulary)
     lines, seam = tokenise(model, request())
     cache = fresh(model)
-    for _ in words.extend_to(model.network, cache, (*lines, *seam.head)):
+    for _ in extend_to(model.network, cache, (*lines, *seam.head)):
         pass
     rows = [model.encode(text) for text in ("rst", "eld_name", "le")]
     going_on = [t for t in range(model.vocabulary) if is_part(model.tokenizer.decode([t]).encode())]
@@ -90,7 +92,7 @@ def test_the_likeliest_word_comes_first(model: Checkpoint) -> None:
     asked = request("rst", "eld", "le_name", "x")
     lines, seam = tokenise(model, asked)
     cache = fresh(model)
-    for _ in words.extend_to(model.network, cache, (*lines, *seam.head)):
+    for _ in extend_to(model.network, cache, (*lines, *seam.head)):
         pass
     scores = words.word_neg_log_likelihoods(model, cache, [model.encode(e) for e in asked.endings])
     assert ranked(model, asked) == [e for _, e in sorted(zip(scores, asked.endings, strict=True))]

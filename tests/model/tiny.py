@@ -17,7 +17,7 @@ from transformers.models.diffusion_gemma.generation_diffusion_gemma import (
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.canvas import Canvas
 from dg_lsp.model.networks.gemma import DiffusionGemma
-from dg_lsp.model.prompts.chat import style_of
+from dg_lsp.model.prompts.styles import style_of
 from dg_lsp.training.shape import VISION
 
 VOCABULARY, CANVAS, WINDOW = 64, 16, 16

@@ -1,15 +1,13 @@
-"""The frame of a prompt: the tokens before and after a file's own tokens.
+"""The style `chat`, for an instruction-tuned model without tokens for infilling, such as the released checkpoint.
 
-Two styles, chosen by the checkpoint. `raw`, for a model trained on files: the frame is the first token. `chat`, for an
-instruction-tuned model without tokens for infilling (the released checkpoint): the frame is a conversation, and the
-file is the beginning of the model's answer. Knows tokens and an Infill; knows no network.
+The frame is a conversation, and the file is the beginning of the model's answer.
 """
 
 import re
-from dataclasses import dataclass
 
 from tokenizers import Tokenizer
 
+from dg_lsp.model.prompts.base import Frame, Style
 from dg_lsp.text.messages import Infill
 
 _TURN, _TURN_END = "<|turn>", "<turn|>"
@@ -21,20 +19,7 @@ _FAR_CHARACTERS = 4_000
 _ITEM = re.compile(r"\n[ \t]*\r?\n(?=[^\s)\]}])")
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """The tokens before a file's first token and after its last one."""
-
-    before: tuple[int, ...]
-    after: tuple[int, ...] = ()
-
-
-def style_of(tokenizer: Tokenizer) -> str:
-    """ "chat" if the tokenizer has the tokens of a conversation, else "raw"."""
-    return "chat" if all(tokenizer.token_to_id(token) is not None for token in SPECIAL) else "raw"
-
-
-def frame_of(tokenizer: Tokenizer, style: str, bos: int, request: Infill) -> Frame:
+def _frame(tokenizer: Tokenizer, bos: int, request: Infill) -> Frame:
     """The frame for `request`. Its tokens change only with its context and far suffix, so the cache survives typing.
 
     1. The user's turn: the instruction, the context and the far suffix.
@@ -42,12 +27,10 @@ def frame_of(tokenizer: Tokenizer, style: str, bos: int, request: Infill) -> Fra
     answers begun without it are often empty.
     3. A code fence longer than any in the file; the file's text follows it.
     """
-    if style == "raw":
-        return Frame((bos,))
 
     def special(token: str) -> int:
         number = tokenizer.token_to_id(token)
-        assert number is not None, f"the tokenizer lacks {token}"
+        assert number is not None, f"the tokenizer has no {token}"
         return int(number)
 
     def plain(text: str) -> list[int]:
@@ -106,3 +89,6 @@ def _instruction(request: Infill, fence: str) -> str:
 def _fence(text: str) -> str:
     """A code fence longer than every run of backticks in `text`."""
     return "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
+
+
+CHAT = Style("chat", SPECIAL, _frame)

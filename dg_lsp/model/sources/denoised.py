@@ -1,6 +1,6 @@
-"""Fills denoised from noise: the gap's length searched, canvases laid out, their rows denoised, mended and checked.
+"""Fills denoised from noise: the gap's length searched, canvases laid out, their rows denoised, repaired and checked.
 
-Knows the engine's parts and the text checks; knows no other source of candidates.
+Knows the model's parts and the text checks; knows no other source of candidates.
 """
 
 from collections.abc import Generator, Iterator, Sequence
@@ -8,22 +8,17 @@ from dataclasses import dataclass, replace
 
 from torch import Tensor
 
-from dg_lsp.model.cache import PrefixCache, extend_to
-from dg_lsp.model.candidates import (
-    Batch,
-    Candidate,
-    draft,
-    rank_by_likelihood,
-    read_full_canvas,
-    why_refused,
-)
+from dg_lsp.model.cache import PrefixCache
+from dg_lsp.model.candidates import Candidate, candidates_of, why_refused
 from dg_lsp.model.canvas import Seam, lay_out, noised, stack, start_from
 from dg_lsp.model.checkpoint import Checkpoint
 from dg_lsp.model.length import ScoredLength, lengths_that_fit, search_length
 from dg_lsp.model.plan import ANCHORS, plan_for
-from dg_lsp.model.repair import Origin, mend
+from dg_lsp.model.repair import Origin, repair
+from dg_lsp.model.rows import Batch, CheckedRow, draft, rank_rows, read_full_canvas
 from dg_lsp.model.step import Step
-from dg_lsp.model.steps import CANVAS_SEED, Clock, denoise_batch, report_steps, stop_when_enough
+from dg_lsp.model.steps import CANVAS_SEED, denoise_batch, report_steps, stop_when_enough
+from dg_lsp.model.task import Task
 from dg_lsp.model.tokens import tokenise
 from dg_lsp.text.fills import fit
 from dg_lsp.text.fills.stitch import Written, shorten
@@ -55,10 +50,8 @@ class _Section:
         return bool(self.lengths) and self.lengths[0].length == self.open
 
 
-def denoised(
-    model: Checkpoint, cache: PrefixCache, request: Infill, clock: Clock
-) -> Generator[Draft, None, list[Fill]]:
-    """Denoise fills for the gap of `request` from noise; yield Drafts (step 0 while encoding and searching).
+def denoised(task: Task) -> Generator[Draft, None, list[Candidate]]:
+    """Denoise fills for the gap from noise; yield Drafts (step 0 while encoding and searching).
 
     Returns the fills that can be shown, the likeliest of the first batch that has one first and the others by their
     likelihood behind it; without any, one that cannot, with the reason.
@@ -68,57 +61,51 @@ def denoised(
     4. If the gap goes on beyond the canvas, write the canvas full, add its whole lines to the prefix, and begin again
     behind them.
     5. Denoise the best lengths, a batch at a time.
-    6. Keep the candidates that can be shown; while there is none, mend the likeliest broken one; go on with the next
+    6. Keep the rows that can be shown; while there is none, repair the likeliest broken one; go on with the next
     lengths until there are enough.
     7. Without any, take the longest valid beginning of a broken one.
     """
-    if not model.denoises:
-        why = "the checkpoint cannot denoise, and so not write a selection again; delete it to have the gap filled"
-        return [Fill("", parses=False, refusal=why)]
+    model, cache, request, clock = task.model, task.cache, task.request, task.clock
     # 1. to 4.
-    section, written = yield from _write(model, cache, request, clock)
+    section, written = yield from _write(task)
     if written.ended:
-        return [Fill(fit.fit(request, written.text))]
+        return candidates_of("denoised", [Fill(fit.fit(request, written.text))])
     # 5. The seed of a batch depends on its number only, so a batch is the same however many come before or after it.
     found: dict[str, Fill] = {}
-    refused: list[Candidate] = []
+    refused: list[CheckedRow] = []
     for number, (batch, steps) in enumerate(_batches(model, cache, request, section)):
         last = yield from report_steps(model, batch, steps, clock)
-        candidates = rank_by_likelihood(model, cache, batch, last)
+        rows = rank_rows(model, cache, batch, last)
         # 6. The last Draft shows the row that becomes the Fill.
-        best = candidates[0]
-        if best.row and not found and not best.fill.refusal:
-            yield draft(model, batch, last, clock.milliseconds(), best.row)
-        for candidate in candidates:
-            if candidate.fill.refusal:
-                refused.append(candidate)
-            else:
-                found.setdefault(candidate.fill.text, candidate.fill)
-        # Mending a span takes fewer steps than denoising another length.
+        if rows[0].row and not found and not rows[0].fill.refusal:
+            yield draft(model, batch, last, clock.milliseconds(), rows[0].row)
+        refused += [row for row in rows if row.fill.refusal]
+        for row in rows:
+            if not row.fill.refusal:
+                found.setdefault(row.fill.text, row.fill)
+        # Repairing a span takes fewer steps than denoising another length.
         if not found:
             origin = Origin(request, (section.seam, section.slots), section.before, number)
-            mended = yield from mend(model, cache, origin, candidates, clock)
-            found |= {} if mended is None else {mended.text: mended}
+            repaired = yield from repair(model, cache, origin, rows, clock)
+            found |= {} if repaired is None else {repaired.text: repaired}
         if len(found) >= request.alternatives or clock.is_over():
             break
     # 7.
     if not found:
-        return [shortened_or_none(request, refused)]
+        return candidates_of("denoised", [shortened_or_none(request, refused)])
     first, *others = found.values()
-    return [first, *sorted(others, key=lambda fill: fill.score)]
+    return candidates_of("denoised", [first, *sorted(others, key=lambda fill: fill.score)])
 
 
-def _write(
-    model: Checkpoint, cache: PrefixCache, request: Infill, clock: Clock
-) -> Generator[Draft, None, tuple[_Section, Written]]:
+def _write(task: Task) -> Generator[Draft, None, tuple[_Section, Written]]:
     """Write the canvases that the gap goes on beyond; return the section of the last canvas, and the text so far."""
+    model, cache, request, clock = task.model, task.cache, task.request, task.clock
     written = Written()
     while True:
         # 1. The prefix ends at a line start, so that it stays in the cache while a line is being typed.
         prefix, seam = tokenise(model, replace(request, prefix=request.prefix + written.text))
-        # 2. A Draft after each chunk lets the caller cancel. A request with a deadline need not be reproducible.
-        for _ in extend_to(model.network, cache, prefix, exact=request.deadline is None):
-            yield Draft(0, (), clock.milliseconds())
+        # 2.
+        yield from task.encode(prefix)
         # 3. In measurements the request may give the length, which replaces the search.
         section = _Section(written.text, seam, 0)
         for ranked in _search(model, cache, request, section):
@@ -139,7 +126,7 @@ def _write(
             return section, written
 
 
-def shortened_or_none(request: Infill, refused: Sequence[Candidate]) -> Fill:
+def shortened_or_none(request: Infill, refused: Sequence[CheckedRow]) -> Fill:
     """The longest valid beginning of a refused candidate; if there is none, an empty Fill with the reason (law 9)."""
     for fill in (c.fill for c in refused if c.whole):
         short = shorten(request, fill.text)

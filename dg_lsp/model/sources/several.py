@@ -1,20 +1,21 @@
 """Several gaps on one canvas: anchors, free, anchors, free, anchors. Each gap is filled in view of the others.
 
-The gaps are lines or parts of lines. One that gets no fill on the shared canvas is filled alone by `infill`.
+The gaps are lines or parts of lines. One that gets no fill on the shared canvas is filled alone.
 """
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 
 from dg_lsp.model.cache import PrefixCache, extend_to
-from dg_lsp.model.candidates import Batch, decode, fill_of, row_neg_log_likelihoods, why_refused
+from dg_lsp.model.candidates import Candidate, why_refused
 from dg_lsp.model.canvas import FREE, LayoutError, Seam, lay_out, stack
 from dg_lsp.model.checkpoint import Checkpoint
-from dg_lsp.model.fill import infill
 from dg_lsp.model.length import lengths_that_fit, search_length
 from dg_lsp.model.plan import ANCHORS, plan_for
+from dg_lsp.model.rows import Batch, decode, fill_of, row_neg_log_likelihoods
 from dg_lsp.model.step import Step
 from dg_lsp.model.steps import Clock, denoise_batch, report_steps
+from dg_lsp.model.task import Task
 from dg_lsp.model.tokens import tokenise
 from dg_lsp.text.fills import fit
 from dg_lsp.text.languages.language import load_language
@@ -47,39 +48,49 @@ class Gaps:
         return replace(request, prefix=prefix, suffix=suffix, between=())
 
 
-def infill_several(
-    model: Checkpoint, cache: PrefixCache, request: Infill
-) -> Generator[Draft | Fill, None, None]:
-    """Fill all gaps of `request`; yield Drafts, then one Fill whose `further` holds the texts of the later gaps.
+def several(task: Task) -> Generator[Draft, None, list[Candidate]]:
+    """Fill all gaps of the request; return one candidate, whose Fill holds the texts of the later gaps in `further`.
 
-    1. Fill all gaps on one canvas, if they fit.
-    2. Fill each gap that got no text alone, among the fills of the others; `infill` can mend.
-    3. Join the Fills into one: its score is the worst of them, its steps are their sum.
+    1. Fill all gaps on one canvas, if they fit.  2. Fill each gap that got no text alone, among the fills of the
+    others; there a broken one can be repaired.  3. Join the Fills into one: its score is the worst of them, its steps
+    are their sum.
     """
-    clock, gaps = Clock(request.deadline), Gaps(request)
+    gaps = Gaps(task.request)
     # 1.
     try:
-        fills = list((yield from fill_together(model, cache, gaps, clock)))
+        fills = yield from fill_together(task.model, task.cache, gaps, task.clock)
     except LayoutError as error:
-        fills = [Fill("", parses=False, refusal=str(error))] * gaps.count
-    # 2.
+        fills = (Fill("", parses=False, refusal=str(error)),) * gaps.count
+    # 2. and 3.
+    return (yield from _fill_rest(task, gaps, list(fills)))
+
+
+def one_by_one(task: Task) -> Generator[Draft, None, list[Candidate]]:
+    """Fill all gaps of the request as `several` does, each alone: for a network that cannot denoise."""
+    gaps = Gaps(task.request)
+    late = "one gap after another was filled, and the deadline passed before this one"
+    return (yield from _fill_rest(task, gaps, [Fill("", parses=False, refusal=late)] * gaps.count))
+
+
+def _fill_rest(task: Task, gaps: Gaps, fills: list[Fill]) -> Generator[Draft, None, list[Candidate]]:
+    """Fill each gap alone whose Fill is refused, and join all Fills into one candidate."""
+    clock = task.clock
     for number, fill in enumerate(fills):
         if not fill.refusal or clock.is_over():
             continue
         alone = gaps.alone(number, ["" if f.refusal else f.text for f in fills])
-        for event in infill(model, cache, replace(alone, deadline=clock.left())):
+        for event in task.fill(replace(alone, deadline=clock.left())):
             if isinstance(event, Fill):
                 fills[number] = event
             else:
                 # Its canvas is not the shared one that clients show, so the Draft carries no text.
                 yield Draft(0, (), clock.milliseconds())
-    # 3.
     refusal = next((f.refusal for f in fills if f.refusal), "")
     first, *further = ("" if f.refusal else f.text for f in fills)
-    worst = max(fills, key=lambda f: f.score)
-    done = replace(worst, text=first, further=tuple(further), refusal=refusal, parses=not refusal)
-    cut = any(f.shortened for f in fills)
-    yield clock.stamp(replace(done, steps=sum(f.steps for f in fills), others=(), shortened=cut))
+    worst, cut = max(fills, key=lambda f: f.score), any(f.shortened for f in fills)
+    steps = sum(f.steps for f in fills)
+    whole = replace(worst, text=first, further=tuple(further), refusal=refusal, parses=not refusal)
+    return [Candidate(first, fill=replace(whole, steps=steps, shortened=cut))]
 
 
 def fill_together(
@@ -92,12 +103,9 @@ def fill_together(
     row with the most gaps that can be shown, and the likeliest of several such rows.
 
     Raises:
-        LayoutError: the gaps and what stands between them do not fit the longest canvas, or the checkpoint has not
-            learned to denoise.
+        LayoutError: the gaps and the text between them do not fit the longest canvas.
     """
     request, plan = gaps.request, plan_for(gaps.request)
-    if not model.denoises:
-        raise LayoutError("one gap after another was filled, and the deadline passed before this one")
     # 1.
     prefix, seam = tokenise(model, request)
     for _ in extend_to(model.network, cache, prefix, exact=request.deadline is None):

@@ -6,16 +6,15 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from dg_lsp.model.cache import PrefixCache, extend_to
-from dg_lsp.model.candidates import why_refused
+from dg_lsp.model.cache import PrefixCache
+from dg_lsp.model.candidates import Candidate, why_refused
 from dg_lsp.model.checkpoint import Checkpoint
-from dg_lsp.model.fill import infill
 from dg_lsp.model.likelihood import neg_log_likelihoods_of_tokens
-from dg_lsp.model.steps import Clock
+from dg_lsp.model.task import Task
 from dg_lsp.model.tokens import join_of, read_together, tokenise
 from dg_lsp.model.tree import Tree
 from dg_lsp.text.gaps.words import is_part
-from dg_lsp.text.messages import Draft, Fill, Infill
+from dg_lsp.text.messages import Draft, Fill
 
 # Characters of the line before the cursor that are read again with each ending; those before are encoded once.
 HEAD = 200
@@ -38,19 +37,17 @@ class Ending:
     chance: float
 
 
-def infill_word(
-    model: Checkpoint, cache: PrefixCache, request: Infill
-) -> Generator[Draft | Fill, None, None]:
-    """Complete the half word at the end of the prefix to one of `request.endings`; yield Drafts, then one Fill.
+def words(task: Task) -> Generator[Draft, None, list[Candidate]]:
+    """Complete the half word at the end of the prefix to one of `request.endings`; yield Drafts; return the texts.
 
     1. Rank the endings by the likelihood of the words.  2. Fill the line behind the likeliest; behind the next ones
     too, if alternatives are wanted.  3. The text is the ending and what follows it, or the ending alone where that is
     likelier, or what follows is unsure. A fill that would go on with the word is dropped. The Fill's chance is that of
     the word times that of what follows.
     """
-    clock = Clock(request.deadline)
+    request, clock = task.request, task.clock
     # 1.
-    ranked = yield from rank_endings(model, cache, request, clock)
+    ranked = yield from rank_endings(task)
     found, refused = list[Fill](), list[Fill]()
     for ending in ranked[: request.alternatives + SPARE]:
         # 2.
@@ -59,28 +56,26 @@ def infill_word(
             request, prefix=request.prefix + ending.text, endings=(), alternatives=1, retrieved=()
         )
         fill = Fill("")
-        for event in infill(model, cache, replace(behind, deadline=clock.left())):
+        for event in task.fill(replace(behind, deadline=clock.left())):
             if isinstance(event, Draft):
                 yield event
             else:
                 fill = event
         # 3.
-        fill = yield from _with_ending(model, cache, request, (ending, fill))
+        fill = yield from _with_ending(task, ending, fill)
         (refused if fill.refusal else found).append(fill)
         if len(found) == request.alternatives or clock.is_over():
             break
-    best, *others = found or refused
-    yield clock.stamp(replace(best, others=tuple(f.text for f in others) if found else ()))
+    return [Candidate(fill.text, fill=fill) for fill in found or refused[:1]]
 
 
-def rank_endings(
-    model: Checkpoint, cache: PrefixCache, request: Infill, clock: Clock
-) -> Generator[Draft, None, Sequence[Ending]]:
-    """The endings of `request`, the likeliest word first; yield Drafts while the prefix is encoded.
+def rank_endings(task: Task) -> Generator[Draft, None, Sequence[Ending]]:
+    """The endings of the request, the likeliest word first; yield Drafts while the prefix is encoded.
 
     The likelihood of a word is that of its tokens and of its end: that no token follows which goes on with it. Without
     the second part `self` would always be likelier than `self_test`.
     """
+    model, request = task.model, task.request
     if len(request.endings) == 1:
         return [Ending(request.endings[0], KNOWN)]
     line = max(request.prefix.rfind("\n"), request.prefix.rfind("\r")) + 1
@@ -93,10 +88,9 @@ def rank_endings(
     )
     same = min(same, *(len(row) - 1 for row in rows))
     known = (*lines, *seam.head, *rows[0][:same])
-    for _ in extend_to(model.network, cache, known, exact=request.deadline is None):
-        yield Draft(0, (), clock.milliseconds())
-    scores = word_neg_log_likelihoods(model, cache, [row[same:] for row in rows])
-    yield Draft(0, (), clock.milliseconds())
+    yield from task.encode(known)
+    scores = word_neg_log_likelihoods(model, task.cache, [row[same:] for row in rows])
+    yield Draft(0, (), task.clock.milliseconds())
     found = map(Ending, request.endings, posterior(scores))
     return sorted(found, key=lambda ending: ending.chance, reverse=True)
 
@@ -128,11 +122,9 @@ def word_neg_log_likelihoods(
     return scores
 
 
-def _with_ending(
-    model: Checkpoint, cache: PrefixCache, request: Infill, parts: tuple[Ending, Fill]
-) -> Generator[Draft, None, Fill]:
+def _with_ending(task: Task, ending: Ending, fill: Fill) -> Generator[Draft, None, Fill]:
     """The Fill of an ending and of the fill behind it: both, or the ending alone where that is better."""
-    ending, fill = parts
+    model, cache, request = task.model, task.cache, task.request
     rest = "" if fill.refusal or is_part(fill.text.encode("utf-8")) else fill.text
     refused = why_refused(request, ending.text)
     alone = replace(fill, text=ending.text, chance=ending.chance, source="retrieved", refusal="", parses=True)
@@ -144,8 +136,7 @@ def _with_ending(
     if not refused:
         behind = replace(request, prefix=request.prefix + ending.text)
         lines, seam = tokenise(model, behind)
-        for _ in extend_to(model.network, cache, lines, exact=request.deadline is None):
-            yield Draft(0, (), fill.milliseconds)
+        yield from task.encode(lines)
         join = join_of(model, behind, lines, seam)
         read = [read_together(model, join, text) for text in ("", rest)]
         starts = [first for _, (first, _, _) in read]

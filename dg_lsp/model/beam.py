@@ -1,0 +1,135 @@
+"""The beam search: texts written from left to right behind a prefix, a token at a time, by one reader.
+
+How texts end differs from gap to gap, so a policy says it: which texts a search begins with, which of the longer ones
+go on, and when enough have ended (Graves 2012, arXiv:1211.3711).
+"""
+
+import math
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from dg_lsp.model.cache import PrefixCache
+from dg_lsp.model.checkpoint import Checkpoint
+from dg_lsp.model.steps import Clock
+from dg_lsp.model.tokens import Join, stable_tokens
+from dg_lsp.model.tree import Tree
+from dg_lsp.text.messages import Draft
+
+LINE_BREAKS = ("\n", "\r")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A text of a search: the number of the row that it goes on from, its tokens, its log likelihood in nats."""
+
+    parent: int
+    tokens: tuple[int, ...]
+    score: float = 0.0
+    text: str = ""
+
+
+class Policy(Protocol):
+    """The rules of a search."""
+
+    @property
+    def limit(self) -> int:
+        """The tokens that a text has at most."""
+        ...
+
+    def first(self, states: Tensor) -> list[Row]:
+        """Return texts of one token, from the hidden state [1, hidden] before the gap."""
+        ...
+
+    def longer(self, rows: Sequence[Row], states: Tensor) -> list[Row]:
+        """Return the texts that go on, a token longer than those of `rows`, from the states [rows, hidden] behind them.
+
+        Texts that end here are kept by the policy.
+        """
+        ...
+
+    def is_enough(self, rows: Sequence[Row]) -> bool:
+        """Return whether nothing more need be written."""
+        ...
+
+    def draft(self, count: int, rows: Sequence[Row]) -> Draft:
+        """Return the Draft before the texts get their next token; they have `count` tokens."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A tree that has read the text before a gap, its last hidden state [1, hidden], the text to be written again."""
+
+    tree: Tree
+    states: Tensor
+    again: str
+
+
+def search(start: Start, policy: Policy, clock: Clock) -> Generator[Draft, None, list[Row]]:
+    """Write texts on from `start` by the rules of `policy`, up to the deadline; return those that have not ended.
+
+    1. Begin with the texts of one token.  2. Stop when there are none, or enough have ended.  3. Read the last token of
+    each text.  4. Go on with those that the policy leaves.
+    """
+    # 1.
+    tree, rows = start.tree, policy.first(start.states)
+    for count in range(1, policy.limit + 1):
+        # 2.
+        if not rows or policy.is_enough(rows) or clock.is_over():
+            break
+        yield policy.draft(count, rows)
+        # 3.
+        tree.take([row.parent for row in rows])
+        states = torch.cat(tree.read([[row.tokens[-1]] for row in rows]))
+        # 4.
+        rows = policy.longer(rows, states)
+    return rows
+
+
+def start_behind(model: Checkpoint, cache: PrefixCache, join: Join) -> Start:
+    """Read what is before the gap; the end of it that is a part of the gap's first token is to be written again.
+
+    That is the blank of `x = `, and the last token where another one that begins with its text is likelier, such as
+    `()` instead of `(` (token healing). The last token of the prefix is read again, because its hidden state predicts
+    the next one.
+    """
+    known, again = stable_tokens(model, join.before)
+    tree = Tree(model.network, cache, join.kept - 1)
+    (states,) = tree.read([[cache.tokens[join.kept - 1], *known]])
+    if known and not again and "\ufffd" not in (last := model.texts[known[-1]]):
+        likeliest = only(text_logits(model, states[-2:-1])[0], tokens_from(model, last)).argmax()
+        if int(likeliest) != known[-1]:
+            tree.drop_last()
+            return Start(tree, states[-2:-1], last)
+    return Start(tree, states[-1:], again)
+
+
+def text_logits(model: Checkpoint, states: Tensor) -> Tensor:
+    """The logits [rows, vocabulary] behind `states`; no special token is possible."""
+    logits: Tensor = model.network.logits(states)
+    logits[:, sorted(model.special)] = -torch.inf
+    return logits
+
+
+def tokens_from(model: Checkpoint, text: str) -> Tensor:
+    """The tokens whose text begins with `text` and does not go on to another line, int64 [tokens]."""
+    found = _tokens_from(model.texts, model.special, text)
+    return torch.tensor(found, dtype=torch.int64, device=model.device)
+
+
+# A look at each token of a large vocabulary takes tens of milliseconds.
+@lru_cache(maxsize=64)
+def _tokens_from(texts: tuple[str, ...], without: frozenset[int], text: str) -> tuple[int, ...]:
+    size = len(text)
+    found = (token for token, own in enumerate(texts) if token not in without and own.startswith(text))
+    return tuple(token for token in found if not any(b in texts[token][size:] for b in LINE_BREAKS))
+
+
+def only(scores: Tensor, tokens: Tensor) -> Tensor:
+    """`scores` [vocabulary] with those of all other tokens than `tokens` at minus infinity."""
+    return torch.full_like(scores, -math.inf).index_copy(0, tokens, scores[tokens])

@@ -1,0 +1,13 @@
+"""The style `raw`, for a network trained on files: the frame is the first token."""
+
+from tokenizers import Tokenizer
+
+from dg_lsp.model.prompts.base import Frame, Style
+from dg_lsp.text.messages import Infill
+
+
+def _frame(tokenizer: Tokenizer, bos: int, request: Infill) -> Frame:  # noqa: ARG001
+    return Frame((bos,))
+
+
+RAW = Style("raw", (), _frame)

@@ -1,0 +1,271 @@
+"""Bodies and docstrings, written from left to right behind the prefix until what they belong to ends."""
+
+import math
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import takewhile
+
+import torch
+from torch import Tensor
+
+from dg_lsp.model.beam import Row, Start, only, search, start_behind, text_logits, tokens_from
+from dg_lsp.model.candidates import Candidate, candidates_of, none_of, why_refused
+from dg_lsp.model.checkpoint import Checkpoint
+from dg_lsp.model.plan import plan_for
+from dg_lsp.model.steps import Clock, draft_of
+from dg_lsp.model.task import Task
+from dg_lsp.model.tokens import Join, join_of, tokenise, with_similar
+from dg_lsp.text.fills import fit
+from dg_lsp.text.fills.flaws import flaws_of
+from dg_lsp.text.fills.stitch import ended as end_of
+from dg_lsp.text.fills.stitch import first_sentence, goes_round, shorten, without_round
+from dg_lsp.text.languages.language import load_language
+from dg_lsp.text.messages import BODIES, Draft, Fill, Infill
+
+# A search stops when texts without a flaw have ended for this share of its rows, where one body is wanted or where
+# several are, or texts of any kind for a quarter more: by the times and the bodies in docs/research/bodies.md.
+_ONE, _SEVERAL, _FLAWED = 1 / 2, 3 / 4, 1 / 4
+# How likely a docstring written from left to right is exactly right; none of 60 was (docs/research/bodies.md).
+DOCSTRINGS = 0.01
+
+
+def bodies(task: Task) -> Generator[Draft, None, list[Candidate]]:
+    """Write bodies; return those that can be shown, the best first, or else one with the reason.
+
+    The judge has nothing to say on bodies: by likelihood the shortest text wins, by likelihood a token the one that
+    repeats itself most (docs/research/bodies.md).
+    """
+    return (yield from _bodies(task, task.request))
+
+
+def bodies_beside_similar(task: Task) -> Generator[Draft, None, list[Candidate]]:
+    """Write bodies as `bodies` does, with the file's similar functions before them.
+
+    For a reader that sees nothing of the suffix, where they may be.
+    """
+    return (yield from _bodies(task, with_similar(task.model, task.request)))
+
+
+def docstrings(task: Task) -> Generator[Draft, None, list[Candidate]]:
+    """Write docstrings as `bodies` does; one that nobody has asked for is not written if it would not be shown."""
+    if task.request.confidence > DOCSTRINGS:
+        why = "a docstring written from left to right is exactly right too seldom to be shown unasked; ask for it"
+        return candidates_of("drafted", [Fill("", parses=False, refusal=why)])
+    found = yield from _bodies(task, task.request)
+    return [replace(one, fill=one.fill and replace(one.fill, chance=DOCSTRINGS)) for one in found]
+
+
+def _bodies(task: Task, before: Infill) -> Generator[Draft, None, list[Candidate]]:
+    """Write bodies behind the prefix of `before`."""
+    prefix, seam = tokenise(task.model, before)
+    yield from task.encode(prefix)
+    written = yield from draft_bodies(task, join_of(task.model, task.request, prefix, seam))
+    shown = dict[str, Fill]()
+    for fill in written:
+        if not fill.refusal:
+            shown.setdefault(fill.text, fill)
+    return candidates_of("drafted", [*shown.values()] or [none_of(written, task.clock.why_nothing())])
+
+
+@torch.inference_mode()
+def draft_bodies(task: Task, join: Join) -> Generator[Draft, None, list[Fill]]:
+    """Write bodies or docstrings behind the prefix, which the cache holds; yield a Draft before each token.
+
+    Returns the texts, the best first. Those of a body are found by a beam search; where more are wanted than it found,
+    others are written greedily, which are less alike. Docstrings are written greedily. Bodies with fewer flaws come
+    before others.
+    """
+    request, clock = task.request, task.clock
+    flaws, found = flaws_of(request), list[Fill]()
+    if request.kind in BODIES:
+        start = start_behind(task.model, task.cache, join)
+        found = yield from _searched(task.model, start, request, clock, flaws)
+    shown = [fill for fill in found if not fill.refusal]
+    if len(shown) < request.alternatives and not (shown and clock.is_over()):
+        start = start_behind(task.model, task.cache, join)
+        found += yield from _greedy(task.model, start, request, clock, shown)
+    return sorted(found, key=lambda fill: (bool(fill.refusal), flaws(fill.text)))
+
+
+def _searched(
+    model: Checkpoint, start: Start, request: Infill, clock: Clock, flaws: Callable[[str], int]
+) -> Generator[Draft, None, list[Fill]]:
+    """The bodies that a beam search ends first, those that can be shown and are the likeliest a token in front.
+
+    By the mean over the tokens, since the likelihood of a whole text prefers short ones (Wu et al. 2016,
+    arXiv:1609.08144, section 7). If none that can be shown has ended, the likeliest beginning follows.
+    """
+    policy = _UpToEnd(model, request, start.again, clock, flaws)
+    rows = yield from search(start, policy, clock)
+    best = sorted(policy.ended.values(), key=lambda pair: (bool(pair[1].refusal), -pair[0]))
+    found = [fill for _, fill in best]
+    if rows and all(fill.refusal for fill in found):
+        found.append(_fill_of(request, rows[0].text))
+    return found
+
+
+def _greedy(
+    model: Checkpoint, start: Start, request: Infill, clock: Clock, known: Sequence[Fill]
+) -> Generator[Draft, None, list[Fill]]:
+    """Texts that begin with one of the likeliest first tokens each and go on with the likeliest token each time.
+
+    A text that has not ended is left as it is, a docstring with its first sentence.
+    """
+    policy = _Greedy(model, request, start.again, clock, known)
+    rows = yield from search(start, policy, clock)
+    for number, row in enumerate(rows):
+        if number not in policy.done:
+            text = first_sentence(row.text) if request.kind == "docstring" else row.text
+            policy.done[number] = _fill_of(request, text)
+    return [policy.done[number] for number in range(len(rows))]
+
+
+@dataclass(slots=True)
+class _UpToEnd:
+    """A body ends where the container does; one that repeats itself is dropped.
+
+    ended: the bodies that have ended, each with its mean log likelihood a token.
+    """
+
+    model: Checkpoint
+    request: Infill
+    again: str
+    clock: Clock
+    flaws: Callable[[str], int]
+    ended: dict[str, tuple[float, Fill]] = field(default_factory=dict)
+
+    @property
+    def limit(self) -> int:
+        """The tokens that a text has at most."""
+        return plan_for(self.request).drafts.tokens
+
+    def first(self, states: Tensor) -> list[Row]:
+        """Return the likeliest first tokens."""
+        chances = text_logits(self.model, states)[0].log_softmax(-1)
+        count = plan_for(self.request).drafts.rows
+        tokens = _first_tokens(self.model, self.request, chances, self.again, count)
+        return [Row(0, (token,), float(chances[token])) for token in tokens]
+
+    def longer(self, rows: Sequence[Row], states: Tensor) -> list[Row]:
+        """Keep those of the likeliest longer texts that have ended; return the others that do not repeat themselves."""
+        count, left = plan_for(self.request).drafts.rows, list[Row]()
+        for row in _longer(rows, text_logits(self.model, states), 3 * count):
+            text = self.model.tokenizer.decode(list(row.tokens))[len(self.again) :]
+            kept = _kept(self.request, text)
+            if kept != text and kept not in self.ended and end_of(self.request, text).ended:
+                self.ended[kept] = row.score / len(row.tokens), _fill_of(self.request, kept)
+            elif kept == text and not goes_round(text):
+                left.append(replace(row, text=text))
+            if len(left) == count:
+                break
+        return left
+
+    def is_enough(self, rows: Sequence[Row]) -> bool:  # noqa: ARG002
+        """Return whether enough bodies have ended, counted in those without a flaw."""
+        share = _ONE if self.request.alternatives == 1 else _SEVERAL
+        count = plan_for(self.request).drafts.rows
+        flaws = [self.flaws(fill.text) for _, fill in self.ended.values() if not fill.refusal]
+        enough = flaws.count(0) >= max(share * count, 2)
+        return enough or len(flaws) >= max((share + _FLAWED) * count, 2)
+
+    def draft(self, count: int, rows: Sequence[Row]) -> Draft:
+        """Return the likeliest text so far."""
+        return draft_of(count, rows[0].text, self.clock)
+
+
+@dataclass(slots=True)
+class _Greedy:
+    """Each text ends where the container does, or where it would repeat itself; the rows stay in their places.
+
+    A body that repeats itself within a line is refused. Nothing more is written once as many as are wanted beside those
+    that are `known` have ended and can be shown, and so have all likelier ones. done: the ended texts, by row.
+    """
+
+    model: Checkpoint
+    request: Infill
+    again: str
+    clock: Clock
+    known: Sequence[Fill]
+    done: dict[int, Fill] = field(default_factory=dict)
+
+    @property
+    def limit(self) -> int:
+        """The tokens that a text has at most."""
+        return plan_for(self.request).drafts.tokens
+
+    def first(self, states: Tensor) -> list[Row]:
+        """Return the likeliest first tokens."""
+        logits, count = text_logits(self.model, states)[0], plan_for(self.request).drafts.rows
+        tokens = _first_tokens(self.model, self.request, logits, self.again, count)
+        return [Row(0, (token,)) for token in tokens]
+
+    def longer(self, rows: Sequence[Row], states: Tensor) -> list[Row]:
+        """Return each text with its likeliest next token; note which have ended."""
+        best = text_logits(self.model, states).argmax(-1).tolist()
+        pairs = enumerate(zip(rows, best, strict=True))
+        return [self._longer(number, row, token) for number, (row, token) in pairs]
+
+    def _longer(self, number: int, row: Row, token: int) -> Row:
+        tokens = (*row.tokens, token)
+        if number in self.done:
+            return Row(number, tokens, text=row.text)
+        text = self.model.tokenizer.decode(list(tokens))[len(self.again) :]
+        kept = _kept(self.request, text)
+        if self.request.kind != "docstring" and goes_round(text):
+            self.done[number] = Fill(text, parses=False, refusal="it goes round", source="drafted")
+        elif kept != text:
+            self.done[number] = _fill_of(self.request, kept)
+        return Row(number, tokens, text=kept)
+
+    def is_enough(self, rows: Sequence[Row]) -> bool:
+        """Return whether as many as are wanted have ended, and all likelier ones with them."""
+        ended = [self.done[number] for number in takewhile(self.done.__contains__, range(len(rows)))]
+        texts = {fill.text for fill in (*self.known, *ended) if not fill.refusal}
+        return len(texts) >= self.request.alternatives or len(self.done) == len(rows)
+
+    def draft(self, count: int, rows: Sequence[Row]) -> Draft:
+        """Return the best text of another search, or else the first one so far."""
+        return draft_of(count, self.known[0].text if self.known else rows[0].text, self.clock)
+
+
+def _longer(rows: Sequence[Row], logits: Tensor, count: int) -> list[Row]:
+    """The `count` likeliest texts that are a token longer than those of `rows`; `logits` [rows, vocabulary]."""
+    scores = torch.tensor([row.score for row in rows], device=logits.device)
+    found = (scores[:, None] + logits.log_softmax(-1)).flatten().topk(min(count, logits.numel()))
+    places = zip(found.values.tolist(), found.indices.tolist(), strict=True)
+    split = ((score, *divmod(place, logits.shape[1])) for score, place in places)
+    return [Row(parent, (*rows[parent].tokens, token), score) for score, parent, token in split]
+
+
+def _fill_of(request: Infill, text: str) -> Fill:
+    """A written text as a Fill: all of it, or the longest beginning of a body that can be shown."""
+    whole = fit.fit(request, text)
+    refusal = why_refused(request, whole)
+    short = shorten(request, whole) if refusal else ""
+    if short and not why_refused(request, short):
+        return Fill(short, reason="stable", source="drafted", shortened=True)
+    return Fill(whole, reason="stable", parses=not refusal, refusal=refusal, source="drafted")
+
+
+def _first_tokens(model: Checkpoint, request: Infill, logits: Tensor, again: str, count: int) -> list[int]:
+    """At most `count` of the likeliest tokens that begin the text.
+
+    A body begins with no comment, and with no string, which may be a docstring. again: what the tokens begin with,
+    which is not a part of the text.
+    """
+    language = load_language(request.language, request.macros)
+    others = (language.comment, *(quotes.open.decode() for quotes in language.strings))
+    others = others if request.kind in BODIES else ()
+    likeliest = only(logits, tokens_from(model, again)).topk(min(4 * count, len(logits)))
+    tokens = [t for s, t in zip(*(x.tolist() for x in likeliest), strict=True) if s > -math.inf]
+    return [t for t in tokens if not model.texts[t][len(again) :].strip().startswith(others)][:count]
+
+
+def _kept(request: Infill, text: str) -> str:
+    """The part of a begun fill that is kept: all of `text`, unless the fill ends in it or it repeats itself."""
+    if request.kind == "docstring" and goes_round(" ".join(text.split())):
+        return first_sentence(text)
+    if request.kind != "docstring" and "\n" not in text:
+        return text
+    found = end_of(request, text)
+    return found.text if found.ended else without_round(text)
