@@ -20,8 +20,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dg_lsp.engine.remote import TeamEngine
 from dg_lsp.engine.resident import ResidentEngine
+from dg_lsp.engine.team import TeamEngine
 from dg_lsp.filling.engine import EngineBusy, EngineError
 from dg_lsp.serving.tokens import make_token
 from dg_lsp.settings import Settings
@@ -163,7 +163,7 @@ async def _overload(settings: Settings) -> list[float]:
     late = TeamEngine(settings)
     await late.start()
     for _ in range(50):
-        late._not_before = 0.0
+        late._backoff.retry()
         began = time.perf_counter()
         try:
             await _fill(late)

@@ -50,13 +50,13 @@ ROOMS = (
     "fills",
 )
 # The modules of engine that run inside the engine's own process may use the engine, but only once it starts.
-INSIDE_THE_ENGINE = {"dg_lsp.engine.local", "dg_lsp.engine.room", "dg_lsp.engine.vllm"}
+INSIDE_THE_ENGINE = {"dg_lsp.engine.local", "dg_lsp.engine.memory", "dg_lsp.engine.vllm"}
 
 
 # What starts a program: the engine, git, an editor, a training's workers; and what a model wrote only in the last two,
 # where a user says so.
 STARTERS = {
-    *("dg_lsp.engine.resident", "dg_lsp.cli.plugins", "dg_lsp.training.workers"),
+    *("dg_lsp.engine.supervisor", "dg_lsp.cli.plugins", "dg_lsp.training.workers"),
     *(
         "dg_lsp.text.documents.ignored",
         "dg_lsp.cli.trial",
@@ -169,7 +169,7 @@ def test_no_other_module_starts_a_program_or_runs_a_text() -> None:
         "dg_lsp.filling.fill",
         "dg_lsp.engine.local",
         "dg_lsp.serving.process",
-        "dg_lsp.engine.resident",
+        "dg_lsp.engine.supervisor",
         "dg_lsp.server.app",
         "dg_lsp.text.gaps.find",
     ],

@@ -30,7 +30,6 @@ from dg_lsp.checkpoints import (
     pinned,
 )
 from dg_lsp.cli.plugins import EDITORS
-from dg_lsp.engine.cores import allowed
 from dg_lsp.settings import Settings, UsageError, is_vllm
 
 if TYPE_CHECKING:
@@ -170,6 +169,8 @@ def check_device(settings: Settings) -> Finding:
         found = f"{name}, {free / 2**30:.1f} of {total / 2**30:.1f} GiB free"
         chosen = "CPU as asked for; there is also " if first == "cpu" else ""
         return Finding("device", "ok", chosen + found)
+    from dg_lsp.engine.memory import allowed
+
     found = f"CPU, {allowed()} cores"
     if settings.device.startswith("cuda"):
         mend = "use --device auto, or install a driver and a torch with CUDA"
@@ -181,10 +182,12 @@ def check_device(settings: Settings) -> Finding:
 
 
 def check_memory(_: Settings) -> Finding:
-    """How much main memory is free."""
-    free = _free_memory()
-    found = "not told by this system" if free is None else f"{free / 2**30:.1f} GiB free"
-    if free is None or free < _LITTLE:
+    """Say how much main memory is free."""
+    from dg_lsp.engine.memory import free
+
+    left, where = free("cpu")
+    found = f"{left / 2**30:.1f} GiB free in {where}"
+    if left < _LITTLE:
         return Finding("memory", "warn", found, f"end other programs until {_LITTLE >> 30} GiB are free")
     return Finding("memory", "ok", found)
 
@@ -380,15 +383,6 @@ def _package(need: "Requirement") -> tuple[bool, str]:
 def _is_absent(name: str) -> bool:
     """Whether `name` is a hub name that was not fetched, or whose files are gone."""
     return is_hub_name(name) and not folder_of(name).is_dir()
-
-
-def _free_memory() -> int | None:
-    """Free main memory in bytes: what the kernel thinks available, else None."""
-    meminfo = Path("/proc/meminfo")
-    if not meminfo.exists():
-        return None
-    known = dict(line.split(":", 1) for line in meminfo.read_text().splitlines())
-    return int(known["MemAvailable"].split()[0]) << 10
 
 
 def _first_line(error: Exception) -> str:

@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 async def _start(settings: Settings) -> Status:
-    from dg_lsp.engine.remote import open_engine
+    from dg_lsp.engine.team import open_engine
 
     engine = open_engine(settings)
     try:
@@ -91,7 +91,7 @@ async def round_trip(document: Document, name: str, settings: Settings) -> tuple
     Raises:
         EngineError: the engine cannot be started or loaded.
     """
-    from dg_lsp.engine.remote import open_engine
+    from dg_lsp.engine.team import open_engine
 
     engine = open_engine(settings)
     try:
@@ -109,8 +109,9 @@ async def round_trip(document: Document, name: str, settings: Settings) -> tuple
 
 
 async def _stop(settings: Settings, *, everyone: bool) -> int:
-    from dg_lsp.engine.resident import ResidentEngine, stop_at
+    from dg_lsp.engine.resident import ResidentEngine
     from dg_lsp.engine.runtime import sockets
+    from dg_lsp.engine.supervisor import stop_at
 
     if everyone:
         stopped = [await stop_at(path) for path in sockets()]
@@ -124,7 +125,7 @@ async def _stop(settings: Settings, *, everyone: bool) -> int:
 
 async def _status(settings: Settings, *, everyone: bool) -> list[Status]:
     from dg_lsp.engine.client import running
-    from dg_lsp.engine.remote import open_engine
+    from dg_lsp.engine.team import open_engine
 
     if everyone:
         return await asyncio.to_thread(running)

@@ -116,8 +116,8 @@ def engine_of(arguments: argparse.Namespace) -> "Engine":
         from dg_lsp.engine.local import LocalEngine
 
         return LocalEngine.open(settings, _tell)
-    from dg_lsp.engine.remote import open_engine
     from dg_lsp.engine.runtime import address_of
+    from dg_lsp.engine.team import open_engine
 
     try:
         if not settings.engine_url:

@@ -29,7 +29,7 @@ def run(arguments: argparse.Namespace) -> int:
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     log.addHandler(handler)
     log.setLevel(settings.log_level.upper())
-    from dg_lsp.engine.remote import open_engine
+    from dg_lsp.engine.team import open_engine
     from dg_lsp.server.app import make_server
     from dg_lsp.server.streams import serve
 

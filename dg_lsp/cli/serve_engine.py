@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "docs/team.md tells how to set it up.",
         "dg-lsp serve-engine token alice --tokens tokens, then dg-lsp serve-engine --tokens tokens --host 0.0.0.0 "
         "--certificate cert.pem --key key.pem",
-        "0 ended by SIGTERM, 2 usage, 4 the checkpoint cannot be loaded, 5 the engine stood still",
+        "0 ended by SIGTERM, 2 usage, 4 the checkpoint cannot be loaded, 5 the engine hung",
     )
     parser.add_argument(
         "action",
@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
         name = os.fsencode(arguments.name).decode("utf-8", "surrogateescape")
         print(make_token(arguments.tokens, name))
         return 0
-    from dg_lsp.serving.served import Listening, run_server
+    from dg_lsp.serving.team import Listening, run_server
 
     settings = settings_of(arguments)
     logging.basicConfig(

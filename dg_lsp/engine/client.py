@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing, suppress
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,7 +12,16 @@ import httpcore2
 import httpx2
 
 from dg_lsp.engine import wire
-from dg_lsp.engine.connection import SameUser
+from dg_lsp.engine.http import (
+    EngineAbsent,
+    EngineDied,
+    EngineFailed,
+    EngineRefused,
+    EngineSilent,
+    EngineStrange,
+    SameUser,
+    busy_for,
+)
 from dg_lsp.engine.runtime import sockets
 from dg_lsp.engine.wire import Failure, Loading
 from dg_lsp.filling.engine import EngineBusy, EngineError
@@ -26,30 +35,6 @@ _END = 1.0  # seconds for the end of a stream after its last line
 
 # An answer that no engine gives: not packed as it says, or not in the format of `wire`.
 _UNREADABLE = (httpx2.DecodingError, wire.WireError)
-
-
-class EngineAbsent(EngineError):
-    """No engine listens at the socket, or it ended before its first line."""
-
-
-class EngineDied(EngineError):
-    """The engine ended, or became silent, in the middle of an answer."""
-
-
-class EngineSilent(EngineDied):
-    """Not a line came for long, although a living engine sends one each second."""
-
-
-class EngineStrange(EngineDied):
-    """What listens at the socket does not answer as an engine does."""
-
-
-class EngineFailed(EngineError):
-    """The engine cannot load its checkpoint; the message is the engine's own, and says what to do."""
-
-
-class EngineRefused(EngineError):
-    """The engine does not let this client in."""
 
 
 class RemoteEngine:
@@ -77,20 +62,32 @@ class RemoteEngine:
             EngineAbsent, EngineDied, EngineSilent, EngineStrange, EngineFailed: see their docstrings. EngineError: this
                 request failed; the engine still works.
         """
-        async with aclosing(self._events(request)) as events:
-            async for event in events:
-                if isinstance(event, Loading):
-                    self._tell(event.done)
-                elif isinstance(event, Failure):
-                    raise (EngineFailed if event.failed else EngineError)(event.message)
-                else:
-                    yield event
+        request = replace(request, session=whole(request.session))
+        headers = {"x-session-id": request.session.encode("utf-8").hex()[-64:]}
+        body, answered = wire.pack(request), False
+        try:
+            async with self._client.stream("POST", "/v1/infill", json=body, headers=headers) as answer:
+                if answer.status_code != 200:
+                    await answer.aread()
+                    raise _refusal(answer)
+                lines = answer.aiter_lines()
+                async for line in lines:
+                    answered, self.heard = True, time.monotonic()
+                    event = wire.event(line)
+                    if isinstance(event, Loading):
+                        self._tell(event.done)
+                    elif isinstance(event, Failure):
+                        raise (EngineFailed if event.failed else EngineError)(event.message)
+                    elif event is not None:
+                        yield event
                     if isinstance(event, Fill):
                         # Read to its end, the stream leaves a connection that can be used again.
-                        with suppress(EngineError, TimeoutError):
+                        with suppress(httpx2.HTTPError, OSError):
                             async with asyncio.timeout(_END):
-                                await anext(events, None)
+                                await anext(lines, None)
                         return
+        except (httpx2.HTTPError, OSError, wire.WireError) as error:
+            raise self._broken(error, answered=answered) from error
         raise EngineDied("the engine ended in the middle of an answer; the next request starts it again")
 
     async def status(self, patience: float = SILENCE) -> Status:
@@ -142,33 +139,16 @@ class RemoteEngine:
             f"what listens at {self._place} is no engine of this dg-lsp ({error}); end it with dg-lsp engine stop"
         )
 
-    async def _events(self, request: Infill) -> AsyncGenerator[Draft | Fill | Loading | Failure, None]:
-        """What the lines of the answer say, beats left out."""
-        request = replace(request, session=whole(request.session))
-        headers = {"x-session-id": request.session.encode("utf-8").hex()[-64:]}
-        answered = False
-        try:
-            async with self._client.stream(
-                "POST", "/v1/infill", json=wire.pack(request), headers=headers
-            ) as answer:
-                if answer.status_code != 200:
-                    await answer.aread()
-                    raise _refusal(answer)
-                async for line in answer.aiter_lines():
-                    answered, self.heard = True, time.monotonic()
-                    if (event := wire.event(line)) is not None:
-                        yield event
-        except (httpx2.HTTPError, OSError, wire.WireError) as error:
-            # No HTTP at all looks like an engine that has ended; `status` tells them apart.
-            if isinstance(error, httpx2.NetworkError | httpx2.RemoteProtocolError) and not answered:
-                raise EngineAbsent("no engine is running") from error
-            if isinstance(error, _UNREADABLE):
-                raise self._strange(error) from error
-            if isinstance(error, httpx2.TimeoutException):
-                raise EngineSilent("the engine answers too slowly; try again") from error
-            raise EngineDied(
-                "the engine died in the middle of an answer; the next request starts it again"
-            ) from error
+    def _broken(self, error: Exception, *, answered: bool) -> EngineError:
+        """Return the error of an answer that `error` ended. answered: a line of it had come."""
+        # No HTTP at all looks like an engine that has ended; `status` tells them apart.
+        if isinstance(error, httpx2.NetworkError | httpx2.RemoteProtocolError) and not answered:
+            return EngineAbsent("no engine is running")
+        if isinstance(error, _UNREADABLE):
+            return self._strange(error)
+        if isinstance(error, httpx2.TimeoutException):
+            return EngineSilent("the engine answers too slowly; try again")
+        return EngineDied("the engine died in the middle of an answer; the next request starts it again")
 
 
 def _client_of(path: Path, silence: float) -> httpx2.AsyncClient:
@@ -193,11 +173,8 @@ def _refusal(answer: httpx2.Response) -> EngineError:
     except wire.WireError:
         told = None
     said = told.message if isinstance(told, Failure) else ""
-    if answer.status_code in (429, 503):
-        wait = answer.headers.get("retry-after", "")
-        return EngineBusy(
-            said or "the engine is busy; try again later", float(wait) if wait.isdecimal() else 1.0
-        )
+    if (wait := busy_for(answer)) is not None:
+        return EngineBusy(said or "the engine is busy; try again later", wait)
     if not said:
         raise wire.WireError(f"it answers {answer.status_code} without a reason")
     kind = EngineRefused if answer.status_code in (401, 403) else EngineError

@@ -11,21 +11,28 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from operator import index
-from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import httpx2
 
-from dg_lsp.engine.client import EngineAbsent, EngineRefused, EngineSilent, EngineStrange
-from dg_lsp.engine.remote import proxy_to, token_in, trusted, untrusted
+from dg_lsp.engine.http import (
+    EngineAbsent,
+    EngineRefused,
+    EngineSilent,
+    EngineStrange,
+    busy_for,
+    open_client,
+    proxy_to,
+    trusted,
+    untrusted,
+)
 from dg_lsp.filling.engine import EngineBusy, EngineError
-from dg_lsp.settings import VLLM, Settings, is_loopback
+from dg_lsp.settings import VLLM, Settings
 
 SINCE = (0, 32)  # the first version that was seen to pin slots
 # Requests under way, of all windows: what a server of DiffusionGemma works on at once unless it is told otherwise.
 AT_ONCE = 8
-_CONNECT, _ANSWER = 10.0, 60.0  # seconds for a connection and its handshake, and for an answer
+_ANSWER = 60.0  # seconds for an answer
 _KEPT = 4.0  # seconds that a connection is kept; the server closes its end after 5
 _PROBE = "def area(radius):\n    return 3.14159 * radius**2  # m\u00b2\n"
 
@@ -120,14 +127,8 @@ class VllmServer:
 
     def __init__(self, settings: Settings) -> None:
         self._settings, self._url = settings, settings.engine_url.removeprefix(VLLM)
-        self._client = httpx2.AsyncClient(
-            base_url=self._url,
-            auth=self._with_token,
-            verify=trusted(settings.engine_ca),
-            trust_env=not is_loopback(urlsplit(self._url).hostname or ""),
-            timeout=httpx2.Timeout(_CONNECT, read=_ANSWER, pool=None),
-            limits=httpx2.Limits(max_keepalive_connections=AT_ONCE, keepalive_expiry=_KEPT),
-        )
+        limits = httpx2.Limits(max_keepalive_connections=AT_ONCE, keepalive_expiry=_KEPT)
+        self._client = open_client(settings, trusted(settings.engine_ca), _ANSWER, limits)
 
     async def close(self) -> None:
         """Close the connections; the server runs on."""
@@ -190,10 +191,8 @@ class VllmServer:
         code = answer.status_code
         if code == 200:
             return answer.json()
-        if code in (429, 503):
-            wait = answer.headers.get("retry-after", "")
-            busy = f"the vLLM server at {self._url} is busy ({code}); try again later"
-            raise EngineBusy(busy, float(wait) if wait.isdecimal() else 1.0)
+        if (wait := busy_for(answer)) is not None:
+            raise EngineBusy(f"the vLLM server at {self._url} is busy ({code}); try again later", wait)
         if code in (401, 403):
             raise EngineRefused(
                 f"the vLLM server at {self._url} does not take your token; see the setting engineTokenFile"
@@ -222,11 +221,6 @@ class VllmServer:
                 f"no vLLM server answers at {self._url}; ask whoever runs it, or empty the setting engineUrl"
             )
             raise EngineAbsent(away) from error
-
-    def _with_token(self, request: httpx2.Request) -> httpx2.Request:
-        if self._settings.engine_token_file:
-            request.headers["authorization"] = f"Bearer {token_in(Path(self._settings.engine_token_file))}"
-        return request
 
 
 def _said(answer: httpx2.Response) -> str:

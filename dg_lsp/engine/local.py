@@ -18,8 +18,8 @@ from typing import Any
 
 import psutil
 
-from dg_lsp.engine import room
-from dg_lsp.engine.cores import Cores
+from dg_lsp.engine import memory
+from dg_lsp.engine.memory import Cores
 from dg_lsp.engine.turn import Turns
 from dg_lsp.filling.engine import EngineBroken, EngineError
 from dg_lsp.settings import Settings
@@ -178,8 +178,8 @@ def _load(settings: Settings, progress: Callable[[str], None]) -> tuple[Run, str
     budget = cache_budget(settings)
     try:
         # Checked first, because loading a network that does not fit would first exhaust the machine.
-        with room.loading(progress):
-            room.check(find_directory(settings.checkpoint), settings.place, budget)
+        with memory.loading(progress):
+            memory.check(find_directory(settings.checkpoint), settings.place, budget)
             model = load_checkpoint(settings.checkpoint, settings.device, progress)
     except CheckpointError as error:
         raise EngineError(str(error)) from error

@@ -1,7 +1,8 @@
 """The states of an engine for people: the name of each, and when it is slow. Knows the records only."""
 
 from collections import deque
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from statistics import median
 
@@ -45,25 +46,29 @@ class Pace:
         )
 
 
-async def following(
-    events: AsyncGenerator[Draft | Fill, None],
-    priority: Priority,
-    pace: Pace,
-    tell: Callable[[Status], None],
-) -> AsyncGenerator[Draft | Fill, None]:
-    """`events`, an engine's answer to a request of `priority`; tells that it is busy, then that it is ready or slow."""
-    status = None
+@contextmanager
+def telling(
+    priority: Priority, pace: Pace, tell: Callable[[Status], None]
+) -> Iterator[Callable[[Draft | Fill], None]]:
+    """Tell that an engine is busy with a request of `priority`, and at the end of the block that it is ready or slow.
+
+    Yields the function that is called with each event of the answer.
+    """
+    status: Status | None = None
     # Work that nobody has asked for keeps nobody waiting.
     say = (lambda _: None) if priority == "ahead" else tell
+
+    def note(event: Draft | Fill) -> None:
+        nonlocal status
+        if status is None:
+            status = Status("busy", 1.0)
+            say(status)
+        if isinstance(event, Fill):
+            pace.note(event, priority)
+            status = Status("ready", 1.0, milliseconds=event.milliseconds, steps=event.steps)
+
     try:
-        async for event in events:
-            if status is None:
-                status = Status("busy", 1.0)
-                say(status)
-            if isinstance(event, Fill):
-                pace.note(event, priority)
-                status = Status("ready", 1.0, milliseconds=event.milliseconds, steps=event.steps)
-            yield event
+        yield note
     finally:
         # The engine is free again, also after a cancellation.
         if status is not None:

@@ -6,7 +6,6 @@ vLLM knows one canvas, no drafts and no seed for its noise. What is pinned is in
 
 import asyncio
 import random
-import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
@@ -15,8 +14,9 @@ from statistics import fmean
 import torch
 
 from dg_lsp.checkpoints import CheckpointError
-from dg_lsp.engine.client import EngineAbsent, EngineSilent
+from dg_lsp.engine.backoff import Backoff
 from dg_lsp.engine.completions import AT_ONCE, Answer, Asked, Served, VllmServer
+from dg_lsp.engine.http import EngineAbsent, EngineSilent
 from dg_lsp.engine.wire import BEAT
 from dg_lsp.filling.engine import EngineBusy, EngineError
 from dg_lsp.model.candidates import why_refused
@@ -42,7 +42,6 @@ from dg_lsp.text.messages import PARTS, Draft, Fill, Infill, Run
 # Anchors behind the gap whose likelihood is scored. vLLM tells that of each of their tokens in every slot, so an answer
 # grows with them; 12, as in our own search, did no better (docs/research/server-and-editors.md).
 WATCHED = 4
-_LONGEST = 60.0  # seconds between two attempts at most
 _FIRST_CANVAS = 600.0  # seconds that a server may take that is busy or still compiles
 # Lengths of bodies beside those of the plan, since nothing is written beyond one canvas.
 _LONG = (120, 150, 185, 225)
@@ -91,7 +90,7 @@ class VllmEngine:
             ) from error
         self._server, self._served = VllmServer(settings), Served("", "", 0)
         self._turns, self._live = asyncio.Semaphore(AT_ONCE), 0
-        self._failures, self._not_before, self._why = 0, 0.0, ""
+        self._backoff = Backoff(first=1.0)
         self.device, self.passes, self.hits = "vLLM", 0, 0
         self.first_step = _FIRST_CANVAS
 
@@ -123,21 +122,20 @@ class VllmEngine:
         Raises:
             EngineBusy: the server takes no more for now, or was away a moment ago. EngineError: there is no answer.
         """
-        wait = self._not_before - time.monotonic()
-        if wait > 0:
-            raise EngineBusy(f"{self._why} (it is asked again in {wait:.0f} s)", wait)
+        if (wait := self._backoff.left) > 0:
+            raise EngineBusy(f"{self._backoff.why} (it is asked again in {wait:.0f} s)", wait)
         self._live += 1
+        count = self._backoff.count
         try:
             if not self._served.version:
                 await self.connect()
             async with aclosing(self._events(request)) as events:
                 async for event in events:
                     yield event
-            self._failures = 0
+            self._backoff.succeed()
         except (EngineAbsent, EngineBusy, EngineSilent) as error:
-            self._failures += 1
-            pause = error.wait if isinstance(error, EngineBusy) else 2.0 ** (self._failures - 1)
-            self._not_before, self._why = time.monotonic() + min(max(pause, 0.5), _LONGEST), str(error)
+            wait = max(error.wait, 0.5) if isinstance(error, EngineBusy) else 0.0
+            self._backoff.fail(error, count, wait)
             if not isinstance(error, EngineBusy):
                 # It may be another one by then.
                 self._served = replace(self._served, version="")

@@ -15,10 +15,10 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from dg_lsp.engine import wire
-from dg_lsp.serving.access import CLIENT, refusal
 from dg_lsp.serving.service import Service
 from dg_lsp.text.messages import Infill
 
+CLIENT = "dg_lsp.client"  # the key of a scope for the name of the token that a request came with
 _LARGEST = 16 << 20  # bytes of a request
 _UNREAD = 30.0  # seconds in which a client must have read a line
 
@@ -54,6 +54,17 @@ def make_app(
         *([Route("/v1/stop", end, methods=["POST"])] if stop else []),
     ]
     return Starlette(routes=[*ours, *routes])
+
+
+def refusal(code: int, message: str, wait: float = 0.0) -> Response:
+    """An answer with a reason that a client can show.
+
+    wait: seconds after which another attempt makes sense; after 0, it never does, and the connection is closed.
+    """
+    headers = {"retry-after": str(max(round(wait), 1))} if wait else {"connection": "close"}
+    if code == 401:
+        headers["www-authenticate"] = "Bearer"
+    return JSONResponse({"error": wire.pack(wire.Failure(message))}, code, headers)
 
 
 async def _body(request: Request) -> bytes:

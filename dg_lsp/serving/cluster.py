@@ -19,8 +19,8 @@ from dg_lsp.checkpoints import digest_of, resolve
 from dg_lsp.engine import wire
 from dg_lsp.filling.engine import EngineError
 from dg_lsp.serving.process import open_engine
-from dg_lsp.serving.served import Team
 from dg_lsp.serving.service import Hosted, Service
+from dg_lsp.serving.team import Team
 from dg_lsp.serving.tokens import Tokens, check_file
 from dg_lsp.settings import from_environment, override
 from dg_lsp.text.messages import Fill, Infill
@@ -69,10 +69,10 @@ class Replica:
         """Fill a gap; Ray replaces a replica for which this fails or takes too long.
 
         Raises:
-            EngineError: the engine stands still, has failed, or fills nothing.
+            EngineError: the engine hangs, has failed, or fills nothing.
         """
         if still := self._service.stuck:
-            raise EngineError(f"the engine stands still for {still:.0f} s")
+            raise EngineError(f"the engine hangs for {still:.0f} s")
         if time.monotonic() - self._service.last_active < _TRIED_EVERY:
             return
         async with asyncio.timeout(_TRIED_FOR), aclosing(self._service.lines(_TRIAL)) as lines:

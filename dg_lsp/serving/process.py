@@ -145,7 +145,7 @@ async def _watch(service: Service, settings: Settings, listening: tuple[Path, in
                 shorten(2)
         why = service.broken
         if still := service.stuck:
-            why = f"the engine stood still for {still:.0f} s and ends; the next request starts it again"
+            why = f"the engine hung for {still:.0f} s and ends; the next request starts it again"
         if why:
             _log.error("%s", why)
             service.give_up(why)

@@ -1,4 +1,7 @@
-"""The file of the tokens that a team's server takes: `name:sha256` a line, so that the file itself opens nothing."""
+"""Bearer tokens: the file of their hashes, and the check in front of a team's server.
+
+A line of the file is `name:sha256`, so that the file itself opens nothing.
+"""
 
 import codecs
 import hashlib
@@ -7,13 +10,41 @@ import logging
 import os
 import re
 import secrets
+from collections.abc import Callable, Collection
 from pathlib import Path
 
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Scope, Send
+
 from dg_lsp.filling.engine import EngineError
+from dg_lsp.serving.app import CLIENT, refusal
 
 _NAME = re.compile(r"[\w.-]{1,40}")
 _LINE = re.compile(r"([\w.-]{1,40}):([0-9a-f]{64})")
 _log = logging.getLogger("dg_lsp.model")
+
+
+class Bearer:
+    """The application `app` for those whose token `find` knows the name of; anybody may ask for the paths `free`."""
+
+    def __init__(
+        self, app: ASGIApp, find: Callable[[str], str | None], free: Collection[str] = frozenset()
+    ) -> None:
+        self._app, self._find, self._free = app, find, frozenset(free)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on, with the token's name in the scope, or refuse it."""
+        if scope["type"] != "http":
+            return
+        if scope["path"] not in self._free:
+            scheme, _, token = Headers(scope=scope).get("authorization", "").partition(" ")
+            name = self._find(token.strip()) if scheme.lower() == "bearer" and token else None
+            if name is None:
+                said = "its token is not known here" if token else "it has no token"
+                await refusal(401, said)(scope, receive, send)
+                return
+            scope[CLIENT] = name
+        await self._app(scope, receive, send)
 
 
 class Tokens:

@@ -7,7 +7,7 @@ import pytest
 
 from dg_lsp.cli.demo import cuts
 from dg_lsp.cli.main import main
-from dg_lsp.engine import resident
+from dg_lsp.engine import team
 from tests import scripts
 
 SOURCE = (resources.files("dg_lsp.cli.demo") / "dogs.txt").read_text(encoding="utf-8")
@@ -16,7 +16,7 @@ SOURCE = (resources.files("dg_lsp.cli.demo") / "dogs.txt").read_text(encoding="u
 def reach(patch, answer):
     """Put an engine that always says `answer` in the place of the shared one."""
     installed = scripts.install(patch, answer)
-    patch.setattr(resident, "ResidentEngine", lambda *_: installed.engine)
+    patch.setattr(team, "ResidentEngine", lambda *_: installed.engine)
     return installed
 
 

@@ -16,7 +16,7 @@ import pytest
 from dg_lsp.cli import screen
 from dg_lsp.cli.main import COMMANDS, main
 from dg_lsp.cli.target import Target, parse_target, replace_file
-from dg_lsp.engine import resident
+from dg_lsp.engine import team
 from dg_lsp.engine.local import LocalEngine
 from dg_lsp.filling.engine import EngineError
 from dg_lsp.settings import UsageError
@@ -50,7 +50,7 @@ def install(patch, answer):
         installed.settings.append(settings)
         return installed.engine
 
-    patch.setattr(resident, "ResidentEngine", reach)
+    patch.setattr(team, "ResidentEngine", reach)
     return installed
 
 

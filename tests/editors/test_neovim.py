@@ -30,7 +30,7 @@ from tests.editors.sandbox import (
     open_sandbox,
     skip_without,
 )
-from tests.serving.served import server_process
+from tests.serving.team import server_process
 
 pytestmark = [pytest.mark.slow, skip_without(NVIM)]
 

@@ -33,7 +33,7 @@ from tests.editors.sandbox import (
     skip_without,
 )
 from tests.editors.vscode import STATUS, VSIX, VSCode, answer, open_vscode, press_button, write_program
-from tests.serving.served import server_process
+from tests.serving.team import server_process
 
 pytestmark = [pytest.mark.slow, skip_without(NODE, CHROMIUM, VSIX)]
 

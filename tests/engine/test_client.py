@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from dg_lsp.engine.client import EngineAbsent, EngineStrange, RemoteEngine
+from dg_lsp.engine.client import RemoteEngine
+from dg_lsp.engine.http import EngineAbsent, EngineStrange
 from dg_lsp.text.messages import Infill
 
 REQUEST = Infill("x = ", "\n", "python", "rest_of_line")

@@ -15,9 +15,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from dg_lsp.engine import local, room
+from dg_lsp.engine import local, memory
 from dg_lsp.engine.local import LocalEngine, with_second_try
-from dg_lsp.engine.room import loading, of_cgroup
+from dg_lsp.engine.memory import loading, of_cgroup
 from dg_lsp.filling.engine import EngineBroken, EngineError
 from dg_lsp.settings import Settings
 from dg_lsp.text.fills.check import faults
@@ -44,7 +44,7 @@ def test_a_checkpoint_that_does_not_fit_is_refused_before_it_is_loaded(
 ) -> None:
     # What the encoded prefixes may take counts, too.
     for free, cache in ((1000, 1), (300 << 20, 300)):
-        monkeypatch.setattr("dg_lsp.engine.room._free", lambda _, free=free: (free, "this machine"))
+        monkeypatch.setattr("dg_lsp.engine.memory.free", lambda _, free=free: (free, "this machine"))
         needed = r"needs 0\.\d GiB and this machine has .* free.*--checkpoint.*cpu\+disk:8"
         with pytest.raises(EngineError, match=needed):
             LocalEngine.open(replace(settings, cache_megabytes=cache))
@@ -335,8 +335,8 @@ def test_prefixes_get_the_memory_of_the_place_of_the_first_layers(
 def test_the_free_memory_is_that_of_the_device_that_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
     monkeypatch.setattr("torch.cuda.mem_get_info", lambda device=None: ({None: 7, "cuda:1": 5}[device], 9))
-    assert room._free("cuda:1") == (5, "the GPU")
-    assert room._free("cuda") == room._free("auto") == (7, "the GPU")
+    assert memory.free("cuda:1") == (5, "the GPU")
+    assert memory.free("cuda") == memory.free("auto") == (7, "the GPU")
 
 
 def test_the_memory_on_a_cpu_is_that_of_this_process() -> None:

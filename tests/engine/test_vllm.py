@@ -18,11 +18,11 @@ import pytest
 
 from dg_lsp.checkpoints import EMBEDDED
 from dg_lsp.cli.doctor import check_fill
-from dg_lsp.engine.client import EngineRefused, EngineStrange
 from dg_lsp.engine.completions import AT_ONCE, answer_of
-from dg_lsp.engine.remote import open_engine
+from dg_lsp.engine.http import EngineRefused, EngineStrange
 from dg_lsp.engine.resident import ResidentEngine
 from dg_lsp.engine.runtime import address_of
+from dg_lsp.engine.team import open_engine
 from dg_lsp.engine.vllm import VllmEngine, ask, candidates, lay
 from dg_lsp.filling.engine import EngineBusy, EngineError
 from dg_lsp.model.canvas import LayoutError
@@ -32,7 +32,7 @@ from dg_lsp.text.messages import Draft, Fill, Infill, Piece
 from tests.engine.vllm_contract import CHANGES, REQUEST, changed, contract, record, why_wrong
 from tests.engine.vllm_server import FakeVllm
 from tests.server.wire import Wire, notification
-from tests.serving.served import certificate_in
+from tests.serving.team import certificate_in
 
 ASKED = Infill(
     "def total(values):\n    result = ",
@@ -230,7 +230,8 @@ def test_a_busy_server_is_left_alone_for_as_long_as_it_says(status: int, tmp_pat
         with pytest.raises(EngineBusy, match="asked again in 7 s") as told:
             await fill_of(engine)
         assert len(server.heard) == heard and 6 < told.value.wait <= 7
-        engine._not_before, server.status = 0.0, 200
+        engine._backoff.retry()
+        server.status = 200
         assert (await fill_of(engine)).text == RIGHT
 
     with_server(server, tmp_path, work)
@@ -242,10 +243,10 @@ def test_a_server_that_is_away_is_named_and_asked_ever_more_seldom(tmp_path: Pat
     async def work(engine: VllmEngine) -> None:
         pauses = []
         for _ in range(8):
-            engine._not_before = 0.0
+            engine._backoff.retry()
             with pytest.raises(EngineError, match="no vLLM server answers at http://127"):
                 await fill_of(engine)
-            pauses.append(round(engine._not_before - time.monotonic()))
+            pauses.append(round(engine._backoff.left))
         assert pauses == [1, 2, 4, 8, 16, 32, 60, 60]
 
     with server.serving():

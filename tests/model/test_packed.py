@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch.nn import Linear
 
-from dg_lsp.engine import room
+from dg_lsp.engine import memory
 from dg_lsp.filling.engine import EngineError
 from dg_lsp.model.networks import packed
 from dg_lsp.model.networks.loading import load_network
@@ -86,14 +86,14 @@ def test_the_copy_of_the_head_is_counted_before_a_network_is_loaded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "model.safetensors").write_bytes(bytes(1000))
-    least = int(1000 * (room.MARGIN + packed.SHARE))
+    least = int(1000 * (memory.MARGIN + packed.SHARE))
     for free, most, device in ((least, 1000, "cpu"), (least - 1, 999, "cpu"), (least - 1, 1000, "cuda:0")):
-        monkeypatch.setattr("dg_lsp.engine.room._free", lambda _, free=free: (free, "this machine"))
+        monkeypatch.setattr("dg_lsp.engine.memory.free", lambda _, free=free: (free, "this machine"))
         monkeypatch.setattr(packed, "MOST", most)
-        room.check(tmp_path, device)
+        memory.check(tmp_path, device)
     monkeypatch.setattr(packed, "MOST", 1000)
     with pytest.raises(EngineError, match="needs"):
-        room.check(tmp_path, "cpu")
+        memory.check(tmp_path, "cpu")
 
 
 @pytest.mark.parametrize("hidden", ["_reorder_linear_weight", "_linear_pointwise", "both", "another meaning"])

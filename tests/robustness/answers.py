@@ -6,8 +6,7 @@ import sys
 from collections.abc import AsyncGenerator, Callable
 
 from dg_lsp.checkpoints import resolve
-from dg_lsp.engine.client import EngineDied, EngineFailed, EngineSilent
-from dg_lsp.engine.connection import EngineForeign
+from dg_lsp.engine.http import EngineDied, EngineFailed, EngineForeign, EngineSilent
 from dg_lsp.filling.engine import EngineBusy, EngineError
 from dg_lsp.server.app import make_server
 from dg_lsp.server.streams import serve

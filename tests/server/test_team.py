@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from dg_lsp.engine.remote import TeamEngine
+from dg_lsp.engine.team import TeamEngine
 from dg_lsp.filling.engine import EngineError
 from dg_lsp.serving.tokens import make_token
 from dg_lsp.text.messages import Fill, Infill
 from tests.server.wire import Wire, notification
-from tests.serving.served import Team, server_process
+from tests.serving.team import Team, server_process
 
 pytestmark = pytest.mark.slow
 EDITORS, FILLS = 32, 12

@@ -16,8 +16,8 @@ import httpx2
 import pytest
 
 from dg_lsp.engine.local import LocalEngine
-from dg_lsp.engine.remote import TeamEngine
 from dg_lsp.engine.resident import ResidentEngine
+from dg_lsp.engine.team import TeamEngine
 from dg_lsp.filling.engine import EngineBusy, EngineError
 from dg_lsp.serving.tokens import make_token
 from dg_lsp.settings import Settings

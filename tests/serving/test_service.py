@@ -208,7 +208,7 @@ def test_an_engine_without_a_step_for_long_says_so_to_who_waits_and_ends(
         await asyncio.wait_for(watch, 10)
         return (await asyncio.wait_for(reading, 1))[-1]["error"]  # type: ignore[no-any-return]
 
-    assert "stood still" in asyncio.run(work())["message"]
+    assert "hung" in asyncio.run(work())["message"]
 
 
 def test_an_engine_that_stands_still_in_its_first_step_ends_as_soon_as_no_disk_can_be_the_reason() -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from dg_lsp.engine import cores as module
-from dg_lsp.engine.cores import Cores, allowed
+from dg_lsp.engine import memory as module
+from dg_lsp.engine.memory import Cores, allowed
 
 
 class Machine:

@@ -13,18 +13,20 @@ from typing import Any
 import certifi
 import pytest
 
-from dg_lsp.engine import remote, scripted, wire
-from dg_lsp.engine.client import EngineAbsent, RemoteEngine
+from dg_lsp.engine import scripted, wire
+from dg_lsp.engine import team as team_engine
+from dg_lsp.engine.client import RemoteEngine
+from dg_lsp.engine.http import EngineAbsent, proxy_to
 from dg_lsp.engine.local import LocalEngine
-from dg_lsp.engine.remote import TeamEngine, open_engine, proxy_to
 from dg_lsp.engine.resident import ResidentEngine
+from dg_lsp.engine.team import TeamEngine, open_engine
 from dg_lsp.filling.engine import EngineBusy, EngineError
 from dg_lsp.server.session import Session
-from dg_lsp.serving import served
+from dg_lsp.serving import team as serving
 from dg_lsp.serving.tokens import make_token
 from dg_lsp.settings import Settings, SettingsError, override
 from dg_lsp.text.messages import Draft, Fill, Infill, Piece, Status
-from tests.serving.served import Team, server_process, team_of
+from tests.serving.team import Team, server_process, team_of
 
 REQUEST = Infill("x = ", "\n", "python", "rest_of_line", session="file:///home/me/work/app.py", window="7")
 
@@ -237,7 +239,7 @@ def test_a_wrong_or_missing_token_is_named(tmp_path: Path, seen: list[Infill]) -
         with suppress(EngineError):
             await fill_of(engine)
         file.write_text(make_token(team.tokens, "bob"))
-        engine._not_before = 0.0
+        engine._backoff.retry()
         assert (await fill_of(engine)).text == "None"
         await engine.close()
 
@@ -272,7 +274,7 @@ def test_busy_is_told_and_not_asked_again_at_once() -> None:
             assert time.monotonic() - began < 2
             # The first asks for the status; no request follows it before its time.
             assert server.requests <= 1 + 2
-            engine._not_before = 0.0
+            engine._backoff.retry()
             with pytest.raises(EngineBusy):
                 await fill_of(engine)
             await engine.close()
@@ -285,10 +287,10 @@ def test_a_server_that_is_away_is_asked_ever_more_seldom() -> None:
         engine = TeamEngine(Settings(engine_url="http://127.0.0.1:1"))
         pauses = []
         for _ in range(8):
-            engine._not_before = 0.0
+            engine._backoff.retry()
             with pytest.raises(EngineError, match=r"no engine answers at http://127\.0\.0\.1:1"):
                 await fill_of(engine)
-            pauses.append(round(engine._not_before - time.monotonic()))
+            pauses.append(round(engine._backoff.left))
         assert pauses == [1, 2, 4, 8, 16, 32, 60, 60]
         with pytest.raises(EngineError, match="asked again in 60 s"):
             await fill_of(engine)
@@ -448,8 +450,8 @@ def test_a_cancel_ends_the_step_and_the_next_key_waits_for_no_handshake(
 
 
 def test_a_whole_answer_leaves_its_connection_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    connections, made = list[Any](), served._Punctual.connection_made
-    opened, opening = list[Any](), remote._opened
+    connections, made = list[Any](), serving._Punctual.connection_made
+    opened, opening = list[Any](), team_engine._opened
 
     def counted(self: Any, transport: Any) -> None:
         connections.append(transport)
@@ -465,8 +467,8 @@ def test_a_whole_answer_leaves_its_connection_open(tmp_path: Path, monkeypatch: 
         engine = TeamEngine(team.settings())
         await engine.start()
         await asyncio.sleep(0.5)
-        monkeypatch.setattr(served._Punctual, "connection_made", counted)
-        monkeypatch.setattr(remote, "_opened", noted)
+        monkeypatch.setattr(serving._Punctual, "connection_made", counted)
+        monkeypatch.setattr(team_engine, "_opened", noted)
         for _ in range(5):
             await fill_of(engine)
         await asyncio.sleep(0.3)
@@ -480,7 +482,7 @@ def test_a_whole_answer_leaves_its_connection_open(tmp_path: Path, monkeypatch: 
 def test_a_connection_that_the_server_closed_meanwhile_is_no_failure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(served, "_KEPT", 0.1)
+    monkeypatch.setattr(serving, "_KEPT", 0.1)
 
     async def work(team: Team) -> None:
         engine = TeamEngine(team.settings())
@@ -504,7 +506,7 @@ def test_an_answer_that_breaks_off_is_asked_for_once_more(
             else:
                 with pytest.raises(EngineError, match="lost in the middle of an answer"):
                     await fill_of(engine)
-            assert engine._failures == answers - 1
+            assert engine._backoff.count == answers - 1
             await engine.close()
 
     with_team(work, tmp_path, "scripted:5:20")
@@ -538,7 +540,7 @@ def test_one_failure_counts_once_however_many_requests_are_open(tmp_path: Path) 
         server.kill()
         ends = await asyncio.gather(*fills, return_exceptions=True)
         assert all("no engine answers" in str(end) for end in ends)
-        assert engine._failures == 1
+        assert engine._backoff.count == 1
         await engine.close()
 
     with server_process(tmp_path, "scripted:200:20") as (team, server):
@@ -577,7 +579,7 @@ def test_another_version_after_a_restart_gets_no_text(
 def test_where_the_server_is_slow_this_machine_fills(
     tmp_path: Path, runtime: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(remote, "_SLOW", 0.5)
+    monkeypatch.setattr(team_engine, "_SLOW", 0.5)
     told: list[Status] = []
 
     async def work(team: Team) -> None:

@@ -7,44 +7,41 @@ handshake.
 import asyncio
 import hashlib
 import hmac
-import os
 import secrets
 import ssl
-import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
-from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
 
 import httpx2
 
-from dg_lsp.engine import resident
-from dg_lsp.engine.client import (
-    SILENCE,
+from dg_lsp.engine.backoff import Backoff
+from dg_lsp.engine.client import SILENCE, RemoteEngine
+from dg_lsp.engine.http import (
+    CONNECT,
     EngineAbsent,
     EngineDied,
     EngineFailed,
     EngineRefused,
     EngineSilent,
     EngineStrange,
-    RemoteEngine,
+    check_leaving,
+    open_client,
+    proxy_to,
+    trusted,
+    untrusted,
 )
-from dg_lsp.engine.leaving import check_leaving
-from dg_lsp.engine.states import Pace, following
+from dg_lsp.engine.resident import ResidentEngine
+from dg_lsp.engine.states import Pace, telling
 from dg_lsp.engine.wire import WIRE
 from dg_lsp.filling.engine import EngineBusy, EngineError
-from dg_lsp.settings import Settings, check_url, is_loopback, is_team, path_of
+from dg_lsp.settings import Settings, check_url, is_team
 from dg_lsp.text.messages import Draft, Fill, Infill, Status
 
 _SPARE = 2  # open connections that wait for the next request
 _KEPT = 240.0  # seconds that one is kept; the server keeps it longer
-_CONNECT = 10.0  # seconds for a connection and its handshake
 _SLOW = 3.0  # seconds without a draft after which the engine of this machine takes over
-_LONGEST = 60.0  # seconds between two attempts at most
-_TOKEN = 4096  # bytes of a token's file
-_AUTHORITIES = ("SSL_CERT_FILE", "SSL_CERT_DIR")  # variables of OpenSSL
+_SHORTEST = 0.5  # seconds between two attempts at least
 # What says something of the server, and not only of one request.
 _AWAY = (EngineAbsent, EngineBusy, EngineDied, EngineFailed, EngineRefused)
 
@@ -60,11 +57,11 @@ _WORDS: dict[type[EngineError], str] = {
 
 def open_engine(
     settings: Settings, tell: Callable[[Status], None] = lambda _: None
-) -> "TeamEngine | resident.ResidentEngine":
+) -> "TeamEngine | ResidentEngine":
     """The engine that `settings` ask for: that of a team's server, or the process of this user, which asks vLLM's."""
     if is_team(settings.engine_url):
         return TeamEngine(settings, tell)
-    return resident.ResidentEngine(settings, tell)
+    return ResidentEngine(settings, tell)
 
 
 @dataclass(slots=True)
@@ -90,9 +87,8 @@ class TeamEngine:
         self._background: set[asyncio.Task[None]] = set()
         self._agreed: Status | None = None
         self._pace = Pace()
-        self._failures, self._not_before = 0, 0.0
-        self._why: EngineError = EngineError("")
-        self._here: resident.ResidentEngine | None = None
+        self._backoff = Backoff(first=1.0)
+        self._here: ResidentEngine | None = None
 
     def exclude(self, globs: tuple[str, ...]) -> None:
         """Keep the text of files that `globs` name on this machine from now on."""
@@ -109,7 +105,7 @@ class TeamEngine:
         """
         # 1.
         check_leaving(request, self._settings.exclude)
-        answered, before, wait = False, self._failures, self._not_before - time.monotonic()
+        answered, count, wait = False, self._backoff.count, self._backoff.left
         # 2.
         if wait <= 0:
             try:
@@ -117,17 +113,16 @@ class TeamEngine:
                     async for event in events:
                         answered = True
                         yield event
-                self._failures = 0
+                self._backoff.succeed()
                 return
             except _AWAY as error:
-                # All requests that one failure has left open count once.
-                if before == self._failures:
-                    self._back_off(error)
+                self._fail(error, count)
                 if answered or not self._settings.engine_fallback:
-                    raise self._why from error
+                    raise self._backoff.why from error
         elif not self._settings.engine_fallback:
-            again = f"{self._why} (it is asked again in {wait:.0f} s)"
-            raise EngineBusy(again, wait) if isinstance(self._why, EngineBusy) else EngineError(again)
+            why = self._backoff.why
+            again = f"{why} (it is asked again in {wait:.0f} s)"
+            raise EngineBusy(again, wait) if isinstance(why, EngineBusy) else EngineError(again)
         # 3.
         async with aclosing(self._local().infill(request)) as events:
             async for event in events:
@@ -142,9 +137,9 @@ class TeamEngine:
         try:
             status = await self._agree()
         except _AWAY as error:
-            self._back_off(error)
+            self._fail(error, self._backoff.count)
             if not self._settings.engine_fallback:
-                raise self._why from error
+                raise self._backoff.why from error
             return await self._local().start()
         self._keep_open()
         self._tell(status)
@@ -152,13 +147,13 @@ class TeamEngine:
 
     async def status(self) -> Status | None:
         """The server's status now, or why it cannot be used; with the fallback, that of this machine's engine."""
-        if self._not_before <= time.monotonic():
+        if self._backoff.left <= 0:
             try:
                 return await self._agree()
             except EngineError as error:
-                self._back_off(error)
+                self._fail(error, self._backoff.count)
         found = await self._local().status() if self._settings.engine_fallback else None
-        return found or Status("failed", mend=str(self._why))
+        return found or Status("failed", mend=str(self._backoff.why))
 
     async def close(self) -> None:
         """Close the connections; the server runs on, and so does the engine of this machine."""
@@ -183,13 +178,13 @@ class TeamEngine:
             lane, whole = self._lane(), False
             self._keep_open()
             try:
-                events = _in_time(lane.remote.infill(sent), _SLOW if self._settings.engine_fallback else None)
-                async with (
-                    aclosing(events),
-                    aclosing(following(events, request.priority, self._pace, self._say)) as followed,
-                ):
-                    async for event in followed:
-                        yield event
+                async with aclosing(lane.remote.infill(sent)) as events:
+                    with telling(request.priority, self._pace, self._say) as note:
+                        event: Draft | Fill | None = await self._first(events)
+                        while event is not None:
+                            note(event)
+                            yield event
+                            event = await anext(events, None)
                 whole = True
                 return
             except (EngineAbsent, EngineDied) as error:
@@ -212,7 +207,7 @@ class TeamEngine:
         """
         lane = self._lane()
         try:
-            status = await lane.remote.status(_CONNECT)
+            status = await lane.remote.status(CONNECT)
             lane.open, self._agreed = True, None
         finally:
             lane.busy = False
@@ -233,7 +228,10 @@ class TeamEngine:
         return lane
 
     def _new_lane(self) -> _Lane:
-        client = self._client()
+        if self._trusted is None:
+            self._trusted = trusted(self._settings.engine_ca)
+        limits = httpx2.Limits(max_connections=None, max_keepalive_connections=1, keepalive_expiry=_KEPT)
+        client = open_client(self._settings, self._trusted, SILENCE, limits)
         lane = _Lane(client, RemoteEngine(client, self._loading))
         self._lanes.append(lane)
         return lane
@@ -249,55 +247,36 @@ class TeamEngine:
             self._background.add(task)
             task.add_done_callback(self._background.discard)
 
-    def _client(self) -> httpx2.AsyncClient:
-        """An HTTP client for one connection.
+    async def _first(self, events: AsyncGenerator[Draft | Fill, None]) -> Draft | Fill:
+        """Wait for the first event; with the engine of this machine in reserve, only for _SLOW seconds.
 
         Raises:
-            EngineError: the file of certificates cannot be used.
+            EngineSilent: it did not come.
         """
-        url = self._settings.engine_url
-        if self._trusted is None:
-            self._trusted = trusted(self._settings.engine_ca)
-        return httpx2.AsyncClient(
-            base_url=url,
-            auth=self._with_token,
-            verify=self._trusted,
-            # A proxy of the environment leads out of this machine, not into it.
-            trust_env=not is_loopback(urlsplit(url).hostname or ""),
-            timeout=httpx2.Timeout(_CONNECT, read=SILENCE, pool=None),
-            limits=httpx2.Limits(max_connections=None, max_keepalive_connections=1, keepalive_expiry=_KEPT),
-        )
+        try:
+            async with asyncio.timeout(_SLOW if self._settings.engine_fallback else None):
+                return await anext(events)
+        except TimeoutError as error:
+            raise EngineSilent(f"the server has drafted nothing for {_SLOW:.0f} s") from error
 
-    def _with_token(self, request: httpx2.Request) -> httpx2.Request:
-        """`request` with the user's token, whose file is read each time, so that a new token is used at once.
-
-        Raises:
-            EngineRefused: the file cannot be used.
-        """
-        if self._settings.engine_token_file:
-            request.headers["authorization"] = f"Bearer {token_in(Path(self._settings.engine_token_file))}"
-        return request
-
-    def _back_off(self, error: EngineError) -> None:
-        """Set the time before which the server is not asked again, and tell why."""
-        self._failures += 1
-        pause = error.wait if isinstance(error, EngineBusy) else 2.0 ** (self._failures - 1)
-        self._not_before = time.monotonic() + min(max(pause, 0.5), _LONGEST)
-        self._why = _named(error, self._settings)
-        # It may be another one by then.
-        if not isinstance(error, EngineBusy):
+    def _fail(self, error: EngineError, count: int) -> None:
+        """Note that the attempt that began after `count` failures failed, and tell why."""
+        wait = max(error.wait, _SHORTEST) if isinstance(error, EngineBusy) else 0.0
+        why = _named(error, self._settings)
+        if self._backoff.fail(why, count, wait) and not isinstance(error, EngineBusy):
+            # It may be another one by then.
             self._agreed = None
-        if not self._settings.engine_fallback and not isinstance(error, EngineBusy):
-            self._tell(Status("failed", mend=str(self._why)))
+            if not self._settings.engine_fallback:
+                self._tell(Status("failed", mend=str(why)))
 
-    def _local(self) -> "resident.ResidentEngine":
+    def _local(self) -> ResidentEngine:
         """The engine of this machine, whose states are told with why it is used."""
         if self._here is None:
-            self._here = resident.ResidentEngine(replace(self._settings, engine_url=""), self._say_here)
+            self._here = ResidentEngine(replace(self._settings, engine_url=""), self._say_here)
         return self._here
 
     def _say_here(self, status: Status) -> None:
-        why = f"{self._why}; the engine of this machine fills meanwhile"
+        why = f"{self._backoff.why}; the engine of this machine fills meanwhile"
         self._tell(status if status.state == "failed" else replace(status, mend=why))
 
     def _loading(self, done: float) -> None:
@@ -316,25 +295,6 @@ async def _opened(lane: _Lane) -> None:
         lane.busy = False
 
 
-async def _in_time(
-    events: AsyncGenerator[Draft | Fill, None], seconds: float | None
-) -> AsyncGenerator[Draft | Fill, None]:
-    """`events`, the first of which must come within `seconds`.
-
-    Raises:
-        EngineSilent: it did not.
-    """
-    async with aclosing(events):
-        try:
-            async with asyncio.timeout(seconds):
-                first = await anext(events)
-        except TimeoutError as error:
-            raise EngineSilent(f"the server has drafted nothing for {seconds:.0f} s") from error
-        yield first
-        async for event in events:
-            yield event
-
-
 def _named(error: EngineError, settings: Settings) -> EngineError:
     """`error` in words that name the server at `engine_url`, and the proxy on the way to it."""
     url, proxy = settings.engine_url, proxy_to(settings.engine_url)
@@ -346,73 +306,3 @@ def _named(error: EngineError, settings: Settings) -> EngineError:
         return EngineAbsent(f"the proxy {proxy} does not lead to {url}; ask whoever runs it, or set NO_PROXY")
     kind = next((kind for kind in _WORDS if isinstance(error, kind)), None)
     return kind(_WORDS[kind].format(error=error, url=url)) if kind else error
-
-
-def proxy_to(url: str) -> str:
-    """Return the host and the port of the proxy that the environment names for `url`, without its password; else ""."""
-    parts = urlsplit(url)
-    host = parts.hostname or ""
-    named = getproxies()
-    proxy = named.get(parts.scheme) or named.get("all", "")
-    if not proxy or is_loopback(host) or proxy_bypass(host):
-        return ""
-    return urlsplit(proxy if "://" in proxy else f"//{proxy}").netloc.rpartition("@")[2]
-
-
-def untrusted(settings: Settings, url: str, words: str) -> str:
-    """Return that the certificate of `url` is not trusted, and with which authorities it was checked.
-
-    words: OpenSSL's own, such as "... certificate verify failed: self-signed certificate (_ssl.c:1000)".
-    """
-    by = next((f"{name} ({os.environ[name]})" for name in _AUTHORITIES if os.environ.get(name)), "")
-    by = (
-        f"the setting engineCa ({settings.engine_ca})"
-        if settings.engine_ca
-        else by or "this system's authorities"
-    )
-    reason = words.partition("verify failed: ")[2].partition(" (_ssl")[0]
-    way = f", by way of the proxy {proxy}" if (proxy := proxy_to(url)) else ""
-    return (
-        f"the certificate of {url} is not trusted here{f' ({reason})' if reason else ''}: it was checked with "
-        f"{by}{way}; name the file of your company's certificates in the setting engineCa"
-    )
-
-
-def trusted(certificates: str) -> ssl.SSLContext | bool:
-    """How servers are checked: with the file `certificates`, or as this system does.
-
-    Raises:
-        EngineError: the file holds no certificate, or cannot be read.
-    """
-    # The HTTP library reads these variables only where it may use a proxy, which it may not on this machine.
-    file, folder = (os.environ.get(name) for name in _AUTHORITIES)
-    if not certificates and not file and not folder:
-        return True
-    try:
-        if certificates:
-            return ssl.create_default_context(cafile=path_of(certificates))
-        return ssl.create_default_context(cafile=file or None, capath=folder or None)
-    except (OSError, ssl.SSLError) as error:
-        named = (
-            f"{certificates}, the setting engineCa," if certificates else f"{file or folder} (SSL_CERT_FILE)"
-        )
-        raise EngineError(f"the certificates in {named} cannot be read") from error
-
-
-def token_in(path: Path) -> str:
-    """The token in the file `path`.
-
-    Raises:
-        EngineRefused: there is none, or others may read it.
-    """
-    try:
-        with path_of(str(path)).open("rb") as file:
-            token = file.read(_TOKEN).decode("ascii").strip()
-            mode = os.fstat(file.fileno()).st_mode
-    except (OSError, ValueError) as error:
-        raise EngineRefused(f"the token in {path} cannot be read") from error
-    if mode & 0o077:
-        raise EngineRefused(f"others may read your token; chmod 600 {path}")
-    if not token or not token.isprintable() or " " in token:
-        raise EngineRefused(f"{path} holds no token")
-    return token

@@ -21,12 +21,12 @@ import pytest
 from dg_lsp.cli.main import main
 from dg_lsp.engine import scripted, wire
 from dg_lsp.filling.engine import EngineError
-from dg_lsp.serving import served
-from dg_lsp.serving.served import Listening, check
+from dg_lsp.serving import team as serving
+from dg_lsp.serving.team import Listening, check
 from dg_lsp.serving.tokens import Tokens, make_token
 from dg_lsp.settings import is_loopback
 from dg_lsp.text.messages import Infill
-from tests.serving.served import Team, server_process, team_of
+from tests.serving.team import Team, server_process, team_of
 
 SECRET = Infill("secret_text = ", "\n", "python", "rest_of_line")
 BODY = json.dumps(wire.pack(SECRET)).encode()
@@ -177,7 +177,7 @@ def test_a_request_out_of_bounds_is_refused_with_the_field_and_does_no_work(tmp_
 def test_who_sends_slowly_is_hung_up_on(
     drops: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(served, "_REQUEST", 0.5)
+    monkeypatch.setattr(serving, "_REQUEST", 0.5)
 
     async def work(team: Team) -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", int(team.url.rpartition(":")[2]))
@@ -216,7 +216,7 @@ def test_too_many_fills_are_answered_busy_at_once(tmp_path: Path) -> None:
             async def fill() -> httpx2.Response:
                 return await client.post("/v1/infill", content=BODY)
 
-            under_way = [asyncio.create_task(fill()) for _ in range(served._EACH)]
+            under_way = [asyncio.create_task(fill()) for _ in range(serving._EACH)]
             while (await client.get("/v1/status")).json()["state"] != "busy":
                 await asyncio.sleep(0.01)
             await asyncio.sleep(0.3)
@@ -227,7 +227,9 @@ def test_too_many_fills_are_answered_busy_at_once(tmp_path: Path) -> None:
             assert "8 fills of alice" in refused.json()["error"]["message"] and took < 1
             # Another one's fills are not refused for that.
             assert (await other.post("/v1/infill", content=BODY)).status_code == 200
-            assert [answer.status_code for answer in await asyncio.gather(*under_way)] == [200] * served._EACH
+            assert [answer.status_code for answer in await asyncio.gather(*under_way)] == [
+                200
+            ] * serving._EACH
             assert (await fill()).status_code == 200
             counted = (await client.get("/metrics")).text
         assert 'dg_lsp_refused_total{code="429"} 1.0' in counted
@@ -242,7 +244,7 @@ def test_too_many_fills_are_answered_busy_at_once(tmp_path: Path) -> None:
 
 
 def test_more_than_all_places_is_busy_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(served, "_MOST", 1)
+    monkeypatch.setattr(serving, "_MOST", 1)
 
     async def work(team: Team) -> None:
         async with team.client() as client:
@@ -258,7 +260,7 @@ def test_more_than_all_places_is_busy_too(tmp_path: Path, monkeypatch: pytest.Mo
 def test_closing_the_stream_frees_the_place_and_stops_the_steps(tmp_path: Path) -> None:
     async def work(team: Team) -> None:
         async with team.client() as client:
-            for _ in range(2 * served._EACH):
+            for _ in range(2 * serving._EACH):
                 async with client.stream("POST", "/v1/infill", content=BODY) as answer:
                     assert answer.status_code == 200
                     await anext(answer.aiter_lines())
@@ -392,14 +394,14 @@ def test_an_engine_that_stands_still_ends_it(tmp_path: Path, monkeypatch: pytest
             monkeypatch.setattr("dg_lsp.serving.service.Service.stuck", 30.0)
             assert (await client.get("/healthz")).status_code == 503
             told = (await answer).text
-            assert "stood still for 30 s" in told
+            assert "hung for 30 s" in told
             while not ends:
                 await asyncio.sleep(0.05)
 
     monkeypatch.setattr("os._exit", end)
-    monkeypatch.setattr(served, "_DRAIN", 1)
+    monkeypatch.setattr(serving, "_DRAIN", 1)
     with_team(work, tmp_path, "scripted:1:60000")
-    assert ends == [served.STUCK]
+    assert ends == [serving.STUCK]
 
 
 def test_a_line_of_the_tokens_that_is_not_utf8_is_told_by_its_number_and_spoils_no_other(

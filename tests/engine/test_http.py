@@ -8,8 +8,8 @@ from typing import Any
 import httpcore2
 import pytest
 
-from dg_lsp.engine import connection
-from dg_lsp.engine.connection import EngineForeign, SameUser
+from dg_lsp.engine import http
+from dg_lsp.engine.http import EngineForeign, SameUser
 
 
 def connected(tmp_path: Path, act: Any) -> Any:
@@ -77,6 +77,6 @@ def test_silence_is_a_time_out_and_what_breaks_has_a_name(tmp_path: Path) -> Non
 
 
 def test_a_stranger_gets_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "is_own", lambda _: False)
+    monkeypatch.setattr(http, "is_own", lambda _: False)
     with pytest.raises(EngineForeign):
         connected(tmp_path, None)

@@ -17,7 +17,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from dg_lsp.serving import served
+from dg_lsp.serving import team as serving
 from dg_lsp.serving.tokens import make_token
 from dg_lsp.settings import Settings, override
 
@@ -78,9 +78,9 @@ async def team_of(folder: Path, checkpoint: str = "scripted", *, tls: bool = Fal
     certificate, key = certificate_in(folder) if tls else (None, None)
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    listening = served.Listening(tokens, "127.0.0.1", port, certificate, key)
+    listening = serving.Listening(tokens, "127.0.0.1", port, certificate, key)
     team = Team(f"http{'s' if tls else ''}://127.0.0.1:{port}", token, tokens, certificate)
-    task = asyncio.create_task(served.serve(Settings(checkpoint=checkpoint), listening))
+    task = asyncio.create_task(serving.serve(Settings(checkpoint=checkpoint), listening))
     try:
         async with team.client() as client, asyncio.timeout(60):
             while not await _is_ready(client):

@@ -30,14 +30,13 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from dg_lsp.checkpoints import digest_of
 from dg_lsp.filling.engine import EngineError
-from dg_lsp.serving.access import CLIENT, Bearer, refusal
-from dg_lsp.serving.app import make_app
+from dg_lsp.serving.app import CLIENT, make_app, refusal
 from dg_lsp.serving.process import FAILED, open_engine
 from dg_lsp.serving.service import Hosted, Service, unnoted
-from dg_lsp.serving.tokens import Tokens, check_file
+from dg_lsp.serving.tokens import Bearer, Tokens, check_file
 from dg_lsp.settings import Settings, is_loopback
 
-STUCK = 5  # exit code: the engine stood still; a supervisor starts it again
+STUCK = 5  # exit code: the engine hung; a supervisor starts it again
 _EACH, _MOST = 8, 64  # fills under way for one token, and for all
 _REQUEST = 10.0  # seconds in which a request must have come whole
 _KEPT = 300  # seconds that a connection may wait for its next request
@@ -137,7 +136,7 @@ class Team:
 
     async def _health(self, _: Request) -> Response:
         return PlainTextResponse(
-            "stands still" if self._service.stuck else "ok", 503 if self._service.stuck else 200
+            "hangs" if self._service.stuck else "ok", 503 if self._service.stuck else 200
         )
 
     async def _ready(self, _: Request) -> Response:
@@ -221,7 +220,7 @@ async def serve(settings: Settings, listening: Listening) -> int:
         ended = watch.result() if watch.done() else 0
         for task in (watch, load, serving):
             task.cancel()
-    # Neither a load nor a step that stands still may keep the process.
+    # Neither a load nor a step that hangs may keep the process.
     if ended == STUCK or not load.done() or service.working:
         logging.shutdown()
         os._exit(ended)
@@ -230,12 +229,12 @@ async def serve(settings: Settings, listening: Listening) -> int:
 
 
 async def _watch(service: Service) -> int:
-    """Return the exit code once the engine stands still or could not be loaded."""
+    """Return the exit code once the engine hangs or could not be loaded."""
     while True:
         await asyncio.sleep(_LOOK)
         if still := service.stuck:
             _log.error("no step for %.0f s although a request waits; exiting", still)
-            service.give_up(f"the engine stood still for {still:.0f} s and ends; try again")
+            service.give_up(f"the engine hung for {still:.0f} s and ends; try again")
             return STUCK
         if service.failed:
             return FAILED

@@ -1,0 +1,256 @@
+"""How an engine is reached over HTTP: the user's own by a Unix socket, a server by TLS, a token and maybe a proxy.
+
+Connections to a Unix socket are asyncio's own streams, because anyio's fail if a wait is cancelled just as bytes come:
+an error in the log, sometimes one when it is closed (anyio issue 1267).
+"""
+
+import asyncio
+import os
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import lru_cache
+from pathlib import Path, PurePosixPath
+from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+import httpcore2
+import httpx2
+
+from dg_lsp.engine.runtime import is_own
+from dg_lsp.filling.engine import EngineError
+from dg_lsp.settings import VLLM, Settings, is_loopback, path_of
+from dg_lsp.text.documents.excluded import excluding, split_uri
+from dg_lsp.text.messages import Infill
+
+Trust = ssl.SSLContext | bool  # how a certificate is checked; True is as this system does
+CONNECT = 10.0  # seconds for a connection to a server and its handshake
+_TOKEN = 4096  # bytes of a token's file
+_AUTHORITIES = ("SSL_CERT_FILE", "SSL_CERT_DIR")  # variables of OpenSSL
+
+
+class EngineAbsent(EngineError):
+    """No engine listens at the socket, or it ended before its first line."""
+
+
+class EngineDied(EngineError):
+    """The engine ended, or became silent, in the middle of an answer."""
+
+
+class EngineSilent(EngineDied):
+    """Not a line came for long, although a living engine sends one each second."""
+
+
+class EngineStrange(EngineDied):
+    """What listens at the socket does not answer as an engine does."""
+
+
+class EngineFailed(EngineError):
+    """The engine cannot load its checkpoint; the message is the engine's own, and says what to do."""
+
+
+class EngineRefused(EngineError):
+    """The engine does not let this client in."""
+
+
+class EngineForeign(EngineError):
+    """The process that listens at the socket belongs to another user; it got nothing."""
+
+
+def open_client(settings: Settings, verify: Trust, read: float, limits: httpx2.Limits) -> httpx2.AsyncClient:
+    """Open an HTTP client of the server at `settings.engine_url`, which sends the user's token.
+
+    verify: as from `trusted`. read: seconds for the next bytes of an answer.
+    """
+    url = settings.engine_url.removeprefix(VLLM)
+
+    def with_token(request: httpx2.Request) -> httpx2.Request:
+        # The file is read for each request, so that a new token is used at once.
+        if settings.engine_token_file:
+            request.headers["authorization"] = f"Bearer {token_in(Path(settings.engine_token_file))}"
+        return request
+
+    return httpx2.AsyncClient(
+        base_url=url,
+        auth=with_token,
+        verify=verify,
+        # A proxy of the environment leads out of this machine, not into it.
+        trust_env=not is_loopback(urlsplit(url).hostname or ""),
+        timeout=httpx2.Timeout(CONNECT, read=read, pool=None),
+        limits=limits,
+    )
+
+
+def busy_for(answer: httpx2.Response) -> float | None:
+    """Return the seconds after which a server that says that it is busy may be asked again; None if it is not busy."""
+    if answer.status_code not in (429, 503):
+        return None
+    wait = answer.headers.get("retry-after", "")
+    return float(wait) if wait.isdecimal() else 1.0
+
+
+def check_leaving(request: Infill, globs: tuple[str, ...]) -> None:
+    """Refuse a request with text of a file that must not leave this machine.
+
+    Raises:
+        EngineError: one of `globs` names it.
+    """
+    for name in (request.session, *(piece.path for piece in request.context)):
+        if reason := _kept_here(name, globs):
+            raise EngineError(reason)
+
+
+@lru_cache(1024)
+def _kept_here(name: str, globs: tuple[str, ...]) -> str:
+    """Why the file `name`, a uri or a path, must not leave this machine, as a sentence; empty if it may.
+
+    The workspace folder is not known here, so each end of the path is compared.
+    """
+    parts = PurePosixPath(split_uri(name)[1]).parts
+    for start in range(len(parts)):
+        if glob := excluding(PurePosixPath(*parts[start:]), globs):
+            return (
+                f"{parts[-1]} is excluded by {glob} in the setting exclude, so it is not sent to the server"
+            )
+    return ""
+
+
+def proxy_to(url: str) -> str:
+    """Return the host and the port of the proxy that the environment names for `url`, without its password; else ""."""
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    named = getproxies()
+    proxy = named.get(parts.scheme) or named.get("all", "")
+    if not proxy or is_loopback(host) or proxy_bypass(host):
+        return ""
+    return urlsplit(proxy if "://" in proxy else f"//{proxy}").netloc.rpartition("@")[2]
+
+
+def untrusted(settings: Settings, url: str, words: str) -> str:
+    """Return that the certificate of `url` is not trusted, and with which authorities it was checked.
+
+    words: OpenSSL's own, such as "... certificate verify failed: self-signed certificate (_ssl.c:1000)".
+    """
+    by = next((f"{name} ({os.environ[name]})" for name in _AUTHORITIES if os.environ.get(name)), "")
+    by = (
+        f"the setting engineCa ({settings.engine_ca})"
+        if settings.engine_ca
+        else by or "this system's authorities"
+    )
+    reason = words.partition("verify failed: ")[2].partition(" (_ssl")[0]
+    way = f", by way of the proxy {proxy}" if (proxy := proxy_to(url)) else ""
+    return (
+        f"the certificate of {url} is not trusted here{f' ({reason})' if reason else ''}: it was checked with "
+        f"{by}{way}; name the file of your company's certificates in the setting engineCa"
+    )
+
+
+def trusted(certificates: str) -> Trust:
+    """How servers are checked: with the file `certificates`, or as this system does.
+
+    Raises:
+        EngineError: the file holds no certificate, or cannot be read.
+    """
+    # The HTTP library reads these variables only where it may use a proxy, which it may not on this machine.
+    file, folder = (os.environ.get(name) for name in _AUTHORITIES)
+    if not certificates and not file and not folder:
+        return True
+    try:
+        if certificates:
+            return ssl.create_default_context(cafile=path_of(certificates))
+        return ssl.create_default_context(cafile=file or None, capath=folder or None)
+    except (OSError, ssl.SSLError) as error:
+        named = (
+            f"{certificates}, the setting engineCa," if certificates else f"{file or folder} (SSL_CERT_FILE)"
+        )
+        raise EngineError(f"the certificates in {named} cannot be read") from error
+
+
+def token_in(path: Path) -> str:
+    """The token in the file `path`.
+
+    Raises:
+        EngineRefused: there is none, or others may read it.
+    """
+    try:
+        with path_of(str(path)).open("rb") as file:
+            token = file.read(_TOKEN).decode("ascii").strip()
+            mode = os.fstat(file.fileno()).st_mode
+    except (OSError, ValueError) as error:
+        raise EngineRefused(f"the token in {path} cannot be read") from error
+    if mode & 0o077:
+        raise EngineRefused(f"others may read your token; chmod 600 {path}")
+    if not token or not token.isprintable() or " " in token:
+        raise EngineRefused(f"{path} holds no token")
+    return token
+
+
+class SameUser(httpcore2.AnyIOBackend):
+    """Opens connections; the other end is checked before a byte is sent."""
+
+    async def connect_unix_socket(self, path: str, timeout: float | None = None, *_: Any, **__: Any) -> Any:
+        """A connection to `path`.
+
+        Raises:
+            EngineForeign: another user's process listens there. ConnectError, ConnectTimeout: nobody answers.
+        """
+        with _told_as(httpcore2.ConnectTimeout, httpcore2.ConnectError):
+            async with asyncio.timeout(timeout):
+                reader, writer = await asyncio.open_unix_connection(path)
+        connection = Connection(reader, writer)
+        if not is_own(connection.get_extra_info("socket")):
+            await connection.aclose()
+            raise EngineForeign(
+                f"the engine at {path} belongs to another user, so nothing was sent; set DG_LSP_RUNTIME_DIR to a "
+                "folder of your own"
+            )
+        return connection
+
+
+class Connection(httpcore2.AsyncNetworkStream):
+    """One connection, as httpcore2 wants it. A wait may be cancelled at any moment."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader, self._writer = reader, writer
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        """At most `max_bytes` bytes; none at the end.
+
+        Raises:
+            ReadTimeout, ReadError: see httpcore2.
+        """
+        with _told_as(httpcore2.ReadTimeout, httpcore2.ReadError):
+            async with asyncio.timeout(timeout):
+                return await self._reader.read(max_bytes)
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        """Send `buffer`.
+
+        Raises:
+            WriteTimeout, WriteError: see httpcore2.
+        """
+        with _told_as(httpcore2.WriteTimeout, httpcore2.WriteError):
+            async with asyncio.timeout(timeout):
+                self._writer.write(buffer)
+                await self._writer.drain()
+
+    async def aclose(self) -> None:
+        """Close it without waiting."""
+        with suppress(OSError):
+            self._writer.close()
+
+    def get_extra_info(self, info: str) -> Any:
+        """What is known of the connection by the name `info`, such as its socket."""
+        return self._writer.get_extra_info(info)
+
+
+@contextmanager
+def _told_as(late: type[Exception], broken: type[Exception]) -> Iterator[None]:
+    """Raise what httpcore2 knows in place of a time-out and of an error of the system."""
+    try:
+        yield
+    except TimeoutError as error:
+        raise late from error
+    except OSError as error:
+        raise broken(str(error)) from error

@@ -1,0 +1,161 @@
+"""The memory and the cores that a model may use, in a container too. Runs in the engine's process.
+
+Threads wait for each other at the end of each product of matrices, so they are quick only if all of them run at once:
+beside one busy program on two cores, two threads take three times as long as one (docs/research/speed-and-memory.md).
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+import psutil
+from filelock import FileLock, Timeout
+
+from dg_lsp.engine.client import running
+from dg_lsp.engine.runtime import runtime_directory
+from dg_lsp.filling.engine import EngineError
+
+_LONGEST = 600.0  # seconds that a network may take to be loaded
+MARGIN = 1.15  # memory that a network needs, as a multiple of the size of its weights
+# Where control groups are mounted, and the file that names our own.
+ROOT, OWN = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
+# Seconds from one look to the next: the system counts a core's use in hundredths of a second.
+_EVERY = 0.2
+# Of a core: it counts as free if others use less of it. Two threads on two cores are still quicker than one then.
+_LITTLE = 0.4
+
+
+@contextmanager
+def loading(progress: Callable[[str], None] = lambda _: None) -> Iterator[None]:
+    """Hold the lock of those who load, for the block: of two at once, each would count the free memory as its own.
+
+    progress: called with a few words if somebody else loads just now. After _LONGEST seconds, or where no lock can be
+    held, it goes on without.
+    """
+    with ExitStack() as held:
+        with suppress(EngineError, OSError):
+            lock = FileLock(runtime_directory() / "loading.lock", thread_local=False)
+            try:
+                held.enter_context(lock.acquire(blocking=False))
+            except Timeout:
+                progress("waiting for another engine that loads")
+                held.enter_context(lock.acquire(timeout=_LONGEST))
+        yield
+
+
+def check(path: Path, device: str, cache: int = 0) -> None:
+    """Refuse the checkpoint in `path` if `device` has not enough free memory for it and `cache` bytes beside it.
+
+    Raises:
+        EngineError: there is too little; the message names the engines that hold memory.
+    """
+    # Whoever splits a network over devices has chosen how much goes where.
+    if "+" in device:
+        return
+    from dg_lsp.model.networks import packed  # noqa: PLC0415  (only an engine that is about to load comes here)
+
+    size = sum(file.stat().st_size for file in path.glob("*.safetensors"))
+    copied = device == "cpu" and size <= packed.MOST
+    needed = int(size * (MARGIN + packed.SHARE * copied)) + cache
+    left, where = free(device)
+    if needed <= left:
+        return
+    held = [f"{s.checkpoint} (process {s.process}) holds {_gib(s.memory)}" for s in running()]
+    other = f"; {', '.join(held)}: end one with dg-lsp engine stop --all" if held else ""
+    raise EngineError(
+        f"{path} needs {_gib(needed)} and {where} has {_gib(left)} free{other}; "
+        "name a smaller one with --checkpoint, or split it, such as with --device cuda+cpu:20 or cpu+disk:8"
+    )
+
+
+def free(device: str) -> tuple[int, str]:
+    """Return the free bytes of `device`, and the name of their place."""
+    if device != "cpu":
+        import torch  # noqa: PLC0415  (only an engine that is about to load comes here)
+
+        if torch.cuda.is_available():
+            chosen = device if device.startswith("cuda:") else None
+            return int(torch.cuda.mem_get_info(chosen)[0]), "the GPU"
+    machine, container = psutil.virtual_memory().available, of_cgroup()
+    if container is not None and container < machine:
+        return container, "this container"
+    return machine, "this machine"
+
+
+def of_cgroup(root: Path = ROOT, own: Path = OWN) -> int | None:
+    """The bytes that this process's control group, or one that holds it, leaves free; None without a limit.
+
+    The page in `groups`, "Memory Interface Files".
+    """
+    free = []
+    for folder in groups(root, own):
+        with suppress(OSError, ValueError, KeyError):
+            most = int((folder / "memory.max").read_text())  # "max" is no limit
+            used = int((folder / "memory.current").read_text())
+            fields = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
+            # The kernel gives back what it keeps of files.
+            free.append(most - used + int(fields["inactive_file"]))
+    return max(min(free), 0) if free else None
+
+
+def _gib(size: int) -> str:
+    return f"{size / 2**30:.1f} GiB"
+
+
+class Cores:
+    """The threads to be used now. Make it and ask it on the model thread.
+
+    most: how many threads at most; 0 is half of the cores, but two where there are two.
+    """
+
+    def __init__(self, most: int = 0) -> None:
+        cores = allowed()
+        self._most = most or max(cores // 2, min(cores, 2))
+        self._online = psutil.cpu_count() or cores
+        self._looked, self._own = time.perf_counter(), time.process_time()
+        psutil.cpu_percent()  # from here on it tells of the time since the last call
+        self._threads = min(self._most, max(cores // 2, 1))
+
+    def threads(self) -> int:
+        """How many threads to use now, from 1 to `most`; it looks again after _EVERY seconds."""
+        now = time.perf_counter()
+        seconds = now - self._looked
+        if seconds >= _EVERY:
+            own = time.process_time()
+            others = psutil.cpu_percent() / 100 * self._online - (own - self._own) / seconds
+            self._threads = min(max(int(self._online - others + _LITTLE), 1), self._most)
+            self._looked, self._own = now, own
+        return self._threads
+
+
+def allowed(root: Path = ROOT, own: Path = OWN) -> int:
+    """The cores that this process may use: what the machine has, or less in a container or with fewer assigned to it.
+
+    The page in `groups`, "CPU Interface Files".
+    """
+    cores = float(os.cpu_count() or 1)
+    with suppress(AttributeError, OSError):  # not on every system
+        cores = len(os.sched_getaffinity(0))
+    for group in groups(root, own):
+        with suppress(OSError, ValueError):
+            quota, period = (group / "cpu.max").read_text().split()
+            cores = min(cores, int(quota) / int(period))  # "max" is no limit
+    return max(int(cores), 1)
+
+
+def groups(root: Path = ROOT, own: Path = OWN) -> Iterator[Path]:
+    """Yield the folders of this process's control group and of all around it, the innermost first.
+
+    A container is limited by them: https://docs.kernel.org/admin-guide/cgroup-v2.html.
+    """
+    try:
+        name = next(line[3:] for line in own.read_text().splitlines() if line.startswith("0::"))
+    except (OSError, StopIteration):
+        return
+    group = root / name.strip("/")
+    for folder in (group, *group.parents):
+        yield folder
+        if folder == root:
+            return
