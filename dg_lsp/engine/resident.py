@@ -26,6 +26,10 @@ class ResidentEngine:
         self._window = f"{os.getpid()}-{id(self):x}"
         self._pace = Pace()
 
+    def exclude(self, globs: tuple[str, ...]) -> None:
+        """Keep the text of files that `globs` name on this machine from now on."""
+        self._settings = replace(self._settings, exclude=globs)
+
     async def infill(self, request: Infill) -> AsyncGenerator[Draft | Fill, None]:
         """Yield Drafts, then one Fill; start the engine if there is none. Closing the generator cancels.
 

@@ -6,8 +6,9 @@ hashes the header x-session-id, and goes on to the next replica where that one t
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import aclosing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from dg_lsp.checkpoints import digest_of, resolve
 from dg_lsp.engine import wire
 from dg_lsp.filling.engine import EngineError
 from dg_lsp.serving.process import open_engine
-from dg_lsp.serving.service import Hosted, Service
+from dg_lsp.serving.service import Service
 from dg_lsp.serving.team import Team
 from dg_lsp.serving.tokens import Tokens, check_file
 from dg_lsp.settings import from_environment, override
@@ -54,10 +55,7 @@ class Replica:
         self._service = Service(chosen.checkpoint, digest_of(chosen.checkpoint))
         self._team = Team(self._service, Tokens(Path(tokens)).name_of)
 
-        async def opened(done: Callable[[float], None]) -> Hosted:
-            return await open_engine(chosen, done)
-
-        await self._service.load(opened)
+        await self._service.load(partial(open_engine, chosen))
         if self._service.failed:
             raise EngineError(self._service.status().mend)
 

@@ -10,6 +10,7 @@ import socket
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -89,10 +90,7 @@ async def _serve(settings: Settings, address: Address, listening: tuple[socket.s
     )
     server = uvicorn.Server(config)
 
-    async def opened(done: Callable[[float], None]) -> Hosted:
-        return await open_engine(settings, done)
-
-    load = asyncio.create_task(service.load(opened))
+    load = asyncio.create_task(service.load(partial(open_engine, settings)))
     serve = asyncio.create_task(server.serve([listening[0]]))
     watch = asyncio.create_task(_watch(service, settings, (address.socket, listening[1])))
     await asyncio.wait([serve, watch, asyncio.create_task(stop.wait())], return_when=asyncio.FIRST_COMPLETED)

@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ from dg_lsp.checkpoints import digest_of
 from dg_lsp.filling.engine import EngineError
 from dg_lsp.serving.app import CLIENT, make_app, refusal
 from dg_lsp.serving.process import FAILED, open_engine
-from dg_lsp.serving.service import Hosted, Service, unnoted
+from dg_lsp.serving.service import Service, unnoted
 from dg_lsp.serving.tokens import Bearer, Tokens, check_file
 from dg_lsp.settings import Settings, is_loopback
 
@@ -203,10 +204,7 @@ async def serve(settings: Settings, listening: Listening) -> int:
             loop.add_signal_handler(number, drain)
 
     # 2.
-    async def opened(done: Callable[[float], None]) -> Hosted:
-        return await open_engine(settings, done)
-
-    load = asyncio.create_task(service.load(opened))
+    load = asyncio.create_task(service.load(partial(open_engine, settings)))
     scheme = "https" if listening.certificate else "http"
     _log.info("listening at %s://%s:%d", scheme, listening.host, door.getsockname()[1])
     # 3. and 4.

@@ -1,0 +1,90 @@
+"""The generators that a draft passes between the model and the screen: each adds one concern, and there are few."""
+
+import asyncio
+import inspect
+import sys
+import threading
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing, contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from dg_lsp.engine.local import LocalEngine
+from dg_lsp.engine.resident import ResidentEngine
+from dg_lsp.filling.fill import fill_gap, outcome_of
+from dg_lsp.serving.service import Service
+from dg_lsp.settings import Settings
+from dg_lsp.text.documents.document import Document
+from dg_lsp.text.gaps.find import find_gap
+from dg_lsp.text.messages import Draft, Infill
+
+DOCUMENT = Document("file:///area.py", "python", 1, b"def area(radius):\n    return \n")
+SCRIPTED = Settings(checkpoint="scripted:5:1")
+
+
+@contextmanager
+def passing() -> Iterator[set[str]]:
+    """Collect the names of our generators that yield in the block, in this thread and in new ones."""
+    seen = set[str]()
+
+    def note(frame: FrameType, event: str, value: Any) -> None:
+        code = frame.f_code
+        if event != "return" or "dg_lsp" not in Path(code.co_filename).parts:
+            return
+        # A context manager made of a generator passes nothing on.
+        if frame.f_back is not None and "contextlib" in frame.f_back.f_code.co_filename:
+            return
+        wrapped = type(value).__name__ == "async_generator_wrapped_value"
+        if code.co_flags & inspect.CO_ASYNC_GENERATOR and wrapped:
+            seen.add(code.co_qualname)
+        if code.co_flags & inspect.CO_GENERATOR and isinstance(value, Draft):
+            seen.add(code.co_qualname)
+
+    threading.setprofile(note)
+    sys.setprofile(note)
+    try:
+        yield seen
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)  # type: ignore[arg-type]
+
+
+def test_in_the_server_a_draft_passes_three_generators(runtime: Path) -> None:
+    async def work() -> set[str]:
+        engine, drafts = ResidentEngine(SCRIPTED), list[Draft]()
+        await engine.start()
+        gap = find_gap(DOCUMENT, len(DOCUMENT.data) - 1)
+        with passing() as seen:
+            await outcome_of(fill_gap(engine, DOCUMENT, gap, SCRIPTED), drafts.append)
+        await engine.stop()
+        await engine.close()
+        assert drafts
+        return seen
+
+    found = asyncio.run(asyncio.wait_for(work(), 60))
+    assert found == {"RemoteEngine.infill", "ResidentEngine.infill", "fill_gap"}
+
+
+@pytest.mark.slow
+def test_in_the_engine_a_draft_passes_few_generators() -> None:
+    async def work() -> set[str]:
+        service = Service("embedded", "digest")
+
+        async def opened(_: Any) -> LocalEngine:
+            return await asyncio.to_thread(LocalEngine.open, Settings(checkpoint="embedded", threads=1))
+
+        request = Infill("def area(radius):\n    return ", "\n", "python", "rest_of_line", effort="low")
+        with passing() as seen:
+            await service.load(opened)
+            lines: AsyncGenerator[bytes, None] = service.lines(request)
+            async with aclosing(lines):
+                assert [line async for line in lines]
+        await service.close()
+        return seen
+
+    found = asyncio.run(work())
+    ours = {name for name in found if name.startswith(("Service", "LocalEngine"))}
+    assert ours == {"Service.lines", "LocalEngine.infill"}
