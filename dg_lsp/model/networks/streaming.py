@@ -1,4 +1,4 @@
-"""Quantising a checkpoint in bf16 while its files are read: experts in few bits, everything else as it is.
+"""Streaming: a checkpoint in bf16 that is quantised while its files are read, experts in few bits, the rest as it is.
 
 One matrix is in memory at a time beside the result, so a checkpoint of 52 GB needs 17 GB and a little. Every tensor of
 the files must be one of the network's, and every one of the network's must be in the files. Knows the names of
