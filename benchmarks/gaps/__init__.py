@@ -1,4 +1,4 @@
-"""`dg-lsp bench --gaps`: are gaps chosen right in broken files, and do fills fit? Measured on real sources.
+"""Are gaps right in broken files? Measured at places of real sources, damaged as typing damages them.
 
-Valid files are damaged as typing damages them; what is right is read off the valid file, by other code than the gaps'.
+What is right is read off the valid file, by other code than that of the gaps.
 """

@@ -102,11 +102,6 @@ def replayed(case: Case) -> Document:
     return document
 
 
-def remembers() -> bool:
-    """Whether documents know what they were before the edits."""
-    return hasattr(Document, "history")
-
-
 def is_right(case: Case, data: bytes, span: Span) -> bool:
     """Whether the two ends of `span` of `data`, the damaged file, are the true ones, white space not counted."""
     true = case.span

@@ -17,11 +17,11 @@ from pathlib import Path
 
 from tree_sitter import Node
 
-from benchmarks.gaps.cells import at_rank
 from benchmarks.gaps.place import Span, line_of
 from benchmarks.gaps.places import Spot, loaded, sampled
 from benchmarks.gaps.tables import percent, table
 from benchmarks.gaps.truth import unquoted
+from dg_lsp.bench.score import quantile
 from dg_lsp.filling.fill import finish
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import Gap, NoGap, find_gap
@@ -153,7 +153,7 @@ def closed_table(records: Sequence[Record]) -> str:
         shares = [sum(r.offered for r in found) / count for found in (typed, closed)]
         same = sum((a.start, a.kind) == (b.start, b.kind) for a, b in zip(typed, closed, strict=True)) / count
         twice = [str(sum(r.twice for r in found)) for found in (typed, closed)]
-        times = [f"{at_rank(sorted(r.ms for r in found) or [0.0], 0.95):.1f}" for found in (typed, closed)]
+        times = [f"{quantile(sorted(r.ms for r in found) or [0.0], 0.95):.1f}" for found in (typed, closed)]
         difference = f"{100 * (shares[1] - shares[0]):+.1f}"
         rows.append(
             (language, "", str(len(typed)), *map(percent, shares), difference, percent(same), *twice, *times)

@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.gaps.case import Case, Change
-from benchmarks.gaps.cells import cases
 from benchmarks.gaps.place import Place, Span, line_of
-from benchmarks.gaps.scenarios import Scenario, scenarios_of
+from benchmarks.gaps.scenarios import Scenario, cases, scenarios_of
 from benchmarks.gaps.sources import Corpus
 
 # The share of places with no damage but that of typing.

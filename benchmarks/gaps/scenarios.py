@@ -3,7 +3,7 @@
 Empty bodies and stubs are made here, damage besides that at the cursor in `damage`, all else in `cuts` and `parts`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from random import Random
 
@@ -11,9 +11,12 @@ from benchmarks.gaps import cuts, damage, parts
 from benchmarks.gaps.acceptable import acceptable
 from benchmarks.gaps.case import Case, Change, Make
 from benchmarks.gaps.place import Place, Truth, indent_of, line_of
+from benchmarks.gaps.sources import Corpus
 from benchmarks.gaps.truth import truth_of
 from dg_lsp.text.messages import Kind
 
+# A place that does not lend itself to a scenario costs a try; a corpus may have few that do.
+_TRIES = 60
 _BODIES: tuple[Kind, ...] = ("function_body", "block")
 _LISTS: tuple[Kind, ...] = ("arguments", "parameters", "collection")
 _STUBS = {
@@ -97,6 +100,19 @@ def _scenarios() -> list[Scenario]:
                  cut(damage.blanked_character)),
         Scenario("h6", "a1 or a2, and a line blanked above in the function", statements, cut(damage.blanked_line)),
     ]  # fmt: skip
+
+
+def cases(corpus: Corpus, scenario: Scenario, kind: Kind, count: int, seed: int) -> Iterator[Case]:
+    """At most `count` cases; the same corpus, scenario, kind and seed give the same ones."""
+    rng = Random(f"{corpus.language.name} {scenario.name} {kind} {seed}")
+    found = 0
+    for _ in range(count * _TRIES if corpus.valid else 0):
+        case = scenario.make(truth_of(corpus.language, rng.choice(corpus.valid)), kind, rng)
+        if case is not None:
+            found += 1
+            yield case
+        if found == count:
+            return
 
 
 def stubs_of(language: str) -> tuple[str, ...]:

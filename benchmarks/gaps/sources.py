@@ -17,6 +17,8 @@ from dg_lsp.settings import UsageError
 from dg_lsp.text.languages.language import Language, known_languages, load_language
 from dg_lsp.text.reasons import OutOfTime
 
+# More files than this make a run longer and no number better.
+FILES = 150
 # Smaller files have nothing to damage; in larger ones every position would cost a long parse.
 SMALLEST, LARGEST = 500, 100_000
 # A header may be called as C's are, or have no suffix at all.

@@ -1,7 +1,7 @@
-"""The table that changes of the gaps are judged by: `python -m benchmarks.gaps.table choose|judge|compare`.
+"""The share of right gaps at frozen places: `python -m benchmarks.gaps.table choose|judge|compare`.
 
-`choose` freezes places (see `places`), `judge` writes one record for each place, condition and kind asked for, and
-`compare` prints the paired differences of two such files. Two versions of the code judge the same places.
+`choose` freezes places (see `places`), `judge` writes a record for each place, condition and kind asked for and prints
+the shares, and `compare` prints the paired differences of two such files, of two versions of the code.
 """
 
 import argparse
@@ -14,13 +14,12 @@ from itertools import repeat
 from pathlib import Path
 from typing import Any
 
-from benchmarks.gaps.cells import at_rank
 from benchmarks.gaps.closed import is_bracketed
-from benchmarks.gaps.language_report import FILES
 from benchmarks.gaps.places import Spot, choose, loaded, sampled, saved
-from benchmarks.gaps.sources import find_corpus, parse_sources
-from benchmarks.gaps.tables import table
+from benchmarks.gaps.sources import FILES, find_corpus, parse_sources
+from benchmarks.gaps.tables import percent, table
 from benchmarks.gaps.user_judge import judged
+from dg_lsp.bench.score import quantile
 
 CONDITIONS = ("typing", "disk", "editor")
 LANGUAGES = ("python", "typescript", "java", "go", "rust", "c", "cpp", "csharp", "javascript")
@@ -53,6 +52,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     judge.add_argument("--languages", default="", help="with commas (default: all)")
     judge.add_argument("--conditions", default=",".join(CONDITIONS))
     judge.add_argument("--jobs", type=int, default=1)
+    judge.add_argument(
+        "--show", type=int, default=0, help="wrong gaps of each language and condition to name"
+    )
     compare = commands.add_parser("compare", help="print the paired differences of two files of records")
     compare.set_defaults(run=_compare)
     compare.add_argument("before", type=Path)
@@ -96,7 +98,21 @@ def _judge(arguments: argparse.Namespace) -> int:
             found += records
             print(f"{records[-1]['language']}: {len(found)} records", flush=True)
     arguments.records.write_text(json.dumps(found), encoding="utf-8")
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for record in found:
+        groups.setdefault((record["language"], record["condition"]), []).append(record)
+    print(table(("language", "condition", "n", "right %", "p95 ms"), map(_shares, groups.values())))
+    for records in groups.values():
+        for record in [r for r in records if not r["right"]][: arguments.show]:
+            print(record["id"], record["condition"], record["asked"] or "(none)", record["how"], sep=": ")
     return 0 if found else 1
+
+
+def _shares(records: Sequence[dict[str, Any]]) -> tuple[str, ...]:
+    """Return the row of the records of one language and condition."""
+    right = percent(sum(r["right"] for r in records) / len(records))
+    slow = quantile(sorted(r["ms"] for r in records), 0.95)
+    return records[0]["language"], records[0]["condition"], str(len(records)), right, f"{slow:.1f}"
 
 
 def _groups(conditions: Sequence[str]) -> set[str]:
@@ -139,7 +155,7 @@ def _row(before: dict[Key, Any], after: dict[Key, Any], keys: Sequence[Key]) -> 
     first = 100 * (pairs[True, True] + pairs[True, False]) / count
     second = 100 * (pairs[True, True] + pairs[False, True]) / count
     times = [sorted(found[key]["ms"] for key in keys) or [0.0] for found in (before, after)]
-    ranks = [f"{at_rank(taken, share):.1f}" for share in (0.5, 0.95) for taken in times]
+    ranks = [f"{quantile(taken, share):.1f}" for share in (0.5, 0.95) for taken in times]
     shares = f"{first:.2f}", f"{second:.2f}", f"{second - first:+.2f}"
     return str(len(keys)), *shares, str(pairs[True, False]), str(pairs[False, True]), *ranks
 

@@ -5,8 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.gaps import cells
-from benchmarks.gaps.shown import shown
 from benchmarks.gaps.user_judge import judged
 from benchmarks.guarantee.answers import TEXTS, TRUTH, ask, opened
 from benchmarks.guarantee.judge import is_unbalanced
@@ -14,10 +12,9 @@ from benchmarks.guarantee.measure import Counts, Portion, measure
 from benchmarks.guarantee.places import Place
 from benchmarks.guarantee.tables import table
 from dg_lsp.text.budget import SLOW
-from dg_lsp.text.gaps.gap import Edit
 from dg_lsp.text.languages.language import Language, load_language
 from dg_lsp.text.reasons import OutOfTime
-from tests.benchmarks.test_gaps import PYTHON, cell, hole_of
+from tests.benchmarks.test_gaps import PYTHON
 from tests.benchmarks.test_table import CUT, TEXT
 
 # The parser never ends at this one, and is stopped.
@@ -47,33 +44,10 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> Slow:
     return choose
 
 
-def test_a_gap_whose_check_is_stopped_does_not_fit(slow: Slow) -> None:
-    assert not {f.how for f in cell("python", "c1", "function_body", 3).failures}
-    find = cells.find_gap
-    with pytest.MonkeyPatch.context() as patch:
-
-        def found_first(*args):  # type: ignore[no-untyped-def]
-            gap = find(*args)
-            slow(lambda data: True)
-            return gap
-
-        patch.setattr(cells, "find_gap", found_first)
-        got = cell("python", "c1", "function_body", 1)
-    assert got.fits == 0.0 and "out of time" in {f.how for f in got.failures}
-
-
 def test_a_frozen_place_whose_check_is_stopped_is_named(slow: Slow) -> None:
     assert judged(CUT, TEXT, ["typing"])[0].right
     slow(lambda data: data == TEXT.encode())
     assert judged(CUT, TEXT, ["typing"])[0].how == "out of time"
-
-
-def test_a_fill_whose_check_is_stopped_is_faulty(slow: Slow) -> None:
-    case, document, at = hole_of('label = "shape"\n        return label.upper()', "function_body")
-    edit = Edit(at, at + 4, "return 1")
-    assert not shown(case, "by hand", document, edit).faulty
-    slow(lambda data: b"return 1" in data)
-    assert shown(case, "by hand", document, edit).faulty
 
 
 def test_a_file_that_the_judge_cannot_read_is_no_place() -> None:

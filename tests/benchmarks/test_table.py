@@ -1,6 +1,7 @@
 """The table that changes of the gaps are judged by: places frozen, judged as a user sees them, compared in pairs."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -86,18 +87,27 @@ def test_a_stub_may_be_replaced_although_nobody_asked_for_it(monkeypatch: pytest
     assert not how(monkeypatch, Gap(14, 18, "function_body", "    "), stub)
 
 
-def test_places_are_the_same_after_a_file_and_are_judged_in_each_of_their_conditions(tmp_path: Path) -> None:
+def test_places_are_the_same_after_a_file_and_are_judged_in_each_of_their_conditions(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     corpus = Corpus(load_language("python"), (PYTHON,))
     files, spots = choose(corpus, 90, 1)
     assert (files, spots) == choose(corpus, 90, 1)
     saved(tmp_path / "places.json", files, spots)
     assert loaded(tmp_path / "places.json") == (files, spots)
     assert sampled(spots, 5) == sampled(list(reversed(spots)), 5)
-    assert main(["judge", str(tmp_path / "places.json"), str(tmp_path / "table.json")]) == 0
+    assert main(["judge", str(tmp_path / "places.json"), str(tmp_path / "table.json"), "--show", "1"]) == 0
     records = json.loads((tmp_path / "table.json").read_text())
     assert {r["condition"] for r in records} == {"typing", "disk", "editor"}
     assert {r["asked"] for r in records} == {"", "function_body"}
     assert sum(r["right"] for r in records) > 0.8 * len(records)
+    said = capsys.readouterr().out
+    for condition in ("typing", "disk", "editor"):
+        found = [r for r in records if r["condition"] == condition]
+        share = 100 * sum(r["right"] for r in found) / len(found)
+        assert re.search(rf"^python +{condition} +{len(found)} +{share:.1f}", said, re.MULTILINE)
+        wrong = [r for r in found if not r["right"]]
+        assert said.count(f": {condition}: ") == bool(wrong) and all(r["how"] in said for r in wrong[:1])
 
 
 def test_places_with_opened_brackets_are_chosen_alone() -> None:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from benchmarks.walk import walk
 from dg_lsp.text.documents.document import Document
+from tests.text.walk import walk
 
 # `|` is the cursor.
 PYTHON = "def add(a, b):\n    return a + b\n\n\ndef total(items):\n    value = 0\n%s\n    return value\n"

@@ -1,6 +1,6 @@
-"""Which modules of `dg_lsp/text` one request goes through, counted with a tracer.
+"""The modules of `dg_lsp/text` that one request goes through, counted with a tracer.
 
-    python -m benchmarks.walk FILE LINE COLUMN --fill TEXT        (counted from 1, in characters)
+    python -m tests.text.walk FILE LINE COLUMN --fill TEXT        (counted from 1, in characters)
 
 Three stages: the gap at the cursor, the request to the engine, the edit that a fill becomes. TEXT is the fill, so no
 model is loaded. The walk is done twice, and the second one is traced: the first loads the grammar.
