@@ -1,4 +1,4 @@
-"""`dg-lsp doctor`: check one thing after the other and say what mends it. Never ends in a traceback.
+"""`dg-lsp doctor`: check this installation step by step, and say how to fix it. Never ends in a traceback.
 
 Each check is a function of the settings that returns a Finding; what it raises becomes one.
 """
@@ -47,7 +47,7 @@ _SAMPLE = (
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What one check found, in words; `mend` is empty where all is well."""
+    """The result of one check, in words. mend: how to fix it; empty where all is well."""
 
     check: str
     state: State
@@ -56,13 +56,13 @@ class Finding:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of `dg-lsp doctor`."""
+    """Add the options of `dg-lsp doctor`."""
     from dg_lsp.cli.options import add_settings, explain
 
     explain(
         parser,
         "Check this installation step by step: Python, packages, device, memory, grammars, checkpoint, a fill in this "
-        "process, a fill by the shared engine. Each line that is not ok says what mends it.",
+        "process, a fill by the shared engine. Each line that is not ok says how to fix it.",
         "dg-lsp doctor --no-fill",
         "0 nothing failed (warnings are allowed), 1 a check failed",
     )
@@ -106,7 +106,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         settings = settings_of(arguments)
     except ValueError as error:
-        note(Finding("settings", "fail", str(error), "mend the option or the variable"))
+        note(Finding("settings", "fail", str(error), "correct the option or the variable"))
         checks = []
     for check in checks:
         _begin(check)
@@ -118,7 +118,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def examine(check: Callable[[Settings], Finding], settings: Settings) -> Finding:
-    """The Finding of `check`, also where it raises."""
+    """Return the Finding of `check`, also where it raises."""
     try:
         return check(settings)
     except Exception as error:  # whatever a broken installation brings is a finding
@@ -126,7 +126,7 @@ def examine(check: Callable[[Settings], Finding], settings: Settings) -> Finding
 
 
 def _begin(check: Callable[[Settings], Finding]) -> None:
-    """Name in a terminal the check that runs, as some take half a minute; what it finds is written over it."""
+    """Name in a terminal the check that runs, as some take half a minute; its finding is written over the name."""
     if sys.stderr.isatty():
         print(f"...   {_name_of(check):<12}", end="\r", file=sys.stderr, flush=True)
 
@@ -137,7 +137,7 @@ def _name_of(check: Callable[[Settings], Finding]) -> str:
 
 
 def check_python(_: Settings) -> Finding:
-    """Whether this Python is new enough."""
+    """Check that this Python is new enough."""
     found = f"Python {sys.version.split()[0]} at {sys.executable}"
     if sys.version_info < _PYTHON:
         return Finding("python", "fail", found, "install Python 3.11 or newer and dg-lsp in it")
@@ -145,7 +145,7 @@ def check_python(_: Settings) -> Finding:
 
 
 def check_packages(_: Settings) -> Finding:
-    """Whether each package that dg-lsp requires can be imported in a version of its range."""
+    """Check that each required package can be imported, in a version of its range."""
     found = [(need, *_package(need)) for need in _requirements()]
     bad = [(need, said) for need, good, said in found if not good]
     if not bad:
@@ -155,7 +155,7 @@ def check_packages(_: Settings) -> Finding:
 
 
 def check_device(settings: Settings) -> Finding:
-    """Whether the device of the settings is there."""
+    """Check that the device of the settings is there."""
     import torch
 
     if torch.cuda.is_available():
@@ -193,7 +193,7 @@ def check_memory(_: Settings) -> Finding:
 
 
 def check_grammars(_: Settings) -> Finding:
-    """Whether every grammar and its query compile."""
+    """Check that every grammar and its query compile."""
     from dg_lsp.text.languages.language import known_languages, load_language
 
     names = known_languages()
@@ -205,7 +205,7 @@ def check_grammars(_: Settings) -> Finding:
 
 
 def check_checkpoint(settings: Settings, large: int | None = None) -> Finding:
-    """Whether the checkpoint is on this machine and is what its manifest or the lock file says; nothing is fetched.
+    """Check that the files of the checkpoint are those of its manifest or the lock file; nothing is fetched.
 
     large: bytes of a file that is not read again if it did not change since the last time; None for the usual.
     """
@@ -229,7 +229,7 @@ def check_checkpoint(settings: Settings, large: int | None = None) -> Finding:
 
 
 def check_small(_: Settings) -> Finding:
-    """How long a line takes with the checkpoint small, where it was fetched; what is measured counts from now on."""
+    """Measure a line by the checkpoint small, where it was fetched; `auto` goes by this time from now on."""
     folder = folder_of(SMALL)
     if not (folder / FETCHED).exists():
         return Finding("small", "ok", f"not fetched; {better_than(EMBEDDED)}")
@@ -247,7 +247,7 @@ def check_small(_: Settings) -> Finding:
 
 
 def check_fill(settings: Settings) -> Finding:
-    """Whether the engine starts and fills a small function."""
+    """Fill a small function in this process."""
     from dg_lsp.cli.fill import fill_alone
     from dg_lsp.filling.engine import EngineError
     from dg_lsp.text.documents.document import Document
@@ -270,7 +270,7 @@ def check_fill(settings: Settings) -> Finding:
 
 
 def check_engine(settings: Settings) -> Finding:
-    """Whether the engine that all windows share starts, and answers a request."""
+    """Fill the same function by the engine that all windows share."""
     from dg_lsp.cli.engine import round_trip
     from dg_lsp.engine.states import name_of_state
     from dg_lsp.filling.engine import EngineError
@@ -290,7 +290,7 @@ def check_engine(settings: Settings) -> Finding:
 
 
 def check_editor(editor: str, program: str | None, _: Settings) -> Finding:
-    """Whether the editor is there, in a version that the plug-in is made for."""
+    """Check that the editor is there, in a version that the plug-in is made for."""
     from dg_lsp.cli import plugins
 
     try:
@@ -309,24 +309,17 @@ def check_editor(editor: str, program: str | None, _: Settings) -> Finding:
 
 
 def check_plugin(editor: str, program: str | None, _: Settings) -> Finding:
-    """Whether the plug-in is installed, in the version of this server."""
+    """Check that the plug-in is installed, in the version of this server."""
     from dg_lsp.cli import plugins
 
     mend = f"dg-lsp editor install {editor}"
     try:
-        folder = plugins.nvim_folder()
-        version = (
-            plugins.nvim_version(folder)
-            if editor == "nvim"
-            else plugins.vscode_version(plugins.find_program(program))
-        )
+        plugin = plugins.plugin_of(editor, program)
+        version = plugin.version()
     except UsageError as error:
         return Finding("plugin", "fail", str(error), "see the editor's line")
     if not version:
-        where = (
-            f"dg-lsp has put none into {folder}" if editor == "nvim" else f"no extension {plugins.EXTENSION}"
-        )
-        return Finding("plugin", "fail", where, mend)
+        return Finding("plugin", "fail", f"dg-lsp has installed none by {plugin.place}", mend)
     if version != dg_lsp.__version__:
         said = f"the plug-in is of version {version}, this server of {dg_lsp.__version__}"
         return Finding("plugin", "warn", said, mend)
@@ -334,7 +327,7 @@ def check_plugin(editor: str, program: str | None, _: Settings) -> Finding:
 
 
 def check_server(editor: str, _: str | None, __: Settings) -> Finding:
-    """Whether the editor finds the server on PATH, in the version of this one."""
+    """Check that the editor finds the server on PATH, in the version of this one."""
     from dg_lsp.cli import plugins
 
     setting = "vim.g.dg_lsp.cmd" if editor == "nvim" else "the setting dg-lsp.path"
@@ -361,7 +354,7 @@ def _first_line_of(said: str) -> str:
 
 
 def _requirements() -> "list[Requirement]":
-    """What the installed dg-lsp requires, without its extras."""
+    """Return the packages that the installed dg-lsp requires, without its extras."""
     from packaging.requirements import Requirement
 
     named = map(Requirement, importlib.metadata.requires("dg-lsp") or ())
@@ -369,7 +362,7 @@ def _requirements() -> "list[Requirement]":
 
 
 def _package(need: "Requirement") -> tuple[bool, str]:
-    """Whether a required package can be imported in a version of its range, and what to say of it."""
+    """Return whether a required package can be imported in a version of its range, and words about it."""
     try:
         version = importlib.metadata.version(need.name)
         importlib.import_module(need.name.replace("-", "_"))
@@ -391,5 +384,5 @@ def _first_line(error: Exception) -> str:
 
 
 def _line(finding: Finding) -> str:
-    mend = f"\n      mend: {finding.mend}" if finding.mend else ""
+    mend = f"\n      fix: {finding.mend}" if finding.mend else ""
     return f"{finding.state:<4}  {finding.check}: {finding.found}{mend}"

@@ -1,4 +1,4 @@
-"""The editors' plug-ins: where they are in this installation, and how they get into an editor and out of it again.
+"""The plug-ins for the editors: find one in this installation, put it into an editor, take it out again.
 
 Knows files and the editors' programs; prints nothing.
 """
@@ -8,40 +8,61 @@ import json
 import os
 import shutil
 import subprocess
-import zipfile
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import dg_lsp
 from dg_lsp.settings import UsageError
 
 EDITORS = ("vscode", "nvim")
-PROGRAMS = ("code", "codium", "code-server", "code-insiders")  # VS Code and what takes its extensions
+PROGRAMS = ("code", "codium", "code-server", "code-insiders")  # VS Code and editors that take its extensions
 EXTENSION = "dg-lsp.dg-lsp"  # publisher and name of the VS Code extension
-_RECORD = "installed.json"  # in the folder of the Neovim plug-in: what was put there
+_RECORD = "installed.json"  # in the folder of the Neovim plug-in: its version, and the hash of each file
 _PATIENCE = 120  # seconds for an editor's program
-_NO_VSIX = (
-    "this dg-lsp came without dg-lsp.vsix; in a clone of its repository, make vsix (needs Node 20 or newer) makes it, "
-    "and dg-lsp editor install vscode from there puts it in"
-)
+_MISSING = {
+    "vscode": "this dg-lsp came without dg-lsp.vsix; in a clone of its repository, make vsix (needs Node 20 or newer) "
+    "builds it, and dg-lsp editor install vscode from there installs it",
+    "nvim": "this dg-lsp came without its Neovim plug-in; reinstall it",
+}
 
 
-@dataclass(frozen=True, slots=True)
-class Removed:
-    """What a removal did; kept: files that it left, because they are not as they were put there."""
+class Plugin(Protocol):
+    """The plug-in of one editor. Its methods raise UsageError where the editor or a file does not allow the work."""
 
-    folder: Path
-    files: int
-    kept: tuple[Path, ...]
+    def install(self) -> str:
+        """Install the plug-in, or replace an older version; return a sentence about it."""
+        ...
+
+    def remove(self) -> str:
+        """Remove the plug-in; return a sentence about it, or an empty text if it was not installed."""
+        ...
+
+    def version(self) -> str:
+        """Return the installed version; an empty text if there is none."""
+        ...
+
+    @property
+    def place(self) -> str:
+        """The folder or the program that it is installed by."""
+        ...
+
+
+def plugin_of(editor: str, program: str | None = None) -> Plugin:
+    """Return the plug-in for `editor`, one of EDITORS. program: VS Code's, else the first of PROGRAMS on PATH.
+
+    Raises:
+        UsageError: VS Code's program is not on PATH.
+    """
+    return Neovim(nvim_folder()) if editor == "nvim" else VSCode(find_program(program))
 
 
 def source(editor: str) -> Path:
-    """The plug-in for `editor` in this installation: a folder, or a vsix file.
+    """Return the plug-in for `editor` in this installation: a folder, or a vsix file.
 
     Raises:
-        UsageError: it did not come along.
+        UsageError: it is not there.
     """
     package = Path(dg_lsp.__file__).parent
     name = "nvim" if editor == "nvim" else "vscode/dg-lsp.vsix"
@@ -49,75 +70,112 @@ def source(editor: str) -> Path:
     for path in (package / "editors" / name, package.parent / "editors" / name):
         if path.exists():
             return path
-    reason = _NO_VSIX if editor == "vscode" else "this dg-lsp came without its Neovim plug-in; reinstall it"
-    raise UsageError(reason)
+    raise UsageError(_MISSING[editor])
 
 
-def nvim_folder(environment: Mapping[str, str] = os.environ) -> Path:
-    """Where Neovim finds a plug-in by itself, at each start."""
-    data = Path(environment.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
-    return data / environment.get("NVIM_APPNAME", "nvim") / "site" / "pack" / "dg-lsp" / "start" / "dg-lsp"
+def nvim_folder() -> Path:
+    """Return the folder from which Neovim loads the plug-in at each start."""
+    data = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
+    return data / os.environ.get("NVIM_APPNAME", "nvim") / "site" / "pack" / "dg-lsp" / "start" / "dg-lsp"
 
 
-def install_nvim(folder: Path) -> int:
-    """Copy the Neovim plug-in to `folder`, in the place of an older one; return how many files it has.
+@dataclass(frozen=True, slots=True)
+class Neovim:
+    """The Neovim plug-in: files that are copied to `folder`, each noted with its hash."""
 
-    1. Take an older one away.  2. Copy, and record what was put there.  3. Make the index of the help page.
+    folder: Path
 
-    Raises:
-        UsageError: `folder` exists, and dg-lsp has not put it there.
-    """
-    plugin = source("nvim")
-    # 1.
-    if folder.is_symlink() or (folder.exists() and not (folder / _RECORD).is_file()):
-        raise UsageError(f"{folder} is there already, and dg-lsp has not put it there; take it away first")
-    remove_nvim(folder)
-    # 2.
-    names = [p.relative_to(plugin) for p in sorted(plugin.rglob("*")) if p.is_file()]
-    names = [name for name in names if not any(part.startswith(".") for part in name.parts)]
-    for name in names:
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(plugin / name, folder / name)
-    # 3.
-    made = [*names, *_help_index(folder)]
-    sums = {name.as_posix(): _sum(folder / name) for name in made}
-    record = {"version": dg_lsp.__version__, "files": sums}
-    (folder / _RECORD).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-    return len(names)
+    @property
+    def place(self) -> str:
+        """The folder."""
+        return str(self.folder)
+
+    def install(self) -> str:
+        """Copy the plug-in, note the files, and build the index of the help page.
+
+        Raises:
+            UsageError: the folder exists, and dg-lsp has not put it there.
+        """
+        plugin, folder = source("nvim"), self.folder
+        if folder.is_symlink() or (folder.exists() and not (folder / _RECORD).is_file()):
+            raise UsageError(
+                f"{folder} is there already, and dg-lsp has not put it there; move it away first"
+            )
+        self.remove()
+        names = [p.relative_to(plugin) for p in sorted(plugin.rglob("*")) if p.is_file()]
+        names = [name for name in names if not any(part.startswith(".") for part in name.parts)]
+        for name in names:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(plugin / name, folder / name)
+        if program := shutil.which("nvim"):
+            index = f"execute 'helptags' fnameescape('{folder / 'doc'}')"
+            with suppress(UsageError):
+                run(program, "--headless", "-u", "NONE", "-i", "NONE", "-c", index, "-c", "quit")
+        made = sorted(p for p in folder.rglob("*") if p.is_file())
+        sums = {path.relative_to(folder).as_posix(): _sum(path) for path in made}
+        record = {"version": dg_lsp.__version__, "files": sums}
+        (folder / _RECORD).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        where = f"{folder}, where Neovim finds them at its next start"
+        return f"{len(names)} files of version {dg_lsp.__version__} are in {where}."
+
+    def remove(self) -> str:
+        """Remove the files that are as they were installed, and the folders that are empty then; others stay."""
+        record = self._record()
+        if record is None:
+            return ""
+        paths = {self.folder / name: digest for name, digest in record["files"].items()}
+        kept = [path for path, digest in paths.items() if path.exists() and _sum(path) != digest]
+        for path in [self.folder / _RECORD, *paths]:
+            if path not in kept:
+                path.unlink(missing_ok=True)
+        inside = [p for p in self.folder.rglob("*") if p.is_dir() and not p.is_symlink()]
+        # The folder of the package, and its `start`, too.
+        for path in [*sorted(inside, reverse=True), self.folder, *list(self.folder.parents)[:2]]:
+            with suppress(OSError):
+                path.rmdir()
+        lines = [f"{len(paths) - len(kept)} files are gone from {self.folder}."]
+        return "\n".join([*lines, *(f"{path} stays, because it has been changed." for path in kept)])
+
+    def version(self) -> str:
+        """Return the version of the record."""
+        record = self._record()
+        return str(record["version"]) if record else ""
+
+    def _record(self) -> dict[str, dict[str, str]] | None:
+        try:
+            record = json.loads((self.folder / _RECORD).read_text(encoding="utf-8"))
+            return record if isinstance(record["files"], dict) and record["version"] else None
+        except (OSError, ValueError, LookupError, TypeError):
+            return None
 
 
-def remove_nvim(folder: Path) -> Removed | None:
-    """Remove what `install_nvim` put into `folder`, and folders that are empty then; None if it is not there.
+@dataclass(frozen=True, slots=True)
+class VSCode:
+    """The VS Code extension, which the editor's own program installs and removes."""
 
-    A file that has been changed since stays, and so does every file of somebody else.
-    """
-    record = _record(folder)
-    if record is None:
-        return None
-    kept, files = [], record["files"]
-    for name, digest in files.items():
-        path = folder / name
-        if path.is_file() and _sum(path) == digest:
-            path.unlink()
-        elif path.exists():
-            kept.append(path)
-    (folder / _RECORD).unlink()
-    inside = [p for p in folder.rglob("*") if p.is_dir() and not p.is_symlink()]
-    # The folder of the package, and its `start`, too.
-    for path in [*sorted(inside, reverse=True), folder, folder.parent, folder.parent.parent]:
-        with suppress(OSError):
-            path.rmdir()
-    return Removed(folder, len(files) - len(kept), tuple(kept))
+    place: str
 
+    def install(self) -> str:
+        """Install the extension of this dg-lsp."""
+        run(self.place, "--install-extension", str(source("vscode")), "--force")
+        return f"{self.place} has installed {EXTENSION} {dg_lsp.__version__}."
 
-def nvim_version(folder: Path) -> str:
-    """The version of the plug-in that `install_nvim` put into `folder`; empty if there is none."""
-    record = _record(folder)
-    return str(record["version"]) if record else ""
+    def remove(self) -> str:
+        """Remove the extension."""
+        if not self.version():
+            return ""
+        run(self.place, "--uninstall-extension", EXTENSION)
+        return f"{self.place} has removed {EXTENSION}."
+
+    def version(self) -> str:
+        """Return the version that the program lists."""
+        lines = run(self.place, "--list-extensions", "--show-versions").splitlines()
+        found = (line.strip().partition("@") for line in lines)
+        return next((version for name, _, version in found if name.lower() == EXTENSION), "")
 
 
 def find_program(name: str | None = None) -> str:
-    """The path of VS Code's program `name`, or of the first of PROGRAMS that is there.
+    """Return the path of VS Code's program `name`, or of the first of PROGRAMS on PATH.
 
     Raises:
         UsageError: there is none.
@@ -131,53 +189,8 @@ def find_program(name: str | None = None) -> str:
     )
 
 
-def install_vscode(program: str) -> str:
-    """Install the extension by VS Code's `program`; return what that said.
-
-    Raises:
-        UsageError: there is no vsix, or the program failed.
-    """
-    return run(program, "--install-extension", str(source("vscode")), "--force")
-
-
-def remove_vscode(program: str) -> bool:
-    """Remove the extension by VS Code's `program`; return False if it was not there.
-
-    Raises:
-        UsageError: the program failed.
-    """
-    if not vscode_version(program):
-        return False
-    run(program, "--uninstall-extension", EXTENSION)
-    return True
-
-
-def vscode_version(program: str) -> str:
-    """The version of the extension that is installed in VS Code; empty if there is none.
-
-    Raises:
-        UsageError: the program failed.
-    """
-    lines = run(program, "--list-extensions", "--show-versions").splitlines()
-    found = (line.strip().partition("@") for line in lines)
-    return next((version for name, _, version in found if name.lower() == EXTENSION), "")
-
-
-def vsix_version(vsix: Path) -> str:
-    """The version that a vsix file has.
-
-    Raises:
-        UsageError: it is none.
-    """
-    try:
-        with zipfile.ZipFile(vsix) as archive:
-            return str(json.loads(archive.read("extension/package.json"))["version"])
-    except (OSError, LookupError, ValueError, zipfile.BadZipFile) as error:
-        raise UsageError(f"{vsix} is no vsix file; make vsix makes it anew") from error
-
-
 def run(program: str, *arguments: str) -> str:
-    """What `program` says on standard output.
+    """Run `program` and return its standard output.
 
     Raises:
         UsageError: it failed, or took too long.
@@ -200,24 +213,6 @@ def run(program: str, *arguments: str) -> str:
     return done.stdout
 
 
-def _help_index(folder: Path) -> list[Path]:
-    """Let Neovim make the index of the help page, if there are both; the files made."""
-    program, doc = shutil.which("nvim"), folder / "doc"
-    if not program or not doc.is_dir():
-        return []
-    with suppress(UsageError):
-        index = f"execute 'helptags' fnameescape('{doc}')"
-        run(program, "--headless", "-u", "NONE", "-i", "NONE", "-c", index, "-c", "quit")
-    return [Path("doc/tags")] if (doc / "tags").is_file() else []
-
-
-def _record(folder: Path) -> dict[str, dict[str, str]] | None:
-    try:
-        record = json.loads((folder / _RECORD).read_text(encoding="utf-8"))
-        return record if isinstance(record["files"], dict) and record["version"] else None
-    except (OSError, ValueError, LookupError, TypeError):
-        return None
-
-
 def _sum(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    """Return the hash of a file; an empty text for anything else."""
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""

@@ -152,7 +152,7 @@ def test_one_failure_makes_the_exit_code_one_and_each_line_tells_its_mend(monkey
     )
     assert main(["doctor", "--no-fill"]) == 1
     out = capsys.readouterr().out
-    assert "fail  checkpoint: gone\n      mend: get it\n" in out
+    assert "fail  checkpoint: gone\n      fix: get it\n" in out
     assert len(re.findall(r"^(ok|warn|fail) ", out, re.MULTILINE)) == 6
 
 

@@ -540,7 +540,7 @@ def test_a_missing_package_sends_to_the_doctor(arguments):
 def test_the_doctor_names_a_missing_package_and_its_mend():
     done = without("torch", "doctor", "--no-fill")
     assert done.returncode == 1
-    assert re.search(r"mend: python -m pip install .*'torch[<>]", done.stdout)
+    assert re.search(r"fix: python -m pip install .*'torch[<>]", done.stdout)
 
 
 def test_the_scripted_engine_answers_nothing_after_close(monkeypatch):
