@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 from benchmarks.unseen.choose import others
 from dg_lsp.bench.files import installed_path
 from dg_lsp.bench.holes import Case
+from dg_lsp.text.documents.excluded import path_of
 from dg_lsp.text.messages import Infill
 from dg_lsp.text.related.index import Index
 from dg_lsp.text.related.retrieve import retrieve
@@ -50,8 +50,8 @@ def key_of(case: Case) -> str:
 
 def _path_of(uri: str) -> Path:
     """The file that `uri` names, installed or on disk."""
-    if uri.startswith("file:"):
-        return Path(unquote(urlsplit(uri).path))
+    if path := path_of(uri):
+        return Path(path)
     found = installed_path(uri)
     assert found is not None  # the list's reader has found it
     return found.resolve()

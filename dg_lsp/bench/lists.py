@@ -9,12 +9,12 @@ import json
 from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 from dg_lsp.bench.files import read_listed
 from dg_lsp.bench.holes import Case, case_at, make_cases, span_of, whole_of
 from dg_lsp.settings import UsageError
 from dg_lsp.text.documents.document import Document, DocumentError
+from dg_lsp.text.documents.excluded import path_of
 
 SHIPPED = "model/embedded/evaluation.json"
 
@@ -71,4 +71,4 @@ def read(path: Path, kinds: Sequence[str], count: int) -> tuple[list[Case], list
 
 def _name(document: Document) -> str:
     """The name by which a list finds the file again: a path, or a name such as `package:jinja2/loaders.py`."""
-    return unquote(urlsplit(document.uri).path) if document.uri.startswith("file:") else document.uri
+    return path_of(document.uri) or document.uri

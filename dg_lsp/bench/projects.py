@@ -6,13 +6,13 @@ Knows files and holes; knows no engine.
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 from dg_lsp.bench.files import installed_path
 from dg_lsp.bench.holes import Case, whole_of
 from dg_lsp.filling.project import excluding_path
 from dg_lsp.settings import SECRETS
 from dg_lsp.text.documents.document import DocumentError, read_document
+from dg_lsp.text.documents.excluded import path_of
 from dg_lsp.text.languages.language import UnknownLanguage
 from dg_lsp.text.related.index import Index, Other, read_other
 
@@ -46,7 +46,7 @@ def _folder_of(uri: str) -> Path | None:
     """The folder of the package, or of the file, that `uri` names."""
     scheme, _, name = uri.partition(":")
     if scheme == "file":
-        return Path(unquote(urlsplit(uri).path)).parent
+        return Path(path_of(uri)).parent
     own = installed_path(uri) if scheme in ("package", "stdlib") else None
     up = len(Path(name).parts) - 2 if scheme == "package" else 0
     return own and own.parents[max(up, 0)]
