@@ -1,7 +1,6 @@
 """Functions of real packages cut to stubs and filled: how many lines the fills have, and whether the tests pass.
 
     python -m benchmarks.bodies fetch FOLDER
-    python -m benchmarks.bodies choose FOLDER
     python -m benchmarks.bodies measure FOLDER --checkpoint NAME --json OUT.json
 
 `bodies.json` names the source distributions and the functions. A function counts whose body has 2 to 12 lines, and
@@ -9,18 +8,16 @@ whose package's own tests fail while it is a stub and pass with the truth. They 
 """
 
 import argparse
-import ast
 import asyncio
 import hashlib
 import json
 import os
-import random
 import shutil
 import subprocess
 import sys
 import tarfile
 import tempfile
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -34,8 +31,6 @@ from dg_lsp.text.gaps.find import Gap, find_gaps
 from dg_lsp.text.gaps.gap import apply_edit
 
 LIST = Path(__file__).with_suffix(".json")
-COUNT, EACH, TRIED = 60, 8, 24  # functions in all, kept and tried of a package
-_LEAST, _MOST = 2, 12  # lines of a body
 _SECONDS = 300.0  # of one run of the tests
 
 
@@ -68,54 +63,17 @@ class Function:
     indent: int
 
 
-@dataclass(frozen=True, slots=True)
-class Cut:
-    """A function of the file `path`: its name, and the lines [first, last] of its body without the docstring."""
-
-    path: Path
-    name: str
-    first: int
-    last: int
-    indent: int
-
-
-def cuts(path: Path, longest: int) -> list[Cut]:
-    """The functions of a file whose bodies have at most `longest` lines."""
-    found = []
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            continue
-        body = node.body[1:] if ast.get_docstring(node) else node.body
-        if not body or body[0].lineno == node.lineno or isinstance(body[0], ast.Pass | ast.Raise):
-            continue
-        # A decorator stands above the line of what it decorates.
-        first = min([body[0].lineno, *(mark.lineno for mark in getattr(body[0], "decorator_list", []))])
-        last = body[-1].end_lineno or body[-1].lineno
-        if last - first < longest:
-            found.append(Cut(path, node.name, first, last, body[0].col_offset))
-    return found
-
-
-def with_stub(text: str, cut: Cut) -> str:
+def with_stub(text: str, function: Function) -> str:
     """`text` with the body of a function replaced by NotImplementedError."""
     lines = text.splitlines(keepends=True)
-    stub = f"{' ' * cut.indent}raise NotImplementedError\n"
-    return "".join([*lines[: cut.first - 1], stub, *lines[cut.last :]])
+    stub = f"{' ' * function.indent}raise NotImplementedError\n"
+    return "".join([*lines[: function.first - 1], stub, *lines[function.last :]])
 
 
 def read_list() -> tuple[list[Package], list[Function]]:
     """The packages and functions of `bodies.json`."""
     listed = json.loads(LIST.read_text("utf-8"))
     return [Package(*one) for one in listed["packages"]], [Function(*one) for one in listed["functions"]]
-
-
-def write_list(packages: Sequence[Package], functions: Sequence[Function]) -> None:
-    """Write `bodies.json`, a line for each package and function."""
-    parts = [
-        ",\n".join(json.dumps(list(asdict(one).values())) for one in part) for part in (packages, functions)
-    ]
-    LIST.write_text(f'{{"packages": [\n{parts[0]}\n],\n"functions": [\n{parts[1]}\n]}}\n', "utf-8")
 
 
 def fetch(package: Package, folder: Path) -> None:
@@ -141,30 +99,6 @@ def passes(package: Package, work: Path) -> bool:
     except subprocess.TimeoutExpired:
         return False
     return done.returncode == 0
-
-
-def choose(package: Package, folder: Path, kept: int) -> Iterator[Function]:
-    """At most `kept` functions of the package, drawn by chance, whose stubs its tests notice."""
-    with tempfile.TemporaryDirectory() as place:
-        work = Path(place) / "work"
-        shutil.copytree(folder / package.folder, work)
-        if not passes(package, work):
-            return
-        files = [path for path in sorted((work / package.source).rglob("*.py")) if "test" not in path.name]
-        files = [path for path in files if "tests" not in path.relative_to(work).parts]
-        found = [cut for path in files for cut in cuts(path, _MOST) if cut.last - cut.first + 1 >= _LEAST]
-        random.Random(package.name).shuffle(found)
-        for cut in found[:TRIED]:
-            if kept and not _passes_with(package, work, cut.path, _stubbed(cut)):
-                kept -= 1
-                digest = hashlib.sha256(cut.path.read_bytes()).hexdigest()
-                inside = cut.path.relative_to(work).as_posix()
-                yield Function(package.name, inside, digest, cut.name, cut.first, cut.last, cut.indent)
-
-
-def _stubbed(cut: Cut) -> str:
-    """The file with the function cut to a stub."""
-    return with_stub(cut.path.read_text("utf-8"), cut)
 
 
 def _passes_with(package: Package, work: Path, path: Path, text: str) -> bool:
@@ -209,8 +143,7 @@ def stub_at(path: Path, function: Function) -> tuple[Document, Gap, str]:
     whole = path.read_bytes()
     assert hashlib.sha256(whole).hexdigest() == function.sha256, f"{path} is another version"
     lines = whole.decode().splitlines(keepends=True)
-    cut = Cut(path, function.name, function.first, function.last, function.indent)
-    document = Document(path.as_uri(), "python", 0, with_stub(whole.decode(), cut).encode())
+    document = Document(path.as_uri(), "python", 0, with_stub(whole.decode(), function).encode())
     start = len("".join(lines[: function.first - 1]).encode()) + function.indent
     gaps = find_gaps(document, 0, len(document.data))
     gap = next(gap for gap in gaps if gap.start <= start <= gap.end and gap.stub)
@@ -256,7 +189,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("command", choices=("fetch", "choose", "measure"))
+    parser.add_argument("command", choices=("fetch", "measure"))
     parser.add_argument("folder", type=Path)
     parser.add_argument("--checkpoint", default="embedded")
     parser.add_argument(
@@ -265,16 +198,9 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="also write each function's result to this file")
     given = parser.parse_args()
     folder = given.folder.resolve()
-    packages, functions = read_list()
     if given.command == "fetch":
-        for package in packages:
+        for package in read_list()[0]:
             fetch(package, folder)
-    elif given.command == "choose":
-        functions = []
-        for package in packages:
-            functions += choose(package, folder, min(EACH, COUNT - len(functions)))
-            write_list(packages, functions)
-            print(f"{package.name}: {len(functions)} functions so far", flush=True)
     else:
         settings = Settings(threads=1, checkpoint=given.checkpoint)
         told = asyncio.run(_printed(measure(folder, settings, given.alternatives)))

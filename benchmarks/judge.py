@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from benchmarks.unseen.choose import list_path
+from benchmarks.unseen.fetch import list_path
 from benchmarks.unseen.projects import Projects, key_of
 from dg_lsp.bench import lists
 from dg_lsp.model.checkpoint import load_checkpoint

@@ -3,7 +3,7 @@
     python -m benchmarks.unseen.fetch new FOLDER
 
 Lists are `new.txt` (code first published in 2026) and `fit.txt` (other packages, for fitting the judge). A line names a
-package, its version and, in `new.txt`, its last version of 2025. `pin` writes such a line. Nothing fetched is run.
+package, its version and, in `new.txt`, its last version of 2025. Nothing fetched is run.
 """
 
 import argparse
@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 LISTS = ("new", "fit")
-_NEW_YEAR = "2026-01-01T00:00:00Z"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +34,11 @@ def read_pins(name: str) -> list[Pin]:
     return [Pin(*line.split()) for line in text.splitlines() if line.strip()]
 
 
+def list_path(name: str) -> Path:
+    """The path of the list of holes `name`, one of LISTS."""
+    return Path(__file__).with_name(f"{name}.json")
+
+
 def fetch(name: str, version: str, folder: Path) -> bool:
     """Unpack the Python files of `name` in `version` into `folder`; False if the index lacks it."""
     with tempfile.TemporaryDirectory() as place:
@@ -44,19 +48,6 @@ def fetch(name: str, version: str, folder: Path) -> bool:
             with zipfile.ZipFile(wheel) as packed:
                 packed.extractall(folder, [n for n in packed.namelist() if n.endswith(".py")])
     return True
-
-
-def pin(name: str) -> Pin:
-    """The newest version of `name`, and its last of 2025 by the index's times of upload.
-
-    Needs pip 26 or later, and an index that tells times: `PIP_CONFIG_FILE=/dev/null` keeps local ones out.
-    """
-    versions = []
-    for only in ([], ["--uploaded-prior-to", _NEW_YEAR]):
-        with tempfile.TemporaryDirectory() as place:
-            _download([*only, name], Path(place))
-            versions += [path.name.split("-")[1] for path in Path(place).glob("*.whl")] or [""]
-    return Pin(name, *versions)
 
 
 def _download(asked: Sequence[str], place: Path) -> int:
@@ -72,19 +63,12 @@ def main() -> int:
     )
     parser.add_argument("list", choices=LISTS)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--before", action="store_true", help="fetch the last versions of 2025 instead")
-    parser.add_argument("--pin", nargs="*", default=[], help="print the lines of these packages instead")
     given = parser.parse_args()
-    if given.pin:
-        for found in map(pin, given.pin):
-            print(found.name, found.version, found.before)
-        return 0
     pins = read_pins(given.list)
-    wanted = [(one, one.before if given.before else one.version) for one in pins]
     with ThreadPoolExecutor(4) as pool:
-        there = list(pool.map(lambda item: fetch(item[0].name, item[1], given.folder / item[0].name), wanted))
-    lacking = [one.name for (one, _), found in zip(wanted, there, strict=True) if not found]
-    print(f"{sum(there)} of {len(there)} packages fetched; not there: {', '.join(lacking) or 'none'}")
+        there = list(pool.map(lambda pin: fetch(pin.name, pin.version, given.folder / pin.name), pins))
+    missing = [pin.name for pin, found in zip(pins, there, strict=True) if not found]
+    print(f"{sum(there)} of {len(there)} packages fetched; missing: {', '.join(missing) or 'none'}")
     return 0
 
 

@@ -1,15 +1,18 @@
-"""The index of the project round a hole, for lists whose files lie below a folder, one project a subfolder."""
+"""The project of a hole as an index, for lists whose files lie below a folder, one project a subfolder."""
 
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks.unseen.choose import others
 from dg_lsp.bench.files import installed_path
 from dg_lsp.bench.holes import Case
 from dg_lsp.text.documents.excluded import path_of
 from dg_lsp.text.messages import Infill
 from dg_lsp.text.related.index import Index
 from dg_lsp.text.related.retrieve import retrieve
+from dg_lsp.training.heldout import read_text
+
+_COPY = 0.3  # share of lines that makes a file of the same project a copy
 
 
 class Projects:
@@ -43,6 +46,19 @@ class Projects:
         return root
 
 
+def others(path: Path, root: Path) -> list[Path]:
+    """The Python files below `root` that may be looked up for a hole in the file `path`.
+
+    Left out are that file and all that share 30 % of their non-blank lines with it, or it with them.
+    """
+    own = _lines(path)
+    return [
+        other
+        for other in sorted(root.rglob("*.py"))
+        if other.resolve() != path.resolve() and not _is_copy(own, _lines(other))
+    ]
+
+
 def key_of(case: Case) -> str:
     """The name of a hole that is the same in every commit: its kind, file and place."""
     return f"{case.kind} {case.document.uri} {case.gap.start}"
@@ -55,3 +71,14 @@ def _path_of(uri: str) -> Path:
     found = installed_path(uri)
     assert found is not None  # the list's reader has found it
     return found.resolve()
+
+
+def _lines(path: Path) -> Counter[str]:
+    """The lines of a file that are not blank, without the white space round them, and how often each stands there."""
+    return Counter(line.strip() for line in (read_text(path) or "").splitlines() if line.strip())
+
+
+def _is_copy(one: Counter[str], other: Counter[str]) -> bool:
+    """Whether the smaller of the two has 30 % of its lines in the larger."""
+    common, least = (one & other).total(), min(one.total(), other.total())
+    return least > 0 and common >= _COPY * least

@@ -127,15 +127,8 @@ def engine_of(arguments: argparse.Namespace) -> "Engine":
     return open_engine(settings, _teller())
 
 
-def fill_alone(
-    place: "Place",
-    settings: Settings,
-    show: Callable[[Draft], None] = lambda _: None,
-    tell: Callable[[str], None] = lambda _: None,
-) -> tuple["Outcome", float]:
+def fill_alone(place: "Place", settings: Settings) -> tuple["Outcome", float]:
     """Load the model in this process and fill the gap of `place`; return the Outcome and the seconds of loading.
-
-    `show` gets each Draft, `tell` a few words on what is being loaded.
 
     Raises:
         EngineError: the checkpoint cannot be used, or the engine stopped.
@@ -143,9 +136,9 @@ def fill_alone(
     from dg_lsp.engine.local import LocalEngine
 
     start = time.perf_counter()
-    engine = LocalEngine.open(settings, tell)
+    engine = LocalEngine.open(settings)
     loaded = time.perf_counter() - start
-    return asyncio.run(_fill(engine, place, settings, show)), loaded
+    return asyncio.run(_fill(engine, place, settings, lambda _: None)), loaded
 
 
 def diff_of(document: "Document", outcome: "Outcome", path: str) -> str:

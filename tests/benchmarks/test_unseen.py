@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.unseen.choose import COUNTS, KINDS, list_path, others
-from benchmarks.unseen.fetch import LISTS, read_pins
+from benchmarks.unseen.fetch import LISTS, list_path, read_pins
+from benchmarks.unseen.projects import others
 
+KINDS = ("rest_of_line", "expression", "statement", "function_body")
+COUNTS = {"new": (300, 300, 300, 200), "fit": (400, 400, 400, 200)}
 ROOT = Path(__file__).parents[2]
 
 
