@@ -7,6 +7,7 @@ without the pass that would commit the canvas. The sampler (vllm/model_executor/
 the best token of each slot, also of pinned ones. Log probabilities are those of the last step at temperature 1.
 """
 
+import asyncio
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -129,6 +130,7 @@ class VllmServer:
         self._settings, self._url = settings, settings.engine_url.removeprefix(VLLM)
         limits = httpx2.Limits(max_keepalive_connections=AT_ONCE, keepalive_expiry=_KEPT)
         self._client = open_client(settings, trusted(settings.engine_ca), _ANSWER, limits)
+        self._turns = asyncio.Semaphore(AT_ONCE)
 
     async def close(self) -> None:
         """Close the connections; the server runs on."""
@@ -178,12 +180,13 @@ class VllmServer:
         return served
 
     async def denoised(self, asked: Asked, model: str) -> Answer:
-        """The canvas `asked`, denoised. A request that is cancelled closes its connection, and vLLM ends its work.
+        """Denoise the canvas `asked`. A request that is cancelled closes its connection, and vLLM ends its work.
 
         Raises:
             EngineBusy, EngineAbsent, EngineSilent, EngineRefused, EngineError: there is no answer.
         """
-        return answer_of(await self._ask("/v1/completions", asked.body(model)), len(asked.row))
+        async with self._turns:
+            return answer_of(await self._ask("/v1/completions", asked.body(model)), len(asked.row))
 
     async def _ask(self, path: str, body: dict[str, Any] | None = None) -> Any:
         """The JSON that the server answers with."""

@@ -14,12 +14,13 @@ from dg_lsp.model.candidates import Candidate, candidates_of, checked, merge_can
 from dg_lsp.model.checkpoint import Checkpoint
 from dg_lsp.model.judge import PLAIN, chances, sure_length, words_in_sight
 from dg_lsp.model.likelihood import neg_log_likelihoods_of_tokens
+from dg_lsp.model.networks.base import Reader
 from dg_lsp.model.sources.bodies import bodies, bodies_beside_similar, docstrings
 from dg_lsp.model.sources.denoised import denoised
 from dg_lsp.model.sources.lines import lines
 from dg_lsp.model.sources.retrieved import retrieved
 from dg_lsp.model.sources.several import one_by_one, several
-from dg_lsp.model.sources.words import words
+from dg_lsp.model.sources.words import whole_words, words
 from dg_lsp.model.steps import Clock, draft_of
 from dg_lsp.model.task import Source, Task
 from dg_lsp.model.tokens import read_together
@@ -33,7 +34,7 @@ from dg_lsp.text.messages import BODIES, PARTS, Draft, Fill, Infill
 SURE, HOPE = 0.15, 0.1
 
 Asked = Literal["half word", "gaps", "given", "part", "body", "docstring"]
-Ability = Literal["reads", "denoises", "judges"]
+Ability = Literal["reads", "only denoises", "denoises", "judges"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,21 +65,27 @@ def unable(task: Task) -> Generator[Draft, None, list[Candidate]]:
 # was fitted, since with such a one that was measured.
 WAYS: dict[tuple[Asked, Ability], Way] = {
     ("half word", "reads"): Way((words,)),
+    ("half word", "only denoises"): Way((whole_words,)),
     ("half word", "denoises"): Way((words,)),
     ("half word", "judges"): Way((words,)),
     ("gaps", "reads"): Way((one_by_one,)),
+    ("gaps", "only denoises"): Way((several,)),
     ("gaps", "denoises"): Way((several,)),
     ("gaps", "judges"): Way((several,)),
     ("given", "reads"): Way((unable,)),
+    ("given", "only denoises"): Way((denoised,)),
     ("given", "denoises"): Way((denoised,)),
     ("given", "judges"): Way((denoised,)),
     ("part", "reads"): Way((retrieved, lines), judged=True),
+    ("part", "only denoises"): Way((denoised,)),
     ("part", "denoises"): Way((retrieved, lines), judged=True, last=denoised),
     ("part", "judges"): Way((retrieved, lines), judged=True, last=denoised),
     ("body", "reads"): Way((bodies_beside_similar,)),
+    ("body", "only denoises"): Way((denoised,)),
     ("body", "denoises"): Way((denoised,)),
     ("body", "judges"): Way((bodies, denoised)),
     ("docstring", "reads"): Way((docstrings,)),
+    ("docstring", "only denoises"): Way((denoised,)),
     ("docstring", "denoises"): Way((denoised,)),
     ("docstring", "judges"): Way((denoised,)),
 }
@@ -113,8 +120,16 @@ def way_of(model: Checkpoint, request: Infill) -> Way:
         asked = "body"
     elif request.like is None and request.kind == "docstring":
         asked = "docstring"
-    able: Ability = "reads" if not model.denoises else "judges" if model.judge else "denoises"
-    return WAYS[asked, able]
+    return WAYS[asked, _ability(model)]
+
+
+def _ability(model: Checkpoint) -> Ability:
+    """Return the column of WAYS for `model`."""
+    if not model.denoises:
+        return "reads"
+    if not isinstance(model.network, Reader):
+        return "only denoises"
+    return "judges" if model.judge else "denoises"
 
 
 def _fill_in_turn(task: Task, way: Way) -> Generator[Draft, None, Sequence[Fill]]:

@@ -11,6 +11,7 @@ from dg_lsp.model.candidates import why_refused
 from dg_lsp.model.canvas import Canvas
 from dg_lsp.model.checkpoint import Checkpoint
 from dg_lsp.model.likelihood import neg_log_likelihoods
+from dg_lsp.model.networks.base import Reader
 from dg_lsp.model.step import Step
 from dg_lsp.text.fills import fit
 from dg_lsp.text.fills.stitch import Written, go_on
@@ -74,7 +75,12 @@ def check_rows(model: Checkpoint, batch: Batch, step: Step, rows: Sequence[int])
 
 
 def row_neg_log_likelihoods(model: Checkpoint, cache: PrefixCache, batch: Batch, step: Step) -> list[float]:
-    """-log p in nats of each row under the encoder, from its first free slot into the suffix."""
+    """-log p in nats of each row under the encoder, from its first free slot into the suffix.
+
+    For a network that cannot read, the mean entropy of the row's free slots stands for it.
+    """
+    if not isinstance(model.network, Reader):
+        return [_mean_entropy(batch, step, row) for row in range(batch.canvas.rows)]
     texts, firsts, _ = rows_with_suffix(batch.canvas, step, model.eos)
     return neg_log_likelihoods(model.network, cache, texts, firsts)
 

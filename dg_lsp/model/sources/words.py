@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 import torch
 
 from dg_lsp.model.cache import PrefixCache
-from dg_lsp.model.candidates import Candidate, why_refused
+from dg_lsp.model.candidates import Candidate, candidates_of, checked, why_refused
 from dg_lsp.model.checkpoint import Checkpoint
 from dg_lsp.model.likelihood import neg_log_likelihoods_of_tokens
+from dg_lsp.model.sources.denoised import denoised
 from dg_lsp.model.task import Task
 from dg_lsp.model.tokens import join_of, read_together, tokenise
 from dg_lsp.model.tree import Tree
@@ -67,6 +68,24 @@ def words(task: Task) -> Generator[Draft, None, list[Candidate]]:
         if len(found) == request.alternatives or clock.is_over():
             break
     return [Candidate(fill.text, fill=fill) for fill in found or refused[:1]]
+
+
+def whole_words(task: Task) -> Generator[Draft, None, list[Candidate]]:
+    """Denoise the rest of the line, for a network that cannot read; yield Drafts; return the texts.
+
+    A text is refused unless it begins with one of `request.endings`, where a word ends.
+    """
+    candidates = yield from denoised(task)
+    found = list[Fill]()
+    for candidate in candidates:
+        fill = checked(task.request, candidate)
+        behind = (fill.text[len(one) :] for one in task.request.endings if fill.text.startswith(one))
+        if not fill.refusal and all(is_part(rest.encode("utf-8")) for rest in behind):
+            why = "it makes another word of the half word before it"
+            fill = replace(fill, text="", parses=False, refusal=why)
+        found.append(fill)
+    found.sort(key=lambda fill: bool(fill.refusal))
+    return candidates_of("denoised", found)
 
 
 def rank_endings(task: Task) -> Generator[Draft, None, Sequence[Ending]]:
