@@ -37,15 +37,14 @@ from transformers.models.diffusion_gemma.generation_diffusion_gemma import (
     LinearTemperatureScheduleLogitsProcessor,
     StableAndConfidentStoppingCriteria,
 )
-from transformers.models.diffusion_gemma.modeling_diffusion_gemma import DiffusionGemmaRMSNorm
 
-from dg_lsp.model import denoise as loop
 from dg_lsp.model.cache import CHUNK, PrefixCache, extend_to
 from dg_lsp.model.canvas import Canvas, Seam, lay_out, stack
 from dg_lsp.model.denoise import denoise
 from dg_lsp.model.length import Search, search_length
 from dg_lsp.model.networks import replay
 from dg_lsp.model.networks.attention import GROUPED
+from dg_lsp.model.networks.norms import fuse_norms
 from dg_lsp.model.networks.quantized import (
     Format,
     Packed,
@@ -68,9 +67,9 @@ Record = dict[str, Any]
 class Sizes:
     """The sizes that are measured."""
 
-    prefixes: tuple[int, ...] = (1024, 8192)
-    canvases: tuple[int, ...] = (64, 256)
-    rows: tuple[int, ...] = (1, 8)
+    prefixes: tuple[int, ...]
+    canvases: tuple[int, ...]
+    rows: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +162,7 @@ def build(config: Any, device: torch.device, bits: int, dense: int = 16) -> Any:
     with init_empty_weights(include_buffers=False):
         network = fresh_network(config, 0, attention=GROUPED)
     network.tie_weights()  # the encoder's are the decoder's, which the context has undone
+    fuse_norms(network)  # as the loader does
     network.model.encoder.vision_tower = network.model.encoder.embed_vision = None
     ours, theirs = network.model.decoder.layers, network.model.encoder.language_model.layers
     for layer, twin in zip(ours, theirs, strict=True):
@@ -290,65 +290,6 @@ def measure_products(bench: Bench) -> Iterator[Record]:
             yield record
 
 
-# Ways of unpacking, columns, warps and stages that are tried.
-TRIES = (
-    ("float", 64, 4, 3),
-    ("asm", 64, 4, 3),
-    ("bits", 64, 4, 3),
-    ("asm", 128, 4, 3),
-    ("asm", 128, 8, 3),
-    ("asm", 64, 4, 4),
-    ("asm", 128, 4, 2),
-    ("bits", 128, 4, 3),
-    ("asm", 64, 2, 4),
-    ("asm", 32, 4, 4),
-    ("asm", 256, 8, 3),
-)
-
-
-def measure_tiles(bench: Bench) -> Iterator[Record]:
-    """Our kernel's tiles: which are the fastest on this card; the parts behind this one use them."""
-    if bench.device.type != "cuda":
-        return
-    from dg_lsp.model.networks import kernel  # noqa: PLC0415 - needs Triton
-
-    text, best = bench.network.config.text_config, dict[int, float]()
-    usual = dict(kernel.TILES)
-    shape = (text.num_experts, 2 * text.moe_intermediate_size, text.hidden_size)
-    packed = Packed.random(shape, EXPERTS[0], bench.device)
-    whole = packed.dequantised()
-    for (unpack, *tile), (slots, height) in product(TRIES, ((64, 16), (256, 32), (2048, 64))):
-        rows = slots * text.top_k_experts
-        states = torch.randn(rows, shape[2], dtype=torch.bfloat16, device=bench.device)
-        chosen = torch.randint(shape[0], (rows,), generator=torch.Generator().manual_seed(0))
-        counts = torch.bincount(chosen, minlength=shape[0]).to(bench.device)
-        tiles = kernel.tiles_of(counts, rows, height)
-        stored = (packed.quanta, packed.scale, packed.zero)
-        kernel.TILES[height] = (*tile, unpack)
-        run = partial(kernel.products, states, stored, tiles, (4, EXPERTS[0].group, height))
-        found = guarded(partial(milliseconds, bench, run))
-        far = guarded(partial(apart, run, partial(grouped_product, states, whole, counts)))
-        if far < 0.02 and found < best.get(height, math.inf):
-            best[height], usual[height] = found, (*tile, unpack)
-        # Whenever this part ends, the best so far are in use.
-        kernel.TILES.update(usual)
-        yield {
-            "slots": slots,
-            "height": height,
-            "tile": (unpack, *tile),
-            "ms": found,
-            "GB/s": packed.nbytes / found / 1e6,
-            "far": far,
-        }
-    yield {"used": {height: list(tile) for height, tile in usual.items()}}
-
-
-def apart(run: Callable[[], torch.Tensor], wanted: Callable[[], torch.Tensor]) -> float:
-    """The largest difference of two results over the largest value."""
-    right = wanted().float()
-    return float((run().float() - right).abs().max() / right.abs().max())
-
-
 # ---- the network at work -------------------------------------------------------------------------------------------
 
 
@@ -378,30 +319,6 @@ def measure_all_free(bench: Bench) -> Iterator[Record]:
         }
 
 
-def measure_faster(bench: Bench) -> Iterator[Record]:
-    """A replayed step of one row, all slots free: as it is, with norms as one kernel, and with tiles of 256 slots."""
-    cache = encoded(bench, bench.sizes.prefixes[0])
-    norm, theirs, tile = DiffusionGemmaRMSNorm, DiffusionGemmaRMSNorm.forward, loop.TILE
-    for canvas in bench.sizes.canvases:
-        record: Record = {"canvas": canvas}
-        step = partial(replayed_step, bench, cache, canvas, [canvas])
-        try:
-            record["as it is ms"] = guarded(step)
-            norm.forward = fused_norm
-            record["fused norms ms"] = guarded(step)
-            loop.TILE = 4 * tile
-            record["large tiles, too ms"] = guarded(step)
-        finally:
-            norm.forward, loop.TILE = theirs, tile
-        yield record
-
-
-def fused_norm(self: Any, states: torch.Tensor) -> torch.Tensor:
-    """The norm of transformers as one operation of torch, which computes in fp32 as well."""
-    weight = self.weight if self.with_scale else None
-    return torch.nn.functional.rms_norm(states, states.shape[-1:], weight, self.eps)
-
-
 def measure_reading(bench: Bench) -> Iterator[Record]:
     """A chunk, and a token of one and of six drafts, behind each prefix."""
     for prefix in bench.sizes.prefixes:
@@ -419,11 +336,6 @@ def measure_reading(bench: Bench) -> Iterator[Record]:
         record["chunk floor ms"] = 1000 * floor_bytes(bench, cache, CHUNK, readings=0) / bench.bandwidth
         for drafts in (1, 6):
             record[f"token of {drafts} ms"] = guarded(partial(read_token, bench, cache, drafts))
-        if bench.device.type == "cuda":
-            # cuDNN makes a plan for each number of keys, which grows with every token.
-            torch.backends.cuda.enable_cudnn_sdp(False)
-            record["token of 1 without cuDNN ms"] = guarded(partial(read_token, bench, cache, 1))
-            torch.backends.cuda.enable_cudnn_sdp(True)
         record["token floor ms"] = 1000 * floor_bytes(bench, cache, 1, readings=0) / bench.bandwidth
         yield record
 
@@ -474,35 +386,10 @@ def measure_line(bench: Bench) -> Iterator[Record]:
                 for token in range(12):
                     tree.read([[token]])
 
-        record: Record = {"prefix": prefix, "plain ms": guarded(partial(milliseconds, bench, line, 4))}
+        record: Record = {"prefix": prefix, "plain ms": guarded(partial(milliseconds, bench, line, 3))}
         if bench.device.type == "cuda":
-            record["replayed ms"] = guarded(partial(replayed, bench, partial(milliseconds, bench, line, 4)))
-            torch.backends.cuda.enable_cudnn_sdp(False)
-            without = guarded(partial(replayed, bench, partial(milliseconds, bench, line, 4)))
-            record["replayed without cuDNN ms"] = without
-            torch.backends.cuda.enable_cudnn_sdp(True)
+            record["replayed ms"] = guarded(partial(replayed, bench, partial(milliseconds, bench, line, 3)))
         yield record
-
-
-def measure_growing(bench: Bench) -> Iterator[Record]:
-    """The first step and the second behind a prefix that grows by one token each time, as while someone types."""
-    if bench.device.type != "cuda":
-        return
-    canvas, prefix = bench.sizes.canvases[0], bench.sizes.prefixes[0]
-    for library in (True, False):
-        torch.backends.cuda.enable_cudnn_sdp(library)
-        seconds: list[list[float]] = []
-        for typed in range(6):
-            cache = encoded(bench, prefix + typed)
-            steps = our_steps(bench, cache, canvas, [canvas // 4])
-            seconds.append(timed(bench.device, lambda steps=steps: next(steps), 3))
-        first, second, _ = zip(*seconds[2:], strict=True)
-        yield {
-            "cuDNN": library,
-            "first ms": 1000 * statistics.median(first),
-            "second ms": 1000 * statistics.median(second),
-        }
-    torch.backends.cuda.enable_cudnn_sdp(True)
 
 
 def measure_profile(bench: Bench) -> Iterator[Record]:
@@ -707,20 +594,17 @@ def guarded(measure: Callable[[], float]) -> float:
 
 PARTS: dict[str, Callable[[Bench], Iterator[Record]]] = {
     "exactness": measure_exactness,
-    "tiles": measure_tiles,
     "step": measure_step,
     "reading": measure_reading,
     "all free": measure_all_free,
-    "faster": measure_faster,
     "profile": measure_profile,
     "search": measure_search,
     "line": measure_line,
-    "growing": measure_growing,
     "products": measure_products,
     "compiled": measure_compiled,
 }
 # The parts that say something about kernels, not about a network, run on the network in four bits only.
-KERNELS = {"exactness", "products", "tiles"}
+KERNELS = {"exactness", "products"}
 
 
 class Report:
@@ -838,7 +722,9 @@ def main() -> None:
     parser.add_argument("--tiny", action="store_true", help="a tiny shape on the CPU")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    options.sizes = Sizes((1024,), (64, 256), (1, 8)) if options.smoke else Sizes()
+    options.sizes = Sizes(
+        tuple(options.prefixes[:1] if options.smoke else options.prefixes), (64, 256), tuple(options.rows)
+    )
     if options.tiny:
         options.device = "cpu"
     layers = 2 if options.smoke else options.layers

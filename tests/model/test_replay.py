@@ -123,3 +123,13 @@ def test_what_cannot_be_replayed_is_computed_plainly(
         assert same(steps, list(settling(plain, prefix(plain, 6), 2)))
     assert why in replays.broken and replays.recorded == 0
     assert len(caplog.messages) == 1 and "CUDA graphs are off" in caplog.messages[0]
+
+
+def test_batches_behind_a_long_prefix_are_not_replayed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A replay copies and masks the whole bucket for each row."""
+    network, replays = network_with()
+    monkeypatch.setattr("dg_lsp.model.networks.replay._MOST", 2 * BUCKETS[0])
+    list(settling(network, prefix(network, BUCKETS[0]), rows=3))
+    assert not any(rows > 2 for rows, _, _ in replays._recordings)
+    list(settling(network, prefix(network, BUCKETS[0]), rows=2))
+    assert replays.recorded

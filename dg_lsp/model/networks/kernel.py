@@ -14,53 +14,18 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-# Columns, warps, stages and the way of unpacking of a tile, by its rows.
-TILES = {16: (64, 4, 3, "float"), 32: (64, 4, 3, "float"), 64: (128, 4, 4, "float")}
-# What the ways of unpacking add to a number of four bits.
-_ADDED = {"float": 0, "bits": 128, "asm": 128}
-
-
-@triton.jit
-def _halves(packed, UNPACK: tl.constexpr):
-    """The numbers in the low and in the high bits of bytes as bf16, with 128 added unless they are cast."""
-    if UNPACK == "asm":
-        # 0x43 above a number below 128 is 128 and the number in bf16: one permutation makes two of four bytes.
-        low, high = tl.inline_asm_elementwise(
-            """
-            {
-                .reg .b32 a, b;
-                and.b32 a, $4, 0x0F0F0F0F;
-                shr.u32 b, $4, 4;
-                and.b32 b, b, 0x0F0F0F0F;
-                prmt.b32 $0, a, 0x43434343, 0x4140;
-                prmt.b32 $1, a, 0x43434343, 0x4342;
-                prmt.b32 $2, b, 0x43434343, 0x4140;
-                prmt.b32 $3, b, 0x43434343, 0x4342;
-            }
-            """,
-            "=r,=r,=r,=r,r",
-            [packed],
-            dtype=(tl.bfloat16, tl.bfloat16),
-            is_pure=True,
-            pack=4,
-        )
-    elif UNPACK == "bits":
-        wide = packed.to(tl.int16)
-        low = ((wide & 15) | 0x4300).to(tl.bfloat16, bitcast=True)
-        high = ((wide >> 4) | 0x4300).to(tl.bfloat16, bitcast=True)
-    else:
-        low = (packed & 15).to(tl.float32).to(tl.bfloat16)
-        high = (packed >> 4).to(tl.float32).to(tl.bfloat16)
-    return low, high
+# Of a tile: the fastest, or nearly so, of eleven for 64, 256 and 2048 slots on an H100 (docs/research/graphs.md).
+COLUMNS, WARPS, STAGES = 64, 4, 3
+# 0x43 above a number below 128 is 128 and the number in bf16: no cast, which would take longer than the product.
+_ADDED = 128
 
 
 @triton.jit
 def _grouped(
     states, sums, quanta, scale, zero, result, matrix_of, first_of, last_of, width, depth,
-    GROUP: tl.constexpr, BITS: tl.constexpr, MIDDLE: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
-    UNPACK: tl.constexpr,
+    GROUP: tl.constexpr, BITS: tl.constexpr, MIDDLE: tl.constexpr, ROWS: tl.constexpr, WIDE: tl.constexpr,
 ):  # fmt: skip
-    """One tile of the result: ROWS rows of one matrix from row `first` on, before row `last`, and COLUMNS columns."""
+    """One tile of the result: ROWS rows of one matrix from row `first` on, before row `last`, and WIDE columns."""
     tile = tl.program_id(1)
     first = tl.load(first_of + tile)
     last = tl.load(last_of + tile)
@@ -68,7 +33,7 @@ def _grouped(
         return
     matrix = tl.load(matrix_of + tile).to(tl.int64)
     rows = first + tl.arange(0, ROWS)
-    columns = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
+    columns = tl.program_id(0) * WIDE + tl.arange(0, WIDE)
     READ: tl.constexpr = GROUP // 2 if BITS == 4 else GROUP
     inner = tl.arange(0, READ)
     groups = depth // GROUP
@@ -79,12 +44,14 @@ def _grouped(
     zero += matrix * groups * width + columns
     sums += rows * groups
     states += rows[:, None].to(tl.int64) * depth + inner[None, :]
-    total = tl.zeros((ROWS, COLUMNS), dtype=tl.float32)
+    total = tl.zeros((ROWS, WIDE), dtype=tl.float32)
     for group in range(0, groups):
         packed = tl.load(quanta + group * READ * width, mask=present[None, :], other=0)
         some = tl.load(states + group * GROUP, mask=inside[:, None], other=0.0)
         if BITS == 4:
-            low, high = _halves(packed, UNPACK)
+            wide = packed.to(tl.int16)
+            low = ((wide & 15) | 0x4300).to(tl.bfloat16, bitcast=True)
+            high = ((wide >> 4) | 0x4300).to(tl.bfloat16, bitcast=True)
             others = tl.load(states + group * GROUP + READ, mask=inside[:, None], other=0.0)
             part = tl.dot(some, low)
             part = tl.dot(others, high, part)
@@ -135,14 +102,13 @@ def products(
     quanta, scale, zero = stored
     depth, width = states.shape[1], scale.shape[2]
     bits, group, height = sizes
-    columns, warps, stages, unpack = TILES[height]
     result = states.new_empty(len(states), width)
     sums = states.unflatten(1, (-1, group)).sum(-1, dtype=torch.float32)
-    grid = (triton.cdiv(width, columns), len(tiles[0]))
-    middle = 128 if bits == 8 else 8 + _ADDED[unpack]
+    grid = (triton.cdiv(width, COLUMNS), len(tiles[0]))
+    middle = 128 if bits == 8 else 8 + _ADDED
     _grouped[grid](
         states, sums, quanta, scale, zero, result, *tiles, width, depth,
-        GROUP=group, BITS=bits, MIDDLE=middle, ROWS=height, COLUMNS=columns, UNPACK=unpack,
-        num_warps=warps, num_stages=stages,
+        GROUP=group, BITS=bits, MIDDLE=middle, ROWS=height, WIDE=COLUMNS,
+        num_warps=WARPS, num_stages=STAGES,
     )  # fmt: skip
     return result

@@ -16,6 +16,7 @@ from dg_lsp.checkpoints import FETCH_AGAIN, CheckpointError
 from dg_lsp.model.networks.attention import GROUPED
 from dg_lsp.model.networks.gemma import DiffusionGemma
 from dg_lsp.model.networks.idle import leave_out_idle_parts
+from dg_lsp.model.networks.norms import fuse_norms
 from dg_lsp.model.networks.replay import enable
 from dg_lsp.settings import GRAPHS
 
@@ -129,6 +130,7 @@ def load_network(path: Path, device: str) -> Any:
     # Text needs no vision tower, and its weights take memory.
     network.model.encoder.vision_tower = network.model.encoder.embed_vision = None
     leave_out_idle_parts(network)
+    fuse_norms(network)
     if graphs:
         enable(network)
     return network.eval()

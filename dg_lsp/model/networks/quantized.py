@@ -18,6 +18,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+_AT_ONCE = 1024  # tokens that experts are computed for together: some 250 MB at the released shape
 # A computed order of rows, shared by the matrices that are given the same rows.
 Tiles = tuple[Tensor, Tensor, Tensor]
 
@@ -246,7 +247,14 @@ class QuantizedExperts(torch.nn.Module):
         return cls(packed[0], packed[1], experts.act_fn)
 
     def forward(self, states: Tensor, index: Tensor, weights: Tensor) -> Tensor:
-        """States [tokens, hidden], the experts' numbers and weights [tokens, k] -> [tokens, hidden]."""
+        """States [tokens, hidden], the experts' numbers and weights [tokens, k] -> [tokens, hidden].
+
+        Some tokens at a time: each takes k rows in and k rows out, most of the memory that a large batch needs.
+        """
+        parts = (given.split(_AT_ONCE) for given in (states, index, weights))
+        return torch.cat([self._of_some(*some) for some in zip(*parts, strict=True)])
+
+    def _of_some(self, states: Tensor, index: Tensor, weights: Tensor) -> Tensor:
         chosen, order = index.flatten().sort(stable=True)
         # Neither bincount nor histc: the one asks the device for the largest number, the other takes no int on a CPU.
         counts = torch.zeros(self.gate_up.count, dtype=torch.int64, device=chosen.device)

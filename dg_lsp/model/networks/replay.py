@@ -19,6 +19,9 @@ from dg_lsp.model.cache import PrefixCache, PrefixLayer
 from dg_lsp.model.networks.decoder import View, decode, hidden_states
 
 BUCKETS = (1024, 4096, 16384, 65536)  # lengths of the prefix buffers in tokens
+# Rows times tokens of a bucket. Beyond it a replay's mask and padding cost more than its launches save: on an H100, 8
+# canvases of 64 slots behind 8,192 tokens take 111 ms replayed and 91 ms plain (docs/research/graphs.md).
+_MOST = 1 << 16
 _WARM_UP = (
     3  # passes before the recording, in which libraries choose their kernels and allocate their workspaces
 )
@@ -81,7 +84,7 @@ class Replays:
         ticket = next(self._tickets)
 
         def replayed(canvas: Tensor, soft: Tensor | None) -> Tensor:
-            if self.broken:
+            if self.broken or len(canvas) * bucket > _MOST:
                 return plain(canvas, soft)
             prefix.load(cache, ticket)
             return self._replayed(canvas, soft, (bucket, plain))

@@ -16,6 +16,7 @@ from transformers import DiffusionGemmaConfig, DiffusionGemmaForBlockDiffusion
 
 from dg_lsp.model.networks.attention import GROUPED
 from dg_lsp.model.networks.loading import FETCH_AGAIN, CheckpointError
+from dg_lsp.model.networks.norms import fuse_norms
 from dg_lsp.model.networks.quantized import (
     Format,
     Packed,
@@ -45,6 +46,7 @@ def load_quantised(path: Path, formats: tuple[Format, Format], device: torch.dev
                 if not any(part in name for part in _VISION):
                     filling.take(name, opened.get_slice(name))
     filling.finish()
+    fuse_norms(network)
     return network.to(device).eval()
 
 
