@@ -3,13 +3,15 @@
 Knows files and holes; knows no engine.
 """
 
+from collections.abc import Iterable
 from contextlib import suppress
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 
 from dg_lsp.bench.files import installed_path
 from dg_lsp.bench.holes import Case, whole_of
-from dg_lsp.filling.project import excluding_path
+from dg_lsp.filling.project import Rules, files_near, root_of
 from dg_lsp.settings import SECRETS
 from dg_lsp.text.documents.document import DocumentError, read_document
 from dg_lsp.text.documents.excluded import path_of
@@ -22,7 +24,7 @@ MOST = 2_000
 
 
 def project_of(case: Case) -> Index:
-    """The index of the other files of the package, or of the folder, that the document of `case` is in."""
+    """Return the index of the other files of the package or project that the document of `case` is in."""
     return _index(case.document.uri, whole_of(case))
 
 
@@ -54,17 +56,23 @@ def _folder_of(uri: str) -> Path | None:
 
 @lru_cache(maxsize=8)
 def _others(scheme: str, folder: Path | None) -> tuple[Other, ...]:
-    """The files of known languages in `folder`, MOST of them; those of the standard library from one folder only."""
+    """Return the files of known languages of the project around `folder`, at most MOST."""
     if folder is None:
         return ()
     names = {"package": f"package:{folder.name}/", "stdlib": "stdlib:"}
     found = []
-    for path in sorted(folder.glob("*") if scheme == "stdlib" else folder.rglob("*"))[:MOST]:
+    for path in islice(_paths(scheme, folder), MOST):
         with suppress(UnknownLanguage, DocumentError, OSError):
-            if scheme == "file" and excluding_path(path, SECRETS):
-                continue
             document = read_document(path)
-            inside = path.relative_to(folder).as_posix()
-            uri = names[scheme] + inside if scheme in names else document.uri
+            uri = names[scheme] + path.relative_to(folder).as_posix() if scheme in names else document.uri
             found.append(read_other(uri, document.language, document.data))
     return tuple(found)
+
+
+def _paths(scheme: str, folder: Path) -> Iterable[Path]:
+    """Return the files of a package, of one folder of the standard library, or those that a command reads here."""
+    if scheme != "file":
+        return sorted(folder.rglob("*") if scheme == "package" else folder.glob("*"))
+    root = root_of(folder / "_")
+    found = files_near(folder, Rules((root or folder,), SECRETS))
+    return found if root else (path for path in found if path.parent == folder)

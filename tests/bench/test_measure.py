@@ -20,7 +20,8 @@ CHAT = "google/diffusiongemma-26B-A4B-it"  # a model that is sent definitions
 def file(tmp_path: Path) -> Path:
     (tmp_path / "pyproject.toml").touch()
     (tmp_path / "shapes.py").write_text(SHAPES)
-    path = tmp_path / "user.py"
+    path = tmp_path / "app" / "user.py"
+    path.parent.mkdir()
     path.write_text(USER)
     return path
 
