@@ -1,5 +1,5 @@
 #!/bin/sh
-# Fetch public sources in many languages into a folder, for `dg-lsp bench --gaps --source LANGUAGE=DIR`.
+# Fetch public sources in many languages into a folder, for --source LANGUAGE=DIR of benchmarks.gaps.table and benchmarks.guarantee.
 # Needs apt-get (Debian), npm and pip; what one of them does not find is told and left out.
 # Usage: benchmarks/fetch_sources.sh DIRECTORY
 set -u

@@ -29,7 +29,7 @@ COMMANDS = {
     "bench": "make holes in real files, fill them, and report how well and how fast",
     "engine": "start, stop or show the engine process that all windows share",
     "serve-engine": "serve one engine to a team over TLS, behind tokens",
-    "doctor": "check this installation and say what mends it",
+    "doctor": "check this installation and say how to fix it",
 }
 
 
@@ -73,7 +73,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ImportError as error:
         if (error.name or "").startswith("dg_lsp"):
             raise
-        return _error(f"{error}; run dg-lsp doctor, which says what mends it")
+        return _error(f"{error}; run dg-lsp doctor, which says how to fix it")
     except Exception as error:
         if not isinstance(error, _faults_of_the_world()):
             raise

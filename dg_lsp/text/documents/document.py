@@ -23,7 +23,7 @@ _UNITS = {"utf-16": ("utf-16-le", 2), "utf-32": ("utf-32-le", 4)}
 
 
 class DocumentError(ValueError):
-    """A file or a position that cannot be used; the message says which and what mends it."""
+    """A file or a position that cannot be used; the message names it and the fix."""
 
 
 def utf8(text: str) -> bytes:
