@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from benchmarks.judging import Example, examples, fit
 from benchmarks.unseen.fetch import list_path
 from benchmarks.unseen.projects import Projects, key_of
 from dg_lsp.bench import lists
@@ -25,7 +26,6 @@ from dg_lsp.model.checkpoint import load_checkpoint
 from dg_lsp.model.judge import chances_of
 from dg_lsp.settings import Settings
 from dg_lsp.text.prompts import prompt
-from dg_lsp.training.judging import Example, examples, fit
 
 KINDS = ("rest_of_line", "expression", "statement")
 

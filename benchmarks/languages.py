@@ -18,6 +18,7 @@ from pathlib import Path
 import torch
 
 from benchmarks.judge import hash_of
+from benchmarks.judging import examples
 from dg_lsp.bench.holes import Case, case_at
 from dg_lsp.model.checkpoint import load_checkpoint
 from dg_lsp.model.judge import chances_of
@@ -29,7 +30,6 @@ from dg_lsp.text.prompts import prompt
 from dg_lsp.text.reasons import OutOfTime
 from dg_lsp.text.related.index import Index
 from dg_lsp.text.related.retrieve import retrieve
-from dg_lsp.training.judging import examples
 
 SUFFIXES = {"typescript": ".ts", "go": ".go", "rust": ".rs", "java": ".java"}
 _WORD = re.compile(r"\w+|[^\w\s]+")

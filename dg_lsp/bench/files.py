@@ -1,15 +1,13 @@
-"""Files to make holes in: the held-out ones, those that a list names, and those of the user.
+"""Files to make holes in: those that a list names, and those of the user.
 
 Knows files and installed packages; knows no holes.
 """
 
 import hashlib
 import importlib.util
-import json
 import sysconfig
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from importlib import resources
 from pathlib import Path
 
 from dg_lsp.filling.project import excluding_path, project_files
@@ -23,18 +21,6 @@ class Located:
 
     documents: tuple[Document, ...]
     skipped: tuple[str, ...]
-
-
-def find_heldout() -> Located:
-    """The installed files that the embedded checkpoint was not trained on and whose sha256 is as listed."""
-    listing = json.loads((resources.files("dg_lsp") / "model/embedded/heldout.json").read_text("utf-8"))
-    documents, skipped = [], []
-    for entry in listing["files"]:
-        try:
-            documents.append(read_listed(entry["path"], entry["sha256"]))
-        except (DocumentError, ValueError) as error:
-            skipped.append(f"{entry['path']}: {error}")
-    return Located(tuple(documents), tuple(skipped))
 
 
 def read_listed(name: str, digest: str) -> Document:

@@ -1,6 +1,6 @@
 """The judge: how likely each candidate for a gap is to be exactly right, whichever source it comes from.
 
-Its few weights are fitted on gaps of real files (training/judging.py) and stored with the checkpoint. Knows texts and
+Its few weights are fitted on gaps of real files (benchmarks/judging.py) and stored with the checkpoint. Knows texts and
 likelihoods; knows no tokens and no loop.
 """
 

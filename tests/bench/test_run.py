@@ -12,7 +12,7 @@ import pytest
 
 from dg_lsp.bench import baselines, humaneval
 from dg_lsp.bench import files as located
-from dg_lsp.bench.files import find_heldout, installed_path
+from dg_lsp.bench.files import installed_path
 from dg_lsp.bench.holes import HOLES, make_cases
 from dg_lsp.bench.score import METHODS, Score, make_report
 from dg_lsp.cli.main import main
@@ -124,23 +124,6 @@ def test_places_are_found_in_the_standard_library_and_in_packages():
         place = installed_path(name)
         assert place is not None and place.is_file()
     assert installed_path("package:no_such_package_here/a.py") is None
-
-
-def test_held_out_files_are_used_only_with_their_hash(monkeypatch, tmp_path):
-    folder = tmp_path / "model" / "embedded"
-    folder.mkdir(parents=True)
-    files = [
-        {"path": "stdlib:textwrap.py", "sha256": "0" * 64},
-        {"path": "package:no_such_one/a.py", "sha256": ""},
-    ]
-    (folder / "heldout.json").write_text(json.dumps({"files": files}))
-    monkeypatch.setattr(located.resources, "files", lambda _: tmp_path)
-    found = find_heldout()
-    assert found.documents == ()
-    assert found.skipped == (
-        "stdlib:textwrap.py: another version",
-        "package:no_such_one/a.py: not installed",
-    )
 
 
 def cursor(text):

@@ -1,6 +1,8 @@
 """The embedded checkpoint itself: whole, small, honest about its tokens, and really filling."""
 
+import json
 import random
+from contextlib import suppress
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -9,12 +11,13 @@ import pytest
 import torch
 from transformers import DiffusionGemmaForBlockDiffusion
 
-from dg_lsp.bench.files import find_heldout
+from dg_lsp.bench.files import read_listed
 from dg_lsp.bench.holes import make_cases
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.checkpoint import Checkpoint, load_checkpoint
 from dg_lsp.model.fill import fill as infill
 from dg_lsp.settings import Settings
+from dg_lsp.text.documents.document import Document, DocumentError
 from dg_lsp.text.fills import check
 from dg_lsp.text.messages import Draft, Fill, Infill
 from dg_lsp.text.prompts import prompt
@@ -25,6 +28,15 @@ FILES = Path(str(resources.files("dg_lsp.model") / "embedded"))
 @pytest.fixture(scope="module")
 def model() -> Checkpoint:
     return load_checkpoint("embedded", "cpu")
+
+
+def heldout() -> list[Document]:
+    """The installed files that the checkpoint was not trained on, in the listed versions."""
+    found = []
+    for entry in json.loads((FILES / "heldout.json").read_text())["files"]:
+        with suppress(DocumentError, ValueError):
+            found.append(read_listed(entry["path"], entry["sha256"]))
+    return found
 
 
 def run(model: Checkpoint, request: Infill) -> list[Draft | Fill]:
@@ -58,13 +70,13 @@ def test_any_text_comes_back_from_its_tokens(model: Checkpoint) -> None:
 
 
 def test_a_cut_at_a_line_start_changes_no_token(model: Checkpoint) -> None:
-    text = find_heldout().documents[0].text[:4000]
+    text = heldout()[0].text[:4000]
     for at in [n + 1 for n, c in enumerate(text) if c == "\n"]:
         assert model.encode(text[:at]) + model.encode(text[at:]) == model.encode(text)
 
 
 def test_it_fills_real_gaps_and_says_why_where_it_does_not(model: Checkpoint) -> None:
-    documents = find_heldout().documents
+    documents = heldout()
     filled = 0
     for kind, count in (("rest_of_line", 8), ("function_body", 4)):
         for case in make_cases(documents, kind, count, 5):  # type: ignore[arg-type]

@@ -4,8 +4,8 @@ import random
 
 import pytest
 
+from benchmarks.judging import Example, fit
 from dg_lsp.model.judge import SITUATIONS, chances_of
-from dg_lsp.training.judging import Example, fit
 
 
 def made_up(count: int, truth: dict[str, float], seed: int) -> list[Example]:
