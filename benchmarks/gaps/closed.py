@@ -205,19 +205,25 @@ def _record(spot: Spot, name: str, form: Form) -> Record:
 
 
 def closes_twice(language: str, form: Form, fill: bytes) -> bool:
-    """Whether `fill` closes what it has not opened, other than what is missing behind it, in that order."""
-    missing, depth = list(form.missing), 0
+    """Return whether `fill` closes what it has not opened, other than what is missing behind it, in that order.
+
+    A bracket that the editor has closed may be closed by the fill if another one of the fill is closed by the editor's:
+    between `(List<Stri` and `)` stands `ng>) names(`.
+    """
+    missing, opened, early = list(form.missing), list[bytes](), list[bytes]()
     known, text = load_language(language), form.quoted + fill
     if form.quoted and len(form.missing) > 0 and not form.closers:
         # What closes the string is not a bracket.
         missing.pop()
     for token in tokens(known, text, 0, len(text)):
-        depth += token.kind == "open"
-        if token.kind == "close" and depth:
-            depth -= 1
-        elif token.kind == "close" and (not missing or missing.pop() != text[token.start : token.end]):
-            return True
-    return False
+        bracket = text[token.start : token.end]
+        if token.kind == "open":
+            opened.append(_CLOSING.get(bracket.decode(), "").encode())
+        elif token.kind == "close" and opened:
+            opened.pop()
+        elif token.kind == "close" and (not missing or missing.pop() != bracket):
+            early.append(bracket)
+    return bool(early) and early != opened
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,13 +251,20 @@ def _brackets(root: Node) -> Iterator[_Pair]:
         stack.extend(node.children)
         opened: list[Node] = []
         for child in node.children:
-            if child.type in _CLOSING:
+            kind = _bracket(child)
+            if kind in _CLOSING:
                 opened.append(child)
-            elif opened and child.type == _CLOSING[opened[-1].type]:
+            elif opened and kind == _CLOSING[_bracket(opened[-1])]:
                 first = opened.pop()
                 yield _Pair(
                     first.start_byte, first.end_byte, (child.start_byte, child.end_byte), quotes=False
                 )
+
+
+def _bracket(node: Node) -> str:
+    """Return the text of a bracket, also of one that has a name, as in C#'s interpolated strings."""
+    named = node.type == "interpolation_brace" and node.text
+    return named.decode() if named else node.type
 
 
 def _quotes(language: Language, data: bytes, root: Node) -> Iterator[_Pair]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.gaps import user_judge
-from benchmarks.gaps.closed import is_bracketed
+from benchmarks.gaps.closed import Form, closes_twice, forms, is_bracketed
 from benchmarks.gaps.places import Spot, choose, loaded, sampled, saved
 from benchmarks.gaps.sources import Corpus
 from benchmarks.gaps.table import main
@@ -114,6 +114,32 @@ def test_places_with_opened_brackets_are_chosen_alone() -> None:
     files, spots = choose(Corpus(load_language("python"), (PYTHON,)), 60, 1, is_bracketed)
     assert len(spots) > 30 and all(s.own == len(s.changes) for s in spots)
     assert all(is_bracketed(spot, files[spot.file].encode()) for spot in spots)
+
+
+@pytest.mark.parametrize(
+    ("language", "before", "missing", "fill", "twice"),
+    [
+        ("java", "f(", (b")",), "a)", False),
+        ("java", "f(", (), "a)", True),
+        ("java", "f(g(", (b")",), "a))", True),
+        ("java", "return (List<Stri", (), "ng>) names.clone(", False),
+        ("java", "return (List<Stri", (), "ng>) names[", True),
+        ("csharp", '$"{g(', (b"}", b")"), "a)}", False),
+    ],
+)
+def test_a_bracket_that_stands_twice_is_told(
+    language: str, before: str, missing: tuple[bytes, ...], fill: str, twice: bool
+) -> None:
+    form = Form(before.encode(), b"", b"", (), (), missing, b"")
+    assert closes_twice(language, form, fill.encode()) == twice
+
+
+def test_braces_in_an_interpolated_string_are_brackets() -> None:
+    data = b'class A { string F() { return $"a {G(b)}."; } }'
+    at = data.index(b"b)}")
+    spot = replace(CUT, language="csharp", at=at, changes=((at, data.index(b" }", at), ""),), ends=())
+    both = forms(spot, data)
+    assert both is not None and both[0].missing == (b"}", b")")
 
 
 def test_two_tables_are_compared_place_by_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
