@@ -17,12 +17,16 @@ from tests.text.wild import BAD, GOOD, WILD, Wild
 # What stands for the cursor's line, and fills of it.
 PLACES = {
     "a value": ("x = ¦;", ("a + 1", "foo(a)", "(a)[0]"), ("(a", "a)", '"a', "/* x", "a +", "[a", "a = = b")),
-    "arguments": ("foo(¦);", ("a + 1", "foo(a)", "a, b"), ("(a", "a))", '"a', "/* x", "a +", "[a", "a; b(")),
+    "arguments": (
+        "foo(¦);",
+        ("a + 1", "foo(a)", "a, b"),
+        ("(a", "a))", '"a', "/* x", "*/", "a */", "a +", "[a", "a; b("),
+    ),
     "a call that is open": ("foo(¦", ("a + 1);", "(a)[0]);"), ('"a);', "a +);", "[a);", "/* x);")),
     "a result": (
         "return ¦;",
         ("a + 1", "foo(a)"),
-        ("(a", "a)", '"a', "/* x", "a +", "a b"),
+        ("(a", "a)", '"a', "/* x", "*/", "a */", "a +", "a b"),
     ),
 }
 
@@ -70,6 +74,21 @@ def test_so_it_is_with_parts_of_a_statement(name: str, place: str) -> None:
     line, good, bad = PLACES[place]
     assert lost(wild, line, good) == []
     assert let_through(wild, line, bad) == []
+
+
+# Behind a result that nothing ends, above a body's end.
+ENDLESS = {
+    "csharp": "class A {\n    int F(A? a) {\n        @\n        return g(a)\n    ¦}\n}\n",
+    "java": "class A {\n    int f(int a) {\n        @\n        return g(a)\n    ¦}\n}\n",
+}
+
+
+@pytest.mark.parametrize(
+    "wild", [w for w in WILD if w.language in ENDLESS], ids=lambda w: f"{w.language}: {w.name}"
+)
+def test_no_fill_ends_a_comment_that_nothing_begins(wild: Wild) -> None:
+    source = ENDLESS[wild.language].replace("@", wild.odd)
+    assert [fill for fill in ("*/", "+ 1 */ 2") if shown(wild.language, source, fill)] == []
 
 
 def test_there_are_enough_texts_that_no_grammar_reads() -> None:

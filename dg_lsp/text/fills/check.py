@@ -30,7 +30,7 @@ from dg_lsp.text.fills.baseline import (
     neutral_text,
     unexpected,
 )
-from dg_lsp.text.fills.room import closes_more, is_closed, left_open, open_comment, room_of
+from dg_lsp.text.fills.room import closes_more, ended_comment, is_closed, left_open, open_comment, room_of
 from dg_lsp.text.gaps.find import reach
 from dg_lsp.text.gaps.gap import Edit, Gap
 from dg_lsp.text.languages.language import Language, check_shape, load_language, query_cursor
@@ -202,6 +202,8 @@ def _wrong_by_itself(language: Language, kind: str, parts: tuple[bytes, bytes, b
         twice = doubled(language, before, fill, after)
         if twice is not None:
             return (fault_at(fill, twice, len(fill), "a bracket that is closed already"),)
+    if kind not in (*STRINGS, "comment", "span") and (ended := ended_comment(language, fill)):
+        return ended
     return open_comment(language, fill, b"") if kind in (*BODIES, "statement", "expression") else ()
 
 

@@ -118,6 +118,24 @@ def _unopened(language: Language, state: State, after: bytes) -> int:
     return count
 
 
+def ended_comment(language: Language, fill: bytes) -> tuple[Fault, ...]:
+    """Return a fault if `fill`, which is code, ends a comment that it has not begun.
+
+    Of text with errors no tree tells: `*/` may be read as two operators.
+    """
+    ends = [end.encode() for _, end in language.block_comments]
+    if not any(end in fill for end in ends):
+        return ()
+    for token in tokens(language, fill, 0, len(fill)):
+        if token.kind == "other" and (end := next((e for e in ends if fill.startswith(e, token.start)), b"")):
+            return (
+                fault_at(
+                    fill, token.start, token.start + len(end), "an end of a comment that nothing begins"
+                ),
+            )
+    return ()
+
+
 def open_comment(language: Language, fill: bytes, rest: bytes) -> tuple[Fault, ...]:
     """Return a fault if `fill` ends in a comment that takes in the `rest` of its line or what is below it.
 
