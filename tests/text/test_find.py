@@ -421,3 +421,25 @@ def test_an_example_in_a_docstring_does_not_end_it() -> None:
     text = 'def first(x):\n    """Do it:\n\n    def example():\n        pass\n    """\n    return x\n'
     gap = find_gap(document(text), text.index("Do"), "docstring")
     assert text[gap.end :].startswith('"""') and not gap.insert_after
+
+
+# The repair of the text leaves out the end of what is asked for; `⟦` and `⟧` are round what is filled.
+ENDS = {
+    "a comment above code": (
+        "java",
+        "comment",
+        "class A {\n    /**\n⟦     * as its error\n¦⟧     */\n    A(int x) { a?.b = 1; }\n    /** b */\n}",
+    ),
+    "a comment that code follows": ("c", "comment", "/* ⟦one\n   <https://w¦w.org/>.⟧  */\n   of it.  */\n"),
+    "a string in a call": ("javascript", "string", "  }, '⟦np¦m_name⟧')\n"),
+}
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_what_is_asked_for_ends_where_it_ends_in_the_file(name: str) -> None:
+    language, kind, text = ENDS[name]
+    plain = re.sub("[¦⟦⟧]", "", text)
+    at = re.sub("[⟦⟧]", "", text).index("¦")
+    gap = find_gap(Document("file:///m", language, 0, plain.encode()), at, kind)
+    wanted = re.sub("¦", "", text.split("⟦")[1].split("⟧")[0])
+    assert plain[gap.start : gap.end].strip() == wanted.strip()

@@ -413,7 +413,7 @@ def _trimmed(data: bytes, kind: Kind, node: Node) -> Region:
     elif kind in STRINGS:
         start, end = _unquoted(data, node)
     elif kind == "comment":
-        start, end = _bare(data, start, end)
+        start, end = bare(data, start, end)
     return Region(kind, start, max(start, end), *outer)
 
 
@@ -449,8 +449,8 @@ def _unquoted(data: bytes, node: Node) -> Span:
     return (start, end - len(shut)) if data.endswith(shut, start, end) else (start, end)
 
 
-def _bare(data: bytes, start: int, end: int) -> Span:
-    """The span of a comment's text."""
+def bare(data: bytes, start: int, end: int) -> Span:
+    """Return the span of a comment's text."""
     begins = re.compile(rb"(?:/\*+|//+!?|#+|--|<!--)[ \t]?").match(data, start, end)
     ends = re.compile(rb"(?:[ \t]*\*+/|[\r\n]+)$").search(data, start, end)
     start = begins.end() if begins else start

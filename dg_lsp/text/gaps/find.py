@@ -26,6 +26,7 @@ from dg_lsp.text.gaps.context import (
 from dg_lsp.text.gaps.gap import (
     Gap,
     body_gap,
+    closed_gap,
     is_todo,
     line_gap,
     open_gap,
@@ -277,8 +278,11 @@ def _gap_in(document: Document, context: CursorContext, offset: int, kind: Kind 
         return line_gap(document, context, offset, chosen)
     if kind is None and chosen == "statement" and (hole := hole_at(context)) is not None:
         return replace(region_gap(document, context, hole), stub=True)
-    region = region_at(context, chosen)
     masked = context.repaired is not None and context.repaired.removed > 0
+    # The end of a comment may have given way for the repair, and then the tree's comment goes on to the next end.
+    if masked and kind in ("comment", "string") and (closed := closed_gap(document, context, offset, kind)):
+        return closed
+    region = region_at(context, chosen)
     if (
         masked
         and chosen != "statement"

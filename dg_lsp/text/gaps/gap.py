@@ -14,6 +14,7 @@ from dg_lsp.text.documents.history import Changes, begun
 from dg_lsp.text.gaps.context import (
     CursorContext,
     Region,
+    bare,
     is_at,
     state_of,
 )
@@ -152,6 +153,26 @@ def line_gap(document: Document, context: CursorContext, offset: int, kind: Kind
     function = max(functions, key=lambda f: f.header.define, default=None)
     indent = leading(data, offset).removeprefix(BOM).decode()
     return Gap(offset, end, kind, indent, name=function.header.name if function else "")
+
+
+def closed_gap(document: Document, context: CursorContext, offset: int, kind: Kind) -> Gap | None:
+    """Return the text of the comment or string at the cursor as a gap, by tokens; None if there is none that ends."""
+    data, state = document.data, state_of(document, context, offset)
+    if not (state.comment if kind == "comment" else state.string):
+        return None
+    whole = next(tokens(context.language, data, state.begins, len(data)))
+    text = data[whole.start : whole.end]
+    if kind == "comment":
+        pairs = [(begin.encode(), end.encode()) for begin, end in context.language.block_comments]
+        if not any(text.startswith(begin) and text.endswith(end, len(begin)) for begin, end in pairs):
+            return None
+        start, end = bare(data, whole.start, whole.end)
+    elif whole.kind == "string":
+        start = whole.start + len(quotes_at(context.language, data, whole.start).open)
+        end = whole.end - len(state.string)
+    else:
+        return None
+    return replace(line_gap(document, context, offset, kind), start=min(start, offset), end=max(end, offset))
 
 
 def typed(document: Document, context: CursorContext, gap: Gap, offset: int) -> Gap:
