@@ -22,7 +22,7 @@ from dg_lsp.text.budget import SLOW, within
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import Gap, NoGap, find_gap
 from dg_lsp.text.gaps.gap import Edit, apply_edit
-from dg_lsp.text.messages import Fill
+from dg_lsp.text.messages import STRINGS, Fill
 from dg_lsp.text.reasons import OutOfTime
 
 TEXTS = ('"""', ")", "}", "*/", "\\", "#", "\nx", "else:", "\N{GRINNING FACE}")
@@ -123,7 +123,7 @@ def _judged(found: Opened, gap: Gap, text: str, edit: Edit) -> Answer:
     else:
         right = False
         # Where the grammar cannot tell, an edit of sound code still has to be balanced in itself.
-        odd = not before.whole and place.where in ("code", "body")
+        odd = not before.whole and place.where in ("code", "body") and gap.kind not in (*STRINGS, "comment")
         verdict = replace(verdict, broken=verdict.broken or (odd and is_unbalanced(edit.text.encode())))
     added = 0 if before.whole else _added(found, gap, after)
     return Answer(found, text, edit, "", verdict, right, added)
