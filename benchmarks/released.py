@@ -702,7 +702,7 @@ def tensors(network: Any) -> list[torch.Tensor]:
     return [*network.parameters(), *network.buffers()]
 
 
-def main() -> None:
+def main(given: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -714,6 +714,10 @@ def main() -> None:
     )
     parser.add_argument("--layers", type=int, default=30)
     parser.add_argument(
+        "--prefixes", nargs="+", type=int, default=[1024, 8192], help="tokens before the canvas"
+    )
+    parser.add_argument("--rows", nargs="+", type=int, default=[1, 8], help="canvases in a batch")
+    parser.add_argument(
         "--only", nargs="+", choices=PARTS, default=list(PARTS), metavar="PART", help=", ".join(PARTS)
     )
     parser.add_argument("--device", default="cuda:0" if torch.cuda.is_available() else "cpu")
@@ -721,7 +725,7 @@ def main() -> None:
     parser.add_argument("--smoke", action="store_true", help="two layers, small sizes, every part")
     parser.add_argument("--tiny", action="store_true", help="a tiny shape on the CPU")
     parser.add_argument("--json", type=Path)
-    options = parser.parse_args()
+    options = parser.parse_args(given)
     options.sizes = Sizes(
         tuple(options.prefixes[:1] if options.smoke else options.prefixes), (64, 256), tuple(options.rows)
     )
