@@ -1,4 +1,4 @@
-"""The records that cross from the editor's side to the engine's and back.
+"""The records that cross between the editor's process and the engine's.
 
 Plain data, frozen, text only: no tokens, no tensors, no line numbers.
 """
@@ -167,7 +167,7 @@ class Fill:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """How an engine fares, for people and programs.
+    """The status of an engine, for people and programs.
 
     state: what it does. done: the share of the loading that is done, 0 to 1. mend: why it failed, or is slow, and
     what mends it. device: where the model runs. memory: bytes held, of the device where it tells. milliseconds, steps:

@@ -1,4 +1,4 @@
-"""History: at most two older texts of one buffer, and what has changed since each; maps offsets from one to the other.
+"""History: at most two older texts of one buffer, and the changes since each; maps offsets between them.
 
 One is the text that parses best, from which a gap in a broken file can be found; the other has the newest tree, with
 which the next parse starts.
@@ -79,7 +79,7 @@ class Changes:
         return self.before(offset)
 
     def cuts(self, offset: int) -> bool:
-        """Whether the old text on both sides of `offset` was replaced, so that its new place is a guess."""
+        """Return whether the old text on both sides of `offset` was replaced, so that its new place is a guess."""
         at = bisect_right(self.spans, offset, key=lambda c: c.end)
         change = self.spans[at] if at < len(self.spans) else None
         return change is not None and change.start < offset and change.now < change.stop
@@ -96,7 +96,7 @@ def trimmed(changes: Changes, old: bytes, new: bytes) -> Changes:
 
 
 def common(one: bytes, other: bytes) -> int:
-    """How many bytes two texts have in common at their beginning: 2 for `abc` and `abd`."""
+    """Return how many bytes two texts have in common at their beginning: 2 for `abc` and `abd`."""
     low, high = 0, min(len(one), len(other))
     if one[:high] == other[:high]:
         return high
@@ -121,7 +121,7 @@ def _trimmed(change: Change, old: bytes, new: bytes) -> Change:
 
 
 def _inside(text: bytes, at: int) -> bool:
-    """Whether `at` lies between two bytes of one character."""
+    """Return whether `at` lies between two bytes of one character."""
     return text[at : at + 1] != b"" and text[at] & 0xC0 == 0x80
 
 
@@ -144,7 +144,7 @@ class Reading:
 
     @property
     def cost(self) -> int:
-        """How broken the text is, 0 for clean and for one that was not read."""
+        """Return the cost of the text's errors: 0 for a clean text, and for one that was not read."""
         return self.read[1] if self.read else 0
 
 

@@ -1,4 +1,4 @@
-"""The text round a gap with a neutral filler in it, and the faults: the errors that a fill has and the filler has not.
+"""Syntax errors that a fill adds: errors of the text with the fill, less those with a neutral placeholder.
 
 Knows trees, repairs, what a cut at either end of a text may have taken away, and what Python's own parser says.
 """
@@ -66,12 +66,12 @@ class Text:
 
     @property
     def end(self) -> int:
-        """Where the fill ends."""
+        """Return where the fill ends."""
         return len(self.before) + len(self.fill)
 
     @property
     def clean(self) -> bool:
-        """Whether the tree has no error."""
+        """Return whether the tree has no error."""
         return not self.tree.root_node.has_error
 
     def filled(self, language: Language, fill: bytes) -> "Text":
@@ -262,7 +262,7 @@ def complaint(text: bytes) -> tuple[str, int, int] | None:
 
 @lru_cache(maxsize=1)
 def is_sound_but_for_its_gap(language: Language, kind: str, neutral: Text) -> bool:
-    """Whether nothing is broken but the gap's line, which has only begun and can still be gone on with.
+    """Return whether nothing is broken but the gap's line, which has only begun and can still be gone on with.
 
     Of a span the same is asked of its top-level item.
 

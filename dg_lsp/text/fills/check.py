@@ -1,4 +1,4 @@
-"""Check: why a fill may not be shown. `faults` are the syntax errors that it adds to the text that an engine sees;
+"""Check: reasons to refuse a fill. `faults` are the syntax errors that it adds to the text that an engine sees;
 `harm_of` is the last look at an edit, which compares the whole file before and after it (laws 5 and 10).
 
 By the grammar and, for Python, by its own parser. Nothing here raises on a strange text.
@@ -95,7 +95,7 @@ def faults_of_edit(document: Document, gap: Gap, edit: Edit) -> tuple[Fault, ...
 
 @bounded
 def harm_of(document: Document, gap: Gap, edit: Edit) -> str:
-    """Why `edit`, made for `gap` of `document`, must not be applied, as a sentence; empty where it does no harm.
+    """Return why `edit`, made for `gap` of `document`, must not be applied, as a sentence; empty where it does no harm.
 
     1. It replaces the gap and nothing else.  2. What was typed there stays, unless the gap was asked for by name; so do
     comments in a stub.  3. It adds no syntax error: what parsed before parses afterwards.  4. What stands behind the
@@ -128,7 +128,7 @@ def _harm_of(language: Language, document: Document, gap: Gap, edit: Edit) -> st
 
 
 def unchecked(document: Document, gap: Gap) -> str:
-    """Why no fill of `gap` can be checked, as a sentence; empty where one can.
+    """Return why no fill of `gap` can be checked, as a sentence; empty where one can.
 
     In a line or a nesting that nobody writes, or a top-level item of megabytes, it would take minutes.
     """
@@ -143,7 +143,7 @@ def unchecked(document: Document, gap: Gap) -> str:
 
 @bounded
 def is_stub(request: Infill, fill: str) -> bool:
-    """Whether the body of the gap is still a stub with `fill` in it, as with `pass`."""
+    """Return whether the body of the gap is still a stub with `fill` in it, as with `pass`."""
     if request.kind not in BODIES:
         return False
     language = load_language(request.language, request.macros)
@@ -208,7 +208,7 @@ def _wrong_by_itself(language: Language, kind: str, parts: tuple[bytes, bytes, b
 
 
 def _parses_afresh(language: Language, data: bytes) -> bool:
-    """Whether `data`, read afresh, has no error; a text that is too long is not read."""
+    """Return whether `data`, read afresh, has no error; a text that is too long is not read."""
     if len(data) > WHOLE or language.parse(data).root_node.has_error:
         return False
     return language.name != "python" or complaint(data) is None
@@ -481,7 +481,7 @@ def _worse(language: Language, gap: Gap, old: Text, fill: bytes) -> str:
 
 
 def _error_counts(text: Text) -> tuple[int, int]:
-    """How many different errors the tree of `text` has, and how many of them it shows as a node of their own.
+    """Return how many different errors the tree of `text` has, and how many of them it shows as a node of their own.
 
     A parser may show what it has hidden before, or miss the same twice in one place.
     """
@@ -492,12 +492,12 @@ def _error_counts(text: Text) -> tuple[int, int]:
 
 
 def _is_asked_line(gap: Gap) -> bool:
-    """Whether a line or a span was asked for by name, which may begin what ends behind it."""
+    """Return whether a line or a span was asked for by name, which may begin what ends behind it."""
     return gap.asked and gap.kind in ("rest_of_line", "span")
 
 
 def _may_quote(language: Language, fill: bytes) -> bool:
-    """Whether `fill` holds what can begin or end a string or a comment."""
+    """Return whether `fill` holds what can begin or end a string or a comment."""
     marks = (language.comment, *(mark for pair in language.block_comments for mark in pair))
     quotes = (mark for string in language.strings for mark in (string.open, string.close))
     return any(mark in fill for mark in (*quotes, *(mark.encode() for mark in marks)))
@@ -514,7 +514,7 @@ def _parsed(language: Language, text: Text, fill: bytes) -> Text:
 
 
 def _is_sound(language: Language, text: Text) -> bool:
-    """Whether `text` has no error; tree-sitter also takes Python whose indentation is wrong."""
+    """Return whether `text` has no error; tree-sitter also takes Python whose indentation is wrong."""
     return text.clean and (language.name != "python" or complaint(text.data) is None)
 
 

@@ -1,4 +1,4 @@
-"""From a model's text to the text that can stand in its gap: line ends, indentation, where it ends, what it repeats."""
+"""Fit a model's text into its gap: line ends, indentation, the end of the text, no repeated suffix."""
 
 import re
 from collections.abc import Iterator
@@ -183,7 +183,7 @@ def _request(document: Document, gap: Gap) -> Infill:
 
 
 def _is_of_one_line(language: Language, request: Infill) -> bool:
-    """Whether a fill of the gap ends with its line; one in a block comment or a triple-quoted string does not."""
+    """Return whether a fill of the gap ends with its line; not in a block comment or a triple-quoted string."""
     if request.kind in ("string", "comment"):
         literal = literal_at(language, request.prefix)
         return literal is None or not literal.lines
@@ -424,7 +424,7 @@ class Literal:
 
 
 def _end_of_span(language: Language, request: Infill, fill: bytes) -> int:
-    """Where `fill` leaves the function that its span is in; its length where it does not.
+    """Return where `fill` leaves the function that its span is in; its length where it does not.
 
     The span `a()\n    b()\n\nc()` at the end of a function with four spaces ends behind `b()`; so it does where a
     comment at the left margin stands in the place of `c()`, unless more of the function follows.

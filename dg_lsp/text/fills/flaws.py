@@ -1,4 +1,4 @@
-"""What is wrong at sight with a body that can be shown: parameters left out, and names that nothing defines.
+"""Flaws of a body that can be shown: unused parameters, and names that nothing defines.
 
 A body with flaws comes behind those with fewer. In Python the names are looked up by the interpreter's own scopes. Of
 115 bodies of code that was in no training 5 seem to name what nothing defines, since the prefix is cut; of those that

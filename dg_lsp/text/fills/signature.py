@@ -1,4 +1,4 @@
-"""What the header of a function says of its body: the body names the parameters, and does not only call itself.
+"""Expectations of a function's header: the body uses the parameters, and does more than call itself.
 
 A body that does otherwise is no error, and is shown where there is no better one. Of 300 functions of code that was in
 no training 20 leave a parameter unnamed and none only calls itself; of the bodies that `small` wrote for them 53 and 11
@@ -32,7 +32,7 @@ class Signature:
     parameters: frozenset[str] = frozenset()
 
     def flaws(self, body: str) -> int:
-        """How many parameters `body` does not name, and 1 more where it is one line that calls the function itself."""
+        """Count the parameters that `body` does not name, and 1 more for one line that calls the function itself."""
         unnamed = self.parameters.difference(WORD.findall(body))
         return len(unnamed) + (len(body.split("\n")) == 1 and self._calls_itself(body))
 

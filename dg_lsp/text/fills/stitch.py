@@ -1,4 +1,4 @@
-"""What is kept of a text that cannot stand as it is, and where a broken fill is damaged.
+"""The part of an unfinished or broken text to keep, and the place where it is broken.
 
 The text is a full canvas when the gap goes on, or a fill that adds an error.
 """
@@ -93,7 +93,7 @@ def without_round(text: str) -> str:
 
 
 def goes_round(text: str) -> bool:
-    """Whether the last line of `text` ends with the same piece three times running, whatever numbers are in it.
+    """Return whether the last line of `text` ends with the same piece three times running, whatever numbers are in it.
 
     Such as `self.items[0].price + self.items[1].price + self.items[2].price + `. Pieces without a letter do not count.
     """
@@ -202,7 +202,7 @@ def _beginnings(language: Language, fill: str) -> Iterator[str]:
 
 
 def _can_come_right(request: Infill, lines: str) -> bool:
-    """Whether some end behind `lines` makes the gap's container parse as well as before."""
+    """Return whether some end behind `lines` makes the gap's container parse as well as before."""
     for ending in _endings(request, lines):
         fill = lines + ending
         if not check.faults_of(request, fill):

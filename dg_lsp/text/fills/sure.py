@@ -1,4 +1,4 @@
-"""The sure beginning of a fill: what can be offered where only its first characters are certain."""
+"""The sure beginning of a fill, offered where only its first characters are certain."""
 
 import re
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ def sure_beginning(request: Infill, text: str, sure: int) -> str:
 
 
 def _can_stand(request: Infill, text: str) -> bool:
-    """Whether `text` may be the whole fill of the gap: no syntax error, no stub, no word joined with what follows."""
+    """Return whether `text` may be the whole fill: no syntax error, no stub, no word joined with the suffix."""
     if _PART.match(text[-1]) and _PART.match(request.suffix):
         return False
     if check.is_stub(request, text):
@@ -56,7 +56,7 @@ def _ends(language: Language, text: str) -> Iterator[int]:
 
 
 def _ends_here(data: bytes, token: Token, behind: Token | None) -> bool:
-    """Whether code may end with `token`: not with the `f` of `f"..."`, which the string behind it belongs to."""
+    """Return whether code may end with `token`: not with the `f` of `f"..."`, which the string behind it belongs to."""
     if token.kind == "word":
         return behind is None or behind.kind not in ("string", "open_string")
     first = data[token.start : token.start + 1]

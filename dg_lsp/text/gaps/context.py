@@ -1,4 +1,4 @@
-"""CursorContext: the part of a document round a cursor in a form that can be read, however broken the file is.
+"""CursorContext: the part of a document around a cursor, readable however broken the file is.
 
 Its bodies, the regions of its lines, and older texts of the document, which tell what else has been broken since.
 Knows trees, repairs and lines; chooses no gap.
@@ -227,7 +227,7 @@ def body_at(context: CursorContext) -> Body | None:
 
 
 def is_at(data: bytes, body: Body, cursor: int) -> bool:
-    """Whether `cursor` is on a line of `body` or its header, or on blank lines below that are still part of it."""
+    """Return whether `cursor` is on a line of `body` or its header, or on a blank line that still belongs to it."""
     if cursor < line_start(data, body.header.start):
         return False
     if body.closes != body.end or body.stop > body.closes:
@@ -316,7 +316,7 @@ def _classes(language: Language, item: Node, offset: int) -> list[Node]:
 
 
 def _member(data: bytes, body: Node, offset: int) -> int:
-    """Where the last member of `body` begins at or before `offset`; behind a brace where there is none."""
+    """Return where the last member of `body` begins at or before `offset`; behind a brace where there is none."""
     members = [child for child in body.named_children if child.start_byte <= offset]
     return members[-1].start_byte if members else body.start_byte + data.startswith(b"{", body.start_byte)
 

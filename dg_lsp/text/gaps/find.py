@@ -1,6 +1,6 @@
 """The gap at a cursor, in a range, or by a function's name: where a fill begins and ends, however broken the file is.
 
-What kind of gap is meant is told here, too. Knows contexts, bodies and regions; knows no model and no editor.
+The kind of gap is chosen here, too. Knows contexts, bodies and regions; knows no model and no editor.
 """
 
 import difflib
@@ -110,7 +110,7 @@ def find_gaps(document: Document, start: int, end: int) -> list[Gap]:
 
 @bounded
 def find_function(document: Document, offset: int) -> list[Gap]:
-    """What can be filled of the function round the byte `offset`: its holes, if it has any, and its body.
+    """Return the gaps of the function around the byte `offset`: its holes, if it has any, and its body.
 
     Raises:
         NoGap: the cursor is in no function.
@@ -124,7 +124,7 @@ def find_function(document: Document, offset: int) -> list[Gap]:
 
 @bounded
 def find_selected(document: Document, start: int, end: int) -> list[Gap]:
-    """What can be filled of the selection [start, end): the bodies that it overlaps, and the selected text itself."""
+    """Return the gaps of the selection [start, end): the bodies that it overlaps, and the selected text itself."""
     gaps = find_gaps(document, start, end)
     with suppress(NoGap):
         return [*gaps, _span_in(document, gaps, start, end)]
@@ -306,7 +306,7 @@ def _gap_in(document: Document, context: CursorContext, offset: int, kind: Kind 
 
 
 def _runs_on(document: Document, context: CursorContext, start: int) -> bool:
-    """Whether the docstring whose text begins at `start` of the context has lost its end, though the file parses.
+    """Return whether the docstring with its text at `start` of the context is not closed, though the file parses.
 
     Two that lack it make one string, from the quotes in the first function to those in the second.
     """
@@ -365,7 +365,7 @@ def _on_line(data: bytes, offset: int) -> Kind:
 
 
 def offers(context: CursorContext, body: Body) -> bool:
-    """Whether a cursor without a wish means `body`: it is a stub, and its header is not being typed."""
+    """Return whether a cursor without a wish means `body`: it is a stub, and its header is not being typed."""
     data, header, cursor = context.data, body.header, context.cursor
     if not body.stub or cursor < line_start(data, header.define):
         return False
@@ -407,7 +407,7 @@ def _in_braces(context: CursorContext, at: int, inside: bytes) -> Kind | None:
 
 
 def _is_docstring(context: CursorContext, data: bytes, state: State) -> bool:
-    """Whether the open string is a docstring: as the tree says, or where that is broken by its quotes and its line."""
+    """Return whether the open string is a docstring: by the tree or, where that is broken, by its quotes."""
     if regions_at(context, "docstring"):
         return True
     if context.repaired is None:

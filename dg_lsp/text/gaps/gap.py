@@ -1,4 +1,4 @@
-"""Gap: the span of a document that a fill replaces, and what is inserted round the fill. Edit: that replacement.
+"""Gap: the span of a document that a fill replaces, and the text inserted around the fill. Edit: that replacement.
 
 A gap is made from a body, a region, what is open at a cursor, or a bare cursor. Chooses no kind.
 """
@@ -438,7 +438,7 @@ def _begins_body(context: CursorContext) -> bool:
 
 
 def _is_body_value(context: CursorContext) -> bool:
-    """Whether a value at the cursor may be what its block is worth (Rust): a brace follows and takes it as it is."""
+    """Return whether a value at the cursor may be its block's value (Rust): a closing brace follows."""
     at = context.cursor
     if not context.data[at:].lstrip().startswith(b"}"):
         return False
@@ -455,6 +455,6 @@ def _needed(context: CursorContext, at: int, closing: bytes) -> bytes:
 
 
 def is_todo(data: bytes, state: State, offset: int) -> bool:
-    """Whether the comment that is open at `offset` ends there and says what is to be done below it."""
+    """Return whether the comment that is open at `offset` ends there and says what is to be done below it."""
     ends = not data[offset : line_end(data, offset)].strip()
     return state.comment and ends and _TODO.search(data, state.begins, offset) is not None

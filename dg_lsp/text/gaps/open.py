@@ -1,4 +1,4 @@
-"""Open places: is something still to be written at a cursor, or is its line finished there?
+"""Open places: decide whether code is missing at a cursor, or its line is finished there.
 
 Knows contexts and gaps; knows no fill and no editor.
 """

@@ -1,4 +1,4 @@
-"""Words in sight: what a half-typed word at the cursor may become. Reads bytes by patterns; parses nothing."""
+"""Words in sight: completions of a half-typed word at the cursor. Reads bytes by patterns; parses nothing."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -31,13 +31,13 @@ def half_word(data: bytes, cursor: int) -> bytes:
 
 
 def is_part(text: bytes) -> bool:
-    """Whether `text` begins with a character of a word."""
+    """Return whether `text` begins with a character of a word."""
     return re.match(_PART, text) is not None
 
 
 @bounded
 def endings(language: Language, document: Document, cursor: int, others: Sequence[bytes]) -> tuple[str, ...]:
-    """What may follow the half word before the cursor so that it becomes a word in sight, at most MOST texts.
+    """Return at most MOST completions of the half-typed word before the cursor to words in sight.
 
     Words in sight are the names in the code of `document` and of `others`, the texts of further documents, and the
     language's keywords and builtins. The nearest come first. An empty ending says that the half word is one of them.

@@ -1,4 +1,4 @@
-"""Language: a name to a parser, a compiled query and the facts of language.toml.
+"""Language: the parser, the compiled query and the facts of language.toml of one language.
 
 Languages are data: a folder each under grammars/. Knows tree-sitter; knows no document.
 """
@@ -106,7 +106,7 @@ class UnknownLanguage(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Quotes:
-    """How a kind of string begins and ends.
+    """The quotes of a kind of string.
 
     escapes: a backslash takes the next character along. lines: it may go on over line ends. character: it is a string
     only where it ends after one character. hole: what begins code inside of it, up to the brace that closes that.
@@ -228,7 +228,7 @@ class Language:
         return parse_until_broken(parser, *self._edited(tree, data, span, text))
 
     def _edited(self, tree: Tree, data: bytes, span: tuple[int, int], text: bytes) -> tuple[bytes, Tree]:
-        """What the parser reads of `data` with `text` for `span`, and the tree of `data` moved accordingly."""
+        """Return the parser's view of `data` with `text` for `span`, and the tree of `data` moved accordingly."""
         start, end = span
         stop = start + len(text)
         edited = Edited(data, (start, end, stop))
@@ -357,7 +357,7 @@ def known_languages() -> tuple[str, ...]:
 
 
 def knows(language: str) -> bool:
-    """Whether `language`, by its own name or an editor's, has a folder."""
+    """Return whether `language`, by its own name or an editor's, has a folder."""
     return language in _folders()
 
 

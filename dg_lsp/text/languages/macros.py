@@ -129,7 +129,7 @@ def changed(old: bytes, new: bytes, edit: tuple[int, int, int]) -> tuple[int, in
 
 
 def _shared(one: bytes, other: bytes) -> int:
-    """How many bytes both begin with; they are not the same."""
+    """Return how many bytes both begin with; they are not the same."""
     return bisect_left(range(min(len(one), len(other))), True, key=lambda n: one[: n + 1] != other[: n + 1])
 
 
@@ -172,7 +172,7 @@ def _blank_line(data: bytes) -> bytes:
 
 
 def _piece_end(data: bytes, start: int, blank_line: bytes) -> int:
-    """Where the piece at `start` ends; that depends on no text far away, so an edit changes few."""
+    """Return where the piece at `start` ends; that depends on no text far away, so an edit changes few."""
     while (end := data.find(blank_line, start)) >= 0:
         if crc32(data[start:end]) % 2 == 0:
             return end

@@ -1,4 +1,4 @@
-"""Texts that no parser is given: in a long statement with many errors, recovery takes quadratic time and memory.
+"""The rule for texts that are not parsed: recovery takes quadratic time in a long statement with many errors.
 
 A parser cannot be stopped there, and no other thread runs meanwhile. Knows no grammar.
 """

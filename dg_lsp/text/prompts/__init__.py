@@ -1,1 +1,1 @@
-"""Prompts: what of a file is sent to the engine."""
+"""Prompts: the part of a file that is sent to the engine."""

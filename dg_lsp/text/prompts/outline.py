@@ -1,4 +1,4 @@
-"""Outline: the lines above a cut that the code below it needs: imports, headers of the enclosing scopes, docstrings."""
+"""Outline: lines above a cut that the code below needs: imports, headers of enclosing scopes, docstrings."""
 
 import re
 from collections.abc import Iterable
@@ -234,7 +234,7 @@ def _ended(language: Language, data: bytes, floor: int) -> bytes:
 
 
 def _closes(line: bytes) -> bool:
-    """Whether `line` begins with a closing bracket; the line that opens it is then indented as deep."""
+    """Return whether `line` begins with a closing bracket; the line that opens it is then indented as deep."""
     return line[:1] in (b")", b"]", b"}")
 
 
@@ -265,7 +265,7 @@ def _nodes_at(root: Node, place: int) -> list[Node]:
 
 
 def _is_sequence(language: Language, node: Node) -> bool:
-    """Whether `node` is only a sequence of statements, so that its first line is no header."""
+    """Return whether `node` is only a sequence of statements, so that its first line is no header."""
     first = next((n for n in node.children if not n.is_extra), node)
     found = language.captures(node, (node.start_byte, node.start_byte + 1)).get("statement", ())
     return first.start_byte == node.start_byte and first.id in (n.id for n in found)

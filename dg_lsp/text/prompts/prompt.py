@@ -1,4 +1,4 @@
-"""From a Document and a Gap to an Infill: how much of the file is sent to the engine.
+"""Build an Infill from a Document and a Gap: choose the text of the file that is sent to the engine.
 
 A long prefix is cut at a line that moves in big hops, so that its beginning, and the KV cache of it, changes rarely.
 Imports and enclosing headers from above the cut are kept.

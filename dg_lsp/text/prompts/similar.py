@@ -84,7 +84,7 @@ def _function(data: bytes, body: Body) -> Function:
 
 
 def _likeness(data: bytes, one: Body, other: Body) -> float:
-    """How many words the names of two functions share, 0 to 1, and half of that for the rest of their headers."""
+    """Return the share of words that two functions' names share, plus half of that for their headers' rest."""
     names, headers = zip(*(_words(data, body) for body in (one, other)), strict=True)
     return _overlap(*names) + _HEADER * _overlap(*headers)
 

@@ -1,1 +1,1 @@
-"""What other files say: an index of the project, and candidates for a gap out of it."""
+"""Related files: an index of the project, and candidates for a gap from it."""

@@ -1,4 +1,4 @@
-"""Definitions: what the names used round a gap are, where other files of the project say so.
+"""Definitions: classes and functions of other files that the code around a gap names.
 
 For `shape.area(` below `from .shapes import Shape`: the class `Shape` of `shapes.py` without the bodies of its methods.
 Knows the index; knows no model and no disk.
@@ -50,7 +50,7 @@ class _Definition:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What other files say that bears on a gap: a Piece for each file, and the files' uris."""
+    """Definitions of other files for a gap: a Piece for each file, and the files' uris."""
 
     pieces: tuple[Piece, ...] = ()
     uris: tuple[str, ...] = ()

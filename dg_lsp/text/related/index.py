@@ -1,4 +1,4 @@
-"""Index: the texts of other files as rows, each put in, put in anew or dropped by itself. Bounded in memory.
+"""Index: the texts of other files as rows; each file can be added, replaced or dropped. Bounded in memory.
 
 Knows no disk: `put` gets the bytes. One thread may put while another one searches.
 """
@@ -151,6 +151,6 @@ def _folder(uri: str) -> str:
 
 
 def _shared(folder: str, uri: str) -> int:
-    """How many folders `folder` and the one of `uri` have in common."""
+    """Return how many folders `folder` and the one of `uri` have in common."""
     folders = zip(folder.split("/"), uri.split("/")[:-1], strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], folders))

@@ -1,4 +1,4 @@
-"""Matches: the places where the words before a gap stand elsewhere, and the texts that follow them there.
+"""Matches: other occurrences of the words before a gap, and the texts that follow them.
 
 Knows rows; ranks nothing.
 """
@@ -46,7 +46,7 @@ def matches(place: Place, others: list[Rows]) -> Iterator[Match]:
 
 
 def texts(place: Place, match: Match) -> Iterator[tuple[str, int, int]]:
-    """What follows `match` up to each place where it may end: its text, the entry there, how many words agree there."""
+    """Yield the texts that follow `match`, up to each possible end, with the entry there and the words that agree."""
     for stop, behind in _stops(place, match):
         text = _text(place, match, stop)
         if text.strip():
@@ -54,7 +54,7 @@ def texts(place: Place, match: Match) -> Iterator[tuple[str, int, int]]:
 
 
 def common(one: str, other: str) -> int:
-    """How many characters two strings have in common at their beginning."""
+    """Return how many characters two strings have in common at their beginning."""
     shorter = min(len(one), len(other))
     return next((n for n in range(shorter) if one[n] != other[n]), shorter)
 
@@ -82,12 +82,12 @@ def _places(
 
 
 def _agreeing(rows: Rows, at: int, words: str) -> int:
-    """How many words before the entry `at` of `rows` are the last of `words`."""
+    """Return how many words before the entry `at` of `rows` are the last of `words`."""
     return common(rows.words[max(at - _BEFORE, 0) : at][::-1], words[-_BEFORE:][::-1])
 
 
 def _stops(place: Place, match: Match) -> Iterator[tuple[int, int]]:
-    """Where a candidate that begins with `match` may end, and how many words behind it agree; at most three places.
+    """Return up to three ends of a candidate that begins with `match`, each with the number of words that agree.
 
     There its brackets are as the gap needs them, and the next word is that behind the gap, or the line ends with the
     gap's; if no such word comes, the first sign that ends an expression will do.
@@ -116,7 +116,7 @@ def _stops(place: Place, match: Match) -> Iterator[tuple[int, int]]:
 
 
 def _ends_line(place: Place, kind: str) -> bool:
-    """Whether a text that ends before `kind` can be the rest of a line; on a new one it is a header only above a body.
+    """Return whether a text that ends before `kind` can be the rest of a line; a header only above a body.
 
     Where nothing is indented below, `if a:` is no statement.
     """

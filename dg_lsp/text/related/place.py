@@ -1,4 +1,4 @@
-"""Place: what stands round a gap, as rows, and how many brackets a text must close to belong there."""
+"""Place: the text around a gap as rows, and the number of brackets that a fill must close."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ _OPEN = 2
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What stands before and behind a gap.
+    """The text before and behind a gap.
 
     half: the beginning of a word directly before the gap; it is not in `before`. tail: the words of the gap's line
     behind it. opened: the brackets that are open before the gap. closes: how many of them a text for the gap must
@@ -93,6 +93,6 @@ def _closed(rows: Rows) -> str:
 
 
 def _at_margin(rows: Rows, at: int) -> bool:
-    """Whether the line behind the line end `at` begins without indentation."""
+    """Return whether the line behind the line end `at` begins without indentation."""
     end = rows.starts[at + 1] if at + 1 < len(rows) else len(rows.data)
     return rows.data[end - 1 : end] in (b"\n", b"\r")

@@ -1,4 +1,4 @@
-"""Retrieved candidates for a gap: what follows the same words elsewhere, cut at what stands behind the gap.
+"""Retrieved candidates for a gap: texts that follow the same words elsewhere, cut where they reach the suffix.
 
 Knows matches; knows no grammar, no model and no disk.
 """
@@ -36,7 +36,7 @@ _TRIES = 3
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """How much speaks for a text or against it.
+    """The weights of the evidence for and against a text.
 
     line, above: each word that agrees on the gap's line, and each further one. whole: all of the line before the gap
     agrees. behind: each word that agrees behind the gap. near: a place directly at the gap. unknown: it has a name that
@@ -71,13 +71,13 @@ class _Found:
 
     @property
     def worth(self) -> tuple[float, ...]:
-        """What the best of several matches is chosen by."""
+        """Return the key by which the best of several matches is chosen."""
         return self.match.before + self.behind / 2 + self.match.near, self.match.near
 
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What a search has found: the candidates, the best first, and the uris of the files that they are from."""
+    """The result of a search: candidates, best first, and the uris of their files."""
 
     texts: tuple[Retrieved, ...] = ()
     uris: tuple[str, ...] = ()

@@ -99,13 +99,13 @@ def reread(language: Language, old: Rows, data: bytes) -> Rows:
 
 
 def _same(one: bytes, other: bytes) -> tuple[int, int]:
-    """How many bytes two texts have in common at the beginning, and how many more at the end."""
+    """Return how many bytes two texts have in common at the beginning, and how many more at the end."""
     first = common(one, other)
     return first, common(one[first:][::-1], other[first:][::-1])
 
 
 def _closes_lines(language: Language, text: bytes) -> bool:
-    """Whether `text` has what closes a string or a comment of several lines, so that it may change what is above."""
+    """Return whether `text` holds the end of a string or comment of several lines, so may change text above."""
     ends = [q.close for q in language.strings if q.lines] + [b.encode() for _, b in language.block_comments]
     return any(end in text for end in ends)
 

@@ -1,4 +1,4 @@
-"""Keys, tokens and passwords in the text of other files, which are neither offered nor sent as context.
+"""Secrets: keys, tokens and passwords in other files, which are neither offered nor sent.
 
 Knows patterns and entropy; knows no file and no model. What it finds is a guess: it misses a secret that looks like a
 word, and takes a hash for a key.

@@ -63,7 +63,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What stands before a body: [start, opens) with decorators or attributes.
+    """The header of a body: [start, opens) with decorators or attributes.
 
     owner: of what the body is. define: where the owner itself begins, such as its `def`. opens: the end of the colon
     or brace that the body stands behind. name: the owner's with its owners', where it has one.
@@ -105,7 +105,7 @@ class Body:
 
     @property
     def stub(self) -> bool:
-        """Whether it is not written yet, and is to be."""
+        """Return whether it is not written yet, and is to be."""
         return self.hollow and not self.meant
 
 
@@ -208,7 +208,7 @@ def describe(data: bytes, header: Header, body: Sequence[Statement], *, meant: b
 
 
 def code_end(node: Node) -> int:
-    """Where the last text of `node` ends that is no comment."""
+    """Return where the last text of `node` ends that is no comment."""
     while inner := next(filter(_is_code, map(node.child, reversed(range(node.child_count)))), None):
         node = inner
     return node.end_byte
@@ -303,7 +303,7 @@ def _name(node: Node | None) -> str:
 
 
 def _start(language: Language, data: bytes, outer: Node) -> int:
-    """Where `outer` begins with what stands before its head: decorators, attributes, `export`."""
+    """Return where `outer` begins with what stands before its head: decorators, attributes, `export`."""
     start, node = outer.start_byte, outer
     while node.parent is not None and node.parent.end_byte == outer.end_byte:
         check()
@@ -323,7 +323,7 @@ def _start(language: Language, data: bytes, outer: Node) -> int:
 
 
 def _ends(data: bytes, opened: OpenBracket, stop: int) -> Span:
-    """Where a body's text ends and what is behind its brace; without one it goes as far as lines say."""
+    """Return where a body's text ends and what is behind its brace; without one it goes as far as lines say."""
     if opened.closed >= 0:
         return opened.closed, opened.closed + 1
     until = opened.stop if opened.stop >= 0 else stop
@@ -332,7 +332,7 @@ def _ends(data: bytes, opened: OpenBracket, stop: int) -> Span:
 
 
 def _trailing(data: bytes, stop: int) -> int:
-    """How much white space stands before `stop`."""
+    """Return how much white space stands before `stop`."""
     low = max(stop - 80, 0)
     piece = data[low:stop]
     while not piece.strip() and low > 0:
@@ -354,7 +354,7 @@ def _indent(language: Language, data: bytes, first: int, end: int) -> bytes | No
 
 
 def is_hollow(language: Language, data: bytes, inside: Span, stubs: Iterable[Span]) -> bool:
-    """Whether a body holds nothing but comments and at most one statement that says that it is not written yet."""
+    """Return whether a body holds only comments and at most one statement that marks it as not written yet."""
     start, stop = inside
     within = [s for s in stubs if start <= s[0] and s[1] <= stop]
     low, high = max(within, key=lambda s: s[1] - s[0], default=(stop, stop))

@@ -1,4 +1,4 @@
-"""The bracket matcher: which brackets of a broken text belong together, and what is open at a place of it.
+"""The bracket matcher: pairs of brackets in a broken text, and the brackets open at an offset.
 
 By kind and by the indentation of their lines. Knows tokens, lines and the words of a language; knows no tree.
 """
@@ -50,7 +50,7 @@ _CLOSERS = re.compile(rb"[)\]} \t]*")
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What is open at an offset.
+    """The brackets that are open at an offset.
 
     brackets: those that nothing has closed, outermost first; opened: their offsets. string: the quotes of an open
     string, else empty. comment: the offset is in one. begins: where the open string or comment begins, else -1.
@@ -99,7 +99,7 @@ class OpenBracket:
 
 @dataclass(slots=True, eq=False)
 class BracketMatcher:
-    """What has been read of data[start:...]: the brackets still open, all there were, and the statement at the end.
+    """An incremental reading of data[start:...]: open brackets, all brackets, and the statement at the end.
 
     line: where that statement begins, -1 between two. last: the last token that is no plain text. end: what is read.
     holder: the bracket that holds statements; empty where indentation does.
@@ -122,12 +122,12 @@ class BracketMatcher:
 
     @property
     def is_between_statements(self) -> bool:
-        """Whether what comes next may begin a statement, since no bracket is open that holds none."""
+        """Return whether what comes next may begin a statement, since no bracket is open that holds none."""
         return not self.stack or self.stack[-1].bracket == self.holder
 
 
 def closers(brackets: bytes) -> bytes:
-    """What closes the open `brackets`, innermost first."""
+    """Return the closers of the open `brackets`, innermost first."""
     return b"".join(PAIRS[brackets[i : i + 1]] for i in reversed(range(len(brackets))))
 
 
@@ -195,7 +195,7 @@ def _read_tokens(language: Language, data: bytes, offset: int, start: int) -> St
 
 
 def _line(reading: BracketMatcher, offset: int) -> int:
-    """Where the statement at the end of `reading` begins; on a blank line mostly there."""
+    """Return where the statement at the end of `reading` begins; on a blank line mostly there."""
     if reading.fresh and reading.is_between_statements:
         here = line_start(reading.data, offset)
         above = reading.data[max(here - 80, 0) : here].rstrip()
@@ -213,7 +213,7 @@ def _closed(language: Language, data: bytes, start: int, stop: int) -> bool:
 
 
 def next_line(language: Language, data: bytes, eol: int) -> tuple[int, int]:
-    """How deep the next line with text below `eol` is, and where its text begins; comments do not count."""
+    """Return the depth of the next line with code below `eol`, and where its text begins."""
     at, directive = eol, language.words.directive
     while found := _LINE.search(data, at):
         check()
@@ -227,7 +227,7 @@ def next_line(language: Language, data: bytes, eol: int) -> tuple[int, int]:
 
 
 def lacks_end(language: Language, data: bytes, offset: int, state: State) -> bool:
-    """Whether the triple-quoted string that is open at `offset` has lost its end (Python).
+    """Return whether the triple-quoted string that is open at `offset` has lost its end (Python).
 
     It has where a line that looks like the head of a def or class stands before the next such quotes; behind quotes
     that are indented, a head that is less so: a docstring may hold an example.
@@ -242,7 +242,7 @@ def lacks_end(language: Language, data: bytes, offset: int, state: State) -> boo
 
 
 def dangles(language: Language, data: bytes, offset: int, state: State) -> bool:
-    """Whether the line ends at `offset` with what wants an operand, which a parser then takes from the next statement.
+    """Return whether the line ends at `offset` with an operator whose operand a parser takes from the next line.
 
     Example: in Python `x = |` above `f(a)` parses as one assignment.
     """
@@ -350,7 +350,7 @@ def _begin_line(reading: BracketMatcher, at: int) -> None:
 
 
 def _begins_statement(reading: BracketMatcher, at: int) -> bool:
-    """Whether the line that begins at `at`, inside brackets, shows that they have lost their mates (Python).
+    """Return whether the line that begins at `at`, inside brackets, shows that they have lost their mates (Python).
 
     It does where it begins with a keyword or a decorator, or with a word less deep than the statement's first line.
     """

@@ -1,4 +1,4 @@
-"""Where items and bodies begin: the top-level item that a place is in, of a long one the member; what a brace opens.
+"""Top-level items and their members: the item around an offset, and the kind of body that a brace opens.
 
 Items are found by the lines at column 0 and by what the first line of one looks like, so a string over several lines
 can mislead it. No file, whatever its shape, costs unbounded time. Knows lines and tokens; knows no tree.
@@ -97,7 +97,7 @@ def _owner(language: Language, text: bytes, *, listed: bool) -> Owner | None:
 
 
 def _is_class(text: bytes, words: frozenset[bytes]) -> bool:
-    """Whether one of `words` says that it is a class, and not of what type a function's value is."""
+    """Return whether one of `words` says that it is a class, and not of what type a function's value is."""
     found = next((m for m in _WORD.finditer(text) if m[0] in words), None)
     if found is None:
         return False
@@ -156,7 +156,7 @@ def block(language: Language, data: bytes, offset: int) -> Span:
 
 
 def texts_at(data: bytes, space: bytes, low: int, high: int) -> Iterator[int]:
-    """Where the text begins of the lines of data[low:high] that are indented by `space` and no more."""
+    """Return where the text begins of the lines of data[low:high] that are indented by `space` and no more."""
     if low == 0 and data.startswith(space) and not data[len(space) : len(space) + 1].isspace():
         yield len(space)
     # A pattern that begins with a character is looked for quickly.
@@ -170,7 +170,7 @@ def _lines(space: bytes) -> re.Pattern[bytes]:
 
 
 def item_above(language: Language, data: bytes, offset: int, space: bytes) -> int:
-    """Where the item begins that `offset` is in, or where the one above it ends; items are indented by `space`."""
+    """Return where the item around `offset` begins, or the one above it ends; items are indented by `space`."""
     here, high = line_start(data, offset), line_end(data, offset)
     lowest = max(here - FARTHEST, 0)
     left = LINES
@@ -190,7 +190,7 @@ def item_above(language: Language, data: bytes, offset: int, space: bytes) -> in
 
 
 def item_below(language: Language, data: bytes, offset: int, space: bytes) -> int:
-    """Where the item ends that `offset` is in, or where the next one begins; items are indented by `space`."""
+    """Return where the item ends that `offset` is in, or where the next one begins; items are indented by `space`."""
     end = line_end(data, offset)
     high = min(end + FARTHEST, len(data))
     for looked, at in enumerate(texts_at(data, space, line_start(data, offset), high)):
@@ -209,7 +209,7 @@ def item_below(language: Language, data: bytes, offset: int, space: bytes) -> in
 
 
 def _begins_item(language: Language, data: bytes, at: int, space: bytes) -> bool:
-    """Whether the text at `at`, the first of its line, begins an item."""
+    """Return whether the text at `at`, the first of its line, begins an item."""
     words = language.words
     if words.directive and data.startswith(words.directive, at):
         return False
@@ -220,7 +220,7 @@ def _begins_item(language: Language, data: bytes, at: int, space: bytes) -> bool
 
 
 def _ends_item(language: Language, data: bytes, at: int) -> bool:
-    """Whether the text at `at`, the first of its line, closes an item."""
+    """Return whether the text at `at`, the first of its line, closes an item."""
     return (
         language.style == "brace"
         and _CLOSER.match(data, at) is not None
@@ -249,7 +249,7 @@ def _with_above(language: Language, data: bytes, line: int, space: bytes) -> int
 
 
 def _comment_start(language: Language, data: bytes, line: int) -> int:
-    """Where the comment begins that ends with the line at `line`, else `line`."""
+    """Return where the comment begins that ends with the line at `line`, else `line`."""
     for opening, closing in language.block_comments:
         if data.endswith(closing.encode(), line, line_end(data, line)):
             begins = data.rfind(opening.encode(), 0, line + len(opening))
@@ -326,7 +326,7 @@ def _in_class(language: Language, data: bytes, item: Span, offset: int) -> tuple
 
 
 def _is_quoted(language: Language, data: bytes, start: int, at: int) -> bool:
-    """Whether `at` is in a string over lines that begins behind `start`, told by counting such quotes."""
+    """Return whether `at` is in a string over lines that begins behind `start`, told by counting such quotes."""
     quotes = {q.close for q in language.strings if q.open == q.close and len(q.close) == 3}
     return any(data.count(quote, start, at) % 2 for quote in quotes)
 

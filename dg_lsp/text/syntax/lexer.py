@@ -278,7 +278,7 @@ def logical_lines(language: Language, data: bytes, start: int, stop: int) -> Ite
 
 
 def holes_at(language: Language, data: bytes, start: int, stop: int) -> tuple[int, ...]:
-    """Where the code begins that is open at `stop` inside the string that begins at `start`; empty in its text.
+    """Return where the code begins that is open at `stop` inside the string that begins at `start`; empty in its text.
 
     More than one where the format of a value in braces holds code itself, as in Python's `f"{a:{b}}"`.
     """
@@ -301,7 +301,7 @@ def comment_patterns(language: Language) -> tuple[bytes, ...]:
 
 
 def comment_end(language: Language, data: bytes, start: int, stop: int) -> int:
-    """Where the block comment that begins at `start` ends, -1 where nothing before `stop` ends it."""
+    """Return where the block comment that begins at `start` ends, -1 where nothing before `stop` ends it."""
     opening, shut = next((a.encode(), b.encode()) for a, b in language.block_comments)
     at, depth = start + len(opening), 1
     marks_of = re.compile(re.escape(shut) + (b"|" + re.escape(opening) if language.nested else b""))
@@ -320,7 +320,7 @@ def quotes_at(language: Language, data: bytes, start: int) -> Quotes:
 
 
 def character_at(language: Language, data: bytes, start: int, offset: int) -> int:
-    """Where a character in quotes begins, behind `start`, that `offset` is in if `start` is code; -1 if in none."""
+    """Return where the quoted character around `offset` begins, if the code from `start` on holds one; else -1."""
     for quotes in language.strings:
         low = max(start, offset - _LONGEST_CHARACTER)
         at = data.rfind(quotes.open, low, offset) if quotes.character else -1
@@ -333,7 +333,7 @@ def character_at(language: Language, data: bytes, start: int, offset: int) -> in
 
 
 def wants_operand(language: Language, data: bytes, at: int) -> bool:
-    """Whether what stands before `at` on its line is no value, so that no operator can follow."""
+    """Return whether what stands before `at` on its line is no value, so that no operator can follow."""
     before = data[line_start(data, at) : at].rstrip(b" \t\f")
     word = _WORD.search(before)
     if word is not None:
@@ -387,7 +387,7 @@ def indentation(data: bytes, offset: int) -> int:
 
 
 def width(space: bytes) -> int:
-    """How many columns `space` takes; a form feed sets the count back to 0, as in Python."""
+    """Return how many columns `space` takes; a form feed sets the count back to 0, as in Python."""
     return len(space.rpartition(b"\f")[2].expandtabs(8))
 
 
@@ -521,7 +521,7 @@ def _may_be_regex(language: Language, data: bytes, at: int) -> bool:
 
 
 def _may_quote(language: Language, data: bytes, at: int) -> bool:
-    """Whether an apostrophe is a quote and not one in the text between tags, as in `don't`."""
+    """Return whether an apostrophe is a quote and not one in the text between tags, as in `don't`."""
     word = _WORD.search(data, max(at - 20, 0), at)
     return word is None or word[0] in language.words.operators
 
@@ -531,7 +531,7 @@ _OPEN, _CUT = -1, -2
 
 
 def _close(language: Language, data: bytes, quotes: Quotes, span: Span) -> tuple[int, tuple[int, ...]]:
-    """Where a string with holes ends whose text begins with `span`, _OPEN or _CUT where nothing closes it.
+    """Return where a string with holes ends whose text begins with `span`, _OPEN or _CUT where nothing closes it.
 
     Also where the code begins that is open at the end of `span`, outermost first.
     """
@@ -568,7 +568,7 @@ def _in_text(quotes: Quotes) -> re.Pattern[bytes]:
 
 
 def _hole(language: Language, data: bytes, quotes: Quotes, span: Span) -> tuple[int, tuple[int, ...]]:
-    """Where the code ends that begins with `span` inside a string, -1 where no brace closes it; and what is open."""
+    """Return where the code of a string's hole that begins with `span` ends, -1 if nowhere; and what is open."""
     check()
     begins, stop = span
     at, depth = begins, 1
@@ -617,7 +617,7 @@ def _format(language: Language, data: bytes, quotes: Quotes, span: Span) -> tupl
 
 
 def _begins_statement(language: Language, data: bytes, token: Token, line: int) -> bool:
-    """Whether `token`, the first of a line inside brackets, begins a statement: then a bracket was lost.
+    """Return whether `token`, the first of a line inside brackets, begins a statement: then a bracket was lost.
 
     So does a keyword, a decorator, or a word less deep than `line`, where the brackets were opened.
     """

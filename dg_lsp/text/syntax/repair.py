@@ -1,6 +1,6 @@
 """Repair search: the smallest change at the cursor that makes a broken text parse again, for all languages.
 
-What is missing is told by what is open at the cursor and by the indentation of the line below. Each candidate is
+Open brackets at the cursor and the indentation of the line below tell the missing text. Each candidate is
 parsed incrementally, the cheapest tree is kept. Knows trees, brackets and headers; knows no gaps.
 """
 
@@ -76,7 +76,7 @@ class Lack:
 
     @property
     def owns(self) -> bool:
-        """Whether the statement at the cursor begins like a function or a class."""
+        """Return whether the statement at the cursor begins like a function or a class."""
         words, first = self.language.words, _FIRST_WORD.match(self.before + self.rest)
         return first is not None and first[1] in words.functions | words.classes
 
@@ -103,7 +103,7 @@ class Lack:
         return text + (b"," if listed and end else b"" if ended or listed else end)
 
     def _is_list(self, at: int) -> bool:
-        """Whether the bracket at `at` holds a list and not statements."""
+        """Return whether the bracket at `at` holds a list and not statements."""
         head = self.heads.get(at)
         return head is None or any(pattern.search(head.text) for pattern in self.language.words.lists)
 
@@ -223,7 +223,7 @@ def repair(language: Language, data: bytes, offset: int) -> Repaired:
 
 
 def out_of_reach(tree: Tree, line: int) -> bool:
-    """Whether an error ends above the logical line that begins at `line`, where no change on it reaches the error."""
+    """Return whether an error ends above the logical line at `line`, out of reach of a change on it."""
     stack = [tree.root_node]
     while stack:
         node = stack.pop()
@@ -236,7 +236,7 @@ def out_of_reach(tree: Tree, line: int) -> bool:
 
 
 def cost_of(tree: Tree) -> int:
-    """How broken a tree is: 20 and its bytes for an ERROR, 25 for a MISSING token."""
+    """Return the cost of a tree's errors: 20 and its bytes for an ERROR, 25 for a MISSING token."""
     cost, stack = 0, [tree.root_node]
     while stack:
         node = stack.pop()
@@ -284,7 +284,7 @@ def _tails(lack: Lack) -> Iterable[bytes]:
 
 
 def _shut_ends(data: bytes, offset: int, state: State) -> tuple[int, ...]:
-    """Where the brackets behind `offset` have closed the statement there, and all that they close; in that order.
+    """Return where the brackets behind `offset` have closed the statement there, and where all that they close.
 
     Empty where there are none, or where their line goes on.
     """
@@ -331,7 +331,7 @@ def insertions(language: Language, data: bytes, offset: int, state: State) -> It
 
 
 def _at_cursor(lack: Lack) -> Iterator[bytes]:
-    """What may be inserted at the cursor."""
+    """Yield the texts that may be inserted at the cursor."""
     if lack.state.comment:
         yield from _behind_comment(lack)
         return
