@@ -1,1 +1,1 @@
-"""The model and everything that touches tensors. Knows no editor, no protocol, no event loop."""
+"""The model: everything that touches tensors. Knows no editor, no protocol, no event loop."""

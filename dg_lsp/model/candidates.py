@@ -59,7 +59,7 @@ def checked(request: Infill, candidate: Candidate) -> Fill:
 
 
 def why_refused(request: Infill, text: str) -> str:
-    """Why `text` must not be shown as the fill of `request` (law 5), as a sentence; empty if it may."""
+    """Return why `text` must not be shown as the fill of `request` (law 5), as a sentence; empty if it may."""
     if not text.strip():
         return "it is empty"
     if check.is_stub(request, text):

@@ -1,4 +1,4 @@
-"""Loading a checkpoint: from its name to the network, the tokenizer, the schedule and the special tokens.
+"""Checkpoint: the network, tokenizer, schedule and special tokens of a name.
 
 Only safetensors weights are read, and no code of a checkpoint is executed. Knows no canvas.
 """

@@ -92,7 +92,7 @@ def step_logits(
 
 
 class _State:
-    """What a step leaves to the next one: best tokens, entropies, self-conditioning, and which rows have finished."""
+    """The state between two steps: best tokens, entropies, self-conditioning, and finished rows."""
 
     def __init__(self, network: CanvasReader, canvas: Canvas, stability: int) -> None:
         self.canvas, self.free = canvas, canvas.free_slots
@@ -156,7 +156,7 @@ class _State:
 
 
 def _slots_in_rows(slots: list[int], rows: list[int], canvas: Canvas) -> tuple[Tensor, Tensor]:
-    """Which of `slots` lie in one of `rows`, and their slot numbers in a batch that holds only these rows.
+    """Return which of `slots` lie in one of `rows`, and their slot numbers in a batch that holds only these rows.
 
     Two int64 tensors [N]: indices into `slots`, and places in the batch. Example: with canvases of 4 slots, of the
     slots 1, 6, 9 those with indices 0 and 2 lie in the rows 0 and 2, at the places 1 and 5 of a batch of these rows.
@@ -174,7 +174,7 @@ def _slots_in_rows(slots: list[int], rows: list[int], canvas: Canvas) -> tuple[T
 
 
 def _tile(vocabulary: int) -> int:
-    """How many slots' logits are in memory at once."""
+    """Return how many slots' logits are in memory at once."""
     return max(TILE // vocabulary, 1)
 
 

@@ -189,7 +189,7 @@ def _fill_judged(task: Task, way: Way) -> Generator[Draft, None, Sequence[Fill]]
 
 
 def _is_good_enough(request: Infill, best: Sequence[Fill]) -> bool:
-    """Whether the last source would add nothing to `best`, the texts that can be shown so far, likeliest first."""
+    """Return whether the last source would add nothing to `best`, the texts so far, likeliest first."""
     chance = best[0].chance
     if chance is None or len(best) < request.alternatives:
         return False

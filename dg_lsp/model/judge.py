@@ -33,7 +33,7 @@ def words_in_sight(request: Infill) -> frozenset[str]:
 
 
 def situation(request: Infill) -> Situation:
-    """What the gap is of its line: the whole line, its rest, or a part inside it."""
+    """Return the part of its line that the gap is: the whole line, its rest, or a part inside it."""
     _, begun, ends = _lines_around(request)
     if not begun.strip():
         return "line"
@@ -58,7 +58,7 @@ def chances_of(weights: Mapping[str, float], rows: Sequence[Mapping[str, float]]
 
 
 def sure_length(text: str, rated: Sequence[tuple[float, str]], confidence: float) -> int:
-    """How many characters of `text` are right with a probability of at least `confidence`.
+    """Return how many characters of `text` are right with a probability of at least `confidence`.
 
     rated: the probability and the text of each candidate. A beginning is as likely as all candidates that share it:
     with 0.2 for `first.total(x)` and 0.1 for `first.total(y)`, the 12 characters `first.total(` have 0.3.

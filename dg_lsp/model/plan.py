@@ -10,7 +10,7 @@ ANCHORS = 12  # slots of a canvas that are kept for the suffix, so that the fill
 
 @dataclass(frozen=True, slots=True)
 class Writing:
-    """How the encoder drafts texts: `rows` of them at a time, of at most `tokens` tokens each."""
+    """The plan for drafts: `rows` texts at a time, of at most `tokens` tokens each."""
 
     rows: int
     tokens: int
@@ -18,7 +18,7 @@ class Writing:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How one Infill is worked on.
+    """The plan for one Infill.
 
     slots: the canvas length wanted. steps: denoising steps at most. finalists: how many of the best lengths are
     denoised to the end, in batches of `batch` lengths, until a fill can be shown. search: how lengths are ranked.

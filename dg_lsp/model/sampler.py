@@ -1,4 +1,4 @@
-"""Accepting and re-noising of slots: the Entropy Bounded sampler of transformers on a canvas with anchors.
+"""The sampler: accept and re-noise slots by the Entropy Bounded sampler of transformers, on a canvas with anchors.
 
 Knows logits and noise; knows no network and no loop.
 """

@@ -8,7 +8,7 @@ from torch import Tensor
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """How a canvas is denoised; the defaults are those of the released checkpoint's generation_config.json.
+    """The schedule of a denoising; the defaults are those of the released checkpoint's generation_config.json.
 
     steps: denoising steps at most. t_max, t_min: the temperature falls linearly from the one to the other.
     entropy_bound: nats, of AnchoredSampler. confidence, stability: a row finishes when the mean entropy of its free

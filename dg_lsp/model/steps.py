@@ -41,7 +41,7 @@ class Clock:
         return (time.perf_counter() - self._start) * 1000
 
     def is_over(self) -> bool:
-        """Whether the deadline has passed."""
+        """Return whether the deadline has passed."""
         return self._deadline is not None and self.milliseconds() > self._deadline * 1000
 
     def left(self) -> float | None:
@@ -49,7 +49,7 @@ class Clock:
         return None if self._deadline is None else max(self._deadline - self.milliseconds() / 1000, 0.001)
 
     def why_nothing(self) -> str:
-        """Why there is no text, as a sentence."""
+        """Return why there is no text, as a sentence."""
         return (
             "the deadline passed before a candidate was ready"
             if self.is_over()

@@ -22,7 +22,7 @@ BYTES_PER_TOKEN = (4, 3.5, 3, 2.5, 2, 1.5, 1)
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """What a text for a gap is tokenised together with, since natural tokens cross the borders of a gap.
+    """Text on both sides of a gap that is tokenised with each candidate, since tokens cross the borders of a gap.
 
     `x = ` and `f(y` in front of `)` are read as `x`, ` =`, ` f`, `(`, `y`, `)`, where the blank belongs to the gap's
     first token. kept: how many tokens of the prefix stay in front. before: the text from there up to the gap. behind:

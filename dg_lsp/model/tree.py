@@ -1,4 +1,4 @@
-"""Texts that go on behind one prefix, read by the encoder together: what they have in common is read once.
+"""Tree: texts behind one prefix, read by the encoder in one pass, their common beginnings once.
 
 All tokens of all texts are one row for the network, in which a mask lets each token see the prefix and what stands
 before it in its own text (tree attention: Miao et al. 2024, SpecInfer, arXiv:2305.09781). With a row for each text the

@@ -1,6 +1,6 @@
-"""Leaving out what computes nothing in an imported network. Knows the modules of transformers' DiffusionGemma.
+"""Idle parts of an imported network, which compute nothing and are left out.
 
-The Llama family has no experts, fewer norms and, since DiffusionGemma's first and last layer are special, two layers
+Knows the modules of transformers' DiffusionGemma. The Llama family has no experts, fewer norms and, since DiffusionGemma's first and last layer are special, two layers
 less. What it lacks stands in an imported network (training/importing.py) with weights by which it changes nothing.
 """
 
@@ -63,7 +63,7 @@ def _encoder_layers(network: Any) -> Any:
 
 
 def _constant(norm: Any) -> torch.nn.Module:
-    """What `norm` does where its epsilon is huge: it multiplies by its weight over the root of that epsilon."""
+    """Return a module for `norm` with a huge epsilon: a product with its weight over the root of that epsilon."""
     weight = norm.weight.detach() if norm.with_scale else torch.ones(1)
     if not bool((weight == weight[0]).all()):
         return norm  # type: ignore[no-any-return]
@@ -110,7 +110,7 @@ class _NoRouter(torch.nn.Module):
 
 
 class _NoExperts(torch.nn.Module):
-    """What experts add that have learned nothing."""
+    """The sum of experts that have learned nothing: zeros."""
 
     def forward(self, states: Tensor, *_: Any) -> Tensor:
         return torch.zeros_like(states)

@@ -1,4 +1,4 @@
-"""Loading the weights of a checkpoint onto a device, with a check that every tensor is there and logits are finite.
+"""Load the weights of a checkpoint onto a device, and check that every tensor is there and logits are finite.
 
 Only safetensors files are read. Knows transformers' loader and torch's devices; knows no tokenizer and no manifest.
 """

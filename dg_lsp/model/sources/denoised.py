@@ -27,7 +27,7 @@ from dg_lsp.text.messages import Draft, Fill, Infill
 
 @dataclass(frozen=True, slots=True)
 class _Section:
-    """What one canvas writes of a fill.
+    """The part of a fill that one canvas writes.
 
     before: the text that earlier canvases wrote. seam: the tokens on both sides. slots: the canvas length. lengths: the
     gap lengths, best first. searched: denoising steps that the search for them took.
@@ -46,7 +46,7 @@ class _Section:
 
     @property
     def goes_on(self) -> bool:
-        """Whether the gap most likely goes on beyond the canvas."""
+        """Return whether the gap most likely goes on beyond the canvas."""
         return bool(self.lengths) and self.lengths[0].length == self.open
 
 

@@ -1,4 +1,4 @@
-"""Half a word: choose the word that it becomes by likelihood, and how sure that is; then fill the line behind it."""
+"""Half-typed words: choose the completion by likelihood, estimate its chance, then fill the line behind it."""
 
 import math
 from collections.abc import Generator, Sequence
@@ -32,7 +32,7 @@ NEXT = 16
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """What may follow the half word, and the probability that the word is the one that it makes."""
+    """A completion of the half-typed word, and the probability that it is the right one."""
 
     text: str
     chance: float
