@@ -1,1 +1,1 @@
-"""Where an engine lives: in this process, or in a process of the user's that all windows share. Imports torch late."""
+"""Engines: in this process, shared by the windows of a user, on a server of the team. Imports torch late."""

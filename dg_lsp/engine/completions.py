@@ -1,4 +1,4 @@
-"""What is said to a vLLM server, and how its answers are read. Knows HTTP and token ids; knows no text and no network.
+"""Requests to a vLLM server and its answers. Knows HTTP and token ids; knows no text and no network.
 
 What is asked of vLLM was read in the wheel of its version 0.33.0 and is recorded in engine/data/vllm_contract.json;
 no real server was ever asked (docs/team.md). A canvas is `vllm_xargs` of /v1/completions, as vllm/utils/diffusion.py
@@ -40,7 +40,7 @@ _PROBE = "def area(radius):\n    return 3.14159 * radius**2  # m\u00b2\n"
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """What a server has told of itself. longest: tokens of a prompt and a canvas together."""
+    """A server's description of itself. longest: tokens of a prompt and a canvas together."""
 
     version: str
     model: str

@@ -43,7 +43,7 @@ class EngineSilent(EngineDied):
 
 
 class EngineStrange(EngineDied):
-    """What listens at the socket does not answer as an engine does."""
+    """The listener at the socket does not answer as an engine does."""
 
 
 class EngineFailed(EngineError):
@@ -103,7 +103,7 @@ def check_leaving(request: Infill, globs: tuple[str, ...]) -> None:
 
 @lru_cache(1024)
 def _kept_here(name: str, globs: tuple[str, ...]) -> str:
-    """Why the file `name`, a uri or a path, must not leave this machine, as a sentence; empty if it may.
+    """Return why the file `name`, a uri or a path, must not leave this machine, as a sentence; empty if it may.
 
     The workspace folder is not known here, so each end of the path is compared.
     """
@@ -147,7 +147,7 @@ def untrusted(settings: Settings, url: str, words: str) -> str:
 
 
 def trusted(certificates: str) -> Trust:
-    """How servers are checked: with the file `certificates`, or as this system does.
+    """Return the check of servers' certificates: by the file `certificates`, or by this system's.
 
     Raises:
         EngineError: the file holds no certificate, or cannot be read.
@@ -241,7 +241,7 @@ class Connection(httpcore2.AsyncNetworkStream):
             self._writer.close()
 
     def get_extra_info(self, info: str) -> Any:
-        """What is known of the connection by the name `info`, such as its socket."""
+        """Return the property of the connection that is called `info`, such as its socket."""
         return self._writer.get_extra_info(info)
 
 

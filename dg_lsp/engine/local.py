@@ -247,13 +247,13 @@ def smaller(request: Infill) -> Infill:
 
 
 def _is_out_of_memory(error: Exception) -> bool:
-    """Whether torch or Python could not get memory; on a CPU, torch raises a plain RuntimeError."""
+    """Return whether torch or Python could not get memory; on a CPU, torch raises a plain RuntimeError."""
     words = str(error)
     return isinstance(error, MemoryError) or "out of memory" in words or "can't allocate memory" in words
 
 
 def _late(waited: float) -> Iterator[Draft | Fill]:
-    """What a request gets whose deadline passed before its first turn."""
+    """Return the Fill of a request whose deadline passed before its first turn."""
     yield Fill("", refusal=_LATE, reason="deadline", milliseconds=waited * 1000)
 
 

@@ -119,7 +119,7 @@ class Cores:
         self._threads = min(self._most, max(cores // 2, 1))
 
     def threads(self) -> int:
-        """How many threads to use now, from 1 to `most`; it looks again after _EVERY seconds."""
+        """Return how many threads to use now, from 1 to `most`; it looks again after _EVERY seconds."""
         now = time.perf_counter()
         seconds = now - self._looked
         if seconds >= _EVERY:

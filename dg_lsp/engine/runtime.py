@@ -132,7 +132,7 @@ def peer(connection: Any) -> tuple[int, int]:
 
 
 def is_own(connection: Any) -> bool:
-    """Whether a process of the same user is at the other end of a Unix socket; True where the system does not tell."""
+    """Return whether a Unix socket's other end belongs to the same user; True where the system does not tell."""
     return peer(connection)[1] == os.getuid()
 
 

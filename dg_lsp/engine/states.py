@@ -1,4 +1,4 @@
-"""The states of an engine for people: the name of each, and when it is slow. Knows the records only."""
+"""The state of an engine in words, and the pace from which it counts as slow. Knows the records only."""
 
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -16,7 +16,7 @@ _MEND = "set the effort or prefixBytes lower, take a smaller checkpoint (embedde
 
 
 class Pace:
-    """How long the last fills for ghost text took."""
+    """The times of the last fills for ghost text."""
 
     def __init__(self) -> None:
         self._took: deque[float] = deque(maxlen=_FILLS)
@@ -38,7 +38,7 @@ class Pace:
 
     @property
     def mend(self) -> str:
-        """What mends the state "slow", as a sentence; empty if the engine is not slow."""
+        """Return how to fix the state "slow", as a sentence; empty if the engine is not slow."""
         if self.usual <= SLOW:
             return ""
         return (

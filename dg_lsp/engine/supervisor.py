@@ -253,7 +253,7 @@ class _Started:
 
     @property
     def lives(self) -> bool:
-        """Whether the process has not ended; its id could be another's by now, and a dead process may keep it."""
+        """Return whether the process lives; its id may be reused, and a dead process may keep it."""
         # Without an id nobody may be ended: 0 would be the window's own group, the editor with it.
         return self.process > 0 and self.life.read(1) is None
 

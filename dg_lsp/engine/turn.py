@@ -1,4 +1,4 @@
-"""Turns on the model thread: which of the live infills makes the next step. Knows asyncio and the records only.
+"""Turns on the model thread: the order in which live infills compute their steps. Knows asyncio and the records only.
 
 An infill holds a seat for its whole life and takes a turn for each step, so a long fill delays others by one step.
 Ghost texts are short, and worth nothing late: one that has begun is finished before the next of them begins.

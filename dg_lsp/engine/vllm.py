@@ -144,7 +144,7 @@ class VllmEngine:
             self._live -= 1
 
     async def _events(self, request: Infill) -> AsyncGenerator[Draft | Fill, None]:
-        """What `infill` yields.
+        """Yield the events of `infill`.
 
         1. Lay the gap out.  2. Score its lengths.  3. Denoise the best ones, a batch at a time, until there are enough
         texts that can be shown.  4. The likeliest of the first batch that has one is the Fill.
@@ -299,7 +299,7 @@ def ask(model: Checkpoint, gap: Gap, how: tuple[int, int], number: int) -> Asked
 
 
 def score(model: Checkpoint, gap: Gap, length: int, answer: Answer) -> float:
-    """How badly a gap of `length` slots fits, in nats; lower is better. `search_length` tells why it is this sum.
+    """Return the misfit of a gap of `length` slots in nats; lower is better. `search_length` tells why it is this sum.
 
     The mean of -log p of the best tokens in the free slots stands for their entropy, which vLLM does not tell.
     """
@@ -325,7 +325,7 @@ def candidates(model: Checkpoint, gap: Gap, read: Sequence[tuple[int, Answer]]) 
 
 
 def _other_word(request: Infill, text: str) -> str:
-    """Why `text` does not complete the half word before the gap, as a sentence; empty if it does, or there is none."""
+    """Return why `text` does not complete the half-typed word before the gap, as a sentence; empty if it does."""
     behind = (text[len(end) :] for end in request.endings if text.startswith(end))
     if not request.endings or any(not is_part(rest.encode("utf-8")) for rest in behind):
         return ""

@@ -75,7 +75,7 @@ def line(name: str, value: Any) -> bytes:
 
 
 def event(line: str) -> Draft | Fill | Loading | Failure | None:
-    """What a line of an answer says; None for a beat, and for what only a newer installation knows.
+    """Return the record in a line of an answer; None for a beat, and for a record of a newer installation.
 
     Raises:
         WireError: it is no such line.
@@ -88,7 +88,7 @@ def event(line: str) -> Draft | Fill | Loading | Failure | None:
 
 
 def parsed(text: str | bytes) -> Any:
-    """What the JSON `text` stands for.
+    """Return the record in the JSON `text`.
 
     Raises:
         WireError: it is no JSON.
