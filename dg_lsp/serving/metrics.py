@@ -1,4 +1,4 @@
-"""What a team's server counts, for Prometheus. Needs prometheus_client, the extra `server`."""
+"""The metrics of a team's server, for Prometheus. Needs prometheus_client, the extra `server`."""
 
 from collections.abc import Iterator
 from typing import Any

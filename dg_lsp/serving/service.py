@@ -120,7 +120,7 @@ class Service:
 
     @property
     def failed(self) -> bool:
-        """Whether loading has failed; every request is then answered with the reason."""
+        """Return whether loading has failed; every request is then answered with the reason."""
         return self._state[0] == "failed"
 
     @property
@@ -130,7 +130,7 @@ class Service:
 
     @property
     def working(self) -> bool:
-        """Whether the model may still run for a request, even for a cancelled one."""
+        """Return whether the model may still run for a request, even for a cancelled one."""
         return bool(self._working)
 
     def status(self) -> Status:

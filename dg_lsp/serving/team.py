@@ -52,7 +52,7 @@ _log = logging.getLogger("dg_lsp.model")
 
 @dataclass(frozen=True, slots=True)
 class Listening:
-    """Where a server listens, whose tokens it takes, and with which certificate (PEM) and key; none is plain HTTP."""
+    """The address, token file, certificate (PEM) and key of a server; without a certificate it is plain HTTP."""
 
     tokens: Path
     host: str = "127.0.0.1"
