@@ -1,4 +1,4 @@
-"""Filling on demand: the code actions, and what they have in common with the commands.
+"""Code actions that fill a gap, and the work that they share with the commands.
 
 Functions without state; they know the session and the protocol's types.
 """

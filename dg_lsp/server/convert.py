@@ -72,7 +72,7 @@ def takes_annotations(client: types.ClientCapabilities) -> bool:
 
 
 def not_inline(document: Document, cursor: int, gap: Gap) -> str:
-    """Why a fill of `gap` cannot be shown as ghost text at `cursor`, as a sentence; empty if it can."""
+    """Return why a fill of `gap` cannot be shown as ghost text at `cursor`, as a sentence; empty if it can."""
     start, end = gap.start, gap.end
     line_end = document.line_end(document.line_at(cursor))
     if start <= cursor <= end <= line_end and not document.data[start:end].strip(b" \t\f"):
@@ -85,7 +85,7 @@ def not_inline(document: Document, cursor: int, gap: Gap) -> str:
 
 
 def text_from(document: Document, start: int, edit: Edit) -> str:
-    """What `document` holds between `start` and the end of `edit` once `edit` is made; lines end at LF.
+    """Return the text between `start` and the end of `edit` once `edit` is made; lines end at LF.
 
     Example: in `x = fo|`, with `start` at the cursor, an edit that writes `foo(1)` over `fo` gives `o(1)`. Clients put
     in their buffer's own line ends, and would show a carriage return.
@@ -101,11 +101,11 @@ def draft_params(draft: Draft, request: Any, where: dict[str, Any]) -> dict[str,
 
 
 def asked_for(client: types.ClientCapabilities, name: str) -> bool:
-    """Whether the client's capability `experimental.dgLsp` has `name` switched on."""
+    """Return whether the client's capability `experimental.dgLsp` has `name` switched on."""
     ours = client.experimental.get("dgLsp") if isinstance(client.experimental, dict) else None
     return isinstance(ours, dict) and bool(ours.get(name))
 
 
 def wants(only: Sequence[str] | None, kind: str) -> bool:
-    """Whether a request for code actions of the kinds `only` includes `kind`; None includes all."""
+    """Return whether a request for code actions of the kinds `only` includes `kind`; None includes all."""
     return only is None or any(kind == o or kind.startswith(f"{o}.") or o == "" for o in only)

@@ -149,7 +149,7 @@ def _no_json(word: str) -> None:
 
 
 def _is_id(value: object) -> bool:
-    """Whether `value` may be the id of a request."""
+    """Return whether `value` may be the id of a request."""
     return isinstance(value, int | str) and not isinstance(value, bool)
 
 

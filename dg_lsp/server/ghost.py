@@ -25,7 +25,7 @@ _OTHERS = 8  # further open documents whose words count as in sight
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """Where ghost text is wanted: behind the `cursor` of `document`.
+    """The spot for ghost text: behind the `cursor` of `document`.
 
     replaced: the range that an item replaces; it begins at `start`, and is empty unless an entry of a menu is selected.
     whole: the word before the cursor is such an entry, and complete. automatic: nobody has asked for it.
@@ -164,7 +164,7 @@ def _item(ls: DgLsp, spot: Spot, edit: Edit) -> types.InlineCompletionItem:
 
 
 def _unwanted(ls: DgLsp, spot: Spot) -> str:
-    """Why nothing is offered at a spot unless somebody asks, as a sentence; empty if something may be."""
+    """Return why nothing is offered at a spot unless somebody asks, as a sentence; empty if something may be."""
     data, cursor = spot.document.data, spot.cursor
     if reason := ls.session.silence(spot.document.language):
         return reason
@@ -195,11 +195,11 @@ def _with_endings(spot: Spot, gap: Gap, others: list[bytes]) -> Gap:
 
 
 def _is_prose(gap: Gap) -> bool:
-    """Whether the cursor is in a comment or a string; what a comment asks for begins on a line of its own below it."""
+    """Return whether the cursor is in a comment or a string; code for a comment begins on the line below it."""
     asked_for = gap.kind == "statement" and gap.insert_before.startswith(("\n", "\r"))
     return asked_for or gap.kind in (*STRINGS, "comment")
 
 
 def _completes(gap: Gap, text: str) -> bool:
-    """Whether `text` begins with one of the gap's endings and ends the word there."""
+    """Return whether `text` begins with one of the gap's endings and ends the word there."""
     return any(text.startswith(e) and not is_part(text.removeprefix(e).encode("utf-8")) for e in gap.endings)

@@ -1,4 +1,4 @@
-"""Project: what other files of the client's workspace say, as an index: open documents and the workspace's folders.
+"""Project: an index of the client's workspace, of open documents and files in its folders.
 
 The folders are read by a thread of low priority that is begun after the first answer. Files that change are read again:
 when the client tells of it, when a change is noticed as their text is about to be used, and where the client cannot

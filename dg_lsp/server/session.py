@@ -214,7 +214,7 @@ class Session:
                 return True
 
     def silence(self, language: str) -> str:
-        """Why documents of `language` get no ghost text while one types, as a sentence; empty if they do."""
+        """Return why documents of `language` get no ghost text while one types, as a sentence; empty if they do."""
         settings = self.settings
         if not settings.automatic:
             return "ghost text while one types is switched off by the setting automatic"
@@ -238,7 +238,7 @@ class Session:
         return []
 
     def taken(self, document: Document, cursor: int) -> bool:
-        """Whether a recent fill has been accepted or typed, and ends at `cursor`."""
+        """Return whether a recent fill has been accepted or typed, and ends at `cursor`."""
         return any(used_up(offer, document, cursor) for offer in self._offers)
 
     def offered(self, uri: str) -> Offer | None:
@@ -260,7 +260,7 @@ class Session:
             self._ahead = None
 
     def foresaw(self, document: Document) -> bool:
-        """Whether work was begun ahead for this very text of `document`."""
+        """Return whether work was begun ahead for this very text of `document`."""
         ahead = self._ahead
         return ahead is not None and (ahead.document.uri, ahead.document.data) == (
             document.uri,
@@ -285,7 +285,7 @@ class Session:
         known.append((cursor_key(document, cursor), text))
 
     def was_dismissed(self, document: Document, cursor: int, text: str) -> bool:
-        """Whether the user has dismissed `text` at the place of `cursor`."""
+        """Return whether the user has dismissed `text` at the place of `cursor`."""
         return (cursor_key(document, cursor), text) in self._dismissed.get(document.uri, ())
 
     async def fill(

@@ -1,4 +1,4 @@
-"""What the client is told of the server: how the engine fares, why, and how the last request ended.
+"""The status that the client gets: the state of the engine, the reason, and the end of the last request.
 
 Knows the engine's Status; knows no protocol type and starts nothing.
 """
@@ -23,7 +23,7 @@ _IDLE = "no engine runs; the first request starts it"
 
 @dataclass(frozen=True, slots=True)
 class Last:
-    """How the last request for ghost text or a fill ended: something was offered, or `why` nothing was.
+    """The end of the last request for ghost text or a fill: an offer, or `why` there was none.
 
     chance, source: those of the fill that was offered. note: both in words for the user. files: the uris of the files
     that candidates for it were found in.
@@ -81,7 +81,7 @@ class StatusBoard:
         return {**fields, **own}
 
     def _without_engine(self) -> Status | None:
-        """What is true while no engine answers: it is being started, or it has failed."""
+        """Return the status while no engine answers: it is being started, or it has failed."""
         engine = self.engine
         return engine if engine and engine.state in ("starting", "failed") else None
 

@@ -1,4 +1,4 @@
-"""The server of one window, as its handlers know it: the session, the documents that may be read, and what is told.
+"""The server of one window: its session, the documents that may be read, and messages to the user.
 
 Knows the protocol and the session; knows no handler.
 """
@@ -136,7 +136,7 @@ class DgLsp(Server):
         self.board.ended(last)
 
     def off(self, uri: str) -> str:
-        """Why the document `uri` gets no ghost text while one types, as a sentence; empty if it does."""
+        """Return why the document `uri` gets no ghost text while one types, as a sentence; empty if it does."""
         try:
             language = self.snapshot(uri).language
         except NoGap as error:
