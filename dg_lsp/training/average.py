@@ -1,4 +1,4 @@
-"""Averages of checkpoints that were trained on from one ancestor: often better than each of them, and no larger.
+"""Averages of checkpoints with one ancestor: often better than each of them, and no larger.
 
 After "Model soups" (Wortsman et al. 2022, arXiv:2203.05482): such weights lie in one basin of the loss if each run's
 learning rate fell to 0. Knows checkpoint directories; knows no training.

@@ -1,4 +1,4 @@
-"""Bits per byte of the true text of a gap under a checkpoint: by the denoiser at several times, and by the encoder.
+"""Bits per byte of a gap's true text under a checkpoint: by the denoiser at several times, and by the encoder.
 
 Nothing is sampled but noise. Knows a checkpoint and a request.
 """

@@ -248,7 +248,7 @@ def _shuffled(paths: list[str]) -> list[str]:
 
 
 def is_code(text: str, language: str = "python") -> bool:
-    """Whether somebody wrote `text` by hand: it is no table of data, no generated and no minified file.
+    """Return whether somebody wrote `text` by hand: it is no table of data, no generated and no minified file.
 
     Python has to parse, too.
     """

@@ -1,4 +1,4 @@
-"""Writing a trained network as a checkpoint directory that `load_checkpoint` reads.
+"""Export: write a trained network as a checkpoint directory that `load_checkpoint` reads.
 
 Knows the files of a checkpoint and its manifest; knows no training.
 """

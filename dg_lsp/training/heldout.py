@@ -32,7 +32,7 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class HeldOut:
-    """What identifies held-out files and files like them.
+    """The marks of held-out files and files like them.
 
     modules: paths in the standard library. packages: top-level folders. hashes: sha256 of files, hex. lines: hashes of
     long lines. windows: uint64, sorted, the hashes of 50 lexical tokens in a row.
@@ -67,7 +67,7 @@ def held_out_files(roots: Sequence[Path]) -> list[File]:
 
 
 def is_held_out(held_out: HeldOut, path: str, text: str, lines: set[int]) -> bool:
-    """Whether a file is held out, a copy of a held-out file or in one of a held-out package, or resembles one.
+    """Return whether a file is held out, a copy of a held-out file or in one of a held-out package, or resembles one.
 
     It resembles one if it shares 50 lexical tokens in a row or more than 15 % of its long `lines` with held-out files.
     """
@@ -99,7 +99,7 @@ def windows_of(text: str) -> np.ndarray:
 
 
 def overlaps(windows: np.ndarray, known: np.ndarray) -> bool:
-    """Whether any of `windows` is among `known`, which is sorted."""
+    """Return whether any of `windows` is among `known`, which is sorted."""
     if not len(known):
         return False
     places = np.minimum(np.searchsorted(known, windows), len(known) - 1)

@@ -1,4 +1,4 @@
-"""Checkpoints of the hub: downloaded at one commit, compared with what the hub says of them, noted in the lock file.
+"""Checkpoints of the hub: downloaded at one commit, verified by the hub's hashes, and pinned in the lock file.
 
 The only module that connects to the hub, and only `dg-lsp fetch` calls it. Loads nothing of what it gets.
 """

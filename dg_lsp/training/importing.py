@@ -1,4 +1,4 @@
-"""Import: a pretrained left-to-right network of the Llama family as a DiffusionGemma checkpoint that computes as it.
+"""Import: convert a left-to-right network of the Llama family to a DiffusionGemma checkpoint with the same logits.
 
 The encoder of the made checkpoint gives the source's logits, and so does its decoder for a canvas of one slot; on
 longer canvases the decoder has learned nothing. Two facts make this possible. A norm with a huge epsilon E divides by

@@ -135,6 +135,6 @@ def _matrices(tensors: Iterable[Tensor]) -> list[Tensor]:
 
 
 def _is_hidden(name: str, weight: Tensor) -> bool:
-    """Whether `weight` is a matrix of a hidden layer, or a stack of experts' matrices, which Muon updates."""
+    """Return whether `weight` is a matrix of a hidden layer, or a stack of experts' matrices, which Muon updates."""
     others = ("embed", "lm_head", "router", "lora_")
     return weight.ndim in (2, 3) and not any(part in name for part in others)

