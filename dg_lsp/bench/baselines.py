@@ -1,4 +1,4 @@
-"""A way to fill a gap without a model: counting. A model must beat it, as it must beat the best retrieved text.
+"""The n-gram baseline: fill a gap by counts of tokens in its own file. A model must beat it.
 
 It sees the whole file except the gap. Knows the text layer only.
 """
@@ -44,7 +44,7 @@ def _before(document: Document, gap: Gap) -> str:
 
 
 def _count(texts: Sequence[Sequence[str]]) -> dict[tuple[str, ...], Counter[str]]:
-    """How often each token follows each context of 0 to 3 tokens; no context spans the gap."""
+    """Return how often each token follows each context of 0 to 3 tokens; no context spans the gap."""
     table: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
     for text in texts:
         for size in range(_ORDER):

@@ -1,4 +1,4 @@
-"""HumanEval-Infilling (Bavarian et al. 2022, arXiv:2207.14255): its tasks as cases, and its tests in a subprocess.
+"""Tasks of HumanEval-Infilling (arXiv:2207.14255) as cases, and their tests, run in a subprocess.
 
 The subprocess is limited against accidents; it is no sandbox against malice. Knows no engine.
 """

@@ -1,4 +1,4 @@
-"""Measuring: the scores of an engine's fills and of two baselines, for cases from any source."""
+"""Measure: fill cases by an engine or a baseline, and score the fills."""
 
 import difflib
 import sys
@@ -97,7 +97,7 @@ def score_of(case: Case, method: str, edit: Edit | None, fill: Fill) -> Score:
 
 
 def _is_exact(case: Case, text: str) -> bool:
-    """Whether `text` is the truth, white space at its end apart, and at its beginning if the gap's line has begun.
+    """Return whether `text` is the truth, without white space at its end, and at its start if the line has begun.
 
     Behind `x =` the fills `1` and ` 1` are the same; on an empty line `    x = 1` and `x = 1` are not.
     """

@@ -1,4 +1,4 @@
-"""The project round a hole, as an index of its other files: without the hole's own file and without any file like it.
+"""The project of a hole, as an index of its other files, without copies of the hole's own file.
 
 Knows files and holes; knows no engine.
 """
@@ -29,7 +29,7 @@ def project_of(case: Case) -> Index:
 
 
 def is_alike(one: bytes, other: bytes) -> bool:
-    """Whether a share of ALIKE of the lines of one of two texts stands in the other one; blank lines do not count."""
+    """Return whether one text has at least the share ALIKE of the other's lines; blank lines do not count."""
     lines = [[line.strip() for line in text.splitlines() if line.strip()] for text in (one, other)]
     pairs = ((lines[0], set(lines[1])), (lines[1], set(lines[0])))
     return any(sum(line in there for line in here) >= ALIKE * len(here) > 0 for here, there in pairs)
