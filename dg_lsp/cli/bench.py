@@ -1,4 +1,4 @@
-"""`dg-lsp bench`: fill holes whose content is known, and report how well, how fast, and against what."""
+"""`dg-lsp bench`: fill holes whose text is known, and report quality and times beside baselines."""
 
 import argparse
 import asyncio

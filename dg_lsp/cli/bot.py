@@ -49,7 +49,7 @@ class Tried:
 
 @dataclass(slots=True)
 class Report:
-    """What came of all stubs; skipped: files with the reasons."""
+    """The results of all stubs. skipped: files with the reasons."""
 
     stubs: list[Tried] = field(default_factory=list)
     skipped: list[tuple[str, str]] = field(default_factory=list)
@@ -57,13 +57,13 @@ class Report:
     interrupted: bool = False
 
     def summary(self) -> dict[str, int]:
-        """How many stubs were tried, filled and kept."""
+        """Return how many stubs were tried, filled and kept."""
         filled = sum(tried.outcome != "no fill" for tried in self.stubs)
         return {"tried": len(self.stubs), "filled": filled, "kept": self.kept}
 
     @property
     def kept(self) -> int:
-        """How many fills were kept."""
+        """Return how many fills were kept."""
         return sum(tried.outcome == "kept" for tried in self.stubs)
 
     @property

@@ -1,4 +1,4 @@
-"""`dg-lsp engine`: start, stop, show or be the resident engine. A subcommand; knows the host layer."""
+"""`dg-lsp engine`: start, stop or show the resident engine, or run it in the foreground."""
 
 import argparse
 import asyncio

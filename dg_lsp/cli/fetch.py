@@ -1,6 +1,6 @@
-"""`dg-lsp fetch`: gets a checkpoint, small or one of the hub; nothing else gets weights from another machine.
+"""`dg-lsp fetch`: download a checkpoint, small or one of the hub; nothing else downloads weights.
 
-Importing this module loads no torch, which takes seconds: a wrong name is told before.
+Importing this module loads no torch, which takes seconds, so a wrong name is reported at once.
 """
 
 import argparse
@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _wrong(arguments: argparse.Namespace) -> str:
-    """Why there is nothing to fetch for `arguments`, and what there is."""
+    """Return why there is nothing to fetch for `arguments`, and what there is."""
     if arguments.name == SMALL:
         return f"--revision is for a checkpoint of the hub; {SMALL} has one version"
     if is_hub_name(arguments.name):

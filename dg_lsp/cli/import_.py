@@ -1,4 +1,4 @@
-"""`dg-lsp import`: a pretrained left-to-right network of the Llama family as a checkpoint of our own."""
+"""`dg-lsp import`: convert a pretrained left-to-right network of the Llama family to a checkpoint."""
 
 import argparse
 from pathlib import Path

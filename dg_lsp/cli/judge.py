@@ -1,4 +1,4 @@
-"""Judge: which of several fills of a stub a test command keeps. Knows trials and runs; knows no engine."""
+"""Judge: choose among several fills of a stub by a test command. Knows trials and runs; knows no engine."""
 
 import shlex
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ class Judge:
     runs: dict[str, Ran] = field(default_factory=dict)
 
     async def before(self, path: Path, name: str) -> Ran:
-        """How the command runs for the function `name` of `path` as long as no other fill is kept; it is run once."""
+        """Return the run of the command for the function `name` of `path` before any fill; it is run once."""
         command = self._command_for(path, name)
         if command not in self.runs:
             self.runs[command] = await run(command, self.seconds)

@@ -1,4 +1,4 @@
-"""The command line: which subcommand is meant, and what becomes of its errors.
+"""The entry point: run the subcommand, and turn its errors into messages and exit codes.
 
 Each subcommand is a module of this package with `add_arguments` and `run`, imported only when it runs.
 """

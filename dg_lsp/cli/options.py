@@ -1,4 +1,4 @@
-"""What the subcommands' command lines have in common: the settings as options, and the form of a help page.
+"""Options that subcommands share: the settings, and the layout of help pages.
 
 Knows argparse and the settings.
 """

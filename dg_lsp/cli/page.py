@@ -1,4 +1,4 @@
-"""How a canvas settled, as one HTML page that needs nothing but itself: `page`.
+"""One self-contained HTML page that plays the steps of a fill.
 
 Every step is in the page as text, already escaped; the script only chooses which one is shown.
 """

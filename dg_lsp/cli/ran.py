@@ -1,4 +1,4 @@
-"""Ran: how a run of a test command ended, and how many tests it counts as passed and failed. Knows no process."""
+"""Ran: the result of a test command, with the numbers of passed and failed tests in its output. Knows no process."""
 
 import re
 from dataclasses import dataclass
@@ -49,7 +49,7 @@ _FAILED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """How a run ended.
+    """The end of a run.
 
     status: the exit status, None if it took too long. words: what it said last. failed, passed: how many tests it
     counts; None where it counts none that we know of. named: the first test that failed.
@@ -96,7 +96,7 @@ def read_run(status: int | None, output: str) -> Ran:
 
 
 def _counted(output: str) -> tuple[int, int] | None:
-    """How many tests failed and passed; None where no runner that is known counts them."""
+    """Return how many tests failed and passed; None where no runner that is known counts them."""
     for line, failed, passed, ran in _RUNNERS:
         found = "\n".join(match[0] for match in line.finditer(output))
         if found:

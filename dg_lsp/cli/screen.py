@@ -1,4 +1,4 @@
-"""Where the subcommands show a settling canvas: a repainted terminal, or plain text.
+"""The screen that shows a settling canvas: a repainted terminal, or plain text.
 
 Writes to the stream that it is given; what it writes is made by `settling`.
 """

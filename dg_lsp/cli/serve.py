@@ -1,4 +1,4 @@
-"""`dg-lsp --stdio`: the language server on stdin and stdout. A subcommand; joins the server to its engine."""
+"""`dg-lsp --stdio`: run the language server on stdin and stdout."""
 
 import argparse
 import gc

@@ -1,4 +1,4 @@
-"""`dg-lsp serve-engine`: one engine for a team, over TCP and TLS. A subcommand; knows the host layer."""
+"""`dg-lsp serve-engine`: serve one engine to a team, over TCP and TLS."""
 
 import argparse
 import logging

@@ -1,4 +1,4 @@
-"""How a canvas settles, as terminal frames: pure functions from Drafts to text. `page.py` makes the HTML.
+"""Terminal frames of a settling canvas: pure functions from Drafts to text. `page.py` makes the HTML.
 
 Knows the records and a terminal's size and colours; reads and writes nothing.
 """
@@ -16,7 +16,7 @@ Size = tuple[int, int]  # columns, rows
 
 
 class Color(Enum):
-    """What the terminal can paint."""
+    """The colours of a terminal."""
 
     NONE = "plain text; free text stands between ⟦ and ⟧"
     ANSI256 = "the 256 colours of xterm"
@@ -56,7 +56,7 @@ def mean_entropy(draft: Draft) -> float:
 
 
 def shade(entropy: float) -> float:
-    """How unsure a slot of `entropy` nats is drawn: 0 is sure, 1 is UNSURE nats or more."""
+    """Return the shade of a slot of `entropy` nats: 0 is sure, 1 is UNSURE nats or more."""
     return min(max(entropy / UNSURE, 0.0), 1.0)
 
 
@@ -92,7 +92,7 @@ def frame(draft: Draft, context: Context, color: Color, size: Size = (80, 24)) -
 
 
 def repaint(previous: str, following: str) -> str:
-    """What a terminal must be sent to show `following` where it shows `previous` (empty at first)."""
+    """Return the text that makes a terminal show `following` in place of `previous` (empty at first)."""
     rows = previous.count("\n")
     return (f"\x1b[{rows}F\x1b[J" if rows else "") + following
 

@@ -1,4 +1,4 @@
-"""A place named on the command line, as a Document and its Gap; and a changed file written back.
+"""Targets on the command line (FILE:LINE, FILE::name): find the gap, and write the changed file back.
 
 Knows files and the text layer; knows no engine and prints nothing.
 """

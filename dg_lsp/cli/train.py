@@ -1,4 +1,4 @@
-"""`dg-lsp train`: the recipe of the embedded checkpoint, and its adaptation to a repository; one dial, the minutes.
+"""`dg-lsp train`: train a checkpoint like the embedded one, or adapt one to a repository.
 
 `dg-lsp train --minutes 90 --out DIR` makes a checkpoint like the embedded one from the Python installed here: gather,
 tokenise, train, export. `--from CHECKPOINT --repo PATH` goes on from a checkpoint with the files of one repository.

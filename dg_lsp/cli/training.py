@@ -1,4 +1,4 @@
-"""The work of `dg-lsp train`, from its options to an export. Imports torch."""
+"""The work behind `dg-lsp train`, from options to an exported checkpoint. Imports torch."""
 
 import argparse
 import os
@@ -108,7 +108,7 @@ def _step(trainer: Trainer, arguments: argparse.Namespace) -> None:
 
 
 def _processes(arguments: argparse.Namespace) -> int:
-    """How many processes this one has to start; 1 where it is one of them, or where there is a GPU."""
+    """Return how many processes this one has to start; 1 where it is one of them, or where there is a GPU."""
     if "WORLD_SIZE" in os.environ:
         return 1
     return int(arguments.processes) or (1 if torch.cuda.is_available() else os.cpu_count() or 1)

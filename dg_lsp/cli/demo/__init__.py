@@ -1,4 +1,4 @@
-"""`dg-lsp demo`: cut gaps of several kinds out of a small file, fill each, and show it beside what was there.
+"""`dg-lsp demo`: cut gaps of several kinds out of a small file, fill each, and show the fill beside the original.
 
 The file is `dogs.txt`; each gap in it stands between ⟦ and ⟧.
 """
@@ -99,7 +99,7 @@ async def _fill_all(todo: list[Cut], arguments: argparse.Namespace) -> tuple[int
 
 
 def filling_of(cut: Cut, document: "Document", outcome: "Outcome") -> str:
-    """What stands in the gap of `cut` after `outcome`; nothing where there is no fill."""
+    """Return the text in the gap of `cut` after `outcome`; empty without a fill."""
     from dg_lsp.text.gaps.gap import apply_edit
 
     if outcome.edit is None:
