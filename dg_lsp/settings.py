@@ -411,12 +411,12 @@ def _check_macros(names: tuple[str, ...]) -> None:
 
 
 def is_vllm(url: str) -> bool:
-    """Whether `url`, an `engine_url`, is the address of a vLLM server."""
+    """Return whether `url`, an `engine_url`, is the address of a vLLM server."""
     return url.startswith(VLLM)
 
 
 def is_team(url: str) -> bool:
-    """Whether `url`, an `engine_url`, is the address of a team's server, not of a vLLM server and not empty."""
+    """Return whether `url`, an `engine_url`, is the address of a team's server, not of a vLLM server and not empty."""
     return bool(url) and not is_vllm(url)
 
 
@@ -444,7 +444,7 @@ def check_url(url: str) -> None:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether `host`, a name or an address, is this machine only."""
+    """Return whether `host`, a name or an address, is this machine only."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
