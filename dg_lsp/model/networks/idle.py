@@ -1,8 +1,8 @@
 """Idle parts of an imported network, which compute nothing and are left out.
 
 Knows the modules of transformers' DiffusionGemma. The Llama family has no experts, fewer norms and two layers less,
-since DiffusionGemma's first and last layer are special. An imported network (training/importing.py) has these parts with
-weights by which they change nothing.
+since the first and last layer of DiffusionGemma are special. An imported network (training/importing.py) has these with
+weights that change nothing.
 """
 
 from typing import Any
