@@ -1,4 +1,4 @@
-"""How an engine is reached over HTTP: the user's own by a Unix socket, a server by TLS, a token and maybe a proxy.
+"""HTTP connections to an engine: to the user's own by a Unix socket, to a server by TLS, with a token and a proxy.
 
 Connections to a Unix socket are asyncio's own streams, because anyio's fail if a wait is cancelled just as bytes come:
 an error in the log, sometimes one when it is closed (anyio issue 1267).

@@ -35,7 +35,7 @@ _NEAR, _SECONDS = 2 << 20, 1.0
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Which files may be read: those below `roots` that no glob of `exclude` names.
+    """The rules for files that may be read: below `roots`, and named by no glob of `exclude`.
 
     git: nor those that git ignores.
     """

@@ -197,7 +197,7 @@ def _is_good_enough(request: Infill, best: Sequence[Fill]) -> bool:
 
 
 def propose(task: Task, sources: Sequence[Source]) -> Generator[Draft, None, list[Candidate]]:
-    """What `sources` find, with likelihoods; a text of several sources is one candidate. Yields their Drafts."""
+    """Yield the Drafts of `sources` and return their candidates, with likelihoods; equal texts are one candidate."""
     found = list[Candidate]()
     for source in sources:
         found = merge_candidates(found, (yield from source(task)))

@@ -75,7 +75,7 @@ def quantise(weight: Tensor, format_: Format) -> Quanta:
 
 
 def best_way(device: torch.device, format_: Format) -> str:
-    """How products are computed on `device`.
+    """Return the name of the way in which `device` computes products.
 
     Raises:
         QuantizedError: torch has no operation for it.

@@ -337,7 +337,7 @@ def _new_errors(neutral: Text, filled: Text, old: Sequence[Node]) -> tuple[Fault
 
 
 def _key(text: Text, node: Node) -> tuple[str, bool, int, int]:
-    """What makes an error of two texts the same: its ends, behind the fill counted from the text's end."""
+    """Return the key by which errors of two texts are the same: type and ends, behind the fill from the text's end."""
     start, end = (
         at if at < len(text.before) else at - len(text.data) - 1 for at in (node.start_byte, node.end_byte)
     )

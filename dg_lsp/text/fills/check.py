@@ -251,7 +251,7 @@ def _left(language: Language, neutral: Text, filled: Text) -> tuple[Fault, ...]:
 
 
 def _misread(language: Language, neutral: Text, filled: Text) -> tuple[Fault, ...]:
-    """What of the fill the grammar takes and the language does not, such as a keyword in the place of a name.
+    """Return parts of the fill that the grammar accepts and the language does not, such as a keyword as a name.
 
     What is refused with the neutral filler as well was typed so: `name: f(|)` may get arguments.
     """
@@ -264,7 +264,7 @@ def _misread(language: Language, neutral: Text, filled: Text) -> tuple[Fault, ..
 
 
 def _refusals(language: Language, text: Text) -> list[Node]:
-    """What meets the fill of `text` and is code for the grammar only."""
+    """Return the nodes in the fill of `text` that are code for the grammar only."""
     span = len(text.before), max(text.end, len(text.before) + 1)
     return language.captures(text.tree.root_node, span).get("refuse", [])
 
@@ -326,7 +326,7 @@ def _around(language: Language, text: Text, kind: str) -> Body | None:
 
 
 def _refused(language: Language, neutral: Text, filled: Text) -> tuple[Fault, ...]:
-    """What Python's parser says of the enclosing Python function or top-level item, where it takes a neutral one.
+    """Return errors of Python's parser in the enclosing function or top-level item, if a neutral fill has none.
 
     The parser and not the compiler: whether a name may be nonlocal cannot be told from a part of the file.
     """
@@ -367,7 +367,7 @@ def _bytes(text: str) -> bytes:
 
 
 def _lost(language: Language, document: Document, gap: Gap) -> str:
-    """What begins with the first word in the gap that the edit would delete and may not.
+    """Return the first words in the gap that the edit would delete and must keep; empty if there are none.
 
     `pass` goes when a body is filled; `# reads a file` above it stays, as insert_before if anywhere in the gap.
     """
@@ -465,7 +465,7 @@ def _is_whole(gap: Gap, old: Text, neutral: Text) -> bool:
 
 
 def _worse(language: Language, gap: Gap, old: Text, fill: bytes) -> str:
-    """What is worse in a broken file with `fill` in its gap than in the file as it stands, `old`."""
+    """Return the harm that `fill` does to a broken file, compared with the file as it is, `old`; empty if none."""
     # A parser that goes on from an older tree recovers otherwise than one that begins anew.
     new, filler = (_parsed(language, old, text) for text in (fill, _filler(language, gap)))
     # A line that was asked for may open the string that the text behind it closes.
@@ -504,7 +504,7 @@ def _may_quote(language: Language, fill: bytes) -> bool:
 
 
 def _filler(language: Language, gap: Gap) -> bytes:
-    """What means nothing in `gap`, with what is inserted round it."""
+    """Return a placeholder for `gap`, with the texts that are inserted around it."""
     return f"{gap.insert_before}{language.placeholder(gap.kind)}{gap.insert_after}".encode()
 
 
@@ -519,7 +519,7 @@ def _is_sound(language: Language, text: Text) -> bool:
 
 
 def _changed(language: Language, gap: Gap, old: Text, new: Text) -> str:
-    """What of the text behind the gap is read otherwise in `new` than in `old`.
+    """Return the text behind the gap that is read differently in `new` than in `old`; empty if none is.
 
     A line or a span that was asked for may end a block, such as `else:`, and what is defined within the outermost
     function, but not that function. A span may also begin what the rest of its last line ends.

@@ -193,14 +193,14 @@ def undone(document: Document, offset: int) -> tuple[Undone, ...]:
 
 
 def state_of(document: Document, context: CursorContext, offset: int) -> State:
-    """What is open at `offset` of the document: told by the context's tree where this is the whole file's, clean."""
+    """Return the state at `offset` of the document, by the context's tree where that is the clean tree of the file."""
     if context.repaired is None and not context.cost:
         return state_in(context.language, context.tree.root_node, document.data, offset)
     return state_at(context.language, document.data, offset)
 
 
 def state_in(language: Language, root: Node, data: bytes, offset: int) -> State:
-    """What is open at `offset` of `data`, whose tree `root` has no error.
+    """Return the state at `offset` of `data`, whose tree `root` has no error.
 
     1. Begin at the top-level item that the offset is in or behind.  2. Where classes are round the offset, begin at
     the member of the innermost one; their braces are open.  3. Read tokens from there.
@@ -385,7 +385,7 @@ def _has_written(language: Language, stub: Node) -> bool:
 
 
 def _place_of(context: CursorContext) -> Span:
-    """What the region must hold: the placeholder that a repair has put at the cursor, or the cursor."""
+    """Return the span that the region must hold: the placeholder that a repair has inserted, or the cursor."""
     start, stop = context.inserted
     at = context.data.find(b"_g_", start, stop)
     if at >= 0 and not _CLOSES.search(context.data, start, at):

@@ -357,7 +357,7 @@ def _innermost(context: CursorContext, kind: Kind) -> Body | None:
 
 
 def _on_line(data: bytes, offset: int) -> Kind:
-    """What a place on a line asks for that is in nothing open."""
+    """Return the kind of gap at a place on a line where nothing is open."""
     before, behind = data[line_start(data, offset) : offset], data[offset : line_end(data, offset)]
     if not before.strip():
         return "rest_of_line" if behind.strip() else "statement"
@@ -379,7 +379,7 @@ def offers(context: CursorContext, body: Body) -> bool:
 
 
 def _in_bracket(context: CursorContext, data: bytes, state: State, offset: int) -> Kind | None:
-    """What the innermost open bracket asks for; None where its lines are like any others."""
+    """Return the kind of gap in the innermost open bracket; None where its lines are like any others."""
     at = state.opened[-1]
     lists: tuple[Kind, ...] = ("arguments", "parameters")
     for kind in lists:
@@ -397,7 +397,7 @@ def _in_bracket(context: CursorContext, data: bytes, state: State, offset: int) 
 
 
 def _in_braces(context: CursorContext, at: int, inside: bytes) -> Kind | None:
-    """What a brace at `at` of the document asks for, with `inside` up to the cursor: lines, a list, or a value."""
+    """Return the kind of gap in the brace at `at` of the document, with `inside` up to the cursor."""
     body = next((b for b in context.bodies if context.back(b.header.opens) == at + 1), None)
     if body is not None:
         return None if body.first is not None else "statement"

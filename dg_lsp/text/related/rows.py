@@ -158,7 +158,7 @@ def _fixed(language: Language) -> dict[bytes, tuple[str, str]]:
 
 @lru_cache(maxsize=32)
 def _pattern(language: Language) -> re.Pattern[bytes]:
-    """What finds the next entry; what stands between two of them is white space. The commonest come first."""
+    """Return the pattern of the next entry, the commonest kinds first; white space separates entries."""
     comment, *blocks = comment_patterns(language)
     end = rb"(?:%s)?+(?:\r\n|\n|\r)" % comment
     kinds = (

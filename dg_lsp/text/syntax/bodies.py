@@ -121,7 +121,7 @@ class Unwritten:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What a query tells of one body: whose it is, its nodes with and without the header, a colon, the owner's name."""
+    """The captures of one body: its owner, its nodes with and without the header, a colon, the owner's name."""
 
     owner: Owner
     outer: Node
@@ -245,7 +245,7 @@ def _between_braces(
 
 
 def _records(language: Language, root: Node, span: Span | None) -> list[Record]:
-    """What the query tells of each body, the outer ones first; where several patterns match one, a name counts."""
+    """Return a Record of each body, the outer ones first; of several matches of one body, that with a name."""
     found: dict[Span, Record] = {}
     records = language.records(root, span)
     for owner in OWNERS:
@@ -388,7 +388,7 @@ def body_of(data: bytes, header: Header, block: Node, marks: Captures) -> Body:
 
 
 def marks_of(language: Language, root: Node, outer: Node, block: Node) -> Captures:
-    """What the query captures in `block`: of its first statement, or of all where two at most may make it a stub."""
+    """Return the captures in the first statement of `block`, or in all of it where it has two at most."""
     parts = _statements_of(block)
     if not parts:
         return language.captures(root, (outer.start_byte, outer.start_byte + 1))

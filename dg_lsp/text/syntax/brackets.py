@@ -132,7 +132,7 @@ def closers(brackets: bytes) -> bytes:
 
 
 def state_at(language: Language, data: bytes, offset: int, start: int | None = None) -> State:
-    """What is open at `offset`, read from `start`, a place in no string (without it, from its top-level item).
+    """Return the state at `offset`, read from `start`, which is in no string, or else from the top-level item.
 
     Of a long item only what is round the place is read. The code inside a template counts the template among its
     brackets.
@@ -145,7 +145,7 @@ def state_at(language: Language, data: bytes, offset: int, start: int | None = N
 
 @lru_cache(maxsize=8)
 def state_from(language: Language, data: bytes, offset: int, start: int) -> State:
-    """What is open at `offset`, where all is read from `start`, a place in no string, and no lines are consulted.
+    """Return the state at `offset`, read from `start`, which is in no string, without a look at other lines.
 
     The last answers are kept, for one gap asks the same several times.
     """

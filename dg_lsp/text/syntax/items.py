@@ -70,7 +70,7 @@ def head_of(language: Language, data: bytes, line: int, at: int) -> Head | None:
 
 
 def _owner(language: Language, text: bytes, *, listed: bool) -> Owner | None:
-    """What a header of this `text` owns; `listed`: it stands in brackets that are still open.
+    """Return the owner that a header of this `text` opens. listed: it is in brackets that are still open.
 
     1. A word or an arrow says that it is a function or a class.  2. A word, an arrow, nothing or a lone word such as
     `static` says that it is a block.  3. A name with parameters is a function, or a class where something is made.

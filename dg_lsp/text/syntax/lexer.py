@@ -400,7 +400,7 @@ def _plain(data: bytes, start: int, stop: int) -> Iterator[Token]:
 
 @lru_cache(maxsize=32)
 def _pattern(language: Language) -> re.Pattern[bytes]:
-    """What finds the next mark. The kinds are the names of its groups; those of strings are numbered."""
+    """Return the pattern of the next mark. Its groups are named by kinds; those of strings are numbered."""
     directive = re.escape(language.words.directive)
     line = rb"(?:[^\r\n\\]|\\(?:\r\n|.))*" if language.joined else rb"[^\r\n]*"
     parts = [

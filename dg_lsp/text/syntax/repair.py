@@ -81,7 +81,7 @@ class Lack:
         return first is not None and first[1] in words.functions | words.classes
 
     def closing(self, brackets: Sequence[int], end: bytes) -> bytes:
-        """What closes `brackets`; the statements in them that do not end by themselves end with `end`.
+        """Return the text that closes `brackets`; statements in them that do not end by themselves end with `end`.
 
         `f(a, [b` gets `]);` with `;` as `end`; a brace at the end of a line above gets a line with `}`.
         What stands in a list ends with a comma there, and not at all in front of what closes it.
@@ -109,7 +109,7 @@ class Lack:
 
 
 def lack_at(language: Language, data: bytes, offset: int, state: State) -> Lack:
-    """What is missing at `offset`, where `state` is open."""
+    """Return the text missing at `offset`, where `state` is open."""
     eol = line_end(data, offset)
     known = {o.at: o for o in read(language, data, state.start, offset).stack}
     # A header's brace is closed as deep as the header.
