@@ -45,7 +45,7 @@ def _route(router: Any, states: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def _mix(experts: Any, states: Tensor, _: Tensor, weights: Tensor) -> Tensor:
-    """What the experts give for `states` [tokens, hidden], added by the `weights` that `_route` returns."""
+    """Return the outputs of the experts for `states` [tokens, hidden], summed by the `weights` of `_route`."""
     inner = F.linear(states, experts.gate_up_proj.flatten(0, 1)).unflatten(-1, (experts.num_experts, -1))
     gate, up = inner.chunk(2, dim=-1)
     weighted = experts.act_fn(gate) * up * weights[..., None].to(up.dtype)

@@ -345,14 +345,14 @@ def _at_cursor(lack: Lack) -> Iterator[bytes]:
 
 
 def _behind_comment(lack: Lack) -> Iterator[bytes]:
-    """What closes the brackets that nothing below closes, on lines of its own: `{ // a|` gets a line with `}`."""
+    """Yield closers for brackets that nothing below closes, on their own lines: `{ // a|` gets a line with `}`."""
     line_comment = lack.data.startswith(lack.language.comment.encode(), lack.state.begins)
     texts = (lack.closing(brackets, b"") for brackets in (lack.missing, lack.all))
     yield from (text for text in texts if line_comment and not lack.rest and text[:1] in (b"\r", b"\n"))
 
 
 def _operands(lack: Lack) -> Iterable[bytes]:
-    """What may stand between a half-written line and what closes it."""
+    """Return the texts that may come between a half-written line and its closers."""
     before, words = lack.before, lack.language.words
     word = _LAST_WORD.search(before.rstrip())
     wanting = word is not None and word[0] in words.operators
@@ -366,7 +366,7 @@ def _operands(lack: Lack) -> Iterable[bytes]:
 
 
 def _ends(lack: Lack) -> Iterable[bytes]:
-    """What may follow an operand at the cursor: what closes brackets, a statement's end, a header's colon."""
+    """Return the texts that may follow an operand at the cursor: closers, a statement's end, a header's colon."""
     words = lack.language.words
     if lack.rest:
         # The rest of the line may close less than the statement has opened.
