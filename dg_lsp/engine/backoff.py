@@ -8,7 +8,7 @@ LONGEST = 60.0  # seconds
 
 
 class Backoff:
-    """When an engine that failed may be asked or started again, and why it may not be now.
+    """The times at which an engine that failed may be asked or started again, and the reason for each pause.
 
     first: the seconds after a first failure, which may be an accident. count: all failures so far; an attempt is
     identified by the count at its beginning, so that the requests that one failure left open count once.

@@ -55,7 +55,7 @@ _GOES_ON = re.compile(rb"(?:else|catch|finally|where|throws|extends|implements)\
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """Whose body it is, where its header begins, and its text without what brackets hold."""
+    """The head of a body: its owner, the start of its header, and the header without the text in brackets."""
 
     owner: Owner
     start: int
