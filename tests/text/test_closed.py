@@ -494,3 +494,27 @@ def test_no_bracket_of_a_block_stands_twice(language: str, block: str) -> None:
         before = f"{above}{typed}\n    "
         assert offered(language, before, "b();" + end, f"\n  {closers}{below}") == "b();"
         assert offered(language, before, "b();" + end, below) == "b();"
+
+
+# What is typed, what is missing, and the rest of the line, which closes other brackets or begins a body.
+FOLLOWED = [
+    ("java", "if (! (a == 1 || a ==", " 5", ")", ") {\n            first();\n        }"),
+    ("java", "if (! (a == 1 || a ==", " 5", "))", " {\n            first();\n        }"),
+    ("csharp", "var c = new HashSet<Type> { typeof(", "I", ")", " };"),
+    ("rust", "if !(*", "a >= b", ")", " {\n        return 1;\n    }"),
+    ("rust", "unsafe { first(|", "rc| rc.clone()", ")", " }"),
+    ("c", "while (!(a ", "& 1", "))", " {\n    first();\n  }"),
+    ("go", "d := []T{{a, first(", "b", ")", "}}"),
+    ("typescript", "d = [first(", "b, c", ")", "];"),
+]
+
+
+@pytest.mark.parametrize(("language", "typed", "text", "closers", "rest"), FOLLOWED)
+def test_brackets_are_closed_in_front_of_the_rest_of_the_line(
+    language: str, typed: str, text: str, closers: str, rest: str
+) -> None:
+    above, below = BODY[language]
+    for fill in (text, text + closers):
+        assert offered(language, above + typed, fill, rest + below) == text + closers
+        # As an editor closes them.
+        assert offered(language, above + typed, fill, closers + rest + below) == text

@@ -54,7 +54,7 @@ TYPED = {
     "typescript: a condition": (
         "typescript",
         "function f(k) {\n  if (!(k i|) {\n    return 1;\n  }\n}\n",
-        "function f(k) {\n  if (!(k i<>) {\n    return 1;\n  }\n}\n",
+        "function f(k) {\n  if (!(k i<>{)}) {\n    return 1;\n  }\n}\n",
     ),
     "go: a group": (
         "go",

@@ -21,7 +21,7 @@ from dg_lsp.text.gaps.context import (
 from dg_lsp.text.languages.language import Language, load_language
 from dg_lsp.text.messages import LISTS, STRINGS, Kind
 from dg_lsp.text.syntax.bodies import KIND_OF, MARKER, Body
-from dg_lsp.text.syntax.brackets import State, lacks_end, next_line, state_at, unclosed
+from dg_lsp.text.syntax.brackets import PAIRS, State, lacks_end, next_line, state_at, unclosed
 from dg_lsp.text.syntax.lexer import (
     Span,
     indentation,
@@ -36,6 +36,8 @@ from dg_lsp.text.syntax.lexer import (
 
 # How far round a body its file's step of indentation is looked for, in bytes.
 NEAR = 100_000
+# A rest of a line that begins so belongs to no list.
+_BEHIND = (b")", b"]", b"}", b"{", b";")
 _BLANK = ("space", "newline", "joined")
 _STEP = rb"[ \t]*(?:\r\n|\n|\r)\1([ \t]+)[^\s]"
 _OPENED = {
@@ -205,6 +207,11 @@ def untouched(document: Document, context: CursorContext, gap: Gap, offset: int)
     data = document.data
     state, eol = state_of(document, context, offset), line_end(data, offset)
     rest, goes_on = data[offset:eol].strip(), _goes_on(context, data, offset)
+    # What stands in brackets ends before such a rest of its line.
+    lacks = goes_on and gap.kind in LISTS and rest.startswith(_BEHIND) and not (state.string or state.comment)
+    if lacks and not gap.insert_after:
+        tail = _left_open(data, context, state, offset)
+        return replace(gap, start=offset, end=offset, insert_before="", insert_after=tail)
     if gap.start == offset and not data[offset : gap.end].strip():
         # Behind `const [a, ` more than a bracket may be missing.
         held = gap.kind in LISTS or (
@@ -235,11 +242,41 @@ def _goes_on(context: CursorContext, data: bytes, offset: int) -> bool:
 
 
 def _left_open(data: bytes, context: CursorContext, state: State, offset: int) -> str:
-    """Return what closes those brackets of the line or the statement at `offset` that no line below closes."""
-    first = min(state.line, line_start(data, offset))
-    opened = [(at, indentation(data, at)) for at in reversed(state.opened) if at >= first]
-    below = next_line(context.language, data, line_end(data, offset))
-    return state.closing(unclosed(data, opened, *below)).decode()
+    """Return what closes those brackets of the line or the statement at `offset` that nothing behind it closes.
+
+    For `if (!(a || |) {` it is `)`.
+    """
+    first, end = min(state.line, line_start(data, offset)), line_end(data, offset)
+    skipped, left, begins = _closed_by(context.language, data, state, (offset, end))
+    opened = [(at, indentation(data, at)) for at in reversed(left) if at >= first]
+    below = next_line(context.language, data, end)
+    # A line that begins a body closes all that stands before it.
+    missing = [at for at, _ in opened] if begins else unclosed(data, opened, *below)
+    return state.closing((*missing, *(at for at in skipped if at >= first))).decode()
+
+
+def _closed_by(
+    language: Language, data: bytes, state: State, rest: Span
+) -> tuple[list[int], list[int], bool]:
+    """Return the brackets open in `state` that `rest` passes over to close an outer one, and those it leaves open.
+
+    The third is whether `rest` begins a body.
+    """
+    skipped, left, own = list[int](), list(state.opened), list[bytes]()
+    for token in tokens(language, data, *rest):
+        bracket = data[token.start : token.end]
+        if token.kind == "open":
+            own.append(bracket)
+        elif token.kind == "close" and own:
+            own.pop()
+        elif token.kind == "close":
+            same = (
+                n for n in reversed(range(len(left))) if PAIRS.get(data[left[n] : left[n] + 1]) == bracket
+            )
+            if (at := next(same, None)) is not None:
+                skipped += left[at + 1 :]
+                left = left[:at]
+    return skipped, left, own == [b"{"]
 
 
 def apply_edit(document: Document, edit: Edit) -> Document:
