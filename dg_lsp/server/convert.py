@@ -38,7 +38,7 @@ def workspace_edit(
         types.TextEdit(range_of(document, (edit.start, edit.end), encoding), edit.text) for edit in edits
     ]
     workspace = client.workspace.workspace_edit if client.workspace else None
-    if workspace and workspace.document_changes and document.version is not None:
+    if workspace and workspace.document_changes:
         versioned = types.OptionalVersionedTextDocumentIdentifier(document.uri, document.version)
         return types.WorkspaceEdit(document_changes=[types.TextDocumentEdit(versioned, [*changes])])
     return types.WorkspaceEdit(changes={document.uri: changes})
