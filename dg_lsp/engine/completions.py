@@ -34,6 +34,8 @@ SINCE = (0, 32)  # the first version that was seen to pin slots
 # Requests under way, of all windows: what a server of DiffusionGemma works on at once unless it is told otherwise.
 AT_ONCE = 8
 _ANSWER = 60.0  # seconds for an answer
+# Seconds without a step in which our own process does not count as hung: the server may be busy, or still compile.
+PATIENCE = 600.0
 _KEPT = 4.0  # seconds that a connection is kept; the server closes its end after 5
 _PROBE = "def area(radius):\n    return 3.14159 * radius**2  # m\u00b2\n"
 

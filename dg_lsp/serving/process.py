@@ -24,7 +24,7 @@ from dg_lsp.engine.runtime import Address, address_of, is_own, shorten
 from dg_lsp.engine.scripted import open_scripted
 from dg_lsp.filling.engine import EngineError
 from dg_lsp.serving.app import make_app
-from dg_lsp.serving.service import Hosted, Service
+from dg_lsp.serving.service import PATIENCE, Hosted, Service
 from dg_lsp.settings import Settings, is_vllm
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def run_engine(settings: Settings, named: Path | None = None) -> int:
 
 
 async def _serve(settings: Settings, address: Address, listening: tuple[socket.socket, int]) -> int:
-    service = Service(settings.checkpoint, address.digest)
+    service = Service(settings.checkpoint, address.digest, _patience(settings))
     stop = asyncio.Event()
     config = uvicorn.Config(
         make_app(service, stop.set),
@@ -122,6 +122,15 @@ async def open_engine(settings: Settings, done: Callable[[float], None]) -> Host
         _log.info("%s", words)
 
     return await asyncio.to_thread(LocalEngine.open, settings, tell)
+
+
+def _patience(settings: Settings) -> float:
+    """Return the seconds without a step after which the engine counts as stuck."""
+    if not is_vllm(settings.engine_url):
+        return PATIENCE
+    from dg_lsp.engine import completions  # noqa: PLC0415  (few need it)
+
+    return completions.PATIENCE
 
 
 def _vllm_engine(settings: Settings) -> "VllmEngine":

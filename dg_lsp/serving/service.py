@@ -22,7 +22,7 @@ from dg_lsp.engine.states import Pace
 from dg_lsp.filling.engine import Engine, EngineBroken, EngineError
 from dg_lsp.text.messages import Draft, Fill, Infill, Priority, State, Status
 
-_PATIENCE = 20.0  # seconds without a step after which an engine counts as stuck
+PATIENCE = 20.0  # seconds without a step after which an engine counts as stuck
 _log = logging.getLogger("dg_lsp.model")
 
 
@@ -72,7 +72,7 @@ class Service:
         self,
         checkpoint: str,
         digest: str,
-        patience: float = _PATIENCE,
+        patience: float = PATIENCE,
         noted: Noted = unnoted,
     ) -> None:
         self._checkpoint, self._digest = checkpoint, digest
