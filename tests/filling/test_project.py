@@ -117,7 +117,7 @@ def test_a_fill_in_a_large_project_looks_at_what_is_near_only(
     tree(tmp_path, "pyproject.toml node_modules/a/b.js .git/c.py pack07/sub/build/d.py pack07/sub/e.js")
     work = Work(monkeypatch)
     own = tmp_path / "pack07" / "sub" / "m100.py"
-    index = index_near(own, Settings(), room=60 * 250)
+    index = index_near(own, Settings(), room=60 * 250, seconds=60)
     assert len(index) == 250
     assert {path.parent for path in work.read} == {own.parent, tmp_path / "pack00" / "sub"}
     assert len(work.read) == 251  # those, and the one that there was no room for
