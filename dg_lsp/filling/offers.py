@@ -46,14 +46,19 @@ def still_good(offer: Offer, document: Document, cursor: int) -> list[Edit]:
 
     After `return x` was offered and `re` typed, the edit still replaces the gap by `return x`. Closed brackets and
     quotes stay: in `f(|)`, of the offer `f(x)`, the edit writes `f(x` before the bracket. Where the offer goes on
-    behind them, the edit covers them: in `f(|)`, of the offer `f(x)[0]`, it ends behind the bracket.
+    behind them, the edit covers them: in `f(|)`, of the offer `f(x)[0]`, it ends behind the bracket. Where it closes
+    them early and ends with the same ones, as `f(g(x), h(y))` does in `f(g(|))`, there are both edits, the one that
+    covers them first: it still fits once they are typed.
     """
     typed = _typed(offer, document, cursor)
     if typed is None:
         return []
     edits, closers = list[Edit](), typed.closers.decode()
     for text in offer.texts:
+        rest = text.encode("utf-8")[len(typed.text) :].removesuffix(typed.closers)
         if text.endswith(closers):
+            if typed.closers and _closes(rest, typed.closers):
+                edits.append(Edit(offer.start, typed.end, text))
             edits.append(Edit(offer.start, cursor if closers else typed.end, text.removesuffix(closers)))
         elif _holds_in_order(text.encode("utf-8")[len(typed.text) :], typed.closers):
             edits.append(Edit(offer.start, typed.end, text))
@@ -120,6 +125,16 @@ def _typed(offer: Offer, document: Document, cursor: int) -> _Typed | None:
 def _goes_on(text: bytes, beginning: bytes) -> bool:
     """Return whether `text` begins with `beginning` and is longer."""
     return text.startswith(beginning) and len(text) > len(beginning)
+
+
+def _closes(text: bytes, closers: bytes) -> bool:
+    """Return whether `text` closes the bracket or quote that the first of `closers` closes now."""
+    depth = 0
+    for byte in text:
+        if byte == closers[0] and not depth:
+            return True
+        depth = max(depth + (byte in b"([{") - (byte in b")]}"), 0)
+    return False
 
 
 def _holds_in_order(text: bytes, pieces: bytes) -> bool:

@@ -28,7 +28,7 @@ from dg_lsp.text.documents.excluded import excluding_file, key_of, path_of, spli
 from dg_lsp.text.documents.ignored import ignored
 from dg_lsp.text.fills.confirm import doubt
 from dg_lsp.text.gaps.find import Gap
-from dg_lsp.text.gaps.gap import Edit
+from dg_lsp.text.gaps.gap import Edit, apply_edit
 from dg_lsp.text.messages import Draft, Priority, Status
 
 Result = TypeVar("Result")
@@ -232,7 +232,12 @@ class Session:
         """The edits at `cursor` from the newest fill that agrees with the text typed since; [] if there is none."""
         for offer in reversed(self._offers):
             edits = still_good(offer, document, cursor)
-            if edits := [e for e in edits if self.covers or not covered(document, cursor, e)]:
+            if self.covers:
+                # Of two edits that come to the same the first.
+                edits = list({apply_edit(document, e).data: e for e in reversed(edits)}.values())[::-1]
+            else:
+                edits = [e for e in edits if not covered(document, cursor, e)]
+            if edits:
                 self._newest[document.uri] = offer
                 return edits
         return []

@@ -80,6 +80,21 @@ def test_an_offer_that_goes_on_behind_closed_brackets_covers_them() -> None:
     )
 
 
+def test_brackets_that_the_offer_closes_early_may_be_typed() -> None:
+    offer = Offer(OLD.uri, OLD.data, 4, 4, ("print(len(a), max(b))",))
+    document, cursor = typed(b"print(len(a", b"))")
+    covering, plain = still_good(offer, document, cursor)
+    assert covered(document, cursor, covering) and not covered(document, cursor, plain)
+    for edit in (covering, plain):
+        assert apply_edit(document, edit).data == b"x = print(len(a), max(b))\ny = 1\n"
+    # With the bracket typed, what covers still comes to the same.
+    document, cursor = typed(b"print(len(a)", b")")
+    assert apply_edit(document, covering).data == b"x = print(len(a), max(b))\ny = 1\n"
+    (edit,) = still_good(offer, document, cursor)
+    assert not covered(document, cursor, edit)
+    assert len(still_good(offer, *typed(b"print(", b")"))) == 1
+
+
 def test_a_change_elsewhere_or_another_document_is_none() -> None:
     assert still_good(OFFER, Document(OLD.uri, "python", 2, b"x = N\ny = 2\n"), 5) == []
     assert still_good(OFFER, Document(OLD.uri, "python", 2, b"z = N\ny = 1\n"), 5) == []

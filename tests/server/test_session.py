@@ -3,9 +3,11 @@
 import pytest
 
 from dg_lsp.engine.scripted import open_scripted
+from dg_lsp.filling.offers import Offer, covered
 from dg_lsp.server.project import Project
 from dg_lsp.server.session import Session, without_quotes
 from dg_lsp.settings import SECRETS, Settings
+from dg_lsp.text.documents.document import Document
 
 
 def session() -> Session:
@@ -88,3 +90,14 @@ def test_only_settings_that_concern_other_files_drop_what_was_read_of_them() -> 
 )
 def test_the_log_tells_reasons_without_the_text_that_they_quote(reason: str, logged: str) -> None:
     assert without_quotes(reason) == logged
+
+
+def test_a_client_gets_one_of_two_edits_that_come_to_the_same() -> None:
+    old = Document("file:///a.py", "python", 1, b"x = \n")
+    document = Document("file:///a.py", "python", 2, b"x = print(len(a))\n")
+    offer, cursor = Offer(old.uri, old.data, 4, 4, ("print(len(a), max(b))",)), len(b"x = print(len(a")
+    one = session()
+    one._offers.append(offer)
+    assert [covered(document, cursor, edit) for edit in one.recent(document, cursor)] == [False]
+    one.covers = True
+    assert [covered(document, cursor, edit) for edit in one.recent(document, cursor)] == [True]
