@@ -10,6 +10,7 @@ import pytest
 
 from dg_lsp.engine import http
 from dg_lsp.engine.http import EngineForeign, SameUser
+from dg_lsp.filling.engine import EngineError
 
 
 def connected(tmp_path: Path, act: Any) -> Any:
@@ -80,3 +81,15 @@ def test_a_stranger_gets_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(http, "is_own", lambda _: False)
     with pytest.raises(EngineForeign):
         connected(tmp_path, None)
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o400, 0o640, 0o604, 0o660, 0o610])
+def test_a_token_is_read_only_if_nobody_else_may(mode: int, tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("abc\n")
+    file.chmod(mode)
+    if mode & 0o077:
+        with pytest.raises(EngineError, match="chmod 600"):
+            http.token_in(file)
+    else:
+        assert http.token_in(file) == "abc"

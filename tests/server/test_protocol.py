@@ -10,6 +10,7 @@ import pytest
 from lsprotocol.types import CodeActionKind, ProgressToken
 from pygls.protocol import default_converter
 
+from dg_lsp.server.conversation import log_failure
 from dg_lsp.server.envelope import Refusal, parse_message, strict_converter
 from tests.server.small import SECRET
 from tests.server.wire import Wire, both, frame, notification, plain, request, small
@@ -316,6 +317,15 @@ def test_what_an_exception_says_stays_here(start: Start) -> None:
         assert wire.logged("the handler of test/fail failed: ValueError") and wire.logged("small.py")
         alive(wire)
         assert SECRET not in wire.stderr
+
+
+def test_no_level_of_the_log_holds_what_an_exception_says(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("DEBUG", "dg_lsp")
+    try:
+        raise ValueError(SECRET)
+    except ValueError as error:
+        log_failure("test/fail", error)
+    assert "test/fail failed: ValueError" in caplog.text and SECRET not in caplog.text
 
 
 @pytest.mark.parametrize("start", both("a notification's handler that fails is a pop-up (6)"))
