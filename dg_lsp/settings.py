@@ -47,8 +47,7 @@ RANGES: dict[str, tuple[float, float, str]] = {
     "idle_minutes": (0, 525_600, "that is a year"),
     "cache_megabytes": (0, 1 << 20, "that is a terabyte"),
 }
-# Items of a list of languages, and characters of each.
-_LANGUAGES, _LANGUAGE = 200, 100
+_LANGUAGES, _LANGUAGE = 200, 100  # items of a list of languages, and characters of each
 
 
 class UsageError(ValueError):
@@ -382,8 +381,8 @@ def _check(settings: Settings) -> None:
         if not least <= getattr(settings, name) <= most:
             raise SettingsError(f"setting {name!r} must be a number from {least:,.0f} to {most:,.0f}: {why}")
     for name in ("disabled_languages", "ghost_languages"):
-        given = getattr(settings, name)
-        if len(given) > _LANGUAGES or any(len(one) > _LANGUAGE for one in given):
+        languages = getattr(settings, name)
+        if len(languages) > _LANGUAGES or any(len(one) > _LANGUAGE for one in languages):
             raise SettingsError(f"setting {name!r} takes at most {_LANGUAGES} language ids")
     if unknown := [glob for glob in settings.include if glob not in (*SECRETS, "*")]:
         raise SettingsError(
@@ -434,9 +433,8 @@ def check_url(url: str) -> None:
     except ValueError:
         named = False
     if not named or "@" in parts.netloc or parts.query or parts.fragment:
-        raise SettingsError(
-            "setting 'engine_url' is an address such as https://team.example:8765, without a password"
-        )
+        example = "https://team.example:8765"
+        raise SettingsError(f"setting 'engine_url' is an address such as {example}, without a password")
     if parts.scheme == "http" and not is_loopback(parts.hostname or ""):
         raise SettingsError(
             "setting 'engine_url' must begin with https, or vllm+https, unless it is this machine"
