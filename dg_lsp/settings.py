@@ -34,6 +34,7 @@ _DAY = 86_400.0
 # The least and the greatest value of each number, and why there is no greater one. A workspace may set many of them, so
 # none may make a request cost more than a person could want.
 RANGES: dict[str, tuple[float, float, str]] = {
+    "weight_bits": (4, 16, "weights have 4, 8 or 16"),
     "threads": (0, 1024, "no machine has more cores"),
     "seed": (-(2**53), 2**53, "larger ones do not survive JSON"),
     "deadline": (0, _DAY, "that is a day; 0 is no limit"),
@@ -81,6 +82,15 @@ class Settings:
             "help": "where the model runs: auto (a GPU if there is one), cpu, cuda, cuda:1; cuda+cpu:20 or cpu+disk:8 "
             "keeps so many layers on the first place and fetches the others when they are used; cuda+graphs "
             "records CUDA graphs",
+        },
+    )
+    weight_bits: int = field(
+        default=16,
+        metadata={
+            "machine": True,
+            "help": "bits of the experts' weights: 16 as in the checkpoint; 8 or 4, to which they are rounded while it "
+            "is loaded, so that the released checkpoint takes 17 GB in place of 50. What that costs in quality was not "
+            "measured",
         },
     )
     threads: int = field(

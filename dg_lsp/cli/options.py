@@ -14,7 +14,18 @@ from dg_lsp.checkpoints import resolve
 from dg_lsp.settings import Settings, UsageError, from_environment, help_of, override
 
 REMOTE = ("engine_url", "engine_token_file", "engine_ca", "engine_fallback")
-FILLING = ("checkpoint", "device", "effort", "seed", "deadline", "threads", *REMOTE, "exclude", "include")
+FILLING = (
+    "checkpoint",
+    "device",
+    "weight_bits",
+    "effort",
+    "seed",
+    "deadline",
+    "threads",
+    *REMOTE,
+    "exclude",
+    "include",
+)
 SERVING = (*FILLING, "idle_minutes", "cache_megabytes", "log_level")
 
 FILLING_CODES = "0 filled, 1 nothing offered (the reason is told), 2 usage or bad input, 130 interrupted"

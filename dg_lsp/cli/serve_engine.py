@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", type=int, default=8765, help="the port to listen at (default: 8765)")
     parser.add_argument("--certificate", type=Path, help="the TLS certificate and its chain, PEM")
     parser.add_argument("--key", type=Path, help="the key of the certificate, PEM")
-    add_settings(parser, ("checkpoint", "device", "threads", "cache_megabytes", "log_level"))
+    add_settings(parser, ("checkpoint", "device", "weight_bits", "threads", "cache_megabytes", "log_level"))
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -179,8 +179,8 @@ def _load(settings: Settings, progress: Callable[[str], None]) -> tuple[Run, str
     try:
         # Checked first, because loading a network that does not fit would first exhaust the machine.
         with memory.loading(progress):
-            memory.check(find_directory(settings.checkpoint), settings.place, budget)
-            model = load_checkpoint(settings.checkpoint, settings.device, progress)
+            memory.check(find_directory(settings.checkpoint), settings.place, budget, settings.weight_bits)
+            model = load_checkpoint(settings.checkpoint, settings.device, progress, bits=settings.weight_bits)
     except CheckpointError as error:
         raise EngineError(str(error)) from error
     caches = PrefixCaches(model.network.text_config, budget, _give_back)

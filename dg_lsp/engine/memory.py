@@ -45,7 +45,7 @@ def loading(progress: Callable[[str], None] = lambda _: None) -> Iterator[None]:
         yield
 
 
-def check(path: Path, device: str, cache: int = 0) -> None:
+def check(path: Path, device: str, cache: int = 0, bits: int = 16) -> None:
     """Refuse the checkpoint in `path` if `device` has not enough free memory for it and `cache` bytes beside it.
 
     Raises:
@@ -54,9 +54,11 @@ def check(path: Path, device: str, cache: int = 0) -> None:
     # Whoever splits a network over devices has chosen how much goes where.
     if "+" in device:
         return
-    from dg_lsp.model.networks import packed  # noqa: PLC0415  (only an engine that is about to load comes here)
+    from dg_lsp.model.networks import packed, streaming  # noqa: PLC0415  (only an engine that is about to load comes here)
 
     size = sum(file.stat().st_size for file in path.glob("*.safetensors"))
+    if bits < 16:
+        size = streaming.quantised_size(path, bits)
     copied = device == "cpu" and size <= packed.MOST
     needed = int(size * (MARGIN + packed.SHARE * copied)) + cache
     left, where = free(device)

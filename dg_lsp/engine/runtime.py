@@ -83,14 +83,15 @@ def shorten(log: int) -> None:
 
 
 def address_of(settings: Settings) -> Address:
-    """The address of the engine that serves `settings`; there is one for each wire version, checkpoint and device.
+    """The address of the engine that serves `settings`: one each for a wire version, checkpoint, device, `weight_bits`.
 
     Raises:
         EngineError: the directory cannot be used, or its path is too long.
     """
     digest = digest_of(settings.checkpoint)
     device = re.sub(r"\W", "", _device(settings))[:12]
-    path = runtime_directory() / f"{WIRE}-{digest[:10]}-{device}.sock"
+    bits = "" if settings.weight_bits == 16 else f"-{settings.weight_bits}"
+    path = runtime_directory() / f"{WIRE}-{digest[:10]}-{device}{bits}.sock"
     if len(os.fsencode(path)) > _LONGEST:
         raise EngineError(f"{path} is too long for a socket; set DG_LSP_RUNTIME_DIR to a shorter path")
     return Address(path, digest)

@@ -270,7 +270,7 @@ def _spawn(settings: Settings, address: Address) -> _Started:
     checkpoint, folder = named(settings.checkpoint), folder_of(settings.checkpoint)
     if checkpoint not in (EMBEDDED, SMALL) and not is_hub_name(checkpoint) and folder.is_dir():
         checkpoint = str(folder)
-    for name in ("device", "threads", "idle_minutes", "cache_megabytes", "log_level"):
+    for name in ("device", "weight_bits", "threads", "idle_minutes", "cache_megabytes", "log_level"):
         command += [f"--{name.replace('_', '-')}", str(getattr(settings, name))]
     # Named also where they are empty: the engine inherits the variables of this process.
     for name in ("engine_url", "engine_token_file", "engine_ca"):

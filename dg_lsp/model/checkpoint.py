@@ -27,6 +27,7 @@ from dg_lsp.checkpoints import (
 from dg_lsp.model.manifest import JUDGE, verify
 from dg_lsp.model.networks.loading import check_logits, load_network
 from dg_lsp.model.networks.packed import pack
+from dg_lsp.model.networks.streaming import load_quantised
 from dg_lsp.model.prompts.styles import STYLES, style_of
 from dg_lsp.model.step import Schedule
 
@@ -73,11 +74,12 @@ class Checkpoint:
 
 
 def load_checkpoint(
-    name: str, device: str = "auto", progress: Callable[[str], None] = lambda _: None
+    name: str, device: str = "auto", progress: Callable[[str], None] = lambda _: None, *, bits: int = 16
 ) -> Checkpoint:
     """Load the checkpoint `name` ("embedded", "small", a directory or a hub name) onto `device`.
 
-    progress: called with a few words before each part of the work.
+    progress: called with a few words before each part of the work. bits: of the experts' weights; 16 are those of the
+    files, 8 and 4 are rounded to.
 
     1. Find its directory.  2. Compare its files with the manifest.  3. Load the weights; refuse missing, unexpected and
     misshapen ones.  4. Drop the vision tower; put matrices into the order in which they are read.  5. Check that logits
@@ -96,7 +98,7 @@ def load_checkpoint(
     tokenizer = _load_tokenizer(path)
     # 3. to 5.
     progress(f"loading {path.name}")
-    network = load_network(path, device)
+    network = load_network(path, device) if bits == 16 else load_quantised(path, device, bits)
     pack(network)
     loaded = _described(name, path, tokenizer, network)
     check_logits(network, path)

@@ -17,6 +17,7 @@ MODULE = HERE.parents[1] / "editors/vscode/src/shell.ts"
 SET = {
     "checkpoint": "small",
     "device": "cpu",
+    "weightBits": 4,
     "threads": 2,
     "effort": "high",
     "seed": 7,
@@ -58,6 +59,7 @@ def test_the_doctor_and_the_trace_get_all_that_is_set_of_the_engine(
     assert dict(zip(flags[::2], flags[1::2], strict=True)) == {
         "--checkpoint": "small",
         "--device": "cpu",
+        "--weight-bits": "4",
         "--threads": "2",
         "--effort": "high",
         "--seed": "7",

@@ -66,9 +66,10 @@ def test_checkpoints_devices_and_changed_weights_have_engines_of_their_own(
     (model / "model.safetensors").write_bytes(b"1")
     places = {address_of(Settings(checkpoint=c)).socket for c in ("embedded", "scripted", "a/b", str(model))}
     places.add(address_of(Settings(device="cuda:1")).socket)
+    places.add(address_of(Settings(weight_bits=4)).socket)
     (model / "model.safetensors").write_bytes(b"12")
     places.add(address_of(Settings(checkpoint=str(model))).socket)
-    assert len(places) == 6
+    assert len(places) == 7
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nothing tells cheaply whether there is a GPU")

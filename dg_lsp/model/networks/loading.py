@@ -20,7 +20,7 @@ from dg_lsp.model.networks.norms import fuse_norms
 from dg_lsp.model.networks.replay import enable
 from dg_lsp.settings import GRAPHS
 
-_SPREAD = {"balanced", "sequential"}  # accelerate's device maps over several GPUs and the CPU
+SPREAD = {"balanced", "sequential"}  # accelerate's device maps over several GPUs and the CPU
 _SPLIT = re.compile(r"(cpu|cuda(?::\d+)?)\+(cpu|disk):(\d+)")
 # Kinds of CPU that have no fast product of bfloat16 matrices; bytes of weights that may take twice as much memory.
 _SLOW, _SMALL = {"DEFAULT", "AVX2"}, 4 << 30
@@ -33,7 +33,7 @@ def device_map(device: str) -> Any:
     Raises:
         CheckpointError: there is no such device here.
     """
-    if device in _SPREAD:
+    if device in SPREAD:
         return device
     if device == "auto":
         return {"": "cuda" if torch.cuda.is_available() else "cpu"}

@@ -18,6 +18,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+GROUPS = (128, 64, 32)  # inputs of a group; the larger, the fewer scales
 _AT_ONCE = 1024  # tokens that experts are computed for together: some 250 MB at the released shape
 # A computed order of rows, shared by the matrices that are given the same rows.
 Tiles = tuple[Tensor, Tensor, Tensor]
@@ -36,7 +37,7 @@ class Format:
 
     def check(self, inputs: int) -> None:
         """Raise QuantizedError unless a matrix of `inputs` inputs can be kept in this format."""
-        if self.bits not in (4, 8) or self.group not in (32, 64, 128):
+        if self.bits not in (4, 8) or self.group not in GROUPS:
             raise QuantizedError(
                 f"{self} is no format known here; use 4 or 8 bits and groups of 32, 64 or 128"
             )

@@ -5,6 +5,8 @@ the files must be one of the network's, and every one of the network's must be i
 transformers' DiffusionGemma; knows no tokenizer and no manifest.
 """
 
+import math
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +14,14 @@ import torch
 from accelerate import init_empty_weights
 from safetensors import safe_open
 from torch import Tensor
-from transformers import DiffusionGemmaConfig, DiffusionGemmaForBlockDiffusion
+from transformers import DiffusionGemmaConfig
 
 from dg_lsp.model.networks.attention import GROUPED
-from dg_lsp.model.networks.loading import FETCH_AGAIN, CheckpointError
+from dg_lsp.model.networks.gemma import DiffusionGemma
+from dg_lsp.model.networks.loading import FETCH_AGAIN, SPREAD, CheckpointError, device_map
 from dg_lsp.model.networks.norms import fuse_norms
 from dg_lsp.model.networks.quantized import (
+    GROUPS,
     Format,
     Packed,
     Quanta,
@@ -25,35 +29,58 @@ from dg_lsp.model.networks.quantized import (
     QuantizedExperts,
     quantise,
 )
+from dg_lsp.model.networks.replay import enable
+from dg_lsp.settings import GRAPHS
 
 _VISION = ("vision_tower.", "embed_vision.")  # dropped: text needs none of it
 
 
-def load_quantised(path: Path, formats: tuple[Format, Format], device: torch.device) -> Any:
-    """The network in `path` on `device`; its experts' matrices (gate and up, down) in `formats`, the rest in bf16.
+def load_quantised(path: Path, device: str, bits: int) -> Any:
+    """The network in `path` on `device`, its experts' weights rounded to `bits` bits, the rest in bf16.
 
     Raises:
-        CheckpointError: a tensor is missing, unknown, misshapen or not finite, or torch lacks the operations.
+        CheckpointError: a tensor is missing, unknown, misshapen or not finite, or the device cannot hold it so.
     """
-    files = sorted(path.glob("*.safetensors"))
-    if not files:
-        raise CheckpointError(f"{path} has no *.safetensors file; {FETCH_AGAIN}")
+    graphs, place = device.endswith(GRAPHS), device.removesuffix(GRAPHS)
+    if "+" in place or place in SPREAD:
+        raise CheckpointError(f"a network in {bits} bits stays on one device; use --device cuda, cpu or auto")
+    chosen = torch.device(device_map(place)[""])
     network = empty_network(DiffusionGemmaConfig.from_pretrained(str(path), local_files_only=True))
-    filling = _Filling(network, formats, device, path)
-    for file in files:
+    if (path / "generation_config.json").is_file():
+        network.generation_config = type(network.generation_config).from_pretrained(str(path))
+    filling = _Filling(network, bits, chosen, path)
+    for name, stored in _tensors(path):
+        filling.take(name, stored)
+    filling.finish()
+    fuse_norms(network)
+    if graphs:
+        enable(network)
+    return network.to(chosen).eval()
+
+
+def quantised_size(path: Path, bits: int) -> int:
+    """The bytes that the network in `path` takes in `bits` bits."""
+    total = 0.0
+    for name, stored in _tensors(path):
+        size = math.prod(stored.get_shape())
+        # The smallest groups of 32 inputs have a scale and a zero of two bytes each.
+        total += size * (bits / 8 + 4 / 32 if ".experts." in name else 2)
+    return int(total)
+
+
+def _tensors(path: Path) -> Iterator[tuple[str, Any]]:
+    """The names and slices of the tensors in the files of `path` that text needs."""
+    for file in sorted(path.glob("*.safetensors")):
         with safe_open(file, "pt") as opened:
             for name in opened.keys():  # noqa: SIM118 - it is no dict
                 if not any(part in name for part in _VISION):
-                    filling.take(name, opened.get_slice(name))
-    filling.finish()
-    fuse_norms(network)
-    return network.to(device).eval()
+                    yield name, opened.get_slice(name)
 
 
 def empty_network(config: Any) -> Any:
     """A network of `config` in bf16 on the meta device, encoder and decoder tied, without a vision tower."""
     with init_empty_weights(include_buffers=False):
-        network = DiffusionGemmaForBlockDiffusion._from_config(
+        network = DiffusionGemma._from_config(
             config, dtype=torch.bfloat16, attn_implementation=GROUPED, experts_implementation="grouped_mm"
         )
     network.tie_weights()  # which the context has undone
@@ -64,11 +91,8 @@ def empty_network(config: Any) -> Any:
 class _Filling:
     """A network whose tensors arrive one by one."""
 
-    def __init__(
-        self, network: Any, formats: tuple[Format, Format], device: torch.device, path: Path
-    ) -> None:
-        self._network, self._device, self._path = network, device, path
-        self._formats = dict(zip(("gate_up_proj", "down_proj"), formats, strict=True))
+    def __init__(self, network: Any, bits: int, device: torch.device, path: Path) -> None:
+        self._network, self._bits, self._device, self._path = network, bits, device, path
         self._known = dict(network.named_parameters(remove_duplicate=False))
         self._scalars = {name: b for name, b in network.named_buffers() if name.endswith("layer_scalar")}
         # Of twins that are one weight, the file has the decoder's.
@@ -92,7 +116,7 @@ class _Filling:
         names = {n for n in self._left if n == name or self._known.get(n) is where}
         self._left -= names
         if parent.endswith(".experts"):
-            self._packed.setdefault(parent, {})[own] = self._pack(name, stored, self._formats[own])
+            self._packed.setdefault(parent, {})[own] = self._pack(name, stored)
         elif name in self._scalars:
             where.copy_(self._checked(name, stored[:]))
         else:
@@ -119,9 +143,10 @@ class _Filling:
                 if old is not None:
                     module._parameters[name] = self._made[old]
 
-    def _pack(self, name: str, stored: Any, format_: Format) -> Packed:
+    def _pack(self, name: str, stored: Any) -> Packed:
         """Quantise one expert after the other on the device; none but its own numbers stay."""
-        parts = []
+        parts, inputs = [], stored.get_shape()[-1]
+        format_ = Format(self._bits, next((group for group in GROUPS if inputs % group == 0), GROUPS[-1]))
         try:
             for expert in range(stored.get_shape()[0]):
                 weight = self._checked(name, stored[expert]).to(self._device)

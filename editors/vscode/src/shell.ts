@@ -2,7 +2,7 @@
 
 /** The settings that the command line has an option for, too: which model fills, where, and how hard it tries. */
 const OPTIONS = [
-  ...["checkpoint", "device", "threads", "effort", "seed", "deadline"],
+  ...["checkpoint", "device", "weightBits", "threads", "effort", "seed", "deadline"],
   ...["engineUrl", "engineTokenFile", "engineCa", "engineFallback"],
 ];
 
