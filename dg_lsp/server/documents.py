@@ -22,7 +22,6 @@ Record = Callable[[tuple[int, int], str, str, str], tuple[int, int, int]]
 # Changes of one notification that are recorded one by one.
 _MANY = 100
 _LINE_END = re.compile(r"\r\n|\n|\r")
-_HALF_AT_START, _HALF_AT_END = re.compile(r"\A[\ud800-\udfff]"), re.compile(r"[\ud800-\udfff]\Z")
 _log = logging.getLogger(__name__)
 
 
@@ -76,7 +75,10 @@ class Buffer:
         # The line before is split again too: if it ends with CR, and LF comes next, they become one line end. The line
         # after is not affected, because the tail keeps its own line end.
         before = max(first - 1, 0)
-        joined = _paired("".join((*self.lines[before:first], head, text, tail)), encoding)
+        joined = "".join((*self.lines[before:first], head, text, tail))
+        # Only here halves can have come together; a search of a long line takes milliseconds.
+        if SURROGATE.search("".join((head[-1:], text, tail[:1]))):
+            joined = _paired(joined, encoding)
         lines = _split(joined)
         if last + 1 < len(self.lines):
             lines.pop()  # behind the last line end comes the next line, which is in `self.lines` already
@@ -87,12 +89,13 @@ class Buffer:
     def _recorded(self, lines: tuple[int, int], head: str, tail: str, joined: str) -> tuple[int, int, int]:
         """Return the bytes that a change replaces, for `replace`; `_replace` says what it is called with."""
         before, last = lines
-        begin = self._offset(before)
-        gone, come = _size("".join(self.lines[before : last + 1])), _size(joined)
+        old = "".join(self.lines[before : last + 1])
         # Half of a surrogate pair at a seam changes its character, which therefore counts as replaced.
-        head, tail = _HALF_AT_END.sub("", head), _HALF_AT_START.sub("", tail)
-        kept, behind = _size(head), _size(tail)
-        return begin + kept, begin + gone - behind, begin + come - behind
+        head = head[:-1] if SURROGATE.match(head[-1:]) else head
+        tail = tail[1:] if SURROGATE.match(tail[:1]) else tail
+        begin = self._offset(before) + _size(head)
+        gone, come = (text[len(head) : len(text) - len(tail)] for text in (old, joined))
+        return begin, begin + _size(gone), begin + _size(come)
 
     def _offset(self, line: int) -> int:
         """The byte offset of `line`, counted from the line that was asked for last."""
@@ -231,6 +234,9 @@ class _Open:
 
 def _split(text: str) -> list[str]:
     """The lines of `text` with their line ends; behind the last line end there is one more line."""
+    if "\r" not in text:
+        *ended, last = text.split("\n")
+        return [*(f"{line}\n" for line in ended), last]
     starts = [0, *(end.end() for end in _LINE_END.finditer(text)), len(text)]
     return [text[start:end] for start, end in pairwise(starts)]
 
@@ -241,19 +247,22 @@ def _cut(line: str, column: int, encoding: Encoding) -> tuple[str, str]:
     if encoding == "utf-32" or content.isascii():
         at = min(column, len(content))
         return line[:at], line[at:]
+    # No character has less than a unit, so what is behind need not be looked at.
+    near = content[:column]
     if encoding == "utf-16":
+        units = near.encode("utf-16-le", "surrogatepass")
+        if len(units) == 2 * len(near):
+            return near, line[len(near) :]
         # A column inside a surrogate pair splits the pair, because such a client edits halves.
-        units = content.encode("utf-16-le", "surrogatepass")
         at = min(2 * column, len(units))
-        parts = units[:at], units[at:]
-        head, tail = (part.decode("utf-16-le", "surrogatepass") for part in parts)
+        head, rest = (u.decode("utf-16-le", "surrogatepass") for u in (units[:at], units[at:]))
     else:
-        data = content.encode("utf-8", "surrogatepass")
+        data = near.encode("utf-8", "surrogatepass")
         at = min(column, len(data))
         while 0 < at < len(data) and data[at] & 0xC0 == 0x80:
             at -= 1  # a column inside a character stands for its beginning
-        head, tail = (part.decode("utf-8", "surrogatepass") for part in (data[:at], data[at:]))
-    return head, tail + line[len(content) :]
+        head, rest = (part.decode("utf-8", "surrogatepass") for part in (data[:at], data[at:]))
+    return head, rest + line[len(near) :]
 
 
 def _paired(text: str, encoding: Encoding) -> str:

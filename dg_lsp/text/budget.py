@@ -4,6 +4,7 @@ A request sets its budget by `within`; threads that begin with a copy of its con
 default holds for each outermost call. Knows no text.
 """
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -12,13 +13,14 @@ from functools import wraps
 from time import monotonic, thread_time
 from typing import ParamSpec, TypeVar
 
-from dg_lsp.text.reasons import OutOfTime
+from dg_lsp.text.reasons import SLOW, OutOfTime, Unreadable
 
 # Seconds for ghost text that nobody has asked for, for what somebody has asked for, and for a gap in a bot's file.
 UNASKED, ASKED, BOT = 0.25, 2.0, 5.0
+# The part of the time that is left for one of several attempts.
+ATTEMPT = 0.3
 # Seconds for one call where no budget is set.
 DEFAULT = 0.5
-SLOW = "reading the file takes too long, because its syntax is broken in a way that slows its parser down"
 _NESTED = "reading the file takes too long, because its code is nested too deep"
 _CANCELLED = "the request was cancelled"
 
@@ -40,17 +42,18 @@ class Budget:
 
 @dataclass(slots=True, eq=False)
 class Work:
-    """One outermost call of a thread, which spends a budget."""
+    """One outermost call of a thread, which spends a budget. attempt: the seconds after which an attempt has failed."""
 
     budget: Budget
     began: float = field(default_factory=monotonic)
     clock: float = field(default_factory=thread_time)
+    attempt: float = math.inf
 
     def check(self, now: float) -> None:
         """Return while the budget lasts; `now` is the monotonic time.
 
         Raises:
-            OutOfTime: it is spent, or its request was cancelled.
+            OutOfTime: it is spent, or its request was cancelled. Unreadable: the attempt has failed.
         """
         if self.budget.cancelled:
             raise OutOfTime(_CANCELLED)
@@ -58,6 +61,8 @@ class Work:
         # Reading the processor time is slow, and it is never ahead of the other.
         if now - self.began > left and thread_time() - self.clock > left:
             raise OutOfTime(SLOW)
+        if now - self.began > self.attempt and thread_time() - self.clock > self.attempt:
+            raise Unreadable
 
 
 _budget: ContextVar[Budget | None] = ContextVar("budget", default=None)
@@ -119,6 +124,32 @@ def working() -> Iterator[Work]:
         work.budget.spent += thread_time() - work.clock
 
 
+@contextmanager
+def attempt() -> Iterator[None]:
+    """Give the block a part of the time that is left, so that something else can be tried where it takes longer.
+
+    Raises:
+        Unreadable: the block takes longer.
+    """
+    with working() as work:
+        outer, used = work.attempt, thread_time() - work.clock
+        left = min(work.budget.seconds - work.budget.spent, outer) - used
+        work.attempt = used + left * ATTEMPT
+        try:
+            yield
+        finally:
+            work.attempt = outer
+
+
+def tried(read: Callable[[], Result]) -> Result | None:
+    """Return what `read` returns; None where a parser cannot read its text in a part of the time that is left."""
+    try:
+        with attempt():
+            return read()
+    except Unreadable:
+        return None
+
+
 def bounded(function: Callable[Given, Result]) -> Callable[Given, Result]:
     """Make `function` one Work, unless it is called within another: all that it reads spends one budget."""
 
@@ -147,5 +178,5 @@ def check() -> None:
         return
     # Most calls end here, and loops call it often.
     budget, now = work.budget, monotonic()
-    if budget.cancelled or now - work.began > budget.seconds - budget.spent:
+    if budget.cancelled or now - work.began > min(budget.seconds - budget.spent, work.attempt):
         work.check(now)

@@ -1,5 +1,7 @@
 """Reasons why nothing is filled, as exceptions whose message is a sentence for the user."""
 
+SLOW = "reading the file takes too long, because its syntax is broken in a way that slows its parser down"
+
 
 class NoGap(ValueError):
     """There is nothing to fill here."""
@@ -7,3 +9,10 @@ class NoGap(ValueError):
 
 class OutOfTime(NoGap):
     """The text takes longer to read than its request may spend, or the request was cancelled meanwhile."""
+
+
+class Unreadable(OutOfTime):
+    """A parser cannot read one text in time; a smaller part of the text may be read in what is left."""
+
+    def __init__(self) -> None:
+        super().__init__(SLOW)

@@ -11,9 +11,8 @@ from benchmarks.guarantee.judge import is_unbalanced
 from benchmarks.guarantee.measure import Counts, Portion, measure
 from benchmarks.guarantee.places import Place
 from benchmarks.guarantee.tables import table
-from dg_lsp.text.budget import SLOW
 from dg_lsp.text.languages.language import Language, load_language
-from dg_lsp.text.reasons import OutOfTime
+from dg_lsp.text.reasons import SLOW, OutOfTime
 from tests.benchmarks.test_gaps import PYTHON
 from tests.benchmarks.test_table import CUT, TEXT
 

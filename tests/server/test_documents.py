@@ -1,5 +1,6 @@
 """Edits, position by position: against a splice that shares no code with ours, and against pygls' own."""
 
+import time
 from typing import Any, get_args
 from unittest.mock import patch
 
@@ -354,3 +355,12 @@ def by_pygls(text: str, position: Position, new: str) -> str:
 def test_pygls_gets_these_wrong(text: str, position: Position) -> None:
     assert by_pygls(text, position, "X") != spliced(text, (position, position), "X", "utf-16")
     assert edited(text, position, position, "X") == spliced(text, (position, position), "X", "utf-16")
+
+
+def test_many_edits_of_a_long_line_take_little_time() -> None:
+    buffer, began = Buffer("é" * 1_000_000), time.thread_time()
+    for typed in range(100):
+        at, byte = 500_000 + typed, 1_000_000 + typed
+        assert buffer.replace((0, at), (0, at), "a", "utf-16") == (byte, byte, byte + 1)
+    # On the event loop it took a second.
+    assert time.thread_time() - began < 0.7

@@ -129,8 +129,8 @@ def _inside(text: bytes, at: int) -> bool:
 class Reading:
     """One text of a buffer. read: its tree, once that was first asked for, and how broken it is, 0 for clean.
 
-    They are set together, because another thread may look at them meanwhile. broken: it has errors, and no tree was
-    asked for since.
+    They are set together, because another thread may look at them meanwhile. broken: it has errors, or
+    takes too long to parse, and no tree was asked for since.
     """
 
     data: bytes

@@ -6,20 +6,22 @@ Knows trees, repairs, what a cut at either end of a text may have taken away, an
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain, islice
 
 from tree_sitter import Node, Tree
 
-from dg_lsp.text.budget import check
+from dg_lsp.text.budget import check, tried
 from dg_lsp.text.checked import CHECKED
 from dg_lsp.text.documents.document import BOM
 from dg_lsp.text.languages.language import Language
 from dg_lsp.text.messages import PARTS, STRINGS
+from dg_lsp.text.reasons import Unreadable
 from dg_lsp.text.syntax.bodies import function_over
 from dg_lsp.text.syntax.brackets import closers, state_at
 from dg_lsp.text.syntax.items import block, window
 from dg_lsp.text.syntax.lexer import LogicalLine, indentation, line_end, line_start
+from dg_lsp.text.syntax.near import surroundings
 from dg_lsp.text.syntax.repair import Closing, closings, cost_of, insertions, out_of_reach
 
 _PLACE = re.compile(r"process version:\d+, .*\brow:(\d+), col:(\d+)")
@@ -97,35 +99,55 @@ def neutral_text(language: Language, kind: str, before: bytes, after: bytes) -> 
     1. The whole with the kind's placeholder, and a span always.  2. The top-level item round the gap, or its block,
     any filler.  3. The whole with any filler.  4. The whole with what cuts at its ends may have taken.
 
-    The last two answers are kept, since the candidates of one request all ask for the same, and a few only, since
-    each holds a tree, which takes some forty times as many bytes as its text.
+    What the parser cannot read in time is left out; then the surroundings of the gap in its item must do. The last two
+    answers are kept, since the candidates of one request all ask for the same, and a few only, since each holds a tree,
+    which takes some forty times as many bytes as its text.
     """
     # 1. Nearly every body ends here.
     data = before + language.placeholder(kind).encode() + after
-    whole = _placed(language, kind, before, after) if len(data) <= WHOLE else None
+    whole = tried(partial(_placed, language, kind, before, after)) if len(data) <= WHOLE else None
     if whole is not None and (whole.clean or kind == "span"):
         # No filler is neutral where the fill may begin and end in the middle of anything.
         return whole
+    short = len(data) <= SEARCHED and whole is not None
     # What is open at the end of a cut text is closed behind it, and not by a filler.
-    if len(data) <= SEARCHED and (after_ended := _ended(language, kind, before, after)) is not None:
-        ended = searched(language, kind, before, after_ended)
-        if ended.clean:
+    if short and (after_ended := _ended(language, kind, before, after)) is not None:
+        ended = tried(partial(searched, language, kind, before, after_ended))
+        if ended and ended.clean:
             return ended
     # 2. Damage elsewhere in the file must not drown the comparison.
-    part = whole
-    for start, stop in (window(language, data, len(before)), block(language, data, len(before))):
-        behind = len(data) - stop
-        if start <= len(before) and behind <= len(after) and not (part and part.clean):
-            part = searched(language, kind, before[start:], after[: len(after) - behind])
-    part = part or _placed(language, kind, before, after)
-    if whole is not None and part.clean and (mended := whole.ended(language, part.fill, part.tail)).clean:
+    part = _part(language, kind, before, after) or whole
+    if part is None:
+        return _surroundings(language, kind, before, after)
+    if whole is not None and part.clean:
         # The item alone would not show what a fill does to the next one.
-        return mended
+        mended = tried(partial(whole.ended, language, part.fill, part.tail))
+        if mended and mended.clean:
+            return mended
     # 3. The item may have been found wrongly, for a string can look like a def.
-    if not part.clean and len(data) <= SEARCHED:
-        part = searched(language, kind, before, after)
+    if short and not part.clean:
+        part = tried(partial(searched, language, kind, before, after)) or part
     # 4. What an engine sees of a file is cut at both ends.
     return part if part.clean else _completed(language, kind, part)
+
+
+def _part(language: Language, kind: str, before: bytes, after: bytes) -> Text | None:
+    """The best filler in the top-level item round the gap, or in its block; None if neither can be read in time."""
+    data, best = before + language.placeholder(kind).encode() + after, None
+    for start, stop in (window(language, data, len(before)), block(language, data, len(before))):
+        behind = len(data) - stop
+        if start <= len(before) and behind <= len(after) and not (best and best.clean):
+            item = before[start:], after[: len(after) - behind]
+            best = tried(partial(searched, language, kind, *item)) or best
+    return best
+
+
+def _surroundings(language: Language, kind: str, before: bytes, after: bytes) -> Text:
+    """The best filler in the surroundings of the gap in its top-level item."""
+    start, stop = window(language, before + after, len(before))
+    near = surroundings((before + after)[start:stop], len(before) - start)
+    at = len(before) - start
+    return searched(language, kind, near[:at], near[at:])
 
 
 @lru_cache(maxsize=2)
@@ -396,7 +418,10 @@ def searched(language: Language, kind: str, before: bytes, after: bytes) -> Text
     plain = (Closing(text, len(before), b"") for text in insertions(language, data, len(before), state))
     ways = chain((Closing(b"", len(before), b""),), ended, plain, later)
     for way in islice(ways, tries):
-        candidate = first.ended(language, way.text, (way.at - len(before), way.tail))
+        try:
+            candidate = first.ended(language, way.text, (way.at - len(before), way.tail))
+        except Unreadable:
+            continue
         cost = cost_of(candidate.tree)
         if cost < lowest:
             best, lowest = candidate, cost

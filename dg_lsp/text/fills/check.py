@@ -6,12 +6,12 @@ By the grammar and, for Python, by its own parser. Nothing here raises on a stra
 
 import re
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import tree_sitter
 from tree_sitter import Node, Tree
 
-from dg_lsp.text.budget import bounded
+from dg_lsp.text.budget import bounded, tried
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.fills.balance import doubled
 from dg_lsp.text.fills.baseline import (
@@ -35,10 +35,11 @@ from dg_lsp.text.gaps.find import reach
 from dg_lsp.text.gaps.gap import Edit, Gap
 from dg_lsp.text.languages.language import Language, check_shape, load_language, query_cursor
 from dg_lsp.text.messages import BODIES, LISTS, PARTS, STRINGS, Infill
-from dg_lsp.text.reasons import OutOfTime
+from dg_lsp.text.reasons import OutOfTime, Unreadable
 from dg_lsp.text.syntax.bodies import MARKER, Body, bodies_of, item_at
 from dg_lsp.text.syntax.items import window
 from dg_lsp.text.syntax.lexer import Span, line_end, line_start
+from dg_lsp.text.syntax.near import readings
 
 # How many bytes behind a gap strings and brackets are compared; a quote too many shows at the next one.
 REACH = 20_000
@@ -114,7 +115,8 @@ def harm_of(document: Document, gap: Gap, edit: Edit) -> str:
 
 
 def _harm_of(language: Language, document: Document, gap: Gap, edit: Edit) -> str:
-    """Steps 2 to 4 of `harm_of`."""
+    """Steps 2 to 4 of `harm_of`, in the part of the document that the parser can read."""
+    document, gap, edit = _readable(language, document, gap, edit)
     if lost := _lost(language, document, gap):
         return f"the fill would delete `{lost}`"
     # A fill of which its place leaves nothing would only delete what is in the gap.
@@ -139,6 +141,29 @@ def unchecked(document: Document, gap: Gap) -> str:
     if gap.end > stop or stop - start > LARGEST:
         return "the gap goes on beyond the code that can be checked; fill a smaller one"
     return ""
+
+
+def _readable(language: Language, document: Document, gap: Gap, edit: Edit) -> tuple[Document, Gap, Edit]:
+    """The largest part of `document` round `gap` that the parser can read in time, and the gap and the edit in it.
+
+    Raises:
+        Unreadable: the parser cannot even read the surroundings of the gap.
+    """
+    at, data = _readable_part(language, document.data, gap.start)
+    if data is document.data:
+        return document, gap, edit
+    moved = replace(gap, start=gap.start - at, end=gap.end - at)
+    part = replace(document, data=data, history=None)
+    return part, moved, replace(edit, start=edit.start - at, end=edit.end - at)
+
+
+@lru_cache(maxsize=2)
+def _readable_part(language: Language, data: bytes, at: int) -> tuple[int, bytes]:
+    """Where the largest part of `data` round `at` begins that the parser can read in time, and the part."""
+    for start, part in readings(language, data, at):
+        if tried(partial(_tree, language, part)):
+            return start, part
+    raise Unreadable
 
 
 @bounded
@@ -209,7 +234,8 @@ def _wrong_by_itself(language: Language, kind: str, parts: tuple[bytes, bytes, b
 
 def _parses_afresh(language: Language, data: bytes) -> bool:
     """Return whether `data`, read afresh, has no error; a text that is too long is not read."""
-    if len(data) > WHOLE or language.parse(data).root_node.has_error:
+    tree = tried(partial(language.parse, data)) if len(data) <= WHOLE else None
+    if tree is None or tree.root_node.has_error:
         return False
     return language.name != "python" or complaint(data) is None
 

@@ -5,19 +5,24 @@ Knows trees, repairs and lines; chooses no gap.
 """
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from tree_sitter import Node, Tree
 
+from dg_lsp.text.budget import attempt, tried
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.documents.history import Change, Changes, History, Past
 from dg_lsp.text.languages.language import Language
+from dg_lsp.text.languages.shape import left_open
 from dg_lsp.text.messages import LISTS, STRINGS, Kind
+from dg_lsp.text.reasons import Unreadable
 from dg_lsp.text.syntax.bodies import Body, bodies_by_lines, bodies_of, code_end, item_at
 from dg_lsp.text.syntax.brackets import State, dangles, lacks_end, state_at, state_from
 from dg_lsp.text.syntax.items import focus, window
 from dg_lsp.text.syntax.lexer import Span, indentation, leading, line_end, line_start, width
+from dg_lsp.text.syntax.near import surroundings
 from dg_lsp.text.syntax.repair import Repaired, cost_of, repair
 
 # A file of at most so many bytes is read whole; of a longer one first the top-level item round the cursor.
@@ -95,16 +100,26 @@ class Region:
 
 
 def context_at(document: Document, language: Language, offset: int) -> CursorContext:
-    """The first clean one of: the file as it is, the top-level item round the cursor, this repaired; else the last."""
-    data = document.data
-    if len(data) <= WHOLE and (whole := _clean(language, document, offset)):
-        return whole
+    """The first clean one of: the file as it is, the top-level item round the cursor, this repaired; else the last.
+
+    What the parser cannot read in time is left out; of an item it may be all but the surroundings of the cursor.
+    """
+    data, readable = document.data, True
+    try:
+        if len(data) <= WHOLE and (whole := _clean(language, document, offset)):
+            return whole
+    except Unreadable:
+        readable = False
     # Damage elsewhere in the file is none of the cursor's business.
     start, stop = window(language, data, offset)
-    mended = repair(language, data[start:stop], offset - start)
-    if not mended.sound and WHOLE < len(data) <= PARSED and (whole := _clean(language, document, offset)):
+    item = data[start:stop]
+    found = tried(partial(repair, language, item, offset - start)) if readable or item != data else None
+    mended = found or repair(language, surroundings(item, offset - start), offset - start)
+    if found and not found.sound and WHOLE < len(data) <= PARSED:
         # A string can look like the head of an item.
-        return whole
+        with suppress(Unreadable):
+            if whole := _clean(language, document, offset):
+                return whole
     cursor, root = mended.forth(offset - start), mended.tree.root_node
     bodies = bodies_of(language, root, mended.data, _near(mended.data, cursor, mended))
     return CursorContext(language, mended.data, mended.tree, bodies, cursor, start, mended, mended.cost)
@@ -148,19 +163,43 @@ def tree_of(language: Language, document: Document) -> Tree:
 
 
 def _sound_tree(language: Language, document: Document) -> Tree | None:
-    """The tree of `document` as `tree_of` gives it; None if it has an error, and then it need not be kept."""
+    """The tree of `document` as `tree_of` gives it; None if it has an error, and then it need not be kept.
+
+    While something is being typed most texts are broken, and recovery takes longer than all the rest.
+    """
     history = document.history
     edit = _edit(history) if history else None
-    if history is None or edit is None:
-        tree = tree_of(language, document)
-        return None if tree.root_node.has_error else tree
-    now = history.now
-    if now.read is None and not now.broken:
-        # While something is being typed most texts are broken, and recovery takes longer than all the rest.
-        found = language.reparse_until_broken(*edit)
-        now.broken = found is None
-        now.read = (found, cost_of(found)) if found else None
-    return now.tree if now.tree and not now.cost else None
+    if history and history.now.broken and history.now.read is None:
+        return None
+    if history and edit and history.now.read is None:
+        now, (tree, old, span, text) = history.now, edit
+        if not tree.root_node.has_error:
+            found = language.reparse_until_broken(*edit)
+            now.read, now.broken = (found, cost_of(found)) if found else None, found is None
+        elif _is_still_broken(tree, span, (old[slice(*span)], text)):
+            now.broken = True
+        if now.broken:
+            return None
+    whole = tree_of(language, document)
+    return None if whole.root_node.has_error else whole
+
+
+def _is_still_broken(tree: Tree, span: Span, texts: tuple[bytes, bytes]) -> bool:
+    """Return whether `tree` has an error beside the edit that replaces the first of `texts`, at `span`, by the second,
+    and the edit cannot have removed it.
+
+    What an edit opens concerns only what is below it, what it closes only what is above.
+    """
+    left = [new - old for old, new in zip(*map(left_open, texts), strict=True)]
+    (start, end), around = span, [tree.root_node]
+    while around:
+        broken = [node for node in around[0].children if node.has_error]
+        if min(left) >= 0 and any(node.end_byte < start for node in broken):
+            return True
+        if max(left) <= 0 and any(node.start_byte > end for node in broken):
+            return True
+        around = [n for n in broken if n.start_byte < start and end < n.end_byte and not n.is_error]
+    return False
 
 
 def _edit(history: History) -> tuple[Tree, bytes, Span, bytes] | None:
@@ -322,6 +361,21 @@ def _member(data: bytes, body: Node, offset: int) -> int:
 
 
 def _clean(language: Language, document: Document, offset: int) -> CursorContext | None:
+    """The whole file, where it has no error.
+
+    Raises:
+        Unreadable: the parser cannot read it in time.
+    """
+    try:
+        with attempt():
+            return _whole(language, document, offset)
+    except Unreadable:
+        if document.history is not None:
+            document.history.now.broken = True
+        raise
+
+
+def _whole(language: Language, document: Document, offset: int) -> CursorContext | None:
     """The whole file, where it has no error."""
     data, tree = document.data, _sound_tree(language, document)
     if tree is None:

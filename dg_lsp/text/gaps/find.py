@@ -7,8 +7,9 @@ import difflib
 import re
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
-from dg_lsp.text.budget import bounded
+from dg_lsp.text.budget import bounded, tried
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.context import (
     CursorContext,
@@ -40,7 +41,7 @@ from dg_lsp.text.messages import BODIES, Kind, Wanted
 from dg_lsp.text.reasons import NoGap
 from dg_lsp.text.syntax.bodies import KIND_OF, OWNER_OF, Body
 from dg_lsp.text.syntax.brackets import State, lacks_end
-from dg_lsp.text.syntax.items import FARTHEST
+from dg_lsp.text.syntax.items import FARTHEST, window
 from dg_lsp.text.syntax.lexer import Span, indentation, leading, line_end, line_start
 
 __all__ = [
@@ -101,8 +102,19 @@ def find_gap(document: Document, offset: int, kind: Wanted | None = None) -> Gap
 
 @bounded
 def find_gaps(document: Document, start: int, end: int) -> list[Gap]:
-    """The bodies of all functions that overlap [start, end), in the order of the text."""
-    context = whole_context(document, load_language(document.language, document.macros))
+    """The bodies of all functions that overlap [start, end), in the order of the text.
+
+    Raises:
+        OutOfTime: the text takes too long to read, and so does the top-level item that the span is in.
+    """
+    language = load_language(document.language, document.macros)
+    context = tried(partial(whole_context, document, language))
+    if context is None:
+        first, stop = window(language, document.data, start)
+        if end <= stop and (first, stop) != (0, len(document.data)):
+            item = replace(document, data=document.data[first:stop], history=None)
+            return [_moved(gap, first) for gap in find_gaps(item, start - first, end - first)]
+        context = whole_context(document, language)
     functions = [b for b in context.bodies if b.header.owner == "function"]
     found = [f for f in functions if f.header.start < max(end, start + 1) and f.end >= start]
     return [replace(body_gap(document, context, f), asked=True) for f in found]

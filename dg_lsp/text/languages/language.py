@@ -17,11 +17,11 @@ from typing import Any, Literal, get_args
 import tree_sitter
 from tree_sitter import Node, Tree
 
-from dg_lsp.text.budget import SLOW, check
+from dg_lsp.text.budget import check
 from dg_lsp.text.languages.macros import Edited, Macros, blanked, changed, read_macros, with_names
-from dg_lsp.text.languages.recovery import parse, parse_until_broken
-from dg_lsp.text.languages.shape import is_endless
-from dg_lsp.text.reasons import OutOfTime
+from dg_lsp.text.languages.recovery import MESSAGES, parse, parse_until_broken
+from dg_lsp.text.languages.shape import is_endless, left_open
+from dg_lsp.text.reasons import Unreadable
 
 Log = Callable[[str], None]
 # A name as all languages write it.
@@ -194,7 +194,7 @@ class Language:
             OutOfTime: parsing takes longer than the budget of its request allows.
         """
         if self.words.ends[0] == b";" and is_endless(data):
-            raise OutOfTime(SLOW)
+            raise Unreadable
         # A parser holds state, so each call has its own and threads cannot meet in one.
         return parse(tree_sitter.Parser(self.grammar), self.readable(data))
 
@@ -225,7 +225,9 @@ class Language:
             OutOfTime: as `reparse`.
         """
         parser = tree_sitter.Parser(self.grammar)
-        return parse_until_broken(parser, *self._edited(tree, data, span, text))
+        # Messages are slow, and other texts are mostly sound.
+        messages = 0 if left_open(data[slice(*span)]) == left_open(text) else MESSAGES
+        return parse_until_broken(parser, *self._edited(tree, data, span, text), messages)
 
     def _edited(self, tree: Tree, data: bytes, span: tuple[int, int], text: bytes) -> tuple[bytes, Tree]:
         """Return the parser's view of `data` with `text` for `span`, and the tree of `data` moved accordingly."""
@@ -379,13 +381,13 @@ def check_shape(root: Node) -> None:
     It looks for the next named neighbour of each node, and an error may hold thousands of brackets with none.
 
     Raises:
-        OutOfTime: the budget is spent, or there are too many nodes in one error.
+        OutOfTime: the budget is spent. Unreadable: there are too many nodes in one error.
     """
     check()
     if root.has_error and root.descendant_count > _MOST_IN_ERROR:
         errors = [root, *root.children] if root.child_count <= _MOST_IN_ERROR else [root]
         if any(node.is_error and node.child_count > _MOST_IN_ERROR for node in errors):
-            raise OutOfTime(SLOW)
+            raise Unreadable
 
 
 def capture_names(query: tree_sitter.Query) -> tuple[str, ...]:
@@ -462,7 +464,9 @@ def _keywords(grammar: tree_sitter.Language) -> tuple[bytes, ...]:
 
 def _rows(data: bytes) -> bytes:
     """`data` with LF for each CR that stands alone, because tree-sitter knows rows only by LF."""
-    return _LONE_CR.sub(b"\n", data) if b"\r" in data else data
+    # Counting is many times faster than the pattern.
+    alone = b"\r" in data and data.count(b"\r") > data.count(b"\r\n")
+    return _LONE_CR.sub(b"\n", data) if alone else data
 
 
 def _point(data: bytes, offset: int) -> tuple[int, int]:

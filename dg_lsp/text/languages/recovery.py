@@ -11,21 +11,26 @@ from time import monotonic, thread_time
 import tree_sitter
 from tree_sitter import Tree
 
-from dg_lsp.text.budget import SLOW, Work, working
+from dg_lsp.text.budget import Work, working
 from dg_lsp.text.languages.shape import count_tokens
-from dg_lsp.text.reasons import OutOfTime
+from dg_lsp.text.reasons import Unreadable
 
+Reader = Callable[[tree_sitter.LogType, str], None]
 _CHUNK = 1 << 12  # bytes that a parser is given at once
+MESSAGES = 400  # messages that are read for an error where a text was edited
 _END = 200  # bytes at the end of a text in which the other readings may be broken once one has ended well
 # A parser that gets no farther for twice so many seconds hangs.
 _STALLED = 0.1
-# With several readings a token takes about three steps or more; in most code it takes fewer. A block is this many calls
-# of the callback, each after 100 steps, and is dense if it has fewer tokens and fewer bytes than this.
-_CALLS, _FEW_TOKENS, _MOST_BYTES = 16, 560, 4_096
-# Ambiguous code is dense, too, but has few errors. They are told by the parser's messages, which are slow to read: they
-# are read for one call after so many tokens in dense blocks, after more where that found few errors, and for a few
-# calls more where it found several. A text that has more errors than this, estimated by those, is refused.
-_TOKENS, _LATER, _LOOK, _SEVERAL, _MOST_ERRORS = 1_100, 2_200, 4, 2, 390
+# Of so many calls of the callback, each after 100 steps of the parser, one looks at what the parser does.
+_EVERY = 4
+# With several readings a token takes about three steps or more; in most code it takes fewer. A block is what is read
+# from one look to this many later, and is dense if it has fewer tokens and fewer bytes than this.
+_LOOKS, _FEW_TOKENS, _MOST_BYTES = 4, 560, 4_096
+# Ambiguous code is dense, too, but has few errors. They are told by the parser's messages, which are slow to read: some
+# are read after so many tokens in dense blocks, after more where they told of no error, and those of a few calls where
+# they did. A text that has more errors than this, estimated by those, is refused.
+_TOKENS, _LATER, _SOME, _LOOK, _MOST_ERRORS = 1_100, 2_200, 130, 4, 390
+_SAMPLE = 400  # bytes of a block in which tokens are counted
 _ERROR = "resume version"  # what a message of the parser about an error begins with
 
 
@@ -37,25 +42,32 @@ def parse(parser: tree_sitter.Parser, data: bytes, *old: Tree) -> Tree:
     """Return the tree of `data`, parsed from the `old` one of an edited text where there is one.
 
     Raises:
-        OutOfTime: the budget is spent, the parser hangs, or the text has too many errors.
+        OutOfTime: the budget is spent. Unreadable: the parser hangs, or the text has too many errors.
     """
-    return _parsed(parser, data, old, 0)
+    return _parsed(parser, data, old, None)
 
 
-def parse_until_broken(parser: tree_sitter.Parser, data: bytes, *old: Tree) -> Tree | None:
-    """Return the tree of `data` as `parse` does; None as soon as every reading of the text has an error."""
+def parse_until_broken(
+    parser: tree_sitter.Parser, data: bytes, old: Tree, messages: int = MESSAGES
+) -> Tree | None:
+    """Return the tree of `data` as `parse` does; None once every reading of the text is known to have an error.
+
+    At the place of the edit so many of the parser's `messages` are read, where most texts that are broken break.
+    """
+    sound = _Sound(parser, len(data) - _END, messages)
     try:
-        # Near its end one reading may already have ended well.
-        return _parsed(parser, data, old, len(data) - _END)
+        return _parsed(parser, data, (old,), sound)
     except _Broken:
         return None
 
 
-def _parsed(parser: tree_sitter.Parser, data: bytes, old: tuple[Tree, ...], sound: int) -> Tree:
-    """Return the tree of `data`; raise _Broken where every reading of data[:sound] has an error."""
+def _parsed(parser: tree_sitter.Parser, data: bytes, old: tuple[Tree, ...], sound: "_Sound | None") -> Tree:
+    """Return the tree of `data`; raise _Broken where it is not `sound`, if that is asked for."""
 
     # The parser heeds a callback only where it is also called for its text, and between two calls other threads run.
     def read(at: int, _: object) -> bytes:
+        if sound and sound.messages:
+            sound.begin()
         return data[at : at + _CHUNK]
 
     errors = _Errors(parser, data)
@@ -69,6 +81,8 @@ def _parsed(parser: tree_sitter.Parser, data: bytes, old: tuple[Tree, ...], soun
             raise _first_cause(error) from None
         finally:
             errors.close()
+            if sound:
+                sound.close()
     return tree
 
 
@@ -78,42 +92,76 @@ def _first_cause(error: BaseException) -> BaseException:
     return error
 
 
-def _progress(work: Work, errors: "_Errors", sound: int) -> Callable[[int, object], bool]:
-    """Return the callback of one parse: it lets the parser go on from an offset, or raises OutOfTime or _Broken.
+def _progress(work: Work, errors: "_Errors", sound: "_Sound | None") -> Callable[[int, object], bool]:
+    """Return the callback of one parse: it lets the parser go on from an offset, or raises Unreadable or _Broken.
 
-    It is called every few microseconds, so it looks at no more than it must.
+    It is called every few microseconds, so it looks at no more than it must, and mostly not even at that.
     """
-    budget, began = work.budget, work.began
+    budget, began, attempt = work.budget, work.began, work.attempt
     # The farthest place, since when it is the farthest, and the processor time once it stalls.
     at, since = -1, 0.0
     stuck: float | None = None
-    calls = 0
+    calls = looks = 0
 
     def go_on(offset: int, broken: object) -> bool:
-        nonlocal at, since, stuck, calls
-        now = monotonic()
-        if budget.cancelled or now - began > budget.seconds - budget.spent:
-            work.check(now)
-        if broken and offset < sound:
-            raise _Broken
+        nonlocal at, since, stuck, calls, looks
+        calls += 1
         if errors.look:
             errors.read_on()
+        if calls % _EVERY:
+            return False
+        now = monotonic()
+        if budget.cancelled or now - began > min(budget.seconds - budget.spent, attempt):
+            work.check(now)
+        if sound and (sound.broken or (broken and offset < sound.end)):
+            raise _Broken
         # Several readings of one place take turns, so a parser that hangs may go back and forth.
         if offset > at:
             at, since, stuck = offset, now, None
             # The steps behind the last token do not count.
-            calls += 1
-            if calls % _CALLS == 0:
+            looks += 1
+            if looks % _LOOKS == 0:
                 errors.end_block(at)
         elif now - since > _STALLED:
             clock = thread_time()
             if stuck is None:
                 stuck = clock
             elif clock - stuck > _STALLED:
-                raise OutOfTime(SLOW)
+                raise Unreadable
         return False
 
     return go_on
+
+
+@dataclass(slots=True, eq=False)
+class _Sound:
+    """A parse that is of use only while some reading of the text has no error.
+
+    end: near the end of the text other readings may be broken once one has ended well. messages: the number of the
+    parser's messages still to be read; reader: their reader, once they are read. broken: they tell of an error.
+    """
+
+    parser: tree_sitter.Parser
+    end: int
+    messages: int
+    reader: Reader | None = None
+    broken: bool = False
+
+    def begin(self) -> None:
+        """Begin to read messages, unless somebody else reads them."""
+        if self.reader is None and self.parser.logger is None:
+            self.reader = self.parser.logger = self._read
+
+    def close(self) -> None:
+        """Let go of the parser, which holds what reads its messages."""
+        if self.reader and self.messages:
+            self.parser.logger = None  # type: ignore[assignment]
+
+    def _read(self, _: tree_sitter.LogType, message: str) -> None:
+        self.broken = message.startswith(_ERROR)
+        self.messages = 0 if self.broken else self.messages - 1
+        if self.messages == 0:
+            self.parser.logger = None  # type: ignore[assignment]
 
 
 @dataclass(slots=True, eq=False)
@@ -122,7 +170,7 @@ class _Errors:
 
     block: the place where the current block began. blocks, tokens: the number of dense blocks since the last look, and
     of tokens in them. wait: the number of tokens before the next look. look: the number of calls for which messages are
-    still read; calls: for which they were read in this look. seen: the errors in this look; errors: the estimate.
+    still read by `reader`; messages: those of this look; seen: the errors in them; errors: the estimate.
     """
 
     parser: tree_sitter.Parser
@@ -132,14 +180,15 @@ class _Errors:
     tokens: int = 0
     wait: int = _TOKENS
     look: int = 0
-    calls: int = 0
+    reader: Reader | None = None
+    messages: int = 0
     seen: int = 0
     errors: int = 0
 
     def end_block(self, at: int) -> None:
         """End the current block at `at`, and begin to read messages after enough dense ones."""
         start, self.block = self.block, at
-        tokens = count_tokens(self.data[start:at]) if at - start < _MOST_BYTES else _FEW_TOKENS
+        tokens = _tokens(self.data, start, at) if at - start < _MOST_BYTES else _FEW_TOKENS
         if tokens >= _FEW_TOKENS:
             self.blocks = self.tokens = self.errors = 0
             self.wait = _TOKENS
@@ -148,31 +197,41 @@ class _Errors:
         self.tokens += tokens
         # Somebody else may read the messages.
         if self.tokens >= self.wait and not self.look and self.parser.logger is None:
-            self.look, self.calls, self.seen = _LOOK, 0, 0
-            self.parser.logger = self._count
+            self.look, self.messages, self.seen = _LOOK, 0, 0
+            # The parser holds it no longer than until it is told to stop, which may be while it is called.
+            self.reader = self.parser.logger = self._read
 
     def read_on(self) -> None:
         """End one call for which messages are read.
 
         Raises:
-            OutOfTime: the text has too many errors where the parser keeps several readings.
+            Unreadable: the text has too many errors where the parser keeps several readings.
         """
-        self.calls += 1
-        several = self.seen >= _SEVERAL
-        self.look = self.look - 1 if several else 0
-        if self.look:
-            return
-        self.parser.logger = None  # type: ignore[assignment]
-        self.errors += self.seen * self.blocks * _CALLS // self.calls
-        self.blocks = self.tokens = 0
-        self.wait = _TOKENS if several else _LATER
-        if self.errors > _MOST_ERRORS:
-            raise OutOfTime(SLOW)
+        self.look -= 1
+        if self.look == 0:
+            self._end_look()
+            if self.errors > _MOST_ERRORS:
+                raise Unreadable
 
     def close(self) -> None:
         """Let go of the parser, which holds what reads its messages."""
         if self.look:
             self.parser.logger = None  # type: ignore[assignment]
 
-    def _count(self, _: tree_sitter.LogType, message: str) -> None:
+    def _read(self, _: tree_sitter.LogType, message: str) -> None:
+        self.messages += 1
         self.seen += message.startswith(_ERROR)
+        if self.messages == _SOME and not self.seen:
+            self._end_look()
+
+    def _end_look(self) -> None:
+        self.parser.logger = None  # type: ignore[assignment]
+        self.errors += self.seen * self.blocks * _EVERY * _LOOKS // max(_LOOK - self.look, 1)
+        self.blocks = self.tokens = self.look = 0
+        self.wait = _TOKENS if self.seen else _LATER
+
+
+def _tokens(data: bytes, start: int, end: int) -> int:
+    """Return about how many tokens data[start:end] has, told by its beginning."""
+    looked = min(end - start, _SAMPLE)
+    return count_tokens(data[start : start + looked]) * (end - start) // looked

@@ -43,3 +43,9 @@ def is_endless(data: bytes) -> bool:
 def count_tokens(text: bytes) -> int:
     """Return the number of words and signs in `text`, whatever its language: 4 for `f(a)`."""
     return len(text.translate(_WORDS).split()) + len(text.translate(None, _NO_SIGNS))
+
+
+def left_open(text: bytes) -> tuple[int, ...]:
+    """Return how many brackets of each kind `text` leaves open, fewer than 0 if it closes more; strings count, too."""
+    pairs = ((b"(", b")"), (b"[", b"]"), (b"{", b"}"))
+    return tuple(text.count(opening) - text.count(closing) for opening, closing in pairs)

@@ -14,6 +14,7 @@ from tree_sitter import Tree
 
 from dg_lsp.text.budget import check
 from dg_lsp.text.languages.language import Language
+from dg_lsp.text.reasons import Unreadable
 from dg_lsp.text.syntax.brackets import PAIRS, State, dangles, next_line, read, state_at, unclosed
 from dg_lsp.text.syntax.items import Head, focus, head_of
 from dg_lsp.text.syntax.lexer import (
@@ -23,6 +24,7 @@ from dg_lsp.text.syntax.lexer import (
     line_end,
     line_start,
     quotes_at,
+    tokens,
 )
 
 _FIRST_WORD = re.compile(rb"\s*\}? *(?:async )?([\w$]+)")
@@ -186,8 +188,9 @@ class Repaired:
 def repair(language: Language, data: bytes, offset: int) -> Repaired:
     """The cheapest repair of `data`, a top-level item, at `offset`; of a long item only the part round the place stays.
 
-    1. Parse as it is; a clean tree needs no repair, unless a line dangles.  2. Parse each candidate.  3. Stop at the
-    first that parses cleanly, or when too much time has gone; the earlier of two equal ones wins.
+    1. Parse as it is; a clean tree needs no repair, unless a line dangles.  2. Parse each candidate, but for one that
+    only closes less than a better one.  3. Stop at the first that parses cleanly, or when too much time has gone; the
+    earlier of two equal ones wins.
 
     Example: for `f(a, |` in Python the candidate is `_g_)`.
     """
@@ -200,7 +203,7 @@ def repair(language: Language, data: bytes, offset: int) -> Repaired:
         lowest = 1
     if lowest == 0 or (best.cost and language.style == "indent" and out_of_reach(tree, state.line)):
         return best
-    begun = time.thread_time()
+    worst, better, begun = lowest, list[tuple[Span, bytes]](), time.thread_time()
     ended, later = closings(language, data, offset, state)
     plain = (Closing(text, end, b"", start) for start, end, text in candidates(language, data, offset, state))
     for way in chain(ended, plain, later):
@@ -208,8 +211,15 @@ def repair(language: Language, data: bytes, offset: int) -> Repaired:
         start = offset if way.start is None else way.start
         middle = data[start : way.at] if way.start is None else b""
         text = way.text + middle + way.tail
-        new = language.reparse(tree, data, (start, way.at), text)
+        span = start, way.at
+        if any(_closes_less(text, other) for at, other in better if at == span):
+            continue
+        try:
+            new = language.reparse(tree, data, span, text)
+        except Unreadable:
+            continue
         cost = cost_of(new)
+        better += [(span, text)] if cost < worst else []
         if cost < lowest:
             lowest = cost
             changed = data[:start] + text + data[way.at :]
@@ -220,6 +230,11 @@ def repair(language: Language, data: bytes, offset: int) -> Repaired:
         if cost == 0 or time.thread_time() - begun > PATIENCE:
             break
     return best
+
+
+def _closes_less(text: bytes, other: bytes) -> bool:
+    """Return whether `other` is `text` with more closing brackets at its end."""
+    return other.startswith(text) and not other[len(text) :].strip(b")]}") and len(text) < len(other)
 
 
 def out_of_reach(tree: Tree, line: int) -> bool:
@@ -369,11 +384,14 @@ def _ends(lack: Lack) -> Iterable[bytes]:
     """Return the texts that may follow an operand at the cursor: closers, a statement's end, a header's colon."""
     words = lack.language.words
     if lack.rest:
-        # The rest of the line may close less than the statement has opened.
+        # The rest of the line may close less than the statement has opened; what the line opens is likely closed in it.
         own = list(takewhile(lambda at: at not in lack.heads, lack.all))[:MOST_CLOSED]
+        here = line_start(lack.data, lack.offset)
+        balanced = max(sum(at >= here for at in own) - _closed(lack.language, lack.rest), 0)
         ends = words.ends if lack.rest.startswith(b"}") else (b"",)
-        found = [lack.closing(own[:count], end) for count in range(len(own) + 1) for end in ends]
-        found = [b"", *found]
+        counts = sorted(range(len(own) + 1), key=lambda count: (count != balanced, count))
+        found = [lack.closing(own[:count], end) for count in counts for end in ends]
+        found.insert(found.index(lack.closing((), ends[0])), b"")
     else:
         own = [at for at in lack.missing if at >= lack.state.line]
         headers = words.headers if lack.is_header else ()
@@ -386,6 +404,16 @@ def _ends(lack: Lack) -> Iterable[bytes]:
         found += [lack.closing(lack.missing, end).removesuffix(end) + end for end in words.ends if lack.heads]
         found += [lack.closing(lack.all, end) for end in words.ends]
     return dict.fromkeys(found)
+
+
+def _closed(language: Language, text: bytes) -> int:
+    """Count the brackets that `text` closes and has not opened."""
+    depth = count = 0
+    for token in tokens(language, text, 0, len(text)):
+        depth += (token.kind == "open") - (token.kind == "close")
+        if depth < 0:
+            depth, count = 0, count + 1
+    return count
 
 
 def _masks(lack: Lack) -> Iterator[tuple[int, int, bytes]]:
