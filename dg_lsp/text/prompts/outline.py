@@ -3,12 +3,12 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import tree_sitter
 from tree_sitter import Node
 
-from dg_lsp.text.budget import check
+from dg_lsp.text.budget import check, tried
 from dg_lsp.text.languages.language import Language, check_shape
 from dg_lsp.text.syntax.bodies import Body, bodies_of
 from dg_lsp.text.syntax.brackets import closers, state_at
@@ -19,7 +19,7 @@ from dg_lsp.text.syntax.lexer import Span, indentation, leading, line_end, line_
 HEAD = 20_000
 # Of a longer text only the top-level item round the cut is parsed.
 WHOLE = 40_000
-# A longer item is read by its indentation, not parsed.
+# A longer item, or one that the parser cannot read in time, is read by its indentation, not parsed.
 ITEM = 60_000
 # How deep in a tree an import may stand: C headers have theirs inside `#ifndef` and `extern "C"`.
 DEPTH = 4
@@ -76,7 +76,8 @@ def outline(language: Language, above: bytes, at: int, budget: int) -> Outline:
     """
     # 1.
     start = window(language, above, at)[0] if len(above) > WHOLE else 0
-    item = part_of(language, above, (start, len(above)), at) if len(above) - start <= ITEM else None
+    short = len(above) - start <= ITEM
+    item = tried(partial(part_of, language, above, (start, len(above)), at)) if short else None
     # 2. A statement stands by itself as soon as the headers round it are there.
     cut = _next_statement(item, at) if item else at
     # 3. Some of them would make a text that is no better formed than one without any.
