@@ -321,9 +321,17 @@ MUTANTS = (
         11,
         "a parser that never ends is waited for",
         "dg_lsp/text/languages/recovery.py",
-        "raise OutOfTime(SLOW)\n        return False",
+        "raise Unreadable\n        return False",
         "pass\n        return False",
         BUDGET + "test_a_parser_that_hangs_is_noticed_before_a_long_budget_is_spent",
+    ),
+    Mutant(
+        11,
+        "a file that cannot be read in time is not read in part",
+        "dg_lsp/text/budget.py",
+        "    except Unreadable:\n        return None",
+        "    except Unreadable:\n        raise",
+        "tests/text/test_near.py::test_a_file_that_cannot_be_read_in_time_is_filled_by_a_part_of_it",
     ),
     Mutant(
         11,

@@ -178,7 +178,7 @@ def is_stub(request: Infill, fill: str) -> bool:
 
 
 def _parts(document: Document, gap: Gap, edit: Edit) -> tuple[bytes, bytes, bytes]:
-    """Split the text after `edit` into what stands before the fill, the fill itself, and the rest."""
+    """Split the text after `edit` into the text before the fill, the fill itself, and the rest."""
     inner = edit.text.removeprefix(gap.insert_before)
     fill = inner.removesuffix(gap.insert_after) if gap.insert_after else inner
     before = document.data[: edit.start] + _bytes(gap.insert_before)
@@ -241,7 +241,7 @@ def _parses_afresh(language: Language, data: bytes) -> bool:
 
 
 def _is_blind(language: Language, kind: str, neutral: Text) -> bool:
-    """Return whether the text round the gap has errors that no filler removes, so that its tree tells little of a
+    """Return whether the text round the gap has errors that no filler removes, so that its tree shows little of a
     fill.
     """
     if neutral.clean or kind in (*STRINGS, "comment", "span"):
@@ -354,7 +354,7 @@ def _around(language: Language, text: Text, kind: str) -> Body | None:
 def _refused(language: Language, neutral: Text, filled: Text) -> tuple[Fault, ...]:
     """Return errors of Python's parser in the enclosing function or top-level item, if a neutral fill has none.
 
-    The parser and not the compiler: whether a name may be nonlocal cannot be told from a part of the file.
+    The parser and not the compiler: a part of the file does not show whether a name may be nonlocal.
     """
     if language.name != "python":
         return ()
@@ -364,7 +364,7 @@ def _refused(language: Language, neutral: Text, filled: Text) -> tuple[Fault, ..
     start = line_start(neutral.data, start)
     tail = len(neutral.data) - behind
     before, stop = neutral.before[start:], len(neutral.after) - tail
-    # Among named arguments only another named one may stand, or none.
+    # Only another named argument may follow a named one, or none.
     fillers = (neutral.fill, b"_g_=_g_", b"")
     if all(complaint(before + filler + neutral.after[:stop]) is not None for filler in fillers):
         return ()
@@ -433,7 +433,7 @@ def _harm_in(language: Language, document: Document, gap: Gap, edit: Edit) -> st
         if not new.clean:
             return "the fill would add a syntax error: the file would no longer parse"
         return _changed(language, gap, old, new)
-    # The file is broken as it stands, so it is compared as it would be with a filler that means nothing.
+    # The file is broken already, so it is compared with itself with a neutral filler.
     neutral, filled = _compared(language, document, gap, edit)
     is_sound, is_whole = _is_sound(language, new), _is_whole(gap, old, neutral)
     if _is_sound(language, neutral) and (filled.clean or not is_sound):
@@ -449,10 +449,10 @@ def _harm_in(language: Language, document: Document, gap: Gap, edit: Edit) -> st
 def _harm_unread(
     language: Language, gap: Gap, neutral: Text, old: Text, parts: tuple[bytes, bytes, bytes]
 ) -> str:
-    """Return why the fill of `parts` does harm in code whose tree tells little of it, such as `neutral`, or "".
+    """Return why the fill of `parts` does harm in code whose tree shows little of it, such as `neutral`, or "".
 
-    1. What is inserted round it may be a guess of what the file lacks.  2. A fill that is right by itself and leaves
-    nothing open changes nothing that could be read.
+    1. The text inserted round it may be a guess at what is missing in the file.  2. A fill that is right by itself and
+    leaves nothing open changes nothing that could be read.
     """
     # 1.
     text = _bytes(gap.insert_before) + parts[1] + _bytes(gap.insert_after)

@@ -1,6 +1,6 @@
 """Room: a fill judged alone, for a gap in code that no parser can read: modern syntax, a template, a macro.
 
-A room is a small text of a header and the gap's own statement. The tokens of a fill tell what it leaves open. Knows
+A room is a small text of a header and the gap's own statement. The tokens of a fill show what it leaves open. Knows
 tokens, brackets and rooms; compares no files.
 """
 
@@ -121,7 +121,7 @@ def _unopened(language: Language, state: State, after: bytes) -> int:
 def ended_comment(language: Language, fill: bytes) -> tuple[Fault, ...]:
     """Return a fault if `fill`, which is code, ends a comment that it has not begun.
 
-    Of text with errors no tree tells: `*/` may be read as two operators.
+    No tree of a text with errors shows that: `*/` may be read as two operators.
     """
     ends = [end.encode() for _, end in language.block_comments]
     if not any(end in fill for end in ends):
@@ -139,7 +139,7 @@ def ended_comment(language: Language, fill: bytes) -> tuple[Fault, ...]:
 def open_comment(language: Language, fill: bytes, rest: bytes) -> tuple[Fault, ...]:
     """Return a fault if `fill` ends in a comment that takes in the `rest` of its line or what is below it.
 
-    Of some grammars no tree tells: for one of Go `f() /* x` is a division.
+    The trees of some grammars do not show it: for one of Go `f() /* x` is a division.
     """
     found = [
         token for token in tokens(language, fill, 0, len(fill)) if token.kind not in ("space", "newline")
@@ -157,7 +157,7 @@ def open_comment(language: Language, fill: bytes, rest: bytes) -> tuple[Fault, .
 
 
 def _headers(language: Language, before: bytes, state: State, line: int) -> Iterator[bytes]:
-    """Yield headers under which a statement that begins at `line` may stand, the likeliest first."""
+    """Yield headers of bodies that may contain the statement that begins at `line`, the likeliest first."""
     if language.style == "indent":
         yield language.room("function") + b"\n" if before[line : line + 1].isspace() else b""
         return
@@ -179,7 +179,7 @@ def _headers(language: Language, before: bytes, state: State, line: int) -> Iter
 
 
 def _below(language: Language, kind: str, after: bytes) -> Iterator[bytes]:
-    """Yield what may stand below the gap's line: some statement where there is one, then nothing."""
+    """Yield texts that may follow the gap's line: some statement where there is one, then nothing."""
     below = after[line_end(after, 0) :].lstrip()
     # The indentation of the gap's line may not be the block's.
     if (

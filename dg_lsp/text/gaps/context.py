@@ -1,6 +1,6 @@
 """CursorContext: the part of a document around a cursor, readable however broken the file is.
 
-Its bodies, the regions of its lines, and older texts of the document, which tell what else has been broken since.
+Its bodies, the regions of its lines, and older texts of the document, which show what else has been broken since.
 Knows trees, repairs and lines; chooses no gap.
 """
 
@@ -126,7 +126,7 @@ def context_at(document: Document, language: Language, offset: int) -> CursorCon
 
 
 def from_lines(document: Document, context: CursorContext, offset: int) -> CursorContext:
-    """The same place read by lines alone, for bodies in what no repair mends."""
+    """Return the same place read by lines alone, for bodies in text that no repair fixes."""
     data, language = document.data, context.language
     start, stop = window(language, data, offset)
     # A string that was never closed would hide every body below it.
@@ -217,7 +217,7 @@ def _edit(history: History) -> tuple[Tree, bytes, Span, bytes] | None:
 def undone(document: Document, offset: int) -> tuple[Undone, ...]:
     """The document as it would be had only the line of `offset` been changed, and had only the place itself.
 
-    Damage elsewhere is gone from them, while what is being typed stands in them, so that a gap can be looked for as in
+    Damage elsewhere is gone from them, while they contain what is being typed, so that a gap can be looked for as in
     a file with one broken place. Nothing is parsed: which of them is any better is for the caller to see. One that
     would be the document, or the same as the one before, is left out.
     """
@@ -403,7 +403,7 @@ def _near(data: bytes, cursor: int, mended: Repaired | None = None) -> Span:
         if above == 0 or (text and not text.startswith(_COMMENTS)):
             break
         above = line_start(data, above - 1)
-    # And an empty body's node stands where the next text does.
+    # And the node of an empty body begins at the next text.
     for _ in range(_LINES_BETWEEN):
         text = data[line_start(data, stop) : line_end(data, stop)].strip()
         if stop >= len(data) or (text and not text.startswith(_COMMENTS)):
@@ -425,7 +425,7 @@ def _not_round(context: CursorContext, found: list[Region]) -> list[Region]:
 
 
 def _has_written(language: Language, stub: Node) -> bool:
-    """Return whether code stands beside `stub` in its block; a docstring is none."""
+    """Return whether the block of `stub` contains other code; a docstring is none."""
     block = stub.parent
     if block is None:
         return False
@@ -495,7 +495,7 @@ def _unquoted(data: bytes, node: Node) -> Span:
     if quotes is None:
         return start, end
     closing = quotes[0].lstrip(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz@$#")
-    # What stands between angle brackets is the name of a system's header.
+    # The text between angle brackets is the name of a system's header.
     shut = b">" if closing == b"<" else closing + quotes[1]
     if b"(" in closing:
         shut = b")" + closing[1:-1] + b'"'

@@ -25,10 +25,10 @@ _WORD = re.compile(rb"[\w$\x80-\xff]")
 def finished(document: Document, gap: Gap, cursor: int) -> str:
     """Return why nothing is open at `cursor`, where `gap` was found, as a sentence; empty if something is.
 
-    Open are placeholders and bodies, blank lines, empty brackets and quotes, and lines that lack something at the
+    Open are placeholders and bodies, blank lines, empty brackets and quotes, and lines with something missing at the
     cursor, such as `x = |` and `if first(a, |`. Finished is `x = |first(a)`.
 
-    1. Read what stands round the cursor.  2. Else a repair tells whether anything is missing at the cursor.
+    1. Read the text round the cursor.  2. Else a repair shows whether anything is missing at the cursor.
     """
     if gap.stub or gap.hollow or gap.kind in BODIES or gap.kind == "span":
         return ""
@@ -70,7 +70,7 @@ def _is_missing(context: CursorContext, behind: bytes) -> bool:
         return False
     if not context.cost:
         return made.inserted > 0
-    # Other damage is near: what ends its line, or stands before what closes a bracket, may be unfinished.
+    # Other damage is near: the end of a line, or the text before a closing bracket, may be unfinished.
     return behind.strip()[:1] in (b"", *_pieces(_SHUTS))
 
 

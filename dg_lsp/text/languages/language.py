@@ -110,8 +110,8 @@ class Quotes:
 
     escapes: a backslash takes the next character along. lines: it may go on over line ends. character: it is a string
     only where it ends after one character. hole: what begins code inside of it, up to the brace that closes that.
-    doubled: what closes it, or begins a hole, stands for itself when it stands twice. begins: a pattern of what it
-    begins with, where that is not always `open`; the text of a group NAME in it stands for {NAME} in `close`.
+    doubled: what closes it, or begins a hole, is part of the text when written twice. begins: a pattern of what it
+    begins with, where that is not always `open`; the text of a group NAME in it replaces {NAME} in `close`.
     format: a pattern of what ends the code in a hole before the brace, behind which text follows up to the brace.
     """
 
@@ -151,7 +151,7 @@ class Language:
     where a file shows none. comment: what begins one that ends with its line. placeholders: the neutral text of each
     kind of gap. regex: a slash may begin a regular expression. jsx: elements
     with text between tags may stand for values. nested: block comments may hold others. joined: a backslash at the end
-    of a line comment takes the next line along. words: what broken text is read and mended with.
+    of a line comment takes the next line along. words: what broken text is read and repaired with.
     builtins: the names that every file may use. leaves: the first words of statements behind which editors indent less.
     macros: the text that the parser reads as blanks. rooms: the header of some function and of some class.
     """
@@ -199,7 +199,7 @@ class Language:
         return parse(tree_sitter.Parser(self.grammar), self.readable(data))
 
     def readable(self, data: bytes, edited: Edited | None = None) -> bytes:
-        """`data` as the parser reads it: with blanks for macros, and LF for a CR that stands alone."""
+        """`data` as the parser reads it: with blanks for macros, and LF for a CR without LF."""
         return _rows(blanked(self.macros, data, edited))
 
     def reparse(
@@ -271,7 +271,7 @@ class Language:
             for outer in _OUTERS.keys() & match.keys():
                 owner = _OUTERS[outer]
                 record = {name: nodes[0] for name, nodes in match.items()}
-                # Two patterns may match one body; the one that tells more of it counts, its owner's name above all.
+                # Two patterns may match one body; the one with more captures counts, its owner's name above all.
                 known = found[owner].get(record[f"{owner}.body"].id, {})
                 found[owner][record[f"{owner}.body"].id] = max(known, record, key=len)
         return {owner: sorted(records.values(), key=_place) for owner, records in found.items()}
@@ -463,7 +463,7 @@ def _keywords(grammar: tree_sitter.Language) -> tuple[bytes, ...]:
 
 
 def _rows(data: bytes) -> bytes:
-    """`data` with LF for each CR that stands alone, because tree-sitter knows rows only by LF."""
+    """`data` with LF for each CR without LF, because tree-sitter knows rows only by LF."""
     # Counting is many times faster than the pattern.
     alone = b"\r" in data and data.count(b"\r") > data.count(b"\r\n")
     return _LONE_CR.sub(b"\n", data) if alone else data

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 from zlib import crc32
 
-# So many bytes above a piece are looked at for what stands before a macro.
+# So many bytes above a piece are searched for the text before a macro.
 BEFORE = 120
 _BLANKS = bytes(c if c in b"\r\n" else 32 for c in range(256))
 # The arguments of a macro on one line; brackets in them nest once.
@@ -65,7 +65,7 @@ def read_macros(tables: Sequence[Mapping[str, Any]], parts: Mapping[str, str]) -
 def with_names(macros: Macros, names: Sequence[str]) -> Macros:
     """`macros`, and before them those called `names`, which may end in `*`, with their arguments.
 
-    One with arguments that stand before a brace at the beginning of a statement is a loop.
+    At the beginning of a statement, one whose arguments are followed by a brace is a loop.
     """
     found = list[Macro]()
     for name in names:
@@ -210,7 +210,7 @@ def _without(data: bytes, spans: Iterable[tuple[int, int]], instead: bytes) -> b
 
 
 def _expanded(text: str, parts: Mapping[str, str]) -> str:
-    # A part may stand in those below it.
+    # A part may be used by those below it.
     for name, meant in (*reversed(list(parts.items())), ("ARGUMENTS", _ARGUMENTS.decode())):
         text = text.replace("{" + name + "}", meant)
     return text

@@ -26,9 +26,9 @@ _EVERY = 4
 # With several readings a token takes about three steps or more; in most code it takes fewer. A block is what is read
 # from one look to this many later, and is dense if it has fewer tokens and fewer bytes than this.
 _LOOKS, _FEW_TOKENS, _MOST_BYTES = 4, 560, 4_096
-# Ambiguous code is dense, too, but has few errors. They are told by the parser's messages, which are slow to read: some
-# are read after so many tokens in dense blocks, after more where they told of no error, and those of a few calls where
-# they did. A text that has more errors than this, estimated by those, is refused.
+# Ambiguous code is dense, too, but has few errors. The parser's messages report errors, and are slow to read: some are
+# read after so many tokens in dense blocks, after more tokens where those report none, and the messages of a few calls
+# where they do. A text with more errors than this, as estimated, is refused.
 _TOKENS, _LATER, _SOME, _LOOK, _MOST_ERRORS = 1_100, 2_200, 130, 4, 390
 _SAMPLE = 400  # bytes of a block in which tokens are counted
 _ERROR = "resume version"  # what a message of the parser about an error begins with
@@ -138,7 +138,7 @@ class _Sound:
     """A parse that is of use only while some reading of the text has no error.
 
     end: near the end of the text other readings may be broken once one has ended well. messages: the number of the
-    parser's messages still to be read; reader: their reader, once they are read. broken: they tell of an error.
+    parser's messages still to be read; reader: their reader, once they are read. broken: one of them reports an error.
     """
 
     parser: tree_sitter.Parser
@@ -198,7 +198,7 @@ class _Errors:
         # Somebody else may read the messages.
         if self.tokens >= self.wait and not self.look and self.parser.logger is None:
             self.look, self.messages, self.seen = _LOOK, 0, 0
-            # The parser holds it no longer than until it is told to stop, which may be while it is called.
+            # The parser drops its reference when the logger is removed, which may be while it is called.
             self.reader = self.parser.logger = self._read
 
     def read_on(self) -> None:
@@ -232,6 +232,6 @@ class _Errors:
 
 
 def _tokens(data: bytes, start: int, end: int) -> int:
-    """Return about how many tokens data[start:end] has, told by its beginning."""
+    """Return the number of tokens in data[start:end], estimated from its beginning."""
     looked = min(end - start, _SAMPLE)
     return count_tokens(data[start : start + looked]) * (end - start) // looked

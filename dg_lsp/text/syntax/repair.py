@@ -31,7 +31,7 @@ _FIRST_WORD = re.compile(rb"\s*\}? *(?:async )?([\w$]+)")
 # Seconds of work after which no further candidate is tried.
 PATIENCE = 0.016
 ERROR_COST, MISSING_COST, ERROR_BYTES = 20, 25, 4_000
-# A tree that so many changes do not mend is damaged elsewhere too, and lines serve better.
+# A tree that so many changes do not fix is damaged elsewhere too, and then lines are read instead.
 TRIED = 40
 # At most so many brackets of a list are closed one by one.
 MOST_CLOSED = 8
@@ -86,7 +86,7 @@ class Lack:
         """Return the text that closes `brackets`; statements in them that do not end by themselves end with `end`.
 
         `f(a, [b` gets `]);` with `;` as `end`; a brace at the end of a line above gets a line with `}`.
-        What stands in a list ends with a comma there, and not at all in front of what closes it.
+        An element of a list ends with a comma, and with nothing in front of the bracket that closes the list.
         """
         data, text = self.data, b""
         ended = not self.before.strip()
@@ -395,7 +395,7 @@ def _ends(lack: Lack) -> Iterable[bytes]:
     else:
         own = [at for at in lack.missing if at >= lack.state.line]
         headers = words.headers if lack.is_header else ()
-        # What stands above an item has no end of its own.
+        # A line that belongs to the item below it has no end of its own.
         bare = (b"",) if words.above.match(lack.before) else ()
         found = [lack.closing(lack.missing, end) for end in bare]
         found += [lack.closing(own, b"") + end for end in (headers if lack.deeper else headers[::-1])]
@@ -417,7 +417,7 @@ def _closed(language: Language, text: bytes) -> int:
 
 
 def _masks(lack: Lack) -> Iterator[tuple[int, int, bytes]]:
-    """The statement at the cursor replaced by one that stands for any."""
+    """Yield replacements of the statement at the cursor by a neutral one."""
     line, data, words = lack.state.line, lack.data, lack.language.words
     start = line + len(data[line : lack.offset]) - len(data[line : lack.offset].lstrip())
     start = max(start, line_start(data, start))
