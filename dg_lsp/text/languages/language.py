@@ -48,7 +48,8 @@ class Words:
     """functions, classes, blocks: words of the headers of such bodies. alone: the whole header of a block.
 
     lambdas: what the header of a function without a name looks like at its end. lists: what a header looks like whose
-    brace holds a list and not statements. operators: words that want an operand. starts: words that
+    brace holds a list and not statements. parted: a bracket and the text in it up to a semicolon that ends no
+    statement. operators: words that want an operand. starts: words that
     only begin a statement, for languages that indentation holds together.
 
     items: what a line at column 0 that begins an item of the file looks like; members: one that begins a part of an
@@ -68,6 +69,7 @@ class Words:
     starts: frozenset[bytes]
     lambdas: re.Pattern[bytes]
     lists: tuple[re.Pattern[bytes], ...]
+    parted: re.Pattern[bytes]
     items: re.Pattern[bytes]
     members: re.Pattern[bytes]
     above: re.Pattern[bytes]
@@ -85,6 +87,7 @@ def read_words(facts: Mapping[str, Any]) -> Words:
         **{name: frozenset(word.encode() for word in facts.get(name, ())) for name in sets},
         lambdas=_pattern(facts.get("lambdas", r"(?!)")),
         lists=tuple(_pattern(pattern) for pattern in facts.get("lists", ())),
+        parted=_pattern(facts.get("parted", r"(?!)")),
         items=_pattern(facts.get("items", r"[\w$@#(\[\"'~!]")),
         members=_pattern(facts.get("members", r"[\w$@#~*&<\[\"'\x80-\xff]")),
         above=_pattern(facts.get("above", "@")),

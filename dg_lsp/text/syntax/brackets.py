@@ -430,7 +430,8 @@ def _end(reading: BracketMatcher, at: int) -> None:
     behind = data[at + 1 : line_end(data, at)].lstrip()
     if not reading.is_between_statements:
         header = _PARTED.search(data, max(stack[-1].at - 20, 0), stack[-1].at)
-        if header or (behind and not behind.startswith((b"//", b"/*"))):
+        parted = header or reading.language.words.parted.fullmatch(data, stack[-1].at, at)
+        if parted or (behind and not behind.startswith((b"//", b"/*"))):
             return
         while not reading.is_between_statements:
             _drop(reading, at)

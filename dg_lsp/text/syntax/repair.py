@@ -387,7 +387,9 @@ def _ends(lack: Lack) -> Iterable[bytes]:
         # The rest of the line may close less than the statement has opened; what the line opens is likely closed in it.
         own = list(takewhile(lambda at: at not in lack.heads, lack.all))[:MOST_CLOSED]
         here = line_start(lack.data, lack.offset)
-        balanced = max(sum(at >= here for at in own) - _closed(lack.language, lack.rest), 0)
+        # Behind a quote the rest of the line is read otherwise.
+        opened = takewhile(lambda at: at >= here and lack.data[at : at + 1] in (b"(", b"[", b"{"), own)
+        balanced = max(sum(1 for _ in opened) - _closed(lack.language, lack.rest), 0)
         ends = words.ends if lack.rest.startswith(b"}") else (b"",)
         counts = sorted(range(len(own) + 1), key=lambda count: (count != balanced, count))
         found = [lack.closing(own[:count], end) for count in counts for end in ends]
