@@ -471,11 +471,11 @@ MUTANTS = (
     ),
     Mutant(
         3,
-        "a layer that adds nothing loses its scale",
-        "dg_lsp/model/networks/idle.py",
-        "return hidden_states * self.layer_scalar",
-        "return hidden_states",
-        "tests/model/test_idle.py::test_an_imported_network_gives_the_same_without_its_idle_parts",
+        "a causal network with windows sees everything",
+        "dg_lsp/model/cache.py",
+        "return [window] * text_config.num_hidden_layers",
+        "return [None] * text_config.num_hidden_layers",
+        "tests/model/test_causal.py::test_a_prefix_in_a_cache_gives_the_logits_of_a_whole_pass",
     ),
     Mutant(
         3,

@@ -56,7 +56,9 @@ def check(path: Path, device: str, cache: int = 0, bits: int = 16) -> None:
         return
     from dg_lsp.model.networks import packed, streaming  # noqa: PLC0415  (only an engine that is about to load comes here)
 
-    size = sum(file.stat().st_size for file in path.glob("*.safetensors"))
+    # A GGUF file holds about four bits a weight, which take 16 once they are loaded.
+    files = path.glob("*.safetensors")
+    size = 4 * path.stat().st_size if path.is_file() else sum(file.stat().st_size for file in files)
     if bits < 16:
         size = streaming.quantised_size(path, bits)
     copied = device == "cpu" and size <= packed.MOST

@@ -108,8 +108,7 @@ class PrefixCache(Cache):
     """
 
     def __init__(self, text_config: Any) -> None:
-        windows = {"sliding_attention": text_config.sliding_window, "full_attention": None}
-        super().__init__(layers=[PrefixLayer(windows[kind]) for kind in text_config.layer_types])
+        super().__init__(layers=[PrefixLayer(window) for window in windows_of(text_config)])
         self.tokens: tuple[int, ...] = ()
         self.aligned = 0
 
@@ -134,6 +133,18 @@ class PrefixCache(Cache):
     def seen_by(self, rows: int) -> Cache:
         """A read-only view for a batch of `rows` canvases; nothing is copied."""
         return Cache(layers=[layer.seen_by(rows) for layer in self.layers])
+
+
+def windows_of(text_config: Any) -> list[int | None]:
+    """The window of each layer, in tokens; None for a layer that sees everything.
+
+    text_config: one of transformers; where it names no kinds of layers, all have the window that it names, if any.
+    """
+    window = getattr(text_config, "sliding_window", None)
+    kinds = getattr(text_config, "layer_types", None)
+    if kinds is None:
+        return [window] * text_config.num_hidden_layers
+    return [window if kind == "sliding_attention" else None for kind in kinds]
 
 
 class PrefixCaches:

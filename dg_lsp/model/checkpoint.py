@@ -25,11 +25,15 @@ from dg_lsp.checkpoints import (
     read_json,
 )
 from dg_lsp.model.manifest import JUDGE, verify
-from dg_lsp.model.networks.loading import check_logits, load_network
+from dg_lsp.model.networks.base import Denoiser
+from dg_lsp.model.networks.causal import GGUF, ends_of, keeps_text, read_tokenizer
+from dg_lsp.model.networks.loading import check_logits, kind_of, load_network
 from dg_lsp.model.networks.packed import pack
 from dg_lsp.model.networks.streaming import load_quantised
 from dg_lsp.model.prompts.styles import STYLES, style_of
 from dg_lsp.model.step import Schedule
+
+GEMMA = "diffusion_gemma"  # as config.json names it
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +98,10 @@ def load_checkpoint(
     progress(f"checking {path.name}")
     pin = pinned(name)
     digest = verify(path, pins=pin.files if pin else None)
-    _check_config(path)
+    kind = kind_of(path)
     tokenizer = _load_tokenizer(path)
+    if kind != GEMMA and not keeps_text(tokenizer):
+        raise CheckpointError(f"the tokenizer of {path} changes text, so no file could be filled with it")
     # 3. to 5.
     progress(f"loading {path.name}")
     network = load_network(path, device) if bits == 16 else load_quantised(path, device, bits)
@@ -104,7 +110,7 @@ def load_checkpoint(
     check_logits(network, path)
     return replace(
         loaded,
-        schedule=_schedule(network.generation_config),
+        schedule=_schedule(network.generation_config) if kind == GEMMA else Schedule(),
         digest=digest,
         texts=_texts(tokenizer),
     )
@@ -148,7 +154,10 @@ def _described(name: str, path: Path, tokenizer: Tokenizer, network: Any) -> Che
     text = network.text_config
     if tokenizer.get_vocab_size() > text.vocab_size:
         raise CheckpointError(f"the tokenizer of {path} has more tokens than the network; {FETCH_AGAIN}")
-    eos = text.eos_token_id
+    bos, eos = ends_of(tokenizer, text)
+    if text.model_type.startswith(GEMMA):
+        ends = text.eos_token_id
+        bos, eos = int(text.bos_token_id), int(ends[0] if isinstance(ends, list) else ends)
     extra = read_about(path)
     return Checkpoint(
         name=named(name),
@@ -156,15 +165,20 @@ def _described(name: str, path: Path, tokenizer: Tokenizer, network: Any) -> Che
         tokenizer=tokenizer,
         schedule=Schedule(),
         style=_style(extra, tokenizer, path),
-        canvas_lengths=tuple(sorted(extra.get("canvas_lengths", [network.config.canvas_length]))),
-        bos=int(text.bos_token_id),
-        eos=int(eos[0] if isinstance(eos, list) else eos),
+        canvas_lengths=tuple(sorted(extra.get("canvas_lengths", [_canvas(network)]))),
+        bos=bos,
+        eos=eos,
         max_prefix=int(extra.get("max_prefix_tokens", min(8192, text.max_position_embeddings // 2))),
         special=frozenset(i for i, t in tokenizer.get_added_tokens_decoder().items() if t.special),
         digest="",
         judge=read_json(path / JUDGE) if (path / JUDGE).exists() else {},
-        denoises=bool(extra.get("denoises", True)),
+        denoises=bool(extra.get("denoises", isinstance(network, (Denoiser, _Absent)))),
     )
+
+
+def _canvas(network: Any) -> int:
+    """The slots of a network's canvas; a causal one has none, and what is read beside a gap is counted by this."""
+    return int(getattr(getattr(network, "config", None), "canvas_length", 256))
 
 
 def find_directory(name: str) -> Path:
@@ -174,7 +188,7 @@ def find_directory(name: str) -> Path:
         CheckpointError: there is no such checkpoint; the message says how to get it.
     """
     path, name = folder_of(name), named(name)
-    if (path / "config.json").exists():
+    if (path / "config.json").exists() or (path.suffix == GGUF and path.is_file()):
         return path
     if name == EMBEDDED:
         raise CheckpointError("this installation lacks the embedded checkpoint; reinstall dg-lsp")
@@ -191,16 +205,21 @@ def find_directory(name: str) -> Path:
 def _check_config(path: Path) -> None:
     """Raise CheckpointError if the config.json in `path` is none of DiffusionGemma."""
     kind = read_json(path / "config.json").get("model_type")
-    if kind != "diffusion_gemma":
+    if kind != GEMMA:
         raise CheckpointError(f"{path} holds a {kind!r} model, not diffusion_gemma; {FETCH_AGAIN}")
 
 
 def _load_tokenizer(path: Path) -> Tokenizer:
     file = path / "tokenizer.json"
-    if not file.exists():
-        raise CheckpointError(f"{file} is missing; {FETCH_AGAIN}")
     try:
-        tokenizer = Tokenizer.from_file(str(file))
+        if path.suffix == GGUF:
+            tokenizer = read_tokenizer(path)
+        elif file.exists():
+            tokenizer = Tokenizer.from_file(str(file))
+        else:
+            raise CheckpointError(f"{file} is missing; {FETCH_AGAIN}")
+    except CheckpointError:
+        raise
     except Exception as error:  # the tokenizers library raises bare Exception
         raise CheckpointError(f"{file} is no tokenizer ({error}); {FETCH_AGAIN}") from error
     # In the text of a file the name of a special token is plain text.

@@ -24,9 +24,9 @@ LARGE = 64 << 20  # bytes; smaller files are hashed each time
 def verify(path: Path, large: int = LARGE, pins: Mapping[str, Any] | None = None) -> str:
     """Compare the files of the checkpoint in `path` with its manifest.json; return the checkpoint's digest, hex.
 
-    The digest is the sha256 of manifest.json, or of config.json if there is no manifest. Files of at least `large`
-    bytes that matched are recorded in the user's cache folder. pins: what a lock file says of the files, as a manifest
-    does; then there may be no other ones of the kinds that are loaded.
+    The digest is the sha256 of manifest.json, of config.json if there is no manifest, or of a checkpoint that is one
+    file. Files of at least `large` bytes that matched are recorded in the user's cache folder. pins: the files of a
+    lock file's entry; then there may be no other ones of the kinds that are loaded.
 
     Raises:
         CheckpointError: a file is missing, differs in size or sha256, or is none of `pins`.
@@ -38,6 +38,9 @@ def verify(path: Path, large: int = LARGE, pins: Mapping[str, Any] | None = None
                 f"{path / foreign[0]} is not in the lock file, so it came from elsewhere; {FETCH_AGAIN}"
             )
         _compare(path, pins, large)
+    if path.is_file():
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
     manifest = path / MANIFEST
     if not manifest.exists():
         return hashlib.sha256((path / "config.json").read_bytes()).hexdigest()

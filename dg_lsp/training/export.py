@@ -79,6 +79,27 @@ def export_imported(
     _export(network, to, add)
 
 
+def export_causal(
+    network: Any, tokenizer: Tokenizer, to: Path, about: Mapping[str, Any], judge: Path | None = None
+) -> None:
+    """Write a causal `network` with its `tokenizer` as a checkpoint to `to`, in transformers' own form.
+
+    about: its dg_lsp.json. judge: the file with the weights of its judge, if it has one.
+    """
+
+    def add(made: Path) -> None:
+        tokenizer.save(str(made / "tokenizer.json"))
+        _write(made / ABOUT, about)
+        name, licence, adapted = about["name"], about["licence"], about.get("adapted")
+        merged = f"Merged into them is {adapted}.\n" if adapted else ""
+        card = f"# {name}\n\nThe weights of {name} (licence: {licence}), in bfloat16.\n{merged}"
+        (made / "README.md").write_text(card, encoding="utf-8")
+        if judge is not None:
+            shutil.copyfile(judge, made / JUDGE)
+
+    _export(network, to, add)
+
+
 def _card(about: Mapping[str, Any]) -> str:
     """The model card of an imported checkpoint."""
     name, licence = about["imported_from"], about.get("licence", "see its source")

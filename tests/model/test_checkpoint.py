@@ -99,7 +99,7 @@ def foreign(path: Path) -> None:
     [
         (cut_short, "cut short"),
         (cut_short_with_manifest, "cannot be loaded"),
-        (foreign, "holds a 'gpt2' model, not diffusion_gemma"),
+        (foreign, "holds a 'gpt2' model, and only diffusion_gemma, llama"),
         (lambda p: (p / "config.json").unlink(), "no config.json"),
         (lambda p: (p / "config.json").write_text("{"), "does not match|bytes instead"),
         (lambda p: (p / "tokenizer.json").unlink(), "tokenizer.json is missing"),

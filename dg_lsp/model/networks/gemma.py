@@ -86,6 +86,11 @@ class DiffusionGemma(DiffusionGemmaForBlockDiffusion):
         """Denoise `sampler.canvas` behind `cache` by the loop of model/denoise.py."""
         return denoise(self, cache, sampler, schedule, watch)
 
+    def trial(self, tokens: Tensor) -> Tensor:
+        """Return the logits of a whole pass over `tokens` [1, tokens], which are canvas and prefix at once."""
+        logits: Tensor = self(input_ids=tokens, decoder_input_ids=tokens).logits
+        return logits
+
     def save_pretrained(self, save_directory: str | Path, **options: Any) -> None:
         """Save the network under the name of transformers' own class, which other programs know."""
         super().save_pretrained(save_directory, **options)

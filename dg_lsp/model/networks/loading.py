@@ -1,10 +1,11 @@
 """Load the weights of a checkpoint onto a device, and check that every tensor is there and logits are finite.
 
-Only safetensors files are read. Knows transformers' loader and torch's devices; knows no tokenizer and no manifest.
+Only safetensors and GGUF files are read. Knows transformers' loader and torch's devices; knows no tokenizer.
 """
 
 import json
 import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,10 @@ import torch
 from safetensors import SafetensorError
 from transformers.utils import logging
 
-from dg_lsp.checkpoints import FETCH_AGAIN, CheckpointError
+from dg_lsp.checkpoints import FETCH_AGAIN, CheckpointError, read_json
 from dg_lsp.model.networks.attention import GROUPED
+from dg_lsp.model.networks.causal import FAMILY, GGUF, Causal, read_config, read_network
 from dg_lsp.model.networks.gemma import DiffusionGemma
-from dg_lsp.model.networks.idle import leave_out_idle_parts
 from dg_lsp.model.networks.norms import fuse_norms
 from dg_lsp.model.networks.replay import enable
 from dg_lsp.settings import GRAPHS
@@ -94,46 +95,99 @@ def number_type(path: Path, placed: Any) -> str:
 
 
 def load_network(path: Path, device: str) -> Any:
-    """The network in `path` on `device`, without its vision tower; with `cuda+graphs` its decoder passes are replayed.
+    """The network in `path`, a folder or a GGUF file, on `device`; NETWORKS says how it is loaded.
 
     Raises:
         CheckpointError: a weight is missing, unexpected or misshapen, there is not enough memory, or there
             is no such device.
     """
-    if not list(path.glob("*.safetensors")):
+    if path.suffix != GGUF and not list(path.glob("*.safetensors")):
         raise CheckpointError(f"{path} has no *.safetensors file, and no other format is read; {FETCH_AGAIN}")
     logging.disable_progress_bar()  # it would break into our own progress line
-    device, graphs = device.removesuffix(GRAPHS), device.endswith(GRAPHS)
-    placed = split_layers(path, device) if "+" in device else device_map(device)
-    if graphs and not (isinstance(placed, dict) and placed.get("", "").startswith("cuda")):
-        raise CheckpointError(f"graphs are recorded on one CUDA device, not on {device}; leave {GRAPHS} away")
     try:
-        network, info = DiffusionGemma.from_pretrained(
-            str(path),
-            dtype=number_type(path, placed),
-            device_map=placed,
-            local_files_only=True,
-            use_safetensors=True,
-            attn_implementation=GROUPED,
-            experts_implementation="grouped_mm",
-            output_loading_info=True,
-        )
+        return NETWORKS[kind_of(path)](path, device).eval()
     except (SafetensorError, OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
         if isinstance(error, torch.OutOfMemoryError):
             raise CheckpointError(f"{path} does not fit the memory of {device}; try --device cpu") from error
         first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise CheckpointError(f"the weights of {path} cannot be loaded: {first}; {FETCH_AGAIN}") from error
+
+
+def kind_of(path: Path) -> str:
+    """The type of the network in `path`, a folder or a GGUF file, which NETWORKS has an entry for.
+
+    Raises:
+        CheckpointError: it has none.
+    """
+    if path.suffix == GGUF:
+        try:
+            kind = read_config(path).model_type
+        except Exception as error:  # a damaged file makes the libraries fail anywhere
+            raise CheckpointError(
+                f"{path} is no GGUF file that can be read ({error}); {FETCH_AGAIN}"
+            ) from error
+    else:
+        kind = read_json(path / "config.json").get("model_type")
+    if kind not in NETWORKS:
+        known = ", ".join(NETWORKS)
+        raise CheckpointError(f"{path} holds a {kind!r} model, and only {known} can be run; {FETCH_AGAIN}")
+    return str(kind)
+
+
+def _load_gemma(path: Path, device: str) -> Any:
+    """DiffusionGemma without its vision tower; with `cuda+graphs` its decoder passes are replayed."""
+    device, graphs = device.removesuffix(GRAPHS), device.endswith(GRAPHS)
+    placed = split_layers(path, device) if "+" in device else device_map(device)
+    if graphs and not (isinstance(placed, dict) and placed.get("", "").startswith("cuda")):
+        raise CheckpointError(f"graphs are recorded on one CUDA device, not on {device}; leave {GRAPHS} away")
+    network, info = DiffusionGemma.from_pretrained(
+        str(path),
+        dtype=number_type(path, placed),
+        device_map=placed,
+        local_files_only=True,
+        use_safetensors=True,
+        attn_implementation=GROUPED,
+        experts_implementation="grouped_mm",
+        output_loading_info=True,
+    )
+    _refuse_faults(path, info)
+    # Text needs no vision tower, and its weights take memory.
+    network.model.encoder.vision_tower = network.model.encoder.embed_vision = None
+    fuse_norms(network)
+    if graphs:
+        enable(network)
+    return network
+
+
+def _load_causal(path: Path, device: str) -> Any:
+    """A causal network by transformers' own class."""
+    if "+" in device:
+        raise CheckpointError(f"a causal network is not split: use cpu, cuda or balanced instead of {device}")
+    placed = device_map(device)
+    network, info = read_network(
+        path,
+        dtype=number_type(path, placed),
+        device_map=placed,
+        attn_implementation=GROUPED,
+        output_loading_info=True,
+    )
+    _refuse_faults(path, info)
+    return Causal(network)
+
+
+def _refuse_faults(path: Path, info: Mapping[str, Any]) -> None:
+    """Raise CheckpointError if weights are missing, unexpected or misshapen."""
     faults = [(kind, sorted(map(str, info[kind]))) for kind in info if info[kind]]
     if faults:
         listed = "; ".join(f"{kind}: {', '.join(names[:3])}" for kind, names in faults)
         raise CheckpointError(f"the weights of {path} do not fit its config ({listed}); {FETCH_AGAIN}")
-    # Text needs no vision tower, and its weights take memory.
-    network.model.encoder.vision_tower = network.model.encoder.embed_vision = None
-    leave_out_idle_parts(network)
-    fuse_norms(network)
-    if graphs:
-        enable(network)
-    return network.eval()
+
+
+# How a network is loaded from a path onto a device, by its type in config.json. A new one is a file and an entry here.
+NETWORKS: dict[str, Callable[[Path, str], Any]] = {
+    "diffusion_gemma": _load_gemma,
+    **dict.fromkeys(FAMILY, _load_causal),
+}
 
 
 @torch.inference_mode()
@@ -146,7 +200,7 @@ def check_logits(network: Any, path: Path) -> None:
     device = network.device
     tokens = torch.arange(8, device=device)[None]
     try:
-        logits = network(input_ids=tokens, decoder_input_ids=tokens).logits
+        logits = network.trial(tokens)
     except torch.OutOfMemoryError as error:
         raise CheckpointError(
             f"{path} leaves no memory on {device} to work with; try --device cpu"

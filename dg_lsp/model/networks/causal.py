@@ -1,0 +1,122 @@
+"""Causal networks behind the seam for networks: transformers' own Llama, Qwen2 and Mistral, without a conversion."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from tokenizers import Tokenizer
+from torch import Tensor
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, GgufConfig
+from transformers.cache_utils import Cache
+
+from dg_lsp.model.cache import windows_of
+from dg_lsp.model.networks.base import added
+
+FAMILY = ("llama", "qwen2", "mistral")
+GGUF = ".gguf"
+# What a tokenizer must give back unchanged.
+_TEXTS = (
+    "def f(a, *b):\n\treturn {a: 'é'}\r\n\n\n    # 😀  x\n",
+    "  x = 1234.5e-6 ;y\t\n",
+    "\ufeffclass A:\n\n",
+)
+
+
+class Causal(torch.nn.Module):
+    """A Reader (networks/base.py): a causal network of transformers, which reads from left to right."""
+
+    def __init__(self, network: Any) -> None:
+        super().__init__()
+        self.network = network
+
+    @property
+    def device(self) -> torch.device:
+        """The device of the token table."""
+        return torch.device(self.network.get_input_embeddings().weight.device)
+
+    @property
+    def text_config(self) -> Any:
+        """The configuration of its layers."""
+        return self.network.config
+
+    def encode(self, cache: Cache, tokens: Sequence[int]) -> None:
+        """Append the keys and values of `tokens` to the layers of `cache`."""
+        self.network.model(input_ids=torch.tensor([tokens], device=self.device), past_key_values=cache)
+
+    def read(
+        self, behind: Cache, tokens: Tensor, positions: Tensor, masks: Mapping[int | None, Tensor]
+    ) -> Tensor:
+        """Return the hidden states [tokens, hidden] of `tokens`, and append their keys and values to `behind`."""
+        kind = self.network.get_input_embeddings().weight.dtype
+        by_window = {window: added(mask, kind) for window, mask in masks.items()}
+        mask: Any = next(iter(by_window.values()))
+        if len(by_window) > 1:
+            windows = windows_of(self.text_config)
+            mask = {kind: by_window[w] for kind, w in zip(self.text_config.layer_types, windows, strict=True)}
+        read = self.network.model(
+            input_ids=tokens[None],
+            attention_mask=mask,
+            position_ids=positions[None],
+            past_key_values=behind,
+        )
+        states: Tensor = read.last_hidden_state[0]
+        return states
+
+    def logits(self, states: Tensor) -> Tensor:
+        """Return the logits in fp32."""
+        logits: Tensor = self.network.lm_head(states).float()
+        return logits
+
+    def trial(self, tokens: Tensor) -> Tensor:
+        """Return the logits of a whole pass over `tokens` [1, tokens]."""
+        logits: Tensor = self.network(input_ids=tokens).logits
+        return logits
+
+
+def where_of(path: Path) -> tuple[str, dict[str, Any]]:
+    """The name and the options by which transformers finds the network in `path`, a folder or a GGUF file."""
+    where: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}
+    if path.suffix == GGUF:
+        return str(path.parent), where | {"gguf_file": path.name}
+    return str(path), where
+
+
+def read_config(path: Path) -> Any:
+    """The configuration of the network in `path`, a folder or a GGUF file."""
+    name, where = where_of(path)
+    return AutoConfig.from_pretrained(name, **where)
+
+
+def read_network(path: Path, **options: Any) -> Any:
+    """What transformers loads from `path`, a folder or a GGUF file, with further `options`."""
+    name, where = where_of(path)
+    how: dict[str, Any] = {"use_safetensors": True}
+    if path.suffix == GGUF:
+        how = {"quantization_config": GgufConfig(gguf_file=path.name, dequantize=True)}
+    return AutoModelForCausalLM.from_pretrained(name, **where, **how, **options)
+
+
+def read_tokenizer(path: Path) -> Tokenizer:
+    """The tokenizer of the network in `path`, a folder or a GGUF file."""
+    name, where = where_of(path)
+    tokenizer: Tokenizer = AutoTokenizer.from_pretrained(name, **where).backend_tokenizer
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return tokenizer
+
+
+def keeps_text(tokenizer: Tokenizer) -> bool:
+    """Return whether text survives `tokenizer`; with one that changes it no file could be filled."""
+    encoded = [tokenizer.encode(text, add_special_tokens=False).ids for text in _TEXTS]
+    return [tokenizer.decode(ids) for ids in encoded] == list(_TEXTS)
+
+
+def ends_of(tokenizer: Tokenizer, config: Any) -> tuple[int, int]:
+    """The ids of the tokens before and behind a file: the end of a text, where the tokenizer has one."""
+    between = tokenizer.token_to_id("<|endoftext|>")
+    if between is not None:
+        return between, between
+    eos = config.eos_token_id
+    eos = int(eos[0] if isinstance(eos, list) else eos)
+    return eos if config.bos_token_id is None else int(config.bos_token_id), eos
