@@ -35,7 +35,7 @@ class _NoRouter(torch.nn.Module):
 
 
 class _NoExperts(torch.nn.Module):
-    """What experts add that have learned nothing."""
+    """Experts that have learned nothing, and so add nothing."""
 
     def forward(self, states: Tensor, *_: Any) -> Tensor:
         return torch.zeros_like(states)

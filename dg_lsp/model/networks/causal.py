@@ -89,7 +89,7 @@ def read_config(path: Path) -> Any:
 
 
 def read_network(path: Path, **options: Any) -> Any:
-    """What transformers loads from `path`, a folder or a GGUF file, with further `options`."""
+    """Load the network in `path`, a folder or a GGUF file, by transformers, with further `options`."""
     name, where = where_of(path)
     how: dict[str, Any] = {"use_safetensors": True}
     if path.suffix == GGUF:
