@@ -103,7 +103,9 @@ def load_checkpoint(
     if kind != GEMMA and not keeps_text(tokenizer):
         raise CheckpointError(f"the tokenizer of {path} changes text, so no file could be filled with it")
     if kind != GEMMA and bits != 16:
-        raise CheckpointError(f"{path} holds a {kind!r} model, whose weights are not rounded; set bits to 16")
+        raise CheckpointError(
+            f"{path} holds a {kind!r} model, whose weights are not rounded; set weightBits to 16"
+        )
     # 3. to 5.
     progress(f"loading {path.name}")
     network = load_network(path, device) if bits == 16 else load_quantised(path, device, bits)
