@@ -159,7 +159,7 @@ def _readable(language: Language, document: Document, gap: Gap, edit: Edit) -> t
 
 @lru_cache(maxsize=2)
 def _readable_part(language: Language, data: bytes, at: int) -> tuple[int, bytes]:
-    """Where the largest part of `data` round `at` begins that the parser can read in time, and the part."""
+    """Return the start of the largest part of `data` around `at` that the parser can read in time, and the part."""
     for start, part in readings(language, data, at):
         if tried(partial(_tree, language, part)):
             return start, part
