@@ -193,7 +193,7 @@ def random_experts(experts: Any, bits: int, device: torch.device) -> QuantizedEx
         Packed.random(tuple(weight.shape), Format(bits, format_.group), device)
         for weight, format_ in zip((experts.gate_up_proj, experts.down_proj), EXPERTS, strict=True)
     ]
-    return QuantizedExperts(*packed, experts.act_fn)
+    return QuantizedExperts(packed[0], packed[1], experts.act_fn)
 
 
 # ---- the machine ---------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 The results are the same up to rounding. Knows the modules of transformers' DiffusionGemma; knows no data and no loss.
 """
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -17,7 +18,7 @@ def fuse(network: Any) -> None:
 
     Meant for few experts: all of them are computed for every token, and a weight of 0 leaves out those not chosen.
     """
-    forms = {
+    forms: dict[type, Callable[..., Any]] = {
         parts.DiffusionGemmaRMSNorm: _norm,
         parts.DiffusionGemmaTextRouter: _route,
         parts.DiffusionGemmaTextExperts: _mix,
@@ -46,7 +47,9 @@ def _route(router: Any, states: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 def _mix(experts: Any, states: Tensor, _: Tensor, weights: Tensor) -> Tensor:
     """Return the outputs of the experts for `states` [tokens, hidden], summed by the `weights` of `_route`."""
-    inner = F.linear(states, experts.gate_up_proj.flatten(0, 1)).unflatten(-1, (experts.num_experts, -1))
+    inner = F.linear(states, experts.gate_up_proj.flatten(0, 1))
+    inner = inner.view(*inner.shape[:-1], experts.num_experts, -1)
     gate, up = inner.chunk(2, dim=-1)
     weighted = experts.act_fn(gate) * up * weights[..., None].to(up.dtype)
-    return weighted.flatten(-2) @ experts.down_proj.mT.flatten(0, 1)
+    mixed: Tensor = weighted.flatten(-2) @ experts.down_proj.mT.flatten(0, 1)
+    return mixed

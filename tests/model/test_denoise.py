@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from transformers.models.diffusion_gemma.generation_diffusion_gemma import (
     LinearTemperatureScheduleLogitsProcessor,
@@ -175,10 +176,13 @@ def test_no_more_logits_are_in_memory_than_a_tile(monkeypatch: pytest.MonkeyPatc
     """Neither of the free slots nor of watched anchors, however many there are."""
     network, rows = tiny_network(1), list[int]()
     real = network.lm_head.forward
+
+    def counted(states: Tensor) -> Any:
+        rows.append(states.shape[:-1].numel())
+        return real(states)
+
     monkeypatch.setattr("dg_lsp.model.denoise.TILE", 3 * VOCABULARY)
-    monkeypatch.setattr(
-        network.lm_head, "forward", lambda states: rows.append(states.shape[:-1].numel()) or real(states)
-    )
+    monkeypatch.setattr(network.lm_head, "forward", counted)
     canvas = stack([half_canvas()] * 4)
     list(run(network, 1, canvas, canvas.anchored.flatten().nonzero().flatten()))
     assert rows and max(rows) <= 3

@@ -2,6 +2,7 @@
 
 import warnings
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -22,7 +23,7 @@ pytestmark = [
 ]
 
 
-def on(device: str) -> tuple[object, PrefixCache]:
+def on(device: str) -> tuple[Any, PrefixCache]:
     network = tiny_network(1).to(device)
     cache = PrefixCache(network.config.text_config)
     with torch.inference_mode():

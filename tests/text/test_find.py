@@ -1,6 +1,7 @@
 """Where gaps begin and end. In the samples `|` is the cursor and `<`...`>` what the gap holds."""
 
 import re
+from typing import cast
 
 import pytest
 
@@ -440,6 +441,6 @@ def test_what_is_asked_for_ends_where_it_ends_in_the_file(name: str) -> None:
     language, kind, text = ENDS[name]
     plain = re.sub("[¦⟦⟧]", "", text)
     at = re.sub("[⟦⟧]", "", text).index("¦")
-    gap = find_gap(Document("file:///m", language, 0, plain.encode()), at, kind)
+    gap = find_gap(Document("file:///m", language, 0, plain.encode()), at, cast(Kind, kind))
     wanted = re.sub("¦", "", text.split("⟦")[1].split("⟧")[0])
     assert plain[gap.start : gap.end].strip() == wanted.strip()

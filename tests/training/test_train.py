@@ -417,16 +417,18 @@ def test_stacked_matrices_are_updated_as_by_muon_of_torch() -> None:
     muon = torch.optim.Muon(plain, lr=0.1, weight_decay=0.01, adjust_lr_fn="match_rms_adamw")
     ours = Optimiser([*named.items(), ("idle", idle)], (0.2, 0.0))
     for _ in range(3):
-        for weight in named.values():
-            weight.grad = torch.randn_like(weight)
-        grads = [g for weight in named.values() for g in matrices_of(weight.grad)]
-        norm = torch.stack([weight.grad.norm() for weight in named.values()]).norm()
-        for matrix, grad in zip(plain, grads, strict=True):
-            matrix.grad = grad / norm
+        slopes = [torch.randn_like(weight) for weight in named.values()]
+        for weight, slope in zip(named.values(), slopes, strict=True):
+            weight.grad = slope
+        norm = torch.stack([slope.norm() for slope in slopes]).norm()
+        parts = [part for slope in slopes for part in matrices_of(slope)]
+        for matrix, part in zip(plain, parts, strict=True):
+            matrix.grad = part / norm
         muon.step()
         assert float(ours.step(0.5)) == pytest.approx(float(norm))
-    for matrix, wanted in zip([m for w in named.values() for m in matrices_of(w)], plain, strict=True):
-        torch.testing.assert_close(matrix, wanted, rtol=0, atol=0.02)
+    found = [part for weight in named.values() for part in matrices_of(weight)]
+    for ours_now, wanted in zip(found, plain, strict=True):
+        torch.testing.assert_close(ours_now, wanted, rtol=0, atol=0.02)
     assert torch.equal(idle, torch.ones(8, 8))
 
 

@@ -188,9 +188,9 @@ class Repaired:
 def repair(language: Language, data: bytes, offset: int) -> Repaired:
     """The cheapest repair of `data`, a top-level item, at `offset`; of a long item only the part round the place stays.
 
-    1. Parse as it is; a clean tree needs no repair, unless a line dangles.  2. Parse each candidate, but for one that
-    only closes less than a better one.  3. Stop at the first that parses cleanly, or when too much time has gone; the
-    earlier of two equal ones wins.
+    1. Parse as it is; a clean tree needs no repair, unless a line dangles.  2. Parse each candidate, but at a line's
+    end none that only closes less than a better one.  3. Stop at the first that parses cleanly, or when too much time
+    has gone; the earlier of two equal ones wins.
 
     Example: for `f(a, |` in Python the candidate is `_g_)`.
     """
@@ -205,6 +205,8 @@ def repair(language: Language, data: bytes, offset: int) -> Repaired:
         return best
     worst, better, begun = lowest, list[tuple[Span, bytes]](), time.thread_time()
     ended, later = closings(language, data, offset, state)
+    # Where more follows on the line, it may close what a candidate closes, too.
+    skipping = not data[offset : line_end(data, offset)].strip()
     plain = (Closing(text, end, b"", start) for start, end, text in candidates(language, data, offset, state))
     for way in chain(ended, plain, later):
         # 2. Only the neighbourhood of the cursor is parsed again.
@@ -212,7 +214,7 @@ def repair(language: Language, data: bytes, offset: int) -> Repaired:
         middle = data[start : way.at] if way.start is None else b""
         text = way.text + middle + way.tail
         span = start, way.at
-        if any(_closes_less(text, other) for at, other in better if at == span):
+        if skipping and any(_closes_less(text, other) for at, other in better if at == span):
             continue
         try:
             new = language.reparse(tree, data, span, text)
