@@ -103,6 +103,8 @@ def test_a_module_or_script_has_the_options_that_are_shown(page: str, command: s
             assert importlib.util.find_spec(words[1]) is not None, f"{page}: {command}"
             return
         told = help_of("-m", words[1])
+        if words[2:] and re.search(rf"[{{,]{re.escape(words[2])}[,}}]", told):
+            told += help_of("-m", words[1], words[2])
     elif words[0] == "-c":
         imported = re.findall(r"from (dg_lsp[\w.]*) import (\w+)", command)
         assert all(hasattr(importlib.import_module(module), name) for module, name in imported), command
