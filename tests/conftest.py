@@ -1,6 +1,7 @@
 """What all tests share: one torch thread, hypothesis' settings, and a runtime directory for each test with engines."""
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,9 @@ def pytest_configure() -> None:
     # Set before torch is imported anywhere, and inherited by the processes that tests start; two test runs on a
     # small machine then do not fight for cores.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+    # A shell that starts the tests in the background lets them ignore interrupts, and what they start inherits that.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     # A checkpoint that a developer has fetched changes no test.
     os.environ["XDG_DATA_HOME"] = str(Path(__file__).parent / "no data")
     # The same examples in each run, without a time limit, so that a busy machine and a lucky draw turn nothing red;
