@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from dg_lsp.text.budget import BOT, within
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import Gap, NoGap, find_gap, find_gaps
 
@@ -94,7 +95,8 @@ def _cases(document: Document, kind: str, chance: random.Random) -> Iterator[Cas
 
 def _bodies(document: Document, chance: random.Random) -> Iterator[tuple[int, int]]:
     """The spans of function bodies of at most _LONGEST lines, without docstrings and stubs, in random order."""
-    gaps = [g for g in find_gaps(document, 0, len(document.data)) if not g.stub]
+    with within(BOT):
+        gaps = [g for g in find_gaps(document, 0, len(document.data)) if not g.stub]
     for gap in chance.sample(gaps, len(gaps)):
         truth = document.data[gap.start : gap.end].decode("utf-8")
         if truth.strip() and len(truth.splitlines()) <= _LONGEST:

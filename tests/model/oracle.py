@@ -24,6 +24,7 @@ from dg_lsp.model.sampler import AnchoredSampler
 from dg_lsp.model.step import Schedule, Step
 from dg_lsp.model.steps import Clock
 from dg_lsp.model.task import Task
+from dg_lsp.text.budget import within
 from dg_lsp.text.documents.document import Document, DocumentError, read_document
 from dg_lsp.text.gaps.find import Gap, find_gaps
 from dg_lsp.text.messages import Infill
@@ -103,7 +104,10 @@ def long_bodies(model: Checkpoint, least: int, most: int, count: int) -> Iterato
         except DocumentError:
             continue
         taken = 0
-        for gap in find_gaps(document, 0, len(document.data)):
+        # Not one key's time: the same bodies on a slow machine.
+        with within(60):
+            gaps = find_gaps(document, 0, len(document.data))
+        for gap in gaps:
             body = document.data[gap.start : gap.end].decode("utf-8")
             if count and taken < 4 and least <= len(model.encode(body)) <= most and not gap.stub:
                 yield document, gap, body
