@@ -38,7 +38,7 @@ soak: .venv/ready
 # The engine's laws on the oldest transformers that is supported, in an environment of their own.
 OLD := .venv-oldest/bin
 LAWS := $(addprefix tests/model/test_,law.py law_cases.py cache.py canvas.py denoise.py sampler.py checkpoint.py embedded.py \
-	infill.py likelihood.py candidates.py offload.py replay.py several.py stitch.py)
+	infill.py likelihood.py rows.py seams.py offload.py replay.py several.py stitch.py)
 oldest: .venv-oldest/ready
 	$(OLD)/pytest $(LAWS)
 

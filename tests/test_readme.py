@@ -94,6 +94,15 @@ def test_a_target_of_make_is_one(page: str, command: str) -> None:
     assert words_of(command)[1] in targets, f"{page}: {command}"
 
 
+@pytest.mark.parametrize("target", ["oldest", "ray", "mutants"])
+def test_a_target_of_make_runs_tests_that_are_there(target: str) -> None:
+    shown = subprocess.run(
+        ["make", "-n", target], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    named = re.findall(r"tests/[\w/]+\.py", shown)
+    assert named and all((ROOT / name).is_file() for name in named), named
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("page", "command"), [c for c in COMMANDS if words_of(c[1])[0].startswith("python")])
 def test_a_module_or_script_has_the_options_that_are_shown(page: str, command: str) -> None:
