@@ -481,6 +481,7 @@ class Session {
   }
 
   async choose({ text }) {
+    await this.page.locator(".quick-input-list .monaco-list-row").first().waitFor();
     await this.page.keyboard.type(text);
     await this.page.locator(".quick-input-list .monaco-list-row.focused", { hasText: text }).waitFor();
     await this.page.keyboard.press("Enter");
