@@ -1,4 +1,4 @@
-"""Train the embedded checkpoint on with a lent GPU that reaches nothing and keeps nothing.
+"""Train the embedded checkpoint on on a GPU machine that reaches nothing and keeps nothing.
 
     python -m benchmarks.train_gpu pack RUN PARTS          here: corpus and library of RUN as two archives below PARTS
     python -m benchmarks.train_gpu smoke PARTS...          there: how many tokens a second, which batch fits

@@ -1,4 +1,4 @@
-"""Training on a lent GPU: what is packed in two parts comes out whole, and its library is found."""
+"""Training on a GPU machine: what is packed in two parts comes out whole, and its library is found."""
 
 import importlib
 import sys
