@@ -1,10 +1,9 @@
 """Balance: the brackets of a line with a fill in it. Knows tokens and what is open at a gap; knows no tree."""
 
 import re
-from collections.abc import Iterator
 
 from dg_lsp.text.languages.language import Language
-from dg_lsp.text.syntax.brackets import PAIRS, state_at
+from dg_lsp.text.syntax.brackets import PAIRS, state_at, unopened
 from dg_lsp.text.syntax.lexer import line_end, line_start, tokens
 
 # An open list of types on a line, such as `Map<String, `; an angle bracket that is no part of an arrow or comparison.
@@ -51,15 +50,6 @@ def _surplus_angle(fill: bytes) -> int | None:
         if depth < 0:
             return found.start()
     return None
-
-
-def unopened(language: Language, text: bytes) -> Iterator[int]:
-    """Yield the offsets at which `text` closes brackets that it has not opened."""
-    depth = 0
-    for token in tokens(language, text, 0, len(text)):
-        if token.kind == "close" and depth == 0:
-            yield token.start
-        depth += (token.kind == "open") - (token.kind == "close" and depth > 0)
 
 
 def _excess(language: Language, opened: bytes, earlier: int, text: bytes) -> int:

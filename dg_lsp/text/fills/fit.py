@@ -8,13 +8,13 @@ from itertools import islice, pairwise, takewhile
 from dg_lsp.text.budget import bounded
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.fills import check
-from dg_lsp.text.fills.balance import doubled, unopened
+from dg_lsp.text.fills.balance import doubled
 from dg_lsp.text.fills.baseline import container_of, function_of_span, neutral_text
 from dg_lsp.text.gaps.find import Gap
 from dg_lsp.text.gaps.gap import Edit
 from dg_lsp.text.languages.language import Language, load_language
 from dg_lsp.text.messages import BODIES, LISTS, PARTS, STRINGS, Infill, Kind
-from dg_lsp.text.syntax.brackets import state_at
+from dg_lsp.text.syntax.brackets import state_at, unopened
 from dg_lsp.text.syntax.lexer import line_start, logical_lines, tokens, width
 
 # Kinds that may go on over line ends while a bracket is open, or while what stands there is not whole.

@@ -5,7 +5,7 @@ By kind and by the indentation of their lines. Knows tokens, lines and the words
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
@@ -22,6 +22,7 @@ from dg_lsp.text.syntax.lexer import (
     line_start,
     marks,
     quotes_at,
+    tokens,
     wants_operand,
     width,
 )
@@ -253,6 +254,15 @@ def dangles(language: Language, data: bytes, offset: int, state: State) -> bool:
     inside = state.string or state.comment or state.brackets[-1:] not in (b"", b"{")
     deeper = next_line(language, data, eol)[0] > indentation(data, offset)
     return not inside and not deeper and wants_operand(language, data, offset)
+
+
+def unopened(language: Language, text: bytes) -> Iterator[int]:
+    """Yield the offsets at which `text` closes brackets that it has not opened."""
+    depth = 0
+    for token in tokens(language, text, 0, len(text)):
+        if token.kind == "close" and depth == 0:
+            yield token.start
+        depth += (token.kind == "open") - (token.kind == "close" and depth > 0)
 
 
 def unclosed(data: bytes, opened: Sequence[tuple[int, int]], columns: int, below: int) -> tuple[int, ...]:

@@ -15,7 +15,7 @@ from tree_sitter import Tree
 from dg_lsp.text.budget import check
 from dg_lsp.text.languages.language import Language
 from dg_lsp.text.reasons import Unreadable
-from dg_lsp.text.syntax.brackets import PAIRS, State, dangles, next_line, read, state_at, unclosed
+from dg_lsp.text.syntax.brackets import PAIRS, State, dangles, next_line, read, state_at, unclosed, unopened
 from dg_lsp.text.syntax.items import Head, focus, head_of
 from dg_lsp.text.syntax.lexer import (
     Span,
@@ -24,7 +24,6 @@ from dg_lsp.text.syntax.lexer import (
     line_end,
     line_start,
     quotes_at,
-    tokens,
 )
 
 _FIRST_WORD = re.compile(rb"\s*\}? *(?:async )?([\w$]+)")
@@ -391,7 +390,8 @@ def _ends(lack: Lack) -> Iterable[bytes]:
         here = line_start(lack.data, lack.offset)
         # Behind a quote the rest of the line is read otherwise.
         opened = takewhile(lambda at: at >= here and lack.data[at : at + 1] in (b"(", b"[", b"{"), own)
-        balanced = max(sum(1 for _ in opened) - _closed(lack.language, lack.rest), 0)
+        closed = sum(1 for _ in unopened(lack.language, lack.rest))
+        balanced = max(sum(1 for _ in opened) - closed, 0)
         ends = words.ends if lack.rest.startswith(b"}") else (b"",)
         counts = sorted(range(len(own) + 1), key=lambda count: (count != balanced, count))
         found = [lack.closing(own[:count], end) for count in counts for end in ends]
@@ -408,16 +408,6 @@ def _ends(lack: Lack) -> Iterable[bytes]:
         found += [lack.closing(lack.missing, end).removesuffix(end) + end for end in words.ends if lack.heads]
         found += [lack.closing(lack.all, end) for end in words.ends]
     return dict.fromkeys(found)
-
-
-def _closed(language: Language, text: bytes) -> int:
-    """Count the brackets that `text` closes and has not opened."""
-    depth = count = 0
-    for token in tokens(language, text, 0, len(text)):
-        depth += (token.kind == "open") - (token.kind == "close")
-        if depth < 0:
-            depth, count = 0, count + 1
-    return count
 
 
 def _masks(lack: Lack) -> Iterator[tuple[int, int, bytes]]:
