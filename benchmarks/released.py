@@ -29,7 +29,6 @@ from typing import Any
 import psutil
 import torch
 import transformers
-from accelerate import init_empty_weights
 from transformers import DiffusionGemmaConfig, LogitsProcessorList
 from transformers.models.diffusion_gemma.generation_diffusion_gemma import (
     EntropyBoundSampler,
@@ -43,7 +42,6 @@ from dg_lsp.model.canvas import Canvas, Seam, lay_out, stack
 from dg_lsp.model.denoise import denoise
 from dg_lsp.model.length import Search, search_length
 from dg_lsp.model.networks import replay
-from dg_lsp.model.networks.attention import GROUPED
 from dg_lsp.model.networks.norms import fuse_norms
 from dg_lsp.model.networks.quantized import (
     Format,
@@ -53,10 +51,11 @@ from dg_lsp.model.networks.quantized import (
     grouped_product,
     quantise,
 )
+from dg_lsp.model.networks.streaming import empty_network
 from dg_lsp.model.sampler import AnchoredSampler, SeededNoise
 from dg_lsp.model.step import Schedule
 from dg_lsp.model.tree import Tree
-from dg_lsp.training.shape import VISION, fresh_network
+from dg_lsp.training.shape import VISION
 
 STEPS = 10  # of which the first two are not counted
 EXPERTS = (Format(4, 128), Format(4, 64))  # gate and up, down: 704 inputs are no multiple of 128
@@ -138,14 +137,11 @@ def tiny_config() -> DiffusionGemmaConfig:
 
 def needed_bytes(config: Any, bits: int, dense: int) -> int:
     """Bytes of the weights of `config`: experts in `bits` bits, dense layers in `dense`, the rest in bf16."""
-    with init_empty_weights(include_buffers=False):
-        network = fresh_network(config, 0)
-    network.tie_weights()
     total = 0.0
-    for name, weight in network.named_parameters():
+    for name, weight in empty_network(config).named_parameters():
         kept = bits if ".experts." in name else dense if _is_dense(name) else 16
         # A group of 64 has a scale and a zero of two bytes each.
-        total += 0 if "vision" in name else weight.numel() * (kept / 8 + (4 / 64 if kept < 16 else 0))
+        total += weight.numel() * (kept / 8 + (4 / 64 if kept < 16 else 0))
     return int(total)
 
 
@@ -159,11 +155,8 @@ def build(config: Any, device: torch.device, bits: int, dense: int = 16) -> Any:
     bits, dense: bits of the experts' and of the dense layers' weights: 16, 8 or 4. It never takes more memory than it
     will hold, since it is laid out on the meta device.
     """
-    with init_empty_weights(include_buffers=False):
-        network = fresh_network(config, 0, attention=GROUPED)
-    network.tie_weights()  # the encoder's are the decoder's, which the context has undone
+    network = empty_network(config)
     fuse_norms(network)  # as the loader does
-    network.model.encoder.vision_tower = network.model.encoder.embed_vision = None
     ours, theirs = network.model.decoder.layers, network.model.encoder.language_model.layers
     for layer, twin in zip(ours, theirs, strict=True):
         if bits < 16:

@@ -12,6 +12,8 @@ import torch.nn.functional as F
 from torch import Tensor
 from transformers.models.diffusion_gemma import modeling_diffusion_gemma as parts
 
+from dg_lsp.model.networks.norms import fuse_norms
+
 
 def fuse(network: Any) -> None:
     """Give norms, routers and experts of `network` forms that a GPU computes in a third of the time.
@@ -19,17 +21,13 @@ def fuse(network: Any) -> None:
     Meant for few experts: all of them are computed for every token, and a weight of 0 leaves out those not chosen.
     """
     forms: dict[type, Callable[..., Any]] = {
-        parts.DiffusionGemmaRMSNorm: _norm,
         parts.DiffusionGemmaTextRouter: _route,
         parts.DiffusionGemmaTextExperts: _mix,
     }
+    fuse_norms(network)
     for module in network.modules():
         if form := forms.get(type(module)):
             module.forward = partial(form, module)
-
-
-def _norm(norm: Any, states: Tensor) -> Tensor:
-    return F.rms_norm(states, states.shape[-1:], norm.weight if norm.with_scale else None, norm.eps)
 
 
 def _route(router: Any, states: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -10,7 +10,7 @@ How products are computed, `way`:
 """
 
 import importlib.util
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,6 +73,15 @@ def quantise(weight: Tensor, format_: Format) -> Quanta:
     zero = (low + (most + 1) // 2 * scale.float()).bfloat16()
     numbers = (parts - zero.float()[..., None]) / scale.float()[..., None] + (most + 1) // 2
     return Quanta(numbers.round_().clamp_(0, most).to(torch.uint8).flatten(-2), scale, zero, format_)
+
+
+def quantise_each(weights: Iterable[Tensor], format_: Format) -> Quanta:
+    """Round matrices [outputs, inputs] as `quantise` does, one after another: one is in memory at a time."""
+    parts = [quantise(weight[None], format_) for weight in weights]
+    numbers, scale, zero = (
+        torch.cat([getattr(part, name) for part in parts]) for name in ("numbers", "scale", "zero")
+    )
+    return Quanta(numbers, scale, zero, format_)
 
 
 def best_way(device: torch.device, format_: Format) -> str:
@@ -238,14 +247,12 @@ class QuantizedExperts(torch.nn.Module):
     @classmethod
     def of(cls, experts: Any, formats: tuple[Format, Format], way: str | None = None) -> "QuantizedExperts":
         """From a module of transformers; one matrix after the other."""
-        packed = []
-        for weight, format_ in zip((experts.gate_up_proj, experts.down_proj), formats, strict=True):
-            parts = [quantise(some[None], format_) for some in weight.detach()]
-            numbers, scale, zero = (
-                torch.cat([getattr(part, name) for part in parts]) for name in ("numbers", "scale", "zero")
-            )
-            packed.append(Packed.of(Quanta(numbers, scale, zero, format_), way))
-        return cls(packed[0], packed[1], experts.act_fn)
+        weights = experts.gate_up_proj.detach(), experts.down_proj.detach()
+        gate_up, down = (
+            Packed.of(quantise_each(some, format_), way)
+            for some, format_ in zip(weights, formats, strict=True)
+        )
+        return cls(gate_up, down, experts.act_fn)
 
     def forward(self, states: Tensor, index: Tensor, weights: Tensor) -> Tensor:
         """States [tokens, hidden], the experts' numbers and weights [tokens, k] -> [tokens, hidden].

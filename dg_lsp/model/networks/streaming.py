@@ -24,10 +24,9 @@ from dg_lsp.model.networks.quantized import (
     GROUPS,
     Format,
     Packed,
-    Quanta,
     QuantizedError,
     QuantizedExperts,
-    quantise,
+    quantise_each,
 )
 from dg_lsp.model.networks.replay import enable
 from dg_lsp.settings import GRAPHS
@@ -145,17 +144,11 @@ class _Filling:
 
     def _pack(self, name: str, stored: Any) -> Packed:
         """Quantise one expert after the other on the device; none but its own numbers stay."""
-        parts, inputs = [], stored.get_shape()[-1]
+        count, *_, inputs = stored.get_shape()
         format_ = Format(self._bits, next((group for group in GROUPS if inputs % group == 0), GROUPS[-1]))
+        weights = (self._checked(name, stored[expert]).to(self._device) for expert in range(count))
         try:
-            for expert in range(stored.get_shape()[0]):
-                weight = self._checked(name, stored[expert]).to(self._device)
-                parts.append(quantise(weight[None], format_))
-            numbers, scale, zero = (
-                torch.cat([getattr(part, field) for part in parts]) for field in ("numbers", "scale", "zero")
-            )
-            parts.clear()
-            return Packed.of(Quanta(numbers, scale, zero, format_))
+            return Packed.of(quantise_each(weights, format_))
         except QuantizedError as error:
             raise self._error(f"{name}: {error}") from error
 
