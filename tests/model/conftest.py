@@ -1,4 +1,4 @@
-"""A tiny network that really denoises: trained for some seconds to count, once a test session."""
+"""A random checkpoint of bytes, and a tiny network that really denoises: trained for some seconds to count."""
 
 from typing import Any
 
@@ -7,12 +7,21 @@ import torch
 import torch.nn.functional as F
 from transformers.cache_utils import DynamicCache
 
-from tests.model.tiny import CANVAS, VOCABULARY, tiny_config, tiny_network
+from dg_lsp.model.checkpoint import Checkpoint, load_checkpoint
+from tests.model.tiny import CANVAS, VOCABULARY, save_checkpoint, tiny_config, tiny_network
 
 # Enough for a wide margin on every CPU, each of which has other last digits: all 12 cases of test_law.py that are to
 # stop by themselves do so within 31 of 48 steps, with AVX-512 and with AVX2.
 STEPS = 400
 PROMPTS = (2, 6, 12, 20, 29)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Checkpoint:
+    """A checkpoint of a random network whose tokens are bytes."""
+    path = tmp_path_factory.mktemp("bytes")
+    save_checkpoint(path)
+    return load_checkpoint(str(path), "cpu")
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from dg_lsp.model.cache import PrefixCache, extend_to
-from dg_lsp.model.checkpoint import Checkpoint, load_checkpoint
+from dg_lsp.model.checkpoint import Checkpoint
 from dg_lsp.model.fill import fill as infill
 from dg_lsp.model.networks.decoder import capped_logits
 from dg_lsp.model.plan import Writing
@@ -22,16 +22,9 @@ from dg_lsp.model.tree import Tree
 from dg_lsp.text.fills.stitch import Written
 from dg_lsp.text.messages import Draft, Fill, Infill, Kind
 from tests.model.oracle import task_of
-from tests.model.tiny import VOCABULARY, WINDOW, encoded, save_checkpoint, tiny_network
+from tests.model.tiny import VOCABULARY, WINDOW, encoded, tiny_network
 
 PREFIX, SUFFIX = "def area(r):\n    return ", "\n\n\ndef half(x):\n    return x / 2\n"
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Checkpoint:
-    path = tmp_path_factory.mktemp("bytes")
-    save_checkpoint(path)
-    return load_checkpoint(str(path), "cpu")
 
 
 @pytest.mark.parametrize("length", [3, WINDOW - 2, 3 * WINDOW])

@@ -8,7 +8,7 @@ import pytest
 
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.canvas import FREE, Seam
-from dg_lsp.model.checkpoint import Checkpoint, load_checkpoint
+from dg_lsp.model.checkpoint import Checkpoint
 from dg_lsp.model.fill import fill as infill
 from dg_lsp.model.length import ScoredLength, Search
 from dg_lsp.model.plan import ANCHORS, ROUNDS
@@ -20,17 +20,9 @@ from dg_lsp.model.tokens import tokenise
 from dg_lsp.text.fills.stitch import Written
 from dg_lsp.text.messages import Draft, Fill, Infill
 from tests.model.oracle import task_of
-from tests.model.tiny import save_checkpoint
 
 PREFIX = "def area(r):\n    return "
 SUFFIX = "\n\n\ndef half(x):\n    return x / 2\n"
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Checkpoint:
-    path = tmp_path_factory.mktemp("bytes")
-    save_checkpoint(path)
-    return load_checkpoint(str(path), "cpu")
 
 
 def request(prefix: str = PREFIX, suffix: str = SUFFIX, **more: Any) -> Infill:

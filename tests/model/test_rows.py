@@ -10,20 +10,12 @@ import torch
 from dg_lsp.model import rows
 from dg_lsp.model.cache import PrefixCache, extend_to
 from dg_lsp.model.canvas import Seam, lay_out, stack
-from dg_lsp.model.checkpoint import Checkpoint, load_checkpoint
+from dg_lsp.model.checkpoint import Checkpoint
 from dg_lsp.model.rows import SUFFIX_READ, Batch, rank_rows, row_neg_log_likelihoods
 from dg_lsp.model.step import Step
 from dg_lsp.text.messages import Infill
-from tests.model.tiny import save_checkpoint
 
 HEAD, SUFFIX = "    return ", "\n\n\ndef half(x):\n    return x / 2\n"
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Checkpoint:
-    path = tmp_path_factory.mktemp("bytes")
-    save_checkpoint(path)
-    return load_checkpoint(str(path), "cpu")
 
 
 @pytest.fixture

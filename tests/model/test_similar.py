@@ -5,13 +5,12 @@ from dataclasses import replace
 import pytest
 
 from dg_lsp.model.cache import PrefixCache
-from dg_lsp.model.checkpoint import Checkpoint, load_checkpoint
+from dg_lsp.model.checkpoint import Checkpoint
 from dg_lsp.model.fill import fill as infill
 from dg_lsp.model.judge import PLAIN
 from dg_lsp.model.sources import bodies
 from dg_lsp.model.tokens import tokenise, with_similar
 from dg_lsp.text.messages import Infill
-from tests.model.tiny import save_checkpoint
 
 IMPORT = "import os\n\n\n"
 SEEN = "def read_line(path):\n    return path + 1\n\n\n"
@@ -21,10 +20,8 @@ REQUEST = Infill(IMPORT + SEEN + OWN, "\n\n\n" + UNSEEN, "python", "function_bod
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Checkpoint:
-    path = tmp_path_factory.mktemp("bytes")
-    save_checkpoint(path)
-    return replace(load_checkpoint(str(path), "cpu"), denoises=False, max_prefix=400)
+def model(model: Checkpoint) -> Checkpoint:
+    return replace(model, denoises=False, max_prefix=400)
 
 
 def test_what_is_unseen_stands_right_before_the_function(model: Checkpoint) -> None:

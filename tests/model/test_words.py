@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from dg_lsp.model.cache import PrefixCache, extend_to
-from dg_lsp.model.checkpoint import Checkpoint, load_checkpoint
+from dg_lsp.model.checkpoint import Checkpoint
 from dg_lsp.model.fill import fill as infill
 from dg_lsp.model.likelihood import neg_log_likelihoods
 from dg_lsp.model.sources import words
@@ -16,17 +16,9 @@ from dg_lsp.model.tokens import tokenise
 from dg_lsp.text.gaps.words import is_part
 from dg_lsp.text.messages import Draft, Fill, Infill
 from tests.model.oracle import task_of
-from tests.model.tiny import save_checkpoint
 
 PREFIX = "def area(first, field):\n    return fi"
 SUFFIX = "\n\n\ndef half(x):\n    return x / 2\n"
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Checkpoint:
-    path = tmp_path_factory.mktemp("bytes")
-    save_checkpoint(path)
-    return load_checkpoint(str(path), "cpu")
 
 
 def request(*endings: str, prefix: str = PREFIX, **more: Any) -> Infill:
