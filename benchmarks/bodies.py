@@ -158,26 +158,26 @@ def _in_copy(package: Package, folder: Path, inside: str, text: str) -> bool:
         return _passes_with(package, work, work / inside, text)
 
 
-def report(told: Sequence[dict[str, Any]]) -> str:
+def report(records: Sequence[dict[str, Any]]) -> str:
     """The shares of fills with more than one line where the truth has, and of those that pass their tests."""
-    long = [one for one in told if _lines(one["truth"]) > 1]
+    long = [one for one in records if _lines(one["truth"]) > 1]
     several = sum(_lines(one["text"]) > 1 for one in long)
-    first, any_of_them = sum(one["passed"] == 1 for one in told), sum(one["passed"] > 0 for one in told)
-    offered = sum(bool(one["text"]) for one in told)
+    first, any_of_them = sum(one["passed"] == 1 for one in records), sum(one["passed"] > 0 for one in records)
+    offered = sum(bool(one["text"]) for one in records)
     return (
-        f"{len(told)} functions: {offered} filled, {several} of {len(long)} with more than one line where the "
+        f"{len(records)} functions: {offered} filled, {several} of {len(long)} with more than one line where the "
         f"truth has, {first} pass their tests, {any_of_them} with one of their fills"
     )
 
 
 async def _printed(results: AsyncIterator[dict[str, Any]]) -> list[dict[str, Any]]:
     """All results, each printed as soon as it is there."""
-    told = []
+    records = []
     async for one in results:
-        told.append(one)
+        records.append(one)
         lines = f"{_lines(one['text'])} of {_lines(one['truth'])} lines"
         print(f"{one['package']} {one['name']}: {lines}, {one['passed']} {one['why']}", flush=True)
-    return told
+    return records
 
 
 def _lines(text: str) -> int:
@@ -203,10 +203,10 @@ def main() -> None:
             fetch(package, folder)
     else:
         settings = Settings(threads=1, checkpoint=given.checkpoint)
-        told = asyncio.run(_printed(measure(folder, settings, given.alternatives)))
+        records = asyncio.run(_printed(measure(folder, settings, given.alternatives)))
         if given.json:
-            given.json.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", "utf-8")
-        print(report(told))
+            given.json.write_text(json.dumps(records, indent=1, ensure_ascii=False) + "\n", "utf-8")
+        print(report(records))
 
 
 if __name__ == "__main__":

@@ -4,8 +4,8 @@
     python -m benchmarks.train_gpu smoke PARTS...          there: how many tokens a second, which batch fits
     python -m benchmarks.train_gpu job OUT SECONDS PARTS... there: train, and leave what belongs home in OUT
 
-RUN is a folder that `dg-lsp train --from embedded` has prepared; RUN/library holds the packages that the machine
-lacks (`pip install --target`). PARTS are folders, of which a call carries one. Only the training itself is imported.
+RUN is a folder that `dg-lsp train --from embedded` has prepared; RUN/library holds the packages that are missing there
+(`pip install --target`). PARTS are folders, of which a call carries one. Only the training itself is imported.
 """
 
 import argparse

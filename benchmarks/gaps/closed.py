@@ -208,7 +208,7 @@ def closes_twice(language: str, form: Form, fill: bytes) -> bool:
     """Return whether `fill` closes what it has not opened, other than what is missing behind it, in that order.
 
     A bracket that the editor has closed may be closed by the fill if another one of the fill is closed by the editor's:
-    between `(List<Stri` and `)` stands `ng>) names(`.
+    `ng>) names(` is between `(List<Stri` and `)`.
     """
     missing, opened, early = list(form.missing), list[bytes](), list[bytes]()
     known, text = load_language(language), form.quoted + fill

@@ -149,7 +149,7 @@ def _shifted(data: bytes, at: int, by: int) -> int:
 def _misfit(spot: Spot, data: bytes, span: Span, gap: Gap, texts: Iterable[tuple[bytes, bytes]]) -> str:
     """Return why none of `texts` makes the file with the cut valid; empty if one does.
 
-    A text that takes too long to parse is not valid. span: where the gap is in that file. The first of a pair stands
+    A text that takes too long to parse is not valid. span: where the gap is in that file. The first of a pair is
     between what the gap inserts, the second behind.
     """
     language, cut = load_language(spot.language), _applied(data, _own(spot))

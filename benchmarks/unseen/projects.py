@@ -74,7 +74,7 @@ def _path_of(uri: str) -> Path:
 
 
 def _lines(path: Path) -> Counter[str]:
-    """The lines of a file that are not blank, without the white space round them, and how often each stands there."""
+    """The lines of a file that are not blank, without the white space around them, and the number of each."""
     return Counter(line.strip() for line in (read_text(path) or "").splitlines() if line.strip())
 
 

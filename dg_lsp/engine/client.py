@@ -141,7 +141,7 @@ class RemoteEngine:
 
     def _broken(self, error: Exception, *, answered: bool) -> EngineError:
         """Return the error of an answer that `error` ended. answered: a line of it had come."""
-        # No HTTP at all looks like an engine that has ended; `status` tells them apart.
+        # No HTTP at all looks like an engine that has ended; `status` distinguishes them.
         if isinstance(error, httpx2.NetworkError | httpx2.RemoteProtocolError) and not answered:
             return EngineAbsent("no engine is running")
         if isinstance(error, _UNREADABLE):

@@ -1,6 +1,6 @@
 """Requests to a vLLM server and its answers. Knows HTTP and token ids; knows no text and no network.
 
-What is asked of vLLM was read in the wheel of its version 0.33.0 and is recorded in engine/data/vllm_contract.json;
+What is asked of vLLM was read in the wheel of its version 0.33.0 and is recorded in vllm_contract.json among the tests;
 no real server was ever asked (docs/team.md). A canvas is `vllm_xargs` of /v1/completions, as vllm/utils/diffusion.py
 checks it: a seed of exactly `diffusion_canvas_length` ids, the positions of it that stay, the steps at most, and a read
 without the pass that would commit the canvas. The sampler (vllm/model_executor/models/diffusion_gemma.py) answers with

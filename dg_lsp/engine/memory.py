@@ -119,7 +119,7 @@ class Cores:
         self._most = most or max(cores // 2, min(cores, 2))
         self._online = psutil.cpu_count() or cores
         self._looked, self._own = time.perf_counter(), time.process_time()
-        psutil.cpu_percent()  # from here on it tells of the time since the last call
+        psutil.cpu_percent()  # from here on it measures the time since the last call
         self._threads = min(self._most, max(cores // 2, 1))
 
     def threads(self) -> int:

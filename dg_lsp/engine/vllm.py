@@ -1,7 +1,7 @@
 """A vLLM server that serves DiffusionGemma, as a Denoiser: it denoises the canvases that are laid out here.
 
 Runs in the engine's own process, which holds the tokenizer and the config of the served checkpoint, and no weights.
-vLLM tells no drafts, and takes no seed for its noise. Anchors are in the result, whatever it answers there.
+vLLM sends no drafts, and takes no seed for its noise. Anchors are in the result, whatever it answers there.
 """
 
 import asyncio
@@ -37,8 +37,8 @@ from dg_lsp.text.budget import BOT, current
 from dg_lsp.text.messages import Draft, Fill, Infill
 from dg_lsp.text.reasons import OutOfTime
 
-# Anchors of a canvas whose likelihood is asked for. vLLM tells that of each of their tokens in every slot, so an answer
-# grows with them.
+# Anchors of a canvas whose likelihood is asked for. vLLM answers with that of each of their tokens in every slot, so an
+# answer grows with them.
 WATCHED = 4
 _LOOK = 0.1  # seconds after which a request that waits for the server can be cancelled
 _UNKNOWN = 100.0  # the entropy of a slot that is not denoised yet, nats
@@ -195,8 +195,8 @@ def _step(
     """Return the Step for the `answers` so far, None for a row that has not come: it holds `eos` in its free slots.
 
     No row counts as finished before all have come: the order in which they come says nothing of them.
-    Anchors are in the result, whatever vLLM wrote there. The negative log probability of the best token stands for a
-    slot's entropy, which vLLM does not tell; the likelihoods of the anchors that were asked for stand for those of all
+    Anchors are in the result, whatever vLLM wrote there. The negative log probability of the best token replaces a
+    slot's entropy, which vLLM does not send; the likelihoods of the anchors that were asked for replace those of all
     that are watched in their row.
     """
     canvas = sampler.canvas

@@ -12,7 +12,7 @@ class Candidate:
     """A text for a gap, its sources, and its likelihoods.
 
     sources: the ranks of the text by source, 0 for the first. fill: the text as a Fill if its source has checked it.
-    retrieved: what retrieval tells of it. gap, suffix: its negative log likelihood under the reader in nats, and that
+    retrieved: its result of retrieval. gap, suffix: its negative log likelihood under the reader in nats, and that
     of the suffix behind it. tokens: its length, 0 if it was not read yet. unseen: how many of its words occur nowhere
     else.
     """

@@ -61,7 +61,7 @@ def unable(task: Task) -> Generator[Draft, None, list[Candidate]]:
 
 
 # How a gap is filled: by what is asked, and by what the checkpoint is able to do. If a measurement gives the length,
-# only the denoiser can be told of it. A network that can denoise writes bodies from left to right only where its judge
+# only the denoiser can use it. A network that can denoise writes bodies from left to right only where its judge
 # was fitted, since with such a one that was measured.
 WAYS: dict[tuple[Asked, Ability], Way] = {
     ("half word", "reads"): Way((words,)),

@@ -77,7 +77,7 @@ def check_rows(model: Checkpoint, batch: Batch, step: Step, rows: Sequence[int])
 def row_neg_log_likelihoods(model: Checkpoint, cache: PrefixCache, batch: Batch, step: Step) -> list[float]:
     """-log p in nats of each row under the encoder, from its first free slot into the suffix.
 
-    For a network that cannot read, the mean entropy of the row's free slots stands for it.
+    For a network that cannot read, the mean entropy of the row's free slots replaces it.
     """
     if not isinstance(model.network, Reader):
         return [_mean_entropy(batch, step, row) for row in range(batch.canvas.rows)]

@@ -121,9 +121,9 @@ def neutral_text(language: Language, kind: str, before: bytes, after: bytes) -> 
         return _surroundings(language, kind, before, after)
     if whole is not None and part.clean:
         # The item alone would not show what a fill does to the next one.
-        mended = tried(partial(whole.ended, language, part.fill, part.tail))
-        if mended and mended.clean:
-            return mended
+        ended = tried(partial(whole.ended, language, part.fill, part.tail))
+        if ended and ended.clean:
+            return ended
     # 3. The item may have been found wrongly, for a string can look like a def.
     if short and not part.clean:
         part = tried(partial(searched, language, kind, before, after)) or part

@@ -114,15 +114,17 @@ def context_at(document: Document, language: Language, offset: int) -> CursorCon
     start, stop = window(language, data, offset)
     item = data[start:stop]
     found = tried(partial(repair, language, item, offset - start)) if readable or item != data else None
-    mended = found or repair(language, surroundings(item, offset - start), offset - start)
+    repaired = found or repair(language, surroundings(item, offset - start), offset - start)
     if found and not found.sound and WHOLE < len(data) <= PARSED:
         # A string can look like the head of an item.
         with suppress(Unreadable):
             if whole := _clean(language, document, offset):
                 return whole
-    cursor, root = mended.forth(offset - start), mended.tree.root_node
-    bodies = bodies_of(language, root, mended.data, _near(mended.data, cursor, mended))
-    return CursorContext(language, mended.data, mended.tree, bodies, cursor, start, mended, mended.cost)
+    cursor, root = repaired.forth(offset - start), repaired.tree.root_node
+    bodies = bodies_of(language, root, repaired.data, _near(repaired.data, cursor, repaired))
+    return CursorContext(
+        language, repaired.data, repaired.tree, bodies, cursor, start, repaired, repaired.cost
+    )
 
 
 def from_lines(document: Document, context: CursorContext, offset: int) -> CursorContext:
@@ -389,13 +391,15 @@ def _whole(language: Language, document: Document, offset: int) -> CursorContext
     )
 
 
-def _near(data: bytes, cursor: int, mended: Repaired | None = None) -> Span:
+def _near(data: bytes, cursor: int, repaired: Repaired | None = None) -> Span:
     """The span that any body meets which the cursor may be in.
 
     It is the cursor's line and what the repair has inserted, with the blank lines and comments above and below them.
     """
-    start, stop = (mended.at, mended.at + mended.inserted) if mended and mended.inserted else (cursor, cursor)
-    start, stop = min(start, cursor), max(stop, cursor, mended.tail[1] if mended else 0)
+    start, stop = (
+        (repaired.at, repaired.at + repaired.inserted) if repaired and repaired.inserted else (cursor, cursor)
+    )
+    start, stop = min(start, cursor), max(stop, cursor, repaired.tail[1] if repaired else 0)
     # Blank lines and comments below a body are none of its tree's.
     above = line_start(data, start)
     for _ in range(_LINES_BETWEEN):

@@ -207,9 +207,11 @@ def untouched(document: Document, context: CursorContext, gap: Gap, offset: int)
     data = document.data
     state, eol = state_of(document, context, offset), line_end(data, offset)
     rest, goes_on = data[offset:eol].strip(), _goes_on(context, data, offset)
-    # What stands in brackets ends before such a rest of its line.
-    lacks = goes_on and gap.kind in LISTS and rest.startswith(_BEHIND) and not (state.string or state.comment)
-    if lacks and not gap.insert_after:
+    # A list ends before such a rest of its line.
+    is_open = (
+        goes_on and gap.kind in LISTS and rest.startswith(_BEHIND) and not (state.string or state.comment)
+    )
+    if is_open and not gap.insert_after:
         tail = _left_open(data, context, state, offset)
         return replace(gap, start=offset, end=offset, insert_before="", insert_after=tail)
     if gap.start == offset and not data[offset : gap.end].strip():
@@ -250,7 +252,7 @@ def _left_open(data: bytes, context: CursorContext, state: State, offset: int) -
     skipped, left, begins = _closed_by(context.language, data, state, (offset, end))
     opened = [(at, indentation(data, at)) for at in reversed(left) if at >= first]
     below = next_line(context.language, data, end)
-    # A line that begins a body closes all that stands before it.
+    # A line that begins a body closes all brackets before it.
     missing = [at for at, _ in opened] if begins else unclosed(data, opened, *below)
     return state.closing((*missing, *(at for at in skipped if at >= first))).decode()
 

@@ -303,7 +303,7 @@ def _name(node: Node | None) -> str:
 
 
 def _start(language: Language, data: bytes, outer: Node) -> int:
-    """Return where `outer` begins with what stands before its head: decorators, attributes, `export`."""
+    """Return where `outer` begins, decorators, attributes and `export` before its head included."""
     start, node = outer.start_byte, outer
     while node.parent is not None and node.parent.end_byte == outer.end_byte:
         check()
@@ -332,7 +332,7 @@ def _ends(data: bytes, opened: OpenBracket, stop: int) -> Span:
 
 
 def _trailing(data: bytes, stop: int) -> int:
-    """Return how much white space stands before `stop`."""
+    """Return the number of bytes of white space before `stop`."""
     low = max(stop - 80, 0)
     piece = data[low:stop]
     while not piece.strip() and low > 0:

@@ -326,7 +326,7 @@ def _in_class(language: Language, data: bytes, item: Span, offset: int) -> tuple
 
 
 def _is_quoted(language: Language, data: bytes, start: int, at: int) -> bool:
-    """Return whether `at` is in a string over lines that begins behind `start`, told by counting such quotes."""
+    """Return whether `at` is in a string over lines that begins behind `start`, by the number of such quotes."""
     quotes = {q.close for q in language.strings if q.open == q.close and len(q.close) == 3}
     return any(data.count(quote, start, at) % 2 for quote in quotes)
 

@@ -333,7 +333,7 @@ def character_at(language: Language, data: bytes, start: int, offset: int) -> in
 
 
 def wants_operand(language: Language, data: bytes, at: int) -> bool:
-    """Return whether what stands before `at` on its line is no value, so that no operator can follow."""
+    """Return whether the text before `at` on its line is no value, so that no operator can follow."""
     before = data[line_start(data, at) : at].rstrip(b" \t\f")
     word = _WORD.search(before)
     if word is not None:
@@ -512,7 +512,7 @@ def _quoted(language: Language, data: bytes, match: re.Match[bytes], stop: int) 
 
 
 def _may_be_regex(language: Language, data: bytes, at: int) -> bool:
-    """Return whether the slash at `at` begins a regular expression and does not divide what stands before it."""
+    """Return whether the slash at `at` begins a regular expression and does not divide the text before it."""
     before = data[max(at - 200, 0) : at].rstrip()
     word = _WORD.search(before)
     if word is not None:
@@ -553,7 +553,7 @@ def _close(language: Language, data: bytes, quotes: Quotes, span: Span) -> tuple
 
 @lru_cache(maxsize=256)
 def _in_text(quotes: Quotes) -> re.Pattern[bytes]:
-    """A pattern of the marks in the text of a string with holes; what has no name stands for itself."""
+    """A pattern of the marks in the text of a string with holes; a match without a named group is the mark itself."""
     shut, hole = re.escape(quotes.close), re.escape(quotes.hole)
     parts = []
     if quotes.escapes:
