@@ -287,7 +287,7 @@ def test_tab_does_what_it_did_before(sandbox: Sandbox) -> None:
 
 def test_what_the_screen_has_not_shown_yet_is_not_accepted(editor: Editor) -> None:
     editor.rpc.exec_lua(
-        "_G.fake.replied = function() _G.fake.replied = function() end vim.api.nvim_input('<Tab>') end"
+        "_G.fake.offered = function() _G.fake.offered = function() end vim.api.nvim_input('<Tab>') end"
     )
     editor.rpc.command("set tabstop=12")
     editor.keys("total =")

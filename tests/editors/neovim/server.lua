@@ -7,7 +7,7 @@ _G.fake = {
   delay = function()
     return 0
   end,
-  replied = function() end, -- runs right behind each answer, before the screen is drawn
+  offered = function() end, -- runs right behind each answer with a text in it, before the screen is drawn
   texts = {}, -- uri -> text
   asked = {}, -- the requests, as { method, params }
   told = {}, -- the notifications, as { method, params }
@@ -66,7 +66,9 @@ vim.lsp.config("dg_lsp", {
             replied(id)
           end
           callback(nil, answer, id)
-          _G.fake.replied()
+          if answer and answer.items and #answer.items > 0 then
+            _G.fake.offered()
+          end
         end
         local delay = method == "textDocument/inlineCompletion" and _G.fake.delay() or 0
         vim.defer_fn(reply, delay)
