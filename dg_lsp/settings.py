@@ -210,7 +210,7 @@ class Settings:
     definition_bytes: int = field(
         default=4_000,
         metadata={
-            "help": "how much of the definitions of names that stand round the gap is sent to the model from other "
+            "help": "how much of the definitions of names around the gap is sent to the model from other "
             "files of the project, in bytes. Only models that answer in a chat read them, such as the released one; "
             "`embedded` and `small` write no better with them"
         },
@@ -433,7 +433,7 @@ def check_url(url: str) -> None:
     """Refuse an address that is none, or over which text would go to another machine in the clear.
 
     Raises:
-        SettingsError: `url` is one of these; the message does not hold it, as a password may stand in it.
+        SettingsError: `url` is one of these; the message does not contain it, as it may hold a password.
     """
     if not url:
         return

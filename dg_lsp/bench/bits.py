@@ -54,5 +54,5 @@ def as_text(found: dict[str, dict[str, float]]) -> str:
     lines = [" ".join(["bits a byte".ljust(wide), *(f"{name:>6}" for name in columns)])]
     for kind, bits in found.items():
         lines.append(" ".join([kind.ljust(wide), *(f"{bits[name]:6.3f}" for name in columns)]))
-    note = f"columns: the denoiser at time t, {DRAWS} draws, told the length; ahead: the encoder, without the suffix"
+    note = f"columns: the denoiser at time t, {DRAWS} draws, given the length; ahead: the encoder, without the suffix"
     return "\n".join([*lines, "", note])

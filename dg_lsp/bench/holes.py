@@ -25,7 +25,7 @@ _SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Raise, ast.
 class Case:
     """A hole in a document.
 
-    name: where it is. kind: one of HOLES. gap: the gap to fill. truth: the text that stood in it.
+    name: where it is. kind: one of HOLES. gap: the gap to fill. truth: the text that was in it.
     """
 
     name: str
@@ -170,7 +170,7 @@ def _spans(
 
 
 def _cuts(text: str) -> dict[int, list[int]]:
-    """For each line of code, counted from 0, the columns at which it may be cut.
+    """The columns at which each line of code, counted from 0, may be cut.
 
     These are the starts of its tokens except the first, with at least three characters behind them. Lines with a
     comment or a part of a string of several lines are left out, because their rests are prose.

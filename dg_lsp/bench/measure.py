@@ -23,7 +23,7 @@ from dg_lsp.text.syntax.lexer import line_start
 
 KINDS = tuple(HOLES)
 _BASELINES = ("retrieved", "ngram")
-_SILENCE = 2.0  # seconds after which the progress is told
+_SILENCE = 2.0  # seconds after which the progress is reported
 
 
 async def measure(cases: Sequence[Case], methods: Sequence[str], settings: Settings) -> list[Score]:

@@ -17,7 +17,7 @@ from dg_lsp.checkpoints import folder_of
 from dg_lsp.settings import Settings
 
 METHODS = {
-    "given": "the model, told the true length in tokens",
+    "given": "the model, given the true length in tokens",
     "searched": "the model, searching the length itself",
     "retrieved": "no model: what follows the same words elsewhere in the project, the best one",
     "ngram": "4-grams with back-off, counted in the same file outside the hole",

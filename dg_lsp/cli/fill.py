@@ -156,9 +156,13 @@ def report(outcome: "Outcome") -> int:
     if outcome.edit is None:
         _tell(f"nothing offered after {seconds:.2f} s: {outcome.why}")
         return 1
-    ends = {"stable": "it had settled", "steps": "the steps were used up", "deadline": "the deadline passed"}
+    ends = {
+        "stable": "the text no longer changed",
+        "steps": "all steps were used",
+        "deadline": "the deadline passed",
+    }
     work = f", {fill.steps} steps after {fill.searched} of length search" if fill.steps else ""
-    # What was written in one go has not settled, and has no steps to tell of.
+    # A text drafted from left to right has no denoising steps, so there is no reason why they stopped.
     end = f"stopped because {ends[fill.reason]}" if fill.steps or fill.reason != "stable" else ""
     cut = "what did not parse at its end was cut off" if fill.shortened else ""
     _tell("; ".join(filter(None, (f"filled in {seconds:.2f} s{work}", end, note_of(fill), outcome.why, cut))))

@@ -20,7 +20,7 @@ COMMANDS = {
     "fill": "fill one gap of a file and print the change as a diff",
     "bot": "fill every unwritten function of files and folders, and keep the fills that pass a test command",
     "trace": "show step by step how one gap settles",
-    "demo": "cut gaps of several kinds out of a small file, fill them, and show what comes of it",
+    "demo": "cut gaps of several kinds out of a small file, fill them, and show the results",
     "editor": "put the plug-in for VS Code or Neovim in, or take it out",
     "serve": "be a language server on stdin and stdout; the same as --stdio or no command",
     "fetch": "fetch a larger checkpoint, small or one of the hub, into the user's data folder",
@@ -56,7 +56,7 @@ def run_process() -> NoReturn:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `dg-lsp` with `argv` (else with the process's arguments) and return the exit code."""
     argv = list(sys.argv[1:] if argv is None else argv)
-    # Editors start a server by an option, as is the custom; its other options may stand before that one.
+    # Editors start a server by an option, as is the custom; its other options may come before that one.
     if not argv or (argv[0].startswith("--") and "--stdio" in argv):
         argv.insert(0, "serve")
     _speak_utf8()
@@ -102,7 +102,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="dg-lsp",
         description="Fill gaps in code with a diffusion language model. Without a command, and with --stdio, a "
         "language server. To see what it does: dg-lsp demo",
-        epilog="Exit codes: 2 usage or bad input, 130 interrupted; dg-lsp COMMAND --help tells the others.",
+        epilog="Exit codes: 2 usage or bad input, 130 interrupted; dg-lsp COMMAND --help lists the others.",
     )
     parser.add_argument("--version", action="version", version=f"dg-lsp {dg_lsp.__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)

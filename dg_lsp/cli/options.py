@@ -28,7 +28,7 @@ FILLING = (
 )
 SERVING = (*FILLING, "idle_minutes", "cache_megabytes", "log_level")
 
-FILLING_CODES = "0 filled, 1 nothing offered (the reason is told), 2 usage or bad input, 130 interrupted"
+FILLING_CODES = "0 filled, 1 nothing offered (with the reason), 2 usage or bad input, 130 interrupted"
 
 
 def explain(parser: argparse.ArgumentParser, description: str, example: str, codes: str) -> None:

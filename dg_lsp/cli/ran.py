@@ -86,7 +86,7 @@ class Ran:
 
 
 def read_run(status: int | None, output: str) -> Ran:
-    """Return how a run with this exit status ended, as the end of its output tells."""
+    """Return how a run with this exit status ended, in the words at the end of its output."""
     output = _COLOURS.sub("", output).replace("\r\n", "\n")
     last = next((line.strip() for line in reversed(output.split("\n")) if line.strip()), "it said nothing")
     failed, passed = _counted(output) or (None, None)

@@ -36,6 +36,6 @@ def run(arguments: argparse.Namespace) -> int:
     if sys.stdin.isatty():
         log.warning("a language server waits for its editor here; end it with Ctrl+D, or see dg-lsp --help")
     server = make_server(settings, open_engine)
-    # What is there now stays; a collector that looks through all of it would hold up a reply.
+    # The objects that exist now stay; a garbage collector that walks through all of them would delay a reply.
     gc.freeze()
     return serve(server)

@@ -15,7 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     explain(
         parser,
         "Serve one engine to a team, in the foreground. Editors reach it by the setting engine_url, with a token each. "
-        "docs/team.md tells how to set it up.",
+        "docs/team.md describes how to set it up.",
         "dg-lsp serve-engine token alice --tokens tokens, then dg-lsp serve-engine --tokens tokens --host 0.0.0.0 "
         "--certificate cert.pem --key key.pem",
         "0 ended by SIGTERM, 2 usage, 4 the checkpoint cannot be loaded, 5 the engine hung",
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do what is asked; return the exit code."""
+    """Run the given action; return the exit code."""
     if (arguments.action == "token") != (arguments.name is not None):
         raise UsageError("name whom the token is for: dg-lsp serve-engine token NAME --tokens FILE")
     if arguments.action == "token":

@@ -18,7 +18,7 @@ Size = tuple[int, int]  # columns, rows
 class Color(Enum):
     """The colours of a terminal."""
 
-    NONE = "plain text; free text stands between ⟦ and ⟧"
+    NONE = "plain text; free text is enclosed by ⟦ and ⟧"
     ANSI256 = "the 256 colours of xterm"
     TRUE = "24-bit colour"
 
@@ -166,7 +166,7 @@ def _style(run: Run | None, color: Color) -> str:
     if run.anchored:
         return "1;" + _rgb(38, (228, 228, 228), color) + ";" + _rgb(48, (68, 68, 68), color)
     level = shade(run.entropy)
-    # Dark teal to bright amber: the brightness grows too, for eyes that do not tell these hues apart.
+    # Dark teal to bright amber: the brightness grows too, for readers who cannot distinguish these hues.
     back = (round(255 * level), round(95 + 95 * level), round(95 * (1 - level)))
     front = (0, 0, 0) if level > 0.4 else (255, 255, 255)
     return ("4;" if run.accepted else "") + _rgb(38, front, color) + ";" + _rgb(48, back, color)

@@ -38,6 +38,6 @@ def run(arguments: argparse.Namespace) -> int:
     screen.close()
     print(diff_of(document, outcome, str(target.path)), end="")
     if arguments.html:
-        title = f"How {arguments.target} settled in {outcome.fill.milliseconds / 1000:.2f} s"
+        title = f"How {arguments.target} was filled in {outcome.fill.milliseconds / 1000:.2f} s"
         Path(arguments.html).write_text(page(screen.drafts, screen.context, title), encoding="utf-8")
     return report(outcome)

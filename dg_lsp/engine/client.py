@@ -163,7 +163,7 @@ def _client_of(path: Path, silence: float) -> httpx2.AsyncClient:
 
 
 def _refusal(answer: httpx2.Response) -> EngineError:
-    """The error that stands for an `answer` with another status than 200.
+    """The error for an `answer` with another status than 200.
 
     Raises:
         WireError: no engine answers so.

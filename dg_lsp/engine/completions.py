@@ -1,6 +1,6 @@
 """Requests to a vLLM server and its answers. Knows HTTP and token ids; knows no text and no network.
 
-What is asked of vLLM was read in the wheel of its version 0.33.0 and is recorded in vllm_contract.json among the tests;
+The requests follow the wheel of vLLM 0.33.0, as vllm_contract.json among the tests records it;
 no real server was ever asked (docs/team.md). A canvas is `vllm_xargs` of /v1/completions, as vllm/utils/diffusion.py
 checks it: a seed of exactly `diffusion_canvas_length` ids, the positions of it that stay, the steps at most, and a read
 without the pass that would commit the canvas. The sampler (vllm/model_executor/models/diffusion_gemma.py) answers with
@@ -31,7 +31,7 @@ from dg_lsp.filling.engine import EngineBusy, EngineError
 from dg_lsp.settings import VLLM, Settings
 
 SINCE = (0, 32)  # the first version that was seen to pin slots
-# Requests under way, of all windows: what a server of DiffusionGemma works on at once unless it is told otherwise.
+# Requests under way, of all windows: the number that a server of DiffusionGemma runs at once by default.
 AT_ONCE = 8
 _ANSWER = 60.0  # seconds for an answer
 # Seconds without a step in which our own process does not count as hung: the server may be busy, or still compile.
@@ -155,7 +155,7 @@ class VllmServer:
             if tuple(map(int, re.findall(r"\d+", version)[:2])) < SINCE:
                 raise EngineError(
                     f"the server at {self._url} is vLLM {version}, and slots are pinned since {SINCE[0]}.{SINCE[1]}; "
-                    "ask whoever runs it for a newer one"
+                    "ask its administrator for a newer one"
                 )
             # 2.
             card = (await self._ask("/v1/models"))["data"][0]
@@ -213,7 +213,7 @@ class VllmServer:
         try:
             return await (self._client.get(path) if body is None else self._client.post(path, json=body))
         except httpx2.TimeoutException as error:
-            slow = f"the vLLM server at {self._url} answers too slowly; ask whoever runs it"
+            slow = f"the vLLM server at {self._url} answers too slowly; ask its administrator"
             raise EngineSilent(slow) from error
         except (httpx2.HTTPError, OSError) as error:
             if "CERTIFICATE_VERIFY_FAILED" in str(error):
@@ -222,14 +222,12 @@ class VllmServer:
                 raise EngineAbsent(
                     f"the proxy {proxy}, by which {self._url} is reached, does not answer"
                 ) from error
-            away = (
-                f"no vLLM server answers at {self._url}; ask whoever runs it, or empty the setting engineUrl"
-            )
+            away = f"no vLLM server answers at {self._url}; ask its administrator, or empty the setting engineUrl"
             raise EngineAbsent(away) from error
 
 
 def _said(answer: httpx2.Response) -> str:
-    """The first words of the error that `answer` tells."""
+    """The first words of the error in `answer`."""
     try:
         said = answer.json()["error"]["message"]
     except (LookupError, TypeError, ValueError):

@@ -33,17 +33,17 @@ from dg_lsp.text.reasons import OutOfTime
 Run = Callable[[Infill], Iterator[Draft | Fill]]
 _log = logging.getLogger("dg_lsp.model")
 # Where oneDNN gets no memory for the code of an operation it says this, and says it again for this operation as long as
-# the process lives, however much memory there is by then (seen with torch 2.13). CUDA's errors but for a lack of
-# memory, torch's AcceleratorError, are as lasting. For a product of matrices torch only warns of it, and goes on by a
-# way that takes eight times as long.
+# the process lives, however much memory there is by then (seen with torch 2.13). CUDA's errors, torch's
+# AcceleratorError, are as lasting, but for those of memory. For a product of matrices torch only warns of it, and uses
+# a way that takes eight times as long.
 _LASTING = re.compile(r"(mkldnn_\w+ failed.*)?could not (create|execute) a ", re.DOTALL)
 _LATE = "the engine was busy with other fills until the deadline; try again, or set ghostDeadline or deadline higher"
-_ENDS = "the model's libraries failed, most likely for lack of memory; the engine ends; the next request starts it"
+_ENDS = "the model's libraries failed, most likely because memory was full; the engine ends; the next request starts it"
 # Seconds, and bytes a second.
 _COMPILING, _SLOW_DISK = 25.0, 100e6
 # oneDNN and torch cache code for 1,024 shapes each, and a growing text makes ever new shapes; with 32 they take less by
 # hundreds of MB and are as fast. Threads that sleep as soon as they wait for each other are no quicker than one thread:
-# GNU's OpenMP lets them wait for some milliseconds first, LLVM's, on other systems, for 200, or what is said here
+# GNU's OpenMP lets them wait for some milliseconds first, LLVM's, on other systems, for 200, or the time set here
 # (docs/research/speed-and-memory.md).
 _ENVIRONMENT = {
     "KMP_BLOCKTIME": "5",
@@ -266,7 +266,7 @@ def _memory(device: str) -> int:
 
 
 def _give_back() -> None:
-    """Give the memory that was freed back to the system: GNU's C library keeps what lies between used pieces of it."""
+    """Give the memory that was freed back to the system: GNU's C library keeps free pieces between used ones."""
     with suppress(AttributeError, OSError, TypeError):  # another system has another library
         ctypes.CDLL(None).malloc_trim(0)
 

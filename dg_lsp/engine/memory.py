@@ -51,7 +51,7 @@ def check(path: Path, device: str, cache: int = 0, bits: int = 16) -> None:
     Raises:
         EngineError: there is too little; the message names the engines that hold memory.
     """
-    # Whoever splits a network over devices has chosen how much goes where.
+    # With a network split over devices the user has chosen how much goes where.
     if "+" in device:
         return
     from dg_lsp.model.networks import packed, streaming  # noqa: PLC0415  (only an engine that is about to load comes here)

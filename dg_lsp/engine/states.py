@@ -8,7 +8,7 @@ from statistics import median
 
 from dg_lsp.text.messages import Draft, Fill, Priority, State, Status
 
-# Milliseconds that ghost text usually takes in a slow engine; whoever types is elsewhere by then.
+# Milliseconds that ghost text usually takes in a slow engine; the user has typed on by then.
 SLOW = 1000.0
 _FILLS = 8  # ghost texts that are looked at
 _FEW = 3  # with fewer than that nothing is said

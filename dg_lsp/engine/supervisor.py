@@ -30,8 +30,8 @@ from dg_lsp.text.messages import Status
 _PATIENCE = 20.0  # seconds in which a started process must listen; it loads after that
 _LAST_WORD = 5.0  # seconds that a silent process has to answer before it is killed
 HUNG = "the engine hung and was ended; the next request starts it again"
-# Run by a Python of its own: start another Python with the given arguments, tell its process id, and end. What is
-# started so is nobody's child; standard output, on which the id was told, becomes standard error, which is the log.
+# Run by a Python of its own: start another Python with the given arguments, print its process id, and end. A
+# process started so is nobody's child; its standard output, on which the id was printed, becomes the log.
 _LAUNCHER = """
 import os, sys
 if process := os.fork():
@@ -330,7 +330,7 @@ async def _held(path: Path) -> AsyncIterator[None]:
 
 
 def _last_line(log: Path) -> str:
-    """The last line of the file `log`, or a phrase that stands for it."""
+    """The last line of the file `log`, or a phrase in its place."""
     try:
         lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
     except OSError:

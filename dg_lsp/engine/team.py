@@ -42,12 +42,12 @@ _SPARE = 2  # open connections that wait for the next request
 _KEPT = 240.0  # seconds that one is kept; the server keeps it longer
 _SLOW = 3.0  # seconds without a draft after which the engine of this machine takes over
 _SHORTEST = 0.5  # seconds between two attempts at least
-# What says something of the server, and not only of one request.
+# Errors that concern the server, and not only one request.
 _AWAY = (EngineAbsent, EngineBusy, EngineDied, EngineFailed, EngineRefused)
 
-# What is told instead of an error's own words, which speak of an engine on this machine.
+# Messages in place of an error's own words, which speak of an engine on this machine.
 _WORDS: dict[type[EngineError], str] = {
-    EngineAbsent: "no engine answers at {url}; ask whoever runs it, or empty the setting engineUrl",
+    EngineAbsent: "no engine answers at {url}; ask its administrator, or empty the setting engineUrl",
     EngineSilent: "the server at {url} answers too slowly",
     EngineStrange: "what answers at {url} is no engine of dg-lsp",
     EngineDied: "the connection to {url} was lost in the middle of an answer; try again",
@@ -270,7 +270,7 @@ class TeamEngine:
                 self._tell(Status("failed", mend=str(why)))
 
     def _local(self) -> ResidentEngine:
-        """The engine of this machine, whose states are told with why it is used."""
+        """The engine of this machine, whose states are reported with the reason why it is used."""
         if self._here is None:
             self._here = ResidentEngine(replace(self._settings, engine_url=""), self._say_here)
         return self._here
@@ -303,6 +303,8 @@ def _named(error: EngineError, settings: Settings) -> EngineError:
     if proxy and isinstance(error.__cause__, httpx2.ConnectError):
         return EngineAbsent(f"the proxy {proxy}, which the environment names for {url}, does not answer")
     if proxy and isinstance(error.__cause__, httpx2.ProxyError):
-        return EngineAbsent(f"the proxy {proxy} does not lead to {url}; ask whoever runs it, or set NO_PROXY")
+        return EngineAbsent(
+            f"the proxy {proxy} does not lead to {url}; ask its administrator, or set NO_PROXY"
+        )
     kind = next((kind for kind in _WORDS if isinstance(error, kind)), None)
     return kind(_WORDS[kind].format(error=error, url=url)) if kind else error

@@ -46,7 +46,7 @@ class Turns:
 
     @property
     def waiting(self) -> int:
-        """The number of live infills beside the one whose turn it is."""
+        """The number of live infills besides the one that is running."""
         return max(len(self._seats) - 1, 0)
 
     @contextmanager

@@ -105,7 +105,7 @@ def pack(record: Infill | Draft | Fill | Status | Failure) -> dict[str, Any]:
 
 
 def unpack(kind: type[Record], values: Any) -> Record:
-    """The record of the class `kind` that `values`, read from JSON, stand for.
+    """The record of the class `kind` made of `values`, read from JSON.
 
     Fields that `kind` does not know are ignored, as a newer installation may send more.
 
@@ -125,7 +125,7 @@ def unpack(kind: type[Record], values: Any) -> Record:
     try:
         record = kind(**given)
     except TypeError as error:
-        raise WireError(f"{kind.__name__} lacks a field: {error}") from error
+        raise WireError(f"a field of {kind.__name__} is missing: {error}") from error
     if isinstance(record, Infill) and (fault := _outside(record)):
         raise WireError(fault)
     return record
@@ -152,7 +152,7 @@ def _value(kind: Any, value: Any) -> Any:
         return value
     if get_origin(kind) is UnionType:
         return None if value is None else _value(within[0], value)
-    # In JSON a number without a fraction may stand for a float, but a bool is no number.
+    # In JSON a number without a fraction may be a float, but a bool is no number.
     if (kind is float and type(value) is int) or type(value) is kind:
         return value
     raise WireError

@@ -170,7 +170,7 @@ def _finish(document: Document, gap: Gap, fill: Fill) -> Outcome:
         return Outcome(gap, fill, None, refusals[first])
     # 3. The engine has estimated the chance of its first text only.
     fill = fill if good[0] == first else replace(fill, chance=None)
-    # A text is fitted and checked in front of the closers that earlier lines lack; the document does not get these.
+    # A text is fitted and checked in front of the closers that earlier lines miss; the document does not get these.
     edit, *others = (replace(edit, text=edit.text.removesuffix(gap.owed)) for edit in good)
     return Outcome(gap, fill, edit, others=tuple(others))
 
@@ -179,7 +179,7 @@ def _refusal(document: Document, gap: Gap, edit: Edit) -> str:
     """Return why `edit` is not offered, as a sentence; empty if it is."""
     replaced = document.data[gap.start : gap.end] if gap.kind == "span" or gap.stub else b""
     if replaced and edit.text == replaced.decode("utf-8"):
-        return "the model wrote what stands there already"
+        return "the model wrote the text that is already there"
     if repeated := fit.repetition_of_edit(document, gap, edit):
         return f"the fill was refused: {repeated}"
     return useless(document, gap, edit) or harm_of(document, gap, edit)

@@ -231,7 +231,7 @@ def score_candidates(task: Task, found: Sequence[Candidate]) -> list[Candidate]:
 
 
 def best_fills(model: Checkpoint, request: Infill, found: Sequence[Candidate]) -> list[Fill]:
-    """Those of `found` that can be shown, at most `request.alternatives`, as Fills, the likeliest first.
+    """The drafts, of `found`, that can be shown, at most `request.alternatives`, as Fills, the likeliest first.
 
     A text that cannot be shown leaves the comparison.
     """

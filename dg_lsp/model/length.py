@@ -148,5 +148,5 @@ def neighbours(ranked: Sequence[ScoredLength], search: Search) -> tuple[int, ...
 
 
 def lengths_that_fit(lengths: Iterable[int], room: int) -> tuple[int, ...]:
-    """Those of `lengths` that `room` free slots can hold; `room` itself if none fits."""
+    """The lengths, of `lengths`, that `room` free slots can hold; `room` itself if none fits."""
     return tuple(n for n in lengths if n <= room) or (max(room, 1),)

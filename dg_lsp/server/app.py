@@ -230,7 +230,7 @@ async def code_action(ls: DgLsp, params: types.CodeActionParams) -> list[types.C
 
 
 def _listed(ls: DgLsp, document: Document, gaps: list[Gap]) -> list[Gap]:
-    """Those of `gaps` for which the client may get code actions; the log says why the others are left out."""
+    """The gaps, of `gaps`, for which the client may get code actions; the log says why the others are left out."""
     found = []
     for gap in gaps:
         if reason := actions.refusal_of(ls, document, gap):

@@ -1,6 +1,6 @@
 """The main function of an engine process: one for a user, a checkpoint and a device, shared by all windows.
 
-It holds its lock for life, listens before it loads, and exits when it is idle, told to, unreachable or cannot load.
+It holds its lock for life, listens before it loads, and exits when it is idle, asked to, unreachable or cannot load.
 """
 
 import asyncio

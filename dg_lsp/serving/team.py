@@ -62,7 +62,7 @@ class Listening:
 
 
 class Team:
-    """The application of `service` for a team, with all that stands before it. draining: nothing new is taken."""
+    """The application of `service` for a team, with its checks of each request. draining: nothing new is taken."""
 
     def __init__(self, service: Service, find: Callable[[str], str | None], metrics: Any = None) -> None:
         self._service, self._metrics = service, metrics

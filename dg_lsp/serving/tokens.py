@@ -58,7 +58,7 @@ class Tokens:
     def name_of(self, token: str) -> str | None:
         """The name that `token` was made for; None if it is not known.
 
-        Each line is compared to its end, so the time tells nothing of how much of a token is right.
+        Each line is compared to its end, so the time does not reveal how much of a token is right.
         """
         given, found = _hash(token), None
         for name, known in self._lines():

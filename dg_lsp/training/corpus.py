@@ -268,7 +268,7 @@ def is_code(text: str, language: str = "python") -> bool:
 
 
 def _prose(text: str, count: int) -> np.ndarray:
-    """For each of `count` lines whether it is blank, a comment or inside triple quotes: bool [count].
+    """A mask of the lines, of `count`, that are blank, a comment or inside triple quotes: bool [count].
 
     Triple quotes are only counted, which is exact enough for weights.
     """

@@ -109,7 +109,7 @@ def _card(about: Mapping[str, Any]) -> str:
         f"# {name}, imported\n\n"
         f"The weights of {name} (licence: {licence}) in the classes of DiffusionGemma, made by `dg-lsp import`.\n"
         f"{logits}\n"
-        "Its decoder has not learned to denoise, so fills are written from left to right, and what stands behind a\n"
+        "Its decoder has not learned to denoise, so fills are written from left to right, and the text behind a\n"
         "gap serves to choose among them.\n"
     )
 
@@ -132,7 +132,7 @@ def export_like(network: Any, base: Path, to: Path, about: Mapping[str, Any]) ->
 def _export(network: Any, to: Path, add: Callable[[Path], None]) -> None:
     """Write a checkpoint to `to`; `add` writes the files beside the weights.
 
-    1. Write all files to a temporary folder.  2. Write their manifest.  3. Move them, the manifest last. Whoever reads
+    1. Write all files to a temporary folder.  2. Write their manifest.  3. Move them, the manifest last. A reader of
     `to` meanwhile finds hashes that do not match, and never a weights file that is cut short.
     """
     to.mkdir(parents=True, exist_ok=True)

@@ -70,7 +70,7 @@ def fetch_from_hub(name: str, revision: str | None, progress: Callable[[str], No
 
 
 def _wanted(name: str, listed: "list[RepoFile]") -> "list[RepoFile]":
-    """Of the files at the top of a repository, those that are data of a checkpoint; no pickle is one.
+    """The files at the top of a repository that are data of a checkpoint; no pickle is one.
 
     Raises:
         FetchError: they are no checkpoint.

@@ -2,7 +2,7 @@
 
 The encoder of the made checkpoint gives the source's logits, and so does its decoder for a canvas of one slot; on
 longer canvases the decoder has learned nothing. Two facts make this possible. A norm with a huge epsilon E divides by
-sqrt(E) whatever it is given, so the norms that Llama lacks change nothing. And a residual stream that is scaled by S
+sqrt(E) whatever it is given, so the norms that Llama does not have change nothing. And a residual stream scaled by S
 meets an epsilon of E / S**2, so the norms that Llama has keep their own epsilon.
 
 Knows both architectures and the files of a checkpoint; knows no training.

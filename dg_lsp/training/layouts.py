@@ -1,6 +1,6 @@
 """Training canvases: cut out of a corpus, and laid out as the engine lays out the canvas of a gap.
 
-Several canvases stand behind different lines of one document, so that one encoding serves them all. `spans.py` chooses
+Several canvases follow different lines of one document, so that one encoding serves them all. `spans.py` chooses
 the characters that become gaps. Knows tokens and lines; knows no networks and no noise.
 """
 
@@ -50,7 +50,7 @@ BUCKETS = (
     Bucket(2, 1024, 32, 64, 0.12),
 )
 
-# For what is written from left to right: 2,048 tokens each, no canvas.
+# For texts written from left to right: 2,048 tokens each, no canvas.
 DRAFTS = (Bucket(4, 512, 0, 64, 0.8), Bucket(2, 1024, 0, 64, 0.2))
 
 
@@ -59,7 +59,7 @@ class Batch:
     """B documents of P tokens with K canvases of C slots each.
 
     tokens: int64 [B, P], bos first, pad behind the end of a short file. canvas: int64 [B, K, C], without noise. free:
-    bool [B, K, C], the slots that noise may replace. starts: int64 [B, K]; canvas k stands behind tokens[:starts[k]].
+    bool [B, K, C], the slots that noise may replace. starts: int64 [B, K]; canvas k follows tokens[:starts[k]].
     """
 
     tokens: Tensor

@@ -73,7 +73,7 @@ def fetch_small(to: Path, file: Path | None, progress: Callable[[str], None]) ->
     checkpoint beside the place where it belongs.  4. Put it there as a whole, so that no half of one is ever loaded.
 
     Raises:
-        FetchError: any of these fails; what was there before is still there.
+        FetchError: any of these fails; an older checkpoint is still there.
     """
     to.parent.mkdir(parents=True, exist_ok=True)
     # 1.

@@ -79,7 +79,7 @@ class Recipe:
 
     @property
     def denoises(self) -> bool:
-        """Return whether canvases are learned, too, and not only what is written from left to right."""
+        """Return whether canvases are learned, too, and not only texts written from left to right."""
         return any(bucket.canvases for bucket in self.buckets)
 
 

@@ -100,7 +100,7 @@ def test_fill_prints_a_diff_and_one_status_line(monkeypatch, capsys, file, place
         "+    return a + b",
     ]
     assert err.splitlines()[-1] == (
-        "dg-lsp: filled in 2.31 s, 14 steps after 22 of length search; stopped because it had settled"
+        "dg-lsp: filled in 2.31 s, 14 steps after 22 of length search; stopped because the text no longer changed"
     )
     assert file.read_text() == SOURCE
 

@@ -38,7 +38,7 @@ _OWN: dict[str, dict[str, Any]] = {
         "type": "boolean",
         "default": True,
         "scope": "window",
-        "description": "While a fill is being made, draw its drafts where it will stand.",
+        "description": "While a fill is being made, draw its drafts at the position of the fill.",
     },
 }
 

@@ -211,7 +211,7 @@ def test_a_placeholder_in_the_place_of_a_placeholder_is_no_fill() -> None:
     gap = find_gap(doc, doc.data.index(b"..."))
     assert gap.stub
     result = outcome(ScriptedEngine(Fill("...")), doc, gap)
-    assert result.edit is None and result.why == "the model wrote what stands there already"
+    assert result.edit is None and result.why == "the model wrote the text that is already there"
     assert outcome(ScriptedEngine(Fill("a += 1")), doc, gap).edit is not None
 
 

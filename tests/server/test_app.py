@@ -524,7 +524,7 @@ def test_a_rewriting_that_changes_nothing_has_that_reason(start: Start) -> None:
     wire.send(changed(2, WRITTEN.replace("return b", "return None")))
     span = {"start": {"line": 2, "character": 4}, "end": {"line": 2, "character": 15}}
     result = fill(wire, range=span, kind="span")["result"]
-    assert result["edit"] is None and result["why"] == "the model wrote what stands there already"
+    assert result["edit"] is None and result["why"] == "the model wrote the text that is already there"
 
 
 def test_a_selection_without_a_function_has_its_reason_in_the_log(start: Start) -> None:

@@ -52,7 +52,7 @@ def test_a_placeholder_for_a_placeholder_is_no_fill(language: str, kind: Wanted)
         text = template.format(*around).replace("<>", there)
         for wrote in placeholders:
             assert outcome(language, text, kind, wrote) in (
-                (None, "the model wrote what stands there already"),
+                (None, "the model wrote the text that is already there"),
                 (None, "the model wrote another placeholder"),
             ), (there, wrote)
         assert outcome(language, text, kind, code) == (code, "")

@@ -1,6 +1,6 @@
 """`dg-lsp demo`: cut gaps of several kinds out of a small file, fill each, and show the fill beside the original.
 
-The file is `dogs.txt`; each gap in it stands between ⟦ and ⟧.
+The file is `dogs.txt`; each gap in it is enclosed by ⟦ and ⟧.
 """
 
 import argparse
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dg_lsp.text.gaps.find import Gap
 
 _WORDS = """\
-Gaps of a small file, cut out one at a time. The model sees all else of the file, and nothing of what stood in the gap.
+Gaps of a small file, cut out one at a time. The model sees the rest of the file, and not the text that was in the gap.
 They were chosen for the embedded model, a very small one: it fills most of them as they were. The last one shows where
 it ends: what it writes there parses, and is not what the function does.
 """
@@ -28,7 +28,7 @@ it ends: what it writes there parses, and is not what the function does.
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A gap cut out of the file: the text before it, what stood in it, the text behind."""
+    """A gap cut out of the file: the text before it, in it and behind it."""
 
     before: str
     was: str
@@ -39,8 +39,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of `dg-lsp demo`."""
     explain(
         parser,
-        "Cut gaps of several kinds out of a small file that comes along, fill each, and show it beside what stood "
-        "there. In a terminal each gap is seen as it settles. No file is written.",
+        "Cut gaps of several kinds out of a small file that comes along, fill each, and show it beside the "
+        "original text. A terminal shows each gap while it is filled. No file is written.",
         "dg-lsp demo --seed 1",
         "0 some gap was filled, 1 none was, 2 usage or the engine cannot be used, 130 interrupted",
     )

@@ -266,7 +266,7 @@ def unopened(language: Language, text: bytes) -> Iterator[int]:
 
 
 def unclosed(data: bytes, opened: Sequence[tuple[int, int]], columns: int, below: int) -> tuple[int, ...]:
-    """Those of the `opened` brackets that the next line with text shows to be closed before it.
+    """The brackets, of `opened`, that the next line with text shows to be closed before it.
 
     It is at `below`, indented by `columns`. Where it closes brackets itself, those as deep as it are not missing.
     """

@@ -25,7 +25,7 @@ const CRASHES = 5; // this many in ...
 const CRASH_WINDOW = 180_000; // ... so many milliseconds, and the user decides whether to go on
 const LAST_WORDS = 1000; // ms that a server's error output may still come after its end
 
-/** Where the server itself stands, apart from its engine. */
+/** The state of the server itself, apart from its engine. */
 export type Life =
   | { phase: "stopped" | "starting" | "restarting" | "running" }
   | { phase: "missing" | "failed"; why: string };

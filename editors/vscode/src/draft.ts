@@ -1,8 +1,8 @@
-// A fill on its way: the canvas drawn over the place where it will stand. Anchors are solid, free text is dim, and the
+// A fill on its way: the canvas drawn over the position of the fill. Anchors are solid, free text is dim, and the
 // fainter the less sure the model is. The buffer is not touched.
 //
 // The editor has no lines that are not in the buffer, so each piece of the draft hangs at the place of its line and
-// column, in front of what stands there.
+// column, in front of the text there.
 import {
   type DecorationOptions,
   Position,
@@ -117,12 +117,12 @@ export class Canvas {
     const height = (pieces.at(-1)?.line ?? -1) + 1;
     const covers = Array.from({ length: height }, (_, number) => cover(start, number, number ? 0 : first));
     editor.setDecorations(this.style, [...covers, ...pieces.map((piece) => hung(start, piece))]);
-    // What stands in the gap, and behind it on its last line, is drawn as part of the draft or will be gone.
+    // The text in the gap, and behind it on its last line, is drawn as part of the draft or will be gone.
     editor.setDecorations(this.hidden, [new Range(start, document.lineAt(end.line).range.end)]);
   }
 }
 
-/** What hides a line of the buffer under a line of the draft, from `column` on. */
+/** The decoration that hides a line of the buffer under a line of the draft, from `column` on. */
 function cover(start: Position, line: number, column: number): DecorationOptions {
   const look = { contentText: " ", backgroundColor: new ThemeColor("editor.background") };
   return attached(start, line, column, "width: 100vw; z-index: 10", look);
@@ -135,7 +135,7 @@ function hung(start: Position, { line, column, text, opacity, anchored }: Piece)
   return attached(start, line, column, style, { contentText: text, color });
 }
 
-/** An attachment to the place `start` that stands `line` lines below it, at `column`. */
+/** An attachment to the position `start`, shown `line` lines below it, at `column`. */
 function attached(
   start: Position,
   line: number,
@@ -143,7 +143,7 @@ function attached(
   style: string,
   look: ThemableDecorationAttachmentRenderOptions,
 ): DecorationOptions {
-  // The properties behind `none` are CSS; there is no other way to say where an attachment stands.
+  // The properties behind `none` are CSS; there is no other way to position an attachment.
   const place = `none; position: absolute; left: ${column}ch; top: ${line * 100}%; height: 100%; ${style}`;
   return { range: new Range(start, start), renderOptions: { before: { ...look, textDecoration: place } } };
 }

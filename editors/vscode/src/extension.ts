@@ -13,7 +13,7 @@ import { keysOfMachine, type Manifest, ofMachine, ofWindow, SECTION } from "./se
 import { flagsFrom } from "./shell";
 import { StatusItem } from "./status";
 
-const SETTLED = 50; // ms in which the server takes up the settings that it is told
+const SETTLED = 50; // ms in which the server applies new settings
 
 let server: Server | undefined;
 
@@ -51,7 +51,7 @@ export function deactivate(): Promise<void> | undefined {
   return server?.stop();
 }
 
-/** What stands between the editor and the server. */
+/** The hooks between the editor and the server. */
 function middleware(manifest: Manifest, ghost: Ghost, told: () => void): Middleware {
   return {
     provideInlineCompletionItems: ghost.provide,
@@ -59,7 +59,7 @@ function middleware(manifest: Manifest, ghost: Ghost, told: () => void): Middlew
       configuration: async (params, token, next) => {
         const answers = await next(params, token);
         if (!Array.isArray(answers)) return answers;
-        // What the server then says of a document goes by the new settings.
+        // Only then does the server answer for a document by the new settings.
         setTimeout(told, SETTLED);
         return answers.map((answer: unknown, index) =>
           params.items[index]?.section === SECTION ? ofWindow(manifest) : answer,

@@ -12,7 +12,7 @@ const FAILURES: Record<number, string> = {
   [LSPErrorCodes.RequestCancelled]: "",
 };
 
-/** How a fill ended that the user was asked about. */
+/** The end of a fill that the user was asked about. */
 const ANSWERS: Record<Answer, string> = {
   taken: "",
   left: "left as it was",
@@ -25,7 +25,7 @@ export class Fills {
   private readonly review = new Review();
   private readonly told = new EventEmitter<string>();
 
-  /** How a fill ended, as a sentence; "" when another begins. */
+  /** The end of a fill, as a sentence; "" when another begins. */
   readonly onTold = this.told.event;
 
   constructor(private readonly server: Server) {
@@ -39,7 +39,7 @@ export class Fills {
     });
   }
 
-  /** Whether a fill is being made in `document`. */
+  /** Return whether a fill is being made in `document`. */
   busy(document: TextDocument): boolean {
     return this.running.has(document);
   }
@@ -152,7 +152,7 @@ export class Fills {
     }
   }
 
-  /** Why a fill failed; "" if there is nothing to say. */
+  /** The reason why a fill failed; "" if there is nothing to say. */
   private failure(error: unknown): string {
     if (!this.server.running) return "the server ended, so nothing was filled";
     const known = error instanceof ResponseError ? FAILURES[error.code] : undefined;

@@ -1,4 +1,4 @@
-// Ghost text: what of the server's answers is let through, and what is told to the server when one is dismissed.
+// Ghost text: filters the server's answers, and notifies the server when one is dismissed.
 import {
   commands,
   type CancellationToken,
@@ -18,7 +18,7 @@ const CROSSING = 500; // ms in which an answer and a move of the cursor can cros
 
 type Next = Parameters<NonNullable<Middleware["provideInlineCompletionItems"]>>[4];
 
-/** What was last given to the editor, for this version of the document. */
+/** The answer last given to the editor, for this version of the document. */
 interface Shown {
   document: TextDocument;
   version: number;
@@ -41,7 +41,7 @@ export class Ghost {
     return this.snoozedUntil > Date.now() ? new Date(this.snoozedUntil) : undefined;
   }
 
-  /** Whether the last ghost text was dismissed. */
+  /** True if the last ghost text was dismissed. */
   get unwanted(): boolean {
     return this.dismissed;
   }
@@ -65,7 +65,7 @@ export class Ghost {
     this.crossing = undefined;
     const { version } = document;
     const found = (await next(document, position, context, token)) ?? [];
-    // What answers to an older text, or to a place that the cursor has left, would be shown there all the same.
+    // An answer to an older text, or to a place that the cursor has left, would be shown there all the same.
     if (token.isCancellationRequested || document.version !== version || left(document, position)) return [];
     const items = Array.isArray(found) ? found : found.items;
     if (items.length) this.dismissed = false;
@@ -74,8 +74,8 @@ export class Ghost {
   };
 
   /**
-   * Hide what was given for a place that the cursor of an editor has left in the meantime. The editor hides what it
-   * shows when the cursor moves, but shows what comes just afterwards for another place of the line. A move that typing
+   * Hide ghost text for a place that the cursor of an editor has left in the meantime. The editor hides what it
+   * shows when the cursor moves, but shows an answer that arrives just afterwards for another place of the line. A move that typing
    * or accepting makes changes the document, too: then the editor keeps or drops the ghost text by itself.
    */
   moved({ document, selection }: TextEditor): void {
@@ -106,7 +106,7 @@ export class Ghost {
   }
 }
 
-/** Whether the cursor of `document` is elsewhere than at `position`. */
+/** Return whether the cursor of `document` is elsewhere than at `position`. */
 function left(document: TextDocument, position: Position): boolean {
   const editor = window.activeTextEditor;
   return editor?.document === document && !editor.selection.active.isEqual(position);

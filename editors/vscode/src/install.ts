@@ -1,4 +1,4 @@
-// What is said where the server is missing, and what is run in a terminal for the user to see.
+// The message where the server is missing, and the command run in a terminal for the user to see.
 import { homedir } from "node:os";
 import { commands, Disposable, type TextDocument, type Position, Range, window, workspace } from "vscode";
 import type { Server } from "./client";

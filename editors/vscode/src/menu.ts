@@ -17,7 +17,7 @@ export async function showMenu(status: StatusItem, ghost: Ghost, run: Run): Prom
   const { word, why, lines, alarm } = status.words;
   const entries: Entry[] = [
     { label: `dg-lsp: ${word || why}`, ...(word && { detail: why }) },
-    ...mending(status.words, run),
+    ...fixes(status.words, run),
     ...lines.map(row),
     { label: "", kind: QuickPickItemKind.Separator },
     automatic(),
@@ -36,7 +36,7 @@ export async function showMenu(status: StatusItem, ghost: Ghost, run: Run): Prom
   status.draw();
 }
 
-/** A line of the status; what follows its first colon stands below, since the menu cuts long rows off. */
+/** A line of the status; the text after its first colon is shown below, since the menu cuts long rows off. */
 function row(line: string): Entry {
   const [label = "", ...rest] = line.split(": ");
   return rest.length ? { label, detail: rest.join(": ") } : { label };
@@ -108,8 +108,8 @@ async function chooseEffort(): Promise<void> {
   if (chosen) await setEverywhere("effort", chosen);
 }
 
-/** What mends a server that does not run. */
-function mending({ word, alarm }: Words, run: Run): Entry[] {
+/** The entries that fix a server that does not run. */
+function fixes({ word, alarm }: Words, run: Run): Entry[] {
   const install = { label: "$(terminal) Install the server in a terminal", run: () => run("dg-lsp.install") };
   return [...(alarm ? [restart(run)] : []), ...(word === "not installed" ? [install] : [])];
 }

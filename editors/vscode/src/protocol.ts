@@ -1,4 +1,4 @@
-// What the server says beyond the language server protocol; docs/architecture.md and docs/bots.md describe it.
+// The messages of the server beyond the language server protocol; docs/architecture.md and docs/bots.md describe it.
 import type { Range, WorkspaceEdit } from "vscode-languageclient/node";
 
 export type State = "idle" | "starting" | "loading" | "ready" | "busy" | "slow" | "off" | "failed";
@@ -17,13 +17,13 @@ export interface Status {
   last?: Last | null;
 }
 
-/** What became of the last request for ghost text or a fill. */
+/** The result of the last request for ghost text or a fill. */
 export interface Last {
   uri: string;
   offered: boolean;
   why: string;
   milliseconds: number;
-  /** How sure the fill is and where it comes from; "" where nobody has estimated it. */
+  /** The chance that the fill is right, and its source; "" where nobody has estimated it. */
   note?: string;
 }
 
@@ -39,7 +39,7 @@ export interface Draft {
   runs: Run[];
 }
 
-/** What the command `dg-lsp.fill` is to fill, as a code action says it. */
+/** The arguments of the command `dg-lsp.fill`, as in a code action. */
 export interface Target {
   uri: string;
   version: number;
@@ -50,7 +50,7 @@ export interface FillResult {
   applied: boolean;
   edit: WorkspaceEdit | null;
   why: string;
-  /** Why the edit is not applied before a person has seen it; empty if it is. */
+  /** The reason why the edit waits until a person has seen it; empty if it does not. */
   confirm?: string;
 }
 

@@ -13,12 +13,12 @@ import {
   type WorkspaceEdit,
 } from "vscode";
 
-/** The scheme of the two texts. They are of no file, and the server is told nothing of them. */
+/** The scheme of the two texts. They are of no file, and the server is not notified of them. */
 export const SCHEME = "dg-lsp-review";
 
 const [TAKE, LEAVE] = ["Take the change", "Leave the code as it is"];
 
-/** How a question ended. */
+/** The end of a question. */
 export type Answer = "taken" | "left" | "changed meanwhile";
 
 export class Review implements Disposable {

@@ -1,4 +1,4 @@
-// Where the server's program is, in the order of trust: the setting, the active Python environment, the workspace's
+// The path of the server's program, in the order of trust: the setting, the active Python environment, the workspace's
 // own environment, the PATH. Nothing is ever downloaded here.
 import { constants } from "node:fs";
 import { access } from "node:fs/promises";
@@ -10,9 +10,9 @@ import { unsupported } from "./shell";
 export type Found = { program: string; origin: string } | { program: undefined; why: string };
 
 const NAME = "dg-lsp";
-/** What there is to say where no server is found. */
+/** The message where no server is found. */
 export const NOT_INSTALLED = "the server dg-lsp is not installed";
-/** What there is to say in a workspace that the user does not trust. */
+/** The message in a workspace that the user does not trust. */
 export const NOT_TRUSTED = "this workspace is not trusted, so no program and no model that it names is run";
 
 const PYTHON_PATIENCE = 3000; // ms for the Python extension to tell its environment

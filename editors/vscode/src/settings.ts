@@ -1,5 +1,5 @@
-// What the server is told of the user's settings: only what somebody has set. What says which model runs where comes
-// only from the user's own settings, never from a workspace's, and is told once, when the server starts.
+// The settings that are sent to the server: only those that somebody has set. Those that choose the model and device come
+// only from the user's own settings, never from a workspace's, and are sent once, when the server starts.
 import { ConfigurationTarget, workspace } from "vscode";
 
 export const SECTION = "dg-lsp";

@@ -15,7 +15,7 @@ export function flagsFrom(settings: Record<string, unknown>): string[] {
   });
 }
 
-/** Why the server cannot run on this system, and what to do; "" where it can. In WSL the system is Linux. */
+/** The reason why the server cannot run on this system, with the fix; "" where it can. In WSL the system is Linux. */
 export function unsupported(platform: string = process.platform): string {
   if (platform !== "win32") return "";
   return (

@@ -7,7 +7,7 @@ import { LANGUAGES } from "./languages";
 import type { Status } from "./protocol";
 import { NOT_TRUSTED } from "./server";
 
-/** What the status bar says. */
+/** The words in the status bar. */
 export interface Words {
   icon: string;
   /** One or two words; "" where the icon is enough. */
@@ -17,7 +17,7 @@ export interface Words {
   alarm?: boolean;
 }
 
-/** What there is to say, from the server's life, the engine's status and how long nothing is wanted. */
+/** The words for the state of the server, the engine's status and how long nothing is wanted. */
 export function wordsFor(life: Life, status: Status | undefined, snoozed: Date | undefined): Words {
   if (life.phase === "missing") return { icon: "error", word: "not installed", why: life.why, alarm: true };
   if (life.phase === "failed") return { icon: "error", word: "stopped", why: life.why, alarm: true };
@@ -94,7 +94,7 @@ export class StatusItem implements Disposable {
     this.draw();
   }
 
-  /** What is said now, and the lines behind it. */
+  /** The current words, and the lines behind them. */
   get words(): Words & { lines: string[] } {
     const status = this.here?.state === "off" ? this.here : this.status;
     const words = wordsFor(this.server.life, status, this.ghost.snoozed);

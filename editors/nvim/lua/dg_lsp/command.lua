@@ -64,7 +64,7 @@ local function run(name, argument)
   end
 end
 
---- The words that may stand at the cursor of a command line.
+--- The words that may be completed at the cursor of a command line.
 ---@param lead string
 ---@param line string
 ---@return string[]

@@ -10,7 +10,7 @@ local M = {}
 local api = vim.api
 local space = api.nvim_create_namespace("dg_lsp.fill")
 local note_space = api.nvim_create_namespace("dg_lsp.fill.note")
-local SURE = 0.5 -- the entropy, in nats, below which a slot is drawn as settled
+local SURE = 0.5 -- the entropy, in nats, below which a slot is drawn as final
 local FILLING = { ["workspace/executeCommand"] = true, ["codeAction/resolve"] = true }
 
 --- The kinds of gap that can be asked for by name.
@@ -76,7 +76,7 @@ local function finish()
 end
 
 --- An edit is about to be applied: the fill that runs is over, whose answer comes later, and the next one may begin.
---- All drafts are taken away, which would stand beside the edit for a moment.
+--- Remove all drafts, which would be shown beside the edit for a moment.
 function M.applied()
   for request in pairs(drafts) do
     erase(request)
@@ -211,7 +211,7 @@ local function byte_of(line, column, encoding)
   return found and at or #line
 end
 
---- Draw a draft where it will stand: in a line of its own below what it replaces, or within the line.
+--- Draw a draft at its final position: in a line of its own below the text that it replaces, or within the line.
 ---@param buf integer
 ---@param range lsp.Range
 ---@param runs table[]

@@ -5,7 +5,7 @@ local M = {}
 local links = {
   DgLspHint = "NonText", -- "(2/3)" and "loading 40 %"
   DgLspAnchor = "Normal", -- in a draft: text that is given
-  DgLspAccepted = "DgLspGhost", -- in a draft: text that has settled
+  DgLspAccepted = "DgLspGhost", -- in a draft: text that is final
   DgLspUncertain = "DgLspFaint", -- in a draft: text that may still change
   DgLspReplaced = "DiffDelete", -- the stub that a fill is about to replace
 }

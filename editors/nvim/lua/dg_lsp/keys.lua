@@ -6,7 +6,7 @@ local text = require("dg_lsp.text")
 
 local M = {}
 
---- Each action: its <Plug> name, and what runs. An accept is an undo step of its own, so <C-g>u stands round it.
+--- Each action: its <Plug> name, and what runs. An accept is an undo step of its own, by <C-g>u before and after it.
 local actions = {
   accept = { "accept", '<C-g>u<Cmd>lua require("dg_lsp.keys").accept("whole")<CR><C-g>u' },
   accept_word = { "accept-word", '<C-g>u<Cmd>lua require("dg_lsp.keys").accept("word")<CR><C-g>u' },
@@ -28,7 +28,7 @@ function M.plugs()
   end
 end
 
---- Whether the user or a plug-in has a global mapping for a key in Insert mode.
+--- Return whether the user or a plug-in has a global mapping for a key in Insert mode.
 ---@param key string
 ---@return boolean
 local function is_mapped(key)

@@ -73,7 +73,7 @@ function M.switch(on)
   end
 end
 
---- Why dg-lsp is off in a buffer, as a sentence; "" where it is on.
+--- The reason why dg-lsp is off in a buffer, as a sentence; "" where it is on.
 ---@param buf integer
 ---@return string
 function M.off(buf)
@@ -92,7 +92,7 @@ function M.off(buf)
   return "switched off; :DgLsp enable"
 end
 
---- What is wrong with vim.g.dg_lsp and the current buffer's vim.b.dg_lsp, one sentence each.
+--- The errors in vim.g.dg_lsp and the current buffer's vim.b.dg_lsp, one sentence each.
 ---@return string[]
 function M.check()
   local wrong = {}

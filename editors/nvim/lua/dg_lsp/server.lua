@@ -46,7 +46,7 @@ function M.install_command()
   return "pipx install " .. (is_clone and vim.fn.shellescape(clone) or "dg_lsp-*.whl")
 end
 
---- Whether the server can be started; if not, the user is told once how to install it.
+--- Return whether the server can be started; if not, show once how to install it.
 ---@return boolean
 local function present()
   local program = M.command()[1]
@@ -119,7 +119,7 @@ local function root_dir(buf, on_dir)
   on_dir(root or (name ~= "" and vim.fs.dirname(name)) or vim.uv.cwd())
 end
 
---- What the client can do besides what Neovim says of itself; Neovim 0.10 would take this for all.
+--- The client's capabilities besides those that Neovim reports of itself; Neovim 0.10 would take this for all.
 ---@return table
 local function capabilities()
   local own = {
@@ -261,7 +261,7 @@ function M.restart()
   again(100)
 end
 
---- What a client answers to the server's `workspace/configuration`: the user's settings over those of vim.lsp.config.
+--- The answer of a client to the server's `workspace/configuration`: the user's settings over those of vim.lsp.config.
 ---@param client vim.lsp.Client
 ---@return table
 function M.settings(client)

@@ -1,4 +1,4 @@
---- What the server and its engine are doing, as the server tells it by `dg-lsp/status`, and as text for a statusline.
+--- The state of the server and its engine, as `dg-lsp/status` reports it, and as text for a statusline.
 
 local M = {}
 
@@ -35,7 +35,7 @@ function M.said(text)
   message = text
 end
 
---- What one waits for before the first ghost text, such as "loading 40 %"; "" when nothing is being started.
+--- The progress before the first ghost text, such as "loading 40 %"; "" when nothing is being started.
 ---@return string
 function M.waiting()
   if latest.state == "loading" then

@@ -1,4 +1,4 @@
---- Ghost text in the current buffer: asked for after the last key, drawn, shortened by what is typed, accepted.
+--- Ghost text in the current buffer: requested after the last key, drawn, shortened while the user types through it, accepted.
 ---
 --- One rule keeps it right: what is drawn and what is accepted is always text.rest(offer), computed from the buffer at
 --- that moment. Neovim's own inline completion keeps the range of the request instead, and so corrupts text.
@@ -21,13 +21,13 @@ local drawn ---@type { buf: integer, rest: string? }? what the screen shows once
 local seen = false -- whether the screen was drawn with one of the offers on it
 local pending ---@type { client: vim.lsp.Client?, id: integer?, place: table, asked: boolean?, timer: uv.uv_timer_t? }?
 
---- Where the cursor is, and in which state of which buffer.
+--- The position of the cursor, with its buffer and the buffer's version.
 local function here()
   local row, col = unpack(api.nvim_win_get_cursor(0))
   return { api.nvim_get_current_buf(), vim.b.changedtick, row, col }
 end
 
---- Whether ghost text may be on the screen: in Insert mode, with no completion menu.
+--- Return whether ghost text may be on the screen: in Insert mode, with no completion menu.
 local function free()
   return api.nvim_get_mode().mode == "i" and vim.fn.pumvisible() == 0
 end
@@ -44,7 +44,7 @@ local function erase()
   drawn = nil
 end
 
---- Draw ghost text at the cursor: its first line before what stands behind the cursor, its other lines below.
+--- Draw ghost text at the cursor: its first line before the text behind the cursor, its other lines below.
 ---@param ghost string
 local function draw(ghost)
   local row, col = unpack(api.nvim_win_get_cursor(0))
@@ -65,7 +65,7 @@ local function draw(ghost)
   drawn = { buf = api.nvim_get_current_buf(), rest = ghost }
 end
 
---- Whether texts were asked for by a key at this very place, and are still to come.
+--- Return whether texts were requested by a key at this very place and have not arrived yet.
 local function asked()
   return pending and pending.asked and vim.deep_equal(here(), pending.place)
 end
@@ -191,14 +191,14 @@ end
 --- A key was typed, or Insert mode has begun.
 local function typed()
   if refresh() then
-    cancel() -- what is shown agrees with what was typed, so there is nothing to ask
+    cancel() -- the shown text begins with the typed one, so there is nothing to request
   elseif not asked() then -- Neovim may tell of the last letter only after that key
     offers = {}
     ask_soon()
   end
 end
 
---- Whether ghost text has been on the screen and agrees with the buffer. A key that was pressed before the screen was
+--- Return whether ghost text has been on the screen and agrees with the buffer. A key that was pressed before the screen was
 --- drawn was not meant for it.
 ---@return boolean
 function M.visible()

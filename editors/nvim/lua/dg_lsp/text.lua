@@ -1,10 +1,10 @@
---- Ghost text as text: what is left of it after typing, its first word and line, and how it is drawn.
+--- Ghost text as text: its rest after typing, its first word and line, and how it is drawn.
 --- Nothing here changes a buffer.
 
 local M = {}
 local api = vim.api
 
---- An offer: a text that the server would put at one place of a buffer, and what stood round that place.
+--- An offer: a text that the server would put at one position of a buffer, and the text around that position.
 ---@class dg_lsp.Offer
 ---@field buf integer
 ---@field row integer counted from 0
@@ -32,7 +32,7 @@ function M.offer(text)
   }
 end
 
---- What is left of an offer at the cursor, after what was typed since; nil when the buffer no longer agrees with it.
+--- The rest of an offer at the cursor, after the text typed since; nil when the buffer no longer agrees with it.
 --- Example: an offer of `None` behind `total = ` leaves `ne` once `No` is typed, and nothing once `x` is.
 ---@param offer dg_lsp.Offer
 ---@return string?
