@@ -181,6 +181,14 @@ MUTANTS = (
     ),
     Mutant(
         5,
+        "a fill may break a directive",
+        "dg_lsp/text/fills/check.py",
+        "if flaw := flaw_of_directives(language, before, fill, after):",
+        'if flaw := "":',
+        "tests/text/test_directives.py::test_a_directive_stays_one",
+    ),
+    Mutant(
+        5,
         "a fill may leave open what no tree can tell",
         "dg_lsp/text/fills/check.py",
         "if blind and (open_ends := left_open(language, kind, parts)):",

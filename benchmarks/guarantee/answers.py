@@ -11,6 +11,7 @@ from benchmarks.guarantee.judge import (
     Claim,
     Reading,
     Verdict,
+    code_of,
     count_errors,
     is_unbalanced,
     judge,
@@ -124,8 +125,10 @@ def _judged(found: Opened, gap: Gap, text: str, edit: Edit) -> Answer:
         right = False
         # Where the grammar cannot tell, an edit of sound code still has to be balanced in itself.
         odd = not before.whole and place.where in ("code", "body") and gap.kind not in (*STRINGS, "comment")
-        verdict = replace(verdict, broken=verdict.broken or (odd and is_unbalanced(edit.text.encode())))
-    added = 0 if before.whole else _added(found, gap, after)
+        code = code_of(before, gap.start, edit.text.encode())
+        verdict = replace(verdict, broken=verdict.broken or (odd and is_unbalanced(code)))
+    # What brings back the file that was cut adds nothing to it.
+    added = 0 if before.whole or right else _added(found, gap, after)
     return Answer(found, text, edit, "", verdict, right, added)
 
 

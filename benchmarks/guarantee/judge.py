@@ -11,6 +11,7 @@ from functools import cache
 
 from tree_sitter import Query, QueryCursor, QueryError, Tree
 
+from benchmarks.gaps.place import line_of
 from benchmarks.gaps.valid import is_python
 from dg_lsp.text.budget import within
 from dg_lsp.text.languages.language import Language
@@ -101,6 +102,14 @@ def read(language: Language, data: bytes) -> Reading:
     return Reading(language, data, tree, errors, whole)
 
 
+def code_of(reading: Reading, at: int, text: bytes) -> bytes:
+    """Return what of `text` is code at `at` of the file: between the tags of JSX only braces are."""
+    root = reading.tree.root_node
+    near = (root.descendant_for_byte_range(max(first, 0), first + 1) for first in (at - 1, at))
+    prose = any(node is not None and node.type == "jsx_text" for node in near)
+    return text.translate(None, b"()[]\"'`*/") if prose else text
+
+
 def is_unbalanced(text: bytes) -> bool:
     """Return whether code leaves a bracket, string or block comment open, or closes one that it has not opened."""
     opened: list[bytes] = []
@@ -131,9 +140,10 @@ def judge(before: Reading, after: Reading, claim: Claim) -> Verdict:
     markers = [(a, b) for a, b in noted if _MARKER.fullmatch(before.data, a, b)]
     comments = [s for s in comments if not any(a <= s[0] < b for a, b in markers)]
     stub = claim.kind in _MAY_BE_STUBS and _is_stub(before, claim.gap)
-    if stub or _is_excused(claim, (start, end)):
+    excused = _is_excused(before.data, claim, (start, end))
+    if stub or excused:
         typed = []
-    if _is_excused(claim, (start, end)) and not stub:
+    if excused and not stub:
         comments = []
     lost = b" ".join(before.data[a:b] for a, b in typed)
     gone = [before.data[a:b] for a, b in comments]
@@ -239,11 +249,18 @@ def _removed(data: bytes, span: Span, text: bytes) -> list[Span]:
     return [token for n, token in enumerate(tokens) if n not in kept]
 
 
-def _is_excused(claim: Claim, span: Span) -> bool:
-    """Whether typed text in `span` may go, since a gap of that kind was asked for by name."""
+def _is_excused(data: bytes, claim: Claim, span: Span) -> bool:
+    """Return whether typed text in `span` may go, since a gap of that kind was asked for by name.
+
+    Where the tree of a broken file pairs quotes wrongly, those of a string's own line tell where it is.
+    """
     if claim.kind is None:
         return False
-    return claim.room is None or (claim.room[0] <= span[0] and span[1] <= claim.room[1])
+    if claim.room is None or (claim.room[0] <= span[0] and span[1] <= claim.room[1]):
+        return True
+    start, stop = line_of(data, span[0])
+    quoted = (m.span() for m in _LEXEMES.finditer(data, start, stop) if m["whole"])
+    return claim.kind == "string" and any(first < span[0] and span[1] < end for first, end in quoted)
 
 
 def _is_stub(reading: Reading, span: Span) -> bool:

@@ -79,6 +79,3 @@
 ; The grammar takes these for names.
 ([(identifier) (type_identifier) (field_identifier)] @refuse
   (#any-of? @refuse "break" "case" "continue" "do" "else" "for" "goto" "return" "switch" "while"))
-; So it takes any word behind a number sign for a directive, and the line with it.
-((preproc_call directive: (preproc_directive) @_directive) @refuse (#not-match? @_directive
-  "^#[ \t]*(assert|embed|error|ident|import|include_next|line|pragma|sccs|unassert|undef|using|warning)$"))

@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.gaps.user_judge import judged
 from benchmarks.guarantee.answers import TEXTS, TRUTH, ask, opened
-from benchmarks.guarantee.judge import is_unbalanced
+from benchmarks.guarantee.judge import Claim, code_of, is_unbalanced, judge, read
 from benchmarks.guarantee.measure import Counts, Portion, measure
 from benchmarks.guarantee.places import Place
 from benchmarks.guarantee.tables import table
@@ -104,6 +104,24 @@ def test_an_unbalanced_edit_of_an_odd_file_breaks_it(monkeypatch: pytest.MonkeyP
     assert not ask(opened(place), "}").harms
     monkeypatch.setattr("dg_lsp.filling.fill.harm_of", lambda *_: "")
     assert "broken" in ask(opened(place), "foo(a;").harms
+
+
+def test_between_tags_only_braces_are_code() -> None:
+    reading = read(load_language("tsx"), b"const a = (\n  <b>\n    {c} d\n  </b>\n);\n")
+    inside = reading.data.index(b" d")
+    assert code_of(reading, inside, b"e) (f} [") == b"e f} "
+    assert code_of(reading, 4, b"e) [") == b"e) ["
+
+
+def test_the_judge_knows_a_string_that_was_asked_for_by_its_line_where_the_tree_does_not() -> None:
+    language = load_language("java")
+    data = b'A( {\n  return "one = " + c + ", two = " + f;\n'
+    start, end = data.index(b"one"), data.index(b'" + c')
+    before = read(language, data)
+    other = Claim((start, end), "string", (0, 1))
+    assert judge(before, read(language, data[:start] + b"*/" + data[end:]), other).harms == ()
+    start, end = data.index(b" + c"), data.index(b' + c + "') + 7
+    assert judge(before, read(language, data[:start] + data[end:]), other).lost
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,7 @@ from dg_lsp.text.languages.language import Language, check_shape, load_language,
 from dg_lsp.text.messages import BODIES, LISTS, PARTS, STRINGS, Infill
 from dg_lsp.text.reasons import OutOfTime, Unreadable
 from dg_lsp.text.syntax.bodies import MARKER, Body, bodies_of, item_at
+from dg_lsp.text.syntax.directives import flaw_of_directives
 from dg_lsp.text.syntax.items import window
 from dg_lsp.text.syntax.lexer import Span, line_end, line_start
 from dg_lsp.text.syntax.near import readings
@@ -227,6 +228,8 @@ def _wrong_by_itself(language: Language, kind: str, parts: tuple[bytes, bytes, b
         twice = doubled(language, before, fill, after)
         if twice is not None:
             return (fault_at(fill, twice, len(fill), "a bracket that is closed already"),)
+    if flaw := flaw_of_directives(language, before, fill, after):
+        return (fault_at(fill, 0, len(fill), flaw),)
     if kind not in (*STRINGS, "comment", "span") and (ended := ended_comment(language, fill)):
         return ended
     return open_comment(language, fill, b"") if kind in (*BODIES, "statement", "expression") else ()

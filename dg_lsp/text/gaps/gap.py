@@ -22,6 +22,7 @@ from dg_lsp.text.languages.language import Language, load_language
 from dg_lsp.text.messages import LISTS, STRINGS, Kind
 from dg_lsp.text.syntax.bodies import KIND_OF, MARKER, Body
 from dg_lsp.text.syntax.brackets import PAIRS, State, lacks_end, next_line, state_at, unclosed
+from dg_lsp.text.syntax.directives import directive_start
 from dg_lsp.text.syntax.lexer import (
     Span,
     indentation,
@@ -137,8 +138,9 @@ def open_gap(document: Document, context: CursorContext, offset: int, kind: Kind
     if kind not in ("statement", "expression"):
         return None
     gap = line_gap(document, context, offset, kind)
-    # A value that nothing follows on its line wants what ends its statement.
+    # A value that nothing follows on its line wants what ends its statement; `#if A` is none.
     ended = kind == "expression" and gap.end == eol and state.brackets[-1:] in (b"", b"{")
+    ended = ended and directive_start(context.language, document.data, offset) < 0
     ended = ended and not _begins_body(context) and not _is_body_value(context)
     ends = context.language.words.ends[:1] if ended else ()
     return replace(gap, insert_after=b"".join(ends).decode())

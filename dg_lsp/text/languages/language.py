@@ -54,7 +54,8 @@ class Words:
 
     items: what a line at column 0 that begins an item of the file looks like; members: one that begins a part of an
     item. above: what a line that belongs to the item below it begins with. directive: what begins a line of its own at
-    any depth, such as a preprocessor's.
+    any depth, such as a preprocessor's. directives: the words behind that, each with what follows it: the `path` of a
+    file, `code`, or `prose`.
 
     operands: pairs of what the text before a cursor looks like and what may lack there. ends: what a statement ends
     with, the commonest first. headers: what a header ends with, before a body and without one. member: what may stand
@@ -74,6 +75,7 @@ class Words:
     members: re.Pattern[bytes]
     above: re.Pattern[bytes]
     directive: bytes
+    directives: Mapping[bytes, str]
     operands: tuple[tuple[re.Pattern[bytes], bytes], ...]
     ends: tuple[bytes, ...]
     headers: tuple[bytes, ...]
@@ -92,6 +94,9 @@ def read_words(facts: Mapping[str, Any]) -> Words:
         members=_pattern(facts.get("members", r"[\w$@#~*&<\[\"'\x80-\xff]")),
         above=_pattern(facts.get("above", "@")),
         directive=facts.get("directive", "").encode(),
+        directives={
+            word.encode(): use for use, words in facts.get("directives", {}).items() for word in words
+        },
         operands=tuple((_pattern(pattern), text.encode()) for pattern, text in facts.get("operands", ())),
         ends=tuple(text.encode() for text in facts.get("ends", ("",))),
         headers=tuple(text.encode() for text in facts.get("headers", (" {", " {}"))),
