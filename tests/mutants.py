@@ -246,7 +246,7 @@ MUTANTS = (
     Mutant(
         6,
         "the reply to a cancel waits for the handler",
-        "dg_lsp/server/conversation.py",
+        "dg_lsp/server/rpc/conversation.py",
         "            self._fail(live, *_CANCELLED)\n            live.task.cancel()",
         "            live.task.cancel()",
         "tests/server/test_protocol.py::test_cancelling_is_answered_at_once_whatever_the_handler_does",
@@ -384,7 +384,7 @@ MUTANTS = (
     Mutant(
         8,
         "a stray print goes to the client",
-        "dg_lsp/server/streams.py",
+        "dg_lsp/server/rpc/streams.py",
         "    os.dup2(2, numbers[1])\n    sys.stdout = sys.stderr",
         "    pass",
         "tests/server/test_streams.py::test_a_stray_print_does_not_reach_the_client",

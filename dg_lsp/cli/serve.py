@@ -31,7 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
     log.setLevel(settings.log_level.upper())
     from dg_lsp.engine.team import open_engine
     from dg_lsp.server.app import make_server
-    from dg_lsp.server.streams import serve
+    from dg_lsp.server.rpc.streams import serve
 
     if sys.stdin.isatty():
         log.warning("a language server waits for its editor here; end it with Ctrl+D, or see dg-lsp --help")

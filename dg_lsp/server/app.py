@@ -14,8 +14,8 @@ from lsprotocol import types
 
 from dg_lsp.filling.engine import EngineError
 from dg_lsp.server import actions, commands, convert, ghost
-from dg_lsp.server.conversation import log_failure
-from dg_lsp.server.protocol import RequestError
+from dg_lsp.server.rpc.conversation import log_failure
+from dg_lsp.server.rpc.protocol import RequestError
 from dg_lsp.server.session import Open, Superseded
 from dg_lsp.server.window import DgLsp
 from dg_lsp.settings import Settings
@@ -67,9 +67,7 @@ async def initialize(ls: DgLsp, params: types.InitializeParams) -> None:
     ls.options = dict(given) if isinstance(given, dict) else {}
     prefix = ls.options.pop("commandPrefix", None)
     ls.prefix = prefix if isinstance(prefix, str) else ""
-    ls.protocol.fm.commands.clear()
-    ls.command(ls.prefix + actions.FILL)(fill)
-    ls.command(ls.prefix + commands.FILL_ALL)(fill_all)
+    ls.set_commands({ls.prefix + actions.FILL: fill, ls.prefix + commands.FILL_ALL: fill_all})
     # At once, so that the first document that is opened warms the right engine. `initialized` tells what is wrong.
     ls.session.configure(ls.options, {})
     ls.board.checkpoint = ls.session.settings.checkpoint

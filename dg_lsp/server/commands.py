@@ -196,7 +196,7 @@ async def _apply(
     """
     label, target = how
     edit = convert.workspace_edit(document, edits, ls.documents.encoding, ls.client_capabilities)
-    result = {"edit": ls.protocol._converter.unstructure(edit), "applied": False, "why": ""}
+    result = {"edit": ls.as_json(edit), "applied": False, "why": ""}
     workspace = ls.client_capabilities.workspace
     if target.get("apply", True) and workspace and workspace.apply_edit:
         result["why"] = await _refusal(ls, types.ApplyWorkspaceEditParams(edit, label=label))

@@ -15,7 +15,7 @@ from lsprotocol import types
 
 from dg_lsp.engine.states import name_of_state
 from dg_lsp.server import convert
-from dg_lsp.server.protocol import Server
+from dg_lsp.server.rpc.protocol import Server
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import Gap
 from dg_lsp.text.messages import Draft, Status

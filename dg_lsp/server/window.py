@@ -16,7 +16,7 @@ from lsprotocol import types
 import dg_lsp
 from dg_lsp.server import convert
 from dg_lsp.server.project import Project
-from dg_lsp.server.protocol import Server
+from dg_lsp.server.rpc.protocol import Server
 from dg_lsp.server.session import Open, Session, short_name, without_quotes
 from dg_lsp.server.status import Last, StatusBoard
 from dg_lsp.settings import Settings

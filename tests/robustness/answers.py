@@ -9,7 +9,7 @@ from dg_lsp.checkpoints import resolve
 from dg_lsp.engine.http import EngineDied, EngineFailed, EngineForeign, EngineSilent
 from dg_lsp.filling.engine import EngineBusy, EngineError
 from dg_lsp.server.app import make_server
-from dg_lsp.server.streams import serve
+from dg_lsp.server.rpc.streams import serve
 from dg_lsp.settings import Settings, from_environment
 from dg_lsp.text.messages import Draft, Fill, Infill, Status
 

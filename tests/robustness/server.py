@@ -12,7 +12,7 @@ from typing import Any
 from dg_lsp.checkpoints import resolve
 from dg_lsp.engine import resident, supervisor
 from dg_lsp.server.app import make_server
-from dg_lsp.server.streams import serve
+from dg_lsp.server.rpc.streams import serve
 from dg_lsp.server.window import DgLsp
 from dg_lsp.settings import from_environment
 

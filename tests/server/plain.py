@@ -64,6 +64,16 @@ async def surrogate(ls: LanguageServer, params: Any) -> str:
     return "\ud83d|é|🙂"
 
 
+@server.feature("test/odd")
+async def odd(ls: LanguageServer, params: Any) -> object:
+    return {"odd": {1, 2}, "worse": object()} if params else float("nan")
+
+
+@server.command("test.add")
+async def add(ls: LanguageServer, a: int, b: int) -> int:
+    return a + b
+
+
 @server.feature("test/askAndGiveUp")
 async def ask_and_give_up(ls: LanguageServer, params: Any) -> str:
     items = [lsp.ConfigurationItem(section="test")]

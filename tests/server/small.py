@@ -8,8 +8,8 @@ from typing import Any
 
 from lsprotocol import types as lsp
 
-from dg_lsp.server.protocol import RequestError, Server
-from dg_lsp.server.streams import serve
+from dg_lsp.server.rpc.protocol import RequestError, Server
+from dg_lsp.server.rpc.streams import serve
 
 SECRET = "/home/someone/secret/path.py"
 

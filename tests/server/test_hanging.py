@@ -74,7 +74,7 @@ def test_exit_ends_a_server_that_reads_such_a_document(wire: Wire, text: str, la
 
 WATCHED = """
 import asyncio, re, sys
-from dg_lsp.server.watchdog import watch
+from dg_lsp.server.rpc.watchdog import watch
 
 async def main():
     task = asyncio.create_task(watch(float(sys.argv[1])))

@@ -10,8 +10,8 @@ import pytest
 from lsprotocol.types import CodeActionKind, ProgressToken
 from pygls.protocol import default_converter
 
-from dg_lsp.server.conversation import log_failure
-from dg_lsp.server.envelope import Refusal, parse_message, strict_converter
+from dg_lsp.server.rpc.conversation import log_failure
+from dg_lsp.server.rpc.envelope import Refusal, parse_message, strict_converter
 from tests.server.small import SECRET
 from tests.server.wire import Wire, both, frame, notification, plain, request, small
 
@@ -354,8 +354,9 @@ def test_a_handler_chooses_its_error() -> None:
         assert wire.stderr == ""
 
 
-def test_a_result_that_is_no_json_is_an_error() -> None:
-    with small() as wire:
+@pytest.mark.parametrize("start", both("it sends NaN, and nothing for what it cannot serialise"))
+def test_a_result_that_is_no_json_is_an_error(start: Start) -> None:
+    with start() as wire:
         wire.initialize()
         assert code_of(wire.ask(1, "test/odd")) == -32603
         assert code_of(wire.ask(2, "test/odd", {"x": 1})) == -32603
@@ -371,8 +372,9 @@ def test_lone_surrogates_and_other_text_go_out_and_come_in() -> None:
         assert wire.ask(2, "test/text", {"uri": URI})["result"]["text"] == "\ufffdé🙂"
 
 
-def test_commands() -> None:
-    with small() as wire:
+@pytest.mark.parametrize("start", both("it quotes the arguments in its error"))
+def test_commands(start: Start) -> None:
+    with start() as wire:
         wire.initialize()
         add = {"command": "test.add", "arguments": [1, 2]}
         assert wire.ask(1, "workspace/executeCommand", add)["result"] == 3

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from dg_lsp.server.framing import LIMIT, FrameError, read_frame
-from dg_lsp.server.streams import Inbox, Writer
+from dg_lsp.server.rpc.framing import LIMIT, FrameError, read_frame
+from dg_lsp.server.rpc.streams import Inbox, Writer
 from tests.server.wire import NoMessage, Wire, both, frame, notification, request, small
 
 

@@ -5,9 +5,9 @@ It keeps the open documents in step, agrees on the position encoding, and states
 """
 
 import logging
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Mapping
 from inspect import signature
-from typing import Any, NoReturn
+from typing import Any
 
 from lsprotocol import types as lsp
 from pygls.capabilities import ServerCapabilitiesBuilder
@@ -15,9 +15,9 @@ from pygls.exceptions import JsonRpcInvalidParams
 from pygls.lsp.server import LanguageServer
 from pygls.protocol import lsp_method
 
-from dg_lsp.server.conversation import Conversation
 from dg_lsp.server.documents import Change, Documents, UnknownDocument
-from dg_lsp.server.envelope import INVALID_PARAMS, Ignored, RequestError, strict_converter
+from dg_lsp.server.rpc.conversation import Conversation
+from dg_lsp.server.rpc.envelope import INVALID_PARAMS, Ignored, RequestError, strict_converter
 
 __all__ = ["Protocol", "RequestError", "Server"]
 
@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 
 
 class Protocol(Conversation):
-    """The conversation of a Server, which keeps its documents; pygls' own workspace stays empty."""
+    """The conversation of a Server, which keeps its documents; the workspace of pygls has folders only."""
 
     _server: "Server"
 
@@ -37,11 +37,6 @@ class Protocol(Conversation):
         chosen = ServerCapabilitiesBuilder.choose_position_encoding(params.capabilities)
         self._server.documents.encoding = lsp.PositionEncodingKind(chosen).value
         return (yield from super().lsp_initialize(params))
-
-    @lsp_method(lsp.SHUTDOWN)
-    def lsp_shutdown(self, *args: Any) -> _Steps:
-        """Call the registered handler; all requests in flight have been answered."""
-        yield from self._registered(lsp.SHUTDOWN, *args)
 
     @lsp_method(lsp.EXIT)
     def lsp_exit(self, *args: Any) -> _Steps:
@@ -121,13 +116,15 @@ class Server(LanguageServer):
         self.documents = Documents()
         super().__init__(name, version, protocol_cls=Protocol, converter_factory=strict_converter)
 
-    def thread(self) -> NoReturn:
-        """Always raise TypeError: a thread cannot be cancelled."""
-        raise TypeError("handlers are `async def`; await work that blocks in a process or thread of your own")
+    def set_commands(self, handlers: Mapping[str, Callable[..., Any]]) -> None:
+        """Register `handlers` by their commands' names, in place of the commands registered before."""
+        self.protocol.fm.commands.clear()
+        for name, handler in handlers.items():
+            self.command(name)(handler)
 
-    def report_server_error(self, error: Exception, source: Any) -> None:
-        """Log the error, which pygls would show to the user."""
-        _log.error("%s: %s", getattr(source, "__name__", source), type(error).__name__)
+    def as_json(self, value: Any) -> Any:
+        """Return an object of the protocol as plain dictionaries and lists."""
+        return self.protocol._converter.unstructure(value)
 
 
 def _change(event: lsp.TextDocumentContentChangeEvent) -> Change:

@@ -16,9 +16,9 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import BinaryIO
 
-from dg_lsp.server import watchdog
-from dg_lsp.server.framing import LIMIT, FrameError, read_frame
-from dg_lsp.server.protocol import Server
+from dg_lsp.server.rpc import watchdog
+from dg_lsp.server.rpc.framing import LIMIT, FrameError, read_frame
+from dg_lsp.server.rpc.protocol import Server
 
 PARENT_CHECK_S = 1.0  # seconds between two looks at the parent process
 # Seconds to write what waits, and until the process is ended by force. The whole ending takes two seconds at most, of

@@ -21,8 +21,8 @@ from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcException
 from pygls.protocol import LanguageServerProtocol
 
-from dg_lsp.server import envelope
-from dg_lsp.server.envelope import Message, MsgId, RequestError
+from dg_lsp.server.rpc import envelope
+from dg_lsp.server.rpc.envelope import Message, MsgId, RequestError
 
 Handler = Callable[..., Any]
 
