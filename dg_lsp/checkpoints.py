@@ -6,8 +6,9 @@ Reads small files; loads no network.
 import hashlib
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,10 @@ import platformdirs
 
 from dg_lsp.settings import AUTO, Settings, is_team, path_of
 
-# The checkpoints that have a name of their own; AUTO is SMALL where it has been fetched and is fast enough.
-EMBEDDED, SMALL = "embedded", "small"
-# Seconds that ghost text with SMALL may take while one types in a file where AUTO takes it.
+EMBEDDED, SMALL, CODER, CODER_LITTLE = "embedded", "small", "coder", "coder-0.5b"
+# Seconds that a line may take while one types in a file where AUTO takes the checkpoint.
 FAST_ENOUGH = 2.0
-FETCHED = "fetched.json"  # in the folder of SMALL: how fast it is on this machine
+FETCHED = "fetched.json"  # in the folder of a fetched checkpoint: what was measured with it on this machine
 ABOUT, MANIFEST = "dg_lsp.json", "manifest.json"
 FETCH_AGAIN = "fetch the checkpoint again, or name another with --checkpoint"
 # A folder of this shape is written ./OWNER/NAME, so that none of a workspace is ever taken for a checkpoint of the hub.
@@ -39,20 +39,81 @@ class Pin:
     files: Mapping[str, Any]
 
 
-def resolve(settings: Settings) -> Settings:
-    """Return `settings` with the checkpoint that AUTO means on this machine."""
-    return replace(settings, checkpoint=named(settings.checkpoint))
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """A checkpoint that `dg-lsp fetch` gets by a name of its own.
+
+    download: bytes. memory: bytes of an engine with it, as measured on two cores. words: a few, about what it is.
+    """
+
+    download: int
+    memory: int
+    words: str
+
+
+# The best first; EMBEDDED, which comes along, follows them.
+OFFERED = {
+    CODER: Offered(1_117_000_000, 3_600_000_000, "1.5 billion parameters, sees what follows the gap"),
+    CODER_LITTLE: Offered(491_000_000, 1_700_000_000, "0.5 billion parameters, sees what follows the gap"),
+    SMALL: Offered(93_000_000, 1_100_000_000, "135 million parameters, writes from left to right"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A measurement of a checkpoint on this machine: seconds of a line, bytes of memory that loading it needs."""
+
+    seconds: float
+    memory: int
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The checkpoint that AUTO means, and the reasons in words."""
+
+    name: str
+    why: str
+
+
+def choose(free: Callable[[str], int] = lambda _: sys.maxsize) -> Choice:
+    """Choose what AUTO means: the best checkpoint that was fetched, is fast enough here and fits the free memory.
+
+    free: returns the bytes of memory that are free for the checkpoint of a name.
+    """
+    passed = []
+    for name, offered in OFFERED.items():
+        if (found := measured(name)) is None:
+            continue
+        memory = found.memory or offered.memory
+        if found.seconds > FAST_ENOUGH:
+            passed.append(f"{name} takes {found.seconds:.1f} s for a line here")
+        elif (left := free(name)) < memory:
+            passed.append(
+                f"{name} needs {memory / 1e9:.1f} GB of memory, of which {left / 1e9:.1f} GB are free"
+            )
+        else:
+            return Choice(name, "; ".join([f"it takes {found.seconds:.1f} s for a line here", *passed]))
+    return Choice(EMBEDDED, "; ".join(passed) or "no other checkpoint has been fetched")
+
+
+def measured(name: str) -> Measured | None:
+    """Return what was measured with the fetched checkpoint `name`; None if it was not fetched or not measured."""
+    try:
+        found = json.loads((_data() / name / FETCHED).read_text(encoding="utf-8"))
+        return Measured(float(found["seconds"]), int(found.get("memory", 0)))
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return None
+
+
+def note_measured(name: str, found: Measured) -> None:
+    """Write down what was measured with the fetched checkpoint `name`, for `choose`."""
+    text = json.dumps({"seconds": round(found.seconds, 2), "memory": found.memory})
+    (_data() / name / FETCHED).write_text(text + "\n", encoding="utf-8")
 
 
 def named(checkpoint: str) -> str:
-    """Return `checkpoint`, or the name that AUTO means on this machine."""
-    if checkpoint != AUTO:
-        return checkpoint
-    try:
-        measured = json.loads((_data() / SMALL / FETCHED).read_text(encoding="utf-8"))["seconds"]
-        return SMALL if float(measured) <= FAST_ENOUGH else EMBEDDED
-    except (OSError, ValueError, LookupError, TypeError):
-        return EMBEDDED
+    """Return `checkpoint`, or the name that AUTO means on this machine, however much memory is free."""
+    return choose().name if checkpoint == AUTO else checkpoint
 
 
 def folder_of(checkpoint: str) -> Path:
@@ -60,12 +121,18 @@ def folder_of(checkpoint: str) -> Path:
     name = named(checkpoint)
     if name == EMBEDDED:
         return Path(__file__).parent / "model" / "embedded"
-    if name == SMALL:
-        return _data() / SMALL
+    if name in OFFERED:
+        return _data() / name
     if is_hub_name(name):
         pin = pinned(name)
         return Path(pin.folder) if pin else _data() / "not fetched" / name
     return path_of(name)
+
+
+def network_in(path: Path) -> Path:
+    """Return the file of the network in a checkpoint's folder `path` if it is one GGUF file; else `path` itself."""
+    files = [] if (path / "config.json").exists() else sorted(path.glob("*.gguf"))
+    return files[0] if len(files) == 1 else path
 
 
 def is_hub_name(checkpoint: str) -> bool:
@@ -130,13 +197,26 @@ def definitions_for(settings: Settings) -> int:
     return settings.definition_bytes if wanted else 0
 
 
-def better_than(checkpoint: str) -> str:
-    """Say in a sentence how to get better fills than those of `checkpoint`; empty where it is not embedded."""
-    if checkpoint != EMBEDDED:
-        return ""
-    if (folder_of(SMALL) / FETCHED).exists():
-        return f"{SMALL} writes better and is here, but slow on this machine: --checkpoint {SMALL} uses it"
-    return f"dg-lsp fetch {SMALL} gets a checkpoint that writes better, and not Python only (93 MB)"
+def better_than(checkpoint: str, free: Callable[[str], int] = lambda _: sys.maxsize) -> str:
+    """Say in a sentence how to get better fills than those of `checkpoint`; empty if nothing better fits this machine.
+
+    free: see `choose`.
+    """
+    names = [*OFFERED, EMBEDDED]
+    better = names[: names.index(checkpoint)] if checkpoint in names else []
+    slow = ""
+    for name in better:
+        offered, found = OFFERED[name], measured(name)
+        if found is None and free(name) >= offered.memory:
+            size = f"{offered.download / 1e6:.0f} MB, {offered.memory / 1e9:.1f} GB of memory"
+            return f"dg-lsp fetch {name} gets a checkpoint that writes better ({offered.words}; {size})"
+        if (
+            found is not None
+            and found.seconds > FAST_ENOUGH
+            and free(name) >= (found.memory or offered.memory)
+        ):
+            slow = slow or f"{name} writes better and is here, but slow: --checkpoint {name} uses it"
+    return slow
 
 
 def read_about(folder: Path) -> dict[str, Any]:

@@ -70,9 +70,10 @@ class Settings:
         default=AUTO,
         metadata={
             "machine": True,
-            "help": "the model: `embedded` comes along, `small` writes better and not Python only once `dg-lsp fetch "
-            "small` has fetched it, `auto` is `small` where it is there and fast enough; a directory, or a hub name "
-            "such as google/diffusiongemma-26B-A4B-it that `dg-lsp fetch` has fetched",
+            "help": "the model: `embedded` comes along; `coder`, `coder-0.5b` and `small` write better and not Python "
+            "only, once `dg-lsp fetch NAME` has fetched them; `auto` is the best of these that is here, is fast "
+            "enough and fits in memory; a directory or a GGUF file, or a hub name such as "
+            "google/diffusiongemma-26B-A4B-it that `dg-lsp fetch` has fetched",
         },
     )
     device: str = field(

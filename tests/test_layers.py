@@ -61,7 +61,7 @@ STARTERS = {
         "dg_lsp.text.documents.ignored",
         "dg_lsp.cli.trial",
         "dg_lsp.bench.humaneval",
-        "dg_lsp.training.small",
+        "dg_lsp.training.packages",
     ),
 }
 STARTING = {"subprocess", "runpy", "multiprocessing", "pty", "code"}
@@ -144,10 +144,18 @@ def test_no_module_imports_itself_by_a_detour() -> None:
         walk(module, ())
 
 
+def importers(module: str) -> list[str]:
+    """The modules that import `module`."""
+    return [name for name in MODULES if module in imports(name)]
+
+
 def test_one_module_alone_connects_to_the_hub_and_one_command_alone_calls_it() -> None:
     hub = "dg_lsp.training.hub"
     assert [module for module in MODULES if "huggingface_hub" in "".join(imports(module))] == [hub]
-    assert [m for m in MODULES if any(name.startswith(hub) for name in imports(m))] == ["dg_lsp.cli.fetch"]
+    packages = "dg_lsp.training.packages"
+    assert importers(hub) == ["dg_lsp.cli.fetch", packages]
+    assert importers(packages) == ["dg_lsp.training.coder", "dg_lsp.training.small"]
+    assert importers("dg_lsp.training.coder") == importers("dg_lsp.training.small") == ["dg_lsp.cli.fetch"]
 
 
 def test_whoever_fills_a_gap_goes_through_filling() -> None:

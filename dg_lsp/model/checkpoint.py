@@ -15,11 +15,12 @@ from transformers import DiffusionGemmaConfig
 from dg_lsp.checkpoints import (
     EMBEDDED,
     FETCH_AGAIN,
-    SMALL,
+    OFFERED,
     CheckpointError,
     folder_of,
     is_hub_name,
     named,
+    network_in,
     pinned,
     read_about,
     read_json,
@@ -98,8 +99,9 @@ def load_checkpoint(
     progress(f"checking {path.name}")
     pin = pinned(name)
     digest = verify(path, pins=pin.files if pin else None)
-    kind = kind_of(path)
-    tokenizer = _load_tokenizer(path)
+    weights = network_in(path)
+    kind = kind_of(weights)
+    tokenizer = _load_tokenizer(weights)
     if kind != GEMMA and not keeps_text(tokenizer):
         raise CheckpointError(f"the tokenizer of {path} changes text, so no file could be filled with it")
     if kind != GEMMA and bits != 16:
@@ -108,7 +110,7 @@ def load_checkpoint(
         )
     # 3. to 5.
     progress(f"loading {path.name}")
-    network = load_network(path, device) if bits == 16 else load_quantised(path, device, bits)
+    network = load_network(weights, device) if bits == 16 else load_quantised(path, device, bits)
     pack(network)
     loaded = _described(name, path, tokenizer, network)
     check_logits(network, path)
@@ -192,17 +194,18 @@ def find_directory(name: str) -> Path:
         CheckpointError: there is no such checkpoint; the message says how to get it.
     """
     path, name = folder_of(name), named(name)
-    if (path / "config.json").exists() or (path.suffix == GGUF and path.is_file()):
+    if (path / "config.json").exists() or (network_in(path).suffix == GGUF and network_in(path).is_file()):
         return path
     if name == EMBEDDED:
         raise CheckpointError("this installation lacks the embedded checkpoint; reinstall dg-lsp")
-    if name == SMALL or is_hub_name(name):
+    if name in OFFERED or is_hub_name(name):
         here = f"; for the folder of that name write ./{name}" if Path(name).is_dir() else ""
         raise CheckpointError(f"the checkpoint {name} is not here; run dg-lsp fetch {name}{here}")
     if path.is_dir():
         raise CheckpointError(f"{path} has no config.json, so it is no checkpoint; name its directory")
     raise CheckpointError(
-        f"no checkpoint {name!r}: it is neither a directory, nor a hub name (owner/name), nor 'embedded' or 'small'"
+        f"no checkpoint {name!r}: it is neither a directory, nor a hub name (owner/name), nor one of "
+        f"{', '.join(OFFERED)} and {EMBEDDED}"
     )
 
 
@@ -240,6 +243,8 @@ def _texts(tokenizer: Tokenizer) -> tuple[str, ...]:
 def _style(extra: dict[str, Any], tokenizer: Tokenizer, path: Path) -> str:
     """The prompt's style: from dg_lsp.json if stated there, else "chat" if the tokenizer has tokens for turns."""
     style = extra.get("prompt", style_of(tokenizer))
+    # Without the style for fill-in-the-middle such a network writes from left to right, as others do.
+    style = "raw" if style == "fim" and style not in STYLES else style
     if style not in STYLES or not STYLES[style].fits(tokenizer):
         raise CheckpointError(
             f"{path} asks for a prompt of the style {style!r}, which its tokenizer does not know"

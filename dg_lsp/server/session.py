@@ -17,7 +17,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
-from dg_lsp.checkpoints import EMBEDDED, languages_of, named, resolve
+from dg_lsp.checkpoints import EMBEDDED, languages_of, named
+from dg_lsp.engine.choice import resolve
 from dg_lsp.filling.engine import Engine, EngineError
 from dg_lsp.filling.fill import FillOptions, Outcome, fill_gap, outcome_of
 from dg_lsp.filling.offers import Offer, covered, cursor_key, still_good, used_up

@@ -16,8 +16,9 @@ from ray import serve
 from ray.serve.config import AutoscalingConfig, RequestRouterConfig
 from ray.serve.experimental.consistent_hash_router import ConsistentHashRouter
 
-from dg_lsp.checkpoints import digest_of, resolve
+from dg_lsp.checkpoints import digest_of
 from dg_lsp.engine import wire
+from dg_lsp.engine.choice import resolve
 from dg_lsp.filling.engine import EngineError
 from dg_lsp.serving.process import open_engine
 from dg_lsp.serving.service import Service

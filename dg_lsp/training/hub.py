@@ -5,6 +5,7 @@ The only module that connects to the hub, and only `dg-lsp fetch` calls it. Load
 
 import hashlib
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -15,12 +16,12 @@ from filelock import FileLock, Timeout
 from dg_lsp.checkpoints import Pin, lock_file, pinned
 from dg_lsp.model.manifest import LOADED
 from dg_lsp.text.documents.files import write_whole
-from dg_lsp.training.small import FetchError
+from dg_lsp.training.fetching import PIECE, FetchError
 
 if TYPE_CHECKING:
     from huggingface_hub import RepoFile
 
-_PIECE = 1 << 20  # bytes
+_WAIT = 5.0  # seconds for the first answer of a hub that need not be there
 
 
 def fetch_from_hub(name: str, revision: str | None, progress: Callable[[str], None]) -> Path:
@@ -69,6 +70,23 @@ def fetch_from_hub(name: str, revision: str | None, progress: Callable[[str], No
     return folder
 
 
+def download(repository: str, file: str, to: Path) -> None:
+    """Download one file of a repository to `to`, continuing what an earlier call began; the caller checks its hash.
+
+    Raises:
+        FetchError: the hub cannot be reached, or does not give it.
+    """
+    from huggingface_hub import get_hf_file_metadata, hf_hub_download, hf_hub_url  # noqa: PLC0415
+
+    begun = to.with_name("hub")
+    try:
+        get_hf_file_metadata(hf_hub_url(repository, file), timeout=_WAIT)
+        Path(hf_hub_download(repository, file, local_dir=begun)).replace(to)
+    except Exception as error:  # also whatever the HTTP client of the hub's library raises
+        raise FetchError(f"the hub does not give {repository} ({type(error).__name__})") from error
+    shutil.rmtree(begun)
+
+
 def _wanted(name: str, listed: "list[RepoFile]") -> "list[RepoFile]":
     """The files at the top of a repository that are data of a checkpoint; no pickle is one.
 
@@ -95,7 +113,7 @@ def _compared(path: Path, told: "RepoFile") -> dict[str, Any]:
     size = path.stat().st_size
     sha256, git = hashlib.sha256(), hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
     with path.open("rb") as stream:
-        while piece := stream.read(_PIECE):
+        while piece := stream.read(PIECE):
             sha256.update(piece)
             if not told.lfs:
                 git.update(piece)

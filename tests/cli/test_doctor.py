@@ -9,16 +9,16 @@ import time
 
 import pytest
 
-from dg_lsp.checkpoints import named
+from dg_lsp.checkpoints import Measured, note_measured
 from dg_lsp.cli import doctor
-from dg_lsp.cli.fetch import seconds_of_a_line
+from dg_lsp.cli.fetch import line_of
 from dg_lsp.cli.main import main
+from dg_lsp.engine.choice import choice
 from dg_lsp.engine.local import LocalEngine
 from dg_lsp.engine.scripted import ScriptedEngine
 from dg_lsp.filling.engine import EngineError
 from dg_lsp.settings import Settings
 from dg_lsp.text.messages import Fill
-from dg_lsp.training.small import note_seconds
 from tests.scripts import install
 
 SETTINGS = Settings()
@@ -173,7 +173,7 @@ def test_json_holds_every_finding(monkeypatch, capsys, runtime):
     told = json.loads(capsys.readouterr().out)
     assert told["ok"] and [check["check"] for check in told["checks"]][-4:] == [
         "checkpoint",
-        "small",
+        "auto",
         "fill",
         "engine",
     ]
@@ -185,19 +185,34 @@ def test_a_bad_setting_is_a_finding_too(monkeypatch, capsys):
     assert "seed" in capsys.readouterr().out
 
 
-def test_small_is_timed_again_and_counts_from_then_on(monkeypatch, tmp_path):
+def test_the_best_that_fits_is_timed_again_and_counts_from_then_on(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    assert "fetch small" in doctor.check_small(Settings()).found
-    folder = tmp_path / "dg-lsp" / "small"
-    folder.mkdir(parents=True)
-    note_seconds(folder, 9.0)
-    older = doctor.check_small(Settings())
-    assert older.state == "warn" and "fetch small" in older.mend
-    monkeypatch.setattr("dg_lsp.training.small.is_current", lambda _: True)
-    for seconds, state, taken in ((0.8, "ok", "small"), (5.0, "warn", "embedded")):
-        monkeypatch.setattr("dg_lsp.cli.fetch.seconds_of_a_line", lambda seconds=seconds: seconds)
-        assert doctor.check_small(Settings()).state == state
-        assert named("auto") == taken
+    monkeypatch.setattr("dg_lsp.engine.memory.free", lambda _: (4_000_000_000, "this machine"))
+    assert "dg-lsp fetch coder" in doctor.check_auto(SETTINGS).found
+    for name in ("coder", "coder-0.5b", "small"):
+        (tmp_path / "dg-lsp" / name).mkdir(parents=True)
+    note_measured("coder", Measured(0.1, 5_000_000_000))
+    older = doctor.check_auto(SETTINGS)
+    assert older.state == "warn" and older.mend == "dg-lsp fetch coder"
+    monkeypatch.setattr("dg_lsp.cli.fetch.is_current", lambda _: True)
+    measures = []
+    for little, small, state, taken in (
+        (0.5, 0.4, "ok", "coder-0.5b"),
+        (5.0, 0.8, "ok", "small"),
+        (5.0, 5.0, "warn", "embedded"),
+    ):
+        seconds = {"coder-0.5b": little, "small": small}
+
+        def line(name, seconds=seconds):
+            measures.append(name)
+            return Measured(seconds[name], 1_000_000_000)
+
+        monkeypatch.setattr("dg_lsp.cli.fetch.line_of", line)
+        finding = doctor.check_auto(SETTINGS)
+        assert (finding.state, choice(SETTINGS).name) == (state, taken)
+        assert f"auto is {taken}: " in finding.found and "coder needs 5.0 GB" in finding.found
+    # Of those that do not fit none is loaded, nor one that is behind a better one.
+    assert measures == ["coder-0.5b", *2 * ["coder-0.5b", "small"]]
 
 
 def test_a_line_is_timed_in_a_file_whose_beginning_is_encoded(monkeypatch):
@@ -211,14 +226,14 @@ def test_a_line_is_timed_in_a_file_whose_beginning_is_encoded(monkeypatch):
 
     monkeypatch.setattr(LocalEngine, "open", lambda _: ScriptedEngine(encode))
     monkeypatch.setattr("dg_lsp.cli.fetch.time.process_time", itertools.count(0, 1000).__next__)
-    assert 0 < seconds_of_a_line() < 0.3
+    assert 0 < line_of("embedded").seconds < 0.3
     assert len(encoded) == 3
 
 
 def test_a_line_is_timed_by_the_processor_where_the_machine_is_busy(monkeypatch):
     monkeypatch.setattr(LocalEngine, "open", lambda _: ScriptedEngine(Fill("document")))
     monkeypatch.setattr("dg_lsp.cli.fetch.time.process_time", itertools.count(0, 1000).__next__)
-    assert 0 < seconds_of_a_line() < 60
+    assert 0 < line_of("embedded").seconds < 60
     # The processor did other work while the clock went on.
     monkeypatch.setattr("dg_lsp.cli.fetch.time.process_time", itertools.count(0, 0).__next__)
-    assert seconds_of_a_line() == 0
+    assert line_of("embedded").seconds == 0

@@ -5,7 +5,7 @@ import logging
 import sys
 from collections.abc import AsyncGenerator, Callable
 
-from dg_lsp.checkpoints import resolve
+from dg_lsp.engine.choice import resolve
 from dg_lsp.engine.http import EngineDied, EngineFailed, EngineForeign, EngineSilent
 from dg_lsp.filling.engine import EngineBusy, EngineError
 from dg_lsp.server.app import make_server

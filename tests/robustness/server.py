@@ -9,8 +9,8 @@ import logging
 import sys
 from typing import Any
 
-from dg_lsp.checkpoints import resolve
 from dg_lsp.engine import resident, supervisor
+from dg_lsp.engine.choice import resolve
 from dg_lsp.server.app import make_server
 from dg_lsp.server.rpc.streams import serve
 from dg_lsp.server.window import DgLsp

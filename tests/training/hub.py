@@ -41,7 +41,8 @@ class Hub:
         if path.startswith(f"{api}/tree/") and words[1] in self.commits:
             return _json([_entry(name, data) for name, data in self.commits[words[1]].items()])
         if path.startswith(f"/{self.name}/resolve/"):
-            _, _, _, _, commit, name = path.split("/", 5)
+            _, _, _, _, revision, name = path.split("/", 5)
+            commit = newest if revision == "main" else revision
             data = self.commits[commit][name]
             sent = self.served.get(name, data)
             mark = _sha256(data) if len(data) >= LARGE else _git(data)

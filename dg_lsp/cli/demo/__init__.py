@@ -8,6 +8,7 @@ import asyncio
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from dg_lsp.checkpoints import better_than
@@ -51,6 +52,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Fill and show; return the exit code."""
     from importlib import resources
 
+    from dg_lsp.engine.choice import room_for
+
     source = (resources.files("dg_lsp.cli.demo") / "dogs.txt").read_text(encoding="utf-8")
     print(_WORDS, flush=True)
     filled, same, count = asyncio.run(_fill_all(list(cuts(source)), arguments))
@@ -58,7 +61,8 @@ def run(arguments: argparse.Namespace) -> int:
     print(
         "Next, in your editor: dg-lsp editor install vscode, or nvim; then dg-lsp doctor --editor vscode, or nvim"
     )
-    if better := better_than(settings_of(arguments).checkpoint):
+    settings = settings_of(arguments)
+    if better := better_than(settings.checkpoint, partial(room_for, settings=settings)):
         print(f"Better fills: {better}")
     print("With a file of your own: dg-lsp fill FILE::function, or dg-lsp trace FILE:LINE:COLUMN")
     return 0 if filled else 1

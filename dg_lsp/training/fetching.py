@@ -1,0 +1,100 @@
+"""Parts that all fetches share: the folder that is worked in, hashes, room on the disk, progress with a rate.
+
+Knows files; connects to nothing.
+"""
+
+import hashlib
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from filelock import FileLock, Timeout
+
+# Called with each message. One that ends in "\r" is replaced by the next one, where a terminal can do so.
+Progress = Callable[[str], None]
+PIECE = 1 << 20  # bytes that are copied or hashed at a time
+
+
+class FetchError(Exception):
+    """The checkpoint cannot be fetched; the message says why, and how to fix it."""
+
+
+@contextmanager
+def working(to: Path) -> Iterator[Path]:
+    """Yield the folder beside `to` that a checkpoint is made in, and remove it once the block has succeeded.
+
+    After an error or an interrupt it stays, and the next fetch continues from it.
+
+    Raises:
+        FetchError: another fetch of the same checkpoint is running, or the disk refuses.
+    """
+    folder = to.with_name(to.name + ".part")
+    try:
+        to.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(to.with_name(to.name + ".lock"), timeout=0):
+            folder.mkdir(exist_ok=True)
+            yield folder
+            shutil.rmtree(folder)
+    except Timeout as error:
+        raise FetchError("another dg-lsp is fetching it; wait until that one has finished") from error
+    except OSError as error:
+        raise FetchError(f"{to.parent} cannot hold it ({error.strerror or error}); try again") from error
+
+
+def put_in_place(made: Path, to: Path) -> None:
+    """Replace the folder `to` by the folder `made`, which lies in its working folder."""
+    old = made.with_name("old")
+    shutil.rmtree(old, ignore_errors=True)
+    if to.exists():
+        to.replace(old)
+    made.replace(to)
+
+
+def check_room(folder: Path, needed: int) -> None:
+    """Do nothing if the disk of `folder` has `needed` bytes left.
+
+    Raises:
+        FetchError: it has fewer.
+    """
+    free = shutil.disk_usage(folder).free
+    if free < needed:
+        raise FetchError(
+            f"{folder} needs {needed / 1e9:.2f} GB and its disk has {free / 1e9:.2f} GB left; free some, or set "
+            "XDG_DATA_HOME to a folder on a larger disk"
+        )
+
+
+def sha256_of(file: BinaryIO, size: int) -> str:
+    """Return the sha256, hex, of the next `size` bytes of `file`, or of fewer if it ends before."""
+    digest = hashlib.sha256()
+    while size > 0 and (piece := file.read(min(size, PIECE))):
+        digest.update(piece)
+        size -= len(piece)
+    return digest.hexdigest()
+
+
+def is_right(file: Path, size: int, sha256: str) -> bool:
+    """Return whether `file` exists with this size and hash."""
+    if not file.is_file() or file.stat().st_size != size:
+        return False
+    with file.open("rb") as stream:
+        return sha256_of(stream, size) == sha256
+
+
+class Rate:
+    """The speed of a download of `total` bytes, of which `done` were there at the beginning."""
+
+    def __init__(self, total: int, done: int) -> None:
+        self._total, self._first, self._began = total, done, time.monotonic()
+
+    def told(self, done: int) -> str:
+        """Return how far it is once `done` bytes are there, such as "120 of 1117 MB, 8.1 MB/s, 2:03 left"."""
+        speed = (done - self._first) / max(time.monotonic() - self._began, 0.001)
+        amount = f"{done / 1e6:.0f} of {self._total / 1e6:.0f} MB"
+        if speed <= 0:
+            return amount
+        left = int((self._total - done) / speed)
+        return f"{amount}, {speed / 1e6:.1f} MB/s, {left // 60}:{left % 60:02} left"

