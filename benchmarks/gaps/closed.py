@@ -44,8 +44,8 @@ class Form:
 
     truths: what may be filled in: the text up to the first bracket that is closed, and that up to the line's end; where
     both are refused, one of `others`, which end with something that the cursor is in.
-    missing: what is open at the cursor and not closed behind it, the innermost last, as what closes it. quoted: the
-    text from the quote on where the cursor is in a string.
+    quoted: the text before the cursor from where the string or regular expression begins that it is in, code in a
+    string included. missing: what is open before that and not closed behind it, the innermost last, as what closes it.
     """
 
     before: bytes
@@ -118,17 +118,21 @@ def forms(spot: Spot, data: bytes) -> tuple[Form, Form] | None:
     if not shut or not data[at : shut[0][0]].strip():
         return None
     texts = data[at : shut[0][0]], data[at : min(cut, line_of(data, at)[1])]
-    quoted = data[opened[-1].start : at] if opened[-1].quotes else b""
+    begins = min((p.start for p in opened if p.quotes), default=_pattern_start(spot.language, data, at))
     form = Form(
         before=data[:at],
         closers=b"",
         after=data[cut:],
         truths=tuple(text for text in texts if text.strip()),
         others=tuple(data[at:end] for end in spot.ends[:_OTHERS] if at < end <= cut),
-        missing=tuple(data[slice(*p.close)] for p in opened if p.close[1] <= cut),
-        quoted=quoted,
+        missing=tuple(data[slice(*p.close)] for p in opened if p.close[1] <= cut and p.start < begins),
+        quoted=data[begins:at],
     )
-    lost = tuple(data[slice(*p.close)] for p in opened if p.close[1] <= cut and p.close not in shut)
+    lost = tuple(
+        data[slice(*p.close)]
+        for p in opened
+        if p.close[1] <= cut and p.close not in shut and p.start < begins
+    )
     return form, replace(form, closers=b"".join(data[slice(*span)] for span in shut), missing=lost)
 
 
@@ -212,9 +216,6 @@ def closes_twice(language: str, form: Form, fill: bytes) -> bool:
     """
     missing, opened, early = list(form.missing), list[bytes](), list[bytes]()
     known, text = load_language(language), form.quoted + fill
-    if form.quoted and len(form.missing) > 0 and not form.closers:
-        # What closes the string is not a bracket.
-        missing.pop()
     for token in tokens(known, text, 0, len(text)):
         bracket = text[token.start : token.end]
         if token.kind == "open":
@@ -234,6 +235,14 @@ class _Pair:
     inside: int
     close: Span
     quotes: bool
+
+
+def _pattern_start(language: str, data: bytes, at: int) -> int:
+    """Return where the regular expression around `at` begins, `at` itself in other text."""
+    node = load_language(language).parse(data).root_node.descendant_for_byte_range(at, at)
+    while node is not None and node.type != "regex":
+        node = node.parent
+    return node.start_byte if node is not None and node.start_byte < at else at
 
 
 @lru_cache(maxsize=32)

@@ -117,6 +117,37 @@ def test_places_with_opened_brackets_are_chosen_alone() -> None:
 
 
 @pytest.mark.parametrize(
+    ("language", "quoted", "missing", "fill", "twice"),
+    [
+        ("typescript", "`a ${b ? c : `'${d", (b")",), "e}`}`)", False),
+        ("typescript", "`a ${b ? c : `'${d", (), "e}`}`)", True),
+        ("javascript", "/.{1,6", (), "4}/g", False),
+        ("javascript", "/.{1,6", (), "4}/g)", True),
+        ("java", '"a', (b")",), '(")', False),
+    ],
+)
+def test_strings_and_regular_expressions_are_read_from_where_they_begin(
+    language: str, quoted: str, missing: tuple[bytes, ...], fill: str, twice: bool
+) -> None:
+    form = Form(b"", b"", b"", (), (), missing, quoted.encode())
+    assert closes_twice(language, form, fill.encode()) == twice
+
+
+def test_a_form_knows_the_outermost_string_and_the_regular_expression_at_its_cursor() -> None:
+    for text, cursor, begins in (
+        ("f(`a ${`b ${c + d}`}`);\n", b" + d", "`a"),
+        ("f(/.{1,64}/g);\n", b"4}", "/"),
+    ):
+        data = text.encode()
+        at = data.index(cursor)
+        spot = replace(CUT, language="javascript", at=at, changes=((at, data.index(b";"), ""),), ends=())
+        found = forms(spot, data)
+        assert found is not None
+        assert [form.quoted for form in found] == [data[data.index(begins.encode()) : at]] * 2
+        assert [form.missing for form in found] == [(b")",), ()]
+
+
+@pytest.mark.parametrize(
     ("language", "before", "missing", "fill", "twice"),
     [
         ("java", "f(", (b")",), "a)", False),

@@ -461,6 +461,14 @@ HALF = [
     ("cpp", "cout << (b.type() == json:", ":value_t::text", ")"),
     ("go", 'files := []T{{"a", []by', "te(b)", "}}"),
     ("java", "f(", "(byte)(1 | ((a >>> 8) & 2))", ")"),
+    # Behind these a repair puts more than brackets.
+    ("java", "f(a, (byte) 0x", "7f", ");"),
+    ("java", "f(new Ac", "tion()", ");"),
+    ("java", 'f("a\\', "n", '");'),
+    ("cpp", 'cout << "a\\', "n", '";'),
+    ("csharp", "f(new ", "A()", ");"),
+    ("java", "for (int i = 0; i < dep", "th; i++", ")"),
+    ("cpp", "for (int i = 0; i <", " b(); ++i", ")"),
 ]
 
 
@@ -518,3 +526,22 @@ def test_brackets_are_closed_in_front_of_the_rest_of_the_line(
         assert offered(language, above + typed, fill, rest + below) == text + closers
         # As an editor closes them.
         assert offered(language, above + typed, fill, closers + rest + below) == text
+
+
+CLOSED_BELOW = [
+    (
+        "tsx",
+        "  return (\n    <div\n      id={\n        f(\n          'a",
+        "b'",
+        "\n      )}>\n    </div>\n  );\n",
+    ),
+    ("javascript", "  f({\n    a: [\n        b(c", "d", "\n    )]\n  });\n"),
+]
+
+
+@pytest.mark.parametrize(("language", "typed", "text", "below"), CLOSED_BELOW)
+def test_a_bracket_that_the_next_line_closes_is_not_closed_here(
+    language: str, typed: str, text: str, below: str
+) -> None:
+    above = "function first(a) {\n"
+    assert offered(language, above + typed, text, below + "}\n") == text

@@ -400,8 +400,14 @@ def _ended(language: Language, kind: str, before: bytes, after: bytes) -> bytes 
 
 
 def _placed(language: Language, kind: str, before: bytes, after: bytes) -> Text:
-    filler = language.placeholder(kind).encode()
-    return Text(before, filler, after, language.parse(before + filler + after))
+    text = filler(language, kind, before)
+    return Text(before, text, after, language.parse(before + text + after))
+
+
+def filler(language: Language, kind: str, before: bytes) -> bytes:
+    """The placeholder of a gap of `kind` behind `before`; in a string it completes a backslash that is begun."""
+    slashes = len(before) - len(before.rstrip(b"\\")) if kind in STRINGS else 0
+    return b"\\" * (slashes % 2) + language.placeholder(kind).encode()
 
 
 def searched(language: Language, kind: str, before: bytes, after: bytes) -> Text:

@@ -25,6 +25,7 @@ from dg_lsp.text.fills.baseline import (
     errors_of,
     fault_at,
     filled_in,
+    filler,
     function_of_span,
     is_sound_but_for_its_gap,
     neutral_text,
@@ -368,8 +369,8 @@ def _refused(language: Language, neutral: Text, filled: Text) -> tuple[Fault, ..
     tail = len(neutral.data) - behind
     before, stop = neutral.before[start:], len(neutral.after) - tail
     # Only another named argument may follow a named one, or none.
-    fillers = (neutral.fill, b"_g_=_g_", b"")
-    if all(complaint(before + filler + neutral.after[:stop]) is not None for filler in fillers):
+    fills = (neutral.fill, b"_g_=_g_", b"")
+    if all(complaint(before + text + neutral.after[:stop]) is not None for text in fills):
         return ()
     error = complaint(before + filled.fill + filled.after[:stop])
     if error is None:
@@ -496,14 +497,18 @@ def _is_whole(gap: Gap, old: Text, neutral: Text) -> bool:
 def _worse(language: Language, gap: Gap, old: Text, fill: bytes) -> str:
     """Return the harm that `fill` does to a broken file, compared with the file as it is, `old`; empty if none."""
     # A parser that goes on from an older tree recovers otherwise than one that begins anew.
-    new, filler = (_parsed(language, old, text) for text in (fill, _filler(language, gap)))
+    lead = gap.insert_before.encode()
+    neutral = lead + filler(language, gap.kind, old.before + lead) + gap.insert_after.encode()
+    new, plain = (_parsed(language, old, text) for text in (fill, neutral))
     # A line that was asked for may open the string that the text behind it closes.
     if _is_sound(language, new) and (_is_asked_line(gap) or not _may_quote(language, fill)):
         return ""
     # One quote too many may turn all errors into a single one; a span may begin what its last line ends.
-    if gap.kind != "span" and _marks(language, new) not in (_marks(language, old), _marks(language, filler)):
+    if gap.kind != "span" and _marks(language, new) not in (_marks(language, old), _marks(language, plain)):
         return _OTHERWISE
-    most = (0, 0) if filler.clean else _error_counts(old)
+    most: tuple[int, ...] = (0, 0) if plain.clean else _error_counts(old)
+    # The text of a string adds none, but what ends the string may.
+    most = tuple(map(max, most, _error_counts(plain))) if gap.kind in STRINGS else most
     if any(count > limit for count, limit in zip(_error_counts(new), most, strict=True)):
         return "the fill would add a syntax error to a file that has some"
     return ""
@@ -530,11 +535,6 @@ def _may_quote(language: Language, fill: bytes) -> bool:
     marks = (language.comment, *(mark for pair in language.block_comments for mark in pair))
     quotes = (mark for string in language.strings for mark in (string.open, string.close))
     return any(mark in fill for mark in (*quotes, *(mark.encode() for mark in marks)))
-
-
-def _filler(language: Language, gap: Gap) -> bytes:
-    """Return a placeholder for `gap`, with the texts that are inserted around it."""
-    return f"{gap.insert_before}{language.placeholder(gap.kind)}{gap.insert_after}".encode()
 
 
 def _parsed(language: Language, text: Text, fill: bytes) -> Text:

@@ -21,7 +21,7 @@ from dg_lsp.text.gaps.context import (
 from dg_lsp.text.languages.language import Language, load_language
 from dg_lsp.text.messages import LISTS, STRINGS, Kind
 from dg_lsp.text.syntax.bodies import KIND_OF, MARKER, Body
-from dg_lsp.text.syntax.brackets import PAIRS, State, lacks_end, next_line, state_at, unclosed
+from dg_lsp.text.syntax.brackets import PAIRS, State, lacks_end, next_line, state_at, unclosed, unopened
 from dg_lsp.text.syntax.directives import directive_start
 from dg_lsp.text.syntax.lexer import (
     Span,
@@ -187,17 +187,33 @@ def typed(document: Document, context: CursorContext, gap: Gap, offset: int) -> 
     eol = line_end(document.data, offset)
     end = max(gap.end, offset if document.data[offset:eol].strip() else eol)
     first, last = context.inserted
-    at = context.data.find(b"_g_", first, last)
-    behind = at + 3 if at >= 0 else first
-    if (at >= 0 or first == context.cursor < last) and (
-        closing := _CLOSERS.match(context.data, behind, last)
-    ):
+    if first < last and (first == context.cursor or b"_g_" in context.data[first:last]):
         # What is open within the region wants to be closed as well.
+        behind = _behind_operand(context, state_of(document, context, offset).string)
+        closing = _CLOSERS.match(context.data, behind, last)
+        assert closing is not None, "it matches nothing, too"
         gap = replace(gap, insert_after=_needed(context, behind, closing[0]).decode())
     elif context.cost and gap.kind in LISTS and not _goes_on(context, document.data, offset):
         state = state_of(document, context, offset)
         gap = replace(gap, insert_after=_left_open(document.data, context, state, offset))
     return replace(gap, start=offset, end=offset if document.data[offset:end].strip() else end)
+
+
+def _behind_operand(context: CursorContext, quote: bytes) -> int:
+    """Return where the closers begin in what a repair has put at the cursor, in a string that `quote` ends if it does.
+
+    Of `0);` behind `(byte) 0x` that is the bracket, and of `_g_());` behind `g(new ` the second closing one.
+    """
+    first, last = context.inserted
+    data = context.data
+    if quote and (at := data.find(quote, first, last)) >= 0:
+        return at
+    at = data.find(b"_g_", first, last)
+    start = at + 3 if at >= 0 else first
+    shut = next((start + n for n in unopened(context.language, data[start:last])), -1)
+    if shut < 0:
+        shut = last - 1 if data[start:last].endswith((b";", b":")) else start
+    return shut if data[start:shut].strip(b" \t\r\n)]}>\"'`") else start
 
 
 def untouched(document: Document, context: CursorContext, gap: Gap, offset: int) -> Gap:
@@ -218,9 +234,7 @@ def untouched(document: Document, context: CursorContext, gap: Gap, offset: int)
         return replace(gap, start=offset, end=offset, insert_before="", insert_after=tail)
     if gap.start == offset and not data[offset : gap.end].strip():
         # Behind `const [a, ` more than a bracket may be missing.
-        held = gap.kind in LISTS or (
-            gap.kind == "expression" and state.brackets.endswith(b"(") and not context.cost
-        )
+        held = gap.kind in LISTS or (gap.kind == "expression" and state.brackets.endswith(b"("))
         if gap.insert_after or not held or state.string or state.comment or goes_on:
             return gap
         return replace(

@@ -268,10 +268,14 @@ def unopened(language: Language, text: bytes) -> Iterator[int]:
 def unclosed(data: bytes, opened: Sequence[tuple[int, int]], columns: int, below: int) -> tuple[int, ...]:
     """The brackets, of `opened`, that the next line with text shows to be closed before it.
 
-    It is at `below`, indented by `columns`. Where it closes brackets itself, those as deep as it are not missing.
+    It is at `below`, indented by `columns`. Where it closes brackets itself, those as deep as it are not missing; nor
+    are those within them that it closes first, as `)}` closes `a={` and below it the deeper `f(`.
     """
     run = _CLOSERS.match(data, below)
     shut = [bytes([c]) for c in run[0] if c in b")]}"] if run else []
+    inner = opened[: len(shut)]
+    if inner and shut == [PAIRS.get(data[at : at + 1]) for at, _ in inner] and inner[-1][1] <= columns:
+        return ()
     found: list[int] = []
     for at, depth in opened:
         if depth == columns and shut and shut[0] == PAIRS.get(data[at : at + 1]):
