@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo check test lint mutants survivors soak oldest ray editors editors-long vsix fix clean
+.PHONY: demo check test lint mutants survivors soak oldest ray editors editors-long vsix wheel fix clean
 
 demo: .venv/ready
 	$(BIN)/dg-lsp demo
@@ -74,9 +74,13 @@ $(VSCODE)/node_modules: $(VSCODE)/package-lock.json
 	cd $(VSCODE) && npm ci --no-audit --no-fund --loglevel=error
 	touch $@
 $(VSCODE)/dg-lsp.vsix: $(VSCODE)/node_modules LICENSE $(addprefix $(VSCODE)/,package.json README.md tsconfig.json \
-	eslint.config.mjs .vscodeignore) $(wildcard $(VSCODE)/src/*.ts $(VSCODE)/walkthrough/*.md)
+	eslint.config.mjs licences.mjs .vscodeignore) $(wildcard $(VSCODE)/src/*.ts $(VSCODE)/walkthrough/*.md)
 	cp LICENSE $(VSCODE)/LICENSE
 	cd $(VSCODE) && npm run --silent check && npm run --silent build && npm run --silent package
+
+# The wheel, with both plug-ins in it.
+wheel: .venv/ready vsix
+	$(BIN)/python -m build --outdir dist .
 
 fix: .venv/ready
 	$(BIN)/ruff check --fix .

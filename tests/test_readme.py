@@ -34,6 +34,7 @@ OUTSIDE = {
     "ln",
     "mkdir",
     "pipx",
+    "uv",
     "ssh",
     "systemctl",
     "export",
@@ -144,3 +145,11 @@ def test_what_a_page_links_to_is_there(page: str) -> None:
                 titles = re.findall(r"^#+ (.+)", file.read_text(encoding="utf-8"), re.MULTILINE)
                 anchors = {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
                 assert anchor in anchors, f"{page} links to {target}"
+
+
+def test_the_readme_is_short() -> None:
+    text = TEXTS["README.md"]
+    prose = re.sub(
+        r"^```.*?^```|<!--.*?-->|`[^`]*`|\]\([^)]*\)|^\d+\.", "", text, flags=re.DOTALL | re.MULTILINE
+    )
+    assert len(text.splitlines()) <= 100 and len(re.findall(r"\d+(?:[.,]\d+)*", prose)) <= 25

@@ -1,6 +1,7 @@
 """What is published is whole: the sdist has its tests, and the wheel made of it fills where it is installed."""
 
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
+EXTENSION = ROOT / "editors/vscode/dg-lsp.vsix"  # built by `make vsix`; git ignores it
 SOURCE = '''def add(a, b):
     """Return the sum of a and b."""
     pass
@@ -29,7 +31,9 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the sdist, and the wheel that was built from it."""
     out = tmp_path_factory.mktemp("dist")
     command = [sys.executable, "-m", "build", "--outdir", str(out), str(ROOT)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    allowed = {} if EXTENSION.exists() else {"DG_LSP_WITHOUT_VSIX": "1"}
+    environment = {**os.environ, **allowed}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     return out
 
@@ -48,7 +52,16 @@ def test_the_sdist_holds_what_its_makefile_and_tests_use(built: Path) -> None:
         for path in (ROOT / folder).rglob("*.*")
         if path.suffix in (".py", ".scm", ".toml", ".sh", ".lua")
     }
-    wanted = {"Makefile", "LICENSE", "README.md", "pyproject.toml", ".ci/constraints.txt", ".ci/run", *ours}
+    wanted = {
+        "Makefile",
+        "LICENSE",
+        "README.md",
+        "pyproject.toml",
+        "hatch_build.py",
+        ".ci/constraints.txt",
+        ".ci/run",
+        *ours,
+    }
     assert not sorted(wanted - names)
 
 
@@ -65,9 +78,7 @@ def test_queries_and_checkpoint_are_inside(wheel: Path) -> None:
         "dg_lsp/editors/nvim/lsp/dg_lsp.lua",
     ):
         assert wanted in names
-    # It is built by `make vsix`, and git ignores it.
-    built = (ROOT / "editors/vscode/dg-lsp.vsix").exists()
-    assert ("dg_lsp/editors/vscode/dg-lsp.vsix" in names) == built
+    assert ("dg_lsp/editors/vscode/dg-lsp.vsix" in names) == EXTENSION.exists()
     assert not [n for n in names if n.startswith("tests/") or n.endswith((".bin", ".pt", ".pkl"))]
 
 
@@ -102,3 +113,96 @@ def test_the_installed_wheel_fills_a_gap(wheel: Path, tmp_path: Path, runtime: P
     subprocess.run(editor, cwd=work, env={**environment, "XDG_DATA_HOME": str(tmp_path)}, check=True)
     plugin = tmp_path / "nvim/site/pack/dg-lsp/start/dg-lsp/plugin/dg_lsp.lua"
     assert plugin.read_bytes() == (place / "dg_lsp/editors/nvim/plugin/dg_lsp.lua").read_bytes()
+
+
+def test_no_wheel_is_built_without_the_extension(tmp_path: Path) -> None:
+    for name in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE"):
+        (tmp_path / name).write_bytes((ROOT / name).read_bytes())
+    for name in ("dg_lsp/__init__.py", "grammars/x/gaps.scm"):
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).touch()
+    command = [sys.executable, "-m", "build", "--wheel", str(tmp_path)]
+    for allowed in ({}, {"DG_LSP_WITHOUT_VSIX": "1"}):
+        environment = {**os.environ, "DG_LSP_WITHOUT_VSIX": "", **allowed}
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+        said = done.stdout + done.stderr
+        assert ("`make wheel`" in said and done.returncode == 1) or (allowed and done.returncode == 0), said
+
+
+# Stand-ins for the parts of a command that need a network: the dependencies are those of this environment.
+OFFLINE = {
+    r"\S+/pip install uv": "true",
+    r"\S+/uv pip install --python (\S+) --torch-backend cpu": r"\1/bin/pip install --quiet --no-deps --no-index",
+    r"\S+ fetch small": "true",
+}
+NVIM = ROOT / ".editors/nvim/bin/nvim"  # of `make editors`; without it a stand-in says its version
+ASK = """
+local ok, answer = pcall(function()
+  local client = function() return vim.lsp.get_clients({ bufnr = 0 })[1] end
+  assert(vim.wait(60000, function() return client() and client().initialized end), "no server")
+  local where = { textDocument = { uri = vim.uri_from_bufnr(0) }, position = { line = 1, character = 11 } }
+  where.context = { triggerKind = 1 }
+  return client():request_sync("textDocument/inlineCompletion", where, 60000, 0)
+end)
+io.stdout:write(vim.inspect(answer))
+vim.cmd("qall!")
+"""
+CODE = """#!/bin/sh
+case "$1" in
+  --version) echo 1.95.2 ;;
+  --install-extension) cp "$2" "$HOME/extension" ;;
+  --list-extensions) test -s "$HOME/extension" && echo dg-lsp.dg-lsp@0.1.0 ;;
+esac
+"""
+
+
+def readme_commands() -> list[str]:
+    """The commands of README's section on installing, the sections of the editors included."""
+    section = (
+        (ROOT / "README.md").read_text(encoding="utf-8").partition("\n## Install")[2].partition("\n## ")[0]
+    )
+    return re.findall(r"^\$ (.*?)(?:  +#.*)?$", section, re.MULTILINE)
+
+
+def test_the_commands_of_the_readme_install_the_wheel_where_nothing_is(
+    wheel: Path, tmp_path: Path, runtime: Path
+) -> None:
+    home = tmp_path / "home"
+    (home / "programs").mkdir(parents=True)
+    (home / "dist").mkdir()
+    (home / "dist" / wheel.name).symlink_to(wheel)
+    (home / "programs/python3").symlink_to(os.path.realpath(sys.executable))
+    (home / "programs/code").write_text(CODE)
+    (home / "programs/code").chmod(0o755)
+    if NVIM.exists():
+        (home / "programs/nvim").write_text(f'#!/bin/sh\nexec {NVIM} "$@"\n')
+    else:
+        (home / "programs/nvim").write_text("#!/bin/sh\necho NVIM v0.12.4\n")
+    (home / "programs/nvim").chmod(0o755)
+    path = f"{home / '.local/bin'}:{home / 'programs'}:/usr/bin:/bin"
+    environment = {"HOME": str(home), "PATH": path, "LANG": "C.UTF-8", "DG_LSP_RUNTIME_DIR": str(runtime)}
+    commands = readme_commands()
+    assert len(commands) == 8
+    for number, command in enumerate(commands):
+        line = command
+        for pattern, instead in OFFLINE.items():
+            line = re.sub(pattern, instead, line)
+        if "vscode" in line and not EXTENSION.exists():
+            continue
+        done = subprocess.run(
+            ["bash", "-ec", line], cwd=home, env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, f"{command}\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
+        if number == 0:
+            here = next(path for path in sys.path if path.endswith("site-packages"))
+            site = next((home / ".dg-lsp/lib").glob("python*/site-packages"))
+            (site / "dependencies.pth").write_text(f"import sys; sys.path.append({here!r})\n")
+    if not NVIM.exists():
+        return
+    (home / "ask.lua").write_text(ASK)
+    (home / "sums.py").write_text("def add(first, second):\n    return \n")
+    ask = ["nvim", "--headless", "sums.py", "-c", "luafile ask.lua"]
+    done = subprocess.run(
+        ask, cwd=home, env=environment, capture_output=True, text=True, check=False, timeout=200
+    )
+    assert "insertText" in done.stdout, done.stdout + done.stderr

@@ -16,10 +16,6 @@ UNTIL_REWRITTEN = (
     "dg_lsp/server/",
     "dg_lsp/model/",
     "docs/",
-    "CHANGELOG.md",
-    "CONTRIBUTING.md",
-    "README.md",
-    "SECURITY.md",
 )
 # A word or turn, and what to write in its place.
 _PASSIVE = "typed|written|asked|wanted|told|there|behind|healed|said|given|sent|shown|meant|needed|left|to be"

@@ -2,13 +2,20 @@
 
 import argparse
 import shutil
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import dg_lsp
 from dg_lsp.cli import plugins
 from dg_lsp.cli.options import explain
 from dg_lsp.settings import UsageError
 
+# The setting that names the server, as a line of the user's own settings.
+_SETTING = {
+    "nvim": 'vim.g.dg_lsp = {{ cmd = {{ "{server}", "--stdio" }} }}',
+    "vscode": '"dg-lsp.path": "{server}"',
+}
 _NEXT = {
     "nvim": "open a file in Neovim 0.12 or newer and type; :checkhealth dg_lsp checks it, :help dg_lsp has the rest",
     "vscode": "open a file in VS Code and type; a window that is open must be reloaded once",
@@ -19,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of `dg-lsp editor`."""
     explain(
         parser,
-        "Put the plug-in that comes along with dg-lsp into an editor, or take it out again. Nothing is downloaded. For "
+        "Install the plug-in that is part of dg-lsp in an editor, or remove it. Nothing is downloaded. For "
         "VS Code on another machine (SSH, WSL, a container), run it there.",
         "dg-lsp editor install nvim",
         "0 done, 1 it was not there, 2 it cannot be done",
@@ -49,9 +56,11 @@ def run(arguments: argparse.Namespace) -> int:
         return 0 if said else 1
     print(plugin.install())
     if not shutil.which("dg-lsp"):
+        server = Path(sys.executable).with_name("dg-lsp")
         print(
-            "The editor looks for dg-lsp on PATH, and it is not there: add its folder, or name it in the plug-in."
+            f"The editor looks for dg-lsp on PATH, and it is not there. Add {server.parent} to PATH, or this line to"
         )
+        print(f"the editor's user settings: {_SETTING[editor].format(server=server)}")
     print(f"Next: {_NEXT[editor]}.\nTo check the whole chain: dg-lsp doctor --editor {editor}")
     return 0
 

@@ -1,4 +1,4 @@
-"""The plug-ins for the editors: find one in this installation, put it into an editor, take it out again.
+"""The plug-ins for the editors: find one in this installation, install it in an editor, remove it.
 
 Knows files and the editors' programs; prints nothing.
 """
@@ -22,9 +22,9 @@ EXTENSION = "dg-lsp.dg-lsp"  # publisher and name of the VS Code extension
 _RECORD = "installed.json"  # in the folder of the Neovim plug-in: its version, and the hash of each file
 _PATIENCE = 120  # seconds for an editor's program
 _MISSING = {
-    "vscode": "this dg-lsp came without dg-lsp.vsix; in a clone of its repository, make vsix (needs Node 20 or newer) "
-    "builds it, and dg-lsp editor install vscode from there installs it",
-    "nvim": "this dg-lsp came without its Neovim plug-in; reinstall it",
+    "vscode": "this dg-lsp has no dg-lsp.vsix; in a clone, run `make vsix` (needs npm and Node 20 or newer), then "
+    "`.venv/bin/dg-lsp editor install vscode`; `make wheel` builds a wheel that has it",
+    "nvim": "this dg-lsp has no Neovim plug-in; reinstall it",
 }
 
 
