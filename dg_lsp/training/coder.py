@@ -24,7 +24,7 @@ def fetch_coder(name: str, to: Path, file: Path | None, progress: Progress) -> N
     """Make the checkpoint `name`, coder or coder-0.5b, in the folder `to`. file: the network's, if it is here already.
 
     Raises:
-        FetchError: it cannot be had; an older checkpoint is still there, and parts already fetched are kept for the next try.
+        FetchError: it cannot be fetched; an older checkpoint stays, and fetched parts are kept for the next try.
     """
     pinned = pinned_network(name)
     with working(to) as folder:
