@@ -123,9 +123,7 @@ def test_what_cannot_be_done_is_told_with_its_mend(
     assert main(["editor", "install", "vscode"]) == 2
     assert "make vsix` (needs npm and Node 20 or newer)" in capsys.readouterr().err
     assert main(["editor", "remove", "vscode"]) == 2 and "failed with 3: no room" in capsys.readouterr().err
-    assert (
-        main(["editor", "install", "nvim"]) == 2 and "has no Neovim plug-in" in capsys.readouterr().err
-    )
+    assert main(["editor", "install", "nvim"]) == 2 and "has no Neovim plug-in" in capsys.readouterr().err
     assert main(["editor", "install"]) == 2
 
 
