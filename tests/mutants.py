@@ -174,7 +174,7 @@ MUTANTS = (
     Mutant(
         5,
         "an offer ends blocks that earlier lines have begun",
-        "dg_lsp/text/gaps/gap.py",
+        "dg_lsp/text/gaps/parts.py",
         "            return replace(gap, owed=text[kept:].decode())",
         "            return gap",
         "tests/text/test_closed.py::test_an_offer_ends_no_block_of_an_earlier_line",

@@ -44,6 +44,7 @@ ROOMS = (
     "languages",
     "documents",
     "syntax",
+    "analysis",
     "gaps",
     "prompts",
     "related",

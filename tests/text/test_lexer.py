@@ -7,8 +7,8 @@ import pytest
 from tree_sitter import Node
 
 from benchmarks.gaps.sources import find_corpus
+from dg_lsp.text.analysis import state_in
 from dg_lsp.text.documents.document import Document
-from dg_lsp.text.gaps.context import state_in
 from dg_lsp.text.gaps.find import find_gap
 from dg_lsp.text.languages.language import known_languages, load_language
 from dg_lsp.text.messages import STRINGS

@@ -5,10 +5,10 @@ import time
 
 import pytest
 
+from dg_lsp.text.analysis import analyze
 from dg_lsp.text.budget import UNASKED, Budget, spending
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.fills.check import harm_of
-from dg_lsp.text.gaps.context import context_at
 from dg_lsp.text.gaps.find import find_gap, find_gaps
 from dg_lsp.text.gaps.gap import Edit, apply_edit
 from dg_lsp.text.languages.language import load_language
@@ -108,7 +108,7 @@ BROKEN = "class A {\n  f(a) {\n    return a;\n  }\n  g(b {\n    return b;\n  }\n
 
 
 def whole_file_is_read(document: Document, cursor: int) -> bool:
-    return context_at(document, load_language("javascript"), cursor).repaired is None
+    return analyze(document, cursor).whole
 
 
 def test_a_file_that_is_broken_elsewhere_is_read_again_once_it_is_mended() -> None:

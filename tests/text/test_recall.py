@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from dg_lsp.text.analysis import tree_of, without_damage
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.documents.history import begun
-from dg_lsp.text.gaps.context import tree_of, undone
 from dg_lsp.text.gaps.gap import Edit, apply_edit
 from dg_lsp.text.languages.language import load_language
 
@@ -137,7 +137,7 @@ def test_a_tree_is_parsed_once_and_equals_that_of_a_full_parse() -> None:
 def test_a_document_from_a_file_has_no_history_and_still_a_tree() -> None:
     document = Document("file:///m.py", "python", 0, b"x = 1\n")
     assert not tree_of(load_language("python"), document).root_node.has_error
-    assert undone(document, 0) == ()
+    assert without_damage(document, 0) == ()
 
 
 # -- damage undone
@@ -150,45 +150,45 @@ def test_damage_elsewhere_is_undone_and_the_line_of_the_cursor_is_kept(
 ) -> None:
     sample, body = SAMPLES[language]
     document = damaged(language, sample, (*LOST[language][what], ("side(1, 2)", "side(1, √")), newline)
-    found = undone(document, document.data.index("√".encode()))[0]
-    assert found.data == sample.replace("side(1, 2)", "side(1, √").replace("\n", newline).encode()
-    assert found.data[found.cursor :].startswith("√".encode())
+    found = without_damage(document, document.data.index("√".encode()))[0]
+    assert found.document.data == sample.replace("side(1, 2)", "side(1, √").replace("\n", newline).encode()
+    assert found.document.data[found.cursor :].startswith("√".encode())
     bare = body.removeprefix("{").removesuffix("}").replace("side(1, 2)", "side(1, √").replace("\n", newline)
-    start = found.data.index(bare.encode())
-    span = found.back(start, start + len(bare.encode()))
+    start = found.document.data.index(bare.encode())
+    span = found.changes.span(start, start + len(bare.encode()))
     assert span is not None
     assert document.data[slice(*span)] == bare.encode()
 
 
 def test_where_only_the_line_of_the_cursor_has_changed_nothing_is_undone() -> None:
     document = damaged("python", PYTHON, (("side(1, 2)", "side(1, √"),))
-    assert undone(document, document.data.index("√".encode())) == ()
+    assert without_damage(document, document.data.index("√".encode())) == ()
 
 
 def test_damage_on_the_line_of_the_cursor_is_undone_next() -> None:
     document = damaged(
         "python", PYTHON, (("[x]", "[x"), ("total +=", "total ="), ("side(1, 2)", "side(1, √"))
     )
-    line, place = undone(document, document.data.index("√".encode()))
+    line, place = without_damage(document, document.data.index("√".encode()))
     typed = PYTHON.replace("side(1, 2)", "side(1, √")
-    assert line.data == typed.replace("total +=", "total =").encode()
-    assert place.data == typed.encode()
-    assert place.data[place.cursor :].startswith("√".encode())
+    assert line.document.data == typed.replace("total +=", "total =").encode()
+    assert place.document.data == typed.encode()
+    assert place.document.data[place.cursor :].startswith("√".encode())
 
 
 def test_what_is_typed_in_one_place_is_kept_as_a_whole() -> None:
     typed = ("        return total\n", "        return total\n\n    def new(self):\n        if √\n")
     document = damaged("python", PYTHON, (('Say it."""', 'Say it.""'), typed))
-    found = undone(document, document.data.index("√".encode()))[0]
-    assert found.data == PYTHON.replace(*typed).encode()
+    found = without_damage(document, document.data.index("√".encode()))[0]
+    assert found.document.data == PYTHON.replace(*typed).encode()
 
 
 def test_an_end_that_was_replaced_itself_has_no_way_back() -> None:
     document = damaged("python", PYTHON, (("total\n\n    def name(", "totals("), ("side(1, 2)", "side(1, √")))
-    found = undone(document, document.data.index("√".encode()))[0]
-    end = found.data.index(b"total\n\n") + 6
-    assert found.back(found.cursor, end) is None
-    assert found.back(found.cursor, end - 6) is not None
+    found = without_damage(document, document.data.index("√".encode()))[0]
+    end = found.document.data.index(b"total\n\n") + 6
+    assert found.changes.span(found.cursor, end) is None
+    assert found.changes.span(found.cursor, end - 6) is not None
 
 
 def test_what_was_put_in_at_the_ends_of_a_span_is_not_of_it() -> None:
@@ -197,9 +197,9 @@ def test_what_was_put_in_at_the_ends_of_a_span_is_not_of_it() -> None:
         ("return total", "return total\n\n    limit = ("),
     )
     document = damaged("python", PYTHON, (*more, ("side(1, 2)", "side(1, √")))
-    found = undone(document, document.data.index("√".encode()))[0]
+    found = without_damage(document, document.data.index("√".encode()))[0]
     body = PYTHON_AREA.replace("side(1, 2)", "side(1, √")
-    start = found.data.index(body.encode())
-    span = found.back(start, start + len(body.encode()))
+    start = found.document.data.index(body.encode())
+    span = found.changes.span(start, start + len(body.encode()))
     assert span is not None
     assert shown(document, span) == body

@@ -39,10 +39,10 @@ def modules(case: tuple[str, str, str]) -> set[str]:
 
 
 @pytest.mark.parametrize("name", CLEAN)
-def test_a_request_in_a_clean_file_goes_through_seventeen_modules_of_text(name: str) -> None:
-    assert len(modules(CLEAN[name])) <= 17
+def test_a_request_in_a_clean_file_goes_through_few_modules_of_text(name: str) -> None:
+    assert len(modules(CLEAN[name])) <= 19
 
 
 @pytest.mark.parametrize("name", LONGER)
-def test_one_that_wants_a_repair_or_a_line_end_goes_through_two_more(name: str) -> None:
-    assert len(modules(LONGER[name])) <= 19
+def test_one_that_wants_a_repair_or_a_line_end_goes_through_three_more(name: str) -> None:
+    assert len(modules(LONGER[name])) <= 22

@@ -84,9 +84,19 @@ class Changes:
         change = self.spans[at] if at < len(self.spans) else None
         return change is not None and change.start < offset and change.now < change.stop
 
+    def span(self, start: int, end: int) -> tuple[int, int] | None:
+        """Map an old span to the new text; None where one of its ends was replaced itself."""
+        if self.cuts(start) or self.cuts(end):
+            return None
+        first = self.behind(start)
+        return first, max(first, self.before(end))
+
     def around(self) -> Change:
         """Return the one change that spans all of these; there must be at least one."""
         return Change(self.spans[0].start, self.spans[-1].end, self.spans[0].now, self.spans[-1].stop)
+
+
+UNCHANGED = Changes()
 
 
 def trimmed(changes: Changes, old: bytes, new: bytes) -> Changes:
@@ -154,6 +164,20 @@ class Past:
 
     reading: Reading
     changes: Changes
+
+    def with_only(self, kept: tuple[Change, ...], present: bytes) -> tuple[bytes, Changes]:
+        """Return the older text with the changes `kept`, and the changes from there to the `present` text."""
+        old, parts = self.reading.data, []
+        far: list[Change] = []
+        at = shift = 0
+        for change in self.changes.spans:
+            if change not in kept:
+                far.append(Change(change.start + shift, change.end + shift, change.now, change.stop))
+                continue
+            parts += [old[at : change.start], present[change.now : change.stop]]
+            at = change.end
+            shift += change.stop - change.now - (change.end - change.start)
+        return b"".join((*parts, old[at:])), Changes(tuple(far))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
-"""Text that fills no placeholder: another placeholder, or an import in a function. Knows contexts, gaps and edits."""
+"""Text that fills no placeholder: another placeholder, or an import in a function. Knows analyses, gaps and edits."""
 
+from dg_lsp.text.analysis import analyze
 from dg_lsp.text.documents.document import Document
-from dg_lsp.text.gaps.context import context_at
 from dg_lsp.text.gaps.gap import Edit, Gap, apply_edit
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import BODIES
@@ -25,13 +25,13 @@ def useless(document: Document, gap: Gap, edit: Edit) -> str:
 
 def _is_placeholder(document: Document, edit: Edit) -> bool:
     """Return whether the text of `edit` says no more than that something is not written yet."""
-    language = load_language(document.language, document.macros)
-    context = context_at(apply_edit(document, edit), language, edit.start)
-    if context.repaired is not None and context.repaired.inserted:
+    analysis = analyze(apply_edit(document, edit), edit.start)
+    first, last = analysis.inserted
+    if first < last:
         return False
-    span = context.cursor, context.cursor + len(edit.text.encode("utf-8"))
-    found = language.captures(context.tree.root_node, span).get("stub", [])
-    return is_hollow(language, context.data, span, [(node.start_byte, node.end_byte) for node in found])
+    span = analysis.cursor, analysis.cursor + len(edit.text.encode("utf-8"))
+    stubs = [(node.start_byte, node.end_byte) for node in analysis.captures(span).get("stub", [])]
+    return is_hollow(analysis.language, analysis.data, span, stubs)
 
 
 def _imports(name: str, text: str) -> bool:

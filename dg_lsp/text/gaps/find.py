@@ -1,6 +1,6 @@
 """The gap at a cursor, in a range, or by a function's name: where a fill begins and ends, however broken the file is.
 
-The kind of gap is chosen here, too. Knows contexts, bodies and regions; knows no model and no editor.
+The kind of gap is chosen here, too. Knows analyses, bodies and regions; knows no model and no editor.
 """
 
 import difflib
@@ -9,38 +9,31 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
+from dg_lsp.text.analysis import Analysis, Line, analyze, analyze_whole, by_lines, without_damage
 from dg_lsp.text.budget import bounded, tried
 from dg_lsp.text.documents.document import Document
-from dg_lsp.text.gaps.context import (
-    CursorContext,
-    body_at,
-    context_at,
-    from_lines,
+from dg_lsp.text.gaps.body import body_gap
+from dg_lsp.text.gaps.gap import Gap
+from dg_lsp.text.gaps.parts import (
+    Region,
+    closed_gap,
     hole_at,
     holes_in,
-    region_at,
-    regions_at,
-    state_of,
-    undone,
-    whole_context,
-)
-from dg_lsp.text.gaps.gap import (
-    Gap,
-    body_gap,
-    closed_gap,
     is_todo,
     line_gap,
     open_gap,
-    owing,
+    region_at,
     region_gap,
-    typed,
-    untouched,
+    regions_at,
+    start_at_cursor,
+    start_open_gap_at_cursor,
+    with_owed,
 )
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import BODIES, Kind, Wanted
 from dg_lsp.text.reasons import NoGap
 from dg_lsp.text.syntax.bodies import KIND_OF, OWNER_OF, Body
-from dg_lsp.text.syntax.brackets import State, lacks_end
+from dg_lsp.text.syntax.brackets import lacks_end
 from dg_lsp.text.syntax.items import FARTHEST, window
 from dg_lsp.text.syntax.lexer import Span, indentation, leading, line_end, line_start
 
@@ -91,12 +84,14 @@ def find_gap(document: Document, offset: int, kind: Wanted | None = None) -> Gap
         near = replace(document, data=document.data[start:stop], history=None)
         return _moved(find_gap(near, offset - start, kind), start)
     # 1. A broken tree is never asked what is at the cursor.
-    context = context_at(document, load_language(document.language, document.macros), offset)
+    analysis = analyze(document, offset)
     if kind == "holes":
-        return _holes(document, context)
-    gap = _found(document, context, offset, kind)
+        return _holes(analysis)
+    # 2. and 3.
+    gap = _recalled(analysis, kind) if not analysis.whole else None
+    gap = gap or _gap_in(analysis, kind)
     # A body that was asked for is closed; any other fill ends with its line.
-    gap = gap if kind in BODIES else owing(document, gap, offset)
+    gap = gap if kind in BODIES else with_owed(analysis, gap)
     return replace(gap, asked=kind is not None)
 
 
@@ -107,17 +102,17 @@ def find_gaps(document: Document, start: int, end: int) -> list[Gap]:
     Raises:
         OutOfTime: the text takes too long to read, and so does the top-level item that the span is in.
     """
-    language = load_language(document.language, document.macros)
-    context = tried(partial(whole_context, document, language))
-    if context is None:
+    analysis = tried(partial(analyze_whole, document))
+    if analysis is None:
+        language = load_language(document.language, document.macros)
         first, stop = window(language, document.data, start)
         if end <= stop and (first, stop) != (0, len(document.data)):
             item = replace(document, data=document.data[first:stop], history=None)
             return [_moved(gap, first) for gap in find_gaps(item, start - first, end - first)]
-        context = whole_context(document, language)
-    functions = [b for b in context.bodies if b.header.owner == "function"]
+        analysis = analyze_whole(document)
+    functions = [b for b in analysis.bodies if b.header.owner == "function"]
     found = [f for f in functions if f.header.start < max(end, start + 1) and f.end >= start]
-    return [replace(body_gap(document, context, f), asked=True) for f in found]
+    return [replace(body_gap(analysis, f), asked=True) for f in found]
 
 
 @bounded
@@ -177,30 +172,29 @@ def find_named(document: Document, qualname: str, kind: Wanted | None = None) ->
     raise NoGap(f"the file has no function {qualname}; {hint}")
 
 
-def choose_kind(document: Document, context: CursorContext, offset: int) -> Kind:
-    """The kind of gap that a cursor without a wish means.
+def choose_kind(analysis: Analysis) -> Kind:
+    """The kind of gap that a cursor means where no kind is asked for.
 
     1. A body or a statement that is not written yet.  2. What is open: a string, a comment, a list of arguments,
     another bracket.  3. A blank line wants a statement; a line that wants a value an expression.  4. Else the rest
     of the line.
     """
-    data = document.data
     # 1. It comes first, for a stub may hold strings and brackets itself.
-    body = body_at(context)
-    if body is not None and offers(context, body):
+    body = analysis.body
+    if body is not None and offers(analysis, body):
         return KIND_OF[body.header.owner]
-    if hole_at(context) is not None:
+    if hole_at(analysis) is not None:
         return "statement"
     # 2.
-    state = state_of(document, context, offset)
+    state = analysis.state
     if state.string or state.text:
-        return "docstring" if state.string and _is_docstring(context, data, state) else "string"
+        return "docstring" if state.string and _is_docstring(analysis) else "string"
     if state.comment:
-        return "statement" if is_todo(data, state, offset) else "comment"
-    if state.brackets and (kind := _in_bracket(context, data, state, offset)):
+        return "statement" if is_todo(analysis) else "comment"
+    if state.brackets and (kind := _in_bracket(analysis)):
         return kind
     # 3. and 4.
-    return _on_line(data, offset)
+    return _on_line(analysis.line)
 
 
 def reach(data: bytes, offset: int) -> Span:
@@ -249,136 +243,128 @@ def _moved(gap: Gap, by: int) -> Gap:
     return replace(gap, start=gap.start + by, end=gap.end + by, further=further)
 
 
-def _found(document: Document, context: CursorContext, offset: int, kind: Kind | None) -> Gap:
-    """Steps 2 and 3 of `find_gap`."""
-    # 2.
-    if context.repaired is not None and (gap := _recalled(document, context, offset, kind)):
-        return gap
-    # 3.
-    return _gap_in(document, context, offset, kind)
-
-
-def _recalled(document: Document, context: CursorContext, offset: int, kind: Kind | None) -> Gap | None:
-    """The gap as older texts of the document tell it, where they are no harder to read than `context`."""
+def _recalled(analysis: Analysis, kind: Kind | None) -> Gap | None:
+    """The gap as older texts of the document show it, where they are no harder to read than the present one."""
     readable = []
-    for older in undone(document, offset):
-        text = replace(document, data=older.data, history=None)
-        found = context_at(text, context.language, older.cursor)
-        readable += [(found, older, text)] if found.cost <= context.cost else []
-    for found, older, text in sorted(readable, key=lambda r: r[0].cost):
+    for undamaged in without_damage(analysis.document, analysis.offset):
+        older = analyze(undamaged.document, undamaged.cursor)
+        readable += [(older, undamaged.changes)] if older.cost <= analysis.cost else []
+    for older, changes in sorted(readable, key=lambda r: r[0].cost):
         with suppress(NoGap):
-            gap = _gap_in(text, found, older.cursor, kind)
-            span = older.back(gap.start, gap.end)
-            # What was typed into a stub since then stays, unless the stub is asked for by its kind.
-            if span and (kind or document.data[slice(*span)] == text.data[gap.start : gap.end]):
+            gap = _gap_in(older, kind)
+            span = changes.span(gap.start, gap.end)
+            # Text typed into a stub since then stays, unless the stub is asked for by its kind.
+            if span and (
+                kind or analysis.document.data[slice(*span)] == older.document.data[gap.start : gap.end]
+            ):
                 return replace(gap, start=span[0], end=span[1])
     return None
 
 
-def _gap_in(document: Document, context: CursorContext, offset: int, kind: Kind | None) -> Gap:
-    """The gap in what can be read of the document.
+def _gap_in(analysis: Analysis, asked: Kind | None) -> Gap:
+    """The gap at the cursor, of the kind `asked` for or the one that the cursor means.
 
-    1. Choose the kind.  2. A body is found by its header, a part of a line by the tree.  3. What nobody asked for
-    by name leaves what is typed as it stands.
+    1. A body is found by its header.  2. A part of a line is found by the tree, and where that shows none by the
+    brackets and quotes that are open.  3. A gap that nobody asked for by name keeps the text already typed.
     """
+    kind = asked or choose_kind(analysis)
     # 1.
-    chosen = kind or choose_kind(document, context, offset)
-    # 2.
-    if chosen in OWNER_OF:
-        return _body_gap(document, context, offset, chosen)
-    if chosen == "rest_of_line":
-        return line_gap(document, context, offset, chosen)
-    if kind is None and chosen == "statement" and (hole := hole_at(context)) is not None:
-        return replace(region_gap(document, context, hole), stub=True)
-    masked = context.repaired is not None and context.repaired.removed > 0
-    # The end of a comment may have given way for the repair, and then the tree's comment goes on to the next end.
-    if masked and kind in ("comment", "string") and (closed := closed_gap(document, context, offset, kind)):
+    if kind in OWNER_OF:
+        return _body_gap(analysis, kind)
+    if kind == "rest_of_line":
+        return line_gap(analysis, kind)
+    new_statement = asked is None and kind == "statement"
+    if new_statement and (hole := hole_at(analysis)) is not None:
+        return replace(region_gap(analysis, hole), stub=True)
+    # 2. The end of a comment may have given way for the repair, and then the tree's comment goes on to the next end.
+    if analysis.masks and asked in ("comment", "string") and (closed := closed_gap(analysis, asked)):
         return closed
-    region = region_at(context, chosen)
-    if (
-        masked
-        and chosen != "statement"
-        and region
-        and region.end <= context.inserted[1]
-        and region.end > context.inserted[0]
-    ):
-        # What gave way for the repair is no part of it.
-        region = None
-    if region and chosen == "docstring" and _runs_on(document, context, region.start):
-        region = None
-    if region is None or (kind is None and chosen == "statement"):
-        found = open_gap(document, context, offset, chosen)
-        if found is None and kind is not None:
-            raise NoGap(f"the cursor is in no {chosen.replace('_', ' ')}; put it where one stands or begins")
-        found = found or line_gap(document, context, offset, "rest_of_line")
-        return found if kind is not None else untouched(document, context, found, offset)
-    gap = region_gap(document, context, region)
+    region = None if new_statement else _readable_region(analysis, kind)
+    gap = region_gap(analysis, region) if region else open_gap(analysis, kind)
+    if gap is None and asked is not None:
+        raise NoGap(
+            f"the cursor is in no {kind.replace('_', ' ')}; put it inside one, or at a place where one may begin"
+        )
+    gap = gap or line_gap(analysis, "rest_of_line")
     # 3.
-    return gap if kind is not None else typed(document, context, gap, offset)
+    if asked is not None:
+        return gap
+    return start_at_cursor(analysis, gap) if region else start_open_gap_at_cursor(analysis, gap)
 
 
-def _runs_on(document: Document, context: CursorContext, start: int) -> bool:
-    """Return whether the docstring with its text at `start` of the context is not closed, though the file parses.
+def _readable_region(analysis: Analysis, kind: Kind) -> Region | None:
+    """The innermost region of `kind` at the cursor, if the tree shows it as it is in the document."""
+    region = region_at(analysis, kind)
+    if region is None:
+        return None
+    # Text that gave way for the repair is no part of it.
+    first, last = analysis.inserted
+    if analysis.masks and kind != "statement" and first < region.end <= last:
+        return None
+    return None if kind == "docstring" and _runs_on(analysis, region.start) else region
 
-    Two that lack it make one string, from the quotes in the first function to those in the second.
+
+def _runs_on(analysis: Analysis, start: int) -> bool:
+    """Return whether the docstring with its text at `start` of the analysis's data is not closed, though it parses.
+
+    Two that lack their end make one string, from the quotes in the first function to those in the second.
     """
-    at = context.back(start)
-    state = state_of(document, context, at)
-    return indentation(document.data, at) > 0 and lacks_end(context.language, document.data, at, state)
+    at, data = analysis.back(start), analysis.document.data
+    return indentation(data, at) > 0 and lacks_end(analysis.language, data, at, analysis.state_before(at))
 
 
-def _holes(document: Document, context: CursorContext) -> Gap:
+def _holes(analysis: Analysis) -> Gap:
     """The placeholders between written lines of the function round the cursor: the first, with the `further`."""
-    body = _innermost(context, "function_body")
+    body = _innermost(analysis, "function_body")
     if body is None:
         raise NoGap("the cursor is in no function; put it on a function's first line or in its body")
-    # What a repair has put there is nobody's placeholder.
-    found = holes_in(context, (body.opens, body.end))
-    holes = [s for s in found if all(s.end <= first or last <= s.start for first, last in context.made)]
+    # Placeholders that a repair has inserted do not count.
+    found = holes_in(analysis, (body.opens, body.end))
+    holes = [s for s in found if all(s.end <= first or last <= s.start for first, last in analysis.made)]
     if not holes:
         raise NoGap(f"{body.header.name} has no holes: no placeholder stands between written lines")
-    gap, *further = (replace(region_gap(document, context, hole), stub=True, asked=True) for hole in holes)
+    gap, *further = (replace(region_gap(analysis, hole), stub=True, asked=True) for hole in holes)
     return replace(gap, further=tuple(further))
 
 
-def _body_gap(document: Document, context: CursorContext, offset: int, kind: Kind) -> Gap:
+def _body_gap(analysis: Analysis, kind: Kind) -> Gap:
     """The gap of the innermost body of `kind` round the cursor."""
-    body = _innermost(context, kind)
-    if context.cost:
+    body = _innermost(analysis, kind)
+    if analysis.cost:
         # Lines tell bodies apart where no tree does, but for one whose brace only a repair has put there.
-        lines = from_lines(document, context, offset)
-        by_lines = _innermost(lines, kind)
-        is_whole = by_lines is not None and (
-            by_lines.stop > by_lines.closes or lines.language.style == "indent"
-        )
-        if is_whole or body is None:
-            context, body = lines, by_lines
+        lines = by_lines(analysis)
+        found = _innermost(lines, kind)
+        closed = found is not None and (found.stop > found.closes or lines.language.style == "indent")
+        if closed or body is None:
+            analysis, body = lines, found
     if body is None:
-        what = kind.removesuffix("_body")
-        raise NoGap(f"the cursor is in no {what}; put it on a {what}'s first line or in its body")
-    return body_gap(document, context, body, context.cursor)
+        name = kind.removesuffix("_body")
+        raise NoGap(f"the cursor is in no {name}; put it on a {name}'s first line or in its body")
+    return body_gap(analysis, body)
 
 
-def _innermost(context: CursorContext, kind: Kind) -> Body | None:
-    bodies = [b for b in context.bodies if b.header.owner == OWNER_OF[kind]]
-    if context.language.style == "brace":
-        # One whose braces only the repair has put there is none.
-        for first, last in context.made:
-            bodies = [b for b in bodies if not (first < b.header.opens and b.stop <= last)]
-    return body_at(replace(context, bodies=tuple(bodies)))
+def _innermost(analysis: Analysis, kind: Kind) -> Body | None:
+    """The innermost body of `kind` that holds the cursor; one whose braces only the repair has inserted is none."""
+    owner, made = OWNER_OF[kind], analysis.made if analysis.language.style == "brace" else ()
+    bodies = [
+        body
+        for body in analysis.around
+        if body.header.owner == owner
+        and not any(first < body.header.opens and body.stop <= last for first, last in made)
+    ]
+    return max(bodies, key=lambda body: (body.header.define, -body.end), default=None)
 
 
-def _on_line(data: bytes, offset: int) -> Kind:
+def _on_line(line: Line) -> Kind:
     """Return the kind of gap at a place on a line where nothing is open."""
-    before, behind = data[line_start(data, offset) : offset], data[offset : line_end(data, offset)]
-    if not before.strip():
-        return "rest_of_line" if behind.strip() else "statement"
-    return "expression" if _VALUE.search(before) else "rest_of_line"
+    if not line.before.strip():
+        return "rest_of_line" if line.behind.strip() else "statement"
+    return "expression" if _VALUE.search(line.before) else "rest_of_line"
 
 
-def offers(context: CursorContext, body: Body) -> bool:
+def offers(analysis: Analysis, body: Body) -> bool:
     """Return whether a cursor without a wish means `body`: it is a stub, and its header is not being typed."""
-    data, header, cursor = context.data, body.header, context.cursor
+    data, header, cursor = analysis.data, body.header, analysis.cursor
     if not body.stub or cursor < line_start(data, header.define):
         return False
     if body.docstring is not None and body.docstring[0] < cursor < body.docstring[1]:
@@ -390,38 +376,45 @@ def offers(context: CursorContext, body: Body) -> bool:
     return not typing and (body.first is None or cursor <= line_end(data, body.end))
 
 
-def _in_bracket(context: CursorContext, data: bytes, state: State, offset: int) -> Kind | None:
+def _in_bracket(analysis: Analysis) -> Kind | None:
     """Return the kind of gap in the innermost open bracket; None where its lines are like any others."""
+    data, state, line = analysis.document.data, analysis.state, analysis.line
     at = state.opened[-1]
     lists: tuple[Kind, ...] = ("arguments", "parameters")
     for kind in lists:
-        if any(context.back(region.start) == at + 1 for region in regions_at(context, kind)):
+        if _begins_at(analysis, kind, at + 1):
             return kind
     # A broken tree may know nothing of it.
     before = data[line_start(data, at) : at]
     last = re.search(rb"[\w$]+[ \t]*$", before)
-    header = last is not None and last[0].strip() in context.language.words.blocks
+    header = last is not None and last[0].strip() in analysis.language.words.blocks
     if state.brackets[-1:] == b"(" and _CALLED.search(before) and not _WORDS.search(before) and not header:
         return "arguments"
-    if state.brackets[-1:] != b"{" or _KEY.search(data, line_start(data, offset), offset):
+    if state.brackets[-1:] != b"{" or _KEY.search(line.before):
         return "expression"
-    return _in_braces(context, at, data[at:offset])
+    return _in_braces(analysis, at, data[at : analysis.offset])
 
 
-def _in_braces(context: CursorContext, at: int, inside: bytes) -> Kind | None:
+def _in_braces(analysis: Analysis, at: int, inside: bytes) -> Kind | None:
     """Return the kind of gap in the brace at `at` of the document, with `inside` up to the cursor."""
-    body = next((b for b in context.bodies if context.back(b.header.opens) == at + 1), None)
+    body = next((b for b in analysis.bodies if analysis.back(b.header.opens) == at + 1), None)
     if body is not None:
         return None if body.first is not None else "statement"
-    if any(context.back(region.start) == at + 1 for region in regions_at(context, "collection")):
+    if _begins_at(analysis, "collection", at + 1):
         return None if b"\n" in inside or b"\r" in inside else "collection"
-    return None if context.cost else "expression"
+    return None if analysis.cost else "expression"
 
 
-def _is_docstring(context: CursorContext, data: bytes, state: State) -> bool:
+def _begins_at(analysis: Analysis, kind: Kind, start: int) -> bool:
+    """Return whether a region of `kind` at the cursor begins at `start` of the document."""
+    return any(analysis.back(region.start) == start for region in regions_at(analysis, kind))
+
+
+def _is_docstring(analysis: Analysis) -> bool:
     """Return whether the open string is a docstring: by the tree or, where that is broken, by its quotes."""
-    if regions_at(context, "docstring"):
+    if regions_at(analysis, "docstring"):
         return True
-    if context.repaired is None:
+    if analysis.whole:
         return False
+    data, state = analysis.document.data, analysis.state
     return len(state.string) > 1 and not data[line_start(data, state.begins) : state.begins].strip(b" \trRuU")

@@ -1,21 +1,19 @@
 """Open places: decide whether code is missing at a cursor, or its line is finished there.
 
-Knows contexts and gaps; knows no fill and no editor.
+Knows analyses and gaps; knows no fill and no editor.
 """
 
 import re
 
+from dg_lsp.text.analysis import Analysis, Line, analyze, line_at
 from dg_lsp.text.budget import bounded
 from dg_lsp.text.documents.document import Document
-from dg_lsp.text.gaps.context import CursorContext, context_at
 from dg_lsp.text.gaps.gap import Gap
-from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import BODIES, STRINGS
-from dg_lsp.text.syntax.lexer import line_end, line_start
 
 # A bracket or a comma before the cursor, and what closes it or goes on behind: an element is missing in between.
-_OPENS, _SHUTS = b"([{,", b")]},"
-_QUOTES = b"\"'`"
+_OPENS, _SHUTS = (b"(", b"[", b"{", b","), (b")", b"]", b"}", b",")
+_QUOTES = (b'"', b"'", b"`")
 # Words that a value may follow, though none need.
 _BARE = re.compile(rb"\b(?:return|yield|raise|throw|break|rethrow)[ \t]+\Z")
 _WORD = re.compile(rb"[\w$\x80-\xff]")
@@ -33,46 +31,36 @@ def finished(document: Document, gap: Gap, cursor: int) -> str:
     if gap.stub or gap.hollow or gap.kind in BODIES or gap.kind == "span":
         return ""
     # 1.
-    data = document.data
-    before, behind = data[line_start(data, cursor) : cursor], data[cursor : line_end(data, cursor)]
-    if _WORD.match(before[-1:]) and _WORD.match(behind):
+    line = line_at(document.data, cursor)
+    if _WORD.match(line.before[-1:]) and _WORD.match(line.behind):
         return "the cursor is in the middle of a word"
-    if _is_blank_place(data, gap, cursor, (before, behind)):
+    if _is_blank(document.data, gap, cursor, line):
         return ""
     # 2.
-    context = context_at(document, load_language(document.language, document.macros), cursor)
-    return "" if _is_missing(context, behind) else "this line is finished"
+    return "" if _is_missing(analyze(document, cursor)) else "this line is finished"
 
 
-def _is_blank_place(data: bytes, gap: Gap, cursor: int, line: tuple[bytes, bytes]) -> bool:
-    """Return whether the place on its `line`, before and behind the cursor, shows that something may be written
-    there.
-    """
-    before, behind = line
-    rest = behind.strip()
-    if not rest and (not before.strip() or gap.kind == "comment"):
+def _is_blank(data: bytes, gap: Gap, cursor: int, line: Line) -> bool:
+    """Return whether the `line` of the cursor alone shows that code may be written there."""
+    rest = line.behind.strip()
+    if not rest and (not line.before.strip() or gap.kind == "comment"):
         return True
-    if rest[:1] in (b"", b";", b"}") and _BARE.search(before):
+    if rest[:1] in (b"", b";", b"}") and _BARE.search(line.before):
         return True
     if gap.insert_before.startswith(("\n", "\r")):
-        # A comment says what is to be written below it.
+        # A comment asks for code below it.
         return not rest
     if gap.kind in STRINGS:
-        return before[-1:] in _pieces(_QUOTES) and behind[:1] in _pieces(_QUOTES)
-    last, following = data[:cursor].rstrip()[-1:], data[cursor:].lstrip()[:1]
-    return last in _pieces(_OPENS) and following in _pieces(_SHUTS)
+        return line.before[-1:] in _QUOTES and line.behind[:1] in _QUOTES
+    return data[:cursor].rstrip()[-1:] in _OPENS and data[cursor:].lstrip()[:1] in _SHUTS
 
 
-def _is_missing(context: CursorContext, behind: bytes) -> bool:
-    """Return whether a repair at the cursor had to put something in; `behind` it is the rest of the line."""
-    made = context.repaired
-    if made is None:
+def _is_missing(analysis: Analysis) -> bool:
+    """Return whether a repair at the cursor had to put something in."""
+    if analysis.whole:
         return False
-    if not context.cost:
-        return made.inserted > 0
+    if not analysis.cost:
+        first, last = analysis.inserted
+        return first < last
     # Other damage is near: the end of a line, or the text before a closing bracket, may be unfinished.
-    return behind.strip()[:1] in (b"", *_pieces(_SHUTS))
-
-
-def _pieces(signs: bytes) -> tuple[bytes, ...]:
-    return tuple(signs[at : at + 1] for at in range(len(signs)))
+    return analysis.line.behind.strip()[:1] in (b"", *_SHUTS)

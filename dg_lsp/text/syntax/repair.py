@@ -8,23 +8,17 @@ import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice, takewhile
+from itertools import islice, takewhile
 
 from tree_sitter import Tree
 
 from dg_lsp.text.budget import check
+from dg_lsp.text.documents.history import UNCHANGED, Change, Changes
 from dg_lsp.text.languages.language import Language
 from dg_lsp.text.reasons import Unreadable
 from dg_lsp.text.syntax.brackets import PAIRS, State, dangles, next_line, read, state_at, unclosed, unopened
 from dg_lsp.text.syntax.items import Head, focus, head_of
-from dg_lsp.text.syntax.lexer import (
-    Span,
-    indentation,
-    leading,
-    line_end,
-    line_start,
-    quotes_at,
-)
+from dg_lsp.text.syntax.lexer import Span, indentation, leading, line_end, line_start, quotes_at
 
 _FIRST_WORD = re.compile(rb"\s*\}? *(?:async )?([\w$]+)")
 # Seconds of work after which no further candidate is tried.
@@ -41,6 +35,8 @@ _BARE = re.compile(rb"[^(){}\[\]=<>]*")
 _WORDS = re.compile(rb"[\w$]+")
 _SHUT = re.compile(rb"\s*(?=[)\]}>\"'`])")
 _LAST_WORD = re.compile(rb"[\w$]+\Z")
+# The bytes [start, end) of a text, and the text that replaces them.
+Replacement = tuple[int, int, bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,52 +132,26 @@ def lack_at(language: Language, data: bytes, offset: int, state: State) -> Lack:
 
 @dataclass(frozen=True, slots=True)
 class Closing:
-    """`text` at the cursor, and `tail` at the place `at` behind it; with a `start`, `text` for what is between both."""
+    """Two texts to insert: `text` at the cursor, and `tail` at the offset `at` behind it."""
 
     text: bytes
     at: int
     tail: bytes
-    start: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Repaired:
-    """A text after its repair, and its tree: at `at` are `inserted` bytes for `removed` ones; `cost` 0 is clean.
+    """A text after its repair, its tree, and the `changes` that lead back to the text before; `cost` 0 is clean.
 
-    tail: the span in the repaired text of what ends the line behind the brackets after the cursor; empty without it.
+    at: the cursor in the repaired text. One change is at the cursor, another one ends the line behind the brackets
+    after it.
     """
 
     data: bytes
     tree: Tree
     at: int
-    removed: int
-    inserted: int
     cost: int
-    tail: Span = (0, 0)
-
-    @property
-    def made(self) -> tuple[Span, ...]:
-        """The spans of what the repair has put in, in the repaired text."""
-        return tuple(s for s in ((self.at, self.at + self.inserted), self.tail) if s[0] < s[1])
-
-    @property
-    def sound(self) -> bool:
-        """Return whether there was nothing to repair."""
-        return not (self.cost or self.removed or self.made)
-
-    def forth(self, offset: int) -> int:
-        """An offset of the text before the repair as one after it; in removed text it is where that began."""
-        if offset <= self.at + self.removed and (self.removed or offset <= self.at):
-            return min(offset, self.at)
-        found, (first, last) = offset - self.removed + self.inserted, self.tail
-        return found + last - first if found > first else found
-
-    def back(self, offset: int) -> int:
-        """An offset of the repaired text as one of the text before; inside the repair the end of what it replaced."""
-        first, last = self.tail
-        if first < last and offset > first:
-            offset = max(offset - (last - first), first)
-        return max(offset - self.inserted, self.at) + self.removed if offset > self.at else offset
+    changes: Changes = UNCHANGED
 
 
 def repair(language: Language, data: bytes, offset: int) -> Repaired:
@@ -196,23 +166,18 @@ def repair(language: Language, data: bytes, offset: int) -> Repaired:
     # 1. Most calls end here.
     data = focus(language, data, offset)
     tree = language.parse(data)
-    best = Repaired(data, tree, offset, 0, 0, cost_of(tree))
+    best = Repaired(data, tree, offset, cost_of(tree))
     state, lowest = state_at(language, data, offset), best.cost
     if lowest == 0 and dangles(language, data, offset, state):
         lowest = 1
     if lowest == 0 or (best.cost and language.style == "indent" and out_of_reach(tree, state.line)):
         return best
     worst, better, begun = lowest, list[tuple[Span, bytes]](), time.thread_time()
-    ended, later = closings(language, data, offset, state)
     # Where more follows on the line, it may close what a candidate closes, too.
     skipping = not data[offset : line_end(data, offset)].strip()
-    plain = (Closing(text, end, b"", start) for start, end, text in candidates(language, data, offset, state))
-    for way in chain(ended, plain, later):
+    for edits in _ways(language, data, offset, state):
         # 2. Only the neighbourhood of the cursor is parsed again.
-        start = offset if way.start is None else way.start
-        middle = data[start : way.at] if way.start is None else b""
-        text = way.text + middle + way.tail
-        span = start, way.at
+        span, text, changes = _joined(data, edits)
         if skipping and any(_closes_less(text, other) for at, other in better if at == span):
             continue
         try:
@@ -223,14 +188,34 @@ def repair(language: Language, data: bytes, offset: int) -> Repaired:
         better += [(span, text)] if cost < worst else []
         if cost < lowest:
             lowest = cost
-            changed = data[:start] + text + data[way.at :]
-            tail = start + len(text) - len(way.tail), start + len(text)
-            removed = way.at - start - len(middle)
-            best = Repaired(changed, new, start, removed, len(way.text), cost, tail if way.tail else (0, 0))
+            best = Repaired(data[: span[0]] + text + data[span[1] :], new, span[0], cost, changes)
         # 3. Cheapest first, so the first clean one is the smallest change. Others wait for this thread's parses.
         if cost == 0 or time.thread_time() - begun > PATIENCE:
             break
     return best
+
+
+def _ways(language: Language, data: bytes, offset: int, state: State) -> Iterator[tuple[Replacement, ...]]:
+    """The repairs to try at `offset`, the likeliest first, each as replacements in the order of the text."""
+    ended, later = (
+        [((offset, offset, way.text), (way.at, way.at, way.tail)) for way in ways]
+        for ways in closings(language, data, offset, state)
+    )
+    yield from ended
+    yield from ((candidate,) for candidate in candidates(language, data, offset, state))
+    yield from later
+
+
+def _joined(data: bytes, edits: Sequence[Replacement]) -> tuple[Span, bytes, Changes]:
+    """Return the span of `data` that `edits` reach over, the text that replaces it, and the changes back to `data`."""
+    start = at = edits[0][0]
+    text, changes = b"", list[Change]()
+    for first, last, new in edits:
+        text += data[at:first]
+        now = start + len(text)
+        text, at = text + new, last
+        changes += [Change(now, now + len(new), first, last)] if new or first < last else []
+    return (start, at), text, Changes(tuple(changes))
 
 
 def _closes_less(text: bytes, other: bytes) -> bool:
@@ -325,10 +310,8 @@ def _shut_ends(data: bytes, offset: int, state: State) -> tuple[int, ...]:
     return (own, at) if 0 <= own < at else (at,)
 
 
-def candidates(
-    language: Language, data: bytes, offset: int, state: State
-) -> Iterator[tuple[int, int, bytes]]:
-    """Replacements (start, end, text) at the cursor, where `state` is open, the likeliest first.
+def candidates(language: Language, data: bytes, offset: int, state: State) -> Iterator[Replacement]:
+    """Replacements at the cursor, where `state` is open, the likeliest first.
 
     1. At the cursor an operand, and what closes the brackets that lines below do not close.  2. Last of all the whole
     statement gives way.
@@ -410,7 +393,7 @@ def _ends(lack: Lack) -> Iterable[bytes]:
     return dict.fromkeys(found)
 
 
-def _masks(lack: Lack) -> Iterator[tuple[int, int, bytes]]:
+def _masks(lack: Lack) -> Iterator[Replacement]:
     """Yield replacements of the statement at the cursor by a neutral one."""
     line, data, words = lack.state.line, lack.data, lack.language.words
     start = line + len(data[line : lack.offset]) - len(data[line : lack.offset].lstrip())

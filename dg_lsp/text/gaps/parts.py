@@ -1,0 +1,448 @@
+"""Parts: gaps that are a part of a line, from a region of the tree, from open brackets and quotes, or from the cursor.
+
+Knows analyses and captured nodes; chooses no kind.
+"""
+
+import re
+from dataclasses import dataclass, replace
+
+from tree_sitter import Node
+
+from dg_lsp.text.analysis import Analysis
+from dg_lsp.text.documents.document import BOM
+from dg_lsp.text.gaps.body import BLANK
+from dg_lsp.text.gaps.gap import Gap
+from dg_lsp.text.languages.language import Language
+from dg_lsp.text.messages import LISTS, STRINGS, Kind
+from dg_lsp.text.syntax.bodies import code_end
+from dg_lsp.text.syntax.brackets import PAIRS, lacks_end, next_line, state_at, unclosed, unopened
+from dg_lsp.text.syntax.directives import directive_start
+from dg_lsp.text.syntax.lexer import Span, indentation, leading, newline_at, quotes_at, tokens
+
+_HOLDERS: tuple[Kind, ...] = ("statement", "string")
+_CLOSES = re.compile(rb"[)\]}>]")
+_QUOTES = re.compile(rb"[A-Za-z@$]*(#*)(?:\"\"\"|'''|[\"'`]|<)(?:(?<=R\")[^()\s]*\()?")
+_COMMENT_BEGINS = re.compile(rb"(?:/\*+|//+!?|#+|--|<!--)[ \t]?")
+_COMMENT_ENDS = re.compile(rb"(?:[ \t]*\*+/|[\r\n]+)$")
+
+# A rest of a line that begins so belongs to no list.
+_BEHIND = (b")", b"]", b"}", b"{", b";")
+# What a repair has put behind a placeholder: of it a fill needs the brackets and what ends a header or statement.
+_CLOSERS = re.compile(rb"(?:\s*[)\]}>\"'`])*[:;]?")
+_TODO = re.compile(rb"\b(?:TODO|FIXME|XXX)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """[start, end) of an analysis's data, without the delimiters; [outer_start, outer_end) with them."""
+
+    kind: Kind
+    start: int
+    end: int
+    outer_start: int
+    outer_end: int
+
+
+def region_at(analysis: Analysis, kind: Kind) -> Region | None:
+    """The innermost region of `kind` at the cursor; of expressions the outermost in its statement.
+
+    In `x = f(a|) + 1` that is the list `a` of arguments, and the expression `f(a) + 1`.
+    """
+    found = regions_at(analysis, kind)
+    if kind == "statement":
+        found = _without_blocks_around(analysis, found)
+    if kind == "expression":
+        # A string may hold expressions of its own.
+        holders = {k: regions_at(analysis, k)[:1] for k in _HOLDERS}
+        inside = [
+            s
+            for s in found
+            if all(h.start <= s.start and s.end <= h.end for k in holders for h in holders[k])
+        ]
+        # Most hold none, and then the string itself is part of one.
+        outer = [s for s in found if all(h.start <= s.start for h in holders["statement"])]
+        return next(iter((inside or outer)[-1:]), None)
+    return found[0] if found else None
+
+
+def regions_at(analysis: Analysis, kind: Kind) -> list[Region]:
+    """All regions of `kind` that hold the cursor, the innermost first."""
+    low, high = _place_of(analysis)
+    nodes = analysis.captures((max(low - 1, 0), high + 1)).get(kind, [])
+    regions = [_trimmed(analysis.data, kind, node) for node in nodes if not node.is_missing]
+    holding = [s for s in regions if _holds(s, kind, low, high)]
+    return sorted(holding, key=lambda s: (s.outer_end - s.outer_start, s.start))
+
+
+def hole_at(analysis: Analysis) -> Region | None:
+    """The placeholder between written statements at the cursor."""
+    line = analysis.own_line
+    return next(iter(holes_in(analysis, (line.start, line.end))), None)
+
+
+def holes_in(analysis: Analysis, span: Span) -> list[Region]:
+    """The placeholders between written statements within `span` of the analysis's data, such as `pass  # TODO`."""
+    start, end = span
+    nodes = analysis.captures((start, end + 1)).get("stub", [])
+    within = [n for n in nodes if start <= n.start_byte and n.end_byte <= end]
+    inside = [n for n in within if _has_written(analysis.language, n)]
+    return [_trimmed(analysis.data, "statement", node) for node in sorted(inside, key=lambda n: n.start_byte)]
+
+
+def comment_text(data: bytes, start: int, end: int) -> Span:
+    """Return the span of the text of the comment data[start:end]."""
+    begins, ends = _COMMENT_BEGINS.match(data, start, end), _COMMENT_ENDS.search(data, start, end)
+    start = begins.end() if begins else start
+    return start, max(ends.start() if ends else end, start)
+
+
+def line_gap(analysis: Analysis, kind: Kind) -> Gap:
+    """The gap from the cursor to the end of the line, or at the cursor where text follows."""
+    offset = analysis.offset
+    return _gap(analysis, kind, (offset, offset if analysis.line.behind.strip() else analysis.line.end))
+
+
+def region_gap(analysis: Analysis, region: Region) -> Gap:
+    """The gap of a region; the text that a repair has put round the placeholder is inserted with the fill."""
+    data, (first, last) = analysis.data, analysis.inserted
+    start, end = (analysis.back(at) for at in _text_of(analysis, region))
+    lead, tail = data[first : region.start] if first < region.start <= last else b"", b""
+    if first <= region.end < last and region.kind != "statement":
+        tail = _closers(data, region.end, last)
+    gap = _gap(analysis, region.kind, (start, max(start, end)))
+    return replace(gap, insert_before=lead.decode(), insert_after=tail.decode())
+
+
+def open_gap(analysis: Analysis, kind: Kind) -> Gap | None:
+    """The gap of something that is only open at the cursor, for text that no repair fixes."""
+    data, offset, state, eol = analysis.document.data, analysis.offset, analysis.state, analysis.line.end
+    gap = line_gap(analysis, kind)
+    if kind in STRINGS and state.string:
+        start = state.begins + len(quotes_at(analysis.language, data, state.begins).open)
+        return replace(gap, start=min(start, offset), end=eol, insert_after=state.string.decode())
+    if (kind == "comment" and state.comment) or (kind == "string" and state.text):
+        return replace(gap, end=eol if state.comment else gap.end)
+    if kind in LISTS and state.brackets:
+        wanted = b"[{(" if kind == "collection" else b"("
+        held = [at for at in state.opened if data[at] in wanted]
+        return replace(gap, start=(held or state.opened)[-1] + 1)
+    if kind == "statement" and is_todo(analysis):
+        # The comment stays, and the code that it asks for comes below it.
+        return replace(gap, insert_before=newline_at(data, offset) + leading(data, offset).decode())
+    if kind not in ("statement", "expression"):
+        return None
+    # A value that nothing follows on its line wants what ends its statement; `#if A` is none.
+    ended = kind == "expression" and gap.end == eol and state.brackets[-1:] in (b"", b"{")
+    ended = ended and not _begins_body(analysis) and not _is_body_value(analysis)
+    ended = ended and directive_start(analysis.language, data, offset) < 0
+    return replace(gap, insert_after=analysis.language.words.ends[0].decode() if ended else "")
+
+
+def closed_gap(analysis: Analysis, kind: Kind) -> Gap | None:
+    """Return the text of the comment or string at the cursor as a gap, by tokens; None if there is none that ends."""
+    data, offset, state = analysis.document.data, analysis.offset, analysis.state
+    language = analysis.language
+    if not (state.comment if kind == "comment" else state.string):
+        return None
+    whole = next(tokens(language, data, state.begins, len(data)))
+    text = data[whole.start : whole.end]
+    if kind == "comment":
+        pairs = [(begin.encode(), end.encode()) for begin, end in language.block_comments]
+        if not any(text.startswith(begin) and text.endswith(end, len(begin)) for begin, end in pairs):
+            return None
+        start, end = comment_text(data, whole.start, whole.end)
+    elif whole.kind == "string":
+        start = whole.start + len(quotes_at(language, data, whole.start).open)
+        end = whole.end - len(state.string)
+    else:
+        return None
+    return replace(line_gap(analysis, kind), start=min(start, offset), end=max(end, offset))
+
+
+def start_at_cursor(analysis: Analysis, gap: Gap) -> Gap:
+    """Move the gap's start to the cursor, so that text already typed is kept; its end too, if code follows on the line.
+
+    For the arguments of `f(a, |b)` the gap `a, b` becomes the empty one at the cursor.
+    """
+    offset, line, (first, last) = analysis.offset, analysis.line, analysis.inserted
+    end = max(gap.end, offset if line.behind.strip() else line.end)
+    if first < last and (first == analysis.cursor or b"_g_" in analysis.data[first:last]):
+        # What is open within the region wants to be closed as well.
+        behind = _behind_operand(analysis)
+        closing = _needed(analysis, behind, _closers(analysis.data, behind, last))
+        gap = replace(gap, insert_after=closing.decode())
+    elif analysis.cost and gap.kind in LISTS and not _goes_on(analysis):
+        gap = replace(gap, insert_after=_left_open(analysis))
+    return replace(gap, start=offset, end=offset if analysis.document.data[offset:end].strip() else end)
+
+
+def start_open_gap_at_cursor(analysis: Analysis, gap: Gap) -> Gap:
+    """The same for an unclosed string or bracket; also adds the missing closers after the fill.
+
+    They close those brackets of the statement that neither the rest of the line nor the next one closes: `x = f(<sys>`
+    becomes `x = f(sys<>)`.
+    """
+    data, offset, state = analysis.document.data, analysis.offset, analysis.state
+    rest, goes_on, quoted = analysis.line.behind.strip(), _goes_on(analysis), state.string or state.comment
+    # A list ends before such a rest of its line.
+    listed = (
+        goes_on and gap.kind in LISTS and rest.startswith(_BEHIND) and not quoted and not gap.insert_after
+    )
+    if not listed and gap.start == offset and not data[offset : gap.end].strip():
+        # Behind `const [a, ` more than a bracket may be missing.
+        called = gap.kind == "expression" and state.brackets.endswith(b"(")
+        if gap.insert_after or not (gap.kind in LISTS or called) or quoted or goes_on:
+            return gap
+    if (goes_on and not listed) or (rest and quoted):
+        tail = ""
+    elif state.string:
+        tail = "" if _is_closed_below(analysis) else state.string.decode()
+    else:
+        tail = _left_open(analysis)
+    end = offset if rest else analysis.line.end
+    return replace(gap, start=offset, end=end, insert_before="", insert_after=tail)
+
+
+def with_owed(analysis: Analysis, gap: Gap) -> Gap:
+    """Return `gap` with the text that it owes: an offer closes only what the cursor's own line has opened.
+
+    At the end of a file, where `f(x: T) {` is above `g(h(|`, `)` and `)` are inserted and a line with `}` is owed.
+    """
+    text = gap.insert_after.encode()
+    if not text.strip():
+        return gap
+    data, offset, language = analysis.document.data, analysis.offset, analysis.language
+    line = min(state_at(language, data, offset).line, analysis.line.start)
+    state = state_at(language, data, max(offset, gap.end))
+    lead = gap.insert_before.encode()
+    depth = sum(at >= line for at in state.opened)
+    depth += sum((t.kind == "open") - (t.kind == "close") for t in tokens(language, lead, 0, len(lead)))
+    kept = text.find(state.string) + len(state.string) if state.string in text else 0
+    for token in tokens(language, text, kept, len(text)):
+        depth += (token.kind == "open") - (token.kind == "close")
+        if depth < 0:
+            return replace(gap, owed=text[kept:].decode())
+        kept = kept if token.kind in BLANK else token.end
+    return gap
+
+
+def is_todo(analysis: Analysis) -> bool:
+    """Return whether the comment that is open at the cursor ends there and asks for code below it."""
+    state, data, offset = analysis.state, analysis.document.data, analysis.offset
+    ends = not analysis.line.behind.strip()
+    return state.comment and ends and _TODO.search(data, state.begins, offset) is not None
+
+
+def _without_blocks_around(analysis: Analysis, found: list[Region]) -> list[Region]:
+    """The statements of `found` without those that have a blank line at the cursor in one of their bodies.
+
+    On a blank line in a loop a new statement belongs; it does not replace the loop.
+    """
+    line, cursor = analysis.own_line, analysis.cursor
+    if (line.before + line.behind).strip():
+        return found
+    opens = [b.header.opens for b in analysis.bodies if b.header.opens <= cursor <= b.closes]
+    return [s for s in found if all(at <= s.start for at in opens)]
+
+
+def _has_written(language: Language, stub: Node) -> bool:
+    """Return whether the block of `stub` contains other code; a docstring is none."""
+    block = stub.parent
+    if block is None:
+        return False
+    code = [node for node in block.named_children if not node.type.endswith("comment")]
+    beside = [node for node in code if node != stub]
+    if len(beside) != 1 or beside[0] != code[0]:
+        return bool(beside)
+    first = beside[0].start_byte, beside[0].end_byte
+    docstrings = language.captures(block, first).get("docstring", [])
+    return first not in [(node.start_byte, node.end_byte) for node in docstrings]
+
+
+def _place_of(analysis: Analysis) -> Span:
+    """Return the span that the region must hold: the placeholder that a repair has inserted, or the cursor."""
+    start, stop = analysis.inserted
+    at = analysis.data.find(b"_g_", start, stop)
+    if at >= 0 and not _CLOSES.search(analysis.data, start, at):
+        return at, at + 3
+    # No node reaches over the blanks at the end of a line or list.
+    here, rest = analysis.own_line.before, analysis.own_line.behind
+    blank = here.strip() and rest.lstrip()[:1] in (b"", b")", b"]", b"}", b",", b";", b":", b"{")
+    at = analysis.cursor - (len(here) - len(here.rstrip())) * bool(blank)
+    return at, at
+
+
+def _holds(region: Region, kind: Kind, low: int, high: int) -> bool:
+    if kind in LISTS or kind in STRINGS:
+        return region.start <= low and high <= region.end
+    return region.outer_start <= low and high <= region.outer_end
+
+
+def _trimmed(data: bytes, kind: Kind, node: Node) -> Region:
+    """The region of a captured node: without brackets, quotes or the marks of a comment."""
+    outer = node.start_byte, code_end(node) if kind == "statement" else node.end_byte
+    start, end = outer
+    if kind in LISTS:
+        start, end = _inside(node)
+    elif kind in STRINGS:
+        start, end = _unquoted(data, node)
+    elif kind == "comment":
+        start, end = comment_text(data, start, end)
+    return Region(kind, start, max(start, end), *outer)
+
+
+def _inside(node: Node) -> Span:
+    """The span between the brackets of a list; a bracket that is missing takes nothing away."""
+    children = [c for c in node.children if not (c.is_extra and c.type == "comment")]
+    start, end = node.start_byte, node.end_byte
+    if children and not children[0].is_named:
+        start = children[0].end_byte
+    if len(children) > 1 and not children[-1].is_named and not children[-1].is_missing:
+        end = children[-1].start_byte
+    return start, max(start, end)
+
+
+def _unquoted(data: bytes, node: Node) -> Span:
+    """The span between the quotes of a string, or of the one string that a docstring's statement is."""
+    while node.type not in ("string", "concatenated_string") and len(node.named_children) == 1:
+        inner = node.named_children[0]
+        if (inner.start_byte, inner.end_byte) != (node.start_byte, node.end_byte):
+            break
+        node = inner
+    start, end = node.start_byte, node.end_byte
+    # The text between tags has no quotes.
+    quotes = _QUOTES.match(data, start, end) if node.type != "jsx_text" else None
+    if quotes is None:
+        return start, end
+    closing = quotes[0].lstrip(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz@$#")
+    # The text between angle brackets is the name of a system's header.
+    shut = b">" if closing == b"<" else closing + quotes[1]
+    if b"(" in closing:
+        shut = b")" + closing[1:-1] + b'"'
+    start = quotes.end()
+    return (start, end - len(shut)) if data.endswith(shut, start, end) else (start, end)
+
+
+def _gap(analysis: Analysis, kind: Kind, span: Span) -> Gap:
+    """The gap `span` of the document, with the indentation of its line and the name of the function around it."""
+    functions = [body.header for body in analysis.around if body.header.owner == "function"]
+    function = max(functions, key=lambda header: header.define, default=None)
+    indent = leading(analysis.document.data, span[0]).removeprefix(BOM).decode()
+    return Gap(*span, kind, indent, name=function.name if function else "")
+
+
+def _closers(data: bytes, start: int, stop: int) -> bytes:
+    """The brackets, and the end of a header or statement, that data[start:stop] begins with."""
+    found = _CLOSERS.match(data, start, stop)
+    assert found is not None, "it matches nothing, too"
+    return found[0]
+
+
+def _behind_operand(analysis: Analysis) -> int:
+    """Return where the closers begin in the text that a repair has inserted at the cursor; in a string, its quotes.
+
+    Of `0);` behind `(byte) 0x` that is the bracket, and of `_g_());` behind `g(new ` the second closing one.
+    """
+    data, quote, (first, last) = analysis.data, analysis.state.string, analysis.inserted
+    if quote and (at := data.find(quote, first, last)) >= 0:
+        return at
+    at = data.find(b"_g_", first, last)
+    start = at + 3 if at >= 0 else first
+    shut = next((start + n for n in unopened(analysis.language, data[start:last])), -1)
+    if shut < 0:
+        shut = last - 1 if data[start:last].endswith((b";", b":")) else start
+    return shut if data[start:shut].strip(b" \t\r\n)]}>\"'`") else start
+
+
+def _goes_on(analysis: Analysis) -> bool:
+    """Return whether code follows on the line; in front of comments brackets are closed as at the end of a line."""
+    rest = tokens(analysis.language, analysis.document.data, analysis.offset, analysis.line.end)
+    return any(token.kind not in (*BLANK, "comment") for token in rest)
+
+
+def _is_closed_below(analysis: Analysis) -> bool:
+    """Return whether quotes below end the open string; they do not behind a line that begins a definition."""
+    data, offset, state = analysis.document.data, analysis.offset, analysis.state
+    language = analysis.language
+    lines = any(quotes.lines for quotes in language.strings if quotes.close == state.string)
+    return (
+        lines and state.string in data[analysis.line.end :] and not lacks_end(language, data, offset, state)
+    )
+
+
+def _left_open(analysis: Analysis) -> str:
+    """Return what closes those brackets of the line or the statement at the cursor that nothing behind it closes.
+
+    For `if (!(a || |) {` it is `)`.
+    """
+    data, state, end = analysis.document.data, analysis.state, analysis.line.end
+    first = min(state.line, analysis.line.start)
+    skipped, left, begins = _closed_by_rest(analysis)
+    opened = [(at, indentation(data, at)) for at in reversed(left) if at >= first]
+    below = next_line(analysis.language, data, end)
+    # A line that begins a body closes all brackets before it.
+    missing = [at for at, _ in opened] if begins else unclosed(data, opened, *below)
+    return state.closing((*missing, *(at for at in skipped if at >= first))).decode()
+
+
+def _closed_by_rest(analysis: Analysis) -> tuple[list[int], list[int], bool]:
+    """Return the open brackets that the rest of the line passes over to close an outer one, and those it leaves open.
+
+    The third is whether the rest begins a body.
+    """
+    data, state = analysis.document.data, analysis.state
+    skipped, left, own = list[int](), list(state.opened), list[bytes]()
+    for token in tokens(analysis.language, data, analysis.offset, analysis.line.end):
+        bracket = data[token.start : token.end]
+        if token.kind == "open":
+            own.append(bracket)
+        elif token.kind == "close" and own:
+            own.pop()
+        elif token.kind == "close":
+            same = (
+                n for n in reversed(range(len(left))) if PAIRS.get(data[left[n] : left[n] + 1]) == bracket
+            )
+            if (at := next(same, None)) is not None:
+                skipped += left[at + 1 :]
+                left = left[:at]
+    return skipped, left, own == [b"{"]
+
+
+def _text_of(analysis: Analysis, region: Region) -> Span:
+    """The span of a region; of a list without the white space inside its brackets, but with the cursor."""
+    text, cursor = analysis.data[region.start : region.end], analysis.cursor
+    if region.kind not in LISTS or not text.strip():
+        return region.start, region.end
+    start, end = region.end - len(text.lstrip()), region.start + len(text.rstrip())
+    return min(start, max(cursor, region.start)), max(end, min(cursor, region.end))
+
+
+def _begins_body(analysis: Analysis) -> bool:
+    """Return whether the line at the cursor is a header that still needs its body; in a Rust trait it may have none."""
+    data, cursor = analysis.data, analysis.cursor
+    if not data.endswith(analysis.language.words.headers[-1], *analysis.inserted):
+        return False
+    classes = [
+        body.header
+        for body in analysis.bodies
+        if body.header.owner == "class" and body.header.opens <= cursor <= body.stop
+    ]
+    innermost = max(classes, key=lambda header: header.opens, default=None)
+    return innermost is None or b"trait " not in data[innermost.define : innermost.opens]
+
+
+def _is_body_value(analysis: Analysis) -> bool:
+    """Return whether a value at the cursor may be its block's value (Rust): a closing brace follows."""
+    data, at = analysis.data, analysis.cursor
+    if not data[at:].lstrip().startswith(b"}"):
+        return False
+    return not analysis.language.reparse(analysis.tree, data, (at, at), b"_g_").root_node.has_error
+
+
+def _needed(analysis: Analysis, at: int, closing: bytes) -> bytes:
+    """`closing`, which is at `at` of the repaired text, without a semicolon that the brace behind it does not want."""
+    data, end = analysis.data, at + len(closing)
+    if not closing.endswith(b";") or not data[end:].lstrip().startswith(b"}"):
+        return closing
+    tree = analysis.language.reparse(analysis.tree, data, (end - 1, end), b"")
+    return closing if tree.root_node.has_error else closing[:-1]
