@@ -160,16 +160,23 @@ def digest_of(checkpoint: str) -> str:
     """Return a sha256, hex, that identifies a checkpoint without reading its weights.
 
     It is the hash of manifest.json if there is one, so that copies of a checkpoint count as the same; else of
-    config.json with the sizes and times of the weights; else, for a hub name, of the name.
+    config.json with the sizes and times of the weights, or of a GGUF file's name, size and time; else, for a hub name,
+    of the name.
     """
     path = folder_of(checkpoint)
     try:
+        network = network_in(path)
         if (path / MANIFEST).is_file():
             identity = (path / MANIFEST).read_bytes()
         elif (path / "config.json").is_file():
             weights = ((f.name, f.stat()) for f in sorted(path.glob("*.safetensors")))
             sizes = [(name, s.st_size, s.st_mtime_ns) for name, s in weights]
             identity = (path / "config.json").read_bytes() + repr(sizes).encode()
+        elif network.is_file():
+            found = network.stat()
+            identity = repr((network.name, found.st_size, found.st_mtime_ns)).encode(
+                "utf-8", "surrogateescape"
+            )
         else:
             identity = checkpoint.encode("utf-8", "surrogateescape")
     except OSError:

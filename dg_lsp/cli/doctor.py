@@ -385,7 +385,7 @@ def _package(need: "Requirement") -> tuple[bool, str]:
 
 def _is_absent(name: str) -> bool:
     """Return whether `name` is a hub name that was not fetched, or whose files are gone."""
-    return is_hub_name(name) and not folder_of(name).is_dir()
+    return is_hub_name(name) and not folder_of(name).exists()
 
 
 def _first_line(error: Exception) -> str:

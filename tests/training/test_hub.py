@@ -99,6 +99,54 @@ def test_pickles_alone_are_no_checkpoint(hub: Hub, files: dict[str, bytes]) -> N
 
 
 @pytest.mark.slow
+def test_one_file_of_a_repository_is_fetched_if_it_is_named(hub: Hub) -> None:
+    made = {"a-q4.gguf": b"GGUF" + b"4" * 2000, "q8/b.gguf": b"GGUF" + b"8" * 3000}
+    hub.commit(FILES | made | {"second.safetensors": b"s" * 2000, "model.safetensors.index.json": b"{}"})
+    for name in ("a-q4.gguf", "q8/b.gguf"):
+        hub.asked.clear()
+        done = fetch("--file", name)
+        assert done.returncode == 0 and "cannot be run" in done.stdout, done.stderr
+        assert {path.rpartition("/")[2] for path in hub.asked if "/resolve/" in path} == {Path(name).name}
+        path = find_directory(NAME)
+        assert path.read_bytes() == made[name] and path.name == Path(name).name
+        pin = pinned(NAME)
+        assert pin is not None and verify(path, pins=pin.files) == pin.files[path.name]["sha256"]
+        assert "is there, at" in fetch("--file", name).stdout
+    # Another file of the same name is another checkpoint, for an engine, too.
+    before = digest_of(NAME)
+    assert fetch("--file", "a-q4.gguf").returncode == 0 and digest_of(NAME) != before
+    assert fetch("--file", "model.safetensors").returncode == 0
+    folder = find_directory(NAME)
+    pin = pinned(NAME)
+    assert pin is not None and load_checkpoint(f"{folder}", "cpu")
+    assert not {"second.safetensors", "model.safetensors.index.json", "a-q4.gguf"} & {*pin.files}
+    for name in ("c.gguf", "README.md", "pytorch_model.bin", "modeling_net.py"):
+        done = fetch("--file", name)
+        assert (
+            done.returncode == 2
+            and f"has no file {name} with weights; it has model.safetensors, " in done.stderr
+        )
+    hub.commit(made)
+    done = fetch("--again")
+    assert done.returncode == 2 and "with --file, such as a-q4.gguf" in done.stderr
+
+
+@pytest.mark.slow
+def test_a_file_of_the_hub_that_was_cut_short_or_changed_is_refused(hub: Hub) -> None:
+    hub.commit(FILES | {"a.gguf": b"GGUF" + b"4" * 2000})
+    assert fetch("--file", "a.gguf").returncode == 0
+    path, pin = find_directory(NAME), pinned(NAME)
+    assert pin is not None
+    for data, why in (
+        (b"GGUF", "4 bytes instead of 2004"),
+        (b"GGUF" + b"5" * 2000, "does not match its sha256"),
+    ):
+        path.resolve().write_bytes(data)
+        with pytest.raises(CheckpointError, match=why):
+            verify(path, pins=pin.files)
+
+
+@pytest.mark.slow
 def test_a_hub_that_has_it_not_or_is_not_there_is_told(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "does not give some-owner/a_net at no-such" in fetch("--revision", "no-such").stderr
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
