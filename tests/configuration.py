@@ -18,7 +18,7 @@ _HEAD = f"""\
 
 Written by `python -m tests.configuration` from [dg_lsp/settings.py](../dg_lsp/settings.py); do not edit it by hand.
 
-Every setting has a default, so none needs to be given. What comes later in this list wins:
+Every setting has a default, so none needs to be given. A later entry of this list wins:
 
 1. the default,
 2. an environment variable of the process, such as `DG_LSP_EFFORT=high`,

@@ -15,7 +15,6 @@ UNTIL_REWRITTEN = (
     "dg_lsp/text/",
     "dg_lsp/server/",
     "dg_lsp/model/",
-    "docs/",
 )
 # A word or turn, and what to write in its place.
 _PASSIVE = "typed|written|asked|wanted|told|there|behind|healed|said|given|sent|shown|meant|needed|left|to be"
