@@ -57,7 +57,7 @@ def python_prose(source: str) -> Iterator[tuple[int, str]]:
     """(line, text) of each comment and each string of a Python file, without the expressions of f-strings."""
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:
-            yield token.start[0], token.string
+            yield token.start[0], QUOTED.sub("", token.string)
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             text = QUOTED.sub("", node.value)

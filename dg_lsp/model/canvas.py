@@ -105,7 +105,7 @@ def anchors_from(canvas: Canvas, columns: Sequence[int], count: int) -> Tensor:
 def start_from(canvas: Canvas, texts: Sequence[Sequence[int]]) -> Tensor:
     """The tokens that the free slots of `canvas` start from, those of a text a row: int64 [rows, length].
 
-    A text begins in its row's first free slot and is cut where the free slots end. FREE stands in every other slot, and
+    A text begins in its row's first free slot and is cut where the free slots end. FREE is in every other slot, and
     in all slots of a row whose text is empty. Example: the text 5 6 7 in the canvas 1 _ _ 2 gives FREE 5 6 FREE.
     """
     start = torch.full_like(canvas.tokens, FREE)

@@ -18,7 +18,7 @@ from dg_lsp.model.step import Schedule, Step
 
 WATCHED = 12  # anchors directly behind the gap whose likelihood is scored
 _REFERENCE = (
-    24  # anchors behind the watched ones; their mean likelihood stands in for a row without watched anchors
+    24  # anchors behind the watched ones; their mean likelihood is taken for a row without watched anchors
 )
 
 
@@ -58,7 +58,7 @@ def search_length(
     - the mean leave-one-out -log p of the WATCHED anchors behind the gap under the raw logits. A network that tells
       noise from text takes anchors at a wrong distance for noise. The correction is that of arXiv:2605.22765 with half
       of the tokens kept.
-    A length that fills the canvas stands for a gap that goes on beyond it. Such a row has no anchors behind the gap, so
+    A length that fills the canvas means a gap that goes on beyond it. Such a row has no anchors behind the gap, so
     its second term is the mean over the _REFERENCE anchors of the other rows, which lie so far behind the gap that
     they fit wherever it ends. It needs another length beside it.
     """
@@ -74,7 +74,7 @@ def search_length(
 
 
 def leave_one_out(neg_log_likelihood: Tensor, vocabulary: int) -> Tensor:
-    """-log p of tokens as if they did not stand in their own slots: [W] nats -> [W] nats (float64).
+    """-log p of tokens as if they were not in their own slots: [W] nats -> [W] nats (float64).
 
     Noise that keeps a share a of the tokens, and replaces the others uniformly from K tokens, multiplies the odds of
     the token seen by 1 + K a / (1 - a). With a = 1/2 the odds are divided by 1 + K.

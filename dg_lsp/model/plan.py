@@ -36,7 +36,7 @@ class Plan:
     drafts: Writing = Writing(6, 16)
 
 
-# By effort: rounds of mending a broken fill. A mended span is short, so each round takes MENDING denoising steps.
+# By effort: rounds of repair of a broken fill. A repaired span is short, so each round takes `MENDING` denoising steps.
 ROUNDS: dict[Effort, int] = {"low": 1, "normal": 2, "high": 4}
 MENDING = 6
 # The lengths of the first search round: quantiles of the token counts of such gaps in real files, by the embedded

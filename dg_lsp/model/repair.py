@@ -110,7 +110,7 @@ def free(model: Checkpoint, text: str, damage: Break, width: int) -> Freed:
 def _span(damage: Break, token_at: Callable[[int], int], width: int) -> tuple[int, int]:
     """The tokens to free, as a half-open span; `token_at` gives the token at a byte offset."""
     point, shut = token_at(damage.point), damage.shut
-    # An open bracket most likely lacks its closer on its own line, however far behind it the parser failed.
+    # The closer of an open bracket is most likely missing on its own line, however far behind it the parser failed.
     if width == 0 and shut is not None and shut[1] < damage.point:
         return token_at(shut[0]), token_at(shut[1])
     wide = WIDTHS[min(width, len(WIDTHS) - 1)]

@@ -25,7 +25,7 @@ class Batch:
     """A canvas whose rows are denoised together for `request`.
 
     before: the text that earlier canvases wrote of the same fill. around: the texts of the fill that are anchored on
-    this canvas, before and after its free slots (in mending). round: the number of the round of mending, 0 outside it.
+    this canvas, before and after its free slots (in a repair). round: the number of the round of repair, 0 outside it.
     """
 
     canvas: Canvas
@@ -95,7 +95,7 @@ def rows_with_suffix(canvas: Canvas, step: Step, eos: int) -> tuple[list[list[in
     firsts, ends = [slots[0] for slots in free], [slots[-1] + 1 for slots in free]
     rows = [(row[:end], row[end:]) for row, end in zip(step.best.tolist(), ends, strict=True)]
     behind = min(SUFFIX_READ, *(len(suffix) for _, suffix in rows))
-    # Only filler stands behind the end of the file.
+    # Only filler follows the end of the file.
     behind = next((n for n, token in enumerate(rows[0][1][:behind], 1) if token == eos), behind)
     return [text + suffix[:behind] for text, suffix in rows], firsts, ends
 

@@ -19,7 +19,7 @@ from dg_lsp.model.step import Step
 from dg_lsp.text.messages import Draft, Fill, Reason, Run
 
 # Primes that keep the seeds of a request's batches apart, so that each draws other noise: by what earlier canvases of
-# the fill wrote, by the round of mending, by the number of the batch.
+# the fill wrote, by the round of repair, by the number of the batch.
 CANVAS_SEED, _ROUND_SEED, _BATCH_SEED = 104729, 1299709, 7919
 
 Event = TypeVar("Event")
@@ -71,7 +71,7 @@ def draft_of(count: int, text: str, clock: Clock) -> Draft:
 def denoise_batch(
     model: Checkpoint, cache: PrefixCache, batch: Batch, number: int, start: Tensor | None = None
 ) -> Iterator[Step]:
-    """Start to denoise `batch`, the `number`-th one of its canvas or a round of mending; an iterator of its steps.
+    """Start to denoise `batch`, the `number`-th one of its canvas or a round of repair; an iterator of its steps.
 
     start: the tokens that its free slots start from, where it is not noise (see AnchoredSampler).
 

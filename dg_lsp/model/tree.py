@@ -1,6 +1,6 @@
 """Tree: texts behind one prefix, read by the encoder in one pass, their common beginnings once.
 
-All tokens of all texts are one row for the network, in which a mask lets each token see the prefix and what stands
+All tokens of all texts are one row for the network, in which a mask lets each token see the prefix and the tokens
 before it in its own text (tree attention: Miao et al. 2024, SpecInfer, arXiv:2305.09781). With a row for each text the
 keys of the prefix would be copied for every text at every token. Knows transformers' cache protocol and PrefixCache.
 """

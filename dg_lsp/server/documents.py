@@ -14,7 +14,7 @@ from dg_lsp.text.documents.excluded import key_of
 from dg_lsp.text.documents.history import MOST, Changes, History, begun
 
 Position = tuple[int, int]
-# A range and the text that replaces it; None stands for the whole document.
+# A range and the text that replaces it; None means the whole document.
 Change = tuple[tuple[Position, Position] | None, str]
 
 Record = Callable[[tuple[int, int], str, str, str], tuple[int, int, int]]
@@ -49,8 +49,8 @@ class Buffer:
     def replace(self, start: Position, end: Position, text: str, encoding: Encoding) -> tuple[int, int, int]:
         """Replace the text between two positions, given in either order, with `text`.
 
-        Columns count units of `encoding`. A column past the end of its line stands for the end of the line, before its
-        line end; a line past the last one stands for the end of the text. Returns (start, end, stop): the bytes
+        Columns count units of `encoding`. A column past the end of its line means the end of the line, before its
+        line end; a line past the last one means the end of the text. Returns (start, end, stop): the bytes
         [start, end) of the UTF-8 text became the bytes [start, stop). Example: in "ab\n" replacing (0, 1) to (0, 2)
         with "xyz" gives "axyz\n" and returns (1, 2, 4).
         """
@@ -116,7 +116,7 @@ class Buffer:
 class Documents:
     """The open documents by their uris, as the client writes them.
 
-    A client spells the uri of a document in the same way, from its opening to its closing. Who asks for one may spell
+    A client spells the uri of a document in the same way, from its opening to its closing. A request for one may spell
     it in another way. encoding: the units of columns, agreed on in `initialize`.
     """
 
@@ -247,7 +247,7 @@ def _cut(line: str, column: int, encoding: Encoding) -> tuple[str, str]:
     if encoding == "utf-32" or content.isascii():
         at = min(column, len(content))
         return line[:at], line[at:]
-    # No character has less than a unit, so what is behind need not be looked at.
+    # No character has less than a unit, so the text behind need not be looked at.
     near = content[:column]
     if encoding == "utf-16":
         units = near.encode("utf-16-le", "surrogatepass")
@@ -260,7 +260,7 @@ def _cut(line: str, column: int, encoding: Encoding) -> tuple[str, str]:
         data = near.encode("utf-8", "surrogatepass")
         at = min(column, len(data))
         while 0 < at < len(data) and data[at] & 0xC0 == 0x80:
-            at -= 1  # a column inside a character stands for its beginning
+            at -= 1  # a column inside a character means its beginning
         head, rest = (part.decode("utf-8", "surrogatepass") for part in (data[:at], data[at:]))
     return head, rest + line[len(near) :]
 

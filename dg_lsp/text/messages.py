@@ -26,7 +26,7 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 # What can be asked for at a cursor: a kind, or all holes of the function there. A span needs two places.
 Wanted = Kind | Literal["holes"]
 WANTED: tuple[Wanted, ...] = (*(kind for kind in KINDS if kind != "span"), "holes")
-# Kinds that are what a header holds, what stands between brackets, and what stands between quotes.
+# Kinds that are the body of a header, the text between brackets, and the text between quotes.
 BODIES: tuple[Kind, ...] = ("function_body", "class_body", "block")
 LISTS: tuple[Kind, ...] = ("arguments", "parameters", "collection")
 STRINGS: tuple[Kind, ...] = ("string", "docstring")
@@ -72,7 +72,7 @@ class Retrieved:
 
 @dataclass(frozen=True, slots=True)
 class Infill:
-    """One request: what stands before and after a gap, and how hard to try.
+    """One request: the text before and after a gap, and how hard to try.
 
     `prefix` + fill + `suffix` is the file, or the part of it that is sent. `prefix` ends exactly where the gap
     begins, which may be in the middle of a line. `indent` is the white space that the lines of a body begin with.
@@ -80,7 +80,7 @@ class Infill:
     the engine takes as the gap's length: the oracle of measurements. `deadline` is in seconds from the moment
     that a loaded engine gets the request, waiting counted; None is no limit (the deterministic mode of bots).
     `window` names the client, so that each gets its share of the steps; `session` names the document.
-    `between` is for several gaps of one kind: what stands between each and the next; `suffix` is behind the last.
+    `between` is for several gaps of one kind: the text between each and the next; `suffix` is behind the last.
     `endings`, where `prefix` ends with half a word: the fill begins with one of these, and the word ends there.
     `context` is what other files say, what changes most seldom first. `retrieved` are candidates from the project, the
     best first. `start`, where given, is a text that the free slots start from, of which the share `noised` is noise.
@@ -169,8 +169,8 @@ class Fill:
 class Status:
     """The status of an engine, for people and programs.
 
-    state: what it does. done: the share of the loading that is done, 0 to 1. mend: why it failed, or is slow, and
-    what mends it. device: where the model runs. memory: bytes held, of the device where it tells. milliseconds, steps:
+    state: what it does. done: the share of the loading that is done, 0 to 1. `mend`: why it failed, or is slow, and
+    the fix. device: where the model runs. memory: bytes held, of the device where it tells. milliseconds, steps:
     what the last infill took. queue: infills that wait. passes: denoising steps and encoding chunks since the start.
     fills: infills answered. hits: infills whose document was still encoded from before.
     """

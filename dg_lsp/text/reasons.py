@@ -12,7 +12,7 @@ class OutOfTime(NoGap):
 
 
 class Unreadable(OutOfTime):
-    """A parser cannot read one text in time; a smaller part of the text may be read in what is left."""
+    """A parser cannot read one text in time; a smaller part of the text may be read in the time that remains."""
 
     def __init__(self) -> None:
         super().__init__(SLOW)

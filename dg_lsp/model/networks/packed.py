@@ -36,7 +36,7 @@ def pack(network: Any) -> None:
         packed = torch.ops.mkldnn._reorder_linear_weight(matrix.detach(), _ROWS)
         for parent, name in layers:
             setattr(parent, name, _Packed(packed, getattr(parent, name).bias))
-    # What is left must not keep the whole file in memory, of which it is a part.
+    # The other weights must not keep the whole file in memory, of which they are parts.
     for weight in network.parameters():
         weight.data = weight.data.clone()
     for module in network.modules():

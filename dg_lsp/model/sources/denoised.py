@@ -41,7 +41,7 @@ class _Section:
 
     @property
     def open(self) -> int:
-        """The gap length that fills the canvas; it stands for a gap that goes on beyond it."""
+        """The gap length that fills the canvas; it means a gap that goes on beyond it."""
         return self.seam.room(self.slots, 0)
 
     @property

@@ -152,7 +152,7 @@ def _slots(model: Checkpoint, seam: Seam, between: Sequence[Sequence[int]], gaps
     slots = next((n for n in model.canvas_lengths if n >= needed), 0)
     if not slots:
         raise LayoutError(
-            f"{len(between) + 1} gaps and what stands between them take {needed} slots, and the longest canvas has "
+            f"{len(between) + 1} gaps and the text between them take {needed} slots, and the longest canvas has "
             f"{model.canvas_lengths[-1]}; fill them one by one"
         )
     return slots

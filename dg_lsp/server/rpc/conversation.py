@@ -42,7 +42,7 @@ class Conversation(LanguageServerProtocol):
         self._tasks: set[asyncio.Task[None]] = set()
 
     def handle_body(self, data: bytes) -> None:
-        """Handle one message: refuse it, or start the task of its handler, or give a reply to whoever waits for it."""
+        """Handle one message: refuse it, or start its handler's task, or give a reply to the task that waits for it."""
         try:
             message = envelope.parse_message(data)
         except envelope.Refusal as error:
@@ -149,7 +149,7 @@ class Conversation(LanguageServerProtocol):
             live.task.cancel()
 
     def _take_reply(self, message: Message) -> None:
-        """Give a reply of the client to whoever waits for it, if anybody still does."""
+        """Give a reply of the client to the task that waits for it, if one still does."""
         assert message.id is not None
         body, result_type = message.body, self._result_types.pop(message.id, None)
         future = self._request_futures.pop(message.id, None)

@@ -139,7 +139,7 @@ def strict_converter() -> Any:
 
 
 def _finite(text: str) -> float:
-    """The number `text`, or the largest one of its sign: what is sent back must be JSON, which has no infinity."""
+    """The number `text`, or the largest one of its sign: the reply must be JSON, which has no infinity."""
     return max(-sys.float_info.max, min(float(text), sys.float_info.max))
 
 

@@ -17,7 +17,7 @@ PATIENCE_S = 20.0
 async def watch(patience: float = PATIENCE_S, log: TextIO | None = None) -> None:
     """End the process once its event loop does not run for `patience` seconds; first write where it is to `log`.
 
-    What is written are the files and lines of each thread, and no source text. The process ends by SIGVTALRM, which
+    It writes the files and lines of each thread, and no source text. The process ends by SIGVTALRM, which
     clients take for a crash and restart the server.
     """
     log = log or sys.stderr

@@ -19,7 +19,7 @@ from dg_lsp.settings import SECRETS
 
 _LINKS = 40  # links that are followed in one path, as Linux does
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
-_VARIANTS = 64  # texts that one glob with braces stands for, at most
+_VARIANTS = 64  # texts that one glob with braces expands to, at most
 _DRIVE = re.compile(r"/?([A-Za-z])[:|](?=/|\Z)")
 
 
@@ -79,7 +79,7 @@ def excluding(path: PurePosixPath, globs: Iterable[str]) -> str:
     A glob without a slash is compared with the file's name (`*.pem`) and with the names of the folders that the file is
     in (`private`), but for those of SECRETS, which name files. One that ends with a slash is compared with the names of
     folders only (`.ssh/`), and any other one with the whole path (`deploy/*.py`) and with that of each folder
-    (`deploy/live`). `*` stands for any text, also for one with slashes, `**/` for any folders or none, `{a,b}` for `a`
+    (`deploy/live`). `*` matches any text, also one with slashes, `**/` for any folders or none, `{a,b}` for `a`
     or `b`. Case does not matter.
     """
     return _compiled(tuple(globs)).first([str(path)])
@@ -216,7 +216,7 @@ def _compiled(globs: tuple[str, ...]) -> _Globs:
 
 
 def _read(glob: str) -> tuple[list[str], list[str], list[str]]:
-    """The patterns that `glob` stands for: those of files' names, of folders' names, and of paths."""
+    """The patterns of `glob`: those of files' names, of folders' names, and of paths."""
     names, folders, paths = list[str](), list[str](), list[str]()
     for one in _without_braces(_plain(glob).strip()):
         text = re.sub(r"/{2,}", "/", one).removeprefix("./")
@@ -236,7 +236,7 @@ def _read(glob: str) -> tuple[list[str], list[str], list[str]]:
 
 
 def _without_braces(glob: str) -> list[str]:
-    """The globs that `glob` stands for: `*.{pem,key}` is `*.pem` and `*.key`."""
+    """The globs that `glob` expands to: `*.{pem,key}` is `*.pem` and `*.key`."""
     found, done = [glob], list[str]()
     while found and len(found) + len(done) <= _VARIANTS:
         one = found.pop()
@@ -248,7 +248,7 @@ def _without_braces(glob: str) -> list[str]:
 
 
 def _without_stars(path: str) -> Iterator[str]:
-    """The patterns of a path with and without the folders that each `**/` may stand for."""
+    """The patterns of a path with and without the folders that each `**/` may match."""
     while path.startswith("**/"):
         yield path
         path = path[3:]

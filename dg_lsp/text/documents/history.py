@@ -38,7 +38,7 @@ class Changes:
         first = bisect_left(spans, start, key=lambda c: c.stop)
         last = bisect_right(spans, end, key=lambda c: c.now)
         shift = spans[first - 1].end - spans[first - 1].stop if first else 0
-        # Bytes between the changes are the same in both texts, so offsets there differ by what came before.
+        # Bytes between the changes are the same in both texts, so offsets there differ by the changes before.
         old_start, old_end = start + shift, end + shift
         if first < last:
             low, high = spans[first], spans[last - 1]

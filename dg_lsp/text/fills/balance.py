@@ -14,7 +14,7 @@ _ANGLE = re.compile(rb"<(?!=)|(?<![-=])>(?!=)")
 def doubled(language: Language, before: bytes, fill: bytes, after: bytes) -> int | None:
     """Return where `fill` closes a bracket that is closed behind the gap; None if it does not.
 
-    For the gap in `f(a[|])` and the fill `0])` it is 1. Told by the brackets alone, however broken the text is.
+    For the gap in `f(a[|])` and the fill `0])` it is 1. It counts the brackets alone, however broken the text is.
 
     1. A fill that closes an angle bracket of types before one that closes it ends there.  2. Of brackets only a fill
     that closes what it has not opened, before a rest of the line that does so too, is looked at.  3. The longest

@@ -35,7 +35,7 @@ _LINE_NUMBER = re.compile(r" \((?:<checked>|detected at).*\)$| on line \d+")
 # It is refused, but only once all of the text is parsed: so nothing is compiled, and no object is made of each node as
 # by `ast.parse`, which takes a third more memory and twice the time, in which it keeps Python's lock.
 _UNKNOWN = b"from __future__ import _\n"
-# What may have stood before a text whose beginning was cut off: a block, a string, a bracket, several.
+# Texts that may have been before a text whose beginning was cut off: a block, a string, a bracket, several.
 LEADS = {
     "indent": (b"", b"if 1:\n", b'"""\n', b"'''\n", b"(\n", b"[\n", b"{\n", b"if 1:\n ((\n", b"if 1:\n {(\n"),
     "brace": (b"", b"{\n", b"{{\n", b"/*\n", b"(\n", b"[\n"),
@@ -194,7 +194,7 @@ def fault_at(fill: bytes, start: int, end: int, what: str) -> Fault:
 
 
 def unexpected(text: bytes) -> str:
-    """Return the words for `text` where it cannot stand."""
+    """Return the words for `text` where it is not valid."""
     begun = _begun(text)
     return f"unexpected `{begun}`" if begun else "an unexpected end"
 
@@ -206,7 +206,7 @@ def added(language: Language, kind: str, neutral: Text, filled: Text) -> tuple[F
 
 
 def errors_of(root: Node) -> list[Node]:
-    """ERROR and MISSING nodes; where what is missing cannot be seen, the innermost node that lacks it."""
+    """ERROR and MISSING nodes; where a missing token is no node, the innermost node without it."""
     found, stack = [], [root]
     while stack:
         check()
@@ -257,7 +257,7 @@ def container_of(language: Language, text: Text) -> tuple[int, int] | None:
 def function_of_span(language: Language, before: bytes) -> LogicalLine | None:
     """The header of the function that a span behind `before` may not leave; None where there is none.
 
-    That is the outermost one: a span may end a function in it, and what stands behind the span does not tell.
+    That is the outermost one: a span may end a function in it, and the text behind the span does not show that.
     """
     if language.style != "indent":
         return None
@@ -284,7 +284,7 @@ def complaint(text: bytes) -> tuple[str, int, int] | None:
 
 @lru_cache(maxsize=1)
 def is_sound_but_for_its_gap(language: Language, kind: str, neutral: Text) -> bool:
-    """Return whether nothing is broken but the gap's line, which has only begun and can still be gone on with.
+    """Return whether the only error is the unfinished line of the gap, which can still be continued.
 
     Of a span the same is asked of its top-level item.
 
@@ -320,7 +320,7 @@ def _spans(neutral: Text) -> Iterator[tuple[int, int]]:
     yield line, _below(data, line, neutral.end)
     start, columns = line, indentation(data, line)
     if not neutral.before[line:].strip() and (next_line := _LINE.search(data, neutral.end)):
-        # A line of white space may be less deep than what is to stand there.
+        # A line of white space may be less deep than the text that replaces it.
         columns = max(columns, indentation(data, next_line.start()))
     while start and (_BLANK.match(data, start) or indentation(data, start) >= columns):
         start = line_start(data, start - 1)
@@ -418,7 +418,7 @@ def searched(language: Language, kind: str, before: bytes, after: bytes) -> Text
     data = before + after
     state = state_at(language, data, len(before))
     first, lowest = best, cost_of(best.tree)
-    # Parsing costs by the byte, and what is broken above the line no filler mends.
+    # Parsing costs by the byte, and no filler repairs an error above the line.
     tries = 1 if out_of_reach(best.tree, state.line) else max(EFFORT // (len(data) + 1), 1)
     ended, later = closings(language, data, len(before), state)
     plain = (Closing(text, len(before), b"") for text in insertions(language, data, len(before), state))

@@ -62,7 +62,7 @@ def written_lines(document: Document, gap: Gap, edit: Edit | None = None) -> int
     Example: of `f(a)`, an edit that gives `f(a, b)` changes none, one that gives `f(b)` changes one.
     """
     if gap.further or gap.stub or gap.hollow:
-        # Each of several gaps is a placeholder, and what stands between them stays.
+        # Each of several gaps is a placeholder, and the text between them stays.
         return 0
     old = document.data[gap.start : gap.end]
     if edit is not None and gap.kind not in BODIES:

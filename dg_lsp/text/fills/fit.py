@@ -17,7 +17,7 @@ from dg_lsp.text.messages import BODIES, LISTS, PARTS, STRINGS, Infill, Kind
 from dg_lsp.text.syntax.brackets import state_at, unopened
 from dg_lsp.text.syntax.lexer import line_start, logical_lines, tokens, width
 
-# Kinds that may go on over line ends while a bracket is open, or while what stands there is not whole.
+# Kinds that may go on over line ends while a bracket is open, or while the text there is not complete.
 _LOGICAL: tuple[Kind, ...] = ("expression", "statement")
 # Of so many at most, such as a header without braces has.
 _LINES = 12
@@ -26,7 +26,7 @@ LINE_END = re.compile(r"\r\n|\n|\r")
 _NEAR = 4_000
 # How many lines behind a gap a fill is compared with.
 _COMPARED = 41
-# A line that may stand twice in a row by right.
+# A line that may rightly occur twice in a row.
 _TWICE = re.compile(
     r"\W*"
     r"|.*(?:[-+*/%|&^]=|<<=|>>=|\+\+|--).*"
@@ -34,7 +34,7 @@ _TWICE = re.compile(
     r"|\s*[\"'`].*\+"
     r"|\s*#\s*(?:endif|else)\b.*"
 )
-# A call that stands alone, which may be made twice.
+# A call that is a statement, which may be made twice.
 _CALL = re.compile(r"\s*(?:(?:await|go|defer|yield)\s+)?[\w$.:>-]+\(.*\)[\w.?]*;?")
 _WORD = re.compile(r"[\w$]+")
 _ENDS_WORD = re.compile(r"[\w$]\Z")
@@ -43,14 +43,14 @@ _LAST_END = re.compile(r"[ \t\f]*[\r\n]\s*\Z")
 
 @bounded
 def fit(request: Infill, text: str) -> str:
-    """Return `text` as it can stand between the prefix and the suffix of `request`.
+    """Return `text` as it fits between the prefix and the suffix of `request`.
 
     For the gap in `f(|)`, the text `a, b)\nc()` becomes `a, b`. A span keeps its white space, and what it repeats.
 
     1. Replace what cannot be text; take the file's line ends and indentation; begin a body with its first word.
     2. Cut it where the gap's container ends. Cut a part of a line at the line's end, but not in a string or a comment
     of several lines. Cut an expression or a statement where it is complete.
-    3. Remove what repeats the suffix. Cut a part of a line before a bracket that stands behind the gap already.
+    3. Remove what repeats the suffix. Cut a part of a line before a bracket that is behind the gap already.
     4. Remove white space at the end, unless the line goes on behind the gap.
     5. Close what the line opens and nothing below it closes, if that makes it parse.
     """
@@ -84,7 +84,7 @@ def make_edit(document: Document, gap: Gap, text: str) -> Edit:
 
 
 def repetition_of_edit(document: Document, gap: Gap, edit: Edit) -> str:
-    """Return why `edit`, made for `gap`, only repeats what stands round it, as a sentence; empty if it does not."""
+    """Return why `edit`, made for `gap`, only repeats the text around it, as a sentence; empty if it does not."""
     text = edit.text.removeprefix(gap.insert_before).removesuffix(gap.insert_after)
     return repetition(_request(document, gap), text)
 
@@ -277,7 +277,7 @@ def _space(line: str) -> str:
 
 
 def repetition(request: Infill, text: str) -> str:
-    """Return why the fitted `text` only repeats what stands round its gap, as a sentence; empty if it does not."""
+    """Return why the fitted `text` only repeats the text around its gap, as a sentence; empty if it does not."""
     if request.kind == "span" or not text.strip():
         return ""
     head, rest = _around(request)
@@ -334,14 +334,14 @@ def _preceding(request: Infill) -> list[_Line]:
 
 
 def _around(request: Infill) -> tuple[str, str]:
-    """Return what stands on the gap's own line before and behind it."""
+    """Return the text on the gap's own line before and behind it."""
     return LINE_END.split(request.prefix[-_NEAR:])[-1], LINE_END.split(request.suffix, maxsplit=1)[0]
 
 
 def _repeated(lines: list[_Line], following: list[_Line]) -> int:
     """Return how many of the last `lines` are the first of `following`, the most there are; 0 if they may be.
 
-    A line may stand twice by right if it has no word, adds to something, or is an element without a key, a part of a
+    A line may rightly occur twice if it has no word, adds to something, or is an element without a key, a part of a
     long string, or `#endif`.
     """
     for count in range(min(len(lines), len(following)), 0, -1):
@@ -389,9 +389,9 @@ def _word_behind(request: Infill) -> str:
 
 
 def _without_repeated_rest(request: Infill, text: str, rest: str) -> str:
-    """Return `text` without the rest of the line at its end: `b)` becomes `b` if `)` stands behind the gap.
+    """Return `text` without the rest of the line at its end: `b)` becomes `b` if `)` is behind the gap.
 
-    A bracket or two may stand there twice by right; then the grammar decides.
+    A bracket or two may rightly be there twice; then the grammar decides.
     """
     bare, wanted = text.rstrip(), rest.strip()
     if not bare.endswith(wanted):
@@ -404,7 +404,7 @@ def _without_repeated_rest(request: Infill, text: str, rest: str) -> str:
 
 
 def _without_doubled(language: Language, request: Infill, text: str) -> str:
-    """Return `text` up to a bracket that stands behind the gap already: for `if f(|)`, `a) and b:` becomes `a`."""
+    """Return `text` up to a bracket that is behind the gap already: for `if f(|)`, `a) and b:` becomes `a`."""
     if request.kind not in PARTS or request.kind in (*STRINGS, "comment"):
         return text
     before, fill, after = (p.encode("utf-8", "replace") for p in (request.prefix, text, request.suffix))
@@ -427,7 +427,7 @@ def _end_of_span(language: Language, request: Infill, fill: bytes) -> int:
     """Return where `fill` leaves the function that its span is in; its length where it does not.
 
     The span `a()\n    b()\n\nc()` at the end of a function with four spaces ends behind `b()`; so it does where a
-    comment at the left margin stands in the place of `c()`, unless more of the function follows.
+    comment at the left margin takes the place of `c()`, unless more of the function follows.
     """
     before, after = (part.encode("utf-8", "replace") for part in (request.prefix, request.suffix))
     header = function_of_span(language, before)

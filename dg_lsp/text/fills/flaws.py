@@ -34,7 +34,7 @@ def flaws_of(request: Infill) -> Callable[[str], int]:
 
 
 def undefined(prefix: str, body: str, suffix: str) -> frozenset[str]:
-    """The names that a Python function uses and nothing defines, once `body` stands behind `prefix`.
+    """The names that a Python function uses and nothing defines, once `body` follows `prefix`.
 
     Of `suffix`, which may be cut anywhere, all words count as defined of lines that are not indented. Empty where the
     file does not parse or imports names that it does not tell.

@@ -40,10 +40,10 @@ class Written:
 class Break:
     """The first damaged place of a fill; all are byte offsets in it.
 
-    point: here every reading of the fill had failed, so the damage is before it, mostly near, or just behind it.
-    end: of the first fault, at most a quarter of the fill behind the point. line: the end of the point's line.
-    shut: from the first bracket that nothing closes to the end of its line. statement: the lines that the point is in,
-    from the outermost bracket that is open there. faults: all of them.
+        point: here every reading of the fill had failed, so the damage is before it, mostly near, or just behind it.
+        end: of the first fault, at most a quarter of the fill behind the point. line: the end of the point's line.
+    `shut`: from the first bracket never closed to the end of its line. statement: the lines that the point is in,
+        from the outermost bracket that is open there. faults: all of them.
     """
 
     point: int
@@ -67,14 +67,14 @@ class Break:
 
 
 def ended(request: Infill, text: str) -> Written:
-    """Return what of `text` stands in the gap's container, and whether that closes in it."""
+    """Return the part of `text` in the gap's container, and whether that closes in it."""
     whole = fit.plain(request, text)
     kept = within(load_language(request.language, request.macros), request, whole)
     return Written(kept, ended=bool(whole[len(kept) :].strip()))
 
 
 def without_round(text: str) -> str:
-    """Return `text` up to where its last lines are the same as those before them, as a network that goes round writes.
+    """Return `text` up to where its last lines are the same as those before them, as of a network that loops.
 
     `a()\nb()\n\na()\nb()\n` becomes `a()\nb()\n`. Looks at whole lines that are not blank, at up to _ROUND of them.
     """
@@ -85,7 +85,7 @@ def without_round(text: str) -> str:
     for count in range(1, min(_ROUND, len(written) // 2) + 1):
         last, before = written[-count:], written[-2 * count : -count]
         if len(written) == 2 * count:
-            # The first line of a fill lacks the indentation that stands before the gap.
+            # The first line of a fill does not have the indentation, which is before the gap.
             last[0] = last[0].lstrip()
         if before == last:
             return "".join(whole[: places[-count - 1] + 1])
@@ -119,7 +119,7 @@ def go_on(request: Infill, before: str, more: str) -> Written:
 
     The result is `before` if `more` adds nothing that can be kept.
     """
-    # 1. Brackets and strings may have been opened in what stood before.
+    # 1. Brackets and strings may have been opened in the text before.
     whole, written = fit.plain(request, before + more), ended(request, before + more)
     if written.ended:
         return written
@@ -214,7 +214,7 @@ def _endings(request: Infill, lines: str) -> Iterator[str]:
     """Yield short texts that may end what `lines` have begun, likeliest first."""
     language = load_language(request.language, request.macros)
     placeholder = language.placeholder(request.kind)
-    # The next statement stands as deep as the gap, or deeper where the last line opens a block.
+    # The next statement is as deep as the gap, or deeper where the last line opens a block.
     yield request.indent + placeholder
     # The fill's first line begins in the prefix.
     head = re.split(r"[\r\n]", request.prefix)[-1]
@@ -250,7 +250,7 @@ def _statement(language: Language, fill: bytes, span: Span) -> Span:
     """Return the lines of `span`, from the line of the outermost bracket that is open at its beginning."""
     point, end = span
     start = min([*_unclosed(language, fill[:point]), point])
-    # The parser stands before the white space; the token that could not follow is behind it.
+    # The parser is before the white space; the token that could not follow is behind it.
     space = _SPACE.match(fill, point)
     assert space is not None, "it matches nothing, too"
     return line_start(fill, start), line_end(fill, max(end, space.end()))

@@ -17,7 +17,7 @@ _PART = re.compile(r"\w")
 
 
 def sure_beginning(request: Infill, text: str, sure: int) -> str:
-    """Return the longest beginning of `text` within its first `sure` characters that can stand in the gap.
+    """Return the longest beginning of `text` within its first `sure` characters that fits the gap.
 
     It ends with a whole word, a whole string, a closing bracket or a semicolon, leaves open nothing that it opens, and
     adds no fault (law 5). Of `first.total(x) + y`, sure up to `+`, `first.total(x)` is left; sure up to the bracket

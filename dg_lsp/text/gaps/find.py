@@ -76,7 +76,7 @@ def find_gap(document: Document, offset: int, kind: Wanted | None = None) -> Gap
     has been broken since: what is easiest to read counts.  3. Find the gap there.
 
     Raises:
-        NoGap: what is asked for is not at the cursor, or the text takes too long to read (OutOfTime).
+        NoGap: the kind asked for is not at the cursor, or the text takes too long to read (OutOfTime).
         UnknownLanguage: the document's language has no grammar.
     """
     start, stop = reach(document.data, offset)
@@ -307,7 +307,7 @@ def _readable_region(analysis: Analysis, kind: Kind) -> Region | None:
 def _runs_on(analysis: Analysis, start: int) -> bool:
     """Return whether the docstring with its text at `start` of the analysis's data is not closed, though it parses.
 
-    Two that lack their end make one string, from the quotes in the first function to those in the second.
+    Two without their end make one string, from the quotes in the first function to those in the second.
     """
     at, data = analysis.back(start), analysis.document.data
     return indentation(data, at) > 0 and lacks_end(analysis.language, data, at, analysis.state_before(at))
@@ -322,7 +322,7 @@ def _holes(analysis: Analysis) -> Gap:
     found = holes_in(analysis, (body.opens, body.end))
     holes = [s for s in found if all(s.end <= first or last <= s.start for first, last in analysis.made)]
     if not holes:
-        raise NoGap(f"{body.header.name} has no holes: no placeholder stands between written lines")
+        raise NoGap(f"{body.header.name} has no holes: no placeholder is between written lines")
     gap, *further = (replace(region_gap(analysis, hole), stub=True, asked=True) for hole in holes)
     return replace(gap, further=tuple(further))
 

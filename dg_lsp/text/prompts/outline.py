@@ -21,7 +21,7 @@ HEAD = 20_000
 WHOLE = 40_000
 # A longer item, or one that the parser cannot read in time, is read by its indentation, not parsed.
 ITEM = 60_000
-# How deep in a tree an import may stand: C headers have theirs inside `#ifndef` and `extern "C"`.
+# How deep in a tree an import may be: C headers have theirs inside `#ifndef` and `extern "C"`.
 DEPTH = 4
 _OPENING = {"(": b"(", "[": b"[", "{": b"{", "${": b"{"}
 _CLOSING = (")", "]", "}")
@@ -78,7 +78,7 @@ def outline(language: Language, above: bytes, at: int, budget: int) -> Outline:
     start = window(language, above, at)[0] if len(above) > WHOLE else 0
     short = len(above) - start <= ITEM
     item = tried(partial(part_of, language, above, (start, len(above)), at)) if short else None
-    # 2. A statement stands by itself as soon as the headers round it are there.
+    # 2. A statement is complete as soon as the headers around it are there.
     cut = _next_statement(item, at) if item else at
     # 3. Some of them would make a text that is no better formed than one without any.
     found = headers_at(item, cut) if item else None
@@ -184,12 +184,12 @@ def _imports_of(language: Language, head: bytes) -> tuple[Lines, ...]:
 
 
 def _imports(part: Part, cut: int) -> tuple[Lines, ...]:
-    """Return the lines of each import of `part`, the beginning of a file, that stands before `cut`."""
+    """Return the lines of each import of `part`, the beginning of a file, that is before `cut`."""
     check_shape(part.root)
     cursor = tree_sitter.QueryCursor(part.language.query)
     cursor.set_max_start_depth(DEPTH)
     nodes = sorted(cursor.captures(part.root).get("import", ()), key=lambda n: n.start_byte)
-    # An indented import stands in a scope that is not kept.
+    # An indented import is in a scope that is not kept.
     found = (part.lines(n.start_byte, n.end_byte) for n in nodes if not leading(part.data, n.start_byte))
     return tuple(lines for lines in found if max(lines) < cut)
 

@@ -1,7 +1,7 @@
 """Similar functions: those of the same file that are most like the one whose body is to be written.
 
-For `def parse_rule_update(self, data):` the body of `parse_rule_create`, though it stands below the gap or above what
-the model still sees. Code of a kind close by is what a small model copies best (RepoCoder, arXiv:2303.12570, shows
+For `def parse_rule_update(self, data):` the body of `parse_rule_create`, though it is below the gap or above all
+that the model still sees. Code of a kind close by is what a small model copies best (RepoCoder, arXiv:2303.12570, shows
 the same of pieces of a repository).
 """
 
@@ -75,7 +75,7 @@ def _fitting(data: bytes, bodies: list[Body]) -> Iterator[Function]:
 
 
 def _function(data: bytes, body: Body) -> Function:
-    """The whole lines of a function, without a docstring that stands below its header."""
+    """The whole lines of a function, without a docstring below its header."""
     start, below = line_start(data, body.header.start), next_line(data, body.header.opens)
     inside = body.docstring and body.first and body.docstring[0] >= below
     first = line_start(data, body.first) if inside and body.first else below

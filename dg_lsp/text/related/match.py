@@ -22,7 +22,7 @@ _STOPS = CLOSERS + ",:=;" + LINE_ENDS
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A place where the words before the gap stand: behind it the entry `at` of `rows`, `before` of them agree.
+    """A place of the words before the gap: behind it the entry `at` of `rows`, `before` of them agree.
 
     near: 1 directly at the gap, 0 in other files.
     """
@@ -62,7 +62,7 @@ def common(one: str, other: str) -> int:
 def _places(
     texts: list[Rows], words: str, runs: tuple[int, ...], limits: tuple[int, int]
 ) -> list[tuple[Rows, int]]:
-    """The entries of `texts` that stand behind the last of `words`.
+    """The entries of `texts` that follow the last of `words`.
 
     limits: so many are enough to look for no shorter runs, and the most. The last ones of a text come first: before a
     gap they are the nearest.
@@ -126,9 +126,9 @@ def _ends_line(place: Place, kind: str) -> bool:
 
 
 def _text(place: Place, match: Match, stop: int) -> str:
-    """The text of a candidate, with the white space that lacks before it; empty if it does not fit.
+    """The text of a candidate, with the white space that is missing before it; empty if it does not fit.
 
-    Behind `x =` the text `1` becomes ` 1` where it stands behind a space; behind `na`, the text `name` becomes `me`.
+    Behind `x =` the text `1` becomes ` 1` where it follows a space; behind `na`, the text `name` becomes `me`.
     """
     rows, before = match.rows, place.before.data
     text = rows.text(match.at, stop)

@@ -20,10 +20,10 @@ _OPEN = 2
 class Place:
     """The text before and behind a gap.
 
-    half: the beginning of a word directly before the gap; it is not in `before`. tail: the words of the gap's line
-    behind it. opened: the brackets that are open before the gap. closes: how many of them a text for the gap must
-    close; if negative, so many it must open and leave open. lacks: the white space that a text on an empty line must
-    begin with.
+        half: the beginning of a word directly before the gap; it is not in `before`. tail: the words of the gap's line
+        behind it. opened: the brackets that are open before the gap. closes: how many of them a text for the gap must
+    close; if negative, so many it must open and leave open. `lacks`: the white space that a text on an empty line must
+        begin with.
     """
 
     before: Rows

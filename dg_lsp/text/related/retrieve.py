@@ -25,10 +25,10 @@ MOST = 4
 # The longest text that is looked at, in characters: of 1,800 gaps within a line in files of 2026 the longest has 158,
 # and a model that reads a line of 800 tokens takes seconds.
 _LONGEST = 200
-# Lines above a match that are read for what it stands in.
+# Lines above a match that are read for the block that it is in.
 _LINES_ABOVE = 200
 _WORDS = re.compile(rb"\w+")
-# A name is in sight if it stands so many words and signs before the gap, or so many behind it.
+# A name is in sight if it is so many words and signs before the gap, or so many behind it.
 _ABOVE, _BELOW = 150, 50
 # Searches of one gap at most, each without the files that the one before has found to have changed.
 _TRIES = 3
@@ -92,8 +92,8 @@ def retrieve(document: Document, gap: Gap, index: Index) -> tuple[Retrieved, ...
 def search(document: Document, gap: Gap, index: Index) -> Search:
     """At most MOST texts that may belong in `gap`, the best first, from this document and the files of `index`.
 
-    1. Read what stands round the gap.  2. Look for the last words before it, in this document and in the others.
-    3. Cut what follows them where it fits what stands behind the gap.  4. Count like texts, and rank them.  5. Leave
+    1. Read the text around the gap.  2. Look for the last words before it, in this document and in the others.
+    3. Cut what follows them where it fits the text behind the gap.  4. Count like texts, and rank them.  5. Leave
     out what looks like a key of another file.  6. If a file that was used has changed, begin again without it.
     """
     if gap.kind not in PARTS or gap.kind in (*STRINGS, "comment") or gap.further:

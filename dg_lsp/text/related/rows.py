@@ -31,7 +31,7 @@ _SIGNS = rb"\*\*=?|//=?|<<=?|>>=?|->|=>|::|&&|\|\||\?\?|\?\.|\.\.\.|[=!<>+\-*/%&
 class Rows:
     """A text as rows with one entry for each word, sign, string, number and line end of it.
 
-    words: a character that stands for the text of the entry; two texts share one by chance, one time in 65,000. kinds:
+    words: a character for the text of the entry; two texts share one by chance, one time in 65,000. kinds:
     the same character for signs and keywords, but one for all names, one for all numbers and one for all strings.
     starts: where the entries begin in `data`. Comments are in no row; they are part of the line ends.
     """

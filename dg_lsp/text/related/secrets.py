@@ -112,7 +112,7 @@ _WHOLE = re.compile(
 )
 _HEX = re.compile(r"(?:0x)?(?:[0-9a-f]{20,}|[0-9A-F]{20,})")
 _UUID = re.compile(r"(?i)[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
-# Stands for a value that comes from elsewhere: `<token>`, `${TOKEN}`, `{token}`, `%s`, `***`, `$TOKEN`, `xxxx`.
+# A placeholder of a value that comes from elsewhere: `<token>`, `${TOKEN}`, `{token}`, `%s`, `***`, `$TOKEN`, `xxxx`.
 _PLACEHOLDER = re.compile(r"[<{$%].*|.*(?:\$\{|\{[^{}]*\}|%\(?\w+\)?[sd]).*|[\w-]*[xX*.]{4,}[\w-]*|[\W_]*")
 _ABOUT = (
     *(

@@ -31,9 +31,9 @@ from dg_lsp.text.syntax.lexer import (
 )
 
 _BLANK = re.compile(rb"\s*")
-# What may stand before the head of an owner and still belongs to it, such as `export` or `template <class T>`.
+# Text that may be before the head of an owner and still belongs to it, such as `export` or `template <class T>`.
 _BEFORE = re.compile(rb"(?:\w+\s+|<[^{}();=]*>\s*)*\Z")
-# A line that shows no indentation of a body's own, for it may stand anywhere: a label or a closing bracket.
+# A line that shows no indentation of a body's own, for it may be anywhere: a label or a closing bracket.
 _ANYWHERE = re.compile(rb"(?:case|default)\b|[\w$]+[ \t]*:(?![:=])|[)\]}]")
 _CALLED = re.compile(rb"\w+\s*\(.*\)\s*", re.DOTALL)
 _WORD = re.compile(rb"\w+")
@@ -66,7 +66,7 @@ class Header:
     """The header of a body: [start, opens) with decorators or attributes.
 
     owner: of what the body is. define: where the owner itself begins, such as its `def`. opens: the end of the colon
-    or brace that the body stands behind. name: the owner's with its owners', where it has one.
+    or brace that the body follows. name: the owner's with its owners', where it has one.
     """
 
     owner: Owner
@@ -199,7 +199,7 @@ def describe(data: bytes, header: Header, body: Sequence[Statement], *, meant: b
         opens = _with_comment(data, opens)
     end = _with_comments(data, body[-1].end if body else opens, width(leading(data, header.define)))
     first = next((m.start() for m in [re.compile(rb"\S").search(data, opens, end)] if m), None)
-    # A comment may stand at another depth than the code; it counts only where it is alone.
+    # A comment may be at another depth than the code; it counts only where it is alone.
     shown = body[0].start if body else first
     indent = leading(data, shown) if shown is not None and not inline else None
     hollow = not rest or (len(rest) == 1 and rest[0].kind == "stub")
@@ -323,7 +323,7 @@ def _start(language: Language, data: bytes, outer: Node) -> int:
 
 
 def _ends(data: bytes, opened: OpenBracket, stop: int) -> Span:
-    """Return where a body's text ends and what is behind its brace; without one it goes as far as lines say."""
+    """Return where a body's text ends, and the text behind its brace; without one it goes as far as lines say."""
     if opened.closed >= 0:
         return opened.closed, opened.closed + 1
     until = opened.stop if opened.stop >= 0 else stop
@@ -414,7 +414,7 @@ def indented_by_lines(language: Language, data: bytes, span: Span) -> Iterator[B
     """Every body of the text `span` by indentation alone.
 
     1. Read logical lines.  2. A header opens a body; a line of code that is not deeper closes it.
-    3. What stands in between, at the indentation of its first line, is its body.
+    3. The text in between, at the indentation of its first line, is its body.
     """
     # 1. Comments neither open nor close anything.
     lines = [line for line in logical_lines(language, data, *span) if not line.comment]

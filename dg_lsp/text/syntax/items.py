@@ -21,7 +21,7 @@ _CALL = re.compile(rb"(?:operator *(?:\(\)|[^\s\w(]+)|[~\w$\x80-\xff:.#]+) *(?:<
 _VALUE = re.compile(rb"(?:[=(,\[?&|:]|\breturn)\Z")
 _CASE = re.compile(rb"(?:case|default)\b")
 _NEW = re.compile(rb"\bnew\b")
-# What stands behind the word of a class: its name, and what may follow that before parameters.
+# The text behind the word of a class: its name, and what may follow that before parameters.
 _NAME = re.compile(rb"[ <>*&]*[\w$:.\x80-\xff]*")
 _HERITAGE = (b"()", b":", b"extends", b"implements", b"where", b"final")
 # A top-level item is looked for so many bytes above and below; where none is, so many are read.
@@ -41,7 +41,7 @@ STRIDE = 4_096
 # How many lines above an item may belong to it.
 MOST_ABOVE = 100
 _CLOSER = re.compile(rb"[)\]}]")
-# Of Python: comments and strings may stand at column 0 in any block.
+# Of Python: comments and strings may be at column 0 in any block.
 _ANYWHERE = re.compile(rb"[)\]}#\"']")
 _LABEL = re.compile(rb"(?:case|default|public|private|protected)\b[^;({]*:|[\w$]+[ \t]*:(?![:=])")
 # An item is over where its closing line holds little else and opens nothing again.
@@ -147,7 +147,7 @@ def window(language: Language, data: bytes, offset: int) -> Span:
 
 
 def block(language: Language, data: bytes, offset: int) -> Span:
-    """The part of `window` that ends where the next line with text stands at column 0, closing brackets apart."""
+    """The part of `window` that ends where the next line with text is at column 0, closing brackets apart."""
     start, stop = window(language, data, offset)
     for at in texts_at(data, b"", line_end(data, offset), stop):
         if not _ANYWHERE.match(data, at):
@@ -301,7 +301,7 @@ def _inside(language: Language, data: bytes, item: Span, offset: int) -> tuple[i
     text = _TEXT.search(data, last, stop)
     if text is None or data[text.start()] not in b")]}" or not opens.end() < offset < last:
         return None
-    # Only where the members stand deeper, all of them, do their lines tell them apart.
+    # Only where the members are deeper, all of them, do their lines tell them apart.
     first, outer = _INNER.match(data, opens.end(), last), leading(data, text.start())
     if first is None or len(first[1]) <= len(outer):
         return None
@@ -351,7 +351,7 @@ def _blanked(language: Language, data: bytes, span: Span, space: bytes) -> bytes
     mark = language.comment.encode()
     if last >= len(mark) and not re.search(rb"[\r\n]", data[start + last - len(mark) : start + last]):
         blank[last - len(mark) : last] = mark
-    # Without it a class would look empty, and what is left open before it as if nothing followed.
+    # Without it a class would look empty, and a bracket left open before it as if nothing followed.
     line = re.compile(rb"[\r\n]" + space + rb"(?=[^\s][^\r\n]{%d})" % len(filler))
     if found := line.search(data, max(start - 1, 0), stop):
         at = found.end() - start
