@@ -9,7 +9,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from dg_lsp.cli.options import FILLING, SERVING
-from dg_lsp.server.app import SECTION
+from dg_lsp.server.client import SECTION
 from dg_lsp.settings import RANGES, Settings
 
 PAGE = Path(__file__).parents[1] / "docs" / "configuration.md"

@@ -126,7 +126,7 @@ MUTANTS = (
     Mutant(
         4,
         "a bot's seed is forgotten",
-        "dg_lsp/server/actions.py",
+        "dg_lsp/server/handlers/target.py",
         'for name in ("seed", "effort", "deadline") if name in target',
         'for name in ("effort", "deadline") if name in target',
         "tests/server/test_app.py::test_the_same_seed_gives_the_same_result",

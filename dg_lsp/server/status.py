@@ -4,7 +4,8 @@ Knows the engine's Status; knows no protocol type and starts nothing.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -42,31 +43,43 @@ class Last:
 class StatusBoard:
     """The newest Status of the engine and the newest Last, sent to the client with `send` when they change.
 
-    engine: None before the engine has told anything. checkpoint: the one that the settings name.
+    engine: None before the first status of the engine. checkpoint: the one that the settings name.
     """
 
     def __init__(self, send: Callable[[dict[str, Any]], None], checkpoint: str) -> None:
         self._send = send
+        self._watchers: list[Callable[[Status], None]] = []
         self.checkpoint = checkpoint
         self._timer: asyncio.TimerHandle | None = None
         self._sent = 0.0
         self.engine: Status | None = None
         self.last: Last | None = None
 
-    def engine_said(self, status: Status) -> None:
-        """Keep the engine's `status` and send it."""
+    def engine_changed(self, status: Status) -> None:
+        """Keep the engine's new `status`, send it, and pass it to those who watch."""
+        for watch in list(self._watchers):
+            watch(status)
         self.engine = self._completed(status)
         self._send_now()
 
-    def ended(self, last: Last) -> None:
-        """Keep how a request ended and send it: at once, or at the end of 0.1 seconds after the notification before."""
+    @contextmanager
+    def watched_by(self, watch: Callable[[Status], None]) -> Iterator[None]:
+        """Call `watch` with each new status of the engine while the block runs."""
+        self._watchers.append(watch)
+        try:
+            yield
+        finally:
+            self._watchers.remove(watch)
+
+    def record(self, last: Last) -> None:
+        """Keep the end of a request and send it: at once, or 0.1 seconds after the last notification."""
         self.last = last
         if self._timer is None:
             loop = asyncio.get_running_loop()
             self._timer = loop.call_at(max(self._sent + _EVERY, loop.time()), self._send_now)
 
-    def told(self, found: Status | None, off: str = "") -> dict[str, Any]:
-        """The object for the client.
+    def payload(self, found: Status | None, off: str = "") -> dict[str, Any]:
+        """Return the object for the client.
 
         found: the status of the engine, None if none runs. off: why the document that the client asks about gets
         nothing; empty if it does.
@@ -86,7 +99,7 @@ class StatusBoard:
         return engine if engine and engine.state in ("starting", "failed") else None
 
     def _completed(self, status: Status) -> Status:
-        """`status` with what is known of the same engine and is not told again at each change."""
+        """Return `status` with the lasting fields of the same engine, which a change of its state leaves out."""
         known = self.engine
         if known is None or status.state in ("starting", "failed"):
             return status
@@ -95,16 +108,16 @@ class StatusBoard:
         )
 
     def _send_now(self) -> None:
-        """Send what is kept; it includes what a timer would send later."""
+        """Send the newest status, with everything that a timer would send later."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
         self._sent = asyncio.get_running_loop().time()
-        self._send(self.told(self.engine))
+        self._send(self.payload(self.engine))
 
 
 def _why(status: Status) -> str:
-    """The sentence that explains `status`; empty where all is well."""
+    """Return the sentence that explains `status`; empty where all is well."""
     if status.state == "loading":
         return f"the model is {name_of_state(status)}"
     return "starting the engine" if status.state == "starting" else status.mend

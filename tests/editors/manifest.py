@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import dg_lsp
-from dg_lsp.server.app import SECTION
+from dg_lsp.server.client import SECTION
 from dg_lsp.settings import EFFORTS, LOG_LEVELS, RANGES, Settings, of_machine
 from dg_lsp.text.languages.language import known_languages, load_language
 from tests.configuration import camel

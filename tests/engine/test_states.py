@@ -28,9 +28,9 @@ GHOST = Infill("x = ", "\n", "python", "rest_of_line", priority="ghost")
 def test_each_state_has_one_name(status: Status, name: str) -> None:
     assert name_of_state(status) == name
     board = StatusBoard(lambda _: None, "scripted")
-    assert board.told(status)["name"] == name
-    assert board.told(status, "by a setting")["name"] == "off here: by a setting"
-    assert board.told(status, "by a setting")["why"] == "by a setting"
+    assert board.payload(status)["name"] == name
+    assert board.payload(status, "by a setting")["name"] == "off here: by a setting"
+    assert board.payload(status, "by a setting")["why"] == "by a setting"
 
 
 @pytest.mark.parametrize(
@@ -74,5 +74,5 @@ def test_a_slow_engine_says_so_and_what_mends_it() -> None:
     *before, after = asyncio.run(work())
     assert [status.state for status in before] == ["ready"] * 4
     assert after.state == "slow" and "1.7 s" in after.mend and "effort" in after.mend
-    told = StatusBoard(lambda _: None, "scripted").told(after)
+    told = StatusBoard(lambda _: None, "scripted").payload(after)
     assert (told["state"], told["why"]) == ("slow", after.mend)

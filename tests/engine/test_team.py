@@ -22,6 +22,8 @@ from dg_lsp.engine.resident import ResidentEngine
 from dg_lsp.engine.team import TeamEngine, open_engine
 from dg_lsp.filling.engine import EngineBusy, EngineError
 from dg_lsp.server.session import Session
+from dg_lsp.server.settings import configured, silence
+from dg_lsp.server.workspace import Workspace
 from dg_lsp.serving import team as serving
 from dg_lsp.serving.tokens import make_token
 from dg_lsp.settings import Settings, SettingsError, override
@@ -176,7 +178,7 @@ def test_what_a_changed_setting_excludes_leaves_the_machine_no_more(
     tmp_path: Path, seen: list[Infill]
 ) -> None:
     async def work(team: Team) -> None:
-        session = Session(team.settings(), TeamEngine, lambda _: None)
+        session = Session(Workspace(team.settings()), TeamEngine, lambda _: None)
         secret = replace(REQUEST, session="file:///home/me/work/deploy/site.py")
         await fill_of(session.engine, secret)
         engine = session.engine
@@ -596,15 +598,13 @@ def test_where_the_server_is_slow_this_machine_fills(
 
 
 def test_the_url_is_no_matter_of_a_workspace() -> None:
-    session = Session(Settings(), open_engine, lambda _: None)
-    wrong = session.configure(
-        {}, {"engineUrl": "https://evil.example", "engineFallback": True, "engineCa": "/x"}
-    )
-    assert len(wrong) == 3 and session.settings == session._base
-    assert session.configure({"engineUrl": "https://team.example"}, {"engineUrl": ""})
-    assert session.settings.engine_url == "https://team.example"
+    evil = {"engineUrl": "https://evil.example", "engineFallback": True, "engineCa": "/x"}
+    settings, wrong = configured(Settings(), {}, evil)
+    assert len(wrong) == 3 and settings == Settings()
+    settings, wrong = configured(Settings(), {"engineUrl": "https://team.example"}, {"engineUrl": ""})
+    assert wrong and settings.engine_url == "https://team.example"
     # Nor is what the checkpoint of this machine has learned a matter of the server's.
-    assert not session.silence("go")
+    assert not silence(settings, "go")
 
 
 BODY = Infill(

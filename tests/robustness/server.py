@@ -12,12 +12,12 @@ from typing import Any
 from dg_lsp.engine import resident, supervisor
 from dg_lsp.engine.choice import resolve
 from dg_lsp.server.app import make_server
+from dg_lsp.server.rpc.protocol import Server
 from dg_lsp.server.rpc.streams import serve
-from dg_lsp.server.window import DgLsp
 from dg_lsp.settings import from_environment
 
 
-async def text(ls: DgLsp, params: Any) -> str | None:
+async def text(ls: Server, params: Any) -> str | None:
     document = ls.documents.snapshot(params["uri"])
     return document.text if document else None
 

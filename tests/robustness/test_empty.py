@@ -74,9 +74,15 @@ GHOST = {
     "comment": ("x = 1  # so |\n", "switched off by the setting prose"),
     "string": ("x = 'so |'\n", "switched off by the setting prose"),
     "a stub's body": ("def f():\n    p|ass\n", "the cursor is in the middle of a word"),
-    "a body elsewhere": ("def f():\n    pass|\n", "a function body stands elsewhere than at the cursor"),
-    "no word in sight": ("first = 1\nsecond = fx|\n", "no word in sight begins with the half word"),
-    "half word not completed": ("#@ other\nfirst = 1\nsecond = fi|\n", "no fill completes the half word"),
+    "a body elsewhere": ("def f():\n    pass|\n", "the function body to fill is not at the cursor"),
+    "no word in sight": (
+        "first = 1\nsecond = fx|\n",
+        "no word of the open files begins with the half-typed word",
+    ),
+    "half word not completed": (
+        "#@ other\nfirst = 1\nsecond = fi|\n",
+        "no fill completes the word before the cursor",
+    ),
     "left empty": ("#@ empty\nx = |\n", "the model left the gap empty"),
     "no candidate": ("#@ refused\nx = |\n", "none of 3 candidates could be shown"),
     "deadline": ("#@ deadline\nx = |\n", "the deadline passed before a candidate was ready"),
@@ -89,7 +95,7 @@ GHOST = {
     "cannot load": ("#@ failed\nx = |\n", "has no config.json"),
     "another user's": ("#@ foreign\nx = |\n", "belongs to another user"),
     "no end": ("#@ nothing\nx = |\n", "the engine stopped without an answer"),
-    "an error of our own": ("#@ bug\nx = |\n", "an error of dg-lsp's own (ValueError)"),
+    "an error of our own": ("#@ bug\nx = |\n", "an internal error of dg-lsp (ValueError)"),
 }
 
 
@@ -109,7 +115,7 @@ OFF: dict[str, tuple[dict[str, Any], str, str, str]] = {
     "no grammar": ({}, URI, "klingon", "klingon"),
     "no language": ({}, URI, "", "no grammar for the language"),
     "not automatic": ({"automatic": False}, URI, "python", "by the setting automatic"),
-    "not learned": ({"checkpoint": "embedded"}, URI, "go", "has learned Python only"),
+    "not learned": ({"checkpoint": "embedded"}, URI, "go", "was trained on Python only"),
 }
 
 
@@ -158,7 +164,7 @@ def test_what_was_overtaken(serve: Serve, overtaken: str) -> None:
     else:
         wire.send(request("new", "textDocument/inlineCompletion", inline(text, at)))
     assert wire.answer("old")["result"]["items"] == []
-    told(wire, "the document changed meanwhile, or a newer request took the place")
+    told(wire, "the document changed, or a newer request replaced this one")
     opened(wire, "")
 
 

@@ -15,7 +15,7 @@ import pytest
 from lsprotocol import types as lsp
 
 import dg_lsp
-from dg_lsp.server import commands
+from dg_lsp.server import client
 from tests.server.wire import NoMessage, Wire, notification, request
 
 URI = "file:///w/shop.py"
@@ -144,7 +144,7 @@ def test_nothing_is_an_empty_list_with_its_reason_in_the_log(start: Start) -> No
     assert ghost(wire, 1, {"line": 1, "character": 10}) == []
     wire.send(notification("textDocument/didClose", {"textDocument": {"uri": URI}}))
     assert ghost(wire, 2, AT_X) == []
-    assert wire.logged("nothing offered: a function body stands elsewhere")
+    assert wire.logged("nothing offered: the function body to fill is not at the cursor")
     assert wire.logged("not open")
     assert "NotImplementedError" not in wire.stderr
 
@@ -170,7 +170,7 @@ def test_half_a_word_becomes_a_word_in_sight_or_nothing(start: Start) -> None:
         assert item["insertText"] == rest
     wire.send(changed(8, "first = 1\ntotal = fx\n"))
     assert ghost(wire, 8, at) == []
-    assert wire.logged("no word in sight begins with the half word before the cursor")
+    assert wire.logged("no word of the open files begins with the half-typed word before the cursor")
     # Who asks gets all that fit, and nothing else.
     wire.send(changed(9, "first = 1\ntotal = fi\n"))
     texts = [item["insertText"] for item in ghost(wire, 9, at, kind=1)]
@@ -721,14 +721,13 @@ def test_an_edit_that_the_client_does_not_answer_is_kept_and_may_still_come(
 ) -> None:
     async def ask() -> str:
         unanswered = asyncio.get_running_loop().create_future()
-        client: Any = SimpleNamespace(workspace_apply_edit_async=lambda _: unanswered)
-        edit = lsp.ApplyWorkspaceEditParams(lsp.WorkspaceEdit())
-        why = await commands._refusal(client, edit)
+        server: Any = SimpleNamespace(workspace_apply_edit_async=lambda _: unanswered)
+        why = await client.Client(server).apply(lsp.WorkspaceEdit(), "Fill")
         # A late answer is nobody's.
         assert unanswered.cancelled()
         return why
 
-    monkeypatch.setattr(commands, "APPLYING", 0.05)
+    monkeypatch.setattr(client, "APPLYING", 0.05)
     why = asyncio.run(ask())
     assert "did not answer within 0.05 s" in why and "may still apply" in why
 
@@ -936,7 +935,7 @@ def test_how_each_request_ended_is_told_and_the_last_one_is_never_lost(start: St
     took = time.monotonic() - began
     told = [m["params"]["last"] for m in wire.messages[before:] if m.get("method") == "dg-lsp/status"]
     assert 1 <= len(told) <= 10 * took + 1
-    assert not told[0]["offered"] and "a function body stands elsewhere" in told[0]["why"]
+    assert not told[0]["offered"] and "the function body to fill is not at the cursor" in told[0]["why"]
     assert told[-1] == wire.ask("s", "dg-lsp/status")["result"]["last"] and told[-1] != told[0]
 
 
@@ -1139,7 +1138,7 @@ def test_a_git_that_hangs_delays_only_the_documents_that_it_is_asked_about(
         opened(wire, TEXT, uri=uri)
     wire.send(request("slow", "textDocument/inlineCompletion", asked(uris[0])))
     told = wire.ask("s", "dg-lsp/status", {"uri": uris[0]})["result"]
-    assert told["state"] == "off" and "git has not told yet" in told["why"]
+    assert told["state"] == "off" and "git has not answered yet" in told["why"]
     assert items("other", "untitled:one")
     # git has two seconds for each of the four.
     assert time.monotonic() - began < 4
@@ -1167,7 +1166,7 @@ def test_what_the_checkpoint_has_not_learned_gets_no_ghost_text_unless_asked_for
     params = inline({"line": 3, "character": 8}) | {"textDocument": {"uri": TYPESCRIPT}}
     assert wire.ask(1, "textDocument/inlineCompletion", params)["result"]["items"] == []
     told = wire.ask("s", "dg-lsp/status", {"uri": TYPESCRIPT})["result"]
-    why = "the embedded checkpoint has learned Python only; add typescript to the setting ghostLanguages"
+    why = "the embedded checkpoint was trained on Python only; add typescript to the setting ghostLanguages"
     assert told["state"] == "off" and why in told["why"] and why in told["last"]["why"]
     assert wire.ask("s", "dg-lsp/status")["result"]["state"] == "idle"
     at = {"line": 0, "character": 3}

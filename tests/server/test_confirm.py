@@ -25,7 +25,7 @@ from tests.server.test_app import (
 from tests.server.wire import Wire
 
 __all__ = ["start"]
-FILES = ("text/gaps/gap.py", "server/actions.py", "text/fills/confirm.py")
+FILES = ("text/gaps/gap.py", "server/handlers/target.py", "text/fills/confirm.py")
 CLIENTS = {
     "asks": {**RESOLVES, **APPLIES, **ASKS},
     "annotates": {**RESOLVES, **ANNOTATES},

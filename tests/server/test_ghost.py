@@ -9,55 +9,50 @@ from lsprotocol import types
 
 from dg_lsp.engine.scripted import ScriptedEngine
 from dg_lsp.filling.fill import Outcome
-from dg_lsp.filling.offers import Offer, still_good
-from dg_lsp.server import convert, ghost
-from dg_lsp.server.ghost import ghost_text
+from dg_lsp.filling.offers import Offer
+from dg_lsp.server import convert
+from dg_lsp.server.capabilities import Capabilities
+from dg_lsp.server.handlers import inline_completion
+from dg_lsp.server.handlers.inline_completion import ghost_text
 from dg_lsp.server.session import Session, Superseded
+from dg_lsp.server.snapshot import Snapshot
+from dg_lsp.server.workspace import Workspace
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import NoGap, find_gap
 from dg_lsp.text.gaps.gap import Edit, Gap
 from dg_lsp.text.messages import Fill, Infill
 
+URI = "file:///a.py"
 INVOKED, AUTOMATIC = types.InlineCompletionTriggerKind.Invoked, types.InlineCompletionTriggerKind.Automatic
 
 
-class _Session:
-    """A session whose fills are all `edit`, with others beside it."""
+class _Session(Session):
+    """A session whose fills are all `edit`, with the offers `recent`."""
 
-    settings = Settings()
+    def __init__(self, edit: Edit, recent: tuple[Offer, ...] = ()) -> None:
+        super().__init__(Workspace(Settings()), lambda *_: ScriptedEngine(Fill("")), lambda _: None)
+        self._edit = edit
+        for offer in recent:
+            self.offers.keep(offer)
 
-    def __init__(self, edit: Edit, recent: tuple[Edit, ...] = ()) -> None:
-        self._edit, self._recent = edit, list(recent)
-
-    def taken(self, *_: Any) -> bool:
-        return False
-
-    async def begun_ahead(self, *_: Any) -> None:
-        pass
-
-    def recent(self, _document: Document, _cursor: int) -> list[Edit]:
-        return self._recent
-
-    def ghost_settings(self, *, automatic: bool) -> Settings:
-        return self.settings if automatic else Settings(alternatives=3)
-
-    async def fill(self, _document: Document, gap: Gap, *_: Any) -> Outcome:
+    async def fill(  # type: ignore[override]
+        self, _document: Document, gap: Gap, *_: Any
+    ) -> Outcome:
         return Outcome(gap, Fill(self._edit.text), self._edit)
 
 
 def asked(session: _Session, text: bytes, column: int, selected: Any = None, kind: Any = INVOKED) -> Any:
-    client = types.ClientCapabilities()
-    server: Any = SimpleNamespace(
-        session=session, documents=SimpleNamespace(encoding="utf-32"), client_capabilities=client
-    )
+    client = SimpleNamespace(drafts=lambda *_: lambda _: None)
+    context: Any = SimpleNamespace(session=session, workspace=Workspace(Settings()), client=client)
     line = text.count(b"\n")
     params = types.InlineCompletionParams(
         types.InlineCompletionContext(kind, selected),
-        types.TextDocumentIdentifier("file:///a.py"),
+        types.TextDocumentIdentifier(URI),
         types.Position(line, column),
     )
-    return asyncio.run(ghost_text(server, Document("file:///a.py", "python", 1, text), params))
+    snapshot = Snapshot(Document(URI, "python", 1, text), Settings(), "utf-32")
+    return asyncio.run(ghost_text(snapshot, context, params))
 
 
 def test_a_fill_that_does_not_begin_with_what_is_typed_has_that_reason(
@@ -68,8 +63,8 @@ def test_a_fill_that_does_not_begin_with_what_is_typed_has_that_reason(
     assert item.insert_text == "None"
     blank = b"def f():\n    "
     # Blanks before the cursor may be part of a gap.
-    monkeypatch.setattr(ghost, "find_gap", lambda *_: Gap(9, 13, "function_body", "    "))
-    with pytest.raises(NoGap, match="begins with what is typed"):
+    monkeypatch.setattr(inline_completion, "find_gap", lambda *_: Gap(9, 13, "function_body", "    "))
+    with pytest.raises(NoGap, match="begins with the text before"):
         asked(_Session(Edit(9, 13, "return 1")), blank, 4)
 
 
@@ -86,34 +81,25 @@ def test_an_item_behind_the_selected_entry_has_its_range_and_begins_with_it() ->
     selected = types.SelectedCompletionInfo(range=span, text="foo")
     # The edit begins behind the entry, at its start, or lines before it.
     for edit in (Edit(13, 13, "()"), Edit(10, 13, "foo()"), Edit(0, 13, "y = 1\nx = foo()")):
-        (item,) = asked(_Session(edit, (edit, edit)), text, 6, selected)[:1]
+        session = _Session(edit)
+        session.offers.edits_at = lambda *_, edit=edit: [edit, edit]  # type: ignore[method-assign]
+        item = asked(session, text, 6, selected)[0]
         assert (item.insert_text, item.range) == ("foo()", span)
 
 
 def test_an_offer_that_is_being_typed_comes_before_an_entry_of_the_menu_that_disagrees() -> None:
     text = b"x = 1\ny = su"
     offer = Offer("file:///a.py", b"x = 1\ny = ", 10, 10, ("sum(x)",))
-
-    class Recent(_Session):
-        def recent(self, document: Document, cursor: int) -> list[Edit]:
-            return still_good(offer, document, cursor)
-
-        def silence(self, _language: str) -> str:
-            return ""
-
-        def was_dismissed(self, *_: Any) -> bool:
-            return False
-
     span = types.Range(types.Position(1, 4), types.Position(1, 6))
     for entry, item in (("sum", "sum(x)"), ("super", "m(x)")):
         selected = types.SelectedCompletionInfo(range=span, text=entry)
-        (got,) = asked(Recent(Edit(12, 12, "per()")), text, 6, selected, AUTOMATIC)
+        (got,) = asked(_Session(Edit(12, 12, "per()"), (offer,)), text, 6, selected, AUTOMATIC)
         assert got.insert_text == item, entry
         assert got.range == (span if entry == "sum" else types.Range(span.end, span.end))
 
 
 def session() -> Session:
-    return Session(Settings(), lambda *_: ScriptedEngine(Fill("None")), lambda _: None)
+    return Session(Workspace(Settings()), lambda *_: ScriptedEngine(Fill("None")), lambda _: None)
 
 
 @pytest.mark.parametrize("overtake", ["changed", "closed", "newest"])
@@ -148,31 +134,30 @@ def test_a_key_is_waited_for_while_keys_come_faster_than_fills(monkeypatch: pyte
         waits.append(seconds)
 
     monkeypatch.setattr("dg_lsp.server.session.time", SimpleNamespace(monotonic=lambda: now[0]))
-    document = Document("file:///a.py", "python", 1, b"x = ")
+    document = Document(URI, "python", 1, b"x = ")
 
     def answer(_: Infill) -> Fill:
         now[0] += 0.4
         return Fill("None")
 
-    async def keys(open_session: Session, pauses: tuple[float, ...]) -> list[float]:
+    async def keys(pauses: tuple[float, ...], most: int = 250, **can: bool) -> list[float]:
         waits.clear()
         for pause in pauses:
             now[0] += pause
-            await open_session.debounce("a")
+            await open_session.debounce(
+                Snapshot(document, Settings(debounce=most), client=Capabilities(**can))
+            )
         return list(waits)
 
     async def scenario() -> None:
         monkeypatch.setattr("dg_lsp.server.session.asyncio.sleep", sleep)
-        open_session = Session(Settings(debounce=250), lambda *_: ScriptedEngine(answer), lambda _: None)
         # Nothing is known yet of how long fills take.
-        assert await keys(open_session, (1.0, 0.1)) == []
+        assert await keys((1.0, 0.1)) == []
         for _ in range(3):
-            gap = find_gap(document, 4)
-            await open_session.fill(document, gap, open_session.settings, lambda _: None, "ghost")
-        assert await keys(open_session, (1.0, 0.1, 0.3, 0.5)) == pytest.approx([0.1, 0.1])
-        open_session.settings = Settings(debounce=20)
-        assert await keys(open_session, (1.0, 0.1)) == [0.02]
-        open_session.eager = True
-        assert await keys(open_session, (1.0, 0.1)) == []
+            await open_session.fill(document, find_gap(document, 4), Settings(), lambda _: None, "ghost")
+        assert await keys((1.0, 0.1, 0.3, 0.5)) == pytest.approx([0.1, 0.1])
+        assert await keys((1.0, 0.1), 20) == [0.02]
+        assert await keys((1.0, 0.1), 20, debounces=True) == []
 
+    open_session = Session(Workspace(Settings()), lambda *_: ScriptedEngine(answer), lambda _: None)
     asyncio.run(scenario())

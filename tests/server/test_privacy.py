@@ -13,9 +13,9 @@ from lsprotocol import types
 
 from dg_lsp.engine.scripted import ScriptedEngine
 from dg_lsp.filling.project import Rules, index_near, may_be_read
-from dg_lsp.server import app
-from dg_lsp.server.session import Session
-from dg_lsp.server.window import DgLsp
+from dg_lsp.server.app import make_context
+from dg_lsp.server.handlers import files
+from dg_lsp.server.rpc.protocol import Server
 from dg_lsp.settings import SECRETS, Settings
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.documents.excluded import excluding_file, key_of
@@ -27,42 +27,38 @@ OWN = "x = load()\n"
 
 
 class Window:
-    """A server of one window with an engine that notes its requests; messages are given to the handlers."""
+    """A server of one window with an engine that keeps its requests; the handlers are called without a wire."""
 
     def __init__(self, folders: Sequence[Path], settings: Settings | None = None) -> None:
         self.engine = ScriptedEngine(Fill("1"))
-        self.ls = DgLsp(settings or Settings(), lambda *_: self.engine)
+        server = Server("dg-lsp", "1")
+        self.context = make_context(server, settings or Settings(), lambda *_: self.engine)
+        self.workspace, self.session = self.context.workspace, self.context.session
         capabilities = types.ClientCapabilities()
         named = [types.WorkspaceFolder(folder.as_uri(), folder.name) for folder in folders]
         params = types.InitializeParams(capabilities, workspace_folders=named)
-        list(self.ls.protocol.lsp_initialize(params))
-        self.session.eager = True
-
-    @property
-    def session(self) -> Session:
-        return self.ls.session
+        list(server.protocol.lsp_initialize(params))
 
     def open(self, path: Path | str, text: str) -> None:
         uri = path if isinstance(path, str) else path.as_uri()
-        self.ls.documents.open(uri, "python", 1, text)
-        self.session.opened(uri)
+        self.workspace.documents.open(uri, "python", 1, text)
+        self.workspace.refusals.opened(uri)
 
     def close(self, path: Path | str) -> None:
         uri = path if isinstance(path, str) else path.as_uri()
-        self.ls.documents.close(uri)
+        self.workspace.documents.close(uri)
         self.session.closed(uri)
 
     async def sent(self, path: Path) -> list[str]:
         """The candidates in a request for a gap behind `x = load(` in the open document `path`."""
-        document = self.ls.snapshot(path.as_uri())
+        document = self.workspace.document(path.as_uri())
         gap = find_gap(document, 9)
-        await self.session.fill(document, gap, self.session.settings, lambda _: None, "fill")
+        await self.session.fill(document, gap, self.workspace.settings, lambda _: None, "fill")
         return [one.text for one in self.engine.requests[-1].retrieved]
 
     async def read(self, *names: str) -> None:
         """Wait until just the files with these names are read."""
-        project, until = self.session.project, time.monotonic() + 30
-        assert project is not None
+        project, until = self.workspace.project, time.monotonic() + 30
         while time.monotonic() < until:
             found = sorted(Path(other.uri).name for other in project.index.others())
             if found == sorted(names) and not project._reading:
@@ -107,10 +103,11 @@ def test_an_offer_that_was_found_in_a_closed_document_is_gone(tmp_path: Path) ->
         window.open(own, OWN)
         window.open(tmp_path / "scratch.py", "y = load(pasted)\n")
         await window.sent(own)
-        document = window.ls.snapshot(own.as_uri())
-        assert window.session.recent(document, 9)
+        document = window.workspace.document(own.as_uri())
+        assert window.session.offers.edits_at(window.context.around(document), 9)
         window.close(tmp_path / "scratch.py")
-        assert not window.session.recent(document, 9) and window.session.offered(own.as_uri()) is None
+        offers = window.session.offers
+        assert not offers.edits_at(window.context.around(document), 9) and offers.shown(own.as_uri()) is None
 
     run(work)
 
@@ -158,7 +155,7 @@ def test_a_file_that_changed_or_is_gone_is_sent_as_it_is_now(tmp_path: Path, tol
             here = [(tmp_path / "a.py").as_uri(), (tmp_path / "gone/c.py").as_uri()]
             changes = [types.FileEvent(uri, types.FileChangeType.Deleted) for uri in gone]
             changes += [types.FileEvent(uri, types.FileChangeType.Created) for uri in here]
-            await app.did_change_files(window.ls, types.DidChangeWatchedFilesParams(changes))
+            await files.did_change(window.context, types.DidChangeWatchedFilesParams(changes))
             await window.read("a.py", "c.py")
         else:
             assert "first" not in await window.sent(own)
@@ -221,7 +218,7 @@ def test_a_glob_of_a_folder_holds_for_a_whole_folder_of_the_workspace(
         assert await window.sent(own) == ["seen"]
         window.open(tmp_path / "private/deep/q.py", OWN)
         with pytest.raises(NoGap, match="excluded by"):
-            window.ls.snapshot((tmp_path / "private/deep/q.py").as_uri())
+            window.workspace.document((tmp_path / "private/deep/q.py").as_uri())
         assert await window.sent(own) == ["seen"]
 
     run(work)
@@ -256,7 +253,7 @@ def test_a_link_is_excluded_as_what_it_names_is_and_as_it_is_called(tmp_path: Pa
     for name in ("conf.py", "keys/keys.py"):
         window.open(root / name, OWN)
         with pytest.raises(NoGap, match="excluded by"):
-            window.ls.snapshot((root / name).as_uri())
+            window.workspace.document((root / name).as_uri())
     # No walk follows a link.
     index = index_near(root / "own.py", Settings())
     assert [Path(other.uri).name for other in index.others()] == ["a.py"] or len(index) == 0
@@ -303,7 +300,7 @@ def test_an_open_document_is_not_read_from_disk_under_another_spelling(tmp_path:
         await window.read("page.py")
         assert await window.sent(own) == []
         # A bot may spell it in its own way, and gets the document that is open.
-        assert window.ls.snapshot(page.as_uri()).data == b"y = 1\n"
+        assert window.workspace.document(page.as_uri()).data == b"y = 1\n"
 
     run(work)
 
@@ -317,9 +314,10 @@ def test_the_files_told_are_those_of_the_documents_own_offer(tmp_path: Path) -> 
         window.open(tmp_path / "saves.py", "y = save(two)\n")
         for name in ("a.py", "b.py"):
             await window.sent(tmp_path / name)
-        document = window.ls.snapshot((tmp_path / "a.py").as_uri())
-        assert window.session.recent(document, 9)
-        offer = window.session.offered(document.uri)
+        document = window.workspace.document((tmp_path / "a.py").as_uri())
+        offers = window.session.offers
+        assert offers.edits_at(window.context.around(document), 9)
+        offer = offers.shown(document.uri)
         assert offer and Path(offer.files[0]).name == "loads.py"
 
     run(work)
@@ -331,12 +329,12 @@ def test_many_globs_and_documents_do_not_hold_the_loop_up(tmp_path: Path) -> Non
         for number in range(20):
             window.open(tmp_path / f"f{number}.py", OWN)
         warned = window.session.configure({}, {"exclude": [f"gen_{n}/*/v{n}*.py" for n in range(5_000)]})
-        assert "the first 500 hold" in warned[0]
-        own = window.ls.documents.snapshot((tmp_path / "f0.py").as_uri())
-        assert own is not None and len(window.ls.beside(own)) == 19
+        assert "only the first 500 are used" in warned[0]
+        own = window.workspace.documents.snapshot((tmp_path / "f0.py").as_uri())
+        assert own is not None and len(window.workspace.beside(own)) == 19
         began = time.process_time()
         for _ in range(100):
-            window.ls.beside(own)
+            window.workspace.beside(own)
         assert time.process_time() - began < 2
 
     run(work)

@@ -8,6 +8,7 @@ from pathlib import Path
 from dg_lsp.engine.scripted import ScriptedEngine
 from dg_lsp.server.project import Project
 from dg_lsp.server.session import Session
+from dg_lsp.server.workspace import Workspace
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import find_gap
@@ -33,17 +34,17 @@ def read(project: Project, count: int) -> list[str]:
 def test_open_documents_are_searched_as_they_are_now_and_the_files_used_are_told() -> None:
     opened = Document("file:///p/other.py", "python", 1, b"")
     engine = ScriptedEngine(Fill("opened"))
-    session = Session(Settings(), lambda *_: engine, lambda _: None)
+    workspace = Workspace(Settings())
+    session = Session(workspace, lambda *_: engine, lambda _: None)
 
     async def filled(text: str, settings: Settings) -> list[str]:
-        session.project = Project(lambda _: [replace(opened, data=text.encode())], list)
-        session.settings = settings
+        workspace.project = Project(lambda _: [replace(opened, data=text.encode())], list)
         gap = find_gap(OWN, 9)
         await session.fill(OWN, gap, settings, lambda _: None, "ghost")
         return [found.text for found in engine.requests[-1].retrieved]
 
     assert asyncio.run(filled(OPENED, Settings())) == ["opened"]
-    told = session.offered(OWN.uri)
+    told = session.offers.shown(OWN.uri)
     assert told and told.files == ("file:///p/other.py",)
     assert asyncio.run(filled("y = load(changed)\n", Settings())) == ["changed"]
     assert asyncio.run(filled(OPENED, Settings(related=False))) == []
@@ -57,11 +58,11 @@ def test_definitions_are_sent_to_a_checkpoint_that_answers_in_a_chat_and_to_a_se
         "file:///p/own.py", "python", 1, b"import shapes\n\n\ndef f(x):\n    shapes.area(x)\n    pass\n"
     )
     engine, files = ScriptedEngine(Fill("return x")), list[tuple[str, ...]]()
-    session = Session(Settings(), lambda *_: engine, lambda _: None)
+    workspace = Workspace(Settings())
+    session = Session(workspace, lambda *_: engine, lambda _: None)
 
     async def sent(settings: Settings) -> list[str]:
-        session.project = Project(lambda _: [shapes], list)
-        session.settings = settings
+        workspace.project = Project(lambda _: [shapes], list)
         gap = find_gap(user, len(user.data) - 1)
         files.append((await session.fill(user, gap, settings, lambda _: None, "fill")).files)
         return [piece.text for piece in engine.requests[-1].context]

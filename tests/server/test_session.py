@@ -4,14 +4,30 @@ import pytest
 
 from dg_lsp.engine.scripted import open_scripted
 from dg_lsp.filling.offers import Offer, covered
-from dg_lsp.server.project import Project
-from dg_lsp.server.session import Session, without_quotes
+from dg_lsp.server.capabilities import Capabilities
+from dg_lsp.server.handlers.context import without_quotes
+from dg_lsp.server.offers import Offers
+from dg_lsp.server.session import Session
+from dg_lsp.server.snapshot import Snapshot
+from dg_lsp.server.workspace import Workspace
 from dg_lsp.settings import SECRETS, Settings
 from dg_lsp.text.documents.document import Document
 
 
-def session() -> Session:
-    return Session(Settings(), lambda _, __: open_scripted("scripted"), lambda _: None)
+class Configured(Session):
+    """A session whose settings are looked at."""
+
+    def __init__(self) -> None:
+        self.workspace = Workspace(Settings())
+        super().__init__(self.workspace, lambda *_: open_scripted("scripted"), lambda _: None)
+
+    @property
+    def settings(self) -> Settings:
+        return self.workspace.settings
+
+
+def session() -> Configured:
+    return Configured()
 
 
 @pytest.mark.parametrize("globs", [[], ["*.sql"], ["*.pem", "*.sql"]])
@@ -49,7 +65,7 @@ def test_a_user_may_take_default_globs_away_and_a_workspace_may_not(own: dict[st
 def test_a_workspace_names_a_bounded_number_of_globs() -> None:
     one = session()
     (wrong,) = one.configure({"exclude": ["*.sql"]}, {"exclude": [f"gen/*{n}.py" for n in range(5_000)]})
-    assert "names 5,000 globs" in wrong and "the first 500 hold" in wrong
+    assert "names 5,000 globs" in wrong and "only the first 500 are used" in wrong
     assert len(one.settings.exclude) == len(SECRETS) + 501 and "*.sql" in one.settings.exclude
     (wrong,) = one.configure({}, {"exclude": ["[a]" * 100_000, "*.sql"]})
     assert "of at most 1,000 characters" in wrong and one.settings.exclude == (*SECRETS, "*.sql")
@@ -68,8 +84,7 @@ def test_a_workspace_hides_what_git_ignores_and_does_not_show_it(user: bool) -> 
 
 def test_only_settings_that_concern_other_files_drop_what_was_read_of_them() -> None:
     one, dropped = session(), []
-    one.project = Project(lambda _: [], list)
-    one.project.forget = lambda: dropped.append(True)  # type: ignore[method-assign]
+    one.workspace.project.forget = lambda: dropped.append(True)  # type: ignore[method-assign]
     one.configure({"effort": "low"}, {})
     assert dropped == []
     one.configure({"effort": "low", "exclude": ["*.sql"]}, {})
@@ -96,8 +111,8 @@ def test_a_client_gets_one_of_two_edits_that_come_to_the_same() -> None:
     old = Document("file:///a.py", "python", 1, b"x = \n")
     document = Document("file:///a.py", "python", 2, b"x = print(len(a))\n")
     offer, cursor = Offer(old.uri, old.data, 4, 4, ("print(len(a), max(b))",)), len(b"x = print(len(a")
-    one = session()
-    one._offers.append(offer)
-    assert [covered(document, cursor, edit) for edit in one.recent(document, cursor)] == [False]
-    one.covers = True
-    assert [covered(document, cursor, edit) for edit in one.recent(document, cursor)] == [True]
+    offers = Offers()
+    offers.keep(offer)
+    for covers in (False, True):
+        snapshot = Snapshot(document, Settings(), client=Capabilities(covers=covers))
+        assert [covered(document, cursor, e) for e in offers.edits_at(snapshot, cursor)] == [covers]

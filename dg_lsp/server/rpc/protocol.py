@@ -11,15 +11,17 @@ from typing import Any
 
 from lsprotocol import types as lsp
 from pygls.capabilities import ServerCapabilitiesBuilder
+from pygls.exceptions import JsonRpcException as ClientError
 from pygls.exceptions import JsonRpcInvalidParams
 from pygls.lsp.server import LanguageServer
+from pygls.progress import Progress as Sender
 from pygls.protocol import lsp_method
 
 from dg_lsp.server.documents import Change, Documents, UnknownDocument
 from dg_lsp.server.rpc.conversation import Conversation
 from dg_lsp.server.rpc.envelope import INVALID_PARAMS, Ignored, RequestError, strict_converter
 
-__all__ = ["Protocol", "RequestError", "Server"]
+__all__ = ["ClientError", "Protocol", "RequestError", "Sender", "Server"]
 
 # A builtin method yields the registered handler as (handler, args, kwargs), and is sent its result.
 _Steps = Generator[Any, Any, Any]
@@ -79,7 +81,8 @@ class Protocol(Conversation):
         handler = self.fm.commands.get(params.command)
         try:
             if handler is not None:
-                signature(getattr(handler, "func", handler)).bind(self._server, *(params.arguments or ()))
+                own = [self._server] if hasattr(handler, "func") else []
+                signature(getattr(handler, "func", handler)).bind(*own, *(params.arguments or ()))
             return (yield from super().lsp_workspace__execute_command(params))
         except (JsonRpcInvalidParams, TypeError) as error:
             reason = "there is no such command, or its arguments do not fit it"

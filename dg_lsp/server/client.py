@@ -1,0 +1,115 @@
+"""Client: the messages to the editor or bot at the other end. The one module that hands them to the Server."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from lsprotocol import types
+
+from dg_lsp.server.capabilities import Capabilities, capabilities_of
+from dg_lsp.server.progress import Drafts, Progress
+from dg_lsp.server.rpc.protocol import ClientError, Server
+from dg_lsp.server.snapshot import Snapshot
+from dg_lsp.text.gaps.gap import Gap
+from dg_lsp.text.messages import Draft
+
+SECTION = "dg-lsp"
+# Seconds that a client has to apply an edit.
+APPLYING = 30.0
+_LONGEST_WHY = 300  # characters of a client's own error
+_log = logging.getLogger("dg_lsp.server")
+
+
+class Client:
+    """The client of a server.
+
+    can: its abilities. options: its initialization options. prefix: the beginning of the names of its commands.
+    """
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self.can = Capabilities()
+        self.options: dict[str, Any] = {}
+        self.prefix = ""
+        self._warned: set[str] = set()
+
+    def introduce(self, params: types.InitializeParams) -> None:
+        """Keep what the client says of itself. Its option commandPrefix is put before the names of the commands.
+
+        Two clients in one editor may not use the same names.
+        """
+        self.can = capabilities_of(params)
+        given = params.initialization_options
+        if given is not None and not isinstance(given, dict):
+            _log.warning("initializationOptions must be an object; the defaults are used")
+        self.options = dict(given) if isinstance(given, dict) else {}
+        prefix = self.options.pop("commandPrefix", None)
+        self.prefix = prefix if isinstance(prefix, str) else ""
+        name = params.client_info.name if params.client_info else "a client"
+        _log.info("dg-lsp %s for %s", self._server.version, name)
+
+    def warn(self, message: str) -> None:
+        """Show a warning to the user; the same one only once in a session."""
+        _log.warning("%s", message)
+        if message not in self._warned:
+            self._warned.add(message)
+            self._show(types.MessageType.Warning, message)
+
+    def inform(self, message: str) -> None:
+        """Show a message to the user, who has asked for something."""
+        self._show(types.MessageType.Info, message)
+
+    def send_status(self, status: dict[str, Any]) -> None:
+        """Send the status to a client that takes it."""
+        if self.can.status:
+            self._server.protocol.notify("dg-lsp/status", status)
+
+    def drafts(self, snapshot: Snapshot, gap: Gap) -> Callable[[Draft], None]:
+        """Return a function that sends a Draft of `gap`; it does nothing if the client takes none."""
+        if not self.can.drafts:
+            return lambda _: None
+        protocol = self._server.protocol
+        return Drafts(protocol.notify, protocol.msg_id, snapshot, gap).send
+
+    def progress(self, title: str, token: types.ProgressToken | None) -> Progress:
+        """Return the progress of the current task. token: the client's, if it sent one."""
+        return Progress(self._server.work_done_progress, title, token, self.can)
+
+    async def settings(self) -> Any:
+        """Return the settings that the client has for this server; None if it does not say."""
+        items = [types.ConfigurationItem(section=SECTION)]
+        try:
+            (told,) = await self._server.workspace_configuration_async(types.ConfigurationParams(items))
+        except Exception as error:
+            _log.warning("the client did not send its settings (%s)", type(error).__name__)
+            return None
+        return told
+
+    async def register(self, registrations: list[types.Registration]) -> None:
+        """Register for notifications."""
+        await self._server.client_register_capability_async(types.RegistrationParams(registrations))
+
+    async def apply(self, edit: types.WorkspaceEdit, label: str) -> str:
+        """Have the client apply `edit`; return why it did not, as a sentence, empty if it did."""
+        asked = self._server.workspace_apply_edit_async(types.ApplyWorkspaceEditParams(edit, label=label))
+        try:
+            async with asyncio.timeout(APPLYING):
+                answer = await asked
+        except TimeoutError:
+            return (
+                f"the client did not answer within {APPLYING:g} s and may still apply the edit; compare the document "
+                "before you apply the edit yourself"
+            )
+        except ClientError as error:
+            return f"the client did not apply the edit: {str(error)[:_LONGEST_WHY] or type(error).__name__}"
+        if answer is not None and answer.applied:
+            return ""
+        return (answer and answer.failure_reason) or "the client did not apply the edit"
+
+    def as_json(self, value: Any) -> Any:
+        """Return an object of the protocol as plain dictionaries and lists."""
+        return self._server.as_json(value)
+
+    def _show(self, kind: types.MessageType, message: str) -> None:
+        self._server.window_show_message(types.ShowMessageParams(kind, f"dg-lsp: {message}"))

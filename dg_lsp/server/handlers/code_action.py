@@ -1,0 +1,132 @@
+"""Code actions that fill a gap: listed without a model, and resolved to an edit with it."""
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+from lsprotocol import types
+
+from dg_lsp.filling.fill import Outcome
+from dg_lsp.server import convert
+from dg_lsp.server.handlers.context import Context, Reply
+from dg_lsp.server.handlers.target import FILL, fill_target, gap_of, title_of
+from dg_lsp.server.snapshot import Snapshot
+from dg_lsp.text.budget import ASKED, within
+from dg_lsp.text.fills.confirm import why_confirm, written_lines
+from dg_lsp.text.gaps.find import Gap, NoGap, find_function, find_selected
+from dg_lsp.text.messages import BODIES
+
+ACTION, SELECTION = (f"{types.CodeActionKind.RefactorRewrite.value}.{name}" for name in ("fill", "selection"))
+
+
+async def code_action(
+    snapshot: Snapshot, context: Context, params: types.CodeActionParams
+) -> Reply[list[types.CodeAction]]:
+    """Offer to fill the body or the holes of the function at a cursor, or each body in a selection; or to rewrite the
+    selected text. Runs no model.
+    """
+    document, only = snapshot.document, params.context.only
+    if not any(convert.wants(only, kind) for kind in (ACTION, SELECTION)):
+        raise NoGap(f"the client asked for code actions of other kinds: {', '.join(only or ())}")
+    start, end = snapshot.offset(params.range.start), snapshot.offset(params.range.end)
+    with within(ASKED):
+        if start == end:
+            gaps = await asyncio.to_thread(find_function, document, start)
+        else:
+            gaps = await asyncio.to_thread(find_selected, document, start, end)
+    if not gaps:
+        raise NoGap("no function is in the selection")
+    reasons = [(gap, _refusal(snapshot, gap)) for gap in gaps]
+    for reason in (reason for _, reason in reasons if reason):
+        context.log_refusal(document.uri, reason)
+    gaps = [gap for gap, reason in reasons if not reason]
+    cursor = start if start == end else None
+    bodies = sum(gap.kind != "span" for gap in gaps)
+    several = cursor is None and bodies > 1
+    found = [
+        _action(
+            snapshot,
+            context.client.prefix + FILL,
+            gap,
+            f"{title_of(gap)}: {gap.name}" if several and gap.kind != "span" else title_of(gap),
+            cursor,
+        )
+        for gap in gaps
+        if convert.wants(only, _kind(gap))
+    ]
+    return Reply(found, None)
+
+
+async def resolve(snapshot: Snapshot, context: Context, action: types.CodeAction) -> Reply[types.CodeAction]:
+    """Fill the gap of a code action; an action for an older version of the document is returned unchanged."""
+    document, data = snapshot.document, action.data
+    if not isinstance(data, dict) or data.get("version") != document.version:
+        return Reply(action, "the document has changed since the code action was listed")
+    with within(ASKED):
+        gap = await gap_of(snapshot, data)
+        work = fill_target(snapshot, context, gap, {})
+        outcome = await context.session.current(document.uri, work)
+    if outcome.edit:
+        action.edit, outcome = _edit(snapshot, outcome)
+    if outcome.why:
+        # The user has asked for this, and an action that silently does nothing looks broken.
+        context.client.inform(outcome.why if outcome.edit else f"nothing offered: {outcome.why}")
+    return Reply(action, "" if outcome.edit else outcome.why, outcome.fill, outcome.files)
+
+
+def _action(snapshot: Snapshot, command: str, gap: Gap, title: str, cursor: int | None) -> types.CodeAction:
+    """Return the code action that fills `gap`, or rewrites it if it is a span. cursor: None for a selection.
+
+    It is resolved to an edit. A client that cannot resolve actions gets the command instead, and so does one that asks
+    a person by itself where the command's result says why.
+    """
+    data: dict[str, Any] = {
+        "uri": snapshot.document.uri,
+        "version": snapshot.document.version,
+        "range": convert.plain_range(snapshot.range(*gap.span)),
+        "kind": gap.kind if gap.kind in (*BODIES, "span") else "holes",
+        "stub": gap.stub,
+        "name": gap.name,
+    }
+    if cursor is not None:
+        data["position"] = convert.plain(snapshot.position(cursor))
+    listed = types.CodeAction(title, kind=_kind(gap))
+    listed.is_preferred = gap.stub or None
+    if snapshot.client.tags:
+        listed.tags = [types.CodeActionTag.LlmGenerated]
+    if snapshot.client.resolves and not snapshot.client.confirm:
+        listed.data = data
+    else:
+        listed.command = types.Command(title=title, command=command, arguments=[data])
+    return listed
+
+
+def _kind(gap: Gap) -> str:
+    """Return the kind of the code action for `gap`."""
+    return SELECTION if gap.kind == "span" else ACTION
+
+
+def _refusal(snapshot: Snapshot, gap: Gap) -> str:
+    """Return why no code action is listed for `gap`, as a sentence; empty if one is.
+
+    Written code is not replaced before a person has seen how, so the client must be able to ask.
+    """
+    client = snapshot.client
+    if client.confirm or client.annotations or not written_lines(snapshot.document, gap):
+        return ""
+    return f"{title_of(gap)} replaces written code, and this client cannot ask before it makes an edit"
+
+
+def _edit(snapshot: Snapshot, outcome: Outcome) -> tuple[types.WorkspaceEdit | None, Outcome]:
+    """Return the edit of `outcome` as a code action may have it, and `outcome`, without its edit if there is none.
+
+    An edit that a person must confirm is annotated; a client that cannot ask does not get it.
+    """
+    assert outcome.edit is not None
+    edit = snapshot.workspace_edit([outcome.edit])
+    why = why_confirm(snapshot.document, outcome.gap, outcome.edit, outcome.fill)
+    if not why:
+        return edit, outcome
+    if snapshot.client.annotations:
+        return convert.annotated(edit, title_of(outcome.gap), why), outcome
+    return None, replace(outcome, edit=None, why=f"{why}, and this client cannot ask before it makes an edit")

@@ -1,0 +1,180 @@
+"""The commands: fill one gap, and fill all stubs of a document. docs/bots.md describes their arguments and results."""
+
+import asyncio
+from collections.abc import Coroutine, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, TypeVar
+
+from lsprotocol import types
+
+from dg_lsp.filling.engine import EngineError
+from dg_lsp.filling.fill import Outcome
+from dg_lsp.filling.stubs import StubEnded, StubStarted, fill_stubs, stubs_of
+from dg_lsp.server.handlers.context import Context, Reply
+from dg_lsp.server.handlers.target import cursor_of, fill_target, gap_of, settings_of, title_of
+from dg_lsp.server.rpc.envelope import RequestError
+from dg_lsp.server.session import Superseded
+from dg_lsp.server.snapshot import Snapshot
+from dg_lsp.text.budget import ASKED, within
+from dg_lsp.text.fills.confirm import why_confirm
+from dg_lsp.text.gaps.find import NoGap
+from dg_lsp.text.gaps.gap import Edit
+from dg_lsp.text.reasons import OutOfTime
+
+T = TypeVar("T")
+Target = Mapping[str, Any]
+Result = dict[str, Any]
+
+
+async def fill(snapshot: Snapshot, context: Context, target: Target) -> Reply[Result]:
+    """Fill the gap of `target` and have the client apply the edit; reply with the result of the command `dg-lsp.fill`.
+
+    1. Find the gap.  2. Fill it.  3. See whether a person must confirm the edit.  4. Have the client apply it, if it
+    can, nobody need confirm it, and `target` does not say otherwise.
+
+    Raises:
+        NoGap: there is nothing to fill. EngineError: the engine gives no answer. RequestError: the document changed.
+    """
+    # 1. and 2.
+    with within(ASKED):
+        gap = await gap_of(snapshot, target)
+        outcome = await _uninterrupted(snapshot, context, fill_target(snapshot, context, gap, target))
+    result = {"applied": False, "edit": None, "why": outcome.why, "fill": asdict(outcome.fill), "confirm": ""}
+    if outcome.edit is None:
+        return Reply(result, outcome.why)
+    # 3.
+    confirm = await asyncio.to_thread(_why_confirm, snapshot, outcome, target)
+    # 4.
+    how = {**target, "apply": False} if confirm else target
+    result.update(await _apply(snapshot, context, [outcome.edit], (title_of(gap), how)))
+    result.update(why=result["why"] or outcome.why, confirm=confirm)
+    if confirm and target.get("apply", True) and not snapshot.client.confirm:
+        context.client.inform(
+            f"nothing changed: {confirm}, and this client cannot ask before it makes an edit"
+        )
+    return Reply(result)
+
+
+def _why_confirm(snapshot: Snapshot, outcome: Outcome, target: Target) -> str:
+    """Return why a person must confirm the edit of `outcome`, as a sentence; empty if nobody need, or somebody has."""
+    if target.get("confirmed") is True or outcome.edit is None:
+        return ""
+    cursor = cursor_of(snapshot, target)
+    return why_confirm(snapshot.document, outcome.gap, outcome.edit, outcome.fill, cursor)
+
+
+async def fill_all(snapshot: Snapshot, context: Context, target: Target) -> Reply[Result]:
+    """Fill all stubs of a document, and have the client apply one edit; reply with the command's result.
+
+    1. List the stubs.  2. Fill one after another.  3. The fills made before the user cancels the progress, or before
+    the engine fails, are kept; the other stubs are left, with the reason.  4. Have the client apply the edit.
+
+    Raises:
+        NoGap: there is nothing to fill. EngineError: the engine gives no answer at all. RequestError: the document
+            changed, so an edit would not fit it.
+    """
+    # 1.
+    with within(ASKED):
+        names = [gap.name for gap in await asyncio.to_thread(stubs_of, snapshot.document)]
+    if not names:
+        raise NoGap("every function in the file has a body")
+    # 2.
+    done, why = _Stubs(len(names)), ""
+    try:
+        await _uninterrupted(snapshot, context, _fill_stubs(snapshot, context, target, done))
+    # 3.
+    except (RequestError, EngineError, OutOfTime) as error:
+        cancelled = isinstance(error, RequestError) and error.code == _CANCELLED
+        if not cancelled and (isinstance(error, RequestError) or not done.filled):
+            raise
+        why = str(error)
+    left = [*done.left, *([name, why] for name in names[len(done.filled) + len(done.left) :])]
+    result = {"applied": False, "edit": None, "why": "", "filled": done.filled, "left": left}
+    # 4.
+    if done.edits:
+        result.update(await _apply(snapshot, context, done.edits, ("Fill all stubs", target)))
+    return Reply(result, "" if result["edit"] else str(result["why"]))
+
+
+@dataclass(slots=True)
+class _Stubs:
+    """The stubs of a document filled so far. edits: of the text before the first; shift: bytes that they add to it."""
+
+    total: int
+    edits: list[Edit] = field(default_factory=list)
+    filled: list[str] = field(default_factory=list)
+    left: list[list[str]] = field(default_factory=list)
+    shift: int = 0
+
+    def add(self, ended: StubEnded) -> None:
+        """Add the result of a stub."""
+        edit = ended.edit
+        if edit is None:
+            self.left.append([ended.started.gap.name, ended.why])
+            return
+        self.filled.append(ended.started.gap.name)
+        self.edits.append(Edit(edit.start - self.shift, edit.end - self.shift, edit.text))
+        self.shift += len(edit.text.encode("utf-8")) - (edit.end - edit.start)
+
+
+async def _fill_stubs(snapshot: Snapshot, context: Context, target: Target, done: _Stubs) -> None:
+    """Do step 2 of `fill_all`; the results are added to `done`."""
+    document, settings, client = snapshot.document, settings_of(snapshot, target), context.client
+    options = await context.session.fill_options(document, settings, "fill")
+    filling = fill_stubs(context.session.engine, document, settings, options=options)
+    async with (
+        client.progress("Fill all stubs", target.get("workDoneToken")) as progress,
+        aclosing(filling) as events,
+    ):
+        with context.board.watched_by(progress.report_loading):
+            async for event in events:
+                if isinstance(event, StubEnded):
+                    done.add(event)
+                    continue
+                if isinstance(event, StubStarted):
+                    # The client shows the text before the first fill, in which this stub is elsewhere.
+                    start, end = (at - done.shift for at in (event.gap.start, event.gap.end))
+                    show = client.drafts(snapshot, replace(event.gap, start=start, end=end))
+                    message = f"{event.number} of {done.total}: {event.gap.name}"
+                    percentage = (event.number - 1) * 100 // done.total
+                else:
+                    show(event)
+                # At each step, because a report right after another is dropped.
+                progress.report(message, percentage)
+
+
+_CANCELLED = types.LSPErrorCodes.RequestCancelled.value
+
+
+async def _uninterrupted(snapshot: Snapshot, context: Context, work: Coroutine[Any, Any, T]) -> T:
+    """Return the result of `work`, which is cancelled when the document changes.
+
+    Raises:
+        RequestError: the document changed, or the user cancelled.
+    """
+    documents, uri = context.workspace.documents, snapshot.document.uri
+    before = documents.snapshot(uri)
+    try:
+        return await context.session.current(uri, work)
+    except Superseded as error:
+        if documents.snapshot(uri) is before:
+            raise RequestError(_CANCELLED, "cancelled") from error
+        message = "the document changed meanwhile; ask again for the new version"
+        raise RequestError(types.LSPErrorCodes.ContentModified.value, message) from error
+
+
+async def _apply(
+    snapshot: Snapshot, context: Context, edits: Sequence[Edit], how: tuple[str, Target]
+) -> Result:
+    """Have the client apply `edits` as one edit; return the fields `edit`, `applied` and `why` of a command's result.
+
+    how: the label for the user, and the target, which may say that the edit is not to be applied.
+    """
+    label, target = how
+    edit = snapshot.workspace_edit(edits)
+    result = {"edit": context.client.as_json(edit), "applied": False, "why": ""}
+    if target.get("apply", True) and snapshot.client.applies:
+        result["why"] = await context.client.apply(edit, label)
+        result["applied"] = not result["why"]
+    return result

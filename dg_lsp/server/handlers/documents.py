@@ -1,0 +1,28 @@
+"""Documents that are opened, changed and closed."""
+
+from lsprotocol import types
+
+from dg_lsp.server.handlers.context import Context
+from dg_lsp.server.handlers.inline_completion import look_ahead
+
+
+async def did_open(context: Context, params: types.DidOpenTextDocumentParams) -> None:
+    """Start the engine, because loading takes longer than typing the first line."""
+    uri, workspace = params.text_document.uri, context.workspace
+    workspace.refusals.opened(uri)
+    # The client's settings may name another engine than the command line does.
+    await workspace.configured.wait()
+    await workspace.git_answered(uri)
+    if not workspace.off(uri):
+        context.session.warm()
+
+
+async def did_change(context: Context, params: types.DidChangeTextDocumentParams) -> None:
+    """Cancel the work on the old text of the document."""
+    context.session.changed(params.text_document.uri)
+    look_ahead(context, params.text_document.uri)
+
+
+async def did_close(context: Context, params: types.DidCloseTextDocumentParams) -> None:
+    """Drop everything that is known of the document."""
+    context.session.closed(params.text_document.uri)

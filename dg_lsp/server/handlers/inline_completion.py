@@ -1,0 +1,234 @@
+"""Ghost text: from a cursor to inline items, and the work on the line that is likely to come next."""
+
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from lsprotocol import types
+
+from dg_lsp.filling.offers import accepted_end, covered, next_line
+from dg_lsp.server import convert
+from dg_lsp.server.handlers.context import Context, Reply
+from dg_lsp.server.settings import silence
+from dg_lsp.server.snapshot import Snapshot
+from dg_lsp.settings import Settings
+from dg_lsp.text.budget import ASKED, UNASKED, within
+from dg_lsp.text.documents.document import Document, whole
+from dg_lsp.text.fills.confirm import doubt
+from dg_lsp.text.gaps.find import Gap, NoGap, find_gap
+from dg_lsp.text.gaps.gap import Edit, apply_edit
+from dg_lsp.text.gaps.words import endings, half_word, is_part
+from dg_lsp.text.languages.language import load_language
+from dg_lsp.text.messages import STRINGS, Priority
+from dg_lsp.text.related.secrets import is_key
+
+_OTHERS = 8  # further open documents whose words count as in sight
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """The place for ghost text: after the `cursor` of `snapshot`.
+
+    replaced: the range that an item replaces; it begins at `start`, and is empty unless an entry of a menu is selected.
+    whole: the word before the cursor is such an entry, and complete. automatic: the editor asks by itself.
+    """
+
+    snapshot: Snapshot
+    cursor: int
+    start: int
+    replaced: types.Range
+    whole: bool
+    automatic: bool
+
+    @property
+    def document(self) -> Document:
+        """The document of the snapshot."""
+        return self.snapshot.document
+
+
+async def inline_completion(
+    snapshot: Snapshot, context: Context, params: types.InlineCompletionParams
+) -> Reply[types.InlineCompletionList]:
+    """Reply with at most one item while the user types, and with several different ones if the user asks.
+
+    Always a list, because clients keep showing old ghost text after null or an error.
+    """
+    session, uri = context.session, snapshot.document.uri
+    items = await session.newest(uri, ghost_text(snapshot, context, params))
+    offer = session.offers.shown(uri)
+    fill, files = (offer.fill, offer.files) if offer else (None, ())
+    return Reply(types.InlineCompletionList(items=items), fill=fill, files=files)
+
+
+async def ghost_text(
+    snapshot: Snapshot, context: Context, params: types.InlineCompletionParams
+) -> list[types.InlineCompletionItem]:
+    """Return the inline items for a cursor; at most one if the editor asks by itself.
+
+    1. If a completion menu is open, its selected entry counts as typed.  2. Answer from a recent fill that agrees with
+    the text typed since.  3. Debounce.  4. Find the gap.  5. Fill it.  6. Make the items, without dismissed texts.
+
+    Raises:
+        NoGap: nothing can be offered here. EngineError: the engine gives no answer.
+    """
+    # 1.
+    session, offers = context.session, context.session.offers
+    spot = _spot(snapshot, context, params)
+    if spot.automatic and (reason := _unwanted(context, spot)):
+        raise NoGap(reason)
+    # 2. A user who asks wants several items, so one recent fill is not enough.
+    if spot.automatic:
+        await session.ahead.ended(spot.document, spot.cursor)
+    edits = offers.edits_at(spot.snapshot, spot.cursor)
+    if not edits or (len(edits) < 2 and not spot.automatic):
+        # 3.
+        if spot.automatic:
+            await session.debounce(snapshot)
+        # 4. and 5.
+        edits = await fill_at(context, spot, "ghost")
+    # 6.
+    items = [_item(spot, edit) for edit in edits]
+    if spot.automatic:
+        at, document = snapshot.offset(params.position), snapshot.document
+        items = [i for i in items if not offers.was_dismissed(document, at, str(i.insert_text))][:1]
+        if not items:
+            raise NoGap("this text was dismissed here")
+    return items
+
+
+def look_ahead(context: Context, uri: str) -> None:
+    """Begin ghost text for the next line, if a fill at the end of a line has just been accepted; else end such work.
+
+    Work for the text that the document `uri` has now goes on.
+    """
+    ahead, offer = context.session.ahead, context.session.offers.shown(uri)
+    if offer is None:
+        return
+    with suppress(NoGap):
+        snapshot = context.around(context.workspace.document(uri))
+        settings, document = snapshot.settings, snapshot.document
+        if not (settings.prefetch and settings.automatic) or ahead.is_for(document):
+            return
+        ahead.stop()
+        end = accepted_end(offer, document)
+        if end is not None and (expected := next_line(document, end)):
+            typed, cursor = replace(snapshot, document=expected[0]), expected[1]
+            spot = Spot(typed, cursor, cursor, typed.range(cursor, cursor), whole=False, automatic=True)
+            ahead.begin(typed.document, cursor, fill_at(context, spot, "ahead"))
+
+
+async def fill_at(context: Context, spot: Spot, priority: Priority) -> list[Edit]:
+    """Find the gap at a spot and fill it: the edits that agree with the text between the gap's start and the cursor.
+
+    Raises:
+        NoGap: nothing can be offered here. EngineError: the engine gives no answer.
+    """
+    with within(UNASKED if spot.automatic else ASKED):
+        return await _fill_at(context, spot, priority)
+
+
+async def _fill_at(context: Context, spot: Spot, priority: Priority) -> list[Edit]:
+    document, cursor, settings = spot.document, spot.cursor, spot.snapshot.settings
+    # In a thread, so that the event loop can read messages between the parses.
+    gap = await asyncio.to_thread(find_gap, document, cursor)
+    if reason := convert.not_inline(document, cursor, gap):
+        raise NoGap(reason)
+    prose = _is_prose(gap)
+    if spot.automatic and prose and not settings.prose:
+        raise NoGap("ghost text in comments and strings is switched off by the setting prose")
+    if not prose and half_word(document.data, cursor):
+        beside = context.workspace.beside(document)
+        others = [one.data for one in beside if one.language == document.language][:_OTHERS]
+        gap = await asyncio.to_thread(_with_endings, spot, gap, others)
+    settings = _ghost_settings(spot)
+    show = context.client.drafts(spot.snapshot, gap) if priority == "ghost" else lambda _: None
+    outcome = await context.session.fill(document, gap, settings, show, priority)
+    if outcome.edit is None:
+        raise NoGap(outcome.why)
+    typed = document.data[gap.start : cursor].decode("utf-8")
+    found = [e for e in (outcome.edit, *outcome.others) if e.text.startswith(typed)]
+    if not found:
+        raise NoGap("no fill begins with the text before the cursor")
+    if gap.endings and not (found := [e for e in found if _completes(gap, e.text)]):
+        raise NoGap("no fill completes the word before the cursor to a word of the open files")
+    if reason := doubt(outcome.fill, settings.confidence):
+        raise NoGap(reason)
+    return found
+
+
+def _ghost_settings(spot: Spot) -> Settings:
+    """Return the settings for ghost text: one sure fill while the user types, else several and twice the deadline."""
+    settings = spot.snapshot.settings
+    if spot.automatic:
+        return replace(settings, deadline=settings.ghost_deadline, alternatives=1)
+    return replace(settings, deadline=2 * settings.ghost_deadline, confidence=0.0)
+
+
+def _spot(snapshot: Snapshot, context: Context, params: types.InlineCompletionParams) -> Spot:
+    """Return the Spot of a request; an entry of a menu is put into the document.
+
+    A recent offer that the user is typing comes before an entry that disagrees with it.
+    """
+    automatic = params.context.trigger_kind == types.InlineCompletionTriggerKind.Automatic
+    selected, cursor = params.context.selected_completion_info, snapshot.offset(params.position)
+    replaced = snapshot.range(cursor, cursor)
+    plain = Spot(snapshot, cursor, cursor, replaced, whole=False, automatic=automatic)
+    if selected is None:
+        return plain
+    start, end = snapshot.offset(selected.range.start), snapshot.offset(selected.range.end)
+    entry, edits_at = whole(selected.text), context.session.offers.edits_at
+    typed = replace(snapshot, document=apply_edit(snapshot.document, Edit(start, end, entry)))
+    end = start + len(entry.encode("utf-8"))
+    disagrees = automatic and not edits_at(typed, end) and edits_at(snapshot, cursor)
+    return plain if disagrees else Spot(typed, end, start, selected.range, whole=True, automatic=automatic)
+
+
+def _item(spot: Spot, edit: Edit) -> types.InlineCompletionItem:
+    """Return the item that makes `edit` at a spot; its range covers the closed brackets that the edit covers."""
+    replaced = spot.replaced
+    if not spot.whole and covered(spot.document, spot.cursor, edit):
+        replaced = spot.snapshot.range(spot.cursor, edit.end)
+    text = convert.text_from(spot.document, spot.start, edit)
+    return types.InlineCompletionItem(insert_text=text, range=replaced)
+
+
+def _unwanted(context: Context, spot: Spot) -> str:
+    """Return why nothing is offered at a spot unless the user asks, as a sentence; empty if something may be."""
+    data, cursor, offers = spot.document.data, spot.cursor, context.session.offers
+    if reason := silence(spot.snapshot.settings, spot.document.language):
+        return reason
+    if is_part(data[cursor : cursor + 1]) and half_word(data[:cursor], cursor):
+        return "the cursor is in the middle of a word"
+    if not offers.edits_at(spot.snapshot, cursor) and offers.accepted_at(spot.document, cursor):
+        return "the fill that ends here was just accepted"
+    return ""
+
+
+def _with_endings(spot: Spot, gap: Gap, others: list[bytes]) -> Gap:
+    """Return `gap`, which begins after half a word, with the texts that complete that word.
+
+    Raises:
+        NoGap: no word of the open files begins with it.
+    """
+    if spot.whole:
+        return gap if gap.insert_before else replace(gap, endings=("",))
+    language = load_language(spot.document.language, spot.document.macros)
+    found = endings(language, spot.document, spot.cursor, others)
+    half = half_word(spot.document.data, spot.cursor).decode("utf-8", "replace")
+    own = spot.document.data
+    found = tuple(e for e in found if not is_key(half + e) or (half + e).encode() in own)
+    # The text that the gap inserts before its fill ends the word where it is.
+    if not found or (gap.insert_before and "" not in found):
+        raise NoGap("no word of the open files begins with the half-typed word before the cursor")
+    return gap if gap.insert_before else replace(gap, endings=found)
+
+
+def _is_prose(gap: Gap) -> bool:
+    """Return whether the cursor is in a comment or a string; code for a comment begins on the line below it."""
+    asked_for = gap.kind == "statement" and gap.insert_before.startswith(("\n", "\r"))
+    return asked_for or gap.kind in (*STRINGS, "comment")
+
+
+def _completes(gap: Gap, text: str) -> bool:
+    """Return whether `text` begins with one of the gap's endings and ends the word there."""
+    return any(text.startswith(e) and not is_part(text.removeprefix(e).encode("utf-8")) for e in gap.endings)

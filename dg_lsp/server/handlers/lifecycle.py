@@ -1,0 +1,42 @@
+"""The beginning and the end of a session: `initialize`, `initialized`, `shutdown`."""
+
+from typing import Any
+
+from lsprotocol import types
+
+from dg_lsp.server.client import SECTION
+from dg_lsp.server.handlers.configuration import configure
+from dg_lsp.server.handlers.context import Context
+from dg_lsp.text.languages.language import suffixes
+
+
+async def initialize(context: Context, params: types.InitializeParams) -> None:
+    """Keep the client's capabilities and options, and apply its settings.
+
+    At once, so that the first document that is opened starts the right engine. `initialized` shows what is wrong.
+    """
+    context.client.introduce(params)
+    context.session.configure(context.client.options, {})
+    context.board.checkpoint = context.workspace.settings.checkpoint
+
+
+async def initialized(context: Context, _: types.InitializedParams) -> None:
+    """Read the settings from the client, and register for changes of them and of the workspace's files."""
+    await configure(context)
+    found, can = list[types.Registration](), context.client.can
+    if can.tells_settings:
+        section = types.DidChangeConfigurationRegistrationOptions(section=SECTION)
+        method = types.WORKSPACE_DID_CHANGE_CONFIGURATION
+        found.append(types.Registration("dg-lsp-configuration", method, section))
+    if can.tells_files:
+        glob = f"**/*{{{','.join(suffixes())}}}"
+        watched = types.DidChangeWatchedFilesRegistrationOptions([types.FileSystemWatcher(glob)])
+        found.append(types.Registration("dg-lsp-files", types.WORKSPACE_DID_CHANGE_WATCHED_FILES, watched))
+        context.workspace.project.watched = True
+    if found:
+        await context.client.register(found)
+
+
+async def shutdown(context: Context, _: Any = None) -> None:
+    """Stop all work; the engine process runs on for other windows until it is idle."""
+    await context.session.close()

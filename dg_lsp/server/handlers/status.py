@@ -1,0 +1,18 @@
+"""The request `dg-lsp/status`."""
+
+from typing import Any
+
+from dg_lsp.filling.engine import EngineError
+from dg_lsp.server.handlers.context import Context
+from dg_lsp.text.messages import Status
+
+
+async def status(context: Context, params: Any = None) -> dict[str, Any]:
+    """Return the object that docs/bots.md describes, for a document if `params` name one."""
+    uri = params.get("uri") if isinstance(params, dict) else None
+    off = context.workspace.off(uri) if isinstance(uri, str) else ""
+    try:
+        found = await context.session.status()
+    except EngineError as error:
+        found = Status("failed", mend=str(error), checkpoint=context.board.checkpoint)
+    return context.board.payload(found, off)

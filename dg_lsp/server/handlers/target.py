@@ -1,0 +1,101 @@
+"""Targets: the place and the options that a code action or a command names, and the fill of such a gap."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from lsprotocol import types
+
+from dg_lsp.filling.fill import Outcome
+from dg_lsp.server.handlers.context import Context
+from dg_lsp.server.snapshot import Snapshot
+from dg_lsp.settings import Settings, SettingsError, override
+from dg_lsp.text.documents.document import DocumentError
+from dg_lsp.text.gaps.find import Gap, NoGap, find_gap, find_gaps, find_named, find_span
+from dg_lsp.text.messages import BODIES, WANTED, Draft
+
+FILL, FILL_ALL = "dg-lsp.fill", "dg-lsp.fillAll"
+
+
+def title_of(gap: Gap) -> str:
+    """Return the title of the code action for `gap`."""
+    if gap.kind in BODIES:
+        return "Fill this function body" if gap.hollow else "Rewrite this function body"
+    if gap.kind == "span":
+        return "Rewrite the selection"
+    count = len(gap.parts)
+    return f"Fill the {count} holes in this function" if count > 1 else "Fill the hole in this function"
+
+
+async def gap_of(snapshot: Snapshot, target: Mapping[str, Any]) -> Gap:
+    """Return the gap at the position, the range or the function's name in `target`.
+
+    Raises:
+        NoGap: there is no gap, or `target` has none of these. DocumentError: a position is outside the document.
+    """
+    document, kind = snapshot.document, target.get("kind")
+    if kind not in (None, "span", *WANTED):
+        raise NoGap(f"the kind is one of {', '.join(WANTED)} or span, not {str(kind)[:40]!r}")
+    try:
+        if kind == "span":
+            return await asyncio.to_thread(find_span, document, *_range(snapshot, target))
+        if "position" in target:
+            at = snapshot.offset(_position(target["position"]))
+            return await asyncio.to_thread(find_gap, document, at, kind)
+        if "range" in target:
+            start, end = _range(snapshot, target)
+            gaps = await asyncio.to_thread(find_gaps, document, start, end)
+            exact = [g for g in gaps if (g.start, g.end) == (start, end)]
+            return exact[0] if exact else await asyncio.to_thread(find_gap, document, start, kind)
+        return await asyncio.to_thread(find_named, document, str(target["name"]), kind)
+    except (KeyError, TypeError, ValueError) as error:
+        if isinstance(error, NoGap | DocumentError):
+            raise
+        raise NoGap("say where to fill: position, range or name; see docs/bots.md") from error
+
+
+def cursor_of(snapshot: Snapshot, target: Mapping[str, Any]) -> int | None:
+    """Return the offset of the position in `target`, or of the beginning of its range; None where it has neither."""
+    if "position" in target:
+        return snapshot.offset(_position(target["position"]))
+    return _range(snapshot, target)[0] if "range" in target else None
+
+
+def settings_of(snapshot: Snapshot, target: Mapping[str, Any]) -> Settings:
+    """Return the settings with seed, effort and deadline from `target`.
+
+    Raises:
+        NoGap: one of these is wrong.
+    """
+    own = {name: target[name] for name in ("seed", "effort", "deadline") if name in target}
+    try:
+        return override(snapshot.settings, {**own, "alternatives": 1})
+    except SettingsError as error:
+        raise NoGap(str(error)) from error
+
+
+async def fill_target(snapshot: Snapshot, context: Context, gap: Gap, target: Mapping[str, Any]) -> Outcome:
+    """Fill `gap` with the settings in `target`, and report progress to the client.
+
+    Raises:
+        EngineError: the engine gives no answer. NoGap: a setting in `target` is wrong.
+    """
+    settings, show = settings_of(snapshot, target), context.client.drafts(snapshot, gap)
+    async with context.client.progress(title_of(gap), target.get("workDoneToken")) as progress:
+
+        def report(draft: Draft) -> None:
+            progress.report(f"step {draft.step}" if draft.step else "reading the file, trying lengths")
+            show(draft)
+
+        with context.board.watched_by(progress.report_loading):
+            return await context.session.fill(snapshot.document, gap, settings, report, "fill")
+
+
+def _range(snapshot: Snapshot, target: Mapping[str, Any]) -> tuple[int, int]:
+    """Return the offsets of the range in `target`."""
+    start, end = (snapshot.offset(_position(target["range"][name])) for name in ("start", "end"))
+    return start, end
+
+
+def _position(value: Any) -> types.Position:
+    return types.Position(int(value["line"]), int(value["character"]))

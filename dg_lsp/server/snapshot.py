@@ -1,0 +1,44 @@
+"""Snapshot: a document with the settings, position encoding and client capabilities that hold for one request."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from lsprotocol import types
+
+from dg_lsp.server.capabilities import Capabilities
+from dg_lsp.settings import Settings
+from dg_lsp.text.documents.document import Document, Encoding
+from dg_lsp.text.gaps.gap import Edit
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A document as the client saw it when it sent a request. settings, encoding, client: those of that moment."""
+
+    document: Document
+    settings: Settings
+    encoding: Encoding = "utf-16"
+    client: Capabilities = field(default_factory=Capabilities)
+
+    def offset(self, position: types.Position) -> int:
+        """Return the byte offset of `position`; the end of the document for a line after the last one."""
+        if position.line >= len(self.document.line_starts):
+            return len(self.document.data)
+        return self.document.offset(position.line, position.character, self.encoding)
+
+    def position(self, offset: int) -> types.Position:
+        """Return the position of a byte offset."""
+        return types.Position(*self.document.position(offset, self.encoding))
+
+    def range(self, start: int, end: int) -> types.Range:
+        """Return the range of the bytes [start, end)."""
+        return types.Range(self.position(start), self.position(end))
+
+    def workspace_edit(self, edits: Sequence[Edit]) -> types.WorkspaceEdit:
+        """Return `edits` as one WorkspaceEdit, with the document's version if the client supports that."""
+        changes = [types.TextEdit(self.range(edit.start, edit.end), edit.text) for edit in edits]
+        uri = self.document.uri
+        if not self.client.versions:
+            return types.WorkspaceEdit(changes={uri: changes})
+        versioned = types.OptionalVersionedTextDocumentIdentifier(uri, self.document.version)
+        return types.WorkspaceEdit(document_changes=[types.TextDocumentEdit(versioned, [*changes])])

@@ -1,0 +1,113 @@
+"""Workspace: the open documents and folders of a client, and the settings that say which of them may be filled."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from dg_lsp.server.documents import Documents
+from dg_lsp.server.project import Project
+from dg_lsp.server.refusals import Refusals
+from dg_lsp.server.settings import silence
+from dg_lsp.settings import Settings
+from dg_lsp.text.documents.document import Document, DocumentError, read_document
+from dg_lsp.text.documents.excluded import key_of, path_of
+from dg_lsp.text.languages.language import knows
+from dg_lsp.text.reasons import NoGap
+
+
+class Workspace:
+    """The files of one client.
+
+    base: the settings of the command line; settings: those with the client's on top. configured: set
+    once these are read. documents: the open ones. folders: returns those of the workspace. project: the text of other
+    files.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        documents: Documents | None = None,
+        folders: Callable[[], list[Path]] = list,
+    ) -> None:
+        self.base = self.settings = settings
+        self.documents, self.folders = documents or Documents(), folders
+        self.configured = asyncio.Event()
+        self.refusals = Refusals()
+        self.project = Project(self.beside, folders)
+
+    def document(self, uri: str) -> Document:
+        """Return the open document `uri` as it is now.
+
+        Raises:
+            NoGap: it is not open, or excluded, or its language is switched off.
+        """
+        document = self.documents.snapshot(uri)
+        if document is None:
+            raise NoGap("the document is not open; send textDocument/didOpen first")
+        self._permit(uri, document.language)
+        macros = self.settings.macros
+        return replace(document, macros=macros) if macros else document
+
+    async def git_answered(self, uri: str) -> None:
+        """Wait until git has said whether it ignores the file of the document `uri`, if the settings ask for that."""
+        await self.refusals.git_answered(uri, self.settings)
+
+    async def permitted(self, uri: str) -> Document:
+        """Return the open document `uri` as it is now, once git has answered if the settings ask for that.
+
+        Raises:
+            NoGap: it may not be filled, or changed meanwhile.
+        """
+        document = self.documents.snapshot(uri)
+        if document is not None:
+            await self.git_answered(uri)
+        if self.documents.snapshot(uri) is not document:
+            raise NoGap("the document changed while git was asked about it; try again")
+        return self.document(uri)
+
+    async def open_or_on_disk(self, uri: str, version: object = None) -> Document:
+        """Return the document `uri`: as `permitted` does if it is open, else as its file is now.
+
+        Raises:
+            NoGap: it may not be filled, or it is open at another version than `version`. DocumentError: it cannot be
+                read.
+        """
+        if self.documents.snapshot(uri) is not None:
+            document = await self.permitted(uri)
+            if version is not None and version != document.version:
+                raise NoGap(f"the document is at version {document.version}, not {version}; ask again")
+            return document
+        await self.git_answered(uri)
+        self._permit(uri)
+        path = path_of(uri)
+        if not path:
+            raise DocumentError(f"{uri[:80]!r} is not open and is not a file:// address; open it first")
+        # In a thread, because a disk may be slow.
+        found = await asyncio.to_thread(read_document, Path(path), self.settings.macros)
+        self._permit(uri, found.language)
+        return replace(found, uri=uri)
+
+    def beside(self, document: Document) -> list[Document]:
+        """Return the other open documents that may be read, those opened last first."""
+        found, own = list[Document](), key_of(document.uri)
+        for uri in reversed(self.documents.uris()):
+            # Nothing is read of a document that the settings leave out.
+            with suppress(NoGap):
+                found += [self.document(uri)] if key_of(uri) != own else []
+        return found
+
+    def off(self, uri: str) -> str:
+        """Return why the document `uri` gets no automatic ghost text, as a sentence; empty if it does."""
+        try:
+            language = self.document(uri).language
+        except NoGap as error:
+            return str(error)
+        return silence(self.settings, language) if knows(language) else f"there is no grammar for {language}"
+
+    def _permit(self, uri: str, language: str = "") -> None:
+        """Raise NoGap with the reason if the document `uri` may not be filled."""
+        folders = [*map(str, self.folders())]
+        if reason := self.refusals.reason(uri, language, self.settings, folders):
+            raise NoGap(reason)
