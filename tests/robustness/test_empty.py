@@ -209,7 +209,7 @@ TARGETS: dict[str, tuple[dict[str, Any], str]] = {
     "no such effort": ({"name": "add", "effort": "most"}, "'effort' takes one of"),
     "no holes": ({"position": {"line": 1, "character": 4}, "kind": "holes"}, "has no holes"),
     "no file": ({"uri": "file:///nowhere/x.py", "name": "add"}, "there is no file"),
-    "no address": ({"uri": "untitled:1", "name": "add"}, "is no file:// address"),
+    "no address": ({"uri": "untitled:1", "name": "add"}, "is not a file:// address"),
     "a directory": ({"uri": "file:///FOLDER/folder.py", "name": "add"}, "is a directory"),
     "a pipe": ({"uri": "file:///FOLDER/pipe.py", "name": "add"}, "is a pipe or a device"),
     "not UTF-8": ({"uri": "file:///FOLDER/latin.py", "name": "add"}, "is not UTF-8"),
