@@ -10,11 +10,8 @@ import torch
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.candidates import Candidate, checked, merge_candidates
 from dg_lsp.model.checkpoint import Checkpoint
-from dg_lsp.model.fill import fill, propose, score_candidates
+from dg_lsp.model.fill import fill, propose, score_candidates, way_of
 from dg_lsp.model.judge import SITUATIONS, features, situation
-from dg_lsp.model.sources.denoised import denoised
-from dg_lsp.model.sources.lines import lines
-from dg_lsp.model.sources.retrieved import retrieved
 from dg_lsp.model.steps import Clock, run_to_end
 from dg_lsp.model.task import Task
 from dg_lsp.text.messages import Infill
@@ -38,11 +35,12 @@ def examples(model: Checkpoint, request: Infill, truth: str) -> Iterator[Example
     """The Examples of a gap: the candidates before anything is denoised, then those of all sources."""
     cache = PrefixCache(model.network.text_config)
     task = Task(model, cache, request, Clock(None), partial(fill, model, cache))
-    _, found = run_to_end(propose(task, (retrieved, lines)))
+    way = way_of(model, request)
+    _, found = run_to_end(propose(task, way.sources))
     yield example(request, found, truth)
-    if not model.denoises:
+    if way.last is None:
         return
-    _, further = run_to_end(denoised(task))
+    _, further = run_to_end(way.last(task))
     if not checked(request, further[0]).refusal:
         found = score_candidates(task, merge_candidates(found, further))
     yield example(request, found, truth)

@@ -110,9 +110,10 @@ def start_behind(model: Checkpoint, cache: PrefixCache, join: Join) -> Start:
 
 
 def text_logits(model: Checkpoint, states: Tensor) -> Tensor:
-    """The logits [rows, vocabulary] behind `states`; no special token is possible."""
+    """The logits [rows, vocabulary] behind `states`; no special token is possible but those that end a gap."""
     logits: Tensor = model.network.logits(states)
-    logits[:, sorted(model.special)] = -torch.inf
+    logits[:, sorted(model.special.difference(model.ends))] = -torch.inf
+    logits[:, len(model.texts) :] = -torch.inf
     return logits
 
 

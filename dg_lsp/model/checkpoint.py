@@ -41,11 +41,12 @@ GEMMA = "diffusion_gemma"  # as config.json names it
 class Checkpoint:
     """A loaded model with its tokenizer and settings.
 
-    style: of the prompt, "raw" or "chat". canvas_lengths: the numbers of slots that a canvas may have, ascending.
+    style: the name of the prompt's style. canvas_lengths: the numbers of slots that a canvas may have, ascending.
     max_prefix: the most tokens of a file's prefix that are encoded. special: token ids that are not text of a file.
     digest: sha256 of manifest.json, or of config.json without a manifest; hex. judge: the fitted weights of the
     judge of candidates, {} if it has none (model/judge.py). texts: of each token alone. denoises: whether its
-    decoder has learned to denoise; an imported network that has not only writes from left to right.
+    decoder has learned to denoise; an imported network that has not only writes from left to right. ends: the tokens
+    that a network which sees both sides of a gap writes at the gap's end; () for any other network.
     """
 
     name: str
@@ -62,6 +63,7 @@ class Checkpoint:
     judge: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     texts: tuple[str, ...] = ()
     denoises: bool = True
+    ends: tuple[int, ...] = ()
 
     @property
     def device(self) -> torch.device:
@@ -165,20 +167,24 @@ def _described(name: str, path: Path, tokenizer: Tokenizer, network: Any) -> Che
         ends = text.eos_token_id
         bos, eos = int(text.bos_token_id), int(ends[0] if isinstance(ends, list) else ends)
     extra = read_about(path)
+    style = STYLES[_style(extra, tokenizer, path)]
+    # Not every tokenizer says that these are special, and then they would be found in the text of a file.
+    tokenizer.add_special_tokens(list(style.names(tokenizer) or ()))
     return Checkpoint(
         name=named(name),
         network=network,
         tokenizer=tokenizer,
         schedule=Schedule(),
-        style=_style(extra, tokenizer, path),
+        style=style.name,
         canvas_lengths=tuple(sorted(extra.get("canvas_lengths", [_canvas(network)]))),
         bos=bos,
         eos=eos,
-        max_prefix=int(extra.get("max_prefix_tokens", min(8192, text.max_position_embeddings // 2))),
+        max_prefix=int(extra.get("max_prefix_tokens", min(style.reads, text.max_position_embeddings // 2))),
         special=frozenset(i for i, t in tokenizer.get_added_tokens_decoder().items() if t.special),
         digest="",
-        judge=read_json(path / JUDGE) if (path / JUDGE).exists() else {},
+        judge=read_json(path / JUDGE) if (path / JUDGE).exists() else style.judge(),
         denoises=bool(extra.get("denoises", isinstance(network, (Denoiser, _Absent)))),
+        ends=style.ends(tokenizer),
     )
 
 
@@ -241,7 +247,7 @@ def _texts(tokenizer: Tokenizer) -> tuple[str, ...]:
 
 
 def _style(extra: dict[str, Any], tokenizer: Tokenizer, path: Path) -> str:
-    """The prompt's style: from dg_lsp.json if stated there, else "chat" if the tokenizer has tokens for turns."""
+    """The prompt's style: from dg_lsp.json if stated there, else by the tokens that the tokenizer has."""
     style = extra.get("prompt", style_of(tokenizer))
     # Without the style for fill-in-the-middle such a network writes from left to right, as others do.
     style = "raw" if style == "fim" and style not in STYLES else style

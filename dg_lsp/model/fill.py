@@ -17,7 +17,7 @@ from dg_lsp.model.likelihood import neg_log_likelihoods_of_tokens
 from dg_lsp.model.networks.base import Reader
 from dg_lsp.model.sources.bodies import bodies, bodies_beside_similar, docstrings
 from dg_lsp.model.sources.denoised import denoised
-from dg_lsp.model.sources.lines import lines
+from dg_lsp.model.sources.lines import lines, lines_in_sight
 from dg_lsp.model.sources.retrieved import retrieved
 from dg_lsp.model.sources.several import one_by_one, several
 from dg_lsp.model.sources.words import whole_words, words
@@ -34,7 +34,7 @@ from dg_lsp.text.messages import BODIES, PARTS, Draft, Fill, Infill
 SURE, HOPE = 0.15, 0.1
 
 Asked = Literal["half word", "gaps", "given", "part", "body", "docstring"]
-Ability = Literal["reads", "only denoises", "denoises", "judges"]
+Ability = Literal["reads", "reads both sides", "only denoises", "denoises", "judges"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,26 +65,32 @@ def unable(task: Task) -> Generator[Draft, None, list[Candidate]]:
 # was fitted, since with such a one that was measured.
 WAYS: dict[tuple[Asked, Ability], Way] = {
     ("half word", "reads"): Way((words,)),
+    ("half word", "reads both sides"): Way((words,)),
     ("half word", "only denoises"): Way((whole_words,)),
     ("half word", "denoises"): Way((words,)),
     ("half word", "judges"): Way((words,)),
     ("gaps", "reads"): Way((one_by_one,)),
+    ("gaps", "reads both sides"): Way((one_by_one,)),
     ("gaps", "only denoises"): Way((several,)),
     ("gaps", "denoises"): Way((several,)),
     ("gaps", "judges"): Way((several,)),
     ("given", "reads"): Way((unable,)),
+    ("given", "reads both sides"): Way((unable,)),
     ("given", "only denoises"): Way((denoised,)),
     ("given", "denoises"): Way((denoised,)),
     ("given", "judges"): Way((denoised,)),
     ("part", "reads"): Way((retrieved, lines), judged=True),
+    ("part", "reads both sides"): Way((lines_in_sight,), judged=True),
     ("part", "only denoises"): Way((denoised,)),
     ("part", "denoises"): Way((retrieved, lines), judged=True, last=denoised),
     ("part", "judges"): Way((retrieved, lines), judged=True, last=denoised),
     ("body", "reads"): Way((bodies_beside_similar,)),
+    ("body", "reads both sides"): Way((bodies,)),
     ("body", "only denoises"): Way((denoised,)),
     ("body", "denoises"): Way((denoised,)),
     ("body", "judges"): Way((bodies, denoised)),
     ("docstring", "reads"): Way((docstrings,)),
+    ("docstring", "reads both sides"): Way((docstrings,)),
     ("docstring", "only denoises"): Way((denoised,)),
     ("docstring", "denoises"): Way((denoised,)),
     ("docstring", "judges"): Way((denoised,)),
@@ -126,7 +132,7 @@ def way_of(model: Checkpoint, request: Infill) -> Way:
 def _ability(model: Checkpoint) -> Ability:
     """Return the column of WAYS for `model`."""
     if not model.denoises:
-        return "reads"
+        return "reads both sides" if model.ends else "reads"
     if not isinstance(model.network, Reader):
         return "only denoises"
     return "judges" if model.judge else "denoises"
@@ -209,11 +215,19 @@ def score_candidates(task: Task, found: Sequence[Candidate]) -> list[Candidate]:
 
     The cache holds the prefix.
     """
-    known, unread = [one for one in found if one.tokens], [one for one in found if not one.tokens]
-    if not unread:
-        return known
     model, request, join = task.model, task.request, task.join
     elsewhere, seen = {r.text.strip(): r for r in request.retrieved}, words_in_sight(request)
+    described = [
+        replace(
+            one,
+            unseen=len(set(WORD.findall(one.text)) - seen),
+            retrieved=elsewhere.get(one.text.strip(), one.retrieved),
+        )
+        for one in found
+    ]
+    known, unread = [one for one in described if one.tokens], [one for one in described if not one.tokens]
+    if not unread:
+        return known
     read = [read_together(model, join, one.text) for one in unread]
     texts, starts = [tokens for tokens, _ in read], [first for _, (first, _, _) in read]
     nats = neg_log_likelihoods_of_tokens(model.network, task.cache, texts, starts, join.kept)
@@ -223,8 +237,6 @@ def score_candidates(task: Task, found: Sequence[Candidate]) -> list[Candidate]:
             gap=sum(row[: end - first]),
             suffix=sum(row[end - first :]),
             tokens=max(end - begin, 1),
-            unseen=len(set(WORD.findall(one.text)) - seen),
-            retrieved=elsewhere.get(one.text.strip(), one.retrieved),
         )
         for one, (_, (first, begin, end)), row in zip(unread, read, nats, strict=True)
     ]

@@ -16,6 +16,9 @@ from dg_lsp.text.prompts.similar import similar
 # Tokens of the suffix that the judge reads behind each candidate, and the characters that hold them.
 SUFFIX_READ, _NEAR = 10, 200
 
+# Tokens before the gap that are read again with each key where there is no canvas, since the next key may change them.
+_HEAD = 4
+
 # Bytes per token that are tried, the most first, when a prefix is cut to a number of tokens.
 BYTES_PER_TOKEN = (4, 3.5, 3, 2.5, 2, 1.5, 1)
 
@@ -26,7 +29,8 @@ class Join:
 
     `x = ` and `f(y` in front of `)` are read as `x`, ` =`, ` f`, `(`, `y`, `)`, where the blank belongs to the gap's
     first token. kept: how many tokens of the prefix stay in front. before: the text from there up to the gap. behind:
-    the beginning of the suffix, SUFFIX_READ tokens long. end: the tokens of the end of the file, where it follows.
+    the beginning of the suffix, SUFFIX_READ tokens long; "" for a network that has seen the suffix before the gap. end:
+    the tokens of the end of the file, where it follows, or the one that such a network writes at the end of a gap.
     """
 
     kept: int
@@ -44,6 +48,8 @@ def join_of(model: Checkpoint, request: Infill, prefix: Sequence[int], seam: Sea
         if not model.special.intersection(known[n:])
         and request.prefix.endswith(text := model.tokenizer.decode(list(known[n:])))
     )
+    if model.ends:
+        return Join(kept, before, "", model.ends[:1])
     near = request.suffix[:_NEAR]
     suffix = model.encode(near)
     behind = model.tokenizer.decode(list(suffix[:SUFFIX_READ]), skip_special_tokens=False).rstrip("\ufffd")
@@ -80,24 +86,26 @@ def read_together(model: Checkpoint, join: Join, text: str) -> tuple[tuple[int, 
 
 
 def tokenise(model: Checkpoint, request: Infill) -> tuple[tuple[int, ...], Seam]:
-    """The tokens to encode (the prompt's frame, then whole lines), and the seam of the canvas (head of line, suffix).
+    """The tokens to encode (the prompt's frame and whole lines), and the seam of the canvas (head of line, suffix).
 
     A prefix that is too long for the checkpoint is shortened by the text layer, which keeps the imports and headers
     from above the cut, and moves the cut in large hops so that the cached prefix survives typing. If the head is longer
-    than a quarter of the canvas, its beginning is encoded with the prefix.
+    than a quarter of the canvas, its beginning is encoded with the prefix; without a canvas all but its last tokens.
     """
-    lines, head = _lines_and_head(model, request.prefix)
-    if len(lines) + len(head) >= model.max_prefix:
+    if len(model.encode(request.prefix)) >= model.max_prefix:
         request = _shortened(model, request, model.max_prefix)
-        lines, head = _lines_and_head(model, request.prefix)
-    keep = plan_for(request).slots // 4
+    frame = frame_of(model.tokenizer, model.style, model.bos, request)
+    above = model.encode(request.prefix[: frame.cut])
+    lines, head = _lines_and_head(model, request.prefix[frame.cut :])
+    keep = _HEAD if model.ends else plan_for(request).slots // 4
     if len(head) > keep:
         lines, head = lines + head[:-keep], head[-keep:]
     hop = max(model.max_prefix // 2, 1)
-    over = max(len(lines) + 1 - model.max_prefix, 0)
-    lines = lines[-(-over // hop) * hop :]
-    frame = frame_of(model.tokenizer, model.style, model.bos, request)
-    return (*frame.before, *lines), Seam(head, model.encode(request.suffix) + frame.after, model.eos)
+    over = max(len(above) + len(lines) + 1 - model.max_prefix, 0)
+    cut = -(-over // hop) * hop
+    above, lines = above[cut:], lines[max(cut - len(above), 0) :]
+    suffix = () if model.ends else model.encode(request.suffix)
+    return (*frame.before, *above, *frame.between, *lines), Seam(head, suffix + frame.after, model.eos)
 
 
 def _lines_and_head(model: Checkpoint, prefix: str) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -101,7 +101,7 @@ def written(model: Checkpoint, request: Infill) -> list[str]:
     list(extend_to(model.network, cache, prefix))
     _, texts = run_to_end(line_source.draft_line(task_of(model, request, cache)))
     assert cache.tokens == prefix and cache.get_seq_length() == len(prefix)
-    return texts
+    return [one.text for one in texts]
 
 
 def test_the_likeliest_text_that_ends_where_the_suffix_begins_is_found(
@@ -109,7 +109,7 @@ def test_the_likeliest_text_that_ends_where_the_suffix_begins_is_found(
 ) -> None:
     # As many rows as there are tokens make the search over texts of one and two tokens complete.
     plan = line_source.plan_for(Infill(PREFIX, SUFFIX, "python", "rest_of_line"))
-    never = model.special | line_source._line_ends(model.texts)
+    never = line_source._never(model.texts, model.special, model.vocabulary)
     size, allowed = model.vocabulary, [t for t in range(model.vocabulary) if t not in never]
     monkeypatch.setattr(line_source, "plan_for", lambda _: replace(plan, drafts=Writing(size, 2)))
     request = Infill(PREFIX, SUFFIX, "python", "rest_of_line")

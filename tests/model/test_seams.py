@@ -96,7 +96,7 @@ def test_a_toy_style_speaks_to_a_checkpoint_that_names_it(
         said = tokenizer.encode(request.language.upper(), add_special_tokens=False).ids
         return Frame((bos, *said), (bos,))
 
-    monkeypatch.setitem(STYLES, "shout", Style("shout", (), shout))
+    monkeypatch.setitem(STYLES, "shout", Style("shout", lambda _: (), shout))
     save_checkpoint(tmp_path)
     (tmp_path / "dg_lsp.json").write_text('{"prompt": "shout", "canvas_lengths": [64]}')
     write_manifest(tmp_path)

@@ -91,4 +91,8 @@ def _fence(text: str) -> str:
     return "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
 
 
-CHAT = Style("chat", SPECIAL, _frame)
+def _names(tokenizer: Tokenizer) -> tuple[str, ...] | None:
+    return SPECIAL if all(tokenizer.token_to_id(token) is not None for token in SPECIAL) else None
+
+
+CHAT = Style("chat", _names, _frame)

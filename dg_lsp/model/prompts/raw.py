@@ -10,4 +10,4 @@ def _frame(tokenizer: Tokenizer, bos: int, request: Infill) -> Frame:  # noqa: A
     return Frame((bos,))
 
 
-RAW = Style("raw", (), _frame)
+RAW = Style("raw", lambda _: (), _frame)

@@ -25,6 +25,8 @@ from dg_lsp.text.messages import BODIES, Draft, Fill, Infill
 # A search stops when texts without a flaw have ended for this share of its rows, where one body is wanted or where
 # several are, or texts of any kind for a quarter more: by the times and the bodies in docs/research/bodies.md.
 _ONE, _SEVERAL, _FLAWED = 1 / 2, 3 / 4, 1 / 4
+# A text that the network ends is kept unless it is so many nats behind the likeliest one that goes on.
+_BEHIND = 6.0
 # How likely a docstring written from left to right is exactly right; none of 60 was (docs/research/bodies.md).
 DOCSTRINGS = 0.01
 
@@ -152,7 +154,10 @@ class _UpToEnd:
         for row in _longer(rows, text_logits(self.model, states), 3 * count):
             text = self.model.tokenizer.decode(list(row.tokens))[len(self.again) :]
             kept = _kept(self.request, text)
-            if kept != text and kept not in self.ended and end_of(self.request, text).ended:
+            if row.tokens[-1] in self.model.ends:
+                if row.score > rows[0].score - _BEHIND:
+                    self.ended.setdefault(kept, (row.score / len(row.tokens), _fill_of(self.request, kept)))
+            elif kept != text and kept not in self.ended and end_of(self.request, text).ended:
                 self.ended[kept] = row.score / len(row.tokens), _fill_of(self.request, kept)
             elif kept == text and not goes_round(text):
                 left.append(replace(row, text=text))
@@ -211,7 +216,9 @@ class _Greedy:
             return Row(number, tokens, text=row.text)
         text = self.model.tokenizer.decode(list(tokens))[len(self.again) :]
         kept = _kept(self.request, text)
-        if self.request.kind != "docstring" and goes_round(text):
+        if token in self.model.ends:
+            self.done[number] = _fill_of(self.request, kept)
+        elif self.request.kind != "docstring" and goes_round(text):
             self.done[number] = Fill(text, parses=False, refusal="it goes round", source="drafted")
         elif kept != text:
             self.done[number] = _fill_of(self.request, kept)

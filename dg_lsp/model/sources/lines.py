@@ -1,11 +1,12 @@
 """Texts for a gap within a line, written from left to right up to what is behind the gap.
 
-The reader has not seen the suffix while it writes; the judge reads it behind each text.
+A reader that has not seen the suffix writes many, and the judge reads the suffix behind each. One that sees both sides
+writes few, and the likelihood of each text is that of its tokens and of its end.
 """
 
 import math
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import torch
@@ -18,7 +19,7 @@ from dg_lsp.model.plan import Writing, plan_for
 from dg_lsp.model.steps import Clock
 from dg_lsp.model.task import Task
 from dg_lsp.model.tokens import Join
-from dg_lsp.text.messages import Draft
+from dg_lsp.text.messages import Draft, Infill, Source
 
 # The likeliest tokens that begin in a gap and end behind it that are looked at.
 _CROSSING = 4
@@ -27,11 +28,15 @@ _CROSSING = 4
 # (docs/research/candidates-and-judge.md).
 _LEFT = 0.4
 _BEHIND = 4.0
+# Texts at a time, and tokens of each at most, where both sides are in sight.
+_SEEING = Writing(4, 32)
+# Characters of the suffix that a token which begins it may have.
+_LONGEST = 64
 
 
 @dataclass(frozen=True, slots=True)
 class _Ends:
-    """The tokens that begin what is behind a gap.
+    """The tokens that end a gap's text.
 
     whole: those that lie behind it. crossing: those that begin in it, each with its part in the gap.
     """
@@ -40,36 +45,77 @@ class _Ends:
     crossing: tuple[tuple[int, str], ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A text that has ended: the log likelihood of it and its end, that of its likeliest tokens, their number."""
+
+    text: str
+    score: float
+    alone: float = 0.0
+    tokens: int = 1
+
+
 def lines(task: Task) -> Generator[Draft, None, list[Candidate]]:
     """Write texts for the gap; return them, the likeliest first."""
     prefix, _ = task.tokens
     yield from task.encode(prefix)
-    texts = yield from draft_line(task)
-    return [Candidate(text, {"drafted": rank}) for rank, text in enumerate(texts)]
+    found = yield from draft_line(task)
+    return [Candidate(one.text, {"drafted": rank}) for rank, one in enumerate(found)]
+
+
+def lines_in_sight(task: Task) -> Generator[Draft, None, list[Candidate]]:
+    """Write texts for the gap with both sides in sight, and go on with the retrieved ones as long as they are likely.
+
+    Returns them with their likelihoods, the likeliest first. A retrieved text that is far less likely is left out.
+    """
+    prefix, _ = task.tokens
+    yield from task.encode(prefix)
+    ranks = {one.text.strip(): rank for rank, one in reversed([*enumerate(task.request.retrieved)])}
+    found = yield from draft_line(task, _SEEING)
+    candidates = list[Candidate]()
+    for rank, one in enumerate(found):
+        sources: dict[Source, int] = {"drafted": rank}
+        if (key := one.text.strip()) in ranks:
+            sources["retrieved"] = ranks[key]
+        candidates.append(
+            Candidate(one.text, sources, gap=-one.alone, suffix=one.alone - one.score, tokens=one.tokens)
+        )
+    return candidates
 
 
 @torch.inference_mode()
-def draft_line(task: Task) -> Generator[Draft, None, list[str]]:
+def draft_line(task: Task, writing: Writing | None = None) -> Generator[Draft, None, list[Written]]:
     """Write texts behind the prefix, which the cache holds; yield a Draft of step 0 before each token.
 
     Returns the texts, the likeliest first. A text ends where the suffix begins: its likelihood is that of its tokens
-    and of a token that begins what is behind the gap. The last token before the gap is written again, as one of those
-    that begin with its text: behind `x = ` the blank and the `f` of `f()` are one token.
+    and of a token that begins what is behind the gap, or that a network which sees the suffix ends a gap with. The last
+    token before the gap is written again, as one of those that begin with its text: behind `x = ` the blank and the `f`
+    of `f()` are one token.
     """
     start = start_behind(task.model, task.cache, task.join)
-    writing = plan_for(task.request).drafts
-    ends = _ends(task.model, task.join)
-    policy = _UpToSuffix(task.model, ends, start.again, writing, task.clock)
+    policy = _UpToSuffix(
+        task.model,
+        _ends(task.model, task.join, task.request),
+        start.again,
+        writing or plan_for(task.request).drafts,
+        task.clock,
+        _followed(task, start.again) if task.model.ends else (),
+    )
     yield from search(start, policy, task.clock)
     return policy.likeliest()
 
 
+def _followed(task: Task, again: str) -> tuple[tuple[int, ...], ...]:
+    """The tokens of each retrieved text behind `again`."""
+    return tuple(task.model.encode(again + one.text.strip()) for one in task.request.retrieved)
+
+
 @dataclass(slots=True)
 class _UpToSuffix:
-    """A text ends before each token that begins the suffix; all likely ones are kept.
+    """A text ends before each token that ends the gap; all likely ones are kept.
 
-    again: the text that the tokens begin with and that is no part of the gap. found: the log likelihood of each text
-    that has ended.
+    again: the text that the tokens begin with and that is no part of the gap. followed: the tokens of texts that go on
+    as long as they are likely. found: the texts that have ended.
     """
 
     model: Checkpoint
@@ -77,7 +123,8 @@ class _UpToSuffix:
     again: str
     writing: Writing
     clock: Clock
-    found: dict[str, float] = field(default_factory=dict)
+    followed: tuple[tuple[int, ...], ...] = ()
+    found: dict[str, Written] = field(default_factory=dict)
 
     @property
     def limit(self) -> int:
@@ -93,7 +140,7 @@ class _UpToSuffix:
 
         Texts far behind the best one are dropped.
         """
-        never = sorted(self.model.special | _line_ends(self.model.texts))
+        never = _never(self.model.texts, self.model.special, self.model.vocabulary)
         before = torch.tensor([row.score for row in rows], device=states.device)
         totals = before[:, None] + self.model.network.logits(states).log_softmax(-1)
         for number, row in enumerate(rows):
@@ -101,21 +148,44 @@ class _UpToSuffix:
                 totals[number] = only(totals[number], tokens_from(self.model, self.again))
                 continue
             written = self.model.tokenizer.decode(list(row.tokens), skip_special_tokens=False)
-            for text, score in _ended(totals[number], self.ends, written[len(self.again) :]):
-                known = self.found.get(text, -math.inf)
-                most = max(known, score)
-                self.found[text] = most + math.log(math.exp(known - most) + math.exp(score - most))
+            for text, score, inside in _ended(totals[number], self.ends, written[len(self.again) :]):
+                alone = row.score if inside else score
+                self._note(Written(text, score, alone, len(row.tokens) + (not inside)))
             totals[number, never] = -torch.inf
         scores, places = totals.flatten().topk(self.writing.rows)
-        best = max([float(scores[0]), *self.found.values()])
-        possible = int((scores > best - _BEHIND).sum())
+        least = max([float(scores[0]), *(one.score for one in self.found.values())]) - _BEHIND
+        possible = int((scores > least).sum())
         found = zip(scores[:possible].tolist(), places[:possible].tolist(), strict=True)
         split = ((score, *divmod(place, totals.shape[1])) for score, place in found)
-        return [Row(parent, (*rows[parent].tokens, token), score) for score, parent, token in split]
+        longer = [Row(parent, (*rows[parent].tokens, token), score) for score, parent, token in split]
+        return longer + self._following(rows, totals, longer, least)
+
+    def _note(self, ended: Written) -> None:
+        """Add a text that has ended to those found; other tokens of the same text make it likelier."""
+        if known := self.found.get(ended.text):
+            total = float(torch.tensor([known.score, ended.score]).logsumexp(0))
+            ended = replace(max(known, ended, key=lambda one: one.score), score=total)
+        self.found[ended.text] = ended
+
+    def _following(
+        self, rows: Sequence[Row], totals: Tensor, longer: Sequence[Row], least: float
+    ) -> list[Row]:
+        """The rows of the followed texts that are more likely than `least` and are not among `longer`."""
+        known, found = {row.tokens for row in longer}, list[Row]()
+        for number, row in enumerate(rows):
+            count = len(row.tokens)
+            for text in self.followed:
+                score = (
+                    float(totals[number, text[count]]) if row.tokens == text[:count] != text else -math.inf
+                )
+                if score > least and text[: count + 1] not in known:
+                    known.add(text[: count + 1])
+                    found.append(Row(number, text[: count + 1], score))
+        return found
 
     def is_enough(self, rows: Sequence[Row]) -> bool:
         """Return whether what goes on is unlikely beside what has ended."""
-        ended = float(torch.tensor(list(self.found.values())).logsumexp(0))
+        ended = float(torch.tensor([one.score for one in self.found.values()]).logsumexp(0))
         going_on = torch.tensor([row.score for row in rows]).logsumexp(0)
         return float(going_on) < ended + math.log(_LEFT)
 
@@ -123,46 +193,63 @@ class _UpToSuffix:
         """Return a Draft without text: a beginning says little of the text that will be chosen."""
         return Draft(0, (), self.clock.milliseconds())
 
-    def likeliest(self) -> list[str]:
-        """Return the likeliest texts that have ended, the best first."""
-        texts = sorted(self.found, key=lambda text: -self.found[text])[: self.writing.rows]
-        return [text for text in texts if self.found[text] > self.found[texts[0]] - _BEHIND]
+    def likeliest(self) -> list[Written]:
+        """Return the likeliest texts that have ended, the best first; of those that are followed all likely ones."""
+        found = sorted(self.found.values(), key=lambda one: -one.score)
+        count = self.writing.rows + len(self.followed)
+        return [one for one in found[:count] if one.score > found[0].score - _BEHIND]
 
 
-def _ends(model: Checkpoint, join: Join) -> _Ends:
-    """The tokens that begin what is behind the gap.
+def _ends(model: Checkpoint, join: Join, request: Infill) -> _Ends:
+    """The tokens that end the text of the gap: those of the network, and those that begin what is behind the gap.
 
-    Those whose text the suffix begins with, alone or behind a part of the gap: `)` and `))` in front of `)`. Where a
-    line ends behind the gap, all that begin with a line end: it may be one token with the indentation.
+    The latter are those whose text the suffix begins with, alone or behind a part of the gap: `)` and `))` in front of
+    `)`. Where a line ends behind the gap, all that begin with a line end: it may be one token with the indentation.
     """
-    suffix = join.behind or "\n"
-    whole, crossing = list(join.end if not join.behind else ()), list[tuple[int, str]]()
-    for token, text in enumerate(model.texts):
-        at = text.find(suffix[0])
-        while at >= 0 and token not in model.special:
-            if suffix[0] in LINE_BREAKS or suffix.startswith(text[at:]):
-                if at:
-                    crossing.append((token, text[:at]))
-                else:
-                    whole.append(token)
-            at = -1 if suffix[0] in LINE_BREAKS else text.find(suffix[0], at + 1)
+    suffix = (request.suffix[:_LONGEST] if model.ends else join.behind) or "\n"
+    whole = list(model.ends or (join.end if not join.behind else ()))
+    crossing = list[tuple[int, str]]()
+    for token, at in _holding(model.texts, model.special, suffix[0]):
+        text = model.texts[token]
+        if suffix[0] in LINE_BREAKS or suffix.startswith(text[at:]):
+            if at:
+                crossing.append((token, text[:at]))
+            else:
+                whole.append(token)
     first = model.encode(suffix)[0]
     return _Ends(tuple(whole or [first]), tuple((t, part) for t, part in crossing if part.strip()))
 
 
-def _ended(totals: Tensor, ends: _Ends, text: str) -> Iterator[tuple[str, float]]:
-    """The texts that end behind `text`, with their scores; `totals` [vocabulary] are those with one token more."""
+def _ended(totals: Tensor, ends: _Ends, text: str) -> Iterator[tuple[str, float, bool]]:
+    """The texts that end behind `text`, each with its score, and whether its last token lies inside the gap.
+
+    totals: the scores of `text` with one token more, [vocabulary].
+    """
     if text:
-        yield text, float(totals[list(ends.whole)].logsumexp(0))
+        yield text, float(totals[list(ends.whole)].logsumexp(0)), True
     if ends.crossing:
         scores, places = totals[[token for token, _ in ends.crossing]].topk(
             min(_CROSSING, len(ends.crossing))
         )
         for score, place in zip(scores.tolist(), places.tolist(), strict=True):
-            yield text + ends.crossing[place][1], score
+            yield text + ends.crossing[place][1], score, False
+
+
+# A look at each token of a large vocabulary takes tens of milliseconds.
+@lru_cache(maxsize=32)
+def _holding(texts: tuple[str, ...], special: frozenset[int], character: str) -> tuple[tuple[int, int], ...]:
+    """The tokens whose text holds `character`, with each place of it there, but for line ends the first one only."""
+    found = list[tuple[int, int]]()
+    for token, text in enumerate(texts):
+        at = -1 if token in special else text.find(character)
+        while at >= 0:
+            found.append((token, at))
+            at = -1 if character in LINE_BREAKS else text.find(character, at + 1)
+    return tuple(found)
 
 
 @lru_cache(maxsize=4)
-def _line_ends(texts: tuple[str, ...]) -> frozenset[int]:
-    """The tokens that hold a line end."""
-    return frozenset(token for token, text in enumerate(texts) if any(b in text for b in LINE_BREAKS))
+def _never(texts: tuple[str, ...], special: frozenset[int], vocabulary: int) -> list[int]:
+    """The tokens that are no part of a line: special ones, those that hold a line end, those without a text."""
+    ends = {token for token, text in enumerate(texts) if any(b in text for b in LINE_BREAKS)}
+    return sorted(ends | special | {*range(len(texts), vocabulary)})

@@ -1,0 +1,161 @@
+"""The style `fim`, for a network that was trained on fill-in-the-middle: it sees both sides of a gap.
+
+Lines above the gap, the text behind it, and then the head of the gap's line as the beginning of the middle: all before
+the head stays the same while one types in a line, and so do the cached tokens.
+"""
+
+import posixpath
+from dataclasses import dataclass
+from pathlib import Path
+
+from tokenizers import Tokenizer
+
+from dg_lsp.checkpoints import read_json
+from dg_lsp.model.prompts.base import Frame, Style, Weights
+from dg_lsp.text.messages import Infill
+
+# Characters behind a gap that the network sees, about 200 tokens; and tokens before it. A CPU reads 100 to 300 tokens
+# a second, and the suffix is read again for each line that one types in.
+_SUFFIX, _READS = 700, 1024
+# The weights of the judge, fitted on gaps of code of 2026 (benchmarks/judge.py).
+_JUDGE = Path(__file__).with_name("fim.json")
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """The special tokens of networks of one family.
+
+    prefix, suffix, middle: the tokens in front of the text above a gap, of the text behind it, and of its own; without
+    a middle the suffix comes first, and the prefix and the gap's text are one. ends: tokens that end a gap's text.
+    repository, file: the tokens in front of the name of a repository and of a file. begins: whether the first token of
+    a text comes first.
+    """
+
+    prefix: str
+    suffix: str
+    middle: str
+    ends: tuple[str, ...]
+    repository: str = ""
+    file: str = ""
+    begins: bool = False
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """The tokens by which a tokenizer of the family is known."""
+        return tuple(filter(None, (self.prefix, self.suffix, self.middle, self.file)))
+
+
+# A tokenizer is of the first family of which it has the needed tokens.
+FAMILIES = {
+    "Qwen2.5-Coder, Qwen3-Coder": Family(
+        "<|fim_prefix|>",
+        "<|fim_suffix|>",
+        "<|fim_middle|>",
+        ("<|endoftext|>", "<|fim_pad|>", "<|file_sep|>", "<|repo_name|>", "<|im_end|>"),
+        "<|repo_name|>",
+        "<|file_sep|>",
+    ),
+    "CodeGemma": Family(
+        "<|fim_prefix|>",
+        "<|fim_suffix|>",
+        "<|fim_middle|>",
+        ("<|file_separator|>", "<eos>"),
+        file="<|file_separator|>",
+        begins=True,
+    ),
+    "StarCoder2": Family(
+        "<fim_prefix>",
+        "<fim_suffix>",
+        "<fim_middle>",
+        ("<|endoftext|>", "<file_sep>", "<fim_pad>"),
+        "<repo_name>",
+        "<file_sep>",
+    ),
+    "StarCoder, Granite": Family(
+        "<fim_prefix>", "<fim_suffix>", "<fim_middle>", ("<|endoftext|>", "<fim_pad>")
+    ),
+    "DeepSeek-Coder": Family(
+        "<｜fim▁begin｜>",
+        "<｜fim▁hole｜>",
+        "<｜fim▁end｜>",
+        ("<｜end▁of▁sentence｜>", "<|EOT|>"),
+        begins=True,
+    ),
+    "Codestral": Family("[PREFIX]", "[SUFFIX]", "", ("</s>",), begins=True),
+}
+
+
+def family_of(tokenizer: Tokenizer) -> Family | None:
+    """Return the family of FAMILIES that `tokenizer` belongs to; None if it belongs to none."""
+    known = (f for f in FAMILIES.values() if all(tokenizer.token_to_id(t) is not None for t in f.needed))
+    return next(known, None)
+
+
+def near_suffix(suffix: str) -> str:
+    """The beginning of `suffix` that the network sees: whole lines, or a part of the first one if it is very long."""
+    if len(suffix) <= _SUFFIX:
+        return suffix
+    end = max(suffix.rfind("\n", 0, _SUFFIX), suffix.rfind("\r", 0, _SUFFIX)) + 1
+    return suffix[: end or _SUFFIX]
+
+
+def _names(tokenizer: Tokenizer) -> tuple[str, ...] | None:
+    family = family_of(tokenizer)
+    if family is None:
+        return None
+    names = dict.fromkeys((*family.needed, *family.ends, *filter(None, (family.repository, family.file))))
+    return tuple(name for name in names if tokenizer.token_to_id(name) is not None)
+
+
+def _ends(tokenizer: Tokenizer) -> tuple[int, ...]:
+    family = family_of(tokenizer)
+    found = (tokenizer.token_to_id(name) for name in (family.ends if family else ()))
+    return tuple(number for number in found if number is not None)
+
+
+def _frame(tokenizer: Tokenizer, bos: int, request: Infill) -> Frame:
+    """The frame for `request`. Its tokens change with the context, the lines above and the near suffix only."""
+    family = family_of(tokenizer)
+    assert family is not None, "the tokenizer has no tokens for fill-in-the-middle"
+    suffix = _plain(tokenizer, near_suffix(request.suffix))
+    opening = (*((bos,) if family.begins else ()), *_other_files(tokenizer, family, request))
+    prefix, behind = _special(tokenizer, family.prefix), _special(tokenizer, family.suffix)
+    if not family.middle:
+        return Frame((*opening, *behind, *suffix, *prefix))
+    cut = max(request.prefix.rfind("\n"), request.prefix.rfind("\r")) + 1
+    between = (*behind, *suffix, *_special(tokenizer, family.middle))
+    return Frame((*opening, *prefix), cut=cut, between=between)
+
+
+def _other_files(tokenizer: Tokenizer, family: Family, request: Infill) -> tuple[int, ...]:
+    """The pieces of other files as the family was shown files of one repository; () if there are none."""
+    if not (family.file and request.context):
+        return ()
+    opening = (
+        _special(tokenizer, family.repository) + _plain(tokenizer, "project\n") if family.repository else ()
+    )
+    file, name = _special(tokenizer, family.file), posixpath.basename(request.session)
+    pieces = [
+        file + _plain(tokenizer, f"{' '.join(piece.path.split())}\n{piece.text.strip(chr(10))}\n")
+        for piece in request.context
+    ]
+    return (*opening, *(token for piece in pieces for token in piece), *file, *_plain(tokenizer, f"{name}\n"))
+
+
+def _special(tokenizer: Tokenizer, name: str) -> tuple[int, ...]:
+    """The token called `name`."""
+    number = tokenizer.token_to_id(name)
+    assert number is not None, f"the tokenizer has no {name}"
+    return (int(number),)
+
+
+def _plain(tokenizer: Tokenizer, text: str) -> tuple[int, ...]:
+    """The tokens of `text`, in which the name of a special token is plain text."""
+    return tuple(tokenizer.encode(text, add_special_tokens=False).ids)
+
+
+def _judge() -> Weights:
+    return read_json(_JUDGE) if _JUDGE.exists() else {}
+
+
+FIM = Style("fim", _names, _frame, _ends, _READS, _judge)

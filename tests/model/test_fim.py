@@ -1,0 +1,373 @@
+"""Fill-in-the-middle: the prompt of each family, texts with both sides in sight, and the laws that hold for them."""
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
+from torch import Tensor
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+from transformers.cache_utils import Cache
+
+from dg_lsp.model import fill as door
+from dg_lsp.model.cache import PrefixCache
+from dg_lsp.model.checkpoint import Checkpoint, load_checkpoint
+from dg_lsp.model.fill import fill
+from dg_lsp.model.judge import PLAIN
+from dg_lsp.model.plan import Writing
+from dg_lsp.model.prompts.fim import FAMILIES, family_of, near_suffix
+from dg_lsp.model.prompts.styles import frame_of, style_of
+from dg_lsp.model.sources import lines as line_source
+from dg_lsp.model.sources.lines import lines_in_sight
+from dg_lsp.model.steps import run_to_end
+from dg_lsp.model.tokens import tokenise
+from dg_lsp.text.messages import Fill, Infill, Kind, Piece, Retrieved
+from tests.model.oracle import task_of
+from tests.training.test_importing import SHAPE
+
+ABOVE, HEAD = "import os\n\n\ndef area(r):\n", "    return "
+SUFFIX = "\n\n\ndef half(x):\n    return x / 2\n"
+REQUEST = Infill(ABOVE + HEAD, SUFFIX, "python", "rest_of_line")
+QWEN = FAMILIES["Qwen2.5-Coder, Qwen3-Coder"]
+
+
+def tokenizer_with(names: Sequence[str], *, special: bool = True) -> Tokenizer:
+    """Bytes, merges that take the blank before a word along, and the tokens `names`."""
+    made = Tokenizer(models.BPE())
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(vocab_size=320, initial_alphabet=alphabet, show_progress=False)
+    made.train_from_iterator([(ABOVE + HEAD + "r * r" + SUFFIX) * 4], trainer)
+    made.add_tokens([AddedToken(name, special=special) for name in names])
+    made.encode_special_tokens = True
+    return made
+
+
+def names_of(family: str) -> list[str]:
+    found = FAMILIES[family]
+    first = ["<bos>"] if found.begins else []
+    return list(dict.fromkeys([*first, *found.needed, *found.ends, *filter(None, [found.repository])]))
+
+
+def as_text(tokenizer: Tokenizer, ids: Sequence[int]) -> str:
+    return str(tokenizer.decode(list(ids), skip_special_tokens=False))
+
+
+def save(path: Path, tokenizer: Tokenizer) -> Path:
+    """A random causal network with `tokenizer`, as other programs keep it: no file of ours beside it."""
+    shape = SHAPE | {"vocab_size": tokenizer.get_vocab_size(), "max_position_embeddings": 4096}
+    torch.manual_seed(1)
+    LlamaForCausalLM(LlamaConfig(**shape, tie_word_embeddings=True)).save_pretrained(path)
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer).save_pretrained(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Checkpoint:
+    """A random network with the tokens of Qwen2.5-Coder; its judge has no fitted weights."""
+    path = save(tmp_path_factory.mktemp("coder"), tokenizer_with(names_of("Qwen2.5-Coder, Qwen3-Coder")))
+    loaded = load_checkpoint(str(path), "cpu")
+    return replace(loaded, judge=PLAIN, network=loaded.network.double())
+
+
+PROMPTS = {
+    "Qwen2.5-Coder, Qwen3-Coder": "<|fim_prefix|>{above}<|fim_suffix|>{suffix}<|fim_middle|>{head}",
+    "CodeGemma": "<bos><|fim_prefix|>{above}<|fim_suffix|>{suffix}<|fim_middle|>{head}",
+    "StarCoder2": "<fim_prefix>{above}<fim_suffix>{suffix}<fim_middle>{head}",
+    "StarCoder, Granite": "<fim_prefix>{above}<fim_suffix>{suffix}<fim_middle>{head}",
+    "DeepSeek-Coder": "<bos><｜fim▁begin｜>{above}<｜fim▁hole｜>{suffix}<｜fim▁end｜>{head}",
+    "Codestral": "<bos>[SUFFIX]{suffix}[PREFIX]{above}{head}",
+}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_prompt_of_each_family_is_found_by_its_tokens(family: str) -> None:
+    tokenizer = tokenizer_with(names_of(family))
+    assert family_of(tokenizer) == FAMILIES[family] and style_of(tokenizer) == "fim"
+    bos = tokenizer.token_to_id("<bos>") or 0
+    frame = frame_of(tokenizer, "fim", bos, REQUEST)
+    above, head = REQUEST.prefix[: frame.cut], REQUEST.prefix[frame.cut :]
+    parts = [*frame.before, *tokenizer.encode(above).ids, *frame.between, *tokenizer.encode(head).ids]
+    assert as_text(tokenizer, parts) == PROMPTS[family].format(above=ABOVE, head=HEAD, suffix=SUFFIX)
+
+
+def test_a_tokenizer_without_such_tokens_belongs_to_no_family() -> None:
+    assert family_of(tokenizer_with(["<|fim_prefix|>", "<|fim_suffix|>"])) is None
+    assert style_of(tokenizer_with(["<|endoftext|>"])) == "raw"
+
+
+def test_pieces_of_other_files_come_as_files_of_one_repository() -> None:
+    tokenizer = tokenizer_with(names_of("Qwen2.5-Coder, Qwen3-Coder"))
+    pieces = (Piece("a.py", "def g(b): ...\n"), Piece("x\ny.py", "<|fim_middle|>"))
+    request = replace(REQUEST, context=pieces, session="file:///p/area.py")
+    before = frame_of(tokenizer, "fim", 0, request).before
+    assert as_text(tokenizer, before) == (
+        "<|repo_name|>project\n<|file_sep|>a.py\ndef g(b): ...\n<|file_sep|>x y.py\n<|fim_middle|>\n"
+        "<|file_sep|>area.py\n<|fim_prefix|>"
+    )
+    assert tokenizer.token_to_id("<|fim_middle|>") not in before, "what a file says is text"
+
+
+@pytest.mark.parametrize(
+    ("suffix", "seen"),
+    [
+        ("", ""),
+        (")\n", ")\n"),
+        ("\n" + "x = 1\n" * 200, "\n" + "x = 1\n" * 116),
+        ("x" * 900, "x" * 700),
+        ("\r\n" * 400, "\r\n" * 350),
+    ],
+)
+def test_the_suffix_in_sight_is_bounded_in_whole_lines(suffix: str, seen: str) -> None:
+    assert near_suffix(suffix) == seen
+
+
+def test_all_before_the_head_stays_while_one_types_in_a_line(model: Checkpoint) -> None:
+    first = tokenise(model, REQUEST)[0]
+    for typed in ("r", "r *", "r * r", "r * r + math", "r * r + math.pi * (r + 1)"):
+        tokens, seam = tokenise(model, replace(REQUEST, prefix=REQUEST.prefix + typed))
+        middle = tokens.index(model.tokenizer.token_to_id("<|fim_middle|>")) + 1
+        assert tokens[:middle] == first[:middle]
+        assert as_text(model.tokenizer, [*tokens, *seam.head]).endswith(f"<|fim_middle|>{HEAD}{typed}")
+
+
+def test_special_tokens_in_a_file_are_text_and_none_comes_out(tmp_path: Path) -> None:
+    """Also where the tokenizer does not call them special, as that of DeepSeek-Coder does not."""
+    names = names_of("DeepSeek-Coder")
+    path = save(tmp_path, tokenizer_with(names, special=False))
+    found = load_checkpoint(str(path), "cpu")
+    assert found.style == "fim" and len(found.ends) == 2
+    text = "".join(names)
+    request = replace(REQUEST, prefix=f"x = '{text}'\ny = ", suffix=f"\nz = '{text}'\n")
+    tokens, seam = tokenise(found, request)
+    ours = [t for t in (*tokens, *seam.head) if t in found.special]
+    assert tokens[0] == found.bos
+    assert ours == [found.tokenizer.token_to_id(name) for name in FAMILIES["DeepSeek-Coder"].needed]
+    assert as_text(found.tokenizer, tokens).count("<｜fim▁hole｜>") == 3
+    cache = PrefixCache(found.network.text_config)
+    candidates, _ = written(found, request, cache)
+    assert candidates and not any(found.special & {*found.encode(text)} for text in candidates)
+
+
+def written(model: Checkpoint, request: Infill, cache: PrefixCache) -> tuple[dict[str, Any], Any]:
+    """The candidates that are written for `request`, by text, and the task."""
+    task = task_of(model, request, cache)
+    _, found = run_to_end(lines_in_sight(task))
+    return {one.text: one for one in found}, task
+
+
+def ends_of(model: Checkpoint) -> list[int]:
+    """The tokens that end a rest of a line: those of the network, and those that begin with a line end."""
+    breaks = [t for t, text in enumerate(model.texts) if text.startswith("\n")]
+    return [*model.ends, *breaks]
+
+
+@torch.inference_mode()
+def nats_of(model: Checkpoint, known: Sequence[int], text: Sequence[int]) -> tuple[float, float]:
+    """-log p of the tokens `text` behind `known`, and of their end, by a whole pass."""
+    logits = model.network.network(torch.tensor([[*known, *text]])).logits[0].float().log_softmax(-1)
+    gap = -sum(float(logits[len(known) - 1 + n, token]) for n, token in enumerate(text))
+    return gap, -float(logits[-1, ends_of(model)].logsumexp(0))
+
+
+def test_a_texts_likelihood_is_that_of_its_tokens_and_of_its_end(
+    model: Checkpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(line_source, "_SEEING", Writing(3, 3))
+    request = replace(REQUEST, prefix=ABOVE + HEAD + "r*", retrieved=(Retrieved("r+os/2"), Retrieved("x")))
+    cache = PrefixCache(model.network.text_config)
+    monkeypatch.setattr(line_source, "_BEHIND", 1e9)
+    monkeypatch.setattr(line_source, "_LEFT", 1e-30)
+    found, _ = written(model, request, cache)
+    prefix, seam = tokenise(model, request)
+    known = [*prefix, *seam.head]
+    assert {"x"} <= {*found}, "a retrieved text goes on, however many are likelier"
+    assert found["x"].sources["retrieved"] == 1 and "drafted" in found["x"].sources
+    for text, one in found.items():
+        tokens = model.encode(text)
+        if model.encode("r*" + text) == (*model.encode("r*"), *tokens) and len(tokens) == one.tokens:
+            gap, end = nats_of(model, known, tokens)
+            assert (one.gap, one.suffix) == (pytest.approx(gap, abs=1e-3), pytest.approx(end, abs=0.3))
+            # Other tokens of the same text make it likelier, never less likely.
+            assert one.gap + one.suffix <= gap + end + 1e-3
+
+
+class Knowing:
+    """A Reader that knows how a text goes on: behind the tokens of `whole` it is sure of the next one.
+
+    Behind any other token it ends the gap. encoded: how many tokens went into a cache.
+    """
+
+    def __init__(self, model: Checkpoint) -> None:
+        self.text_config, self.device = model.network.text_config, torch.device("cpu")
+        self.size, self.end, self.encoded = model.vocabulary, model.ends[0], 0
+        self.whole: tuple[int, ...] = ()
+
+    def encode(self, cache: Cache, tokens: Sequence[int]) -> None:
+        self.encoded += len(tokens)
+        self._append(cache, len(tokens))
+
+    def read(
+        self, behind: Cache, tokens: Tensor, positions: Tensor, masks: Mapping[int | None, Tensor]
+    ) -> Tensor:
+        assert masks
+        self._append(behind, len(tokens))
+        pairs = zip(tokens.tolist(), positions.tolist(), strict=True)
+        return torch.tensor([[float(self._next(*pair))] for pair in pairs])
+
+    def logits(self, states: Tensor) -> Tensor:
+        return 20 * torch.nn.functional.one_hot(states[:, 0].long(), self.size).float()
+
+    def _next(self, token: int, position: int) -> int:
+        known = position + 1 < len(self.whole) and self.whole[position] == token
+        return self.whole[position + 1] if known else self.end
+
+    def _append(self, cache: Cache, count: int) -> None:
+        for layer in cache.layers:
+            layer.update(torch.zeros(1, 1, count, 1), torch.zeros(1, 1, count, 1))
+
+
+@pytest.fixture
+def knowing(model: Checkpoint) -> Checkpoint:
+    """A checkpoint whose network knows what belongs into a gap, once `knows` has told it."""
+    return replace(model, network=Knowing(model))
+
+
+def knows(model: Checkpoint, request: Infill, truth: str) -> None:
+    """Tell the network of `model` that `truth` belongs into the gap."""
+    tokens, seam = tokenise(model, request)
+    head = as_text(model.tokenizer, seam.head)
+    model.network.whole = (*tokens, *model.encode(head + truth), model.ends[0])
+
+
+def filled(model: Checkpoint, request: Infill, cache: PrefixCache | None = None) -> Fill:
+    *_, last = fill(model, cache or PrefixCache(model.network.text_config), request)
+    assert isinstance(last, Fill)
+    return last
+
+
+@pytest.mark.parametrize(
+    ("head", "truth", "suffix", "kind"),
+    [
+        (HEAD, "r * r", SUFFIX, "rest_of_line"),
+        ("    return half(", "x=r", ")" + SUFFIX, "arguments"),
+        ("    ", "return half(x)", SUFFIX, "statement"),
+        ("", "x = [1, 2]", "\ny = x\n", "statement"),
+        ("    # ", "half of x, and no more than that: r / 2", "\n    return r\n", "comment"),
+        ("    ", "x = r / 2\n    return half(x)", SUFFIX, "function_body"),
+        ('    """', "Return the area.", '"""\n    return r * r\n', "docstring"),
+    ],
+)
+def test_what_the_network_knows_is_filled_in(
+    knowing: Checkpoint, head: str, truth: str, suffix: str, kind: Kind
+) -> None:
+    request = Infill(ABOVE + head, suffix, "python", kind, indent="    ")
+    knows(knowing, request, truth)
+    found = filled(knowing, request)
+    assert (found.text.strip(), found.refusal) == (truth, "")
+
+
+def test_the_blank_before_the_gap_belongs_to_its_first_token(knowing: Checkpoint) -> None:
+    """`return ` and `r`: the network was trained on the token ` r`, which it cannot write behind a blank."""
+    request = REQUEST
+    tokens, seam = tokenise(knowing, request)
+    whole = (*tokens, *knowing.encode(as_text(knowing.tokenizer, seam.head) + "r * r"))
+    blank = knowing.encode("return ")[-1:]
+    assert whole[len(tokens) : len(tokens) + len(seam.head)] != seam.head and seam.head[-1:] == blank
+    knows(knowing, request, "r * r")
+    assert filled(knowing, request).text == "r * r"
+
+
+def test_a_key_costs_the_tokens_that_it_changes(knowing: Checkpoint) -> None:
+    cache, line = PrefixCache(knowing.network.text_config), "r * r + half(r) * half(r + 2)"
+    costs = list[int]()
+    for count in (n for n in range(len(line)) if line[n - 1 : n] not in ("h", "a", "l")):
+        request = replace(REQUEST, prefix=REQUEST.prefix + line[:count], deadline=60.0)
+        knows(knowing, request, line[count:])
+        before = knowing.network.encoded
+        assert filled(knowing, request, cache).text.strip() == line[count:].strip()
+        costs.append(knowing.network.encoded - before)
+    assert costs[0] > 20 and max(costs[1:]) <= 3 and sum(costs[1:]) <= len(line)
+
+
+def test_the_same_request_gets_the_same_fill_whatever_the_cache_holds(model: Checkpoint) -> None:
+    cache = PrefixCache(model.network.text_config)
+    requests = [
+        replace(REQUEST, prefix=prefix, suffix=suffix)
+        for prefix in (ABOVE + HEAD, ABOVE * 12 + HEAD)
+        for suffix in (SUFFIX, ")\n")
+    ]
+    requests.append(
+        replace(REQUEST, prefix=ABOVE + "    ", kind="function_body", indent="    ", effort="low")
+    )
+    fresh = [replace(filled(model, one), milliseconds=0) for one in requests]
+    for _ in range(2):
+        used = [replace(filled(model, one, cache), milliseconds=0) for one in requests]
+        assert used == fresh, "law 4"
+
+
+@torch.inference_mode()
+def test_a_reused_cache_gives_the_likelihoods_of_a_fresh_one(model: Checkpoint) -> None:
+    cache, found = PrefixCache(model.network.text_config), list[dict[str, Any]]()
+    for typed in ("", "r", "r *", "r", "x"):
+        request = replace(REQUEST, prefix=REQUEST.prefix + typed, deadline=60.0)
+        found.append(written(model, request, cache)[0])
+        fresh, _ = written(model, request, PrefixCache(model.network.text_config))
+        assert [*fresh] == [*found[-1]], "law 3"
+        for text, one in fresh.items():
+            assert one.gap == pytest.approx(found[-1][text].gap, abs=1e-4)
+
+
+def test_nothing_but_the_gap_changes_and_what_was_typed_stays(knowing: Checkpoint) -> None:
+    """Laws 5 and 10: a text that would break the file, or say again what was typed, is not shown."""
+    request = Infill(ABOVE + "    x = half(", ")" + SUFFIX, "python", "arguments")
+    for bad in ("r))", "r\n", "]"):
+        knows(knowing, request, bad)
+        text = filled(knowing, request).text
+        compile(request.prefix + text + request.suffix, "", "exec")
+        assert "\n" not in text and text in ("", "r")
+
+
+def test_holes_are_filled_one_after_the_other_with_both_sides_in_sight(
+    knowing: Checkpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    truths, asked = ["r / 2", "x * x"], list[Infill]()
+    whole = Infill(ABOVE + "    x = ", SUFFIX, "python", "rest_of_line", between=("\n    return ",))
+    real = door.fill
+
+    def told(model: Checkpoint, cache: PrefixCache, request: Infill) -> Iterator[Any]:
+        if not request.between:
+            knows(model, request, truths[len(asked)])
+            asked.append(request)
+        return real(model, cache, request)
+
+    monkeypatch.setattr(door, "fill", told)
+    *_, found = told(knowing, PrefixCache(knowing.network.text_config), whole)
+    assert (found.text, found.further) == ("r / 2", ("x * x",))
+    assert asked[0].suffix.startswith("\n    return ") and asked[1].prefix.endswith("x = r / 2\n    return ")
+
+
+def test_a_half_word_is_completed(knowing: Checkpoint) -> None:
+    request = replace(REQUEST, prefix=ABOVE + "    return ha", endings=("lf", "nd"))
+    knows(knowing, request, "lf(r)")
+    assert filled(knowing, request).text.startswith("lf")
+
+
+def test_a_rewriting_of_a_selection_is_refused_with_the_reason(knowing: Checkpoint) -> None:
+    assert "cannot denoise" in filled(knowing, replace(REQUEST, kind="span", start="x")).refusal
+
+
+def test_a_checkpoint_may_name_another_style_and_its_own_judge(tmp_path: Path) -> None:
+    save(tmp_path, tokenizer_with(names_of("StarCoder2")))
+    assert load_checkpoint(str(tmp_path), "cpu").max_prefix == 1024
+    (tmp_path / "dg_lsp.json").write_text(json.dumps({"prompt": "raw", "max_prefix_tokens": 64}))
+    (tmp_path / "judge.json").write_text(json.dumps(PLAIN))
+    found = load_checkpoint(str(tmp_path), "cpu")
+    assert (found.style, found.ends, found.max_prefix, found.judge) == ("raw", (), 64, PLAIN)
+    assert math.isfinite(filled(found, REQUEST).score)
