@@ -69,6 +69,19 @@ def test_a_lone_cr_is_a_line_end_to_the_parser() -> None:
     assert not loaded.parse(b"def f():\r    a = 1\r    return a\r").root_node.has_error
 
 
+def test_of_many_open_comments_the_parser_looks_for_the_end_of_the_first_only() -> None:
+    loaded = load_language("c")
+    sound, opened = b"int a; /* a */\n", b"int b; /* b\n" * 40
+    data = sound + opened
+    assert loaded.readable(data) == sound + b"int b; /* b\n" + b"int b;    b\n" * 39
+    assert loaded.readable(few := sound + opened[:60]) == few
+    # The edit that closes them shows the others again.
+    tree, end = loaded.parse(data), len(data)
+    closed = loaded.reparse(tree, data, (end, end), b"*/\nint c;\n")
+    assert str(closed.root_node) == str(loaded.parse(data + b"*/\nint c;\n").root_node)
+    assert not closed.root_node.has_error and tree.root_node.has_error
+
+
 def test_a_file_chooses_its_language_by_its_suffix() -> None:
     assert language_of("A.PY") == "python"
     with pytest.raises(UnknownLanguage, match=r"known are .*\.py"):

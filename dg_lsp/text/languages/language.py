@@ -28,6 +28,8 @@ Log = Callable[[str], None]
 WORD = re.compile(r"[^\W\d]\w*")
 # Deeper trees than of any written code; and more tokens than an error in one has.
 _DEEPEST, _MOST_IN_ERROR = 1_000, 4_000
+# Comments that nothing closes, beyond which only the first is read as one.
+_MANY = 8
 _LONE_CR = re.compile(rb"\r(?!\n)")
 _INHERITS = re.compile(r"; inherits: (.+)")
 # The closed list: gaps.scm may capture nothing else, so a misspelt capture is an error and not a silence.
@@ -207,8 +209,8 @@ class Language:
         return parse(tree_sitter.Parser(self.grammar), self.readable(data))
 
     def readable(self, data: bytes, edited: Edited | None = None) -> bytes:
-        """`data` as the parser reads it: with blanks for macros, and LF for a CR without LF."""
-        return _rows(blanked(self.macros, data, edited))
+        """`data` as the parser reads it: with blanks for macros and most open comments, and LF for a CR without LF."""
+        return _few_open(self.block_comments, _rows(blanked(self.macros, data, edited)))
 
     def reparse(
         self, tree: Tree, data: bytes, span: tuple[int, int], text: bytes, log: Log | None = None
@@ -242,8 +244,9 @@ class Language:
         start, end = span
         stop = start + len(text)
         edited = Edited(data, (start, end, stop))
-        old, new = self.readable(data), self.readable(data[:start] + text + data[end:], edited)
-        if self.macros.kinds:
+        whole = data[:start] + text + data[end:]
+        old, new = self.readable(data), self.readable(whole, edited)
+        if old != data or new != whole:
             # Text outside of the span may be a macro now, or none any more.
             start, end, stop = changed(old, new, (start, end, stop))
         moved = tree.copy()
@@ -475,6 +478,18 @@ def _rows(data: bytes) -> bytes:
     # Counting is many times faster than the pattern.
     alone = b"\r" in data and data.count(b"\r") > data.count(b"\r\n")
     return _LONE_CR.sub(b"\n", data) if alone else data
+
+
+def _few_open(comments: tuple[tuple[str, str], ...], data: bytes) -> bytes:
+    """`data` with blanks for what begins a comment, but for the first, where many are open at its end.
+
+    A parser looks for the end of each in all the rest of the text.
+    """
+    for begin, end in ((a.encode(), b.encode()) for a, b in comments):
+        first = data.find(begin, max(data.rfind(end), 0)) + len(begin)
+        if first >= len(begin) and data.count(begin, first) >= _MANY:
+            data = data[:first] + data[first:].replace(begin, b" " * len(begin))
+    return data
 
 
 def _point(data: bytes, offset: int) -> tuple[int, int]:
