@@ -158,7 +158,7 @@ MUTANTS = (
     Mutant(
         5,
         "brackets and quotes behind the gap may pair otherwise",
-        "dg_lsp/text/fills/check.py",
+        "dg_lsp/text/fills/harm.py",
         "    return sorted(mark for mark in marks if mark[1] < REACH)",
         "    return []",
         GUARD + "test_a_comment_that_swallows_what_follows_is_no_error_and_yet_harm",
@@ -214,7 +214,7 @@ MUTANTS = (
     Mutant(
         5,
         "a fill may end what holds its gap",
-        "dg_lsp/text/fills/check.py",
+        "dg_lsp/text/fills/harm.py",
         "if not held <= _holders(language, new, old):",
         "if held is None:",
         GUARD + "test_what_follows_stays_where_it_belongs",
@@ -222,7 +222,7 @@ MUTANTS = (
     Mutant(
         5,
         "a comment in a stub goes with it",
-        "dg_lsp/text/fills/check.py",
+        "dg_lsp/text/fills/harm.py",
         "left = _blanked(old, [*stubs, *markers])",
         "left = _blanked(old, [*stubs, *comments])",
         GUARD + "test_typed_text_stays",
@@ -448,7 +448,7 @@ MUTANTS = (
     Mutant(
         10,
         "what was typed goes without being asked for",
-        "dg_lsp/text/fills/check.py",
+        "dg_lsp/text/fills/harm.py",
         "if gap.asked and not is_stub:",
         "if not is_stub:",
         GUARD + "test_typed_text_stays",

@@ -18,7 +18,7 @@ from dg_lsp.filling.fill import finish
 from dg_lsp.settings import Settings
 from dg_lsp.text.budget import UNASKED, within
 from dg_lsp.text.documents.document import Document
-from dg_lsp.text.fills.check import unchecked
+from dg_lsp.text.fills.harm import unchecked
 from dg_lsp.text.gaps.find import NoGap, find_gap
 from dg_lsp.text.languages.language import Language, load_language
 from dg_lsp.text.messages import Fill

@@ -12,7 +12,8 @@ from dg_lsp.filling.fill import finish
 from dg_lsp.settings import Settings
 from dg_lsp.text.budget import Budget, bounded, check, spending, within
 from dg_lsp.text.documents.document import Document
-from dg_lsp.text.fills.check import faults, harm_of
+from dg_lsp.text.fills.check import faults
+from dg_lsp.text.fills.harm import harm_of
 from dg_lsp.text.gaps.find import find_function, find_gap, find_gaps, find_named
 from dg_lsp.text.gaps.gap import Edit, Gap
 from dg_lsp.text.languages.language import load_language

@@ -6,7 +6,7 @@ import pytest
 
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.fills.baseline import WHOLE
-from dg_lsp.text.fills.check import harm_of
+from dg_lsp.text.fills.harm import harm_of
 from dg_lsp.text.gaps.gap import Edit, Gap
 from dg_lsp.text.messages import Kind
 

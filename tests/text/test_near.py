@@ -8,7 +8,7 @@ import pytest
 from dg_lsp.text.analysis import analyze
 from dg_lsp.text.budget import UNASKED, Budget, spending
 from dg_lsp.text.documents.document import Document
-from dg_lsp.text.fills.check import harm_of
+from dg_lsp.text.fills.harm import harm_of
 from dg_lsp.text.gaps.find import find_gap, find_gaps
 from dg_lsp.text.gaps.gap import Edit, apply_edit
 from dg_lsp.text.languages.language import load_language

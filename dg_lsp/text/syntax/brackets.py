@@ -12,8 +12,8 @@ from functools import lru_cache
 from dg_lsp.text.budget import check
 from dg_lsp.text.languages.language import Language
 from dg_lsp.text.syntax.items import LONG, focus, window
+from dg_lsp.text.syntax.jsx import Mark
 from dg_lsp.text.syntax.lexer import (
-    Mark,
     character_at,
     comment_end,
     holes_at,

@@ -6,14 +6,14 @@ Knows strings, brackets and comments from language.toml; knows no grammar and no
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from dg_lsp.text.budget import check
 from dg_lsp.text.languages.language import Language, Quotes
+from dg_lsp.text.syntax import jsx
+from dg_lsp.text.syntax.jsx import Mark
 
 Span = tuple[int, int]
-# A token that is more than plain text: its kind and its half-open span. `end` is a semicolon.
-Mark = tuple[str, int, int]
 
 _KINDS = {"end": "other", "directive": "other", "joined": "space", "open_text": "open_string"}
 _PLAIN = re.compile(
@@ -28,24 +28,10 @@ _WORD = re.compile(rb"[\w$\x80-\xff]+\Z")
 _NUMBER = re.compile(rb"(?<![\w$])\d[\w']*\Z")
 # What a value ends with, so that a slash behind it divides.
 _VALUE = (b")", b"]", b'"', b"'", b"`", b"<")
-# What JSX is made of: a tag's beginning, and what may stand in tags and between them.
-_TAG = re.compile(rb"<(?:/\s*)?([A-Za-z_$\x80-\xff][\w$.:\x80-\xff-]*)?")
-_IN_TAG = re.compile(
-    rb"(?P<newline>[\r\n](?:[ \t\f]*[\r\n]+)*)|(?P<string>\"[^\"]*\"|'[^']*')|(?P<hole>\{)|(?P<end>/?>)"
-    rb"|(?P<comment>/\*.*?\*/|//[^\r\n]*)|(?P<arguments><[\w$.,\[\] |]*>)|(?P<quote>[\"'])|(?P<lost>[;)\]}<])",
-    re.DOTALL,
-)
-_BETWEEN_TAGS = re.compile(rb"(?P<newline>[\r\n](?:[ \t\f]*[\r\n]+)*)|(?P<tag><)|(?P<hole>\{)|(?P<lost>\})")
-_BEFORE_TAG = re.compile(
-    rb"(?:=>|[(,=?:&|{\[;!]|(?<![\w$.])(?:return|default|yield|await|case|else))\s*\Z|\A\s*\Z"
-)
-_GENERIC = re.compile(rb"\s*(?:,|extends\b|=)")
 # The words of a pattern itself: names of groups, flags and classes.
 _WORDS = re.compile(rb"\?P<\w+>|\?i:|\\[A-Za-z]")
 _LONGEST_CHARACTER = 16  # bytes of a character in quotes, such as an escaped one
-_FAR = (
-    20_000  # bytes in which a tag is looked for that closes an element, and in which open braces are counted
-)
+_FAR = 20_000  # bytes in which open braces are counted
 _DEEPEST = 60  # braces that may be open where code in a string is read
 # Type arguments that a name goes on behind, with others inside of them.
 _ARGUMENTS = re.compile(rb"<(?:[^<>]|<[^<>]*>)*>(?=::)")
@@ -90,145 +76,8 @@ def marks(language: Language, data: bytes, start: int, stop: int) -> Iterator[Ma
     the line ends before `stop`: what follows them is read as code, since the brackets in there mostly are. The text
     between JSX tags is a string, line by line; an open_text where it reaches to `stop`.
     """
-    if not language.jsx:
-        yield from _marks(language, data, start, stop)
-        return
-    # What is read, innermost last: of code how many braces are open in it, or what of an element.
-    modes: list[_Mode] = [_Mode("code")]
-    at = start
-    while at < stop:
-        before, mode = at, modes[-1]
-        read = {"code": _in_code, "text": _between_tags}.get(mode.kind, _in_tag)
-        for mark, end in read(language, data, (at, stop), modes):
-            if mark is not None:
-                yield mark
-            at = end
-        if at == before and modes[-1] == mode:
-            return
-
-
-@dataclass(slots=True)
-class _Mode:
-    """A part of JSX that is being read: code, a tag, a closing tag, or text. depth: braces open in code, elements open
-    round text."""
-
-    kind: str
-    depth: int = 0
-
-
-_Steps = Iterator[tuple[Mark | None, int]]
-
-
-def _in_code(language: Language, data: bytes, span: Span, modes: list[_Mode]) -> _Steps:
-    """The marks of code up to a tag, or to the brace that ends it, each with where to go on; changes `modes`."""
-    at, stop = span
-    mode = modes[-1]
-    for mark in _marks(language, data, at, stop):
-        kind, first, end = mark
-        if kind == "tag":
-            if _begins_element(data, first):
-                modes.append(_Mode("text"))
-                modes.append(_Mode("tag"))
-                yield None, _TAG.match(data, first, stop).end()  # type: ignore[union-attr]
-                return
-            continue
-        if data[first:end] == b"}" and len(modes) > 1 and mode.depth == 0:
-            modes.pop()
-            yield mark, end
-            return
-        mode.depth += (data[first:end] == b"{") - (data[first:end] == b"}" and mode.depth > 0)
-        yield mark, end
-    yield None, stop
-
-
-def _in_tag(_: Language, data: bytes, span: Span, modes: list[_Mode]) -> _Steps:
-    """The marks of a tag, from behind its name up to its end or to the code in it."""
-    at, stop = span
-    closing = modes[-1].kind == "closing tag"
-    for found in _IN_TAG.finditer(data, at, stop):
-        kind, first, end = found.lastgroup or "", found.start(), found.end()
-        if kind in ("newline", "string", "comment"):
-            yield (kind, first, end), end
-        elif kind == "hole":
-            modes.append(_Mode("code"))
-            yield ("open", first, end), end
-            return
-        elif kind == "quote":
-            # What is being typed; else the rest of the tag is read as if the quote were not there.
-            if line_end(data, first) >= stop:
-                yield ("open_string", first, stop), stop
-                return
-        elif kind == "end":
-            modes.pop()
-            modes[-1].depth += -1 if closing else found[0] == b">"
-            if modes[-1].depth <= 0:
-                modes.pop()
-            yield None, end
-            return
-        elif kind == "lost":
-            # This was no tag, or one that is being typed.
-            modes.pop()
-            if found[0] != b"<" or modes[-1].depth == 0:
-                _leave_element(modes)
-            yield None, first
-            return
-    yield None, stop
-
-
-def _between_tags(_: Language, data: bytes, span: Span, modes: list[_Mode]) -> _Steps:
-    """The marks of the text between tags, up to a tag or to the code in it."""
-    at, stop = span
-    while at < stop:
-        found = _BETWEEN_TAGS.search(data, at, stop)
-        end = found.start() if found else stop
-        text = data[at:end]
-        if text.strip():
-            first = end - len(text.lstrip())
-            yield ("string" if found else "open_text", first, end), end
-        if found is None:
-            yield None, stop
-            return
-        at = found.end()
-        if found.lastgroup == "newline":
-            yield ("newline", end, at), at
-        elif found.lastgroup == "hole":
-            modes.append(_Mode("code"))
-            yield ("open", end, at), at
-            return
-        elif found.lastgroup == "tag":
-            modes.append(_Mode("closing tag" if data.startswith(b"</", end) else "tag"))
-            name = _TAG.match(data, end, stop)
-            yield None, name.end() if name else at
-            return
-        else:
-            # No brace closes in text: an element above has lost its end.
-            _leave_element(modes)
-            yield None, end
-            return
-
-
-def _leave_element(modes: list[_Mode]) -> None:
-    """Go on with the code that the element at the end of `modes` stands in."""
-    while modes[-1].kind != "code":
-        modes.pop()
-
-
-def _begins_element(data: bytes, at: int) -> bool:
-    """Return whether the `<` at `at` begins a tag, and neither compares nor begins type parameters."""
-    if not _BEFORE_TAG.search(data, max(at - 200, 0), at):
-        return False
-    found = _TAG.match(data, at)
-    assert found is not None
-    name, end = found[1] or b"", found.end()
-    if not name:
-        return data.startswith(b">", end)
-    if _GENERIC.match(data, end):
-        return False
-    # `<T>(a: T) => a` looks like an element, but for what closes one.
-    return (
-        not (data.startswith(b">(", end) and name[:1].isupper())
-        or data.find(b"</" + name, end, end + _FAR) >= 0
-    )
+    read = partial(_marks, language, data)
+    yield from jsx.marks(read, data, start, stop) if language.jsx else read(start, stop)
 
 
 def _marks(language: Language, data: bytes, start: int, stop: int) -> Iterator[Mark]:
