@@ -18,7 +18,7 @@ from dg_lsp.text.reasons import Unreadable
 from dg_lsp.text.syntax.bodies import Body, bodies_by_lines, bodies_of, item_at
 from dg_lsp.text.syntax.brackets import State, dangles, lacks_end, state_at, state_from
 from dg_lsp.text.syntax.items import focus, window
-from dg_lsp.text.syntax.lexer import Span, indentation, leading, line_end, line_start, width
+from dg_lsp.text.syntax.lexer import Span, indentation, line_end, line_start
 from dg_lsp.text.syntax.near import surroundings
 from dg_lsp.text.syntax.repair import cost_of, repair
 
@@ -57,7 +57,8 @@ class Analysis:
     `data` is document.data[base:] with at most one repair; the tree, the bodies and `cursor`, the same place as
     `offset`, are those of `data`. whole: `data` is the file as it is. cost: how broken `data` is; 0 is clean. changes:
     they lead from `data` back to the document. made: the spans that the repair has inserted, at the cursor and at the
-    end of its line; inserted: the one at the cursor, empty without one. line, own_line: those of the document and of
+    end of its line; inserted: the one at the cursor, empty without one. masks: the statement at the cursor gave way for
+    the repair. line, own_line: those of the document and of
     `data` at the cursor.
     """
 
@@ -74,6 +75,7 @@ class Analysis:
     changes: Changes = UNCHANGED
     made: tuple[Span, ...] = field(init=False)
     inserted: Span = field(init=False)
+    masks: bool = field(init=False)
     line: Line = field(init=False)
     own_line: Line = field(init=False)
     _captured: dict[Span, dict[str, list[Node]]] = field(default_factory=dict, init=False, repr=False)
@@ -84,6 +86,7 @@ class Analysis:
         fixed = {
             "made": made,
             "inserted": next((span for span in made if span[0] == self.cursor), nothing),
+            "masks": any(change.now < change.stop for change in self.changes.spans),
             "line": line_at(self.document.data, self.offset),
             "own_line": line_at(self.data, self.cursor),
         }
@@ -94,11 +97,6 @@ class Analysis:
     def state(self) -> State:
         """The state of the document at the cursor."""
         return self.state_before(self.offset)
-
-    @property
-    def masks(self) -> bool:
-        """Return whether the statement at the cursor gave way for the repair."""
-        return any(change.now < change.stop for change in self.changes.spans)
 
     def back(self, offset: int) -> int:
         """An offset of `data` as one of the document; inside the repair the end of the text that it replaced."""
@@ -118,17 +116,17 @@ class Analysis:
 
     def holds(self, body: Body) -> bool:
         """Return whether the cursor is on a line of `body` or its header, or on a blank line that belongs to it."""
-        data, cursor = self.data, self.cursor
-        if cursor < line_start(data, body.header.start):
+        data, cursor, line = self.data, self.cursor, self.own_line
+        if body.header.start > line.end:
             return False
         if body.closes != body.end or body.stop > body.closes:
             # Behind the brace that closes it only the very end still counts.
             return cursor <= body.stop
-        if cursor <= line_end(data, body.end):
+        if body.end >= line.start:
             return True
-        if data[body.end : line_end(data, cursor)].strip():
+        if data[body.end : line.end].strip():
             return False
-        return body.first is None or width(leading(data, cursor)) > indentation(data, body.header.define)
+        return body.first is None or indentation(data, cursor) > indentation(data, body.header.define)
 
     @cached_property
     def around(self) -> tuple[Body, ...]:

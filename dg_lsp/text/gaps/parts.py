@@ -212,8 +212,8 @@ def with_owed(analysis: Analysis, gap: Gap) -> Gap:
     if not text.strip():
         return gap
     data, offset, language = analysis.document.data, analysis.offset, analysis.language
-    line = min(state_at(language, data, offset).line, analysis.line.start)
-    state = state_at(language, data, max(offset, gap.end))
+    line = min(analysis.state.line, analysis.line.start)
+    state = state_at(language, data, gap.end) if gap.end > offset else analysis.state
     lead = gap.insert_before.encode()
     depth = sum(at >= line for at in state.opened)
     depth += sum((t.kind == "open") - (t.kind == "close") for t in tokens(language, lead, 0, len(lead)))

@@ -210,7 +210,9 @@ class Language:
 
     def readable(self, data: bytes, edited: Edited | None = None) -> bytes:
         """`data` as the parser reads it: with blanks for macros and most open comments, and LF for a CR without LF."""
-        return _few_open(self.block_comments, _rows(blanked(self.macros, data, edited)))
+        return _few_open(
+            self.block_comments, _rows(blanked(self.macros, data, edited) if self.macros.kinds else data)
+        )
 
     def reparse(
         self, tree: Tree, data: bytes, span: tuple[int, int], text: bytes, log: Log | None = None
@@ -243,7 +245,7 @@ class Language:
         """Return the parser's view of `data` with `text` for `span`, and the tree of `data` moved accordingly."""
         start, end = span
         stop = start + len(text)
-        edited = Edited(data, (start, end, stop))
+        edited = Edited(data, (start, end, stop)) if self.macros.kinds else None
         whole = data[:start] + text + data[end:]
         old, new = self.readable(data), self.readable(whole, edited)
         if old != data or new != whole:

@@ -299,7 +299,8 @@ def _inside(body: Node) -> tuple[int, int, int] | None:
 def _name(node: Node | None) -> str:
     """The name that a node says, with dots between its parts: `Stack.push` of `Stack<T>::push`."""
     text = node.text.strip(b"\"'") if node is not None and node.text else b""
-    return re.sub(r"\s*(?:::|\.)\s*", ".", without_arguments(text).decode("utf-8", "replace"))
+    text = without_arguments(text) if b"<" in text else text
+    return re.sub(r"\s*(?:::|\.)\s*", ".", text.decode("utf-8", "replace"))
 
 
 def _start(language: Language, data: bytes, outer: Node) -> int:

@@ -15,6 +15,7 @@ from dg_lsp.text.syntax.items import LONG, focus, window
 from dg_lsp.text.syntax.jsx import Mark
 from dg_lsp.text.syntax.lexer import (
     character_at,
+    column,
     comment_end,
     holes_at,
     indentation,
@@ -24,7 +25,6 @@ from dg_lsp.text.syntax.lexer import (
     quotes_at,
     tokens,
     wants_operand,
-    width,
 )
 
 # A template that holds code counts as a bracket of that code.
@@ -335,7 +335,7 @@ def _begin_line(reading: BracketMatcher, at: int) -> None:
     """`at` is the first text of its line: it may show that brackets above have lost their mates."""
     data, stack, words = reading.data, reading.stack, reading.language.words
     reading.fresh = False
-    columns = reading.columns = width(data[line_start(data, at) : at])
+    columns = reading.columns = column(data, at)
     if stack and stack[-1].inner < 0:
         stack[-1].inner = columns
     if not reading.holder:

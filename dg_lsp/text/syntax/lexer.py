@@ -235,6 +235,11 @@ def indentation(data: bytes, offset: int) -> int:
     return width(leading(data, offset))
 
 
+def column(data: bytes, offset: int) -> int:
+    """The columns before `offset` on its physical line."""
+    return width(data[line_start(data, offset) : offset])
+
+
 def width(space: bytes) -> int:
     """Return how many columns `space` takes; a form feed sets the count back to 0, as in Python."""
     return len(space.rpartition(b"\f")[2].expandtabs(8))

@@ -40,12 +40,13 @@ Replacement = tuple[int, int, bytes]
 
 
 @dataclass(frozen=True, slots=True)
-class Lack:
-    """A cursor and what is missing there. Brackets are given by their offsets, the innermost first.
+class MissingTokens:
+    """State at the cursor for repair. Brackets are given by their offsets, the innermost first.
 
     before: the statement up to the cursor. rest: the code of the line behind it; eol: the line's end. deeper: the next
-    line with text is deeper than the statement. heads: of those brackets that open bodies. all: the brackets that are
-    open; missing: those that no line below closes.
+    line with text is deeper than the statement. heads: of those brackets that open bodies. opened: the open brackets;
+    unclosed: those of them that no later line closes. breaks: the line end and the white space before the closer of a
+    brace that is the last of its line.
     """
 
     language: Language
@@ -57,14 +58,13 @@ class Lack:
     eol: int
     deeper: bool
     heads: dict[int, Head]
-    all: tuple[int, ...]
-    missing: tuple[int, ...]
+    opened: tuple[int, ...]
+    unclosed: tuple[int, ...]
+    breaks: dict[int, bytes]
 
     @property
     def is_header(self) -> bool:
-        """Return whether the statement at the cursor begins with a word that wants a body, modifiers before it or
-        not.
-        """
+        """Return whether the statement at the cursor begins with a word that wants a body, perhaps behind modifiers."""
         words, first = self.language.words, _FIRST_WORD.match(self.before + self.rest)
         head = _BARE.match(self.before)
         if head and (words.functions | words.classes).intersection(_WORDS.findall(head[0])):
@@ -85,17 +85,14 @@ class Lack:
         """
         data, text = self.data, b""
         ended = not self.before.strip()
-        here = line_start(data, self.offset)
-        newline = b"\r\n" if data.startswith(b"\r\n", self.eol) else b"\n"
         for at in brackets:
             head = self.heads.get(at)
             if head is not None:
                 text += b"" if ended or self._is_list(at) else end
-                lines = at < here and not data[at + 1 : line_end(data, at)].strip()
-                text += newline + leading(data, head.start) if lines else b" " * bool(text)
+                text += self.breaks.get(at) or b" " * bool(text)
             text += PAIRS.get(data[at : at + 1]) or quotes_at(self.language, data, at).close
             ended = head is not None
-        left = [at for at in self.all if at not in brackets]
+        left = [at for at in self.opened if at not in brackets]
         listed = bool(left) and self._is_list(left[0])
         return text + (b"," if listed and end else b"" if ended or listed else end)
 
@@ -105,17 +102,19 @@ class Lack:
         return head is None or any(pattern.search(head.text) for pattern in self.language.words.lists)
 
 
-def lack_at(language: Language, data: bytes, offset: int, state: State) -> Lack:
-    """Return the text missing at `offset`, where `state` is open."""
-    eol = line_end(data, offset)
+def missing_tokens_at(language: Language, data: bytes, offset: int, state: State) -> MissingTokens:
+    """Return the tokens missing at `offset`, where `state` is open."""
+    eol, here = line_end(data, offset), line_start(data, offset)
     known = {o.at: o for o in read(language, data, state.start, offset).stack}
     # A header's brace is closed as deep as the header.
     depths = {at: o.width if o.bracket == b"{" else o.columns for at, o in known.items()}
     # Looked up where it is known, since a line may be long and hold all the brackets.
     opened = [(at, depths[at] if at in depths else indentation(data, at)) for at in reversed(state.opened)]
     braces = [o for o in known.values() if o.bracket == b"{" and language.style == "brace"]
+    heads = {o.at: head for o in braces if (head := head_of(language, data, o.line, o.at))}
     columns, below = next_line(language, data, eol)
-    return Lack(
+    newline = b"\r\n" if data.startswith(b"\r\n", eol) else b"\n"
+    return MissingTokens(
         language=language,
         data=data,
         offset=offset,
@@ -124,9 +123,14 @@ def lack_at(language: Language, data: bytes, offset: int, state: State) -> Lack:
         rest=data[offset:eol].strip(),
         eol=eol,
         deeper=columns > indentation(data, min(state.line, offset)),
-        heads={o.at: head for o in braces if (head := head_of(language, data, o.line, o.at))},
-        all=tuple(at for at, _ in opened),
-        missing=unclosed(data, opened, columns, below),
+        heads=heads,
+        opened=tuple(at for at, _ in opened),
+        unclosed=unclosed(data, opened, columns, below),
+        breaks={
+            at: newline + leading(data, head.start)
+            for at, head in heads.items()
+            if at < here and not data[at + 1 : line_end(data, at)].strip()
+        },
     )
 
 
@@ -167,7 +171,7 @@ def repair(language: Language, data: bytes, offset: int) -> Repaired:
     data = focus(language, data, offset)
     tree = language.parse(data)
     best = Repaired(data, tree, offset, cost_of(tree))
-    state, lowest = state_at(language, data, offset), best.cost
+    state, lowest = state_at(language, data, offset, 0), best.cost
     if lowest == 0 and dangles(language, data, offset, state):
         lowest = 1
     if lowest == 0 or (best.cost and language.style == "indent" and out_of_reach(tree, state.line)):
@@ -263,23 +267,23 @@ def closings(
     ends = _shut_ends(data, offset, state)
     if not ends:
         return [], []
-    lack = lack_at(language, data, offset, state)
-    operands = (b"", b"_") if state.string else tuple(_operands(lack))
+    missing = missing_tokens_at(language, data, offset, state)
+    operands = (b"", b"_") if state.string else tuple(_operands(missing))
     found: dict[Closing, None] = {}
     for at in ends:
-        behind = lack_at(language, data, at, state_at(language, data, at))
+        behind = missing_tokens_at(language, data, at, state_at(language, data, at))
         tails = [tail for tail in _tails(behind) if tail]
         found |= dict.fromkeys(Closing(operand, at, tail) for operand in operands for tail in tails)
     tried = list(found)[:TRIED]
-    return (tried, []) if ends[0] <= lack.eol else ([], tried)
+    return (tried, []) if ends[0] <= missing.eol else ([], tried)
 
 
-def _tails(lack: Lack) -> Iterable[bytes]:
+def _tails(missing: MissingTokens) -> Iterable[bytes]:
     """Texts behind brackets that end a line: those of `_ends`, the end of a body, a name behind the type `Map<>`."""
-    words, tails = lack.language.words, list(_ends(lack))
-    if lack.is_header:
+    words, tails = missing.language.words, list(_ends(missing))
+    if missing.is_header:
         tails += [words.headers[-1] + end for end in words.ends if end]
-    if lack.before.rstrip().endswith(b">"):
+    if missing.before.rstrip().endswith(b">"):
         tails += [b" " + _FILLER + tail for tail in tails]
     return tails
 
@@ -316,43 +320,43 @@ def candidates(language: Language, data: bytes, offset: int, state: State) -> It
     1. At the cursor an operand, and what closes the brackets that lines below do not close.  2. Last of all the whole
     statement gives way.
     """
-    lack = lack_at(language, data, offset, state)
+    missing = missing_tokens_at(language, data, offset, state)
     # 1.
-    texts = dict.fromkeys(text for text in _at_cursor(lack) if text)
+    texts = dict.fromkeys(text for text in _at_cursor(missing) if text)
     yield from ((offset, offset, text) for text in islice(texts, TRIED))
     # 2.
-    yield from _masks(lack)
+    yield from _masks(missing)
 
 
 def insertions(language: Language, data: bytes, offset: int, state: State) -> Iterator[bytes]:
     """Texts to insert at `offset`, where `state` is open, without touching any other byte; nothing comes first."""
-    yield from dict.fromkeys((b"", *_at_cursor(lack_at(language, data, offset, state))))
+    yield from dict.fromkeys((b"", *_at_cursor(missing_tokens_at(language, data, offset, state))))
 
 
-def _at_cursor(lack: Lack) -> Iterator[bytes]:
+def _at_cursor(missing: MissingTokens) -> Iterator[bytes]:
     """Yield the texts that may be inserted at the cursor."""
-    if lack.state.comment:
-        yield from _behind_comment(lack)
+    if missing.state.comment:
+        yield from _behind_comment(missing)
         return
-    operands = _operands(lack)
-    if lack.state.string:
+    operands = _operands(missing)
+    if missing.state.string:
         # A backslash at the end would take the quote along.
-        slashes = len(lack.data[: lack.offset]) - len(lack.data[: lack.offset].rstrip(b"\\"))
-        operands = [b"\\" * (slashes % 2) + lack.state.string]
-    ends = _ends(lack)
+        slashes = len(missing.data[: missing.offset]) - len(missing.data[: missing.offset].rstrip(b"\\"))
+        operands = [b"\\" * (slashes % 2) + missing.state.string]
+    ends = _ends(missing)
     yield from (operand + end for operand in operands for end in ends)
 
 
-def _behind_comment(lack: Lack) -> Iterator[bytes]:
+def _behind_comment(missing: MissingTokens) -> Iterator[bytes]:
     """Yield closers for brackets that nothing below closes, on their own lines: `{ // a|` gets a line with `}`."""
-    line_comment = lack.data.startswith(lack.language.comment.encode(), lack.state.begins)
-    texts = (lack.closing(brackets, b"") for brackets in (lack.missing, lack.all))
-    yield from (text for text in texts if line_comment and not lack.rest and text[:1] in (b"\r", b"\n"))
+    line_comment = missing.data.startswith(missing.language.comment.encode(), missing.state.begins)
+    texts = (missing.closing(brackets, b"") for brackets in (missing.unclosed, missing.opened))
+    yield from (text for text in texts if line_comment and not missing.rest and text[:1] in (b"\r", b"\n"))
 
 
-def _operands(lack: Lack) -> Iterable[bytes]:
+def _operands(missing: MissingTokens) -> Iterable[bytes]:
     """Return the texts that may come between a half-written line and its closers."""
-    before, words = lack.before, lack.language.words
+    before, words = missing.before, missing.language.words
     word = _LAST_WORD.search(before.rstrip())
     wanting = word is not None and word[0] in words.operators
     forms = [text for pattern, text in words.operands if pattern.search(before)]
@@ -364,41 +368,45 @@ def _operands(lack: Lack) -> Iterable[bytes]:
     return dict.fromkeys((space + _FILLER, *forms, b"", _FILLER))
 
 
-def _ends(lack: Lack) -> Iterable[bytes]:
+def _ends(missing: MissingTokens) -> Iterable[bytes]:
     """Return the texts that may follow an operand at the cursor: closers, a statement's end, a header's colon."""
-    words = lack.language.words
-    if lack.rest:
+    words = missing.language.words
+    if missing.rest:
         # The rest of the line may close less than the statement has opened; what the line opens is likely closed in it.
-        own = list(takewhile(lambda at: at not in lack.heads, lack.all))[:MOST_CLOSED]
-        here = line_start(lack.data, lack.offset)
+        own = list(takewhile(lambda at: at not in missing.heads, missing.opened))[:MOST_CLOSED]
+        here = line_start(missing.data, missing.offset)
         # Behind a quote the rest of the line is read otherwise.
-        opened = takewhile(lambda at: at >= here and lack.data[at : at + 1] in (b"(", b"[", b"{"), own)
-        closed = sum(1 for _ in unopened(lack.language, lack.rest))
+        opened = takewhile(lambda at: at >= here and missing.data[at : at + 1] in (b"(", b"[", b"{"), own)
+        closed = sum(1 for _ in unopened(missing.language, missing.rest))
         balanced = max(sum(1 for _ in opened) - closed, 0)
-        ends = words.ends if lack.rest.startswith(b"}") else (b"",)
+        ends = words.ends if missing.rest.startswith(b"}") else (b"",)
         counts = sorted(range(len(own) + 1), key=lambda count: (count != balanced, count))
-        found = [lack.closing(own[:count], end) for count in counts for end in ends]
-        found.insert(found.index(lack.closing((), ends[0])), b"")
+        found = [missing.closing(own[:count], end) for count in counts for end in ends]
+        found.insert(found.index(missing.closing((), ends[0])), b"")
     else:
-        own = [at for at in lack.missing if at >= lack.state.line]
-        headers = words.headers if lack.is_header else ()
+        own = [at for at in missing.unclosed if at >= missing.state.line]
+        headers = words.headers if missing.is_header else ()
         # A line that belongs to the item below it has no end of its own.
-        bare = (b"",) if words.above.match(lack.before) else ()
-        found = [lack.closing(lack.missing, end) for end in bare]
-        found += [lack.closing(own, b"") + end for end in (headers if lack.deeper else headers[::-1])]
-        found += [lack.closing(lack.missing, end) for end in words.ends]
+        bare = (b"",) if words.above.match(missing.before) else ()
+        found = [missing.closing(missing.unclosed, end) for end in bare]
+        found += [missing.closing(own, b"") + end for end in (headers if missing.deeper else headers[::-1])]
+        found += [missing.closing(missing.unclosed, end) for end in words.ends]
         # A brace may close a value, whose statement does not end with it: `x = new A() {` gets `};`.
-        found += [lack.closing(lack.missing, end).removesuffix(end) + end for end in words.ends if lack.heads]
-        found += [lack.closing(lack.all, end) for end in words.ends]
+        found += [
+            missing.closing(missing.unclosed, end).removesuffix(end) + end
+            for end in words.ends
+            if missing.heads
+        ]
+        found += [missing.closing(missing.opened, end) for end in words.ends]
     return dict.fromkeys(found)
 
 
-def _masks(lack: Lack) -> Iterator[Replacement]:
+def _masks(missing: MissingTokens) -> Iterator[Replacement]:
     """Yield replacements of the statement at the cursor by a neutral one."""
-    line, data, words = lack.state.line, lack.data, lack.language.words
-    start = line + len(data[line : lack.offset]) - len(data[line : lack.offset].lstrip())
+    line, data, words = missing.state.line, missing.data, missing.language.words
+    start = line + len(data[line : missing.offset]) - len(data[line : missing.offset].lstrip())
     start = max(start, line_start(data, start))
-    if lack.language.style == "indent" and lack.owns:
+    if missing.language.style == "indent" and missing.owns:
         return
-    before = [at for at in lack.missing if at < start]
-    yield from ((start, lack.eol, _FILLER + lack.closing(before, end)) for end in words.ends)
+    before = [at for at in missing.unclosed if at < start]
+    yield from ((start, missing.eol, _FILLER + missing.closing(before, end)) for end in words.ends)
