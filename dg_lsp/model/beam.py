@@ -16,6 +16,7 @@ from torch import Tensor
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.checkpoint import Checkpoint
 from dg_lsp.model.steps import Clock
+from dg_lsp.model.tiles import few_logits
 from dg_lsp.model.tokens import Join, stable_tokens
 from dg_lsp.model.tree import Tree
 from dg_lsp.text.messages import Draft
@@ -111,7 +112,7 @@ def start_behind(model: Checkpoint, cache: PrefixCache, join: Join) -> Start:
 
 def text_logits(model: Checkpoint, states: Tensor) -> Tensor:
     """The logits [rows, vocabulary] behind `states`; no special token is possible but those that end a gap."""
-    logits: Tensor = model.network.logits(states)
+    logits = few_logits(model.network, states)
     logits[:, sorted(model.special.difference(model.ends))] = -torch.inf
     logits[:, len(model.texts) :] = -torch.inf
     return logits

@@ -14,12 +14,10 @@ from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.canvas import Canvas
 from dg_lsp.model.networks.base import CanvasReader
 from dg_lsp.model.networks.decoder import hidden_states
-from dg_lsp.model.networks.replay import passes
+from dg_lsp.model.networks.replay import Pass, passes
 from dg_lsp.model.sampler import AnchoredSampler, Noise, entropies
 from dg_lsp.model.step import Schedule, Step
-
-TILE = 1 << 24  # logits that are in memory at once: 64 MB in fp32
-CACHED = 1 << 19  # logits that a CPU works on at once: 2 MB, which its cache holds
+from dg_lsp.model.tiles import batch_rows, part_rows, tile_rows, tiled_logits
 
 
 @torch.inference_mode()
@@ -45,6 +43,7 @@ def denoise(
     """
     canvas, free = sampler.canvas, sampler.free
     state, read = _State(network, canvas, schedule.stability), passes(network, cache)
+    most = batch_rows(network, cache, canvas.length)
     watched = free.new_empty(0) if watch is None else watch
     likelihoods = torch.zeros(len(watched), device=free.device)
     # The host keeps its own list of the slots, so that a step need not ask the device which slots are left.
@@ -55,7 +54,7 @@ def denoise(
         # a. Finished rows have left the batch.
         rows = torch.tensor(left, device=free.device)
         soft = None if state.soft is None else state.soft[rows]
-        hidden = read(current[rows], soft).flatten(0, 1)
+        hidden = _read_in_parts(read, current[rows], soft, most).flatten(0, 1)
         # b. Logits are computed for free slots only, and for the watched anchors.
         indices, places = _slots_in_rows(free_slots, left, canvas)
         state.read(network, hidden[places], indices, schedule.temperature(number), sampler.noise)
@@ -116,9 +115,7 @@ class _State:
         # An anchor is certain: the soft embedding of a one-hot distribution is the token's own embedding.
         soft = (self.anchors if self.soft is None else self.soft).flatten(0, 1).clone()
         drawn, best, entropy = self.drawn.clone(), self.best.clone(), self.entropy.clone()
-        vocabulary, kind = network.text_config.vocab_size, self.anchors.dtype
-        tile = _tile(vocabulary)
-        part = max(CACHED // vocabulary, 1) if hidden.device.type == "cpu" else tile
+        kind, tile, part = self.anchors.dtype, tile_rows(network), part_rows(network, hidden.device)
         for numbers, states in zip(indices.split(tile), hidden.split(tile), strict=True):
             chances = list[Tensor]()
             for some, raw in zip(numbers.split(part), network.head(states).split(part), strict=True):
@@ -155,6 +152,15 @@ class _State:
         return Step(number, tokens, tokens, nothing, entropy, nothing, self.finished)
 
 
+def _read_in_parts(read: Pass, canvas: Tensor, soft: Tensor | None, most: int) -> Tensor:
+    """The hidden states of `canvas`, at most `most` rows of it read at once."""
+    if len(canvas) <= most:
+        return read(canvas, soft)
+    softs = [None] * len(canvas) if soft is None else soft.split(most)
+    # What a replay gives is overwritten by the next one.
+    return torch.cat([read(*part).clone() for part in zip(canvas.split(most), softs, strict=False)])
+
+
 def _slots_in_rows(slots: list[int], rows: list[int], canvas: Canvas) -> tuple[Tensor, Tensor]:
     """Return which of `slots` lie in one of `rows`, and their slot numbers in a batch that holds only these rows.
 
@@ -173,15 +179,8 @@ def _slots_in_rows(slots: list[int], rows: list[int], canvas: Canvas) -> tuple[T
     return indices, places
 
 
-def _tile(vocabulary: int) -> int:
-    """Return how many slots' logits are in memory at once."""
-    return max(TILE // vocabulary, 1)
-
-
 def _surprise(network: CanvasReader, hidden: Tensor, tokens: Tensor) -> Tensor:
     """-log p in nats of each of `tokens` [N] under the raw logits of its hidden state [N, hidden], a tile at a time."""
-    tile, found = _tile(network.text_config.vocab_size), list[Tensor]()
-    for states, wanted in zip(hidden.split(tile), tokens.split(tile), strict=True):
-        logits = network.logits(states)
-        found.append(logits.logsumexp(-1) - logits.gather(-1, wanted[:, None]).squeeze(1))
+    tiles = zip(tiled_logits(network, hidden), tokens.split(tile_rows(network)), strict=True)
+    found = [logits.logsumexp(-1) - logits.gather(-1, own[:, None]).squeeze(1) for logits, own in tiles]
     return torch.cat(found)

@@ -11,9 +11,10 @@ import torch.nn.functional as F
 
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.networks.base import Reader
+from dg_lsp.model.tiles import tile_rows, tiled_logits
 from dg_lsp.model.tree import Tree
 
-_AT_ONCE = 32  # tokens that are predicted together: 32 MB of logits where the vocabulary is the released one
+_AT_ONCE = 32  # tokens that are predicted together at most
 
 
 def neg_log_likelihoods(
@@ -48,8 +49,6 @@ def neg_log_likelihoods_of_tokens(
     states = torch.cat([own[start:] for own, start in zip(read, starts, strict=True)])
     counted = [text[start:] for text, start in zip(texts, starts, strict=True)]
     wanted = torch.tensor([token for text in counted for token in text], device=states.device)
-    nats = [
-        F.cross_entropy(network.logits(some), tokens, reduction="none")
-        for some, tokens in zip(states.split(_AT_ONCE), wanted.split(_AT_ONCE), strict=True)
-    ]
+    tiles = tiled_logits(network, states, _AT_ONCE), wanted.split(min(_AT_ONCE, tile_rows(network)))
+    nats = [F.cross_entropy(logits, some, reduction="none") for logits, some in zip(*tiles, strict=True)]
     return [row.tolist() for row in torch.cat(nats).split([len(text) for text in counted])]

@@ -15,6 +15,7 @@ from dg_lsp.model.canvas import Canvas, anchors_from, stack
 from dg_lsp.model.denoise import denoise, step_logits
 from dg_lsp.model.sampler import AnchoredSampler, SeededNoise
 from dg_lsp.model.step import Schedule
+from dg_lsp.model.tiles import SEEN
 from tests.model.tiny import CANVAS, VOCABULARY, encoded, tiny_network
 
 CPU = torch.device("cpu")
@@ -166,10 +167,27 @@ def test_tiles_of_the_vocabulary_give_what_one_piece_gives(
 ) -> None:
     network, canvas = tiny_network(2), half_canvas()
     whole = next(run(network, 1, canvas))
-    monkeypatch.setattr(f"dg_lsp.model.denoise.{bound}", 3 * VOCABULARY)
+    monkeypatch.setattr(f"dg_lsp.model.tiles.{bound}", 3 * VOCABULARY)
     tiled = next(run(network, 1, canvas))
     assert torch.equal(whole.best, tiled.best)
     assert torch.allclose(whole.entropy, tiled.entropy, atol=1e-5)
+
+
+def test_a_batch_read_in_parts_gives_what_it_gives_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    network, canvas, rows = tiny_network(4, torch.float64), stack([half_canvas()] * 5), list[int]()
+    whole = list(run(network, 1, canvas))
+    real = network.model.decoder.self_conditioning.forward
+
+    def counted(embedded: Tensor, signal: Tensor) -> Any:
+        rows.append(len(embedded))
+        return real(embedded, signal)
+
+    # Keys and values of 3 + CANVAS tokens for 4 heads of 16 numbers of 8 bytes: two rows.
+    monkeypatch.setitem(SEEN, "cpu", 2 * 2 * (3 + CANVAS) * 4 * 16 * 8 + 1)
+    monkeypatch.setattr(network.model.decoder.self_conditioning, "forward", counted)
+    parts = list(run(network, 1, canvas))
+    assert rows == [2, 2, 1] * len(parts)
+    assert all(torch.equal(a.best, b.best) for a, b in zip(whole, parts, strict=True))
 
 
 def test_no_more_logits_are_in_memory_than_a_tile(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -181,7 +199,7 @@ def test_no_more_logits_are_in_memory_than_a_tile(monkeypatch: pytest.MonkeyPatc
         rows.append(states.shape[:-1].numel())
         return real(states)
 
-    monkeypatch.setattr("dg_lsp.model.denoise.TILE", 3 * VOCABULARY)
+    monkeypatch.setattr("dg_lsp.model.tiles.TILE", 3 * VOCABULARY)
     monkeypatch.setattr(network.lm_head, "forward", counted)
     canvas = stack([half_canvas()] * 4)
     list(run(network, 1, canvas, canvas.anchored.flatten().nonzero().flatten()))

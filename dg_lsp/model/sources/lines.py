@@ -18,6 +18,7 @@ from dg_lsp.model.checkpoint import Checkpoint
 from dg_lsp.model.plan import Writing, plan_for
 from dg_lsp.model.steps import Clock
 from dg_lsp.model.task import Task
+from dg_lsp.model.tiles import few_logits
 from dg_lsp.model.tokens import Join
 from dg_lsp.text.messages import Draft, Infill, Source
 
@@ -142,7 +143,7 @@ class _UpToSuffix:
         """
         never = _never(self.model.texts, self.model.special, self.model.vocabulary)
         before = torch.tensor([row.score for row in rows], device=states.device)
-        totals = before[:, None] + self.model.network.logits(states).log_softmax(-1)
+        totals = before[:, None] + few_logits(self.model.network, states).log_softmax(-1)
         for number, row in enumerate(rows):
             if not row.tokens and self.again:
                 totals[number] = only(totals[number], tokens_from(self.model, self.again))

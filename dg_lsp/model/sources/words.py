@@ -5,6 +5,7 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 
 import torch
+from torch import Tensor
 
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.candidates import Candidate, candidates_of, checked, why_refused
@@ -12,6 +13,7 @@ from dg_lsp.model.checkpoint import Checkpoint
 from dg_lsp.model.likelihood import neg_log_likelihoods_of_tokens
 from dg_lsp.model.sources.denoised import denoised
 from dg_lsp.model.task import Task
+from dg_lsp.model.tiles import tile_rows, tiled_logits
 from dg_lsp.model.tokens import join_of, read_together, tokenise
 from dg_lsp.model.tree import Tree
 from dg_lsp.text.gaps.words import is_part
@@ -132,8 +134,12 @@ def word_neg_log_likelihoods(
     scores = []
     # Row by row, since a large vocabulary times all rows would take too much memory.
     for row, hidden in zip(rows, tree.read([[cache.tokens[-1], *row] for row in rows]), strict=True):
-        chances = network.logits(hidden).log_softmax(-1)
-        word = chances[range(len(row)), list(row)].sum()
+        # Behind the last one any token may follow.
+        wanted, found = torch.tensor([*row, 0], device=hidden.device)[:, None], list[Tensor]()
+        for logits, own in zip(tiled_logits(network, hidden), wanted.split(tile_rows(network)), strict=True):
+            chances = logits.log_softmax(-1)
+            found.append(chances.gather(-1, own).squeeze(1))
+        word = torch.cat(found)[:-1].sum()
         chance, token = chances[-1].topk(min(NEXT, chances.shape[-1]))
         on = [is_part(model.tokenizer.decode([t]).encode("utf-8")) for t in token.tolist()]
         going_on = float(chance[torch.tensor(on, device=chance.device)].exp().sum())
