@@ -20,7 +20,7 @@ from dg_lsp.model.checkpoint import Checkpoint, load_checkpoint
 from dg_lsp.model.fill import fill
 from dg_lsp.model.judge import PLAIN
 from dg_lsp.model.plan import Writing
-from dg_lsp.model.prompts.fim import FAMILIES, family_of, near_suffix
+from dg_lsp.model.prompts.fim import FAMILIES, family_of, item_start, near_suffix
 from dg_lsp.model.prompts.styles import frame_of, style_of
 from dg_lsp.model.sources import lines as line_source
 from dg_lsp.model.sources.lines import lines_in_sight
@@ -30,7 +30,8 @@ from dg_lsp.text.messages import Fill, Infill, Kind, Piece, Retrieved
 from tests.model.oracle import task_of
 from tests.training.test_importing import SHAPE
 
-ABOVE, HEAD = "import os\n\n\ndef area(r):\n", "    return "
+TOP, ITEM, HEAD = "import os\n\n\n", "def area(r):\n", "    return "
+ABOVE = TOP + ITEM
 SUFFIX = "\n\n\ndef half(x):\n    return x / 2\n"
 REQUEST = Infill(ABOVE + HEAD, SUFFIX, "python", "rest_of_line")
 QWEN = FAMILIES["Qwen2.5-Coder, Qwen3-Coder"]
@@ -94,7 +95,7 @@ def test_the_prompt_of_each_family_is_found_by_its_tokens(family: str) -> None:
     frame = frame_of(tokenizer, "fim", bos, REQUEST)
     above, head = REQUEST.prefix[: frame.cut], REQUEST.prefix[frame.cut :]
     parts = [*frame.before, *tokenizer.encode(above).ids, *frame.between, *tokenizer.encode(head).ids]
-    assert as_text(tokenizer, parts) == PROMPTS[family].format(above=ABOVE, head=HEAD, suffix=SUFFIX)
+    assert as_text(tokenizer, parts) == PROMPTS[family].format(above=TOP, head=ITEM + HEAD, suffix=SUFFIX)
 
 
 def test_a_tokenizer_without_such_tokens_belongs_to_no_family() -> None:
@@ -128,13 +129,31 @@ def test_the_suffix_in_sight_is_bounded_in_whole_lines(suffix: str, seen: str) -
     assert near_suffix(suffix) == seen
 
 
-def test_all_before_the_head_stays_while_one_types_in_a_line(model: Checkpoint) -> None:
+@pytest.mark.parametrize(
+    ("prefix", "begins"),
+    [
+        ("", ""),
+        ("x = 1\ny", "x = 1\ny"),
+        (TOP + ITEM + HEAD, ITEM + HEAD),
+        (TOP + ITEM + HEAD + "r\n\n\n@a\ndef b():\n    x", "@a\ndef b():\n    x"),
+        (TOP + ITEM + HEAD + "r\n\n\nx = ", ITEM + HEAD + "r\n\n\nx = "),
+        (
+            "import os\r\n \r\nclass A {\r\n\r\n  int x;\r\n\r\n}\r\n",
+            "class A {\r\n\r\n  int x;\r\n\r\n}\r\n",
+        ),
+    ],
+)
+def test_the_middle_begins_with_the_item_that_the_gap_is_in(prefix: str, begins: str) -> None:
+    assert prefix[item_start(prefix) :] == begins
+
+
+def test_all_before_the_item_stays_while_one_types_in_it(model: Checkpoint) -> None:
     first = tokenise(model, REQUEST)[0]
-    for typed in ("r", "r *", "r * r", "r * r + math", "r * r + math.pi * (r + 1)"):
+    for typed in ("r", "r *", "r * r", "r * r\n", "r * r\n\n    x = (", "r * r\n\n    x = (\n)\n    y"):
         tokens, seam = tokenise(model, replace(REQUEST, prefix=REQUEST.prefix + typed))
         middle = tokens.index(model.tokenizer.token_to_id("<|fim_middle|>")) + 1
         assert tokens[:middle] == first[:middle]
-        assert as_text(model.tokenizer, [*tokens, *seam.head]).endswith(f"<|fim_middle|>{HEAD}{typed}")
+        assert as_text(model.tokenizer, [*tokens, *seam.head]).endswith(f"<|fim_middle|>{ITEM}{HEAD}{typed}")
 
 
 def test_special_tokens_in_a_file_are_text_and_none_comes_out(tmp_path: Path) -> None:
@@ -285,15 +304,24 @@ def test_the_blank_before_the_gap_belongs_to_its_first_token(knowing: Checkpoint
 
 
 def test_a_key_costs_the_tokens_that_it_changes(knowing: Checkpoint) -> None:
-    cache, line = PrefixCache(knowing.network.text_config), "r * r + half(r) * half(r + 2)"
+    """Also one that begins a new line. Not within words, since this network knows no half words."""
+    cache, typed = PrefixCache(knowing.network.text_config), "r * r + half(r)\n    return half(r + 2)"
     costs = list[int]()
-    for count in (n for n in range(len(line)) if line[n - 1 : n] not in ("h", "a", "l")):
-        request = replace(REQUEST, prefix=REQUEST.prefix + line[:count], deadline=60.0)
-        knows(knowing, request, line[count:])
+    for count in range(len(typed)):
+        done, wanted = typed[:count], typed[count:].partition("\n")[0]
+        begun = done.rpartition("\n")[2]
+        if (
+            not wanted
+            or ("\n" in done and len(begun) < 4)
+            or (f"{begun[-1:]}x{wanted[0]}".isalpha() and begun)
+        ):
+            continue
+        request = replace(REQUEST, prefix=REQUEST.prefix + done, deadline=60.0)
+        knows(knowing, request, wanted)
         before = knowing.network.encoded
-        assert filled(knowing, request, cache).text.strip() == line[count:].strip()
+        assert filled(knowing, request, cache).text.strip() == wanted.strip()
         costs.append(knowing.network.encoded - before)
-    assert costs[0] > 20 and max(costs[1:]) <= 3 and sum(costs[1:]) <= len(line)
+    assert costs[0] > 20 and max(costs[1:]) <= 6 and sum(costs[1:]) <= len(typed)
 
 
 def test_the_same_request_gets_the_same_fill_whatever_the_cache_holds(model: Checkpoint) -> None:

@@ -1,10 +1,11 @@
 """The style `fim`, for a network that was trained on fill-in-the-middle: it sees both sides of a gap.
 
-Lines above the gap, the text behind it, and then the head of the gap's line as the beginning of the middle: all before
-the head stays the same while one types in a line, and so do the cached tokens.
+The text above the gap's item, the text behind the gap, and then the item up to the gap as the beginning of the middle.
+While one types in an item, a token is only ever added behind those that are cached.
 """
 
 import posixpath
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,8 +16,10 @@ from dg_lsp.model.prompts.base import Frame, Style, Weights
 from dg_lsp.text.messages import Infill
 
 # Characters behind a gap that the network sees, about 200 tokens; and tokens before it. A CPU reads 100 to 300 tokens
-# a second, and the suffix is read again for each line that one types in.
+# a second.
 _SUFFIX, _READS = 700, 1024
+# The start of a top-level item: a line after an empty one that is not indented and begins with no closing bracket.
+_ITEM = re.compile(r"(?:\n|\r\n?)[ \t]*(?:\n|\r\n?)(?=[^\s)\]}])")
 # The weights of the judge, fitted on gaps of code of 2026 (benchmarks/judge.py).
 _JUDGE = Path(__file__).with_name("fim.json")
 
@@ -99,6 +102,16 @@ def near_suffix(suffix: str) -> str:
     return suffix[: end or _SUFFIX]
 
 
+def item_start(prefix: str) -> int:
+    """Return where the top-level item that `prefix` ends in begins; 0 if it has no other item before it.
+
+    The line that `prefix` ends in begins no item yet: with its first letter all would be read again.
+    """
+    line = max(prefix.rfind("\n"), prefix.rfind("\r")) + 1
+    starts = [found.end() for found in _ITEM.finditer(prefix, 0, line)]
+    return starts[-1] if starts else 0
+
+
 def _names(tokenizer: Tokenizer) -> tuple[str, ...] | None:
     family = family_of(tokenizer)
     if family is None:
@@ -114,7 +127,7 @@ def _ends(tokenizer: Tokenizer) -> tuple[int, ...]:
 
 
 def _frame(tokenizer: Tokenizer, bos: int, request: Infill) -> Frame:
-    """The frame for `request`. Its tokens change with the context, the lines above and the near suffix only."""
+    """The frame for `request`. Its tokens change with the context, the items above and the near suffix only."""
     family = family_of(tokenizer)
     assert family is not None, "the tokenizer has no tokens for fill-in-the-middle"
     suffix = _plain(tokenizer, near_suffix(request.suffix))
@@ -122,9 +135,8 @@ def _frame(tokenizer: Tokenizer, bos: int, request: Infill) -> Frame:
     prefix, behind = _special(tokenizer, family.prefix), _special(tokenizer, family.suffix)
     if not family.middle:
         return Frame((*opening, *behind, *suffix, *prefix))
-    cut = max(request.prefix.rfind("\n"), request.prefix.rfind("\r")) + 1
     between = (*behind, *suffix, *_special(tokenizer, family.middle))
-    return Frame((*opening, *prefix), cut=cut, between=between)
+    return Frame((*opening, *prefix), cut=item_start(request.prefix), between=between)
 
 
 def _other_files(tokenizer: Tokenizer, family: Family, request: Infill) -> tuple[int, ...]:
