@@ -16,9 +16,9 @@ from dg_lsp.filling.fill import FillOptions, fill_gap, outcome_of
 from dg_lsp.settings import Settings
 from dg_lsp.text.fills import check, fit
 from dg_lsp.text.gaps.gap import Edit, apply_edit
+from dg_lsp.text.languages.python import STUB
 from dg_lsp.text.messages import Fill
 from dg_lsp.text.related.retrieve import retrieve
-from dg_lsp.text.syntax.bodies import STUB
 from dg_lsp.text.syntax.lexer import line_start
 
 KINDS = tuple(HOLES)

@@ -47,21 +47,21 @@ CAPTURES = (
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """functions, classes, blocks: words of the headers of such bodies. alone: the whole header of a block.
+    """The words and patterns that broken text is read and repaired with.
 
-    lambdas: what the header of a function without a name looks like at its end. lists: what a header looks like whose
-    brace holds a list and not statements. parted: a bracket and the text in it up to a semicolon that ends no
-    statement. operators: words that want an operand. starts: words that
-    only begin a statement, for languages that indentation holds together.
+    functions, classes, blocks: words of the headers of such bodies. alone: block headers of one word (`static`).
+    operators: words that need an operand. starts: words that only begin a statement, where indentation holds bodies
+    together. lambdas: the end of a header of a function without a name. lists: a header whose brace holds a list and
+    no statements. parted: a bracket and its text up to a semicolon that ends no statement.
 
-    items: what a line at column 0 that begins an item of the file looks like; members: one that begins a part of an
-    item. above: what a line that belongs to the item below it begins with. directive: what begins a line of its own at
-    any depth, such as a preprocessor's. directives: the words behind that, each with what follows it: the `path` of a
-    file, `code`, or `prose`.
+    items: the beginning of a line at column 0 that begins an item of the file; members: of one that begins a part of
+    an item; above: of one that belongs to the item below it. labels: a label, which may be less deep than its block.
+    directive: the beginning of a line of its own at any depth, such as a preprocessor's. directives: the words behind
+    that, each with what follows it: the `path` of a file, `code`, or `prose`.
 
-    operands: pairs of what the text before a cursor looks like and what may lack there. ends: what a statement ends
-    with, the commonest first. headers: what a header ends with, before a body and without one. member: what may stand
-    for any member or statement.
+    operands: pairs of a pattern of the text before a cursor and the text that may be missing there. ends: the ends of
+    a statement, the commonest first. headers: the end of a header with a body, and of one without. member: a text that
+    may replace any member or statement.
     """
 
     functions: frozenset[bytes]
@@ -76,6 +76,7 @@ class Words:
     items: re.Pattern[bytes]
     members: re.Pattern[bytes]
     above: re.Pattern[bytes]
+    labels: re.Pattern[bytes]
     directive: bytes
     directives: Mapping[bytes, str]
     operands: tuple[tuple[re.Pattern[bytes], bytes], ...]
@@ -95,6 +96,7 @@ def read_words(facts: Mapping[str, Any]) -> Words:
         items=_pattern(facts.get("items", r"[\w$@#(\[\"'~!]")),
         members=_pattern(facts.get("members", r"[\w$@#~*&<\[\"'\x80-\xff]")),
         above=_pattern(facts.get("above", "@")),
+        labels=_pattern(facts.get("labels", r"(?:case|default)\b|[\w$]+[ \t]*:(?![:=])")),
         directive=facts.get("directive", "").encode(),
         directives={
             word.encode(): use for use, words in facts.get("directives", {}).items() for word in words

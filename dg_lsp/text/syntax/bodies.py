@@ -12,6 +12,7 @@ from typing import Literal
 from tree_sitter import Node
 
 from dg_lsp.text.budget import check
+from dg_lsp.text.languages import python
 from dg_lsp.text.languages.language import OWNERS, Language, Owner
 from dg_lsp.text.messages import Kind
 from dg_lsp.text.syntax.brackets import OpenBracket, read
@@ -33,16 +34,8 @@ from dg_lsp.text.syntax.lexer import (
 _BLANK = re.compile(rb"\s*")
 # Text that may be before the head of an owner and still belongs to it, such as `export` or `template <class T>`.
 _BEFORE = re.compile(rb"(?:\w+\s+|<[^{}();=]*>\s*)*\Z")
-# A line that shows no indentation of a body's own, for it may be anywhere: a label or a closing bracket.
-_ANYWHERE = re.compile(rb"(?:case|default)\b|[\w$]+[ \t]*:(?![:=])|[)\]}]")
 _CALLED = re.compile(rb"\w+\s*\(.*\)\s*", re.DOTALL)
 _WORD = re.compile(rb"\w+")
-_DEF = re.compile(rb"(?:async[ \t]+)?def[ \t]+([\w\x80-\xff]+)")
-_CLASS = re.compile(rb"class[ \t]+([\w\x80-\xff]+)")
-_BLOCK = re.compile(rb"(?:async[ \t]+)?(?:if|elif|else|for|while|with|try|except|finally|match|case)\b")
-STUB = re.compile(rb"(?:pass|\.\.\.|raise[ \t]+NotImplemented(?:Error)?(?:[ \t]*\(.*\))?)[ \t]*;?", re.DOTALL)
-_DOC = re.compile(rb"[rRuU]?[\"'].*[\"']", re.DOTALL)
-_MEANT = re.compile(rb"@[^\r\n]*\b(?:abstract(?:|class|static)method|abstractproperty|overload)\b")
 _NO_CODE = ("space", "comment", "newline", "joined")
 Captures = Mapping[str, Sequence[Node]]
 # The kind of gap that the body of an owner is, and the other way round.
@@ -344,10 +337,11 @@ def _trailing(data: bytes, stop: int) -> int:
 
 def _indent(language: Language, data: bytes, first: int, end: int) -> bytes | None:
     """The white space of the first line of a body that shows its indentation."""
-    at, directive = first, language.words.directive
+    at, words = first, language.words
     while at < end:
-        odd = _ANYWHERE.match(data, at) or (directive and data.startswith(directive, at))
-        if not odd:
+        # A label or a closing bracket may be at any depth.
+        directive = words.directive and data.startswith(words.directive, at)
+        if not (directive or words.labels.match(data, at) or data.startswith((b")", b"]", b"}"), at)):
             return leading(data, at)
         found = _BLANK.match(data, line_end(data, at), end)
         at = found.end() if found else end
@@ -406,7 +400,7 @@ def _kinds(data: bytes, found: Captures) -> dict[Span, Literal["docstring", "stu
         (n.start_byte, n.end_byte): "stub" for n in found.get("stub", ())
     }
     for node in found.get("docstring", ()):
-        if _DOC.fullmatch(data, node.start_byte, node.end_byte):
+        if python.DOCSTRING.fullmatch(data, node.start_byte, node.end_byte):
             kinds[node.start_byte, node.end_byte] = "docstring"
     return kinds
 
@@ -425,17 +419,17 @@ def indented_by_lines(language: Language, data: bytes, span: Span) -> Iterator[B
         while owners and owners[-1][0] >= line.width:
             owners.pop()
         # 2. The body is the run of deeper lines.
-        named = _DEF.match(data, line.start) or _CLASS.match(data, line.start)
-        owner: Owner = "function" if named and named.re is _DEF else "class" if named else "block"
+        named = python.DEF.match(data, line.start) or python.CLASS.match(data, line.start)
+        owner: Owner = "function" if named and named.re is python.DEF else "class" if named else "block"
         colon = _colon(language, data, line)
         if named is not None:
             owners.append((line.width, named[1].decode("utf-8", "replace")))
-        elif not _BLOCK.match(data, line.start) or data[colon - 1 : colon] != b":":
+        elif not python.BLOCK.match(data, line.start) or data[colon - 1 : colon] != b":":
             continue
         above = _decorators(lines, number, data) if named else line.start
         # 3. A line without its colon is no header; repair inserts one where it can.
         body = _statements(language, data, (colon, line.end), _body_lines(lines, number))
-        meant = bool(_MEANT.search(data, above, line.start)) or _in_protocol(data, lines, number)
+        meant = bool(python.ABSTRACT.search(data, above, line.start)) or _in_protocol(data, lines, number)
         header = Header(owner, above, line.start, colon, ".".join(name for _, name in owners))
         yield describe(data, header, body, meant=meant)
 
@@ -446,7 +440,7 @@ def function_over(language: Language, data: bytes, start: int, offset: int) -> L
     for line in logical_lines(language, data[:offset], start, offset):
         if not line.comment:
             opened = [above for above in opened if above.width < line.width]
-            opened += [line] if _DEF.match(data, line.start) else []
+            opened += [line] if python.DEF.match(data, line.start) else []
     return opened[0] if opened else None
 
 
@@ -495,9 +489,7 @@ def _decorators(lines: list[LogicalLine], number: int, data: bytes) -> int:
 
 def _in_protocol(data: bytes, lines: list[LogicalLine], number: int) -> bool:
     owner = next((line for line in reversed(lines[:number]) if line.width < lines[number].width), None)
-    return owner is not None and bool(
-        re.match(rb"class\b[^\r\n]*\bProtocol\b", data[owner.start : owner.end])
-    )
+    return owner is not None and python.PROTOCOL.match(data, owner.start, owner.end) is not None
 
 
 def _body_lines(lines: list[LogicalLine], number: int) -> list[LogicalLine]:
@@ -520,11 +512,11 @@ def _statements(language: Language, data: bytes, behind: Span, inside: list[Logi
         kind: Literal["docstring", "stub", "code"] = "code"
         if (
             not body
-            and _DOC.fullmatch(data, start, end)
+            and python.DOCSTRING.fullmatch(data, start, end)
             and [t.kind for t in code if t.kind != "word"] == ["string"]
         ):
             kind = "docstring"
-        elif STUB.fullmatch(data, start, end):
+        elif python.STUB.fullmatch(data, start, end):
             kind = "stub"
         body.append(Statement(start, end, kind))
     return body

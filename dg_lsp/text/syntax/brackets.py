@@ -37,8 +37,6 @@ _TEXT = re.compile(rb"[^ \t\f]")
 _WORD = re.compile(rb"[\w$\x80-\xff]+")
 # A line that begins with one of these goes on with what is above it.
 _JOINED = re.compile(rb"[.)\]},?:&|+\-*/=<>%^{]")
-# A label may stand less deep than what it is in.
-_LABEL = re.compile(rb"(?:case|default)\b|[\w$]+[ \t]*:(?![:=])")
 # The brackets behind these hold semicolons.
 _PARTED = re.compile(rb"\b(?:for(?:\s+await)?|try)\s*\Z")
 _OPENERS = {b")": b"(", b"]": b"[", b"}": b"{"}
@@ -345,7 +343,8 @@ def _begin_line(reading: BracketMatcher, at: int) -> None:
         reading.line = reading.line if stack else -1
         return
     joined = _JOINED.match(data, at) is not None
-    if joined or _LABEL.match(data, at):
+    # A label may be less deep than the block that it is in.
+    if joined or words.labels.match(data, at):
         if not joined:
             reading.line = -1
         return
@@ -359,7 +358,7 @@ def _begin_line(reading: BracketMatcher, at: int) -> None:
     if reading.is_between_statements:
         first = _WORD.match(data, reading.line) if reading.line >= 0 else None
         headed = first is not None and first[0] in words.blocks
-        headed = headed or (reading.line >= 0 and _LABEL.match(data, reading.line) is not None)
+        headed = headed or (reading.line >= 0 and words.labels.match(data, reading.line) is not None)
         reading.line = -1 if columns <= reading.base or reading.shut or headed else reading.line
 
 
