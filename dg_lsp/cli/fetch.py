@@ -105,7 +105,7 @@ def _from_hub(arguments: argparse.Namespace) -> int:
 
     name = arguments.name
     try:
-        folder = fetch_from_hub(name, arguments.revision, arguments.file, _teller())
+        folder = fetch_from_hub(name, arguments.revision, arguments.file, teller())
     except FetchError as error:
         raise UsageError(str(error)) from error
     print(f"{folder}: pinned in {lock_file()}.")
@@ -119,7 +119,7 @@ def _from_hub(arguments: argparse.Namespace) -> int:
 
 def _offered(arguments: argparse.Namespace) -> int:
     """Fetch a checkpoint that has a name of its own, and measure a line with it."""
-    name, tell = arguments.name, _teller()
+    name, tell = arguments.name, teller()
     folder = folder_of(name)
     if arguments.again or not is_current(name):
         _get(name, Path(arguments.file) if arguments.file else None, tell)
@@ -191,7 +191,7 @@ def measure(name: str, tell: Callable[[str], None] = lambda _: None) -> Measured
     return found
 
 
-def _teller() -> Callable[[str], None]:
+def teller() -> Callable[[str], None]:
     """Return a function that prints messages; one that ends in a carriage return is replaced by the next one.
 
     Where stdout is no terminal, such passing messages appear every ten seconds at most.

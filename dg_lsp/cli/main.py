@@ -24,6 +24,7 @@ COMMANDS = {
     "editor": "put the plug-in for VS Code or Neovim in, or take it out",
     "serve": "be a language server on stdin and stdout; the same as --stdio or no command",
     "fetch": "fetch a larger checkpoint, small or one of the hub, into the user's data folder",
+    "pack": "write a checkpoint of the released kind in four or eight bits, which then loads by mapping",
     "import": "make a checkpoint of a pretrained network of the Llama family",
     "train": "train a checkpoint, or adapt one to a repository",
     "bench": "make holes in real files, fill them, and report how well and how fast",

@@ -30,6 +30,7 @@ from dg_lsp.model.networks.base import Denoiser
 from dg_lsp.model.networks.causal import GGUF, ends_of, keeps_text, read_tokenizer
 from dg_lsp.model.networks.loading import check_logits, kind_of, load_network
 from dg_lsp.model.networks.packed import pack
+from dg_lsp.model.networks.packing import is_packed, load_packed
 from dg_lsp.model.networks.streaming import load_quantised
 from dg_lsp.model.prompts.styles import STYLES, style_of
 from dg_lsp.model.step import Schedule
@@ -112,8 +113,12 @@ def load_checkpoint(
         )
     # 3. to 5.
     progress(f"loading {path.name}")
-    network = load_network(weights, device) if bits == 16 else load_quantised(path, device, bits)
-    pack(network)
+    if is_packed(path):
+        network = load_packed(path, device, bits)
+    else:
+        network = load_network(weights, device) if bits == 16 else load_quantised(path, device, bits)
+    if not is_packed(path):  # their order is not that of the files, which stay mapped
+        pack(network)
     loaded = _described(name, path, tokenizer, network)
     check_logits(network, path)
     return replace(

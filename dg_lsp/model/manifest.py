@@ -8,6 +8,7 @@ import json
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import platformdirs
@@ -52,6 +53,17 @@ def verify(path: Path, large: int = LARGE, pins: Mapping[str, Any] | None = None
         raise CheckpointError(f"{manifest} lists no files; {FETCH_AGAIN}")
     _compare(path, files, large)
     return hashlib.sha256(manifest.read_bytes()).hexdigest()
+
+
+def write_manifest(path: Path, known: Mapping[str, Any] = MappingProxyType({})) -> None:
+    """Write the manifest of all files in `path`. known: those of files that need not be read."""
+    files = dict(known)
+    for file in sorted(path.iterdir()):
+        if file.name not in known and file.name != MANIFEST:
+            with file.open("rb") as stream:
+                digest = hashlib.file_digest(stream, "sha256").hexdigest()
+            files[file.name] = {"sha256": digest, "bytes": file.stat().st_size}
+    (path / MANIFEST).write_text(json.dumps({"files": files}, indent=1) + "\n", encoding="utf-8")
 
 
 def _compare(path: Path, files: Mapping[str, Any], large: int) -> None:

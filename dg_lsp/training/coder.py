@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from dg_lsp.checkpoints import ABOUT, MANIFEST, CheckpointError, read_about, read_json
-from dg_lsp.training.fetching import Progress, put_in_place, sha256_of, working
+from dg_lsp.model.manifest import write_manifest
+from dg_lsp.training.fetching import Progress, put_in_place, working
 from dg_lsp.training.packages import Pinned, get_network, pinned_network
 
 # Tokens of a prefix; a CPU reads some 100 to 300 a second.
@@ -35,12 +36,7 @@ def fetch_coder(name: str, to: Path, file: Path | None, progress: Progress) -> N
         (made / "README.md").write_text(
             _NOTICE.format(name=pinned.name, file=pinned.file, sha256=pinned.sha256), encoding="utf-8"
         )
-        files = {pinned.file: {"sha256": pinned.sha256, "bytes": pinned.bytes}}
-        for path in sorted(made.iterdir()):
-            size = path.stat().st_size
-            with path.open("rb") as stream:
-                files[path.name] = {"sha256": sha256_of(stream, size), "bytes": size}
-        (made / MANIFEST).write_text(json.dumps({"files": files}, indent=1) + "\n", encoding="utf-8")
+        write_manifest(made, {pinned.file: {"sha256": pinned.sha256, "bytes": pinned.bytes}})
         network.replace(made / pinned.file)
         put_in_place(made, to)
 

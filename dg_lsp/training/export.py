@@ -3,7 +3,6 @@
 Knows the files of a checkpoint and its manifest; knows no training.
 """
 
-import hashlib
 import json
 import shutil
 import tempfile
@@ -19,7 +18,7 @@ from transformers.models.diffusion_gemma.generation_diffusion_gemma import (
 )
 
 from dg_lsp.checkpoints import ABOUT, MANIFEST, read_about
-from dg_lsp.model.manifest import JUDGE
+from dg_lsp.model.manifest import JUDGE, write_manifest
 from dg_lsp.training.shape import BOS, CANVASES, EOS, PAD
 
 
@@ -142,14 +141,9 @@ def _export(network: Any, to: Path, add: Callable[[Path], None]) -> None:
         network.save_pretrained(made)
         add(made)
         # 2.
-        files = {}
-        for file in sorted(made.iterdir()):
-            with file.open("rb") as stream:
-                digest = hashlib.file_digest(stream, "sha256").hexdigest()
-            files[file.name] = {"sha256": digest, "bytes": file.stat().st_size}
-        _write(made / MANIFEST, {"files": files})
+        write_manifest(made)
         # 3.
-        for name in (*files, MANIFEST):
+        for name in [*(file.name for file in made.iterdir() if file.name != MANIFEST), MANIFEST]:
             (made / name).chmod(0o644)
             (made / name).replace(to / name)
 

@@ -479,6 +479,7 @@ def test_an_unknown_option_is_exit_two_and_one_line(capsys, command):
         "editor": ["list"],
         "fetch": ["small"],
         "import": ["source", "--out", "x"],
+        "pack": ["source"],
         "serve-engine": ["--tokens", "x"],
     }
     assert main([command, *needed.get(command, []), "--nonsense"]) == 2

@@ -40,34 +40,23 @@ def load_quantised(path: Path, device: str, bits: int) -> Any:
     Raises:
         CheckpointError: a tensor is missing, unknown, misshapen or not finite, or the device cannot hold it so.
     """
-    graphs, place = device.endswith(GRAPHS), device.removesuffix(GRAPHS)
-    if "+" in place or place in SPREAD:
-        raise CheckpointError(f"a network in {bits} bits stays on one device; use --device cuda, cpu or auto")
-    chosen = torch.device(device_map(place)[""])
-    network = empty_network(DiffusionGemmaConfig.from_pretrained(str(path), local_files_only=True))
-    if (path / "generation_config.json").is_file():
-        network.generation_config = type(network.generation_config).from_pretrained(str(path))
-    filling = _Filling(network, bits, chosen, path)
-    for name, stored in _tensors(path):
-        filling.take(name, stored)
-    filling.finish()
-    fuse_norms(network)
-    if graphs:
-        enable(network)
-    return network.to(chosen).eval()
+    filling = Filling(path, device, bits)
+    for name, stored in tensors_of(path):
+        filling.keep(name, filling.converted(name, stored))
+    return filling.finish()
 
 
 def quantised_size(path: Path, bits: int) -> int:
     """The bytes that the network in `path` takes in `bits` bits."""
     total = 0.0
-    for name, stored in _tensors(path):
+    for name, stored in tensors_of(path):
         size = math.prod(stored.get_shape())
         # The smallest groups of 32 inputs have a scale and a zero of two bytes each.
-        total += size * (bits / 8 + 4 / 32 if ".experts." in name else 2)
+        total += size * (bits / 8 + 4 / 32 if ".experts." in name and bits < 16 else 2)
     return int(total)
 
 
-def _tensors(path: Path) -> Iterator[tuple[str, Any]]:
+def tensors_of(path: Path) -> Iterator[tuple[str, Any]]:
     """The names and slices of the tensors in the files of `path` that text needs."""
     for file in sorted(path.glob("*.safetensors")):
         with safe_open(file, "pt") as opened:
@@ -87,11 +76,23 @@ def empty_network(config: Any) -> Any:
     return network
 
 
-class _Filling:
-    """A network whose tensors arrive one by one."""
+class Filling:
+    """A network of the released kind whose tensors arrive one by one.
 
-    def __init__(self, network: Any, bits: int, device: torch.device, path: Path) -> None:
-        self._network, self._bits, self._device, self._path = network, bits, device, path
+    Raises CheckpointError, also in its methods, where a tensor or the device does not fit.
+    """
+
+    def __init__(self, path: Path, device: str, bits: int) -> None:
+        self._graphs, place = device.endswith(GRAPHS), device.removesuffix(GRAPHS)
+        if "+" in place or place in SPREAD:
+            raise CheckpointError(
+                f"a network in {bits} bits stays on one device; use --device cuda, cpu or auto"
+            )
+        self.device, self._bits, self._path = torch.device(device_map(place)[""]), bits, path
+        network = empty_network(DiffusionGemmaConfig.from_pretrained(str(path), local_files_only=True))
+        if (path / "generation_config.json").is_file():
+            network.generation_config = type(network.generation_config).from_pretrained(str(path))
+        self._network = network
         self._known = dict(network.named_parameters(remove_duplicate=False))
         self._scalars = {name: b for name, b in network.named_buffers() if name.endswith("layer_scalar")}
         # Of twins that are one weight, the file has the decoder's.
@@ -103,34 +104,44 @@ class _Filling:
         self._made: dict[Tensor, torch.nn.Parameter] = {}
         self._packed: dict[str, dict[str, Packed]] = {}
 
-    def take(self, name: str, stored: Any) -> None:
-        """Set the tensor called `name` from its slice of a file."""
+    def arrive(self, name: str, shape: list[int]) -> None:
+        """Count the tensor called `name` as arrived, if the network has one of that name and `shape`."""
         where = self._known.get(name, self._scalars.get(name))
         if where is None:
-            raise self._error(f"{name} is no tensor of this network")
-        if list(where.shape) != stored.get_shape():
-            raise self._error(f"{name} has the shape {stored.get_shape()} instead of {list(where.shape)}")
-        parent, _, own = name.rpartition(".")
+            raise self.error(f"{name} is no tensor of this network")
+        if list(where.shape) != shape:
+            raise self.error(f"{name} has the shape {shape} instead of {list(where.shape)}")
         # A tied weight is known by the name of either twin.
-        names = {n for n in self._left if n == name or self._known.get(n) is where}
-        self._left -= names
-        if parent.endswith(".experts"):
-            self._packed.setdefault(parent, {})[own] = self._pack(name, stored)
+        self._left -= {n for n in self._left if n == name or self._known.get(n) is where}
+
+    def converted(self, name: str, stored: Any) -> Tensor | Packed:
+        """Return the tensor called `name` from its slice of a file: experts packed, others in bf16."""
+        self.arrive(name, stored.get_shape())
+        if name.rpartition(".")[0].endswith(".experts"):
+            return self._pack(name, stored)
+        if name in self._scalars:
+            return self._checked(name, stored[:])
+        return self._checked(name, stored[:]).to(self.device, torch.bfloat16, copy=True)
+
+    def keep(self, name: str, value: Tensor | Packed) -> None:
+        """Put a tensor that has arrived into the network, with `finish`."""
+        parent, _, own = name.rpartition(".")
+        if isinstance(value, Packed):
+            self._packed.setdefault(parent, {})[own] = value
         elif name in self._scalars:
-            where.copy_(self._checked(name, stored[:]))
+            self._scalars[name].copy_(value)
         else:
-            value = self._checked(name, stored[:]).to(self._device, torch.bfloat16, copy=True)
-            self._made[where] = torch.nn.Parameter(value, False)
+            self._made[self._known[name]] = torch.nn.Parameter(value, False)
 
-    def finish(self) -> None:
-        """Put everything in its place.
-
-        Raises:
-            CheckpointError: a tensor has not arrived.
-        """
+    def check_complete(self) -> None:
+        """Do nothing if every tensor has arrived."""
         if self._left:
             some = ", ".join(sorted(self._left)[:3])
-            raise self._error(f"{len(self._left)} tensors are missing, such as {some}")
+            raise self.error(f"{len(self._left)} tensors are missing, such as {some}")
+
+    def finish(self) -> Any:
+        """Return the network with every tensor in its place."""
+        self.check_complete()
         encoder = self._network.model.encoder.language_model
         for parent, packed in self._packed.items():
             layer = int(parent.split(".")[-2])
@@ -141,21 +152,26 @@ class _Filling:
             for name, old in module._parameters.items():
                 if old is not None:
                     module._parameters[name] = self._made[old]
+        fuse_norms(self._network)
+        if self._graphs:
+            enable(self._network)
+        return self._network.to(self.device).eval()
 
     def _pack(self, name: str, stored: Any) -> Packed:
         """Quantise one expert after the other on the device; none but its own numbers stay."""
         count, *_, inputs = stored.get_shape()
         format_ = Format(self._bits, next((group for group in GROUPS if inputs % group == 0), GROUPS[-1]))
-        weights = (self._checked(name, stored[expert]).to(self._device) for expert in range(count))
+        weights = (self._checked(name, stored[expert]).to(self.device) for expert in range(count))
         try:
             return Packed.of(quantise_each(weights, format_))
         except QuantizedError as error:
-            raise self._error(f"{name}: {error}") from error
+            raise self.error(f"{name}: {error}") from error
 
     def _checked(self, name: str, value: Tensor) -> Tensor:
         if not bool(torch.isfinite(value).all()):
-            raise self._error(f"{name} holds numbers that are not finite")
+            raise self.error(f"{name} holds numbers that are not finite")
         return value
 
-    def _error(self, why: str) -> CheckpointError:
+    def error(self, why: str) -> CheckpointError:
+        """Return the error that the weights do not fit, because of `why`."""
         return CheckpointError(f"the weights of {self._path} do not fit: {why}; {FETCH_AGAIN}")
