@@ -18,9 +18,9 @@ from dg_lsp.model.checkpoint import Checkpoint, load_checkpoint
 from dg_lsp.model.fill import fill as infill
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document, DocumentError
-from dg_lsp.text.fills import check
 from dg_lsp.text.messages import Draft, Fill, Infill
 from dg_lsp.text.prompts import prompt
+from tests.text.faulty import faults
 
 FILES = Path(str(resources.files("dg_lsp.model") / "embedded"))
 
@@ -87,7 +87,7 @@ def test_it_fills_real_gaps_and_says_why_where_it_does_not(model: Checkpoint) ->
             if fill.text:
                 filled += 1
                 parts = (request.language, request.kind, request.prefix, fill.text, request.suffix)
-                assert check.faults(*parts) == ()
+                assert faults(*parts) == ()
                 first = fill.text.strip().splitlines()[0]
                 # What was mended is anchored but for the span that was freed last.
                 text = shown(drafts[-1], anchors=bool(fill.repairs))

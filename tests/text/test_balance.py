@@ -3,10 +3,10 @@
 import pytest
 
 from dg_lsp.text.fills.balance import doubled
-from dg_lsp.text.fills.check import faults
 from dg_lsp.text.fills.fit import fit
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import Infill, Kind
+from tests.text.faulty import faults
 
 # The text with the gap, a fill, and what of it may stay.
 DOUBLED = {

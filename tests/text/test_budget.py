@@ -12,7 +12,6 @@ from dg_lsp.filling.fill import finish
 from dg_lsp.settings import Settings
 from dg_lsp.text.budget import Budget, bounded, check, spending, within
 from dg_lsp.text.documents.document import Document
-from dg_lsp.text.fills.check import faults
 from dg_lsp.text.fills.harm import harm_of
 from dg_lsp.text.gaps.find import find_function, find_gap, find_gaps, find_named
 from dg_lsp.text.gaps.gap import Edit, Gap
@@ -21,6 +20,7 @@ from dg_lsp.text.messages import Fill
 from dg_lsp.text.prompts import prompt
 from dg_lsp.text.reasons import NoGap, OutOfTime
 from dg_lsp.text.related.index import Index
+from tests.text.faulty import faults
 
 # The parser of TSX never ends with these; some of them are the placeholder's doing.
 HANGING = (

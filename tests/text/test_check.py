@@ -7,10 +7,11 @@ import pytest
 
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.fills.baseline import Fault, complaint
-from dg_lsp.text.fills.check import faults, faults_of_edit
+from dg_lsp.text.fills.check import faults_of_edit
 from dg_lsp.text.fills.fit import make_edit
 from dg_lsp.text.gaps.find import find_gap
 from dg_lsp.text.gaps.gap import Edit
+from tests.text.faulty import faults
 from tests.text.truths import damaged, lines, passes, passes_cut, stubbed
 
 BEFORE, AFTER = "class A:\n    def f(self):\n        ", "\n\n    def g(self):\n        pass\n"

@@ -2,10 +2,11 @@
 
 import pytest
 
-from dg_lsp.text.fills.check import faults, is_stub
+from dg_lsp.text.fills.check import is_stub
 from dg_lsp.text.fills.fit import fit, surplus, within
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import Infill, Kind
+from tests.text.faulty import faults
 
 
 def request(language: str, text: str, kind: Kind, indent: str = "") -> Infill:

@@ -8,11 +8,12 @@ import pytest
 
 from benchmarks.gaps.sources import find_corpus
 from dg_lsp.text.documents.document import Document
-from dg_lsp.text.fills.check import faults, faults_of_edit
+from dg_lsp.text.fills.check import faults_of_edit
 from dg_lsp.text.fills.fit import fit, make_edit
 from dg_lsp.text.gaps.find import Gap, find_gap, find_gaps
 from dg_lsp.text.gaps.gap import Edit, apply_edit, unified_diff
 from dg_lsp.text.messages import Infill, Kind
+from tests.text.faulty import faults
 from tests.text.truths import stubbed
 
 

@@ -5,11 +5,11 @@ import random
 
 import pytest
 
-from dg_lsp.text.fills import check
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.prompts.outline import ITEM, WHOLE, outline
 from dg_lsp.text.prompts.prompt import shortened
 from dg_lsp.text.syntax.lexer import line_start
+from tests.text.faulty import faults
 
 PYTHON = b'''\
 """What the module says."""
@@ -283,7 +283,7 @@ def test_a_fill_that_leaves_a_function_is_found_though_its_header_is_above_the_c
     before = b"import os\n\n\ndef f(x):\n    for a in x:\n" + b"        y += 1\n" * 100 + b"        "
     text = shortened(load_language("python"), before, 600).decode()
     found = [
-        check.faults("python", "function_body", text, fill, "\n\n\nz = 1\n")
+        faults("python", "function_body", text, fill, "\n\n\nz = 1\n")
         for fill in ("y = 2\n    return y", "y = 2\n   return y")
     ]
     assert text.startswith("import os\ndef f(x):\n    for a in x:\n        y += 1\n")

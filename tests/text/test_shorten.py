@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from dg_lsp.text.fills.check import faults
 from dg_lsp.text.fills.stitch import shorten
 from dg_lsp.text.messages import Infill
+from tests.text.faulty import faults
 
 PYTHON = ("def f(x):\n    ", "\n\n\ndef g():\n    return 2\n")
 SCRIPT = ("function f(x) {\n  ", "\n}\n\nfunction g() {\n  return 2;\n}\n")

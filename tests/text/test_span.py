@@ -4,10 +4,10 @@ import pytest
 
 from dg_lsp.filling.fill import finish
 from dg_lsp.text.documents.document import Document
-from dg_lsp.text.fills.check import faults
 from dg_lsp.text.fills.fit import fit
 from dg_lsp.text.gaps.gap import Edit, Gap
 from dg_lsp.text.messages import Fill, Infill, Kind
+from tests.text.faulty import faults
 
 
 def request(text: str, kind: Kind = "span") -> Infill:

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from dg_lsp.text.fills.check import faults
 from dg_lsp.text.fills.sure import sure_beginning
 from dg_lsp.text.messages import Infill
+from tests.text.faulty import faults
 from tests.text.test_shorten import PYTHON, RUST, SCRIPT, C
 
 LINE = ("def f(first, rest):\n    total = ", "\n    return total\n")

@@ -5,13 +5,13 @@ import pytest
 from dg_lsp.filling.fill import finish
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
-from dg_lsp.text.fills.check import faults
 from dg_lsp.text.fills.fit import fit
 from dg_lsp.text.gaps.find import find_gap
 from dg_lsp.text.gaps.gap import apply_edit
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import Fill
 from dg_lsp.text.prompts import prompt
+from tests.text.faulty import faults
 from tests.text.wild import BAD, GOOD, WILD, Wild
 
 # What stands for the cursor's line, and fills of it.

@@ -8,11 +8,12 @@ from benchmarks.gaps.sources import find_corpus
 from benchmarks.gaps.truth import truth_of
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
-from dg_lsp.text.fills.check import faults, faults_of_edit
+from dg_lsp.text.fills.check import faults_of_edit
 from dg_lsp.text.gaps.find import Gap, find_gap
 from dg_lsp.text.gaps.gap import Edit
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.prompts import prompt
+from tests.text.faulty import faults
 
 CUT = Settings(prefix_bytes=2_000, suffix_bytes=500)
 

@@ -40,28 +40,19 @@ DEEPEST = 90
 
 
 def faults_of(request: Infill, fill: str) -> tuple[Fault, ...]:
-    """The `faults` of `fill` in the gap of `request`.
+    """The syntax errors that `fill` adds in the gap of `request`, which a neutral filler of its kind does not have.
+
+    1. Parse both.  2. Errors that are new and touch the fill or come after it are faults.
+    3. A body must end where its gap ends, and what the grammar lets pass must be sense.  4. So says Python's parser.
+
+    Never raises on a strange text: what is nested too deep to be checked is a fault. The last answers are kept, since
+    a text is fitted, judged and perhaps repaired, and each asks.
 
     Raises:
         OutOfTime: the text takes too long to read.
     """
     language = load_language(request.language, request.macros)
     return _faults_between(language, request.kind, request.prefix, fill, request.suffix)
-
-
-def faults(language: str, kind: str, before: str, fill: str, after: str) -> tuple[Fault, ...]:
-    """The syntax errors of before + fill + after that a neutral filler of the gap's kind does not have.
-
-    1. Parse both.  2. Errors that are new and touch the fill or come after it are faults.
-    3. A body must end where its gap ends, and what the grammar lets pass must be sense.  4. So says Python's parser.
-
-    Never raises on a strange text: what is nested too deep to be checked is a fault. The last answers are kept, since
-    a text is fitted, judged and perhaps mended, and each asks.
-
-    Raises:
-        OutOfTime: the text takes too long to read.
-    """
-    return _faults_between(load_language(language), kind, before, fill, after)
 
 
 @bounded
