@@ -24,7 +24,7 @@ from typing import Any
 
 from benchmarks.unseen.projects import Projects
 from dg_lsp.engine.local import LocalEngine
-from dg_lsp.filling.fill import FillOptions, fill_gap, outcome_of
+from dg_lsp.filling.fill import FillOptions, fill_gap
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import Gap, find_gaps
@@ -123,10 +123,8 @@ async def measure(folder: Path, settings: Settings, count: int) -> AsyncIterator
         for one in functions:
             path = folder / known[one.package].folder / one.path
             document, gap, truth = stub_at(path, one)
-            filling = fill_gap(
-                engine, document, gap, settings, FillOptions(count, index=projects.index(path))
-            )
-            outcome = await outcome_of(filling)
+            options = FillOptions(count, index=projects.index(path))
+            outcome = await fill_gap(engine, document, gap, settings, options)
             edits = [outcome.edit, *outcome.others] if outcome.edit else []
             texts = [apply_edit(document, edit).text for edit in edits if edit]
             passing = (

@@ -13,12 +13,11 @@ import sysconfig
 import time
 from collections import Counter, defaultdict
 from pathlib import Path
-from typing import Any
 
 import torch
 
 from dg_lsp.engine.local import LocalEngine
-from dg_lsp.filling.fill import Outcome, fill_gap
+from dg_lsp.filling.fill import fill_gap
 from dg_lsp.model.cache import PrefixCache, extend_to
 from dg_lsp.model.canvas import Canvas
 from dg_lsp.model.checkpoint import Checkpoint, load_checkpoint
@@ -90,10 +89,7 @@ async def changed_outside(fills: int, settings: Settings) -> Counter[str]:
         document, gap = found
         count["asked"] += 1
         asked = override(settings, {"seed": rng.randrange(2**31)})
-        outcome: Any = None
-        async for event in fill_gap(engine, document, gap, asked):
-            outcome = event
-        assert isinstance(outcome, Outcome)
+        outcome = await fill_gap(engine, document, gap, asked)
         count[gap.kind] += 1
         if outcome.edit is None:
             count[f"{gap.kind}: nothing offered"] += 1

@@ -12,7 +12,7 @@ from dg_lsp.bench.projects import project_of
 from dg_lsp.bench.score import METHODS, Score
 from dg_lsp.engine.local import LocalEngine
 from dg_lsp.filling.engine import Engine
-from dg_lsp.filling.fill import FillOptions, fill_gap, outcome_of
+from dg_lsp.filling.fill import FillOptions, fill_gap
 from dg_lsp.settings import Settings
 from dg_lsp.text.fills import check, fit
 from dg_lsp.text.gaps.gap import Edit, apply_edit
@@ -68,7 +68,7 @@ async def _by_engine(engine: Engine, case: Case, settings: Settings, method: str
         like=case.truth if method == "given" else None,
     )
     start = time.perf_counter()
-    outcome = await outcome_of(fill_gap(engine, case.document, case.gap, settings, options))
+    outcome = await fill_gap(engine, case.document, case.gap, settings, options)
     fill = replace(outcome.fill, milliseconds=(time.perf_counter() - start) * 1000)
     return replace(score_of(case, method, outcome.edit, fill), why=outcome.why)
 

@@ -97,8 +97,7 @@ async def round_trip(document: Document, name: str, settings: Settings) -> tuple
     try:
         await _loaded(engine)
         start = time.perf_counter()
-        async for _ in fill_gap(engine, document, find_named(document, name), settings):
-            pass
+        await fill_gap(engine, document, find_named(document, name), settings)
         seconds = time.perf_counter() - start
         status = await engine.status()
         if status is None:

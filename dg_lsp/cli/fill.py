@@ -173,12 +173,12 @@ async def _fill(
     engine: "Engine", place: "Place", settings: Settings, show: Callable[[Draft], None]
 ) -> "Outcome":
     """Fill the gap of `place` and close `engine`; an interrupt closes the stream, which cancels."""
-    from dg_lsp.filling.fill import FillOptions, fill_gap, outcome_of
+    from dg_lsp.filling.fill import FillOptions, fill_gap
 
     document, gap = place
-    options = FillOptions(index=index_for(document, settings, gap.kind))
+    options = FillOptions(index=index_for(document, settings, gap.kind), show=show)
     try:
-        return await outcome_of(fill_gap(engine, *place, settings, options), show)
+        return await fill_gap(engine, *place, settings, options)
     finally:
         await engine.close()
 

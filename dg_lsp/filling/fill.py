@@ -4,7 +4,7 @@ The server, `fill`, `bot`, `trace` and `bench` all fill by `fill_gap`.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
@@ -47,13 +47,15 @@ class FillOptions:
     """Options of one fill.
 
     alternatives: the number of different texts. priority: who is served first. index: the other files; without it no
-    candidates and no definitions are sent. like: a text as long as the fill is to be, for measurements.
+    candidates and no definitions are sent. like: a text as long as the fill is to be, for measurements. show: called
+    with each Draft.
     """
 
     alternatives: int = 1
     priority: Priority = "bot"
     index: Index | None = None
     like: str | None = None
+    show: Callable[[Draft], None] = lambda _: None
 
 
 ONE = FillOptions()
@@ -61,11 +63,11 @@ ONE = FillOptions()
 
 async def fill_gap(
     engine: Engine, document: Document, gap: Gap, settings: Settings, options: FillOptions = ONE
-) -> AsyncGenerator[Draft | Outcome, None]:
-    """Fill `gap` of `document`: yield Drafts, then one Outcome. Closing the generator cancels.
+) -> Outcome:
+    """Fill `gap` of `document` and return the Outcome; cancelling closes the engine's stream.
 
-    1. Prepare the request; without one, the Outcome has the reason.  2. Pass on the engine's Drafts.  3. Finish the
-    Fill. Steps 1 and 3 read text, so they run in threads, and spend one budget.
+    1. Prepare the request; without one, the Outcome has the reason.  2. Show the engine's Drafts.  3. Finish the Fill.
+    Steps 1 and 3 read text, so they run in threads, and spend one budget.
 
     Raises:
         EngineError: the engine gives no answer.
@@ -76,8 +78,7 @@ async def fill_gap(
         with spending(budget):
             request, files = await asyncio.to_thread(prepare, document, gap, settings, options)
     except NoGap as error:
-        yield Outcome(gap, Fill(""), None, str(error))
-        return
+        return Outcome(gap, Fill(""), None, str(error))
     # 2.
     fill: Fill | None = None
     async with aclosing(engine.infill(request)) as events:
@@ -85,25 +86,13 @@ async def fill_gap(
             if isinstance(event, Fill):
                 fill = event
             else:
-                yield event
+                options.show(event)
     if fill is None:
         raise EngineError("the engine stopped without an answer; run the command again")
     # 3.
     with spending(budget):
         outcome = await asyncio.to_thread(finish, document, gap, fill)
-    yield replace(outcome, files=files)
-
-
-async def outcome_of(
-    events: AsyncGenerator[Draft | Outcome, None], show: Callable[[Draft], None] = lambda _: None
-) -> Outcome:
-    """Return the Outcome that `events` of `fill_gap` end with, and close them; `show` is called with each Draft."""
-    async with aclosing(events):
-        async for event in events:
-            if isinstance(event, Outcome):
-                return event
-            show(event)
-    raise AssertionError("a fill ends with its outcome")
+    return replace(outcome, files=files)
 
 
 @bounded

@@ -2,17 +2,15 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import aclosing
 from dataclasses import dataclass
 
 from dg_lsp.filling.engine import Engine
-from dg_lsp.filling.fill import ONE, FillOptions, Outcome, fill_gap
+from dg_lsp.filling.fill import ONE, FillOptions, fill_gap
 from dg_lsp.settings import Settings
 from dg_lsp.text.budget import BOT, within
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import Gap, find_gaps
 from dg_lsp.text.gaps.gap import Edit, apply_edit
-from dg_lsp.text.messages import Draft
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +61,10 @@ async def fill_stubs(
     settings: Settings,
     choose: Choose = choose_first,
     options: FillOptions = ONE,
-) -> AsyncGenerator[StubStarted | Draft | StubEnded, None]:
-    """Fill the stubs of `document` in the order of the text; yield for each StubStarted, Drafts, and StubEnded.
+) -> AsyncGenerator[StubStarted | StubEnded, None]:
+    """Fill the stubs of `document` in the order of the text; yield a StubStarted and a StubEnded for each.
 
-    Closing the generator cancels.
+    Cancelling the task that iterates stops the fill.
 
     1. Find the next stub in the text as it is now: earlier fills have moved it.  2. Fill it.  3. Keep the fill that
     `choose` takes.
@@ -87,14 +85,7 @@ async def fill_stubs(
         started = StubStarted(number, gap, document)
         yield started
         # 2.
-        outcome: Outcome | None = None
-        async with aclosing(fill_gap(engine, document, gap, settings, options)) as events:
-            async for event in events:
-                if isinstance(event, Outcome):
-                    outcome = event
-                else:
-                    yield event
-        assert outcome is not None, "a fill ends with its outcome"
+        outcome = await fill_gap(engine, document, gap, settings, options)
         # 3.
         kept, why = None, outcome.why
         # An empty body has no byte of its own.

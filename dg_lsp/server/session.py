@@ -10,10 +10,11 @@ import statistics
 import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import replace
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from dg_lsp.filling.engine import Engine, EngineError
-from dg_lsp.filling.fill import FillOptions, Outcome, fill_gap, outcome_of
+from dg_lsp.filling.fill import FillOptions, Outcome, fill_gap
 from dg_lsp.filling.offers import Offer
 from dg_lsp.server.ahead import Ahead
 from dg_lsp.server.offers import Offers
@@ -115,9 +116,9 @@ class Session:
         """
         if priority != "ahead":
             self.ahead.stop()
-        options = await self.fill_options(document, settings, priority)
+        options = replace(await self.fill_options(document, settings, priority), show=show)
         began = time.monotonic()
-        outcome = await outcome_of(fill_gap(self.engine, document, gap, settings, options), show)
+        outcome = await fill_gap(self.engine, document, gap, settings, options)
         if priority == "ghost":
             self._took.append(time.monotonic() - began)
         if options.index is not None:

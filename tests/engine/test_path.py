@@ -14,7 +14,7 @@ import pytest
 
 from dg_lsp.engine.local import LocalEngine
 from dg_lsp.engine.resident import ResidentEngine
-from dg_lsp.filling.fill import fill_gap, outcome_of
+from dg_lsp.filling.fill import FillOptions, fill_gap
 from dg_lsp.serving.service import Service
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
@@ -52,20 +52,20 @@ def passing() -> Iterator[set[str]]:
         threading.setprofile(None)  # type: ignore[arg-type]
 
 
-def test_in_the_server_a_draft_passes_three_generators(runtime: Path) -> None:
+def test_in_the_server_a_draft_passes_two_generators(runtime: Path) -> None:
     async def work() -> set[str]:
         engine, drafts = ResidentEngine(SCRIPTED), list[Draft]()
         await engine.start()
         gap = find_gap(DOCUMENT, len(DOCUMENT.data) - 1)
         with passing() as seen:
-            await outcome_of(fill_gap(engine, DOCUMENT, gap, SCRIPTED), drafts.append)
+            await fill_gap(engine, DOCUMENT, gap, SCRIPTED, FillOptions(show=drafts.append))
         await engine.stop()
         await engine.close()
         assert drafts
         return seen
 
     found = asyncio.run(asyncio.wait_for(work(), 60))
-    assert found == {"RemoteEngine.infill", "ResidentEngine.infill", "fill_gap"}
+    assert found == {"RemoteEngine.infill", "ResidentEngine.infill"}
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ import pytest
 from dg_lsp.engine.scripted import ScriptedEngine
 from dg_lsp.filling import fill as filling
 from dg_lsp.filling.engine import Engine, EngineError
-from dg_lsp.filling.fill import FillOptions, Outcome, fill_gap, outcome_of
+from dg_lsp.filling.fill import FillOptions, Outcome, fill_gap
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import Gap, NoGap, find_gap, find_named
@@ -33,25 +33,14 @@ def document(data: bytes = SOURCE) -> Document:
 
 
 def outcome(engine: Engine, doc: Document, gap: Gap) -> Outcome:
-    async def work() -> Outcome:
-        found = [event async for event in fill_gap(engine, doc, gap, Settings())][-1]
-        assert isinstance(found, Outcome)
-        return found
-
-    return asyncio.run(work())
+    return asyncio.run(fill_gap(engine, doc, gap, Settings()))
 
 
 def test_drafts_pass_and_the_fill_becomes_an_edit() -> None:
-    engine = ScriptedEngine(Fill("return x"), [DRAFT])
-
-    async def work() -> list[Draft | Outcome]:
-        doc = document()
-        return [event async for event in fill_gap(engine, doc, find_named(doc, "f"), Settings(seed=7))]
-
-    first, last = asyncio.run(work())
-    assert first == DRAFT
-    assert isinstance(last, Outcome)
-    assert last.edit is not None
+    engine, drafts, doc = ScriptedEngine(Fill("return x"), [DRAFT]), list[Draft](), document()
+    options = FillOptions(show=drafts.append)
+    last = asyncio.run(fill_gap(engine, doc, find_named(doc, "f"), Settings(seed=7), options))
+    assert drafts == [DRAFT] and last.edit is not None
     changed = apply_edit(document(), last.edit)
     assert changed.data == SOURCE.replace(b"pass", b"return x")
     assert engine.requests[0].seed == 7
@@ -180,12 +169,8 @@ def test_no_shape_of_a_file_takes_long_to_fill(shape: str, language: str) -> Non
     doc = Document("file:///shape", language, 1, SHAPES[shape])
     engine = ScriptedEngine(Fill("None"))
     for at in (len(doc.data), len(doc.data) // 2):
-
-        async def work(gap: Gap) -> Outcome:
-            return await outcome_of(fill_gap(engine, doc, gap, Settings(), FillOptions(index=Index())))
-
         gap, began = find_gap(doc, at), time.process_time()
-        found = asyncio.run(work(gap))
+        found = asyncio.run(fill_gap(engine, doc, gap, Settings(), FillOptions(index=Index())))
         assert time.process_time() - began < 5
         assert found.edit or found.why
     # Where no edit could be checked the engine is not asked.
@@ -199,7 +184,7 @@ def test_definitions_of_other_files_go_with_the_request_to_a_model_that_reads_th
     gap, engine = find_gap(doc, len(doc.data) - 1, "statement"), ScriptedEngine(Fill("return x"))
     room = [replace(CHAT, definition_bytes=n) for n in (500, 10)]
     found = [
-        asyncio.run(outcome_of(fill_gap(engine, doc, gap, settings, FillOptions(index=index))))
+        asyncio.run(fill_gap(engine, doc, gap, settings, FillOptions(index=index)))
         for settings in (*room, Settings(definition_bytes=500))
     ]
     assert [r.context for r in engine.requests] == [(Piece("shapes.py", "def area(shape): ...\n"),), (), ()]
@@ -233,11 +218,7 @@ def test_no_text_is_read_on_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> N
         noted(name)
     opened = Document("file:///a.py", "python", 1, b"x = \n")
     options = FillOptions(index=Index())
-
-    async def filled() -> Outcome:
-        events = fill_gap(ScriptedEngine(Fill("1")), opened, find_gap(opened, 4), CHAT, options)
-        return await outcome_of(events)
-
-    assert asyncio.run(filled()).edit
+    work = fill_gap(ScriptedEngine(Fill("1")), opened, find_gap(opened, 4), CHAT, options)
+    assert asyncio.run(work).edit
     assert {*where} == {"unchecked", "build", "search", "context_of", "finish"}
     assert threading.main_thread() not in where.values()

@@ -8,7 +8,7 @@ from dg_lsp.filling.fill import FillOptions
 from dg_lsp.filling.stubs import StubEnded, StubStarted, fill_stubs, stubs_of
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
-from dg_lsp.text.messages import Draft, Fill, Infill
+from dg_lsp.text.messages import Fill, Infill
 
 SOURCE = "def one():\n    pass\n\n\ndef two():\n    return 2\n\n\ndef three():\n    ...\n"
 DOCUMENT = Document("file:///m.py", "python", 1, SOURCE.encode())
@@ -20,8 +20,8 @@ def fills(request: Infill) -> Fill:
     )
 
 
-def run(engine: ScriptedEngine, **more: object) -> list[StubStarted | Draft | StubEnded]:
-    async def work() -> list[StubStarted | Draft | StubEnded]:
+def run(engine: ScriptedEngine, **more: object) -> list[StubStarted | StubEnded]:
+    async def work() -> list[StubStarted | StubEnded]:
         return [event async for event in fill_stubs(engine, DOCUMENT, Settings(), **more)]  # type: ignore[arg-type]
 
     return asyncio.run(work())

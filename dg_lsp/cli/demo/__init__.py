@@ -78,7 +78,7 @@ def cuts(source: str) -> Iterator[Cut]:
 async def _fill_all(todo: list[Cut], arguments: argparse.Namespace) -> tuple[int, int, int]:
     """Fill each of `todo` and print it; how many were filled, how many as they were, how many there are."""
     from dg_lsp.cli.screen import screen_of
-    from dg_lsp.filling.fill import fill_gap, outcome_of
+    from dg_lsp.filling.fill import FillOptions, fill_gap
     from dg_lsp.text.documents.document import Document
     from dg_lsp.text.gaps.find import find_gap
 
@@ -92,7 +92,7 @@ async def _fill_all(todo: list[Cut], arguments: argparse.Namespace) -> tuple[int
             # Where nothing can be repainted, a picture of each step would fill pages.
             moves = sys.stdout.isatty()
             seen = screen.show if moves else lambda _: None
-            outcome = await outcome_of(fill_gap(engine, document, gap, settings), seen)
+            outcome = await fill_gap(engine, document, gap, settings, FillOptions(show=seen))
             text = filling_of(cut, document, outcome)
             print(told(cut, gap, outcome, text), end="\n\n" if moves else "\n", flush=True)
             filled += outcome.edit is not None

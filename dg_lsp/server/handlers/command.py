@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Coroutine, Mapping, Sequence
-from contextlib import aclosing
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -10,7 +9,7 @@ from lsprotocol import types
 
 from dg_lsp.filling.engine import EngineError
 from dg_lsp.filling.fill import Outcome
-from dg_lsp.filling.stubs import StubEnded, StubStarted, fill_stubs, stubs_of
+from dg_lsp.filling.stubs import StubEnded, fill_stubs, stubs_of
 from dg_lsp.server.handlers.context import Context, Reply
 from dg_lsp.server.handlers.target import cursor_of, fill_target, gap_of, settings_of, title_of
 from dg_lsp.server.rpc.envelope import RequestError
@@ -20,6 +19,7 @@ from dg_lsp.text.budget import ASKED, within
 from dg_lsp.text.fills.confirm import why_confirm
 from dg_lsp.text.gaps.find import NoGap
 from dg_lsp.text.gaps.gap import Edit
+from dg_lsp.text.messages import Draft
 from dg_lsp.text.reasons import OutOfTime
 
 T = TypeVar("T")
@@ -121,27 +121,28 @@ class _Stubs:
 async def _fill_stubs(snapshot: Snapshot, context: Context, target: Target, done: _Stubs) -> None:
     """Do step 2 of `fill_all`; the results are added to `done`."""
     document, settings, client = snapshot.document, settings_of(snapshot, target), context.client
-    options = await context.session.fill_options(document, settings, "fill")
-    filling = fill_stubs(context.session.engine, document, settings, options=options)
-    async with (
-        client.progress("Fill all stubs", target.get("workDoneToken")) as progress,
-        aclosing(filling) as events,
-    ):
+    async with client.progress("Fill all stubs", target.get("workDoneToken")) as progress:
+
+        def show(draft: Draft) -> None:
+            # At each step, because a report right after another is dropped.
+            progress.report(*report)
+            send(draft)
+
+        options = replace(await context.session.fill_options(document, settings, "fill"), show=show)
+        filling = fill_stubs(context.session.engine, document, settings, options=options)
         with context.board.watched_by(progress.report_loading):
-            async for event in events:
+            async for event in filling:
                 if isinstance(event, StubEnded):
                     done.add(event)
                     continue
-                if isinstance(event, StubStarted):
-                    # The client shows the text before the first fill, in which this stub is elsewhere.
-                    start, end = (at - done.shift for at in (event.gap.start, event.gap.end))
-                    show = client.drafts(snapshot, replace(event.gap, start=start, end=end))
-                    message = f"{event.number} of {done.total}: {event.gap.name}"
-                    percentage = (event.number - 1) * 100 // done.total
-                else:
-                    show(event)
-                # At each step, because a report right after another is dropped.
-                progress.report(message, percentage)
+                # The client shows the text before the first fill, in which this stub is elsewhere.
+                start, end = (at - done.shift for at in (event.gap.start, event.gap.end))
+                send = client.drafts(snapshot, replace(event.gap, start=start, end=end))
+                report = (
+                    f"{event.number} of {done.total}: {event.gap.name}",
+                    (event.number - 1) * 100 // done.total,
+                )
+                progress.report(*report)
 
 
 _CANCELLED = types.LSPErrorCodes.RequestCancelled.value
