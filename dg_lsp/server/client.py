@@ -80,11 +80,11 @@ class Client:
         """Return the settings that the client has for this server; None if it does not say."""
         items = [types.ConfigurationItem(section=SECTION)]
         try:
-            (told,) = await self._server.workspace_configuration_async(types.ConfigurationParams(items))
+            (found,) = await self._server.workspace_configuration_async(types.ConfigurationParams(items))
         except Exception as error:
             _log.warning("the client did not send its settings (%s)", type(error).__name__)
             return None
-        return told
+        return found
 
     async def register(self, registrations: list[types.Registration]) -> None:
         """Register for notifications."""

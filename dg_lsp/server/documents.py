@@ -43,7 +43,7 @@ class Buffer:
 
     @property
     def text(self) -> str:
-        """The whole text."""
+        """Return the whole text."""
         return "".join(self.lines)
 
     def replace(self, start: Position, end: Position, text: str, encoding: Encoding) -> tuple[int, int, int]:
@@ -98,14 +98,14 @@ class Buffer:
         return begin, begin + _size(gone), begin + _size(come)
 
     def _offset(self, line: int) -> int:
-        """The byte offset of `line`, counted from the line that was asked for last."""
+        """Return the byte offset of `line`, counted from the line of the last call."""
         near, offset = self._near
         between = _size("".join(self.lines[min(near, line) : max(near, line)]))
         self._near = line, offset + between if line >= near else offset - between
         return self._near[1]
 
     def _clamped(self, position: Position) -> Position:
-        """`position` moved to an existing line, and to a column that is not negative."""
+        """Return `position` moved to an existing line, and to a column that is not negative."""
         line, column = max(position[0], 0), max(position[1], 0)
         if line >= len(self.lines):
             line = len(self.lines) - 1
@@ -159,7 +159,7 @@ class Documents:
         del self._open[uri]
 
     def snapshot(self, uri: str) -> Document | None:
-        """The document as it is now, immutable; None if it is not open."""
+        """Return the document as it is now, immutable; None if it is not open."""
         found = self._open.get(uri)
         if found is None:
             own = key_of(uri)
@@ -175,7 +175,7 @@ class Documents:
         return found.snapshot
 
     def uris(self) -> tuple[str, ...]:
-        """The uris of the open documents, in the order of opening."""
+        """Return the uris of the open documents, in the order of opening."""
         return tuple(self._open)
 
     def __iter__(self) -> Iterator[str]:
@@ -233,7 +233,7 @@ class _Open:
 
 
 def _split(text: str) -> list[str]:
-    """The lines of `text` with their line ends; behind the last line end there is one more line."""
+    """Return the lines of `text` with their line ends; after the last line end there is one more line."""
     if "\r" not in text:
         *ended, last = text.split("\n")
         return [*(f"{line}\n" for line in ended), last]
@@ -242,7 +242,7 @@ def _split(text: str) -> list[str]:
 
 
 def _cut(line: str, column: int, encoding: Encoding) -> tuple[str, str]:
-    """`line` split at `column`, or before its line end if that comes first."""
+    """Split `line` at `column`, or before its line end if that comes first."""
     content = line.rstrip("\r\n")
     if encoding == "utf-32" or content.isascii():
         at = min(column, len(content))
@@ -266,12 +266,12 @@ def _cut(line: str, column: int, encoding: Encoding) -> tuple[str, str]:
 
 
 def _paired(text: str, encoding: Encoding) -> str:
-    """`text` with adjacent halves of surrogate pairs joined to characters, in UTF-16 only."""
+    """Return `text` with adjacent halves of surrogate pairs joined to characters, in UTF-16 only."""
     if encoding != "utf-16" or SURROGATE.search(text) is None:
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
 
 def _size(text: str) -> int:
-    """The length of `utf8(text)` in bytes."""
+    """Return the length of `utf8(text)` in bytes."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))

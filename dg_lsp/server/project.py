@@ -51,11 +51,11 @@ class Project:
         self.index = self._new()
 
     async def index_for(self, document: Document) -> Index:
-        """The index with the open documents beside `document` as they are now."""
+        """Return the index with the open documents beside `document` as they are now."""
         opened = [other for other in self._beside(document) if knows(other.language)]
         self._open = frozenset(map(key_of, (document.uri, *(other.uri for other in opened))))
-        if lacking := [other for other in opened if not self.index.holds(other.uri, other.data)]:
-            await asyncio.to_thread(self._take, self.index, lacking)
+        if missing := [other for other in opened if not self.index.holds(other.uri, other.data)]:
+            await asyncio.to_thread(self._take, self.index, missing)
         return self.index
 
     def begin(self, uri: str, settings: Settings) -> None:

@@ -56,11 +56,11 @@ class Conversation(LanguageServerProtocol):
             self._take_request(message.id, message.method, message.body)
 
     def refuse(self, msg_id: MsgId | None, code: int, message: str) -> None:
-        """Send an error for a message that is no request in flight."""
+        """Send an error for a message that is not a request in flight."""
         self._send_data({"jsonrpc": "2.0", "id": msg_id, "error": {"code": code, "message": message}})
 
     def status(self) -> int:
-        """The exit code that the protocol requires: 0 after `shutdown`, else 1."""
+        """Return the exit code that the protocol requires: 0 after `shutdown`, else 1."""
         return 0 if self._shutdown else 1
 
     async def close(self) -> None:
@@ -87,7 +87,7 @@ class Conversation(LanguageServerProtocol):
         return future
 
     def not_taken(self, method: str, body: dict[str, Any]) -> None:
-        """Called for a notification whose params do not fit their type, before it is dropped."""
+        """Do nothing; called for a notification whose params do not fit their type, before it is dropped."""
 
     def _take_request(self, msg_id: MsgId, method: str, body: dict[str, Any]) -> None:
         try:
@@ -106,7 +106,11 @@ class Conversation(LanguageServerProtocol):
         live.task = self._start(self._answer(live, handler, params), context)
 
     def _admit(self, msg_id: MsgId, method: str, body: dict[str, Any]) -> tuple[Handler, Any]:
-        """The handler and the typed params of a request; raises RequestError if it may not be served now."""
+        """Return the handler and the typed params of a request.
+
+        Raises:
+            RequestError: it may not be served now.
+        """
         if msg_id in self._live:
             raise RequestError(envelope.INVALID_REQUEST, "another request with this id is in flight")
         if self._shutdown:
@@ -223,7 +227,7 @@ class Conversation(LanguageServerProtocol):
         self._result_types.pop(msg_id, None)
 
     def _send_data(self, data: Any) -> None:
-        """Send one message. Overridden, because pygls logs its text, and reports a failure with another message."""
+        """Send one message. pygls logs its text, and reports a failure with another message."""
         plain = self._converter.unstructure(data)
         body = json.dumps(plain, default=self._serialize_message, allow_nan=False, separators=(",", ":"))
         if self.writer is not None:

@@ -39,7 +39,7 @@ class Ignored(Exception):
 
 
 class Refusal(RequestError):
-    """The bytes are no valid message. id: that of the message, if it has a valid one."""
+    """The bytes are not a valid message. id: the id of the message, if it has a valid one."""
 
     def __init__(self, code: int, message: str, msg_id: MsgId | None = None) -> None:
         super().__init__(code, message)
@@ -56,35 +56,35 @@ class Message:
 
 
 def parse_message(data: bytes) -> Message:
-    """The message in `data`.
+    """Parse the message in `data`.
 
     Raises:
-        Refusal: it is no JSON, no object, or not of JSON-RPC 2.0.
+        Refusal: it is not JSON, not an object, or not JSON-RPC 2.0.
     """
     try:
         # Lone surrogates are not valid UTF-8; they are accepted, because losing a change of a document is worse.
         text = data.decode("utf-8", "surrogatepass")
         body = json.loads(text, parse_float=_finite, parse_constant=_no_json)
     except (ValueError, RecursionError) as error:
-        raise Refusal(PARSE_ERROR, "the message is no JSON text in UTF-8") from error
+        raise Refusal(PARSE_ERROR, "the message is not valid JSON in UTF-8") from error
     if not isinstance(body, dict):
-        raise Refusal(INVALID_REQUEST, "the message is no object; batches are not part of this protocol")
+        raise Refusal(INVALID_REQUEST, "the message is not an object; batches are not part of this protocol")
     msg_id, method = body.get("id"), body.get("method")
     known = msg_id if _is_id(msg_id) else None
     if "id" in body and known is None:
-        raise Refusal(INVALID_REQUEST, "the id is neither a whole number nor a text")
+        raise Refusal(INVALID_REQUEST, "the id is neither an integer nor a string")
     if body.get("jsonrpc") != "2.0":
         raise Refusal(INVALID_REQUEST, 'the message has no member "jsonrpc" with the value "2.0"', known)
     if "method" in body:
         if not isinstance(method, str):
-            raise Refusal(INVALID_REQUEST, "the method is no text", known)
+            raise Refusal(INVALID_REQUEST, "the method is not a string", known)
     elif known is None:
         raise Refusal(INVALID_REQUEST, "the message has neither a method nor an id")
     return Message(known, method, body)
 
 
 def read_params(converter: Any, message_type: type[Any] | None, body: dict[str, Any]) -> Any:
-    """The params of a message in the type of its method; plain JSON values if `message_type` is None.
+    """Return the params of a message in the type of its method; plain JSON values if `message_type` is None.
 
     Missing params are read as an empty object. If they do not fit, the converter raises an error for `misfit`.
     """
@@ -95,16 +95,16 @@ def read_params(converter: Any, message_type: type[Any] | None, body: dict[str, 
 
 
 def read_result(converter: Any, result_type: type[Any] | None, body: dict[str, Any]) -> Any:
-    """The result of the client's reply `body` in the type `result_type`; a plain JSON value if that is None.
+    """Return the result of the client's reply `body` as a `result_type`; a plain JSON value if that is None.
 
     Raises:
-        JsonRpcException: the answer is an error, or does not fit its type.
+        JsonRpcException: the reply is an error, or does not fit its type.
     """
     if (error := body.get("error")) is not None:
         fields = error if isinstance(error, dict) else {}
         code, message = fields.get("code"), fields.get("message")
         raise JsonRpcException(
-            message if isinstance(message, str) else "the client answered an error without a message",
+            message if isinstance(message, str) else "the client answered with an error without a message",
             code if isinstance(code, int) else INTERNAL_ERROR,
         )
     result = body.get("result")
@@ -117,16 +117,16 @@ def read_result(converter: Any, result_type: type[Any] | None, body: dict[str, A
 
 
 def misfit(error: BaseException) -> str:
-    """A sentence that names the fields that do not fit their types, without their values, which may be source text."""
+    """Return a sentence that names the fields of wrong types, without their values, which may be source text."""
     paths = list(dict.fromkeys(_paths(error, "")))
     more = f" and {len(paths) - _SHOWN_PATHS} more" if len(paths) > _SHOWN_PATHS else ""
     return f"missing or not of the right type: {', '.join(paths[:_SHOWN_PATHS])}{more}"
 
 
 def strict_converter() -> Any:
-    """The converter of pygls, except that it refuses for a text or a token what is none.
+    """Return the converter of pygls, but with strings and tokens that accept no other type.
 
-    pygls reads null as the text "None", and takes a list for a token and a number for the kind of a code action.
+    pygls reads null as the string "None", a list as a token, and a number as the kind of a code action.
     """
     converter: Any = default_converter()  # type: ignore[no-untyped-call]
     converter.register_structure_hook(str, _text)
@@ -139,7 +139,7 @@ def strict_converter() -> Any:
 
 
 def _finite(text: str) -> float:
-    """The number `text`, or the largest one of its sign: the reply must be JSON, which has no infinity."""
+    """Return the number `text`, or the largest one of its sign: the reply must be JSON, which has no infinity."""
     return max(-sys.float_info.max, min(float(text), sys.float_info.max))
 
 
@@ -155,18 +155,18 @@ def _is_id(value: object) -> bool:
 
 def _text(value: object, _: object) -> str:
     if not isinstance(value, str):
-        raise TypeError("a text belongs here")
+        raise TypeError("not a string")
     return value
 
 
 def _token(value: object, _: object) -> int | str:
     if not _is_id(value):
-        raise TypeError("a whole number or a text belongs here")
+        raise TypeError("neither an integer nor a string")
     return value  # type: ignore[return-value]
 
 
 def _paths(error: BaseException, path: str) -> list[str]:
-    """The paths of the fields in an error of the converter; its notes hold names and indices."""
+    """Return the paths of the fields in an error of the converter; its notes hold names and indices."""
     for note in getattr(error, "__notes__", ()):
         if hasattr(note, "name"):
             path += "." + re.sub("_(.)", lambda found: found[1].upper(), note.name)

@@ -23,7 +23,7 @@ class FrameError(ValueError):
 
 
 def read_frame(stream: BinaryIO, limit: int = LIMIT) -> bytes | None:
-    """The next message body of `stream`; None at its end, even in the middle of a message.
+    """Read the next message body of `stream`; return None at its end, even in the middle of a message.
 
     Raises:
         FrameError: the header has no valid length, or the body is too large; the next call reads the frame after it.
@@ -47,7 +47,7 @@ def read_frame(stream: BinaryIO, limit: int = LIMIT) -> bytes | None:
 
 
 def _read_header(stream: BinaryIO) -> list[bytes] | None:
-    """The values of all Content-Length fields in the next header; None at the end of the input."""
+    """Read the next header; return the values of all Content-Length fields in it, None at the end of the input."""
     lengths: list[bytes] = []
     begun = False
     while line := stream.readline(_LINE):

@@ -89,7 +89,7 @@ class Protocol(Conversation):
             raise RequestError(INVALID_PARAMS, reason) from error
 
     def not_taken(self, method: str, body: dict[str, Any]) -> None:
-        """Close a document whose change cannot be read, because its text would differ from the client's."""
+        """Close a document whose change cannot be read, because its text would differ from the client's text."""
         if method != lsp.TEXT_DOCUMENT_DID_CHANGE:
             return
         params = body.get("params")
@@ -97,10 +97,10 @@ class Protocol(Conversation):
         uri = named.get("uri") if isinstance(named, dict) else None
         if isinstance(uri, str) and uri in self._server.documents.uris():
             self._server.documents.close(uri)
-            _log.error("%s is out of step with the client and put aside until it is opened again", uri)
+            _log.error("%s is out of step with the client and closed until the client opens it again", uri)
 
     def _registered(self, method: str, *args: Any) -> _Steps:
-        """The step that calls the registered handler of `method`, if there is one."""
+        """Yield the registered handler of `method`, if there is one."""
         if (handler := self.fm.features.get(method)) is not None:
             yield handler, args, None
 

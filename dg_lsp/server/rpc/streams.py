@@ -62,7 +62,7 @@ class Inbox:
         self._put(None)
 
     async def next(self) -> bytes | FrameError | None:
-        """The next frame; the FrameError of one that cannot be read; None at the end."""
+        """Return the next frame, the FrameError of one that cannot be read, or None at the end."""
         frame = await self._frames.get()
         self._room.release()
         return frame
@@ -173,7 +173,7 @@ def serve(server: Server) -> int:
 
 
 def _take_over(stdin: BinaryIO, stdout: BinaryIO) -> tuple[BinaryIO, BinaryIO | io.RawIOBase]:
-    """Private copies of both pipes; the descriptors 0 and 1 then lead to /dev/null and to standard error.
+    """Return private copies of both pipes; the descriptors 0 and 1 then lead to /dev/null and to standard error.
 
     Processes that the server starts do not inherit the copies. So they cannot read messages or write into answers, and
     do not keep the pipes open after the server has ended.
@@ -242,7 +242,7 @@ async def _watch_parent(server: Server, end: Callable[[], None]) -> None:
 
 
 def _alive(process: int | None) -> bool:
-    """Tell whether the process with this id runs."""
+    """Return whether the process with this id runs."""
     if process is None or process <= 0:
         return False
     try:
