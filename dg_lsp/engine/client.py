@@ -136,7 +136,7 @@ class RemoteEngine:
 
     def _strange(self, error: Exception) -> EngineStrange:
         return EngineStrange(
-            f"what listens at {self._place} is no engine of this dg-lsp ({error}); end it with dg-lsp engine stop"
+            f"the program at {self._place} is not an engine of this dg-lsp ({error}); end it with dg-lsp engine stop"
         )
 
     def _broken(self, error: Exception, *, answered: bool) -> EngineError:

@@ -164,7 +164,7 @@ class VllmServer:
             line = {"model": served.model, "prompt": _PROBE, "add_special_tokens": False}
             tokens = tuple((await self._ask("/tokenize", line))["tokens"])
         except (LookupError, TypeError, ValueError) as error:
-            raise EngineStrange(f"what answers at {self._url} is no vLLM server") from error
+            raise EngineStrange(f"the program at {self._url} is no vLLM server") from error
         if tokens != encode(_PROBE):
             raise EngineError(
                 f"the server at {self._url} serves {served.model}, which has another tokenizer than the checkpoint "

@@ -65,7 +65,7 @@ def runtime_directory(environment: Mapping[str, str] = os.environ) -> Path:
         # lstat, because a link could lead to a folder of somebody else's choice.
         found = path.lstat()
         if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
-            raise EngineError(f"{path} is no folder of yours; set DG_LSP_RUNTIME_DIR to one that is")
+            raise EngineError(f"{path} is not your own folder; set DG_LSP_RUNTIME_DIR to one that is")
         if stat.S_IMODE(found.st_mode) & 0o077:
             path.chmod(0o700)
     except OSError as error:

@@ -314,7 +314,7 @@ async def _held(path: Path) -> AsyncIterator[None]:
         except Timeout:
             if time.monotonic() > end:
                 raise EngineError(
-                    f"somebody else has been starting the engine for long ({path}); try again"
+                    f"another process has been starting the engine for a long time ({path}); try again"
                 ) from None
             await asyncio.sleep(0.02)
         except OSError as error:

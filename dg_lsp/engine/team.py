@@ -49,7 +49,7 @@ _AWAY = (EngineAbsent, EngineBusy, EngineDied, EngineFailed, EngineRefused)
 _WORDS: dict[type[EngineError], str] = {
     EngineAbsent: "no engine answers at {url}; ask its administrator, or empty the setting engineUrl",
     EngineSilent: "the server at {url} answers too slowly",
-    EngineStrange: "what answers at {url} is no engine of dg-lsp",
+    EngineStrange: "the program at {url} is not a dg-lsp engine",
     EngineDied: "the connection to {url} was lost in the middle of an answer; try again",
     EngineRefused: "{error}; see the setting engineTokenFile",
 }

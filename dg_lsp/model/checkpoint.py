@@ -208,7 +208,7 @@ def find_directory(name: str) -> Path:
     if (path / "config.json").exists() or (network_in(path).suffix == GGUF and network_in(path).is_file()):
         return path
     if name == EMBEDDED:
-        raise CheckpointError("this installation lacks the embedded checkpoint; reinstall dg-lsp")
+        raise CheckpointError("this installation has no embedded checkpoint; reinstall dg-lsp")
     if name in OFFERED or is_hub_name(name):
         here = f"; for the folder of that name write ./{name}" if Path(name).is_dir() else ""
         raise CheckpointError(f"the checkpoint {name} is not here; run dg-lsp fetch {name}{here}")

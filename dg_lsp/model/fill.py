@@ -54,9 +54,7 @@ def unable(task: Task) -> Generator[Draft, None, list[Candidate]]:
     """Find nothing, and say that a network that cannot denoise writes no text again."""
     yield from ()
     assert not task.model.denoises
-    why = (
-        "the checkpoint cannot denoise, and so not write a selection again; delete it to have the gap filled"
-    )
+    why = "this checkpoint cannot rewrite a selection; delete the selected text to have the gap filled"
     return candidates_of("denoised", [Fill("", parses=False, refusal=why)])
 
 

@@ -68,7 +68,7 @@ def test_what_answers_unlike_an_engine_is_named(answer: str, tmp_path: Path) -> 
     for ask in (fill, status):
         # A request cannot tell what is no HTTP from an engine that ends; the client then asks for the status.
         kind = EngineAbsent if answer == "another protocol" and ask is fill else EngineStrange
-        named = r"no engine is running|no engine of this dg-lsp.*end it with dg-lsp engine stop"
+        named = r"no engine is running|not an engine of this dg-lsp.*end it with dg-lsp engine stop"
         with pytest.raises(kind, match=named):
             against(ANSWERS[answer], tmp_path / ask.__name__, ask)
 

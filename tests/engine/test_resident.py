@@ -494,7 +494,7 @@ def test_what_listens_in_the_engines_place_is_named(answer: bytes, runtime: Path
     async def work() -> None:
         engine = ResidentEngine(QUICK, told.append)
         async with await asyncio.start_unix_server(serve, address_of(QUICK).socket):
-            with pytest.raises(EngineStrange, match="no engine of this dg-lsp"):
+            with pytest.raises(EngineStrange, match="not an engine of this dg-lsp"):
                 await fill_of(engine)
         assert told[-1].state == "failed" and "dg-lsp engine stop" in told[-1].mend
         await engine.close()
@@ -536,7 +536,7 @@ def test_a_runtime_directory_that_became_a_link_is_refused(runtime: Path, tmp_pa
         shutil.rmtree(runtime)
         (tmp_path / "elsewhere").mkdir()
         runtime.symlink_to(tmp_path / "elsewhere")
-        with pytest.raises(EngineError, match=r"is no folder of yours; set DG_LSP_RUNTIME_DIR"):
+        with pytest.raises(EngineError, match=r"is not your own folder; set DG_LSP_RUNTIME_DIR"):
             await fill_of(engine)
         await engine.close()
         runtime.unlink()

@@ -306,8 +306,8 @@ def test_a_server_that_is_away_is_asked_ever_more_seldom() -> None:
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        (http(b"<html></html>"), "no engine of dg-lsp"),
-        (http(b"", "302 Found", "Location: http://192.0.2.1/\r\n"), "no engine of dg-lsp"),
+        (http(b"<html></html>"), "not a dg-lsp engine"),
+        (http(b"", "302 Found", "Location: http://192.0.2.1/\r\n"), "not a dg-lsp engine"),
         (http(b"", "503 Down"), "busy"),
         (
             http(
@@ -317,7 +317,7 @@ def test_a_server_that_is_away_is_asked_ever_more_seldom() -> None:
             ),
             "dg-lsp 9.9, which speaks version.*install a newer version of this dg-lsp",
         ),
-        (http(wire.line("x", 1)), "no engine of dg-lsp"),
+        (http(wire.line("x", 1)), "not a dg-lsp engine"),
     ],
     ids=["page", "redirect", "gateway", "newer", "line"],
 )

@@ -229,7 +229,7 @@ def test_a_body_that_goes_round_within_a_line_is_refused(
     _, fills = lines(model, BODY)
     # The beam search has dropped them all.
     assert len(fills) == body_source.plan_for(BODY).drafts.rows
-    assert {fill.refusal for fill in fills} == {"it goes round"}
+    assert {fill.refusal for fill in fills} == {"it repeats itself"}
 
 
 def test_nothing_more_is_written_once_the_likeliest_bodies_have_ended(

@@ -139,7 +139,7 @@ def _load_gemma(path: Path, device: str) -> Any:
     device, graphs = device.removesuffix(GRAPHS), device.endswith(GRAPHS)
     placed = split_layers(path, device) if "+" in device else device_map(device)
     if graphs and not (isinstance(placed, dict) and placed.get("", "").startswith("cuda")):
-        raise CheckpointError(f"graphs are recorded on one CUDA device, not on {device}; leave {GRAPHS} away")
+        raise CheckpointError(f"graphs are recorded on one CUDA device, not on {device}; leave {GRAPHS} out")
     network, info = DiffusionGemma.from_pretrained(
         str(path),
         dtype=number_type(path, placed),

@@ -219,7 +219,7 @@ class _Greedy:
         if token in self.model.ends:
             self.done[number] = _fill_of(self.request, kept)
         elif self.request.kind != "docstring" and goes_round(text):
-            self.done[number] = Fill(text, parses=False, refusal="it goes round", source="drafted")
+            self.done[number] = Fill(text, parses=False, refusal="it repeats itself", source="drafted")
         elif kept != text:
             self.done[number] = _fill_of(self.request, kept)
         return Row(number, tokens, text=kept)

@@ -280,7 +280,9 @@ def _changed(language: Language, gap: Gap, old: Text, new: Text) -> str:
         outermost = min((at for name, at, _ in held if name == "function.outer"), default=len(old.before))
         held = {holder for holder in held if holder[1] <= outermost and not holder[0].startswith("block")}
     if not held <= _holders(language, new, old):
-        return "the fill would end what it stands in, and the text behind it would belong to something else"
+        return (
+            "the fill would end the block that it is in, and the text behind it would belong to another one"
+        )
     return ""
 
 
