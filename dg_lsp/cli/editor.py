@@ -55,7 +55,9 @@ def run(arguments: argparse.Namespace) -> int:
         print(said or f"dg-lsp has installed nothing by {plugin.place}.")
         return 0 if said else 1
     print(plugin.install())
-    if not shutil.which("dg-lsp"):
+    # The plug-ins look there, too.
+    local = Path.home() / ".local/bin/dg-lsp"
+    if not shutil.which("dg-lsp") and not local.exists():
         server = Path(sys.executable).with_name("dg-lsp")
         print(
             f"The editor looks for dg-lsp on PATH, and it is not there. Add {server.parent} to PATH, or this line to"

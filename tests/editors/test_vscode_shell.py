@@ -105,8 +105,8 @@ console.log(JSON.stringify([found, globalThis.said]));
 """
 
 
-def found_on(platform: str, path: Path) -> Any:
-    """The program that the extension finds on `platform` with `path` as PATH, and its messages."""
+def found_on(platform: str, path: Path, home: Path = Path("/nowhere")) -> Any:
+    """The program that the extension finds on `platform` with this PATH and home, and its messages."""
     command = [
         str(NODE),
         "--no-warnings",
@@ -116,9 +116,8 @@ def found_on(platform: str, path: Path) -> Any:
         platform,
         str(MODULE.parent),
     ]
-    done = subprocess.run(
-        command, capture_output=True, check=True, text=True, timeout=60, env={"PATH": str(path)}
-    )
+    environment = {"PATH": str(path), "HOME": str(home)}
+    done = subprocess.run(command, capture_output=True, check=True, text=True, timeout=60, env=environment)
     return json.loads(done.stdout)
 
 
@@ -136,3 +135,11 @@ def test_on_windows_itself_the_extension_points_to_wsl_and_starts_no_program(tmp
     assert found["program"] == str(tmp_path / "dg-lsp") and said == []
     found, said = found_on("linux", tmp_path / "empty")
     assert "Install it" in said[0][0] and "WSL" not in said[0][0]
+
+
+def test_a_program_in_the_users_own_folder_is_found_without_a_path(tmp_path: Path) -> None:
+    program = tmp_path / ".local/bin/dg-lsp"
+    program.parent.mkdir(parents=True)
+    program.touch(mode=0o755)
+    found, said = found_on("linux", tmp_path / "empty", tmp_path)
+    assert found == {"program": str(program), "origin": "~/.local/bin"} and said == []

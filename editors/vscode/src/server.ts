@@ -1,5 +1,5 @@
 // The path of the server's program, in the order of trust: the setting, the active Python environment, the workspace's
-// own environment, the PATH. Nothing is ever downloaded here.
+// own environment, the PATH, ~/.local/bin. Nothing is ever downloaded here.
 import { constants } from "node:fs";
 import { access } from "node:fs/promises";
 import * as path from "node:path";
@@ -50,6 +50,9 @@ export async function findServer(): Promise<Found> {
   }
   const program = await onPath(NAME);
   if (program) return { program, origin: "the PATH" };
+  // Where README, pipx and uv put it; an editor that a desktop has started may not have it on its PATH.
+  const local = process.env.HOME && path.join(process.env.HOME, ".local", "bin", NAME);
+  if (local && (await runs(local))) return { program: local, origin: "~/.local/bin" };
   return { program: undefined, why: NOT_INSTALLED };
 }
 
@@ -72,7 +75,7 @@ async function runs(program: string): Promise<boolean> {
   }
 }
 
-/** The interpreter that the Python extension has active, if that extension is there and tells it in time. */
+/** The interpreter that the Python extension has active, if that extension is there and answers in time. */
 async function activePython(): Promise<string | undefined> {
   const extension = extensions.getExtension<PythonApi>("ms-python.python");
   if (!extension) return undefined;
