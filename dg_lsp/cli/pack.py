@@ -101,7 +101,7 @@ def _pack(arguments: argparse.Namespace, source: Path, to: Path) -> None:
     (to / ABOUT).write_text(
         json.dumps(read_about(source) | {ENTRY: packed}, indent=1) + "\n", encoding="utf-8"
     )
-    tell("hashing what was written")
+    tell("hashing the written files")
     write_manifest(to)
 
 
