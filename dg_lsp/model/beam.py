@@ -127,9 +127,18 @@ def tokens_from(model: Checkpoint, text: str) -> Tensor:
 # A look at each token of a large vocabulary takes tens of milliseconds.
 @lru_cache(maxsize=64)
 def _tokens_from(texts: tuple[str, ...], without: frozenset[int], text: str) -> tuple[int, ...]:
-    size = len(text)
-    found = (token for token, own in enumerate(texts) if token not in without and own.startswith(text))
+    size, own = len(text), _by_first(texts).get(text[:1], range(len(texts) if not text else 0))
+    found = (token for token in own if token not in without and texts[token].startswith(text))
     return tuple(token for token in found if not any(b in texts[token][size:] for b in LINE_BREAKS))
+
+
+@lru_cache(maxsize=4)
+def _by_first(texts: tuple[str, ...]) -> dict[str, list[int]]:
+    """The tokens by the first character of their text."""
+    found: dict[str, list[int]] = {}
+    for token, text in enumerate(texts):
+        found.setdefault(text[:1], []).append(token)
+    return found
 
 
 def only(scores: Tensor, tokens: Tensor) -> Tensor:

@@ -202,7 +202,7 @@ def test_a_texts_likelihood_is_that_of_its_tokens_and_of_its_end(
     request = replace(REQUEST, prefix=ABOVE + HEAD + "r*", retrieved=(Retrieved("r+os/2"), Retrieved("x")))
     cache = PrefixCache(model.network.text_config)
     monkeypatch.setattr(line_source, "_BEHIND", 1e9)
-    monkeypatch.setattr(line_source, "_LEFT", 1e-30)
+    monkeypatch.setattr(line_source._UpToSuffix, "is_enough", lambda *_: False)
     found, _ = written(model, request, cache)
     prefix, seam = tokenise(model, request)
     known = [*prefix, *seam.head]

@@ -29,7 +29,8 @@ _CROSSING = 4
 # (docs/research/candidates-and-judge.md).
 _LEFT = 0.4
 _BEHIND = 4.0
-# Texts at a time, and tokens of each at most, where both sides are in sight.
+# Texts at a time, and tokens of each at most, where both sides are in sight. There nothing more is written once no text
+# that goes on can become likelier than the likeliest that has ended.
 _SEEING = Writing(4, 32)
 # Characters of the suffix that a token which begins it may have.
 _LONGEST = 64
@@ -39,11 +40,12 @@ _LONGEST = 64
 class _Ends:
     """The tokens that end a gap's text.
 
-    whole: those that lie behind it. crossing: those that begin in it, each with its part in the gap.
+    whole: those that lie behind it, int64 [tokens]. crossing: those that begin in it; parts: their parts in the gap.
     """
 
-    whole: tuple[int, ...]
-    crossing: tuple[tuple[int, str], ...]
+    whole: Tensor
+    crossing: Tensor
+    parts: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,9 +188,11 @@ class _UpToSuffix:
 
     def is_enough(self, rows: Sequence[Row]) -> bool:
         """Return whether what goes on is unlikely beside what has ended."""
-        ended = float(torch.tensor([one.score for one in self.found.values()]).logsumexp(0))
-        going_on = torch.tensor([row.score for row in rows]).logsumexp(0)
-        return float(going_on) < ended + math.log(_LEFT)
+        ended = torch.tensor([-math.inf, *(one.score for one in self.found.values())])
+        going_on = float(torch.tensor([row.score for row in rows]).logsumexp(0))
+        if self.model.ends:
+            return going_on < float(ended.max())
+        return going_on < float(ended.logsumexp(0)) + math.log(_LEFT)
 
     def draft(self, count: int, rows: Sequence[Row]) -> Draft:  # noqa: ARG002
         """Return a Draft without text: a beginning says little of the text that will be chosen."""
@@ -217,8 +221,13 @@ def _ends(model: Checkpoint, join: Join, request: Infill) -> _Ends:
                 crossing.append((token, text[:at]))
             else:
                 whole.append(token)
-    first = model.encode(suffix)[0]
-    return _Ends(tuple(whole or [first]), tuple((t, part) for t, part in crossing if part.strip()))
+    crossing = [(token, part) for token, part in crossing if part.strip()]
+    device = model.device
+    return _Ends(
+        torch.tensor(whole or model.encode(suffix)[:1], device=device),
+        torch.tensor([token for token, _ in crossing], dtype=torch.int64, device=device),
+        tuple(part for _, part in crossing),
+    )
 
 
 def _ended(totals: Tensor, ends: _Ends, text: str) -> Iterator[tuple[str, float, bool]]:
@@ -227,13 +236,10 @@ def _ended(totals: Tensor, ends: _Ends, text: str) -> Iterator[tuple[str, float,
     totals: the scores of `text` with one token more, [vocabulary].
     """
     if text:
-        yield text, float(totals[list(ends.whole)].logsumexp(0)), True
-    if ends.crossing:
-        scores, places = totals[[token for token, _ in ends.crossing]].topk(
-            min(_CROSSING, len(ends.crossing))
-        )
-        for score, place in zip(scores.tolist(), places.tolist(), strict=True):
-            yield text + ends.crossing[place][1], score, False
+        yield text, float(totals[ends.whole].logsumexp(0)), True
+    scores, places = totals[ends.crossing].topk(min(_CROSSING, len(ends.parts)))
+    for score, place in zip(scores.tolist(), places.tolist(), strict=True):
+        yield text + ends.parts[place], score, False
 
 
 # A look at each token of a large vocabulary takes tens of milliseconds.
