@@ -388,7 +388,7 @@ def test_a_half_word_is_completed(knowing: Checkpoint) -> None:
 
 
 def test_a_rewriting_of_a_selection_is_refused_with_the_reason(knowing: Checkpoint) -> None:
-    assert "cannot denoise" in filled(knowing, replace(REQUEST, kind="span", start="x")).refusal
+    assert "rewrite a selection" in filled(knowing, replace(REQUEST, kind="span", start="x")).refusal
 
 
 def test_a_checkpoint_may_name_another_style_and_its_own_judge(tmp_path: Path) -> None:
