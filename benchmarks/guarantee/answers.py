@@ -167,7 +167,7 @@ def _added(found: Opened, gap: Gap, after: Reading) -> int:
     if not after.errors:
         return 0
     neutral = _neutral_errors(found, gap)
-    # What a neutral text mends is to have no error; elsewhere a parser may count one more or less as it recovers.
+    # What a neutral text repairs must have no error; elsewhere a parser may count one more or less as it recovers.
     return after.errors if not neutral else max(after.errors - max(neutral, found.before.errors), 0)
 
 

@@ -37,7 +37,7 @@ def test_a_bracket_that_is_closed_twice_is_a_fault(name: str) -> None:
     for kind in kinds:
         found = faults(language, kind, before, fill, after)
         assert [fault.message for fault in found] == [
-            "a bracket that is closed already at line 1 of the fill"
+            "a bracket that is already closed at line 1 of the fill"
         ]
         assert found[0].start == len(kept)
 

@@ -293,7 +293,7 @@ def test_a_body_that_reads_like_an_object_is_a_fault(before: str, kind: str) -> 
     for language in ("javascript", "typescript", "tsx"):
         assert faults(language, kind, before, "g(a, { 'b': 1 });", "\n}\n") == ()
         found = faults(language, kind, before, "'b': 1,", "\n}\n")
-        assert found and "no longer being one" in found[0].message
+        assert found and "no longer in a" in found[0].message
 
 
 # Language, before, a fill that its grammar takes and it does not, a like one that both take, after.

@@ -40,11 +40,11 @@ LEADS = {
     "indent": (b"", b"if 1:\n", b'"""\n', b"'''\n", b"(\n", b"[\n", b"{\n", b"if 1:\n ((\n", b"if 1:\n {(\n"),
     "brace": (b"", b"{\n", b"{{\n", b"/*\n", b"(\n", b"[\n"),
 }
-# A longer text that is broken elsewhere is searched only round its gap.
+# A longer text that is broken elsewhere is searched only around its gap.
 SEARCHED = 50_000
 # How many bytes are parsed at most to find a filler.
 EFFORT = 1_000_000
-# Of a text longer than this only the top-level item round the gap is parsed.
+# Of a text longer than this only the top-level item around the gap is parsed.
 WHOLE = 400_000
 
 
@@ -94,9 +94,9 @@ class Text:
 
 @lru_cache(maxsize=2)
 def neutral_text(language: Language, kind: str, before: bytes, after: bytes) -> Text:
-    """before + filler + after, or the part of it round the gap that parses cleanly, or the best there is.
+    """before + filler + after, or the part of it around the gap that parses cleanly, or the best there is.
 
-    1. The whole with the kind's placeholder, and a span always.  2. The top-level item round the gap, or its block,
+    1. The whole with the kind's placeholder, and a span always.  2. The top-level item around the gap, or its block,
     any filler.  3. The whole with any filler.  4. The whole with what cuts at its ends may have taken.
 
     What the parser cannot read in time is left out; then the surroundings of the gap in its item must do. The last two
@@ -132,7 +132,7 @@ def neutral_text(language: Language, kind: str, before: bytes, after: bytes) -> 
 
 
 def _part(language: Language, kind: str, before: bytes, after: bytes) -> Text | None:
-    """The best filler in the top-level item round the gap, or in its block; None if neither can be read in time."""
+    """The best filler in the top-level item around the gap, or in its block; None if neither can be read in time."""
     data, best = before + language.placeholder(kind).encode() + after, None
     for start, stop in (window(language, data, len(before)), block(language, data, len(before))):
         behind = len(data) - stop
@@ -242,7 +242,7 @@ def given_up(language: Language, text: Text, behind: bytes) -> Iterator[int]:
 
 
 def container_of(language: Language, text: Text) -> tuple[int, int] | None:
-    """Return the places of the innermost brackets round the fill, by the tree of `text`; None if it has none."""
+    """Return the places of the innermost brackets around the fill, by the tree of `text`; None if it has none."""
     state = state_at(language, text.before, len(text.before))
     if not state.opened:
         return None
@@ -370,7 +370,7 @@ def _name(node: Node, filled: Text) -> str:
     if node.is_missing:
         return f"a missing `{node.type}`"
     if node.start_byte >= filled.end:
-        return "an end that does not fit what follows"
+        return "an end that does not match what follows"
     return (
         unexpected(node.text or b"")
         if node.is_error

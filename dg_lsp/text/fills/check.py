@@ -1,4 +1,4 @@
-"""Check: the syntax errors that a fill adds to the text round its gap, which are reasons to refuse it (law 5).
+"""Check: the syntax errors that a fill adds to the text around its gap, which are reasons to refuse it (law 5).
 
 By the grammar and, for Python, by its own parser. Nothing here raises on a strange text.
 """
@@ -129,11 +129,11 @@ def _wrong_by_itself(language: Language, kind: str, parts: tuple[bytes, bytes, b
         at = fill.index(b"\0")
         return (fault_at(fill, at, at + 1, "a null byte"),)
     if _depth(fill) > DEEPEST:
-        return (fault_at(fill, 0, len(fill), "too deep nesting"),)
+        return (fault_at(fill, 0, len(fill), "nesting that is too deep"),)
     if kind in PARTS and kind not in (*STRINGS, "comment"):
         twice = doubled(language, before, fill, after)
         if twice is not None:
-            return (fault_at(fill, twice, len(fill), "a bracket that is closed already"),)
+            return (fault_at(fill, twice, len(fill), "a bracket that is already closed"),)
     if flaw := flaw_of_directives(language, before, fill, after):
         return (fault_at(fill, 0, len(fill), flaw),)
     if kind not in (*STRINGS, "comment", "span") and (ended := ended_comment(language, fill)):
@@ -150,7 +150,7 @@ def _parses_afresh(language: Language, data: bytes) -> bool:
 
 
 def is_blind(language: Language, kind: str, neutral: Text) -> bool:
-    """Return whether the text round the gap has errors that no filler removes, so that its tree shows little of a
+    """Return whether the text around the gap has errors that no filler removes, so that its tree shows little of a
     fill.
     """
     if neutral.clean or kind in (*STRINGS, "comment", "span"):
@@ -176,13 +176,13 @@ def undisturbed(language: Language, neutral: Text, kind: str, parts: tuple[bytes
 
 
 def _left(language: Language, neutral: Text, filled: Text) -> tuple[Fault, ...]:
-    """Return a fault if the brackets round the gap close elsewhere than before."""
+    """Return a fault if the brackets around the gap close elsewhere than before."""
     old, new = container_of(language, neutral), container_of(language, filled)
     if old is None or (new is not None and len(neutral.data) - old[1] == len(filled.data) - new[1]):
         return ()
     length = len(filled.fill)
     at = length if new is None else min(max(new[1] - len(filled.before), 0), length)
-    return (fault_at(filled.fill, at, length, "an end that does not fit the brackets round the gap"),)
+    return (fault_at(filled.fill, at, length, "an end that does not match the brackets around the gap"),)
 
 
 def _misread(language: Language, neutral: Text, filled: Text) -> tuple[Fault, ...]:
@@ -216,7 +216,7 @@ def _misplaced(language: Language, neutral: Text, filled: Text, kind: str) -> tu
     found = (b for b in _bodies(language, filled, kind) if b.header.define == body.header.define)
     same = next(found, None)
     if same is None:
-        return (fault_at(filled.fill, 0, length, f"its {what} no longer being one"),)
+        return (fault_at(filled.fill, 0, length, f"code that is no longer in a {what}"),)
     if language.style != "indent":
         return ()
     end = same.end

@@ -51,7 +51,7 @@ def fit(request: Infill, text: str) -> str:
     2. Cut it where the gap's container ends. Cut a part of a line at the line's end, but not in a string or a comment
     of several lines. Cut an expression or a statement where it is complete.
     3. Remove what repeats the suffix. Cut a part of a line before a bracket that is behind the gap already.
-    4. Remove white space at the end, unless the line goes on behind the gap.
+    4. Remove white space at the end, unless the line continues after the gap.
     5. Close what the line opens and nothing below it closes, if that makes it parse.
     """
     language = load_language(request.language, request.macros)
@@ -172,7 +172,7 @@ def newline_of(request: Infill) -> str:
 
 
 def _request(document: Document, gap: Gap) -> Infill:
-    """Return the request that fills `gap` of `document`, with the whole file round it."""
+    """Return the request that fills `gap` of `document`, with the whole file around it."""
     return Infill(
         prefix=document.data[: gap.start].decode("utf-8") + gap.insert_before,
         suffix=gap.insert_after + document.data[gap.end :].decode("utf-8"),
@@ -225,7 +225,7 @@ def _line_ends(language: Language, text: str) -> Iterator[int]:
 
 
 def _indented(request: Infill, text: str) -> str:
-    """Return `text` with its lines indented as those round the gap are: by tabs, or by spaces.
+    """Return `text` with its lines indented as those around the gap are: by tabs, or by spaces.
 
     Where they have both, as in a file that aligns by spaces behind tabs, the lines of `text` stay as they are.
     """
@@ -241,7 +241,7 @@ def _indented(request: Infill, text: str) -> str:
 
 
 def _style_of(request: Infill, columns: int) -> str:
-    """Return what the lines round the gap are indented by: tabs, spaces, both, or nothing; `columns` make one step.
+    """Return what the lines around the gap are indented by: tabs, spaces, both, or nothing; `columns` make one step.
 
     1. Lines that have spaces behind tabs, or lines of tabs directly below lines of spaces in one block, show that both
     belong together.  2. Where all near lines agree, they tell; else the gap's own line, or the nearest one above it.

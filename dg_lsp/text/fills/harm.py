@@ -34,7 +34,7 @@ from dg_lsp.text.syntax.near import readings
 REACH = 20_000
 # Bytes of a top-level item that is checked, which takes about ten parses of it.
 LARGEST = 1_000_000
-_OTHERWISE = "the fill would change how the text behind it is read: a string or a bracket ends elsewhere"
+_OTHERWISE = "the fill would change how the text after it is read: a string or bracket would end elsewhere"
 _BRACKETS = '["(" ")" "[" "]" "{" "}"] @bracket'
 
 
@@ -55,7 +55,7 @@ def harm_of(document: Document, gap: Gap, edit: Edit) -> str:
         # What cannot be checked is not offered.
         return str(error)
     except RecursionError:
-        return "the code round the gap is nested too deep for a fill to be checked"
+        return "the code around the gap is nested too deeply for a fill to be checked"
 
 
 def _harm_of(language: Language, document: Document, gap: Gap, edit: Edit) -> str:
@@ -65,7 +65,7 @@ def _harm_of(language: Language, document: Document, gap: Gap, edit: Edit) -> st
         return f"the fill would delete `{lost}`"
     # A fill of which its place leaves nothing would only delete what is in the gap.
     if not edit.text.removeprefix(gap.insert_before).removesuffix(gap.insert_after).strip():
-        return "nothing of the fill fits into the gap"
+        return "no part of the fill fits into the gap"
     if reason := unchecked(document, gap):
         return reason
     if faults := faults_of_edit(document, gap, edit):
@@ -83,12 +83,12 @@ def unchecked(document: Document, gap: Gap) -> str:
         return "the line is too long, or too many brackets are open, for a fill to be checked here"
     start, stop = _scope(load_language(document.language, document.macros), data, gap.start)
     if gap.end > stop or stop - start > LARGEST:
-        return "the gap goes on beyond the code that can be checked; fill a smaller one"
+        return "the gap extends beyond the code that can be checked; fill a smaller one"
     return ""
 
 
 def _readable(language: Language, document: Document, gap: Gap, edit: Edit) -> tuple[Document, Gap, Edit]:
-    """The largest part of `document` round `gap` that the parser can read in time, and the gap and the edit in it.
+    """The largest part of `document` around `gap` that the parser can read in time, and the gap and the edit in it.
 
     Raises:
         Unreadable: the parser cannot even read the surroundings of the gap.
@@ -179,7 +179,7 @@ def _harm_unread(
 ) -> str:
     """Return why the fill of `parts` does harm in code whose tree shows little of it, such as `neutral`, or "".
 
-    1. The text inserted round it may be a guess at what is missing in the file.  2. A fill that is right by itself and
+    1. The text inserted around it may be a guess at what is missing in the file.  2. A fill that is right by itself and
     leaves nothing open changes nothing that could be read.
     """
     # 1.
@@ -227,7 +227,7 @@ def _worse(language: Language, gap: Gap, old: Text, fill: bytes) -> str:
     # The text of a string adds none, but what ends the string may.
     most = tuple(map(max, most, _error_counts(plain))) if gap.kind in STRINGS else most
     if any(count > limit for count, limit in zip(_error_counts(new), most, strict=True)):
-        return "the fill would add a syntax error to a file that has some"
+        return "the fill would add a syntax error to a file that already has some"
     return ""
 
 
@@ -280,9 +280,7 @@ def _changed(language: Language, gap: Gap, old: Text, new: Text) -> str:
         outermost = min((at for name, at, _ in held if name == "function.outer"), default=len(old.before))
         held = {holder for holder in held if holder[1] <= outermost and not holder[0].startswith("block")}
     if not held <= _holders(language, new, old):
-        return (
-            "the fill would end the block that it is in, and the text behind it would belong to another one"
-        )
+        return "the fill would end the block that it is in, and the code after it would belong to another one"
     return ""
 
 

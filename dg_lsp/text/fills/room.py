@@ -20,7 +20,7 @@ REACH = 20_000
 
 @lru_cache(maxsize=2)
 def room_of(language: Language, kind: str, before: bytes, after: bytes) -> Text | None:
-    """Return a neutral filler in a small text like that round the gap, which parses; None if none does.
+    """Return a neutral filler in a small text like that around the gap, which parses; None if none does.
 
     For a statement in a method that no parser can read it is that method's header, the filler and what closes both.
     The last answers are kept, since all candidates of one request ask for the same.
@@ -56,11 +56,11 @@ def left_open(language: Language, kind: str, parts: tuple[bytes, bytes, bytes]) 
     rest = b"" if kind in BODIES else after[: line_end(after, 0)]
     for token in tokens(language, fill, 0, len(fill)):
         if token.kind == "close" and (not wanted or wanted.pop() != fill[token.start : token.end]):
-            return (fault_at(fill, token.start, len(fill), "a bracket that nothing opens"),)
+            return (fault_at(fill, token.start, len(fill), "an unmatched closing bracket"),)
         if token.kind == "open":
             wanted.append(PAIRS[fill[token.start : token.end]])
         if token.kind == "open_string":
-            return (fault_at(fill, token.start, len(fill), "a string that nothing closes"),)
+            return (fault_at(fill, token.start, len(fill), "an unclosed string"),)
     if comment := open_comment(language, fill, rest):
         return comment
     opened = len(_behind(language, wanted, rest)) - len(_behind(language, own_closers, rest))
@@ -129,9 +129,7 @@ def ended_comment(language: Language, fill: bytes) -> tuple[Fault, ...]:
     for token in tokens(language, fill, 0, len(fill)):
         if token.kind == "other" and (end := next((e for e in ends if fill.startswith(e, token.start)), b"")):
             return (
-                fault_at(
-                    fill, token.start, token.start + len(end), "an end of a comment that nothing begins"
-                ),
+                fault_at(fill, token.start, token.start + len(end), "the end of a comment that never began"),
             )
     return ()
 
@@ -153,7 +151,7 @@ def open_comment(language: Language, fill: bytes, rest: bytes) -> tuple[Fault, .
     )
     if shut or (shut is None and not rest.strip()):
         return ()
-    return (fault_at(fill, found[-1].start, len(fill), "a comment that nothing closes"),)
+    return (fault_at(fill, found[-1].start, len(fill), "an unclosed comment"),)
 
 
 def _headers(language: Language, before: bytes, state: State, line: int) -> Iterator[bytes]:

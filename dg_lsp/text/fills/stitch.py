@@ -17,7 +17,7 @@ from dg_lsp.text.messages import BODIES, Infill
 from dg_lsp.text.syntax.brackets import closers, state_at
 from dg_lsp.text.syntax.lexer import Span, line_end, line_start, tokens
 
-# A line that begins so goes on with the one before it.
+# A line that begins so continues the one before it.
 _GOES_ON = re.compile(r"[.?:,)\]}+*/%&|^=<>-]|(?:else|elif|except|finally|catch)\b")
 _ROUND = 6  # lines
 # The same piece three times running, at the end of a line.

@@ -35,7 +35,7 @@ _LINE = re.compile(rb"[\r\n]+([ \t\f]*)(?=[^\s])")
 _VALUE = re.compile(rb"(?:[\w$\x80-\xff)\]}\"'`]|\+\+|--)\Z")
 _TEXT = re.compile(rb"[^ \t\f]")
 _WORD = re.compile(rb"[\w$\x80-\xff]+")
-# A line that begins with one of these goes on with what is above it.
+# A line that begins with one of these continues what is above it.
 _JOINED = re.compile(rb"[.)\]},?:&|+\-*/=<>%^{]")
 # The brackets behind these hold semicolons.
 _PARTED = re.compile(rb"\b(?:for(?:\s+await)?|try)\s*\Z")
@@ -133,7 +133,7 @@ def closers(brackets: bytes) -> bytes:
 def state_at(language: Language, data: bytes, offset: int, start: int | None = None) -> State:
     """Return the state at `offset`, read from `start`, which is in no string, or else from the top-level item.
 
-    Of a long item only what is round the place is read. The code inside a template counts the template among its
+    Of a long item only what is around the place is read. The code inside a template counts the template among its
     brackets.
     """
     start = window(language, data, offset)[0] if start is None else start

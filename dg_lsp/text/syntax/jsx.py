@@ -46,7 +46,7 @@ def marks(read: Reader, data: bytes, start: int, stop: int) -> Iterator[Mark]:
 @dataclass(slots=True)
 class _Mode:
     """A part of JSX that is being read: code, a tag, a closing tag, or text. depth: braces open in code, elements open
-    round text."""
+    around text."""
 
     kind: str
     depth: int = 0
