@@ -103,11 +103,16 @@ def read(language: Language, data: bytes) -> Reading:
 
 
 def code_of(reading: Reading, at: int, text: bytes) -> bytes:
-    """Return what of `text` is code at `at` of the file: between the tags of JSX only braces are."""
-    root = reading.tree.root_node
-    near = (root.descendant_for_byte_range(max(first, 0), first + 1) for first in (at - 1, at))
-    prose = any(node is not None and node.type == "jsx_text" for node in near)
-    return text.translate(None, b"()[]\"'`*/") if prose else text
+    """Return the part of `text` that is code at `at`: nothing in a line comment, and braces between the tags of JSX."""
+    before, behind = (_type_at(reading, first) for first in (at - 1, at))
+    if "comment" in before and not reading.data.endswith((b"\n", b"*/"), 0, at):
+        return b""
+    return text.translate(None, b"()[]\"'`*/") if "jsx_text" in (before, behind) else text
+
+
+def _type_at(reading: Reading, at: int) -> str:
+    node = reading.tree.root_node.descendant_for_byte_range(at, at + 1) if at >= 0 else None
+    return node.type if node is not None else ""
 
 
 def is_unbalanced(text: bytes) -> bool:

@@ -113,6 +113,12 @@ def test_between_tags_only_braces_are_code() -> None:
     assert code_of(reading, 4, b"e) [") == b"e) ["
 
 
+def test_behind_a_line_comment_nothing_is_code() -> None:
+    reading = read(load_language("go"), b"// a b\nfunc f() {\n}\n/* c */\n")
+    assert code_of(reading, 6, b")") == b""
+    assert [code_of(reading, at, b")") for at in (0, 7, len(reading.data) - 1)] == [b")"] * 3
+
+
 def test_the_judge_knows_a_string_that_was_asked_for_by_its_line_where_the_tree_does_not() -> None:
     language = load_language("java")
     data = b'A( {\n  return "one = " + c + ", two = " + f;\n'
