@@ -170,6 +170,7 @@ def _load(settings: Settings, progress: Callable[[str], None]) -> tuple[Run, str
     from dg_lsp.model.cache import PrefixCaches  # noqa: PLC0415
     from dg_lsp.model.checkpoint import find_directory, load_checkpoint  # noqa: PLC0415
     from dg_lsp.model.fill import fill  # noqa: PLC0415
+    from dg_lsp.model.plan import why_off  # noqa: PLC0415
 
     warnings.filterwarnings("error", r"mkldnn_\w+ failed")
     ignore_warnings()
@@ -187,6 +188,9 @@ def _load(settings: Settings, progress: Callable[[str], None]) -> tuple[Run, str
     counts = Counter[str]()
 
     def run(request: Infill) -> Iterator[Draft | Fill]:
+        if why := why_off(request, model):
+            yield Fill("", refusal=why, reason="deadline")
+            return
         with caches.lend(request.session) as cache, closing(fill(model, cache, request)) as steps:
             counts["hits"] += bool(cache.tokens)
             while True:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from statistics import median
 
-from dg_lsp.text.messages import Draft, Fill, Priority, State, Status
+from dg_lsp.text.messages import OFF, Draft, Fill, Priority, State, Status
 
 # Milliseconds that ghost text usually takes in a slow engine; the user has typed on by then.
 SLOW = 1000.0
@@ -20,11 +20,14 @@ class Pace:
 
     def __init__(self) -> None:
         self._took: deque[float] = deque(maxlen=_FILLS)
+        self._off = ""
 
     def note(self, fill: Fill, priority: Priority) -> None:
-        """Keep the time of `fill`, if it was for ghost text; others may take long."""
+        """Keep the time of `fill`, if it was for ghost text, or why there is none; other fills may take long."""
         if priority == "ghost":
-            self._took.append(fill.milliseconds)
+            self._off = fill.refusal if fill.refusal.startswith(OFF) else ""
+            if not self._off:
+                self._took.append(fill.milliseconds)
 
     @property
     def usual(self) -> float:
@@ -34,13 +37,13 @@ class Pace:
     @property
     def state(self) -> State:
         """The state of an engine that waits for work: "ready", or "slow"."""
-        return "slow" if self.usual > SLOW else "ready"
+        return "slow" if self._off or self.usual > SLOW else "ready"
 
     @property
     def mend(self) -> str:
         """Return how to fix the state "slow", as a sentence; empty if the engine is not slow."""
-        if self.usual <= SLOW:
-            return ""
+        if self._off or self.usual <= SLOW:
+            return self._off
         return (
             f"ghost text usually takes {self.usual / 1000:.1f} s, which is too long while one types; {_MEND}"
         )

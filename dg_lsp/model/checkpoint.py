@@ -25,6 +25,7 @@ from dg_lsp.checkpoints import (
     read_about,
     read_json,
 )
+from dg_lsp.model.costs import Costs, measure
 from dg_lsp.model.manifest import JUDGE, verify
 from dg_lsp.model.networks.base import Denoiser
 from dg_lsp.model.networks.causal import GGUF, ends_of, keeps_text, read_tokenizer
@@ -47,7 +48,8 @@ class Checkpoint:
     digest: sha256 of manifest.json, or of config.json without a manifest; hex. judge: the fitted weights of the
     judge of candidates, {} if it has none (model/judge.py). texts: of each token alone. denoises: whether its
     decoder has learned to denoise; an imported network that has not only writes from left to right. ends: the tokens
-    that a network which sees both sides of a gap writes at the gap's end; () for any other network.
+    that a network which sees both sides of a gap writes at the gap's end; () for any other network. costs: the seconds
+    of its passes here, None where they were not measured.
     """
 
     name: str
@@ -65,6 +67,7 @@ class Checkpoint:
     texts: tuple[str, ...] = ()
     denoises: bool = True
     ends: tuple[int, ...] = ()
+    costs: Costs | None = None
 
     @property
     def device(self) -> torch.device:
@@ -91,7 +94,7 @@ def load_checkpoint(
 
     1. Find its directory.  2. Compare its files with the manifest.  3. Load the weights; refuse missing, unexpected and
     misshapen ones.  4. Drop the vision tower; put matrices into the order in which they are read.  5. Check that logits
-    are finite.
+    are finite, and measure what passes cost here.
 
     Raises:
         CheckpointError: any of these fails, or there is not enough memory.
@@ -126,6 +129,7 @@ def load_checkpoint(
         schedule=_schedule(network.generation_config) if kind == GEMMA else Schedule(),
         digest=digest,
         texts=_texts(tokenizer),
+        costs=measure(network),
     )
 
 

@@ -15,6 +15,7 @@ from dg_lsp.model.checkpoint import Checkpoint
 from dg_lsp.model.judge import PLAIN, chances, sure_length, words_in_sight
 from dg_lsp.model.likelihood import neg_log_likelihoods_of_tokens
 from dg_lsp.model.networks.base import Reader
+from dg_lsp.model.plan import NOISED, may_denoise, plan_for
 from dg_lsp.model.sources.bodies import bodies, bodies_beside_similar, docstrings
 from dg_lsp.model.sources.denoised import denoised
 from dg_lsp.model.sources.lines import lines, lines_in_sight
@@ -124,7 +125,11 @@ def way_of(model: Checkpoint, request: Infill) -> Way:
         asked = "body"
     elif request.like is None and request.kind == "docstring":
         asked = "docstring"
-    return WAYS[asked, _ability(model)]
+    ability = _ability(model)
+    # Where time is short, bodies are drafted first, also if nobody has measured how good they are.
+    if (asked, ability) == ("body", "denoises") and plan_for(request, model).drafted:
+        ability = "judges"
+    return WAYS[asked, ability]
 
 
 def _ability(model: Checkpoint) -> Ability:
@@ -145,7 +150,7 @@ def _fill_in_turn(task: Task, way: Way) -> Generator[Draft, None, Sequence[Fill]
     for source in way.sources:
         shown = {one.text: one for one in found if not checked(request, one).refusal}
         missing = request.alternatives - len(shown)
-        if shown and (missing <= 0 or task.clock.is_over()):
+        if shown and (missing <= 0 or _is_late(task)):
             break
         more = yield from source(task.wanting(missing) if shown else task)
         found = more
@@ -171,13 +176,14 @@ def _fill_judged(task: Task, way: Way) -> Generator[Draft, None, Sequence[Fill]]
     found = yield from propose(task, way.sources)
     # 2.
     best = best_fills(task.model, request, found)
-    if way.last is None or (best and (_is_good_enough(request, best) or clock.is_over())):
+    if way.last is None or (best and (_is_good_enough(request, best) or _is_late(task))):
         refused = [] if best else [checked(request, one) for one in found]
         fills = _sure_part(task, found, best) if best else [none_of(refused, clock.why_nothing())]
         yield draft_of(max(fills[0].steps, 1), fills[0].text, clock)
         return fills
     # 3. Texts that can be shown already are alternatives, too.
-    further = yield from way.last(task.wanting(max(request.alternatives - len(best), 1)))
+    wanting = task.wanting(max(request.alternatives - len(best), 1))
+    further = yield from way.last(_in_time_left(wanting, best or found))
     # 4. The last Draft shows the Fill.
     fills = [checked(request, one) for one in further]
     last = fills[0].text
@@ -190,6 +196,20 @@ def _fill_judged(task: Task, way: Way) -> Generator[Draft, None, Sequence[Fill]]
     if fills[0].text != last:
         yield draft_of(max(fills[0].steps, 1), fills[0].text, clock)
     return fills
+
+
+def _is_late(task: Task) -> bool:
+    """Return whether the time left does not allow any denoising."""
+    left = task.clock.left()
+    return task.clock.is_over() or not may_denoise(left, plan_for(task.request, task.model))
+
+
+def _in_time_left(task: Task, best: Sequence[Fill | Candidate]) -> Task:
+    """`task` with the time left as its deadline; where that is short, with the first of `best` to start from."""
+    request = replace(task.request, deadline=task.clock.left())
+    if best and plan_for(request, task.model).drafted:
+        request = replace(request, start=best[0].text, noised=NOISED)
+    return replace(task, request=request)
 
 
 def _is_good_enough(request: Infill, best: Sequence[Fill]) -> bool:

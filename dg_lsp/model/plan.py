@@ -1,9 +1,15 @@
-"""The plan for a kind of gap and an effort: canvas length, steps, lengths to try. Numbers only; no network, no text."""
+"""The plan for a gap: canvas length, steps, lengths to try, by its kind, the effort, and what the deadline allows here.
+
+Numbers only; no text.
+"""
 
 from dataclasses import dataclass, replace
+from typing import get_args
 
+from dg_lsp.model.checkpoint import Checkpoint
+from dg_lsp.model.costs import Costs
 from dg_lsp.model.length import Search
-from dg_lsp.text.messages import PARTS, Effort, Infill
+from dg_lsp.text.messages import OFF, PARTS, Effort, Infill
 
 ANCHORS = 12  # slots of a canvas that are kept for the suffix, so that the fill can join it
 
@@ -23,7 +29,9 @@ class Plan:
     slots: the canvas length wanted. steps: denoising steps at most. finalists: how many of the best lengths are
     denoised to the end, in batches of `batch` lengths, until a fill can be shown. search: how lengths are ranked.
     limit: no further canvas is begun once a fill has this many tokens; 0 allows one canvas. draws: rows of each length
-    in a batch; the likelihood decides among them. drafts: how the encoder drafts texts.
+    in a batch; the likelihood decides among them. drafts: how the encoder drafts texts. width: the slots of a canvas
+    where the deadline decides, 0 where the checkpoint does. drafted: what is denoised starts from a draft. least: the
+    estimated seconds of the shortest denoising.
     """
 
     slots: int
@@ -34,6 +42,9 @@ class Plan:
     limit: int = 0
     draws: int = 1
     drafts: Writing = Writing(6, 16)
+    width: int = 0
+    drafted: bool = False
+    least: float = 0.0
 
 
 # By effort: rounds of repair of a broken fill. A repaired span is short, so each round takes `MENDING` denoising steps.
@@ -68,10 +79,94 @@ _PLANS = {
 }
 
 
-def plan_for(request: Infill) -> Plan:
-    """The plan for the request's kind and effort."""
-    plan = _PLANS["rest_of_line" if request.kind in PARTS else "function_body", request.effort]
+# Denoising steps from a draft, of which a share is noise, where the time does not allow a search and steps from noise.
+FEW, NOISED = 4, 0.5
+# Shares of a deadline in which texts are drafted: what is left is for reading them, or for denoising.
+_DRAFTING: dict[bool, float] = {True: 0.5, False: 0.8}
+_USUAL = 8  # tokens that a drafted part of a line has, at most usually
+_TYPED, _READ = (
+    8,
+    16,
+)  # tokens that are typed between two requests, and those of the shortest text beside its suffix
+
+
+def plan_for(request: Infill, model: Checkpoint | None = None) -> Plan:
+    """The plan for the request's kind and effort, and for its deadline if `model` has measured costs.
+
+    Without a deadline nobody waits, and the plan depends on the effort only, so that fills can be repeated (law 4).
+    """
+    plan = _plan_of(request, request.effort)
+    if model is None or model.costs is None or request.deadline is None:
+        return plan
+    return _in_time(plan, request, model, request.deadline)
+
+
+def why_off(request: Infill, model: Checkpoint) -> str:
+    """Return why ghost text that nobody has asked for could not come in time, as a sentence; empty if it could."""
+    if model.costs is None or request.deadline is None or not request.confidence:
+        return ""
+    least = model.costs.seconds(_TYPED) + 3 * model.costs.token + model.costs.seconds(_READ)
+    if least <= request.deadline:
+        return ""
+    return (
+        f"{OFF}: here the shortest takes {least:.1f} s, and ghostDeadline leaves {request.deadline:.1f} s; ask for it "
+        "by its command, raise ghostDeadline, or take a smaller checkpoint"
+    )
+
+
+def may_denoise(left: float | None, plan: Plan) -> bool:
+    """Return whether the `left` seconds, None if there is no deadline, allow the shortest denoising."""
+    return left is None or left >= plan.least
+
+
+def widths(plan: Plan, model: Checkpoint) -> tuple[int, ...]:
+    """The lengths that a canvas of `plan` may have, ascending."""
+    return tuple(sorted({*model.canvas_lengths, *([plan.width] if plan.width else [])}))
+
+
+def _plan_of(request: Infill, effort: Effort) -> Plan:
+    plan = _PLANS["rest_of_line" if request.kind in PARTS else "function_body", effort]
     if request.kind not in PARTS:
         drafts = _DOCSTRING_DRAFTS if request.kind == "docstring" else _BODY_DRAFTS
-        plan = replace(plan, drafts=drafts[request.effort])
+        plan = replace(plan, drafts=drafts[effort])
     return replace(plan, search=replace(plan.search, prior=_PRIORS.get(request.kind)))
+
+
+def _in_time(plan: Plan, request: Infill, model: Checkpoint, seconds: float) -> Plan:
+    """`plan` with as much as can be done in `seconds` by the measured costs.
+
+    1. The highest effort, up to that of the request, whose search and steps fit; on canvases as the checkpoint has
+    them, or else as short as the plan's.  2. If none fits, a few steps from a draft, on a short canvas.  3. As many
+    drafts as can be written, of as many tokens.
+    """
+    costs, efforts = model.costs, get_args(Effort)
+    assert costs is not None
+    stated = next((n for n in model.canvas_lengths if n >= plan.slots), model.canvas_lengths[-1])
+    least = FEW * costs.seconds(plan.slots)
+    drafts = _drafts_in_time(plan.drafts, costs, seconds * _DRAFTING[request.kind in PARTS])
+    # 1.
+    for effort in reversed(efforts[: efforts.index(request.effort) + 1]):
+        tried = _plan_of(request, effort)
+        for width in sorted({stated, tried.slots}, reverse=True):
+            if _denoising(tried, costs, width) <= seconds:
+                return replace(tried, width=width, drafts=drafts, least=least)
+    # 2.
+    few = replace(tried, steps=FEW, batch=1, finalists=1, width=plan.slots, drafted=True)
+    return replace(few, drafts=drafts, least=least)
+
+
+def _denoising(plan: Plan, costs: Costs, width: int) -> float:
+    """The estimated seconds of a length search and of the first batch, on canvases of `width` slots."""
+    search, rows = plan.search, plan.batch * plan.draws
+    tried = search.draws * search.steps
+    searched = costs.seconds(len(search.lengths) * search.draws * width) * search.steps
+    again = costs.seconds(search.refined * tried * width)
+    return searched + again + plan.steps * costs.seconds(rows * width)
+
+
+def _drafts_in_time(drafts: Writing, costs: Costs, seconds: float) -> Writing:
+    """As many of `drafts` as can be written in `seconds`, and as long."""
+    usual = min(drafts.tokens, max(_USUAL, drafts.tokens // 2))
+    fit = (n for n in range(drafts.rows, 1, -1) if usual * costs.seconds(n) <= seconds)
+    rows = next(fit, 1)
+    return Writing(rows, min(drafts.tokens, max(int(seconds / costs.seconds(rows)), 1)))

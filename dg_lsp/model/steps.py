@@ -77,7 +77,7 @@ def denoise_batch(
 
     The seed depends on the request's seed and on which batch it is, and on nothing that other batches did.
     """
-    schedule = replace(model.schedule, steps=MENDING if batch.round else plan_for(batch.request).steps)
+    schedule = replace(model.schedule, steps=MENDING if batch.round else plan_for(batch.request, model).steps)
     seed = (
         batch.request.seed
         + _BATCH_SEED * number

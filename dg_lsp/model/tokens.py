@@ -97,7 +97,7 @@ def tokenise(model: Checkpoint, request: Infill) -> tuple[tuple[int, ...], Seam]
     frame = frame_of(model.tokenizer, model.style, model.bos, request)
     above = model.encode(request.prefix[: frame.cut])
     lines, head = _lines_and_head(model, request.prefix[frame.cut :])
-    keep = _HEAD if model.ends else plan_for(request).slots // 4
+    keep = _HEAD if model.ends else plan_for(request, model).slots // 4
     if len(head) > keep:
         lines, head = lines + head[:-keep], head[-keep:]
     hop = max(model.max_prefix // 2, 1)

@@ -40,6 +40,8 @@ PARTS: tuple[Kind, ...] = (
 # Who is served first: ghost text, a fill that a person has asked for, a bot's, one that nobody has asked for yet.
 Priority = Literal["ghost", "fill", "bot", "ahead"]
 PRIORITIES: tuple[Priority, ...] = get_args(Priority)
+# How a refusal begins which says that ghost text cannot come in time on this machine.
+OFF = "ghost text is off"
 Reason = Literal["stable", "steps", "deadline"]
 State = Literal["starting", "loading", "ready", "busy", "slow", "failed"]
 # Where a candidate comes from: denoised from noise, found elsewhere in the project, written by the encoder from left to

@@ -9,7 +9,7 @@ from dg_lsp.engine.scripted import ScriptedEngine
 from dg_lsp.engine.states import Pace, name_of_state
 from dg_lsp.server.status import StatusBoard
 from dg_lsp.serving.service import Service
-from dg_lsp.text.messages import Fill, Infill, Priority, Status
+from dg_lsp.text.messages import OFF, Fill, Infill, Priority, Status
 
 GHOST = Infill("x = ", "\n", "python", "rest_of_line", priority="ghost")
 
@@ -51,6 +51,16 @@ def test_an_engine_is_slow_if_ghost_text_usually_takes_long(
         pace.note(Fill("x", milliseconds=milliseconds), priority)
     assert pace.state == state
     assert bool(pace.mend) == (state == "slow")
+
+
+def test_ghost_text_that_is_off_is_said_in_the_status_until_one_comes() -> None:
+    pace, why = Pace(), f"{OFF}: here the shortest takes 3.0 s"
+    pace.note(Fill("", refusal=why), "ahead")
+    assert (pace.state, pace.mend) == ("ready", "")
+    pace.note(Fill("", refusal=why), "ghost")
+    assert (pace.state, pace.mend) == ("slow", why)
+    pace.note(Fill("", refusal="the model left the gap empty"), "ghost")
+    assert (pace.state, pace.mend) == ("ready", "")
 
 
 def test_a_slow_engine_says_so_and_what_mends_it() -> None:

@@ -111,7 +111,7 @@ def test_the_likeliest_text_that_ends_where_the_suffix_begins_is_found(
     plan = line_source.plan_for(Infill(PREFIX, SUFFIX, "python", "rest_of_line"))
     never = line_source._never(model.texts, model.special, model.vocabulary)
     size, allowed = model.vocabulary, [t for t in range(model.vocabulary) if t not in never]
-    monkeypatch.setattr(line_source, "plan_for", lambda _: replace(plan, drafts=Writing(size, 2)))
+    monkeypatch.setattr(line_source, "plan_for", lambda *_: replace(plan, drafts=Writing(size, 2)))
     request = Infill(PREFIX, SUFFIX, "python", "rest_of_line")
     prefix, seam = tokenise(model, request)
     whole = [*prefix, *seam.head]
@@ -192,7 +192,7 @@ def test_each_body_goes_on_with_the_likeliest_token_from_another_first_one(
     model: Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan = body_source.plan_for(BODY)
-    monkeypatch.setattr(body_source, "plan_for", lambda _: replace(plan, drafts=Writing(3, 12)))
+    monkeypatch.setattr(body_source, "plan_for", lambda *_: replace(plan, drafts=Writing(3, 12)))
     prefix, seam = tokenise(model, BODY)
     found = bodies(model, BODY, monkeypatch)
     encoder = model.network.model.encoder.language_model
@@ -236,7 +236,7 @@ def test_nothing_more_is_written_once_the_likeliest_bodies_have_ended(
     model: Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan = body_source.plan_for(BODY)
-    monkeypatch.setattr(body_source, "plan_for", lambda _: replace(plan, drafts=Writing(3, 40)))
+    monkeypatch.setattr(body_source, "plan_for", lambda *_: replace(plan, drafts=Writing(3, 40)))
     # Each body ends when it is as long as its number says.
     seen: dict[str, int] = {}
 
@@ -260,7 +260,9 @@ def test_nothing_more_is_written_once_the_likeliest_bodies_have_ended(
 def test_the_likeliest_body_a_token_is_found(model: Checkpoint, monkeypatch: pytest.MonkeyPatch) -> None:
     """As many rows as there are tokens make the search over bodies of two tokens complete."""
     plan = body_source.plan_for(BODY)
-    monkeypatch.setattr(body_source, "plan_for", lambda _: replace(plan, drafts=Writing(model.vocabulary, 1)))
+    monkeypatch.setattr(
+        body_source, "plan_for", lambda *_: replace(plan, drafts=Writing(model.vocabulary, 1))
+    )
     monkeypatch.setattr(body_source, "_fill_of", lambda _, text: Fill(text))
     # Every body of two tokens has ended.
     monkeypatch.setattr(body_source, "_kept", lambda _, text: text[:-1] if len(text) == 2 else text)
@@ -301,7 +303,7 @@ def test_a_body_is_searched_until_enough_have_ended_or_the_limit(
     model: Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan = body_source.plan_for(BODY)
-    monkeypatch.setattr(body_source, "plan_for", lambda _: replace(plan, drafts=Writing(4, 12)))
+    monkeypatch.setattr(body_source, "plan_for", lambda *_: replace(plan, drafts=Writing(4, 12)))
     everything = [text for text in model.texts if len(text) == 1]
     script(model, monkeypatch, everything)
     drafts, fills = lines(model, BODY)
@@ -322,7 +324,7 @@ def test_a_body_is_searched_until_enough_have_ended_or_the_limit(
 
 def test_a_body_without_flaws_comes_first(model: Checkpoint, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = body_source.plan_for(BODY)
-    monkeypatch.setattr(body_source, "plan_for", lambda _: replace(plan, drafts=Writing(4, 12)))
+    monkeypatch.setattr(body_source, "plan_for", lambda *_: replace(plan, drafts=Writing(4, 12)))
     script(model, monkeypatch, [text for text in model.texts if len(text) == 1])
     monkeypatch.setattr(body_source, "flaws_of", lambda _: lambda _: 0)
     few, _ = lines(model, BODY)
@@ -345,7 +347,7 @@ def test_where_more_bodies_are_wanted_others_are_written_greedily(
     model: Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan = body_source.plan_for(BODY)
-    monkeypatch.setattr(body_source, "plan_for", lambda _: replace(plan, drafts=Writing(3, 12)))
+    monkeypatch.setattr(body_source, "plan_for", lambda *_: replace(plan, drafts=Writing(3, 12)))
     script(model, monkeypatch, [])
     drafts, (first,) = lines(model, BODY)
     more, fills = lines(model, replace(BODY, alternatives=3))

@@ -139,18 +139,18 @@ class _UpToEnd:
     @property
     def limit(self) -> int:
         """The tokens that a text has at most."""
-        return plan_for(self.request).drafts.tokens
+        return plan_for(self.request, self.model).drafts.tokens
 
     def first(self, states: Tensor) -> list[Row]:
         """Return the likeliest first tokens."""
         chances = text_logits(self.model, states)[0].log_softmax(-1)
-        count = plan_for(self.request).drafts.rows
+        count = plan_for(self.request, self.model).drafts.rows
         tokens = _first_tokens(self.model, self.request, chances, self.again, count)
         return [Row(0, (token,), float(chances[token])) for token in tokens]
 
     def longer(self, rows: Sequence[Row], states: Tensor) -> list[Row]:
         """Keep those of the likeliest longer texts that have ended; return the others that do not repeat themselves."""
-        count, left = plan_for(self.request).drafts.rows, list[Row]()
+        count, left = plan_for(self.request, self.model).drafts.rows, list[Row]()
         for row in _longer(rows, text_logits(self.model, states), 3 * count):
             text = self.model.tokenizer.decode(list(row.tokens))[len(self.again) :]
             kept = _kept(self.request, text)
@@ -168,7 +168,7 @@ class _UpToEnd:
     def is_enough(self, rows: Sequence[Row]) -> bool:  # noqa: ARG002
         """Return whether enough bodies have ended, counted in those without a flaw."""
         share = _ONE if self.request.alternatives == 1 else _SEVERAL
-        count = plan_for(self.request).drafts.rows
+        count = plan_for(self.request, self.model).drafts.rows
         flaws = [self.flaws(fill.text) for _, fill in self.ended.values() if not fill.refusal]
         enough = flaws.count(0) >= max(share * count, 2)
         return enough or len(flaws) >= max((share + _FLAWED) * count, 2)
@@ -196,11 +196,11 @@ class _Greedy:
     @property
     def limit(self) -> int:
         """The tokens that a text has at most."""
-        return plan_for(self.request).drafts.tokens
+        return plan_for(self.request, self.model).drafts.tokens
 
     def first(self, states: Tensor) -> list[Row]:
         """Return the likeliest first tokens."""
-        logits, count = text_logits(self.model, states)[0], plan_for(self.request).drafts.rows
+        logits, count = text_logits(self.model, states)[0], plan_for(self.request, self.model).drafts.rows
         tokens = _first_tokens(self.model, self.request, logits, self.again, count)
         return [Row(0, (token,)) for token in tokens]
 

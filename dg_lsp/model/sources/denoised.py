@@ -13,7 +13,7 @@ from dg_lsp.model.candidates import Candidate, candidates_of, why_refused
 from dg_lsp.model.canvas import Seam, lay_out, noised, stack, start_from
 from dg_lsp.model.checkpoint import Checkpoint
 from dg_lsp.model.length import ScoredLength, lengths_that_fit, search_length
-from dg_lsp.model.plan import ANCHORS, plan_for
+from dg_lsp.model.plan import ANCHORS, plan_for, widths
 from dg_lsp.model.repair import Origin, repair
 from dg_lsp.model.rows import Batch, CheckedRow, draft, rank_rows, read_full_canvas
 from dg_lsp.model.step import Step
@@ -117,7 +117,7 @@ def _write(task: Task) -> Generator[Draft, None, tuple[_Section, Written]]:
         # 4. A canvas that adds no text is dropped.
         if not section.goes_on or clock.is_over():
             return section, written
-        canvas = stack([lay_out(section.seam, section.open, section.slots)] * plan_for(request).batch)
+        canvas = stack([lay_out(section.seam, section.open, section.slots)] * plan_for(request, model).batch)
         batch = Batch(canvas.to(model.device), request, section.before)
         last = yield from report_steps(model, batch, denoise_batch(model, cache, batch, 0), clock)
         clock.steps += last.number
@@ -142,12 +142,12 @@ def shortened_or_none(request: Infill, refused: Sequence[CheckedRow]) -> Fill:
 
 def _search(model: Checkpoint, cache: PrefixCache, request: Infill, section: _Section) -> Iterator[_Section]:
     """Search the gap's length; yield `section` with the lengths ranked so far after each round."""
-    plan, seam, longest = plan_for(request), section.seam, model.canvas_lengths[-1]
+    plan, seam, longest = plan_for(request, model), section.seam, model.canvas_lengths[-1]
     given = request.start if request.like is None else request.like
     if given is not None:
         yield _with_given_length(model, request, section, given)
         return
-    slots = next((n for n in model.canvas_lengths if n >= plan.slots), longest)
+    slots = next((n for n in widths(plan, model) if n >= plan.slots), longest)
     section = replace(section, slots=slots)
     lengths = lengths_that_fit(plan.search.lengths, seam.room(slots, ANCHORS))
     if len(model.encode(section.before)) + section.open <= plan.limit:
@@ -161,10 +161,10 @@ def _search(model: Checkpoint, cache: PrefixCache, request: Infill, section: _Se
 
 def _with_given_length(model: Checkpoint, request: Infill, section: _Section, like: str) -> _Section:
     """`section` with the length of the text `like`; one that no canvas holds goes on beyond the longest."""
-    plan, longest = plan_for(request), model.canvas_lengths[-1]
+    plan, longest = plan_for(request, model), model.canvas_lengths[-1]
     left = len(model.encode(like)) - len(model.encode(section.before))
     given = min(max(left, 1), section.seam.room(longest, 1))
-    fits = (n for n in model.canvas_lengths if n >= plan.slots and section.seam.room(n, ANCHORS) >= given)
+    fits = (n for n in widths(plan, model) if n >= plan.slots and section.seam.room(n, ANCHORS) >= given)
     section = replace(section, slots=next(fits, longest))
     # The same length several times, so that there are candidates that differ by their noise.
     lengths = (ScoredLength(given, 0.0),) * plan.finalists
@@ -177,7 +177,7 @@ def _batches(
     model: Checkpoint, cache: PrefixCache, request: Infill, section: _Section
 ) -> Iterator[tuple[Batch, Iterator[Step]]]:
     """The batches of the best lengths, `plan.batch` lengths at a time, each with its denoising steps."""
-    plan = plan_for(request)
+    plan = plan_for(request, model)
     lengths = [c.length for c in section.lengths if c.length != section.open][: plan.finalists]
     # If alternatives are wanted, all lengths are tried again with other noise after the first turn.
     turns = (

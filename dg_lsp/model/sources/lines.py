@@ -100,7 +100,7 @@ def draft_line(task: Task, writing: Writing | None = None) -> Generator[Draft, N
         task.model,
         _ends(task.model, task.join, task.request),
         start.again,
-        writing or plan_for(task.request).drafts,
+        writing or plan_for(task.request, task.model).drafts,
         task.clock,
         _followed(task, start.again) if task.model.ends else (),
     )

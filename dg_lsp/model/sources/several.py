@@ -105,7 +105,7 @@ def fill_together(
     Raises:
         LayoutError: the gaps and the text between them do not fit the longest canvas.
     """
-    request, plan = gaps.request, plan_for(gaps.request)
+    request, plan = gaps.request, plan_for(gaps.request, model)
     # 1.
     prefix, seam = tokenise(model, request)
     for _ in extend_to(model.network, cache, prefix, exact=request.deadline is None):
@@ -146,7 +146,7 @@ def _slots(model: Checkpoint, seam: Seam, between: Sequence[Sequence[int]], gaps
     Raises:
         LayoutError: the longest canvas is too short.
     """
-    usual = plan_for(gaps.request).search.lengths
+    usual = plan_for(gaps.request, model).search.lengths
     free = sum(gaps.lengths) or (len(between) + 1) * usual[len(usual) // 2]
     needed = len(seam.head) + sum(map(len, between)) + free + ANCHORS
     slots = next((n for n in model.canvas_lengths if n >= needed), 0)

@@ -1,0 +1,93 @@
+"""Costs: the seconds that a pass of a network takes here, measured when it is loaded.
+
+Knows a network and its passes; knows no plan.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+
+import torch
+
+from dg_lsp.model.cache import PrefixCache, extend_to
+from dg_lsp.model.canvas import Canvas
+from dg_lsp.model.networks.base import Denoiser, Network, Reader
+from dg_lsp.model.sampler import AnchoredSampler, SeededNoise
+from dg_lsp.model.step import Schedule
+from dg_lsp.model.tree import Tree
+
+SLOTS = 64  # of the canvases that are measured
+ROWS = 8
+_MOST = 1.0  # seconds that measuring may take; what would take longer is estimated
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """Seconds of a read token, and of a denoising step of one canvas of SLOTS slots and of ROWS of them."""
+
+    token: float
+    row: float
+    rows: float
+
+    def seconds(self, tokens: float) -> float:
+        """The estimated seconds of a pass of `tokens` tokens or slots, by a line through the two next measured ones."""
+        known = [(1, self.token), (SLOTS, self.row), (ROWS * SLOTS, self.rows)]
+        lines = [(b, a) for a, b in pairwise(known)]
+        (far, most), (near, least) = next((line for line in lines if tokens <= line[0][0]), lines[-1])
+        return least + (most - least) * (max(tokens, 1) - near) / (far - near)
+
+    def of_reading(self, texts: float, tokens: float) -> float:
+        """The estimated seconds in which `texts` texts are written from left to right, `tokens` tokens each."""
+        return tokens * self.seconds(texts)
+
+
+@torch.inference_mode()
+def measure(network: Network) -> Costs | None:
+    """Measure `network` in about a second at most; None for one that reads nothing.
+
+    A read token first, then a step of one row, then one of ROWS, each as long as there is time for it. What is left is
+    estimated: a step by as many tokens, rows by one row. The better of two times counts, as the first one compiles.
+    """
+    if not isinstance(network, Reader):
+        return None
+    end = time.perf_counter() + _MOST
+    cache = PrefixCache(network.text_config)
+    for _ in extend_to(network, cache, range(2, 10)):
+        pass
+    token = _best(network, lambda: Tree(network, cache, len(cache.tokens)).read([[2]]), end)
+    row = rows = 0.0
+    if isinstance(network, Denoiser) and time.perf_counter() + 10 * token < end:
+        row = _best(network, lambda: _step(network, cache, 1), end)
+        if time.perf_counter() + ROWS * row < end:
+            rows = _best(network, lambda: _step(network, cache, ROWS), end)
+    elif time.perf_counter() + 10 * token < end:
+        row = _best(network, lambda: Tree(network, cache, len(cache.tokens)).read([[2] * SLOTS]), end)
+    row = max(row or 10 * token, token)
+    return Costs(token, row, max(rows or 0.7 * ROWS * row, row))
+
+
+def _best(network: Network, work: Callable[[], object], end: float) -> float:
+    """The seconds of `work`, the shorter of two times unless the first one ends after `end`.
+
+    On a CPU those of the process, where they are fewer: what other programs do just now says little of later.
+    """
+    found = list[float]()
+    while len(found) < 2 and (not found or time.perf_counter() + found[0] < end):
+        start, own = time.perf_counter(), time.process_time()
+        work()
+        if network.device.type == "cuda":
+            torch.cuda.synchronize(network.device)
+        seconds = time.perf_counter() - start
+        found.append(seconds if network.device.type != "cpu" else min(seconds, time.process_time() - own))
+    return min(found)
+
+
+def _step(network: Denoiser, cache: PrefixCache, rows: int) -> None:
+    """Denoise `rows` canvases for a step; all of their slots are free."""
+    shape = rows, SLOTS
+    canvas = Canvas(torch.zeros(shape, dtype=torch.int64), torch.zeros(shape, dtype=torch.bool)).to(
+        network.device
+    )
+    noise = SeededNoise(0, network.text_config.vocab_size, network.device)
+    next(network.denoise(cache, AnchoredSampler(canvas, 0.1, noise), Schedule(steps=1)))
