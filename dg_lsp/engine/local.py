@@ -39,6 +39,7 @@ _log = logging.getLogger("dg_lsp.model")
 _LASTING = re.compile(r"(mkldnn_\w+ failed.*)?could not (create|execute) a ", re.DOTALL)
 _LATE = "the engine was busy with other fills until the deadline; try again, or set ghostDeadline or deadline higher"
 _ENDS = "the model's libraries failed, most likely because memory was full; the engine ends; the next request starts it"
+_LESS = "; memory ran out, so it was tried at effort low, with half of the text before the gap"
 # Seconds, and bytes a second.
 _COMPILING, _SLOW_DISK = 25.0, 100e6
 # oneDNN and torch cache code for 1,024 shapes each, and a growing text makes ever new shapes; with 32 they take less by
@@ -219,14 +220,19 @@ def cache_budget(settings: Settings) -> int:
 def with_second_try(run: Run, free: Callable[[], None]) -> Run:
     """`run`; where it runs out of memory, it is called once more, after `free`, with a smaller request.
 
+    The log says so, and so does the reason where the smaller request gets no text.
+
     Raises:
         EngineError: that is too much as well. EngineBroken: the libraries of the model do not recover.
     """
 
     def tried(request: Infill) -> Iterator[Draft | Fill]:
-        for less in (lambda whole: whole, smaller):
+        asked, note = request, ""
+        for _ in range(2):
             try:
-                yield from run(less(request))
+                for event in run(asked):
+                    no_text = note and isinstance(event, Fill) and event.refusal
+                    yield replace(event, refusal=event.refusal + note) if no_text else event
                 return
             except (MemoryError, RuntimeError, UserWarning) as error:
                 if _LASTING.match(str(error)) or type(error).__name__ == "AcceleratorError":
@@ -234,8 +240,13 @@ def with_second_try(run: Run, free: Callable[[], None]) -> Run:
                 if not _is_out_of_memory(error):
                     raise
             # Outside of the handler, whose error holds the tensors of this try.
-            _log.warning("out of memory")
             free()
+            asked, note = smaller(request), _LESS
+            _log.warning(
+                "out of memory; trying once more at effort low with %d of %d characters before the gap",
+                len(asked.prefix),
+                len(request.prefix),
+            )
         raise EngineError(
             "out of memory, also with less text; set prefixBytes or cacheMegabytes lower, or the effort to low"
         )

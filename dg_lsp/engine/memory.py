@@ -81,13 +81,18 @@ def needed(path: Path, device: str, cache: int = 0, bits: int = 16) -> int:
 
 
 def free(device: str) -> tuple[int, str]:
-    """Return the free bytes of `device`, and the name of their place."""
+    """Return the free bytes of `device`, where it spreads those of all cards and the machine, and their place."""
     if device != "cpu":
         import torch  # noqa: PLC0415  (only an engine that is about to load comes here)
 
+        from dg_lsp.model.networks.loading import SPREAD  # noqa: PLC0415
+
         if torch.cuda.is_available():
+            if device in SPREAD:
+                cards = sum(torch.cuda.mem_get_info(card)[0] for card in range(torch.cuda.device_count()))
+                return cards + free("cpu")[0], "this machine with its GPUs"
             chosen = device if device.startswith("cuda:") else None
-            return int(torch.cuda.mem_get_info(chosen)[0]), "the GPU"
+            return int(torch.cuda.mem_get_info(chosen)[0]), f"the GPU {chosen or ''}".strip()
     machine, container = psutil.virtual_memory().available, of_cgroup()
     if container is not None and container < machine:
         return container, "this container"

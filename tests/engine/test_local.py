@@ -4,6 +4,7 @@ import asyncio
 import itertools
 import os
 import platform
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -19,6 +21,7 @@ from dg_lsp.engine import local, memory
 from dg_lsp.engine.local import LocalEngine, with_second_try
 from dg_lsp.engine.memory import loading, of_cgroup
 from dg_lsp.filling.engine import EngineBroken, EngineError
+from dg_lsp.model.networks import decoder
 from dg_lsp.settings import Settings
 from dg_lsp.text.budget import within
 from dg_lsp.text.languages.language import load_language
@@ -266,6 +269,40 @@ def test_where_memory_ends_a_smaller_request_is_tried_once() -> None:
         list(with_second_try(_broken, lambda: None)(REQUEST))
 
 
+@pytest.mark.parametrize("most", [8, 0])
+def test_an_engine_that_runs_out_of_memory_tries_less_once_and_says_so(
+    settings: Settings, most: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A fault in the decoder, for batches of more than `most` canvases."""
+    rows, real = list[int](), decoder.decode
+
+    def short(network: Any, cache: Any, embedded: Any, soft: Any, view: Any) -> Any:
+        rows.append(len(embedded))
+        if len(embedded) > most:
+            raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 4 bytes")
+        return real(network, cache, embedded, soft, view)
+
+    async def work() -> Fill:
+        engine = LocalEngine.open(settings)
+        monkeypatch.setattr(decoder, "decode", short)
+        body = replace(BODY, prefix="a = 1\n\n" * 20 + BODY.prefix)
+        try:
+            *_, last = [event async for event in engine.infill(body)]
+            assert isinstance(last, Fill)
+            return last
+        finally:
+            await engine.close()
+
+    if not most:
+        with pytest.raises(EngineError, match="out of memory, also with less text"):
+            asyncio.run(work())
+        return
+    fill = asyncio.run(work())
+    assert rows[0] > most and max(rows[1:]) <= most
+    assert fill.text or "memory ran out, so it was tried at effort low" in fill.refusal
+    assert re.search(r"out of memory; trying once more at effort low with \d+ of 150 characters", caplog.text)
+
+
 def _broken(_: Infill) -> Iterator[Draft | Fill]:
     raise RuntimeError("a wrong shape")
 
@@ -337,8 +374,17 @@ def test_prefixes_get_the_memory_of_the_place_of_the_first_layers(
 def test_the_free_memory_is_that_of_the_device_that_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
     monkeypatch.setattr("torch.cuda.mem_get_info", lambda device=None: ({None: 7, "cuda:1": 5}[device], 9))
-    assert memory.free("cuda:1") == (5, "the GPU")
+    assert memory.free("cuda:1") == (5, "the GPU cuda:1")
     assert memory.free("cuda") == memory.free("auto") == (7, "the GPU")
+
+
+def test_what_is_spread_over_all_cards_may_take_the_memory_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
+    monkeypatch.setattr("torch.cuda.mem_get_info", lambda card: ((7, 5)[card], 9))
+    for limit in (100, 30):
+        monkeypatch.setattr(memory, "of_cgroup", lambda limit=limit: limit)
+        assert memory.free("balanced") == (12 + limit, "this machine with its GPUs")
 
 
 def test_the_memory_on_a_cpu_is_that_of_this_process() -> None:
