@@ -11,7 +11,7 @@ from dg_lsp.model.denoise import denoise
 from dg_lsp.model.sampler import AnchoredSampler, SeededNoise
 from dg_lsp.model.step import Schedule, Step
 from tests.model.reference import RELEASED, STRICT, Case, generated, ours, random_canvas, until_finished
-from tests.model.tiny import CANVAS, VOCABULARY, encoded, tiny_network
+from tests.model.tiny import CANVAS, VOCABULARY, encoded, packed_network, tiny_network
 
 OPEN = lay_out(Seam((), (), 0), CANVAS, CANVAS)
 
@@ -23,13 +23,20 @@ def assert_equal(network: Any, case: Case) -> list[Step]:
     return [step for of_canvas in steps for step in of_canvas]
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=["fp32", "bf16"])
+def four_bits(seed: int, _: torch.dtype) -> Any:
+    return packed_network(seed)
+
+
+KINDS = [(tiny_network, torch.float32), (tiny_network, torch.bfloat16), (four_bits, torch.bfloat16)]
+
+
+@pytest.mark.parametrize(("made", "dtype"), KINDS, ids=["fp32", "bf16", "four bits"])
 @pytest.mark.parametrize("canvases", [1, 2])
-def test_without_anchors_the_loop_equals_generate(dtype: torch.dtype, canvases: int) -> None:
+def test_without_anchors_the_loop_equals_generate(made: Any, dtype: torch.dtype, canvases: int) -> None:
     for seed in range(5):
         prompt = tuple(torch.randint(0, VOCABULARY, (5 + 12 * seed,)).tolist())
         case = Case(prompt, (OPEN,) * canvases, STRICT, seed)
-        assert_equal(tiny_network(seed, dtype), case)
+        assert_equal(made(seed, dtype), case)
 
 
 def test_with_anchors_the_loop_equals_generate_with_one_hot_rows() -> None:
@@ -103,13 +110,14 @@ def test_rows_that_leave_the_batch_change_nothing_for_the_others() -> None:
     assert apart >= 2, "rows that leave together prove nothing"
 
 
-def test_an_anchor_never_changes_in_any_step() -> None:
+@pytest.mark.parametrize("made", [tiny_network, packed_network], ids=["fp32", "four bits"])
+def test_an_anchor_never_changes_in_any_step(made: Any) -> None:
     rng = random.Random(3)
     checked = 0
     for seed in range(40):
         canvas = random_canvas(rng, rng.randrange(1, CANVAS))
         start = random_start(rng, canvas) if seed % 2 else None
-        _, (steps,) = ours(tiny_network(seed % 5), Case((1, 2, 3), (canvas,), STRICT, seed, start))
+        _, (steps,) = ours(made(seed % 5), Case((1, 2, 3), (canvas,), STRICT, seed, start))
         for step in steps:
             checked += 1
             assert torch.equal(step.best[canvas.anchored], canvas.tokens[canvas.anchored])

@@ -1,11 +1,11 @@
-"""Laws 1 to 4 over a grid of cases: three precisions, one to three canvases, one and four rows, with and without
-anchors, networks that stop by themselves and such that run out of steps, prompts within and beyond the window.
+"""Laws 1 to 4 over a grid of cases: three precisions and four bits, one to three canvases, one and four rows, with and
+without anchors, networks that stop by themselves and such that run out of steps, prompts within and beyond the window.
 
 The tests run some of each; `benchmarks/laws.py --cases` counts as many as one likes.
 """
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -18,7 +18,17 @@ from dg_lsp.model.denoise import denoise, step_logits
 from dg_lsp.model.sampler import AnchoredSampler, SeededNoise
 from dg_lsp.model.step import Step
 from tests.model.reference import RELEASED, STRICT, Case, generated, ours, random_canvas
-from tests.model.tiny import CANVAS, VOCABULARY, WINDOW, encoded, extend, tiny_config, tiny_network
+from tests.model.tiny import (
+    CANVAS,
+    VOCABULARY,
+    WINDOW,
+    encoded,
+    extend,
+    pack_matrices,
+    packed_network,
+    tiny_config,
+    tiny_network,
+)
 
 # The largest difference of logits that reuse may make. In bf16 rounding chooses experts, so there nothing is allowed.
 ALLOWED = {torch.float64: 1e-10, torch.float32: 1e-4, torch.bfloat16: 0.0}
@@ -33,13 +43,16 @@ class Group:
     rows: int
     anchored: bool
     stops: bool
+    bits: int = 16
 
     def __str__(self) -> str:
+        kind = str(self.dtype)[6:] if self.bits == 16 else f"{self.bits} bits"
         anchors, end = ("anchors" if self.anchored else "open"), ("stops" if self.stops else "out of steps")
-        return f"{str(self.dtype)[6:]}, canvases {self.canvases}, rows {self.rows}, {anchors}, {end}"
+        return f"{kind}, canvases {self.canvases}, rows {self.rows}, {anchors}, {end}"
 
 
 GRID = [Group(*cell) for cell in product(ALLOWED, (1, 2, 3), (1, 4), (False, True), (False, True))]
+GRID += [replace(group, bits=4) for group in GRID if group.dtype == torch.bfloat16]
 
 
 def case_of(group: Group, seed: int) -> Case:
@@ -64,10 +77,10 @@ def case_of(group: Group, seed: int) -> Case:
 def network_of(group: Group, seed: int, counting: Any) -> Any:
     """The network that counts where rows shall stop, else one of five random ones; in the precision of `group`."""
     if not group.stops:
-        return tiny_network(seed % 5, group.dtype)
+        return packed_network(seed % 5) if group.bits == 4 else tiny_network(seed % 5, group.dtype)
     network = tiny_network(0, group.dtype, tiny_config(repeats=1))
     network.load_state_dict(counting.state_dict())
-    return network
+    return pack_matrices(network) if group.bits == 4 else network
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +172,7 @@ SOME = GRID[::5]
 
 
 def test_some_of_each_side_of_the_grid_are_tested() -> None:
-    for side in ("dtype", "canvases", "rows", "anchored", "stops"):
+    for side in ("dtype", "bits", "canvases", "rows", "anchored", "stops"):
         assert {getattr(group, side) for group in SOME} == {getattr(group, side) for group in GRID}
 
 

@@ -17,19 +17,23 @@ from transformers.models.diffusion_gemma.generation_diffusion_gemma import (
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.canvas import Canvas
 from dg_lsp.model.networks.gemma import DiffusionGemma
+from dg_lsp.model.networks.quantized import Format, Packed, QuantizedExperts, QuantizedLinear, quantise
 from dg_lsp.model.prompts.styles import style_of
 from dg_lsp.training.shape import VISION
 
 VOCABULARY, CANVAS, WINDOW = 64, 16, 16
 
 
-def tiny_config(vocabulary: int = VOCABULARY, repeats: int = 2) -> DiffusionGemmaConfig:
-    """Layers (sliding, sliding, full) `repeats` times, window 16, canvas 16, 8 experts of which 2 are used."""
+def tiny_config(vocabulary: int = VOCABULARY, repeats: int = 2, inner: int = 16) -> DiffusionGemmaConfig:
+    """Layers (sliding, sliding, full) `repeats` times, window 16, canvas 16, 8 experts of which 2 are used.
+
+    inner: the width of an expert.
+    """
     text: dict[str, Any] = {
         "vocab_size": vocabulary,
         "hidden_size": 32,
         "intermediate_size": 48,
-        "moe_intermediate_size": 16,
+        "moe_intermediate_size": inner,
         "num_experts": 8,
         "top_k_experts": 2,
         "num_hidden_layers": 3 * repeats,
@@ -65,6 +69,28 @@ def tiny_network(
             elif "embed_tokens" in name:
                 weight.normal_(0, 0.6)
     return network.eval()
+
+
+def pack_matrices(network: Any, bits: int = 4) -> Any:
+    """`network` with each matrix of its layers that divides into groups in few bits; the others are as they were."""
+    format_ = Format(bits, 32)
+    for layer, twin in zip(
+        network.model.decoder.layers, network.model.encoder.language_model.layers, strict=True
+    ):
+        if layer.experts.down_proj.shape[-1] % format_.group == 0:
+            layer.experts = twin.experts = QuantizedExperts.of(layer.experts, (format_, format_))
+        for name, linear in [*layer.named_modules()]:
+            is_own = isinstance(linear, torch.nn.Linear) and ("_attn." in name or "mlp." in name)
+            if is_own and linear.in_features % format_.group == 0:
+                packed = QuantizedLinear(Packed.of(quantise(linear.weight.detach()[None], format_)))
+                layer.set_submodule(name, packed)
+                twin.set_submodule(name, packed)
+    return network
+
+
+def packed_network(seed: int = 0) -> Any:
+    """A tiny random network in bf16 whose experts and most dense layers have four bits."""
+    return pack_matrices(tiny_network(seed, torch.bfloat16, tiny_config(inner=32)))
 
 
 def byte_tokenizer() -> Tokenizer:
