@@ -231,8 +231,10 @@ def with_second_try(run: Run, free: Callable[[], None]) -> Run:
         for _ in range(2):
             try:
                 for event in run(asked):
-                    no_text = note and isinstance(event, Fill) and event.refusal
-                    yield replace(event, refusal=event.refusal + note) if no_text else event
+                    if isinstance(event, Fill) and event.refusal:
+                        yield replace(event, refusal=event.refusal + note)
+                    else:
+                        yield event
                 return
             except (MemoryError, RuntimeError, UserWarning) as error:
                 if _LASTING.match(str(error)) or type(error).__name__ == "AcceleratorError":
