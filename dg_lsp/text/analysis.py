@@ -17,8 +17,8 @@ from dg_lsp.text.languages.shape import left_open
 from dg_lsp.text.reasons import Unreadable
 from dg_lsp.text.syntax.bodies import Body, bodies_by_lines, bodies_of, item_at
 from dg_lsp.text.syntax.brackets import State, dangles, lacks_end, state_at, state_from
-from dg_lsp.text.syntax.items import focus, window
-from dg_lsp.text.syntax.lexer import Span, indentation, line_end, line_start
+from dg_lsp.text.syntax.items import focus, top_level_item
+from dg_lsp.text.syntax.lexer import Line, Span, indentation, line_at, line_end, line_start
 from dg_lsp.text.syntax.near import surroundings
 from dg_lsp.text.syntax.repair import cost_of, repair
 
@@ -29,16 +29,6 @@ PARSED = 200_000
 # How many blank lines and comments may lie between a body and the cursor, and how comments begin.
 _LINES_BETWEEN = 40
 _COMMENTS = (b"#", b"//", b"/*", b"*")
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """The physical line at a cursor: its span, and its text before and behind the cursor."""
-
-    start: int
-    end: int
-    before: bytes
-    behind: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +90,9 @@ class Analysis:
 
     def back(self, offset: int) -> int:
         """An offset of `data` as one of the document; inside the repair the end of the text that it replaced."""
-        return self.base + (self.changes.behind(offset) if self.changes.spans else offset)
+        spans = self.changes.spans
+        behind = spans and offset >= spans[0].start
+        return self.base + (self.changes.behind(offset) if behind else offset)
 
     def state_before(self, offset: int) -> State:
         """Return the state at `offset` of the document, by the tree where that is the clean tree of the file."""
@@ -139,12 +131,6 @@ class Analysis:
         return max(self.around, key=lambda b: (b.header.define, -b.end), default=None)
 
 
-def line_at(data: bytes, offset: int) -> Line:
-    """The line of `data` at `offset`."""
-    start, end = line_start(data, offset), line_end(data, offset)
-    return Line(start, end, data[start:offset], data[offset:end])
-
-
 def analyze(document: Document, offset: int) -> Analysis:
     """The first clean one of: the file as it is, the top-level item round the cursor, this repaired; else the last.
 
@@ -162,7 +148,7 @@ def analyze(document: Document, offset: int) -> Analysis:
     except Unreadable:
         readable = False
     # Damage elsewhere in the file is none of the cursor's business.
-    start, stop = window(language, data, offset)
+    start, stop = top_level_item(language, data, offset)
     item = data[start:stop]
     found = tried(partial(repair, language, item, offset - start)) if readable or item != data else None
     repaired = found or repair(language, surroundings(item, offset - start), offset - start)
@@ -182,7 +168,7 @@ def analyze(document: Document, offset: int) -> Analysis:
 def by_lines(analysis: Analysis) -> Analysis:
     """Return the same place read by lines alone, for bodies in text that no repair fixes."""
     data, language, offset = analysis.document.data, analysis.language, analysis.offset
-    start, stop = window(language, data, offset)
+    start, stop = top_level_item(language, data, offset)
     # A string that was never closed would hide every body below it.
     state = state_at(language, data, offset, start)
     text = state.string if lacks_end(language, data, offset, state) else b""

@@ -40,7 +40,7 @@ def written(text: str) -> list[tuple[int, int]]:
     """The place of each written function of `text`."""
     document = Document(URI, "python", 1, text.encode())
     gaps = find_gaps(document, 0, len(document.data))
-    return [document.position(gap.start, "utf-16") for gap in gaps if not gap.hollow]
+    return [document.position(gap.start, "utf-16") for gap in gaps if not gap.is_placeholder]
 
 
 def inside(text: str, count: int) -> list[tuple[int, int]]:

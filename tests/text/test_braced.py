@@ -6,7 +6,7 @@ import pytest
 
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.syntax.brackets import State, state_at
-from dg_lsp.text.syntax.items import LONG, block, focus, window
+from dg_lsp.text.syntax.items import LONG, block, focus, top_level_item
 from dg_lsp.text.syntax.lexer import tokens
 
 
@@ -18,7 +18,7 @@ def cut(text: str) -> tuple[bytes, int]:
 def state(language: str, text: str) -> State:
     data, offset = cut(text)
     loaded = load_language(language)
-    return state_at(loaded, data, offset, window(loaded, data, offset)[0])
+    return state_at(loaded, data, offset, top_level_item(loaded, data, offset)[0])
 
 
 TOKENS = {
@@ -132,7 +132,7 @@ def test_the_item_round_a_place(name: str, newline: str) -> None:
     last = marked.rindex(">")
     inside = marked[first + 1 : last]
     data, offset = cut((marked[:first] + inside + marked[last + 1 :]).replace("\n", newline))
-    start, stop = window(load_language(language), data, offset)
+    start, stop = top_level_item(load_language(language), data, offset)
     assert data[start:stop].decode().replace(newline, "\n") == inside.replace("¦", "")
 
 

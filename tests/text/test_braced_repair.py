@@ -4,7 +4,7 @@ import pytest
 
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.syntax.brackets import state_at
-from dg_lsp.text.syntax.items import window
+from dg_lsp.text.syntax.items import top_level_item
 from dg_lsp.text.syntax.repair import TRIED, Repaired, candidates, cost_of, insertions, repair
 
 
@@ -97,7 +97,7 @@ def test_no_place_of_a_text_raises(language: str) -> None:
     loaded = load_language(language)
     text = b"a { b(c[`${ \"d' /* e\n} // f\n#g )]}\n\r\n\t<h i='j'> case k: ;; for (\n"
     for offset in range(len(text) + 1):
-        start, stop = window(loaded, text, offset)
+        start, stop = top_level_item(loaded, text, offset)
         assert start <= stop
         state = state_at(loaded, text, offset)
         for first, last, _ in candidates(loaded, text, offset, state):

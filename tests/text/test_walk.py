@@ -15,6 +15,11 @@ CLEAN = {
     "the end of a line": ("python", PYTHON % "    value += 1|", ""),
     "a blank line between braces": ("typescript", BRACES % "    |", "sum += 1;"),
 }
+# By language, an unclosed call and the most calls between modules that its gap may take.
+UNCLOSED = {
+    "python": (PYTHON % "    value = add(value, |", 100),
+    "typescript": (BRACES % "    sum = this.add(sum, |", 135),
+}
 # What lacks an operand is repaired although it parses, and a stub's lines end as those of its file.
 LONGER = {
     "an operand that lacks": ("python", PYTHON % "    value = |", "2"),
@@ -46,3 +51,12 @@ def test_a_request_in_a_clean_file_goes_through_few_modules_of_text(name: str) -
 @pytest.mark.parametrize("name", LONGER)
 def test_one_that_wants_a_repair_or_a_line_end_goes_through_three_more(name: str) -> None:
     assert len(modules(LONGER[name])) <= 22
+
+
+@pytest.mark.parametrize("language", UNCLOSED)
+def test_the_gap_of_an_unclosed_call_takes_few_calls_between_modules(language: str) -> None:
+    text, most = UNCLOSED[language]
+    document = Document(f"total.{language}", language, 0, text.replace("|", "").encode())
+    walk(document, text.index("|"), "x")
+    find, *_ = walk(document, text.index("|"), "x")
+    assert find.crossings <= most

@@ -20,7 +20,7 @@ FILL, FILL_ALL = "dg-lsp.fill", "dg-lsp.fillAll"
 def title_of(gap: Gap) -> str:
     """Return the title of the code action for `gap`."""
     if gap.kind in BODIES:
-        return "Fill this function body" if gap.hollow else "Rewrite this function body"
+        return "Fill this function body" if gap.is_placeholder else "Rewrite this function body"
     if gap.kind == "span":
         return "Rewrite the selection"
     count = len(gap.parts)

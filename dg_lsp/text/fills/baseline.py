@@ -19,7 +19,7 @@ from dg_lsp.text.messages import PARTS, STRINGS
 from dg_lsp.text.reasons import Unreadable
 from dg_lsp.text.syntax.bodies import function_over
 from dg_lsp.text.syntax.brackets import closers, state_at
-from dg_lsp.text.syntax.items import block, window
+from dg_lsp.text.syntax.items import block, top_level_item
 from dg_lsp.text.syntax.lexer import LogicalLine, indentation, line_end, line_start
 from dg_lsp.text.syntax.near import surroundings
 from dg_lsp.text.syntax.repair import Closing, closings, cost_of, insertions, out_of_reach
@@ -134,7 +134,7 @@ def neutral_text(language: Language, kind: str, before: bytes, after: bytes) -> 
 def _part(language: Language, kind: str, before: bytes, after: bytes) -> Text | None:
     """The best filler in the top-level item around the gap, or in its block; None if neither can be read in time."""
     data, best = before + language.placeholder(kind).encode() + after, None
-    for start, stop in (window(language, data, len(before)), block(language, data, len(before))):
+    for start, stop in (top_level_item(language, data, len(before)), block(language, data, len(before))):
         behind = len(data) - stop
         if start <= len(before) and behind <= len(after) and not (best and best.clean):
             item = before[start:], after[: len(after) - behind]
@@ -144,7 +144,7 @@ def _part(language: Language, kind: str, before: bytes, after: bytes) -> Text | 
 
 def _surroundings(language: Language, kind: str, before: bytes, after: bytes) -> Text:
     """The best filler in the surroundings of the gap in its top-level item."""
-    start, stop = window(language, before + after, len(before))
+    start, stop = top_level_item(language, before + after, len(before))
     near = surroundings((before + after)[start:stop], len(before) - start)
     at = len(before) - start
     return searched(language, kind, near[:at], near[at:])
@@ -261,7 +261,7 @@ def function_of_span(language: Language, before: bytes) -> LogicalLine | None:
     """
     if language.style != "indent":
         return None
-    start, _ = window(language, before, len(before))
+    start, _ = top_level_item(language, before, len(before))
     return function_over(language, before, start, len(before))
 
 
@@ -297,7 +297,9 @@ def is_sound_but_for_its_gap(language: Language, kind: str, neutral: Text) -> bo
     if neutral.clean:
         return False
     spans = (
-        iter((window(language, neutral.data, len(neutral.before)),)) if kind == "span" else _spans(neutral)
+        iter((top_level_item(language, neutral.data, len(neutral.before)),))
+        if kind == "span"
+        else _spans(neutral)
     )
     start = next((span[0] for span in spans if _parses_without(language, neutral, span)), None)
     if start is None:

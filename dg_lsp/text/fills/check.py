@@ -32,7 +32,7 @@ from dg_lsp.text.languages.language import Language, load_language
 from dg_lsp.text.messages import BODIES, LISTS, PARTS, STRINGS, Infill
 from dg_lsp.text.syntax.bodies import Body, bodies_of, item_at
 from dg_lsp.text.syntax.directives import flaw_of_directives
-from dg_lsp.text.syntax.items import window
+from dg_lsp.text.syntax.items import top_level_item
 from dg_lsp.text.syntax.lexer import line_end, line_start
 
 # Deeper nesting could overflow a parser's stack; no real body comes near it.
@@ -268,7 +268,9 @@ def _refused(language: Language, neutral: Text, filled: Text) -> tuple[Fault, ..
     if language.name != "python":
         return ()
     function = _around(language, neutral, "function_body")
-    start = function.header.define if function else window(language, neutral.data, len(neutral.before))[0]
+    start = (
+        function.header.define if function else top_level_item(language, neutral.data, len(neutral.before))[0]
+    )
     behind = line_end(neutral.data, max(function.end, neutral.end) if function else len(neutral.data))
     start = line_start(neutral.data, start)
     tail = len(neutral.data) - behind

@@ -61,7 +61,7 @@ def written_lines(document: Document, gap: Gap, edit: Edit | None = None) -> int
     What says that it is not written yet counts as no text, and neither does what the edit leaves as it is.
     Example: of `f(a)`, an edit that gives `f(a, b)` changes none, one that gives `f(b)` changes one.
     """
-    if gap.further or gap.stub or gap.hollow:
+    if gap.further or gap.stub or gap.is_placeholder:
         # Each of several gaps is a placeholder, and the text between them stays.
         return 0
     old = document.data[gap.start : gap.end]

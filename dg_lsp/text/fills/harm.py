@@ -26,7 +26,7 @@ from dg_lsp.text.languages.language import Language, check_shape, load_language,
 from dg_lsp.text.messages import STRINGS
 from dg_lsp.text.reasons import OutOfTime, Unreadable
 from dg_lsp.text.syntax.bodies import MARKER
-from dg_lsp.text.syntax.items import window
+from dg_lsp.text.syntax.items import top_level_item
 from dg_lsp.text.syntax.lexer import Span, line_end
 from dg_lsp.text.syntax.near import readings
 
@@ -321,7 +321,7 @@ def _holders(language: Language, text: Text, old: Text) -> set[tuple[str, int, i
 
 def _scope(language: Language, data: bytes, at: int) -> Span:
     """The whole file, or of a large one the top-level item at the offset `at`, as far as one is looked for."""
-    return (0, len(data)) if len(data) <= WHOLE else window(language, data, at)
+    return (0, len(data)) if len(data) <= WHOLE else top_level_item(language, data, at)
 
 
 def _cut(node: Node, gap: Gap) -> Span:

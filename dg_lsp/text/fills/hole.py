@@ -5,7 +5,7 @@ from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.gap import Edit, Gap, apply_edit
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import BODIES
-from dg_lsp.text.syntax.bodies import is_hollow
+from dg_lsp.text.syntax.bodies import has_only_placeholder
 
 
 def useless(document: Document, gap: Gap, edit: Edit) -> str:
@@ -31,7 +31,7 @@ def _is_placeholder(document: Document, edit: Edit) -> bool:
         return False
     span = analysis.cursor, analysis.cursor + len(edit.text.encode("utf-8"))
     stubs = [(node.start_byte, node.end_byte) for node in analysis.captures(span).get("stub", [])]
-    return is_hollow(analysis.language, analysis.data, span, stubs)
+    return has_only_placeholder(analysis.language, analysis.data, span, stubs)
 
 
 def _imports(name: str, text: str) -> bool:

@@ -70,7 +70,7 @@ def body_gap(analysis: Analysis, body: Body) -> Gap:
         insert_after=_closing(analysis, body, start) or tail,
         name=body.header.name,
         stub=body.stub,
-        hollow=body.hollow,
+        is_placeholder=body.is_placeholder,
     )
 
 
@@ -83,7 +83,7 @@ def without_comments(language: Language, data: bytes, body: Body) -> Body:
         # TODO                  is left    <# TODO
         pass  # line by line    with       pass>  # line by line
     """
-    if not body.hollow or body.first is None:
+    if not body.is_placeholder or body.first is None:
         return body
     found = [t for t in tokens(language, data, body.opens, body.end) if t.kind not in BLANK]
     said = [t.kind == "comment" and not MARKER.fullmatch(data, t.start, t.end) for t in found]

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
-from dg_lsp.text.analysis import Analysis, Line, analyze, analyze_whole, by_lines, without_damage
+from dg_lsp.text.analysis import Analysis, analyze, analyze_whole, by_lines, without_damage
 from dg_lsp.text.budget import bounded, tried
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.body import body_gap
@@ -34,8 +34,8 @@ from dg_lsp.text.messages import BODIES, Kind, Wanted
 from dg_lsp.text.reasons import NoGap
 from dg_lsp.text.syntax.bodies import KIND_OF, OWNER_OF, Body
 from dg_lsp.text.syntax.brackets import lacks_end
-from dg_lsp.text.syntax.items import FARTHEST, window
-from dg_lsp.text.syntax.lexer import Span, indentation, leading, line_end, line_start
+from dg_lsp.text.syntax.items import FARTHEST, top_level_item
+from dg_lsp.text.syntax.lexer import Line, Span, indentation, leading, line_end, line_start
 
 __all__ = [
     "Gap",
@@ -105,7 +105,7 @@ def find_gaps(document: Document, start: int, end: int) -> list[Gap]:
     analysis = tried(partial(analyze_whole, document))
     if analysis is None:
         language = load_language(document.language, document.macros)
-        first, stop = window(language, document.data, start)
+        first, stop = top_level_item(language, document.data, start)
         if end <= stop and (first, stop) != (0, len(document.data)):
             item = replace(document, data=document.data[first:stop], history=None)
             return [_moved(gap, first) for gap in find_gaps(item, start - first, end - first)]

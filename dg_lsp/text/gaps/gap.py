@@ -14,12 +14,12 @@ class Gap:
     """The half-open byte span [start, end) that a fill replaces, equal at a bare cursor.
 
     indent: the white space that the lines of the fill begin with. insert_before, insert_after: text that the edit puts
-    before and after the fill, so that the fill need not. name: the function's, with its owners. stub: the text in
-    the gap says that it is not written yet. hollow: it is the body of a stub, or one without code on purpose.
+    before and after the fill, so that the fill need not. name: the function's, with its owners. stub: the text in the
+    gap marks it as not written yet. is_placeholder: it is the body of a stub, or one without code on purpose.
     further: the gaps behind this one that are filled together with it, in the order of the text. asked: a kind, a name
     or a range was asked for, so that typed text in the gap may go. endings: where the gap begins in the middle of a
-    word, the texts that may complete it. owed: the end of insert_after that closes what earlier lines have opened; a
-    fill is made and checked in front of it, and the document does not get it.
+    word, the texts that may complete it. owed: the end of insert_after that closes brackets of earlier lines; a fill
+    is made and checked in front of it, and the document does not get it.
     """
 
     start: int
@@ -30,7 +30,7 @@ class Gap:
     insert_after: str = ""
     name: str = ""
     stub: bool = False
-    hollow: bool = False
+    is_placeholder: bool = False
     further: tuple["Gap", ...] = ()
     asked: bool = False
     endings: tuple[str, ...] = ()

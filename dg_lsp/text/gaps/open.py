@@ -5,11 +5,12 @@ Knows analyses and gaps; knows no fill and no editor.
 
 import re
 
-from dg_lsp.text.analysis import Analysis, Line, analyze, line_at
+from dg_lsp.text.analysis import Analysis, analyze
 from dg_lsp.text.budget import bounded
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.gap import Gap
 from dg_lsp.text.messages import BODIES, STRINGS
+from dg_lsp.text.syntax.lexer import Line, line_at
 
 # A bracket or a comma before the cursor, and what closes it or goes on behind: an element is missing in between.
 _OPENS, _SHUTS = (b"(", b"[", b"{", b","), (b")", b"]", b"}", b",")
@@ -28,7 +29,7 @@ def finished(document: Document, gap: Gap, cursor: int) -> str:
 
     1. Read the text round the cursor.  2. Else a repair shows whether anything is missing at the cursor.
     """
-    if gap.stub or gap.hollow or gap.kind in BODIES or gap.kind == "span":
+    if gap.stub or gap.is_placeholder or gap.kind in BODIES or gap.kind == "span":
         return ""
     # 1.
     line = line_at(document.data, cursor)

@@ -12,7 +12,7 @@ from dg_lsp.text.budget import check, tried
 from dg_lsp.text.languages.language import Language, check_shape
 from dg_lsp.text.syntax.bodies import Body, bodies_of
 from dg_lsp.text.syntax.brackets import closers, state_at
-from dg_lsp.text.syntax.items import window
+from dg_lsp.text.syntax.items import top_level_item
 from dg_lsp.text.syntax.lexer import Span, indentation, leading, line_end, line_start, width
 
 # Imports are looked for in the first bytes of a file.
@@ -75,7 +75,7 @@ def outline(language: Language, above: bytes, at: int, budget: int) -> Outline:
     the last ones first, since those name the project's own modules.  5. Keep docstrings of the enclosing functions.
     """
     # 1.
-    start = window(language, above, at)[0] if len(above) > WHOLE else 0
+    start = top_level_item(language, above, at)[0] if len(above) > WHOLE else 0
     short = len(above) - start <= ITEM
     item = tried(partial(part_of, language, above, (start, len(above)), at)) if short else None
     # 2. A statement is complete as soon as the headers around it are there.

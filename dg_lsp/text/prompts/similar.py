@@ -54,7 +54,7 @@ def similar(language: Language, prefix: bytes, suffix: bytes) -> Similar | None:
         for body in found.functions
         if body.header.name
         and (body.stop <= own.header.start or body.header.start >= own.stop)
-        and not (body.hollow or body.inline)
+        and not (body.is_placeholder or body.inline)
         and leading(data, body.header.start) == leading(data, own.header.start)
         and (likeness := _likeness(data, own, body)) >= _LEAST
     ]

@@ -26,7 +26,7 @@ from dg_lsp.text.reasons import OutOfTime
 from dg_lsp.text.related.index import Index
 from dg_lsp.text.related.secrets import redacted
 from dg_lsp.text.syntax.bodies import Body, bodies_of
-from dg_lsp.text.syntax.items import window
+from dg_lsp.text.syntax.items import top_level_item
 from dg_lsp.text.syntax.lexer import line_end, line_start
 
 # Files that are looked into, and the bytes of one, since each is parsed once in every version.
@@ -68,7 +68,7 @@ def context_of(document: Document, gap: Gap, index: Index, room: int) -> Context
     """
     language, data = load_language(document.language, document.macros), document.data
     # 1.
-    start, stop = window(language, data, gap.start)
+    start, stop = top_level_item(language, data, gap.start)
     first, last = line_start(data, gap.start), line_end(data, gap.span[1])
     used = Counter(_NAME.findall(data[start:first] + b" " + data[last:stop]))
     # 2.

@@ -79,9 +79,10 @@ class Body:
     """The body of a function, a class or a block.
 
     opens: where its text may begin, behind the header or the docstring. first: the first text there, None without.
-    end: the end of its text. closes: where what closes it begins (a brace; where there is none, equal to `end`).
-    stop: behind what closes it. inline: its text is on the header's line. indent: the white space of its lines, where
-    one shows it. hollow: nothing but comments or what says that it is not written yet. meant: so on purpose.
+    end: the end of its text. closes: where the closing brace begins; without one, equal to `end`. stop: behind that
+    brace. inline: its text is on the header's line. indent: the white space of its lines, where one shows it.
+    is_placeholder: it holds only comments or a statement that marks it as not written yet. is_intentionally_empty:
+    its header shows that it is to stay so.
     """
 
     header: Header
@@ -93,13 +94,13 @@ class Body:
     stop: int
     inline: bool
     indent: bytes | None
-    hollow: bool
-    meant: bool
+    is_placeholder: bool
+    is_intentionally_empty: bool
 
     @property
     def stub(self) -> bool:
         """Return whether it is not written yet, and is to be."""
-        return self.hollow and not self.meant
+        return self.is_placeholder and not self.is_intentionally_empty
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +183,7 @@ def item_at(root: Node, offset: int) -> Node:
     return before[-1] if before else root
 
 
-def describe(data: bytes, header: Header, body: Sequence[Statement], *, meant: bool) -> Body:
+def describe(data: bytes, header: Header, body: Sequence[Statement], *, is_intentionally_empty: bool) -> Body:
     """The Body of a `header` and the statements behind it (Python): a docstring first is its own, comments count."""
     docstring = body[0] if body and body[0].kind == "docstring" and header.owner != "block" else None
     rest = body[1:] if docstring else body
@@ -195,9 +196,11 @@ def describe(data: bytes, header: Header, body: Sequence[Statement], *, meant: b
     # A comment may be at another depth than the code; it counts only where it is alone.
     shown = body[0].start if body else first
     indent = leading(data, shown) if shown is not None and not inline else None
-    hollow = not rest or (len(rest) == 1 and rest[0].kind == "stub")
+    is_placeholder = not rest or (len(rest) == 1 and rest[0].kind == "stub")
     span = (docstring.start, docstring.end) if docstring else None
-    return Body(header, opens, span, first, end, end, end, inline, indent, hollow, meant)
+    return Body(
+        header, opens, span, first, end, end, end, inline, indent, is_placeholder, is_intentionally_empty
+    )
 
 
 def code_end(node: Node) -> int:
@@ -216,7 +219,7 @@ def _between_braces(
     """
     opens, closes, stop = inside
     stubs = [(n.start_byte, n.end_byte) for n in found.get("stub", ())]
-    hollow = is_hollow(language, data, (opens, closes), stubs)
+    is_placeholder = has_only_placeholder(language, data, (opens, closes), stubs)
     begins = _BLANK.match(data, opens, closes)
     first = begins.end() if begins and begins.end() < closes else None
     end = closes - _trailing(data, closes) if first is not None else opens
@@ -232,8 +235,10 @@ def _between_braces(
         stop=max(stop, closes),
         inline=inline,
         indent=None if inline or first is None else _indent(language, data, first, end),
-        hollow=hollow,
-        meant=any(n.start_byte in (header.start, header.define) for n in found.get("stub.skip", ())),
+        is_placeholder=is_placeholder,
+        is_intentionally_empty=any(
+            n.start_byte in (header.start, header.define) for n in found.get("stub.skip", ())
+        ),
     )
 
 
@@ -348,7 +353,7 @@ def _indent(language: Language, data: bytes, first: int, end: int) -> bytes | No
     return leading(data, first)
 
 
-def is_hollow(language: Language, data: bytes, inside: Span, stubs: Iterable[Span]) -> bool:
+def has_only_placeholder(language: Language, data: bytes, inside: Span, stubs: Iterable[Span]) -> bool:
     """Return whether a body holds only comments and at most one statement that marks it as not written yet."""
     start, stop = inside
     within = [s for s in stubs if start <= s[0] and s[1] <= stop]
@@ -378,8 +383,8 @@ def body_of(data: bytes, header: Header, block: Node, marks: Captures) -> Body:
         Statement(n.start_byte, code_end(n), kinds.get((n.start_byte, n.end_byte), "code"))
         for n in _statements_of(block)
     ]
-    meant = any(n.start_byte == header.define for n in marks.get("stub.skip", ()))
-    return describe(data, header, body, meant=meant)
+    is_intentionally_empty = any(n.start_byte == header.define for n in marks.get("stub.skip", ()))
+    return describe(data, header, body, is_intentionally_empty=is_intentionally_empty)
 
 
 def marks_of(language: Language, root: Node, outer: Node, block: Node) -> Captures:
@@ -429,9 +434,9 @@ def indented_by_lines(language: Language, data: bytes, span: Span) -> Iterator[B
         above = _decorators(lines, number, data) if named else line.start
         # 3. A line without its colon is no header; repair inserts one where it can.
         body = _statements(language, data, (colon, line.end), _body_lines(lines, number))
-        meant = bool(python.ABSTRACT.search(data, above, line.start)) or _in_protocol(data, lines, number)
+        empty = bool(python.ABSTRACT.search(data, above, line.start)) or _in_protocol(data, lines, number)
         header = Header(owner, above, line.start, colon, ".".join(name for _, name in owners))
-        yield describe(data, header, body, meant=meant)
+        yield describe(data, header, body, is_intentionally_empty=empty)
 
 
 def function_over(language: Language, data: bytes, start: int, offset: int) -> LogicalLine | None:

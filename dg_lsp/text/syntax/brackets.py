@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from dg_lsp.text.budget import check
 from dg_lsp.text.languages.language import Language
-from dg_lsp.text.syntax.items import LONG, focus, window
+from dg_lsp.text.syntax.items import LONG, focus, top_level_item
 from dg_lsp.text.syntax.jsx import Mark
 from dg_lsp.text.syntax.lexer import (
     character_at,
@@ -136,7 +136,7 @@ def state_at(language: Language, data: bytes, offset: int, start: int | None = N
     Of a long item only what is around the place is read. The code inside a template counts the template among its
     brackets.
     """
-    start = window(language, data, offset)[0] if start is None else start
+    start = top_level_item(language, data, offset)[0] if start is None else start
     if offset - start <= LONG:
         return state_from(language, data, offset, start)
     return _focused(language, data, offset, start)
@@ -153,7 +153,7 @@ def state_from(language: Language, data: bytes, offset: int, start: int) -> Stat
 
 @lru_cache(maxsize=8)
 def _focused(language: Language, data: bytes, offset: int, start: int) -> State:
-    stop = max(window(language, data, offset)[1], offset)
+    stop = max(top_level_item(language, data, offset)[1], offset)
     found = _read(language, focus(language, data[start:stop], offset - start), offset - start, 0)
     opened = tuple(at + start for at in found.opened)
     begins = found.begins + start if found.begins >= 0 else -1

@@ -11,7 +11,16 @@ from functools import lru_cache
 
 from dg_lsp.text.budget import check
 from dg_lsp.text.languages.language import Language, Owner
-from dg_lsp.text.syntax.lexer import Span, leading, line_end, line_start, marks, tokens, without_arguments
+from dg_lsp.text.syntax.lexer import (
+    Span,
+    leading,
+    line_at,
+    line_end,
+    line_start,
+    marks,
+    tokens,
+    without_arguments,
+)
 
 # A header is no longer than this.
 LONGEST = 4_000
@@ -138,7 +147,7 @@ def _flat(language: Language, data: bytes, line: int, at: int) -> tuple[bytes, i
 
 
 @lru_cache(maxsize=8)
-def window(language: Language, data: bytes, offset: int) -> Span:
+def top_level_item(language: Language, data: bytes, offset: int) -> Span:
     """The top-level item round `offset`, with its comments and decorators; between two items the text between them.
 
     The last answers are kept, for one pick asks the same several times.
@@ -147,8 +156,8 @@ def window(language: Language, data: bytes, offset: int) -> Span:
 
 
 def block(language: Language, data: bytes, offset: int) -> Span:
-    """The part of `window` that ends where the next line with text is at column 0, closing brackets apart."""
-    start, stop = window(language, data, offset)
+    """The part of `top_level_item` that ends where the next line with text is at column 0, closing brackets apart."""
+    start, stop = top_level_item(language, data, offset)
     for at in texts_at(data, b"", line_end(data, offset), stop):
         if not _ANYWHERE.match(data, at):
             return start, at
@@ -171,7 +180,8 @@ def _lines(space: bytes) -> re.Pattern[bytes]:
 
 def item_above(language: Language, data: bytes, offset: int, space: bytes) -> int:
     """Return where the item around `offset` begins, or the one above it ends; items are indented by `space`."""
-    here, high = line_start(data, offset), line_end(data, offset)
+    line = line_at(data, offset)
+    here, high = line.start, line.end
     lowest = max(here - FARTHEST, 0)
     left = LINES
     while high > lowest and left > 0:

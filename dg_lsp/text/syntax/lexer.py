@@ -47,6 +47,16 @@ class Token:
 
 
 @dataclass(frozen=True, slots=True)
+class Line:
+    """A physical line around an offset: its span, and its text before and behind the offset."""
+
+    start: int
+    end: int
+    before: bytes
+    behind: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class LogicalLine:
     """One statement's header, one simple statement or one comment line: [start, end) without indentation.
 
@@ -208,6 +218,12 @@ def line_end(data: bytes, offset: int) -> int:
     end = end if end >= 0 else len(data)
     found = data.find(b"\r", offset, end)
     return found if found >= 0 else end
+
+
+def line_at(data: bytes, offset: int) -> Line:
+    """The line of `data` at `offset`."""
+    start, end = line_start(data, offset), line_end(data, offset)
+    return Line(start, end, data[start:offset], data[offset:end])
 
 
 def newline_at(data: bytes, offset: int) -> str:

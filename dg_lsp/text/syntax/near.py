@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dg_lsp.text.languages.language import Language
-from dg_lsp.text.syntax.items import window
+from dg_lsp.text.syntax.items import top_level_item
 from dg_lsp.text.syntax.lexer import Span, width
 
 # How many lines on each side of a place are kept, and how many lines a header may have.
@@ -26,7 +26,7 @@ def readings(language: Language, data: bytes, offset: int) -> Iterator[tuple[int
     They are all of it, its top-level item, and the item's `surroundings` of the place.
     """
     yield 0, data
-    start, stop = window(language, data, offset)
+    start, stop = top_level_item(language, data, offset)
     item = data[start:stop]
     if item != data:
         yield start, item

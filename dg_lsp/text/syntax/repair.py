@@ -18,7 +18,7 @@ from dg_lsp.text.languages.language import Language
 from dg_lsp.text.reasons import Unreadable
 from dg_lsp.text.syntax.brackets import PAIRS, State, dangles, next_line, read, state_at, unclosed, unopened
 from dg_lsp.text.syntax.items import Head, focus, head_of
-from dg_lsp.text.syntax.lexer import Span, indentation, leading, line_end, line_start, quotes_at
+from dg_lsp.text.syntax.lexer import Span, indentation, leading, line_at, line_end, line_start, quotes_at
 
 _FIRST_WORD = re.compile(rb"\s*\}? *(?:async )?([\w$]+)")
 # Seconds of work after which no further candidate is tried.
@@ -104,7 +104,7 @@ class MissingTokens:
 
 def missing_tokens_at(language: Language, data: bytes, offset: int, state: State) -> MissingTokens:
     """Return the tokens missing at `offset`, where `state` is open."""
-    eol, here = line_end(data, offset), line_start(data, offset)
+    line = line_at(data, offset)
     known = {o.at: o for o in read(language, data, state.start, offset).stack}
     # A header's brace is closed as deep as the header.
     depths = {at: o.width if o.bracket == b"{" else o.columns for at, o in known.items()}
@@ -112,16 +112,16 @@ def missing_tokens_at(language: Language, data: bytes, offset: int, state: State
     opened = [(at, depths[at] if at in depths else indentation(data, at)) for at in reversed(state.opened)]
     braces = [o for o in known.values() if o.bracket == b"{" and language.style == "brace"]
     heads = {o.at: head for o in braces if (head := head_of(language, data, o.line, o.at))}
-    columns, below = next_line(language, data, eol)
-    newline = b"\r\n" if data.startswith(b"\r\n", eol) else b"\n"
+    columns, below = next_line(language, data, line.end)
+    newline = b"\r\n" if data.startswith(b"\r\n", line.end) else b"\n"
     return MissingTokens(
         language=language,
         data=data,
         offset=offset,
         state=state,
         before=data[state.line : state.begins if state.comment else offset].lstrip(),
-        rest=data[offset:eol].strip(),
-        eol=eol,
+        rest=line.behind.strip(),
+        eol=line.end,
         deeper=columns > indentation(data, min(state.line, offset)),
         heads=heads,
         opened=tuple(at for at, _ in opened),
@@ -129,7 +129,7 @@ def missing_tokens_at(language: Language, data: bytes, offset: int, state: State
         breaks={
             at: newline + leading(data, head.start)
             for at, head in heads.items()
-            if at < here and not data[at + 1 : line_end(data, at)].strip()
+            if at < line.start and not data[at + 1 : line_end(data, at)].strip()
         },
     )
 
