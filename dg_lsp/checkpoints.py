@@ -51,7 +51,7 @@ class Offered:
     words: str
 
 
-# The best first; EMBEDDED, which comes along, follows them.
+# The best first; EMBEDDED, which is in the package, follows them.
 OFFERED = {
     CODER: Offered(1_117_000_000, 3_600_000_000, "1.5 billion parameters, sees what follows the gap"),
     CODER_LITTLE: Offered(491_000_000, 1_700_000_000, "0.5 billion parameters, sees what follows the gap"),

@@ -70,7 +70,7 @@ class Settings:
         default=AUTO,
         metadata={
             "machine": True,
-            "help": "the model: `embedded` comes along; `coder`, `coder-0.5b` and `small` write better and not Python "
+            "help": "the model: `embedded` is included; `coder`, `coder-0.5b` and `small` write better and not Python "
             "only, once `dg-lsp fetch NAME` has fetched them; `auto` is the best of these that is here, is fast "
             "enough and fits in memory; a directory or a GGUF file, or a hub name such as "
             "google/diffusiongemma-26B-A4B-it that `dg-lsp fetch` has fetched",

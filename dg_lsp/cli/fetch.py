@@ -85,7 +85,7 @@ def _wrong(arguments: argparse.Namespace) -> str:
     if arguments.name in OFFERED:
         return f"--revision is for a checkpoint of the hub; {arguments.name} has one version"
     if arguments.name == EMBEDDED:
-        return f"{EMBEDDED} comes along with dg-lsp, so there is nothing to fetch; {', '.join(OFFERED)} are better"
+        return f"{EMBEDDED} is part of dg-lsp, so there is nothing to fetch; {', '.join(OFFERED)} are better"
     known = f"there are {', '.join(OFFERED)}, and OWNER/NAME of the hub"
     return f"there is no checkpoint {arguments.name!r} to fetch; {known}"
 

@@ -40,7 +40,7 @@ class _Span:
 
 
 def around(draft: Draft, prefix: str, suffix: str) -> Context:
-    """The lines round a canvas: `prefix` and `suffix` less what the canvas shows of them as anchors."""
+    """The lines around a canvas: `prefix` and `suffix` less what the canvas shows of them as anchors."""
     first = next((n for n, run in enumerate(draft.runs) if not run.anchored), len(draft.runs))
     last = next((n for n, run in reversed(list(enumerate(draft.runs))) if not run.anchored), -1)
     head = "".join(run.text for run in draft.runs[:first])
@@ -77,7 +77,7 @@ def frame(draft: Draft, context: Context, color: Color, size: Size = (80, 24)) -
     No row is wider than `size` allows and there are fewer rows than `size` has, so that `repaint` can go back
     to the first.
 
-    1. Lay the text out as rows of spans.  2. Keep the rows round the first free one.  3. Paint them.
+    1. Lay the text out as rows of spans.  2. Keep the rows around the first free one.  3. Paint them.
     """
     # 1. The last column stays empty: terminals differ in what they do after it.
     width, height = max(size[0] - 1, 8), max(size[1] - 1, 5)

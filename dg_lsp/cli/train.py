@@ -1,7 +1,7 @@
 """`dg-lsp train`: train a checkpoint like the embedded one, or adapt one to a repository.
 
 `dg-lsp train --minutes 90 --out DIR` makes a checkpoint like the embedded one from the Python installed here: gather,
-tokenise, train, export. `--from CHECKPOINT --repo PATH` goes on from a checkpoint with the files of one repository.
+tokenise, train, export. `--from CHECKPOINT --repo PATH` continues a checkpoint with the files of one repository.
 Importing this module does not import torch.
 """
 
@@ -85,7 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="train a LoRA adapter of this rank instead of all weights; default: of rank 16 where there are more than "
         "200 million weights; needs the extra dg-lsp[lora]",
     )
-    parser.add_argument("--resume", action="store_true", help="go on from the state in --out")
+    parser.add_argument("--resume", action="store_true", help="continue from the state in --out")
     parser.add_argument("--seed", type=int, default=0, help="of weights, data and noise")
     parser.add_argument("--threads", type=int, default=1, help="torch threads of each process (default: 1)")
     parser.add_argument(
@@ -144,7 +144,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.repo and not arguments.base:
         raise UsageError("--repo adapts a checkpoint; say which with --from, such as --from embedded")
     if arguments.drafts and not arguments.base:
-        raise UsageError("--drafts goes on from a checkpoint; say which with --from, such as --from small")
+        raise UsageError("--drafts continues a checkpoint; name it with --from, such as --from small")
     if arguments.drafts and arguments.repo:
         raise UsageError(
             "--repo measures how a checkpoint denoises, which --drafts leaves out; leave one away"

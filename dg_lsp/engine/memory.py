@@ -33,7 +33,7 @@ def loading(progress: Callable[[str], None] = lambda _: None) -> Iterator[None]:
     """Hold the lock of those who load, for the block: of two at once, each would count the free memory as its own.
 
     progress: called with a few words if somebody else loads just now. After _LONGEST seconds, or where no lock can be
-    held, it goes on without.
+    held, it loads without.
     """
     with ExitStack() as held:
         with suppress(EngineError, OSError):

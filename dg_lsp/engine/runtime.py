@@ -24,7 +24,7 @@ from dg_lsp.filling.engine import EngineError
 from dg_lsp.settings import Settings, is_vllm, path_of
 
 _GPUS = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")  # one of them is there where torch can see a GPU
-_LOG_BYTES = 1 << 20  # a longer log is written anew
+_LOG_BYTES = 1 << 20  # a longer log is written from its beginning
 _LONGEST = 100  # bytes of a socket's path; every system accepts as many
 
 
@@ -77,7 +77,7 @@ def runtime_directory(environment: Mapping[str, str] = os.environ) -> Path:
 
 
 def shorten(log: int) -> None:
-    """Empty the log file that is open as the descriptor `log`, if it is too long; what appends to it goes on."""
+    """Empty the log file that is open as the descriptor `log`, if it is too long; writers continue in it."""
     if os.fstat(log).st_size > _LOG_BYTES:
         os.ftruncate(log, 0)
 

@@ -70,8 +70,8 @@ class Supervisor:
     async def start(self) -> Status:
         """Start the engine if there is none; return its status once it listens (it may still be loading).
 
-        All callers wait for the same start, and it goes on if a caller is cancelled: a start that ended with the
-        request that began it would be begun anew by the next one, a process for each key.
+        All callers wait for the same start, and it continues if a caller is cancelled: a start that ended with the
+        request that began it would be begun again by the next one, a process for each key.
 
         Raises:
             EngineError: it does not start; the message says what to do.
@@ -167,7 +167,7 @@ class Supervisor:
         async with AsyncExitStack() as stack:
             # 1.
             with self._failure_told():
-                # Again each time: the directory may have been removed, or made anew by somebody else.
+                # Again each time: the directory may have been removed, or made again by another process.
                 runtime_directory()
                 await stack.enter_async_context(_held(address.start_lock))
             # 2.
@@ -210,7 +210,7 @@ class Supervisor:
             reason = f"{_last_line(address.log)} (more in {address.log})"
         except OSError as error:
             # Such as a Python that was taken away with its installation, or a log that cannot be written.
-            reason = f"{error}; if dg-lsp was installed anew, restart the editor"
+            reason = f"{error}; if dg-lsp was reinstalled, restart the editor"
         failure = EngineError(f"the engine does not start: {reason}")
         self.fail(failure, self.backoff.count)
         raise failure
@@ -284,7 +284,7 @@ def _spawn(settings: Settings, address: Address) -> _Started:
     os.set_blocking(ours, False)
     life = FileIO(ours)
     try:
-        # The log goes on over several starts, up to a limit.
+        # The log is kept over several starts, up to a limit.
         with address.log.open("ab") as log:
             shorten(log.fileno())
             launched = subprocess.run(

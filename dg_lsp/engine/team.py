@@ -168,7 +168,7 @@ class TeamEngine:
     async def _asked(self, request: Infill) -> AsyncGenerator[Draft | Fill, None]:
         """The server's answer to `request`, asked for once more where the connection is lost or the engine dies.
 
-        Behind one address there may be several engines, of which another one answers; its Drafts begin anew.
+        Behind one address there may be several engines, of which another one answers; its Drafts begin again.
         """
         session = hmac.new(self._key, request.session.encode("utf-8", "surrogatepass"), hashlib.sha256)
         sent = replace(request, session=session.hexdigest()[:32], window="")

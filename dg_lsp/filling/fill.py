@@ -47,7 +47,7 @@ class FillOptions:
     """Options of one fill.
 
     alternatives: the number of different texts. priority: who is served first. index: the other files; without it no
-    candidates and no definitions are sent. like: a text as long as the fill is to be, for measurements. show: called
+    candidates and no definitions are sent. like: a text of the fill's length, for measurements. show: called
     with each Draft.
     """
 

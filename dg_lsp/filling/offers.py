@@ -45,7 +45,7 @@ def still_good(offer: Offer, document: Document, cursor: int) -> list[Edit]:
     """Return the texts of `offer` that begin with the text typed since, as edits of `document`; [] if none does.
 
     After `return x` was offered and `re` typed, the edit still replaces the gap by `return x`. Closed brackets and
-    quotes stay: in `f(|)`, of the offer `f(x)`, the edit writes `f(x` before the bracket. Where the offer goes on
+    quotes stay: in `f(|)`, of the offer `f(x)`, the edit writes `f(x` before the bracket. Where the offer continues
     behind them, the edit covers them: in `f(|)`, of the offer `f(x)[0]`, it ends behind the bracket. Where it closes
     them early and ends with the same ones, as `f(g(x), h(y))` does in `f(g(|))`, there are both edits, the one that
     covers them first: it still fits once they are typed.

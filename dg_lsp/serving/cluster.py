@@ -1,7 +1,7 @@
 """A team's server as replicas on Ray Serve: `serve run dg_lsp.serving.cluster:build checkpoint=small tokens=FILE`.
 
 Each replica is a process with an engine of its own. A document stays with the replica that holds its prefix: the router
-hashes the header x-session-id, and goes on to the next replica where that one takes no more. Needs `dg-lsp[ray]`.
+hashes the header x-session-id, and continues to the next replica where that one takes no more. Needs `dg-lsp[ray]`.
 """
 
 import asyncio

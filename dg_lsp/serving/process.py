@@ -51,7 +51,7 @@ def run_engine(settings: Settings, named: Path | None = None) -> int:
         EngineError: the runtime directory cannot be used.
     """
     address = Address(named, digest_of(settings.checkpoint)) if named else address_of(settings)
-    # If memory ends, the system is to end the engine rather than an editor.
+    # If memory ends, the system should end the engine rather than an editor.
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("500")
     # 1. The operating system frees the lock however the process ends.
@@ -160,7 +160,7 @@ async def _watch(service: Service, settings: Settings, listening: tuple[Path, in
             await asyncio.sleep(0.5)
             return
         if _inode(listening[0]) != listening[1]:
-            _log.warning("the socket is gone, so nobody can come any more; exiting")
+            _log.warning("the socket is gone, so no client can connect any more; exiting")
             return
         status = service.status()
         if status.state == "failed" and time.monotonic() - service.last_active > _LINGER:

@@ -178,7 +178,7 @@ async def serve(settings: Settings, listening: Listening) -> int:
     """Serve until SIGTERM, SIGINT or the end of the task; the exit code.
 
     1. Listen, so that a supervisor sees the process.  2. Load.  3. Serve, and look whether the engine still moves.
-    4. Drain: end what has begun.
+    4. Drain: finish the fills that have begun.
 
     Raises:
         EngineError: it cannot listen there.
@@ -302,7 +302,7 @@ class _Punctual(H11Protocol):
         self._hurry = self.loop.call_later(_REQUEST, transport.abort)
 
     def data_received(self, data: bytes) -> None:
-        """Go on or begin to wait for the rest of a request; stop with its last byte."""
+        """Continue or begin to wait for the rest of a request; stop with its last byte."""
         super().data_received(data)
         partial = self.conn.their_state in (h11.IDLE, h11.SEND_BODY)
         if not partial:

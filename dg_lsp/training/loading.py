@@ -1,6 +1,6 @@
 """The batches of a run: drawn from the corpus and given noise, by processes that run ahead of the steps where asked.
 
-Batch n depends on the seed and on n alone, so a run that goes on, or has more processes, sees the same batches.
+Batch n depends on the seed and on n alone, so a continued run, or one that has more processes, sees the same batches.
 """
 
 import itertools

@@ -191,7 +191,7 @@ def _start(part: Part, scratch: Path) -> "subprocess.Popen[bytes]":
             stdin=subprocess.DEVNULL,
             stdout=said,
             stderr=said,
-            # What has come so far is counted there, and moved instead of copied.
+            # The parts fetched so far are counted there, and moved instead of copied.
             env=os.environ | {"TMPDIR": str(scratch)},
         )
 

@@ -1,6 +1,6 @@
 """The Trainer of one run: steps, learning rate, state file, export. Knows data, loss and optimiser; knows no options.
 
-The learning rate warms up, holds and decays within the run; the counts of steps and tokens go on from run to run.
+The learning rate warms up, holds and decays within the run; the counts of steps and tokens continue from run to run.
 """
 
 import json
@@ -32,11 +32,11 @@ from dg_lsp.training.objective import losses
 from dg_lsp.training.optimise import Optimiser
 from dg_lsp.training.shape import embedded_config, fresh_network, stored_network
 
-# The weights just before the learning rate fell. A later run goes on from them, because weights after the decay would
+# The weights just before the learning rate fell. A later run continues from them, because weights after the decay would
 # jump in loss when the rate rises again. A safetensors file whose name keeps loaders from taking it for the checkpoint.
 WEIGHTS_BEFORE_DECAY = "undecayed.weights"
 RATES = (3.5e-3, 2e-3)  # peak learning rates of Muon and of AdamW
-_WARM_STEPS, _REWARM_STEPS = 100, 200  # of a fresh network, and of one that goes on
+_WARM_STEPS, _REWARM_STEPS = 100, 200  # of a fresh network, and of a continued one
 _LONGEST = 10.0  # seconds that a step counts at most; a longer one was compiling or paused
 
 

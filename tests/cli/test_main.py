@@ -341,7 +341,7 @@ def test_an_interrupt_is_exit_130_and_closes_the_engine(monkeypatch, file):
     ("arguments", "said"),
     [
         (["fetch", "medium"], "there are coder, coder-0.5b, small, and OWNER/NAME"),
-        (["fetch", "embedded"], "comes along with dg-lsp"),
+        (["fetch", "embedded"], "is part of dg-lsp"),
         (["fetch", "small", "--revision", "main"], "one version"),
         (["import", "nowhere", "--out", "made"], "there is no file or folder nowhere"),
         (["import", ".", "--out", __file__], "is a file; name a folder with --out"),

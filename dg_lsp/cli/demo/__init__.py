@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of `dg-lsp demo`."""
     explain(
         parser,
-        "Cut gaps of several kinds out of a small file that comes along, fill each, and show it beside the "
+        "Cut gaps of several kinds out of a small file of the package, fill each, and show it beside the "
         "original text. A terminal shows each gap while it is filled. No file is written.",
         "dg-lsp demo --seed 1",
         "0 some gap was filled, 1 none was, 2 usage or the engine cannot be used, 130 interrupted",

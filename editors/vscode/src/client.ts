@@ -22,7 +22,7 @@ import { type Draft, type Status } from "./protocol";
 import { type Found, findServer } from "./server";
 
 const CRASHES = 5; // this many in ...
-const CRASH_WINDOW = 180_000; // ... so many milliseconds, and the user decides whether to go on
+const CRASH_WINDOW = 180_000; // ... so many milliseconds, and the user decides whether to continue
 const LAST_WORDS = 1000; // ms that a server's error output may still come after its end
 
 /** The state of the server itself, apart from its engine. */

@@ -39,7 +39,7 @@ export class Review implements Disposable {
     this.settle(take);
   }
 
-  /** Show what `edit` makes of `document`, and make it if the user says so. why: what there is to know of it. */
+  /** Show what `edit` makes of `document`, and make it if the user says so. why: the reason to ask. */
   async ask(document: TextDocument, edit: WorkspaceEdit, why: string): Promise<Answer> {
     this.settle(false); // one question at a time
     const { version } = document;

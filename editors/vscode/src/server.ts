@@ -38,7 +38,7 @@ export async function findServer(): Promise<Found> {
     if (await runs(program)) return { program, origin: "the setting dg-lsp.path" };
     return { program: undefined, why: `the setting dg-lsp.path names ${program}, which is no program` };
   }
-  // A program that a workspace brings along is run only where the user trusts the workspace.
+  // A program inside a workspace is run only where the user trusts the workspace.
   if (workspace.isTrusted) {
     const active = await activePython();
     const beside = active && path.join(path.dirname(active), NAME);

@@ -37,7 +37,7 @@ function M.command()
   return { "dg-lsp", "--stdio" }
 end
 
---- The command that installs the server: from the clone that this plug-in lies in, if it does, else from a wheel.
+--- The command that installs the server: from the clone that this plug-in is in, if it is, else from a wheel.
 ---@return string
 function M.install_command()
   local here = vim.fs.dirname(vim.api.nvim_get_runtime_file("lua/dg_lsp/server.lua", false)[1] or "")
