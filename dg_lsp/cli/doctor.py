@@ -8,9 +8,11 @@ import asyncio
 import importlib
 import importlib.metadata
 import json
+import math
 import re
 import shutil
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -39,6 +41,10 @@ State = Literal["ok", "warn", "fail"]
 _PYTHON = (3, 11)
 _OLDEST = {"nvim": (0, 12), "vscode": (1, 91)}
 _LITTLE = 2 << 30  # bytes of free memory below which loading the embedded checkpoint may fail
+_RELEASED = "google/diffusiongemma-26B-A4B-it"
+# Bytes of a GPU that the released checkpoint needs, by the bits of its experts' weights (docs/hardware.md).
+_RELEASED_NEEDS = {16: 60_000_000_000, 4: 21_000_000_000}
+_PRODUCT = 1.76e-3  # seconds that `_speed` measures on REFERENCE
 _REINSTALL = "reinstall it: python -m pip install --force-reinstall dg-lsp"
 _SAMPLE = (
     b'def add(first, second):\n    """Return the sum of two numbers."""\n    raise NotImplementedError\n'
@@ -47,12 +53,12 @@ _SAMPLE = (
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of one check, in words. `mend`: how to fix it; empty where all is well."""
+    """The result of one check, in words. `fix`: how to fix it; empty where all is well."""
 
     check: str
     state: State
     found: str
-    mend: str = ""
+    fix: str = ""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -162,25 +168,35 @@ def check_device(settings: Settings) -> Finding:
         first, count = settings.place.partition("+")[0], torch.cuda.device_count()
         wanted = first.removeprefix("cuda:") if first.startswith("cuda:") else "0"
         if not wanted.isdecimal() or int(wanted) >= count:
-            mend = f"use cuda:0 to cuda:{count - 1}, or auto"
-            return Finding("device", "fail", f"there is no {settings.device}", mend)
+            fix = f"use cuda:0 to cuda:{count - 1}, or auto"
+            return Finding("device", "fail", f"there is no {settings.device}", fix)
         free, total = torch.cuda.mem_get_info(int(wanted))
         name = torch.cuda.get_device_name(int(wanted))
         found = f"{name}, {free / 2**30:.1f} of {total / 2**30:.1f} GiB free"
         chosen = "CPU as asked for; there is also " if first == "cpu" else ""
-        return Finding("device", "ok", chosen + found)
+        return Finding("device", "ok", chosen + found + _released(free))
     from dg_lsp.engine.memory import allowed
 
     found = f"CPU, {allowed()} cores"
     if settings.device.startswith("cuda"):
-        mend = "use --device auto, or install a driver and a torch with CUDA"
-        return Finding("device", "fail", f"torch sees no CUDA device ({found})", mend)
+        fix = "use --device auto, or install a driver and a torch with CUDA"
+        return Finding("device", "fail", f"torch sees no CUDA device ({found})", fix)
     if not folder_of(settings.checkpoint).is_dir() and named(settings.checkpoint) not in OFFERED:
-        mend = (
-            f"the released checkpoint needs a GPU with 60 GB; embedded and {', '.join(OFFERED)} run on a CPU"
+        fix = (
+            "the released checkpoint needs a GPU with 60 GB free, or 21 GB with --weight-bits 4; "
+            f"{EMBEDDED} and {', '.join(OFFERED)} run on a CPU"
         )
-        return Finding("device", "warn", found, mend)
+        return Finding("device", "warn", found, fix)
     return Finding("device", "ok", found)
+
+
+def _released(free: int) -> str:
+    """Say how the released checkpoint is had where it fits `free` bytes of a GPU; empty where it does not."""
+    bits = next((bits for bits, most in _RELEASED_NEEDS.items() if free >= most), None)
+    if bits is None:
+        return ""
+    command = f"--checkpoint {_RELEASED}" + ("" if bits == 16 else f" --weight-bits {bits}")
+    return f"; DiffusionGemma 26B fits in {bits} bits: dg-lsp fetch {_RELEASED} (50 GB), then {command}"
 
 
 def check_memory(_: Settings) -> Finding:
@@ -224,10 +240,8 @@ def check_checkpoint(settings: Settings, large: int | None = None) -> Finding:
         commit = f", commit {pin.commit}" if pin else ""
         return Finding("checkpoint", "ok", f"{name}: sha256 {digest[:12]}{commit}, {path}")
     except CheckpointError as error:
-        mend = (
-            f"dg-lsp fetch {name} --again" if pin else "name another with --checkpoint, or reinstall dg-lsp"
-        )
-        return Finding("checkpoint", "fail", str(error), mend)
+        fix = f"dg-lsp fetch {name} --again" if pin else "name another with --checkpoint, or reinstall dg-lsp"
+        return Finding("checkpoint", "fail", str(error), fix)
 
 
 def check_auto(settings: Settings) -> Finding:
@@ -247,13 +261,38 @@ def check_auto(settings: Settings) -> Finding:
         before = measured(name)
         if room(name) < (before.memory if before else OFFERED[name].memory):
             continue
-        if measure(name).seconds <= FAST_ENOUGH:
-            break
+        try:
+            if measure(name).seconds <= FAST_ENOUGH:
+                break
+        except UsageError as error:
+            return Finding("auto", "warn", str(error), f"dg-lsp fetch {name} --again")
     chosen = choice(settings)
-    found, better = f"auto is {chosen.name}: {chosen.why}", better_than(chosen.name, room)
+    found, better = f"auto is {chosen.name}: {chosen.why}", better_than(chosen.name, room, _speed())
     if fetched and chosen.name == EMBEDDED:
         return Finding("auto", "warn", found, better or "run dg-lsp doctor again when the machine is idle")
     return Finding("auto", "ok", "; ".join(filter(None, [found, better])))
+
+
+def _speed() -> float:
+    """Return the speed of this machine's processor as a multiple of that of the two cores of REFERENCE.
+
+    It is the time of one thread for a product of matrices, times the cores that an engine may use, at most eight.
+    """
+    import torch
+
+    from dg_lsp.engine.memory import allowed
+
+    threads, best = torch.get_num_threads(), math.inf
+    torch.set_num_threads(1)
+    try:
+        weights, states = torch.ones(2048, 2048), torch.ones(8, 2048)
+        for _ in range(20):
+            began = time.thread_time()
+            states @ weights
+            best = min(best, time.thread_time() - began)
+    finally:
+        torch.set_num_threads(threads)
+    return _PRODUCT / max(best, 1e-6) * min(allowed(), 8) / 2
 
 
 def check_fill(settings: Settings) -> Finding:
@@ -274,8 +313,8 @@ def check_fill(settings: Settings) -> Finding:
         return Finding("fill", "fail", str(error), "see the checkpoint's and the device's line")
     times = f"loaded in {loaded:.1f} s, answered in {outcome.fill.milliseconds / 1000:.2f} s"
     if outcome.edit is None:
-        mend = "the engine works; --effort high tries more"
-        return Finding("fill", "warn", f"{times}; nothing offered: {outcome.why}", mend)
+        fix = "the engine works; --effort high tries more"
+        return Finding("fill", "warn", f"{times}; nothing offered: {outcome.why}", fix)
     return Finding("fill", "ok", f"{times}: {' '.join(outcome.fill.text.split())[:60]}")
 
 
@@ -313,8 +352,8 @@ def check_editor(editor: str, program: str | None, _: Settings) -> Finding:
     numbers = tuple(int(n) for n in re.findall(r"\d+", told)[:2])
     if numbers < _OLDEST[editor]:
         wanted = ".".join(map(str, _OLDEST[editor]))
-        mend = f"the plug-in is made for {wanted} and newer; older ones show no ghost text"
-        return Finding("editor", "warn", f"{told} at {found}", mend)
+        fix = f"the plug-in is made for {wanted} and newer; older ones show no ghost text"
+        return Finding("editor", "warn", f"{told} at {found}", fix)
     return Finding("editor", "ok", f"{told} at {found}")
 
 
@@ -322,17 +361,17 @@ def check_plugin(editor: str, program: str | None, _: Settings) -> Finding:
     """Check that the plug-in is installed, in the version of this server."""
     from dg_lsp.cli import plugins
 
-    mend = f"dg-lsp editor install {editor}"
+    fix = f"dg-lsp editor install {editor}"
     try:
         plugin = plugins.plugin_of(editor, program)
         version = plugin.version()
     except UsageError as error:
         return Finding("plugin", "fail", str(error), "see the editor's line")
     if not version:
-        return Finding("plugin", "fail", f"dg-lsp has installed none by {plugin.place}", mend)
+        return Finding("plugin", "fail", f"dg-lsp has installed none by {plugin.place}", fix)
     if version != dg_lsp.__version__:
         said = f"the plug-in is of version {version}, this server of {dg_lsp.__version__}"
-        return Finding("plugin", "warn", said, mend)
+        return Finding("plugin", "warn", said, fix)
     return Finding("plugin", "ok", f"version {version}, as the server")
 
 
@@ -344,8 +383,8 @@ def check_server(editor: str, _: str | None, __: Settings) -> Finding:
     here = Path(sys.executable).with_name("dg-lsp")
     found = shutil.which("dg-lsp")
     if found is None:
-        mend = f"add {here.parent} to PATH, or set {setting} to {here}"
-        return Finding("server", "fail", "dg-lsp is not on PATH", mend)
+        fix = f"add {here.parent} to PATH, or set {setting} to {here}"
+        return Finding("server", "fail", "dg-lsp is not on PATH", fix)
     try:
         version = _first_line_of(plugins.run(found, "--version")).removeprefix("dg-lsp ")
     except UsageError as error:
@@ -394,5 +433,5 @@ def _first_line(error: Exception) -> str:
 
 
 def _line(finding: Finding) -> str:
-    mend = f"\n      fix: {finding.mend}" if finding.mend else ""
-    return f"{finding.state:<4}  {finding.check}: {finding.found}{mend}"
+    fix = f"\n      fix: {finding.fix}" if finding.fix else ""
+    return f"{finding.state:<4}  {finding.check}: {finding.found}{fix}"

@@ -258,8 +258,6 @@ def _texts(tokenizer: Tokenizer) -> tuple[str, ...]:
 def _style(extra: dict[str, Any], tokenizer: Tokenizer, path: Path) -> str:
     """The prompt's style: from dg_lsp.json if stated there, else by the tokens that the tokenizer has."""
     style = extra.get("prompt", style_of(tokenizer))
-    # Without the style for fill-in-the-middle such a network writes from left to right, as others do.
-    style = "raw" if style == "fim" and style not in STYLES else style
     if style not in STYLES or not STYLES[style].fits(tokenizer):
         raise CheckpointError(
             f"{path} asks for a prompt of the style {style!r}, which its tokenizer does not know"

@@ -33,7 +33,7 @@ def test_this_python_and_its_packages_are_fine():
 def test_an_old_python_is_a_failure(monkeypatch):
     monkeypatch.setattr(sys, "version_info", (3, 10, 9))
     finding = doctor.check_python(SETTINGS)
-    assert finding.state == "fail" and "3.11" in finding.mend
+    assert finding.state == "fail" and "3.11" in finding.fix
 
 
 @pytest.mark.parametrize(
@@ -46,10 +46,10 @@ def test_a_version_outside_of_its_range_is_a_failure(monkeypatch, version, state
     monkeypatch.setattr(importlib.metadata, "version", lambda n: version if n == "transformers" else real(n))
     finding = doctor.check_packages(SETTINGS)
     assert finding.state == state
-    assert (state == "ok") == (finding.mend == "")
+    assert (state == "ok") == (finding.fix == "")
     if state == "fail":
         assert f"transformers {version}" in finding.found
-        assert finding.mend == "python -m pip install 'transformers<6,>=5.17'"
+        assert finding.fix == "python -m pip install 'transformers<6,>=5.17'"
 
 
 def test_what_only_an_extra_or_another_python_needs_is_not_asked_for(monkeypatch):
@@ -69,7 +69,7 @@ def test_a_package_that_breaks_at_import_is_a_failure(monkeypatch):
 
     monkeypatch.setattr(doctor.importlib, "import_module", broken)
     finding = doctor.check_packages(SETTINGS)
-    assert finding.state == "fail" and "libcudart" in finding.found and "'torch" in finding.mend
+    assert finding.state == "fail" and "libcudart" in finding.found and "'torch" in finding.fix
 
 
 def test_a_device_that_is_not_there_is_a_failure(monkeypatch):
@@ -79,6 +79,22 @@ def test_a_device_that_is_not_there_is_a_failure(monkeypatch):
     assert doctor.check_device(Settings(device="cuda")).state == "fail"
     assert doctor.check_device(Settings(device="auto")).state == "ok"
     assert doctor.check_device(Settings(checkpoint="owner/name")).state == "warn"
+
+
+@pytest.mark.parametrize(
+    ("free", "said"),
+    [(79e9, "in 16 bits: dg-lsp fetch google/"), (23e9, "--weight-bits 4"), (20e9, None)],
+)
+def test_a_gpu_that_holds_the_released_checkpoint_says_the_command(monkeypatch, free, said):
+    import torch  # noqa: PLC0415
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda _: (int(free), int(80e9)))
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda _: "A card")
+    finding = doctor.check_device(Settings(device="auto"))
+    assert finding.state == "ok" and (said or "GiB free") in finding.found
+    assert ("DiffusionGemma" in finding.found) == bool(said)
 
 
 @pytest.mark.parametrize(("free", "state"), [(8 << 30, "ok"), (1 << 20, "warn")])
@@ -95,7 +111,7 @@ def test_the_grammars_compile():
 def test_a_missing_or_damaged_checkpoint_is_a_failure(tmp_path):
     for name in (str(tmp_path / "none"), str(tmp_path)):
         finding = doctor.check_checkpoint(Settings(checkpoint=name))
-        assert finding.state == "fail" and finding.mend
+        assert finding.state == "fail" and finding.fix
     (tmp_path / "config.json").write_text("{}")
     assert doctor.check_checkpoint(Settings(checkpoint=str(tmp_path))).state == "ok"
     wrong = {"files": {"config.json": {"bytes": 2, "sha256": "0" * 64}}}
@@ -117,7 +133,7 @@ def test_a_checkpoint_of_the_hub_is_not_fetched():
 def test_the_round_trip_is_judged_by_what_is_offered(monkeypatch, answer, state):
     install(monkeypatch, answer)
     finding = doctor.check_fill(SETTINGS)
-    assert finding.state == state and (finding.mend == "") == (state == "ok")
+    assert finding.state == state and (finding.fix == "") == (state == "ok")
 
 
 @pytest.mark.parametrize("folder", ["a file", "a link", "x" * 120])
@@ -143,10 +159,10 @@ def test_whatever_a_check_raises_is_a_finding():
 
     finding = doctor.examine(check_moon, SETTINGS)
     assert (finding.check, finding.state, finding.found) == ("moon", "fail", "first line")
-    assert finding.mend
+    assert finding.fix
 
 
-def test_one_failure_makes_the_exit_code_one_and_each_line_tells_its_mend(monkeypatch, capsys):
+def test_one_failure_makes_the_exit_code_one_and_each_line_tells_its_fix(monkeypatch, capsys):
     monkeypatch.setattr(
         doctor, "check_checkpoint", lambda s: doctor.Finding("checkpoint", "fail", "gone", "get it")
     )
@@ -171,6 +187,7 @@ def test_json_holds_every_finding(monkeypatch, capsys, runtime):
     install(monkeypatch, "return first + second")
     assert main(["doctor", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
+    assert all(check.keys() == {"check", "state", "found", "fix"} for check in told["checks"])
     assert told["ok"] and [check["check"] for check in told["checks"]][-4:] == [
         "checkpoint",
         "auto",
@@ -185,17 +202,29 @@ def test_a_bad_setting_is_a_finding_too(monkeypatch, capsys):
     assert "seed" in capsys.readouterr().out
 
 
+def test_the_speed_of_this_machine_is_a_number():
+    assert 0.01 < doctor._speed() < 100
+
+
 def test_the_best_that_fits_is_timed_again_and_counts_from_then_on(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     monkeypatch.setattr("dg_lsp.engine.memory.free", lambda _: (4_000_000_000, "this machine"))
-    assert "dg-lsp fetch coder" in doctor.check_auto(SETTINGS).found
+    monkeypatch.setattr(doctor, "_speed", lambda: 0.5)
+    assert "dg-lsp fetch coder gets" in doctor.check_auto(SETTINGS).found
+    # On a machine as slow as that it would be too slow for typing.
+    monkeypatch.setattr(doctor, "_speed", lambda: 0.4)
+    assert "dg-lsp fetch coder-0.5b gets" in doctor.check_auto(SETTINGS).found
     for name in ("coder", "coder-0.5b", "small"):
         (tmp_path / "dg-lsp" / name).mkdir(parents=True)
     note_measured("coder", Measured(0.1, 5_000_000_000))
     older = doctor.check_auto(SETTINGS)
-    assert older.state == "warn" and older.mend == "dg-lsp fetch coder"
+    assert older.state == "warn" and older.fix == "dg-lsp fetch coder"
     monkeypatch.setattr("dg_lsp.cli.fetch.is_current", lambda _: True)
     measures = []
+
+    def refuse(_):
+        raise EngineError("its weights are damaged")
+
     for little, small, state, taken in (
         (0.5, 0.4, "ok", "coder-0.5b"),
         (5.0, 0.8, "ok", "small"),
@@ -211,6 +240,9 @@ def test_the_best_that_fits_is_timed_again_and_counts_from_then_on(monkeypatch, 
         finding = doctor.check_auto(SETTINGS)
         assert (finding.state, choice(SETTINGS).name) == (state, taken)
         assert f"auto is {taken}: " in finding.found and "coder needs 5.0 GB" in finding.found
+    monkeypatch.setattr("dg_lsp.cli.fetch.line_of", refuse)
+    broken = doctor.check_auto(SETTINGS)
+    assert (broken.state, broken.fix) == ("warn", "dg-lsp fetch coder-0.5b --again")
     # Of those that do not fit none is loaded, nor one that is behind a better one.
     assert measures == ["coder-0.5b", *2 * ["coder-0.5b", "small"]]
 

@@ -146,7 +146,7 @@ def test_the_chain_of_neovim_is_checked_link_by_link(home: Path) -> None:
     record.write_text(record.read_text().replace(dg_lsp.__version__, "0.0.1"))
     program(home, "dg-lsp", "#!/bin/sh\necho dg-lsp 0.0.1\n")
     assert states("nvim") == ["ok", "warn", "warn"]
-    assert doctor.check_plugin("nvim", None, Settings()).mend == "dg-lsp editor install nvim"
+    assert doctor.check_plugin("nvim", None, Settings()).fix == "dg-lsp editor install nvim"
 
 
 def test_the_chain_of_vs_code_is_checked_link_by_link(home: Path, vsix: Path) -> None:

@@ -537,7 +537,7 @@ def test_a_missing_package_sends_to_the_doctor(arguments):
     assert done.returncode == 2 and "run dg-lsp doctor" in done.stderr
 
 
-def test_the_doctor_names_a_missing_package_and_its_mend():
+def test_the_doctor_names_a_missing_package_and_its_fix():
     done = without("torch", "doctor", "--no-fill")
     assert done.returncode == 1
     assert re.search(r"fix: python -m pip install .*'torch[<>]", done.stdout)

@@ -187,7 +187,7 @@ def test_only_what_the_lock_file_names_is_loaded(pin: Path) -> None:
         with pytest.raises(CheckpointError, match=why):
             load_checkpoint(NAME, "cpu")
         finding = doctor.check_checkpoint(Settings(checkpoint=NAME))
-        assert finding.state == "fail" and finding.mend == f"dg-lsp fetch {NAME} --again"
+        assert finding.state == "fail" and finding.fix == f"dg-lsp fetch {NAME} --again"
         (pin / name).unlink() if before is None else (pin / name).write_text(before)
     (pin / "pytorch_model.bin").write_text("a pickle is not looked at")
     verify(find_directory(NAME), pins=pins)
@@ -207,7 +207,7 @@ def test_what_was_not_fetched_says_the_command(
     with pytest.raises(ImportRefusedError, match=f"run dg-lsp fetch {NAME}"):
         read_source(NAME)
     finding = doctor.check_checkpoint(Settings(checkpoint=NAME))
-    assert (finding.state, finding.mend) == ("warn", f"run dg-lsp fetch {NAME}")
+    assert (finding.state, finding.fix) == ("warn", f"run dg-lsp fetch {NAME}")
 
 
 def test_a_folder_of_the_workspace_is_never_taken_for_a_checkpoint_of_the_hub(

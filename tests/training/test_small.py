@@ -178,6 +178,8 @@ def test_the_next_better_checkpoint_is_the_best_that_fits(
     assert "dg-lsp fetch coder gets" in better(EMBEDDED) and "1117 MB" in better(EMBEDDED)
     assert "dg-lsp fetch coder-0.5b gets" in better(EMBEDDED, OFFERED[CODER].memory - 1)
     assert "dg-lsp fetch small gets" in better(EMBEDDED, OFFERED[SMALL].memory)
+    slow = better_than(EMBEDDED, speed=OFFERED[CODER].seconds / 2.1)
+    assert "dg-lsp fetch coder-0.5b gets" in slow and "for a line" in slow
     assert better(EMBEDDED, 1) == better(CODER) == better("/some/folder") == ""
     (tmp_path / "dg-lsp" / CODER).mkdir(parents=True)
     note_measured(CODER, Measured(9.0, 0))
