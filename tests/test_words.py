@@ -16,6 +16,8 @@ UNTIL_REWRITTEN = (
     "dg_lsp/server/",
     "dg_lsp/model/",
 )
+# A part of a string that a model reads, whose answers may change with each word.
+PROMPTS = {"Further down the file goes on as follows; do not write that again."}
 # A word or turn, and what to write in its place.
 _PASSIVE = "typed|written|asked|wanted|told|there|behind|healed|said|given|sent|shown|meant|needed|left|to be"
 INSTEAD = {
@@ -64,7 +66,7 @@ def python_prose(source: str) -> Iterator[tuple[int, str]]:
             yield token.start[0], QUOTED.sub("", token.string)
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            text = QUOTED.sub("", node.value)
+            text = "" if node.value in PROMPTS else QUOTED.sub("", node.value)
             yield from ((node.lineno + at, line) for at, line in enumerate(text.split("\n")))
 
 

@@ -26,7 +26,7 @@ LINE_BREAKS = ("\n", "\r")
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A text of a search: the number of the row that it goes on from, its tokens, its log likelihood in nats."""
+    """A text of a search: the number of the row that it continues, its tokens, its log likelihood in nats."""
 
     parent: int
     tokens: tuple[int, ...]

@@ -73,7 +73,7 @@ class Seam:
 def lay_out(seam: Seam, gap: int, length: int) -> Canvas:
     """A canvas of one row: the head as anchors, `gap` free slots, then the suffix and the filler as anchors.
 
-    A FREE among these tokens is a free slot. If head and gap fill the canvas, the gap goes on beyond it. Example, with
+    A FREE among these tokens is a free slot. If head and gap fill the canvas, the gap continues beyond it. Example with
     head [7], suffix [8, 9], filler 0: lay_out(seam, 2, 6) is 7 _ _ 8 9 0.
 
     Raises:

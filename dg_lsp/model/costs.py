@@ -46,7 +46,7 @@ class Costs:
 def measure(network: Network) -> Costs | None:
     """Measure `network` in about a second at most; None for one that reads nothing.
 
-    A read token first, then a step of one row, then one of ROWS, each as long as there is time for it. What is left is
+    A read token first, then a step of one row, then one of ROWS, each as long as there is time for it. The rest is
     estimated: a step by as many tokens, rows by one row. The better of two times counts, as the first one compiles.
     """
     if not isinstance(network, Reader):

@@ -73,7 +73,7 @@ def denoise(
             accepted=sampler.accepted_token_mask | canvas.anchored,
             neg_log_likelihood=likelihoods,
         )
-        # Only here the host waits for the device; whoever makes a Draft of the Step has waited already.
+        # Only here the host waits for the device; the maker of a Draft of the Step has waited already.
         left = [row for row, finished in enumerate(state.finished.tolist()) if not finished]
         if not left:
             return
@@ -109,7 +109,7 @@ class _State:
     ) -> None:
         """Update the free slots with the given `indices` [N] from their hidden states [N, hidden].
 
-        A tile of them is read at a time, and what stands between its two products part by part. The other free slots,
+        A tile of them is read at a time, and the work between its two products is done part by part. Other free slots,
         those of finished rows, keep their values.
         """
         # An anchor is certain: the soft embedding of a one-hot distribution is the token's own embedding.

@@ -58,7 +58,7 @@ def search_length(
     - the mean leave-one-out -log p of the WATCHED anchors behind the gap under the raw logits. A network that tells
       noise from text takes anchors at a wrong distance for noise. The correction is that of arXiv:2605.22765 with half
       of the tokens kept.
-    A length that fills the canvas means a gap that goes on beyond it. Such a row has no anchors behind the gap, so
+    A length that fills the canvas means a gap that continues beyond it. Such a row has no anchors behind the gap, so
     its second term is the mean over the _REFERENCE anchors of the other rows, which lie so far behind the gap that
     they fit wherever it ends. It needs another length beside it.
     """

@@ -35,7 +35,7 @@ def neg_log_likelihoods_of_tokens(
 ) -> list[list[float]]:
     """-log p in nats of each token of `texts` behind the prefix in `cache`, from token `start` of each text on.
 
-    kept: how many of the prefix's tokens stand before the texts, default all. The cache stays as it is.
+    kept: how many of the prefix's tokens are before the texts, default all. The cache stays as it is.
 
     1. Read all texts but their last tokens, behind the last token of the prefix, whose hidden state predicts the first
     one.  2. Predict some tokens at a time, since a large vocabulary times all tokens would take too much memory.

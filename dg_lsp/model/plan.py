@@ -81,7 +81,7 @@ _PLANS = {
 
 # Denoising steps from a draft, of which a share is noise, where the time does not allow a search and steps from noise.
 FEW, NOISED = 4, 0.5
-# Shares of a deadline in which texts are drafted: what is left is for reading them, or for denoising.
+# Shares of a deadline in which texts are drafted: the rest is for reading them, or for denoising.
 _DRAFTING: dict[bool, float] = {True: 0.5, False: 0.8}
 _USUAL = 8  # tokens that a drafted part of a line has, at most usually
 _TYPED, _READ = (

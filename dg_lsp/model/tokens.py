@@ -122,7 +122,7 @@ def _lines_and_head(model: Checkpoint, prefix: str) -> tuple[tuple[int, ...], tu
 def with_similar(model: Checkpoint, request: Infill) -> Infill:
     """`request` with the similar functions that a reader, which sees nothing of the suffix, does not see.
 
-    They stand right before the function that is to be written, so that the cached prefix above it stays.
+    They are right before the function that is to be written, so that the cached prefix above it stays.
     """
     if request.kind != "function_body":
         return request

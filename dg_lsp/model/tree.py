@@ -15,7 +15,7 @@ from transformers.cache_utils import Cache
 from dg_lsp.model.cache import PrefixCache, PrefixLayer
 from dg_lsp.model.networks.base import Reader
 
-_UNUSED = 64  # columns that no text goes on from, before they are dropped: all other keys are copied then
+_UNUSED = 64  # columns that no text continues, before they are dropped: all other keys are copied then
 
 
 class _Layer(PrefixLayer):

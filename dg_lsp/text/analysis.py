@@ -22,7 +22,7 @@ from dg_lsp.text.syntax.lexer import Line, Span, indentation, line_at, line_end,
 from dg_lsp.text.syntax.near import surroundings
 from dg_lsp.text.syntax.repair import cost_of, repair
 
-# A file of at most so many bytes is read whole; of a longer one first the top-level item round the cursor.
+# A file of at most so many bytes is read whole; of a longer one first the top-level item around the cursor.
 WHOLE = 60_000
 # A longer file is never parsed whole for a gap.
 PARSED = 200_000
@@ -132,7 +132,7 @@ class Analysis:
 
 
 def analyze(document: Document, offset: int) -> Analysis:
-    """The first clean one of: the file as it is, the top-level item round the cursor, this repaired; else the last.
+    """The first clean one of: the file as it is, the top-level item around the cursor, this repaired; else the last.
 
     Texts that the parser cannot read in time are left out; of an item all but the surroundings of the cursor may be.
 

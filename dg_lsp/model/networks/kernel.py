@@ -1,6 +1,6 @@
 """A Triton kernel: products of rows with matrices in four or eight bits, unpacked in registers. Knows tensors only.
 
-The method is that of the fused kernels for quantised experts of vLLM (fused_moe.py), written anew: rows are sorted by
+The method is that of the fused kernels for quantised experts of vLLM (fused_moe.py), rewritten: rows are sorted by
 their matrix, each program computes a tile of one matrix's rows, and the matrices are read once, as they are stored. The
 numbers are multiplied as they are, and scales and zeros are applied to the sums of a group, of which there are fewer
 than weights. Imported only where Triton is installed.

@@ -41,12 +41,12 @@ class _Section:
 
     @property
     def open(self) -> int:
-        """The gap length that fills the canvas; it means a gap that goes on beyond it."""
+        """The gap length that fills the canvas; it means a gap that continues beyond it."""
         return self.seam.room(self.slots, 0)
 
     @property
     def goes_on(self) -> bool:
-        """Return whether the gap most likely goes on beyond the canvas."""
+        """Return whether the gap most likely continues beyond the canvas."""
         return bool(self.lengths) and self.lengths[0].length == self.open
 
 
@@ -58,7 +58,7 @@ def denoised(task: Task) -> Generator[Draft, None, list[Candidate]]:
 
     1. Tokenise: the prefix up to its last line start, the head of the gap's line, the suffix.
     2. Encode what the cache does not hold yet.  3. Search the gap's length.
-    4. If the gap goes on beyond the canvas, write the canvas full, add its whole lines to the prefix, and begin again
+    4. If the gap continues beyond the canvas, write the canvas full, add its whole lines to the prefix, and begin again
     behind them.
     5. Denoise the best lengths, a batch at a time.
     6. Keep the rows that can be shown; while there is none, repair the likeliest broken one; go on with the next
@@ -98,7 +98,7 @@ def denoised(task: Task) -> Generator[Draft, None, list[Candidate]]:
 
 
 def _write(task: Task) -> Generator[Draft, None, tuple[_Section, Written]]:
-    """Write the canvases that the gap goes on beyond; return the section of the last canvas, and the text so far."""
+    """Write the canvases that the gap continues beyond; return the section of the last canvas, and the text so far."""
     model, cache, request, clock = task.model, task.cache, task.request, task.clock
     written = Written()
     while True:
@@ -160,7 +160,7 @@ def _search(model: Checkpoint, cache: PrefixCache, request: Infill, section: _Se
 
 
 def _with_given_length(model: Checkpoint, request: Infill, section: _Section, like: str) -> _Section:
-    """`section` with the length of the text `like`; one that no canvas holds goes on beyond the longest."""
+    """`section` with the length of the text `like`; one that no canvas holds continues beyond the longest."""
     plan, longest = plan_for(request, model), model.canvas_lengths[-1]
     left = len(model.encode(like)) - len(model.encode(section.before))
     given = min(max(left, 1), section.seam.room(longest, 1))

@@ -1,4 +1,4 @@
-"""Texts for a gap within a line, written from left to right up to what is behind the gap.
+"""Texts for a gap within a line, written from left to right up to the text behind the gap.
 
 A reader that has not seen the suffix writes many, and the judge reads the suffix behind each. One that sees both sides
 writes few, and the likelihood of each text is that of its tokens and of its end.
@@ -24,13 +24,13 @@ from dg_lsp.text.messages import Draft, Infill, Source
 
 # The likeliest tokens that begin in a gap and end behind it that are looked at.
 _CROSSING = 4
-# Nothing more is written once what goes on has this share of the probability of what has ended, and no text that is so
-# many nats behind the likeliest one goes on: fewer tokens, and as many right texts of 372
+# Drafting stops once unfinished texts have this share of the probability of finished ones, and no text that is so
+# many nats behind the likeliest one continues: fewer tokens, and as many right texts of 372
 # (docs/research/candidates-and-judge.md).
 _LEFT = 0.4
 _BEHIND = 4.0
 # Texts at a time, and tokens of each at most, where both sides are in sight. There nothing more is written once no text
-# that goes on can become likelier than the likeliest that has ended.
+# that continues can become likelier than the likeliest that has ended.
 _SEEING = Writing(4, 32)
 # Characters of the suffix that a token which begins it may have.
 _LONGEST = 64
@@ -91,7 +91,7 @@ def draft_line(task: Task, writing: Writing | None = None) -> Generator[Draft, N
     """Write texts behind the prefix, which the cache holds; yield a Draft of step 0 before each token.
 
     Returns the texts, the likeliest first. A text ends where the suffix begins: its likelihood is that of its tokens
-    and of a token that begins what is behind the gap, or that a network which sees the suffix ends a gap with. The last
+    and of a token that begins the text behind the gap, or that ends a gap for a network which sees the suffix. The last
     token before the gap is written again, as one of those that begin with its text: behind `x = ` the blank and the `f`
     of `f()` are one token.
     """
@@ -187,7 +187,7 @@ class _UpToSuffix:
         return found
 
     def is_enough(self, rows: Sequence[Row]) -> bool:
-        """Return whether what goes on is unlikely beside what has ended."""
+        """Return whether the unfinished texts are unlikely beside the finished ones."""
         ended = torch.tensor([-math.inf, *(one.score for one in self.found.values())])
         going_on = float(torch.tensor([row.score for row in rows]).logsumexp(0))
         if self.model.ends:
@@ -206,7 +206,7 @@ class _UpToSuffix:
 
 
 def _ends(model: Checkpoint, join: Join, request: Infill) -> _Ends:
-    """The tokens that end the text of the gap: those of the network, and those that begin what is behind the gap.
+    """The tokens that end the text of the gap: those of the network, and those that begin the text behind the gap.
 
     The latter are those whose text the suffix begins with, alone or behind a part of the gap: `)` and `))` in front of
     `)`. Where a line ends behind the gap, all that begin with a line end: it may be one token with the indentation.

@@ -28,7 +28,7 @@ SPARE = 1
 KNOWN, SHARPNESS = 0.97, 0.5
 # A fill behind the word that is right with a lower probability is left out, since it would spoil a word that is right.
 LEAST = 0.4
-# The most likely tokens behind a word that are looked at, to tell whether the word goes on.
+# The most likely tokens behind a word that are looked at, to tell whether the word continues.
 NEXT = 16
 
 
@@ -93,7 +93,7 @@ def whole_words(task: Task) -> Generator[Draft, None, list[Candidate]]:
 def rank_endings(task: Task) -> Generator[Draft, None, Sequence[Ending]]:
     """The endings of the request, the likeliest word first; yield Drafts while the prefix is encoded.
 
-    The likelihood of a word is that of its tokens and of its end: that no token follows which goes on with it. Without
+    The likelihood of a word is that of its tokens and of its end: that no token follows which continues it. Without
     the second part `self` would always be likelier than `self_test`.
     """
     model, request = task.model, task.request

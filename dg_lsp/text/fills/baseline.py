@@ -167,7 +167,7 @@ def filled_in(language: Language, kind: str, neutral: Text, fill: bytes) -> Text
     header = kind in PARTS and kind != "rest_of_line" and neutral.clean and neutral.fill.endswith(end)
     if not header or (plain.clean and not _lacks_body(language, plain)):
         return plain
-    # What has begun to end it needs the rest; a brace that the fill opens is its own to close.
+    # A text that has begun to end it needs the rest; a brace that the fill opens is its own to close.
     begun = fill.rstrip()[-1:] == end.strip()[:1] and language.style == "indent"
     whole = plain.filled(language, fill + (end.strip()[1:] if begun else end))
     return whole if whole.clean else plain
@@ -222,7 +222,7 @@ def given_up(language: Language, text: Text, behind: bytes) -> Iterator[int]:
     """Yield the places in `text.before` + `behind` where every reading had failed, counted from the start of `behind`.
 
     The text up to such a place, from the one before it on, is the beginning of something that parses. A `detect_error`
-    in the log alone is not enough: in an ambiguous grammar one reading fails and another goes on.
+    in the log alone is not enough: in an ambiguous grammar one reading fails and another continues.
     """
     log: list[str] = []
     span = (len(text.before), len(text.data))

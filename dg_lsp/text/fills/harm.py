@@ -42,8 +42,8 @@ _BRACKETS = '["(" ")" "[" "]" "{" "}"] @bracket'
 def harm_of(document: Document, gap: Gap, edit: Edit) -> str:
     """Return why `edit`, made for `gap` of `document`, must not be applied, as a sentence; empty where it does no harm.
 
-    1. It replaces the gap and nothing else.  2. What was typed there stays, unless the gap was asked for by name; so do
-    comments in a stub.  3. It adds no syntax error: what parsed before parses afterwards.  4. What stands behind the
+    1. It replaces the gap and nothing else.  2. Typed text stays, unless the gap was asked for by name; so do
+    comments in a stub.  3. It adds no syntax error: what parsed before parses afterwards.  4. The text behind the
     gap is read as before: the same strings, comments and brackets, in the same bodies.
     """
     if (edit.start, edit.end) != (gap.start, gap.end):
@@ -213,7 +213,7 @@ def _is_whole(gap: Gap, old: Text, neutral: Text) -> bool:
 
 def _worse(language: Language, gap: Gap, old: Text, fill: bytes) -> str:
     """Return the harm that `fill` does to a broken file, compared with the file as it is, `old`; empty if none."""
-    # A parser that goes on from an older tree recovers otherwise than one that begins anew.
+    # A parser that continues an older tree recovers otherwise than one that begins again.
     lead = gap.insert_before.encode()
     neutral = lead + filler(language, gap.kind, old.before + lead) + gap.insert_after.encode()
     new, plain = (_parsed(language, old, text) for text in (fill, neutral))

@@ -1,6 +1,6 @@
 """The part of an unfinished or broken text to keep, and the place where it is broken.
 
-The text is a full canvas when the gap goes on, or a fill that adds an error.
+The text is a full canvas when the gap continues, or a fill that adds an error.
 """
 
 import re
@@ -182,7 +182,7 @@ def resume_point(language: Language, kind: str, parts: tuple[bytes, bytes, bytes
     """
     before, fill, after = parts
     neutral = neutral_text(language, kind, before, after)
-    # A parser that logs is slow, and how it goes on far behind the fill is not asked for.
+    # A parser that logs is slow, and how it continues far behind the fill is not asked for.
     behind = neutral.after[:NEAR]
     # What is broken before the fill is not the fill's fault.
     point = next((p for p in given_up(language, neutral, fill + behind) if p >= 0), None)

@@ -163,7 +163,7 @@ def _closing(analysis: Analysis, body: Body, start: int) -> str:
     if body.stop <= body.closes or last < 0:
         return ""
     base = leading(analysis.data, body.header.define).decode()
-    # Where the braces of what is round it are gone too, they all come along.
+    # Where the braces of the blocks around it are missing too, it includes them all.
     stop = last if analysis.language.style == "brace" else body.stop
     return newline_at(analysis.document.data, start) + base + analysis.data[body.closes : stop].decode()
 

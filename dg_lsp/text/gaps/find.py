@@ -72,7 +72,7 @@ def find_gap(document: Document, offset: int, kind: Wanted | None = None) -> Gap
 
     A text of strange shape is read only near the cursor (see `reach`).
 
-    1. Make the text round the cursor readable.  2. Where it is broken, older texts of the document may tell what else
+    1. Make the text around the cursor readable.  2. Where it is broken, older texts of the document may tell what else
     has been broken since: what is easiest to read counts.  3. Find the gap there.
 
     Raises:
@@ -276,7 +276,7 @@ def _gap_in(analysis: Analysis, asked: Kind | None) -> Gap:
     new_statement = asked is None and kind == "statement"
     if new_statement and (hole := hole_at(analysis)) is not None:
         return replace(region_gap(analysis, hole), stub=True)
-    # 2. The end of a comment may have given way for the repair, and then the tree's comment goes on to the next end.
+    # 2. The end of a comment may have given way for the repair, and then the tree's comment continues to the next end.
     if analysis.masks and asked in ("comment", "string") and (closed := closed_gap(analysis, asked)):
         return closed
     region = None if new_statement else _readable_region(analysis, kind)
@@ -314,7 +314,7 @@ def _runs_on(analysis: Analysis, start: int) -> bool:
 
 
 def _holes(analysis: Analysis) -> Gap:
-    """The placeholders between written lines of the function round the cursor: the first, with the `further`."""
+    """The placeholders between written lines of the function around the cursor: the first, with the `further`."""
     body = _innermost(analysis, "function_body")
     if body is None:
         raise NoGap("the cursor is in no function; put it on a function's first line or in its body")
@@ -328,7 +328,7 @@ def _holes(analysis: Analysis) -> Gap:
 
 
 def _body_gap(analysis: Analysis, kind: Kind) -> Gap:
-    """The gap of the innermost body of `kind` round the cursor."""
+    """The gap of the innermost body of `kind` around the cursor."""
     body = _innermost(analysis, kind)
     if analysis.cost:
         # Lines tell bodies apart where no tree does, but for one whose brace only a repair has put there.

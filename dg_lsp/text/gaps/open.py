@@ -12,7 +12,7 @@ from dg_lsp.text.gaps.gap import Gap
 from dg_lsp.text.messages import BODIES, STRINGS
 from dg_lsp.text.syntax.lexer import Line, line_at
 
-# A bracket or a comma before the cursor, and what closes it or goes on behind: an element is missing in between.
+# A bracket or a comma before the cursor, and what closes it or continues behind: an element is missing in between.
 _OPENS, _SHUTS = (b"(", b"[", b"{", b","), (b")", b"]", b"}", b",")
 _QUOTES = (b'"', b"'", b"`")
 # Words that a value may follow, though none need.
@@ -27,7 +27,7 @@ def finished(document: Document, gap: Gap, cursor: int) -> str:
     Open are placeholders and bodies, blank lines, empty brackets and quotes, and lines with something missing at the
     cursor, such as `x = |` and `if first(a, |`. Finished is `x = |first(a)`.
 
-    1. Read the text round the cursor.  2. Else a repair shows whether anything is missing at the cursor.
+    1. Read the text around the cursor.  2. Else a repair shows whether anything is missing at the cursor.
     """
     if gap.stub or gap.is_placeholder or gap.kind in BODIES or gap.kind == "span":
         return ""

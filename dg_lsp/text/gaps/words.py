@@ -20,7 +20,7 @@ _HALF = re.compile(rb"(?<!%s)(?!\d)%s+\Z" % (_PART, _PART))
 
 
 def half_word(data: bytes, cursor: int) -> bytes:
-    """The beginning of a word directly before the cursor; empty if there is none, or if the word goes on behind it.
+    """The beginning of a word directly before the cursor; empty if there is none, or if the word continues behind it.
 
     In `x = fi|` it is `fi`; in `fi|rst`, `fi |` and `12|` it is empty. What is longer than _LONGEST is no word.
     """

@@ -162,7 +162,7 @@ class Language:
     ids: what editors call it. style: `indent` or `brace`, what holds a body together. indent: one step of indentation
     where a file shows none. comment: what begins one that ends with its line. placeholders: the neutral text of each
     kind of gap. regex: a slash may begin a regular expression. jsx: elements
-    with text between tags may stand for values. nested: block comments may hold others. joined: a backslash at the end
+    with text between tags may be values. nested: block comments may hold others. joined: a backslash at the end
     of a line comment takes the next line along. words: what broken text is read and repaired with.
     builtins: the names that every file may use. leaves: the first words of statements behind which editors indent less.
     macros: the text that the parser reads as blanks. rooms: the header of some function and of some class.

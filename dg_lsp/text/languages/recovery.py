@@ -77,7 +77,7 @@ def _parsed(parser: tree_sitter.Parser, data: bytes, old: tuple[Tree, ...], soun
             # The binding's types know neither the callback nor its two arguments.
             tree: Tree = parser.parse(read, *old, progress_callback=go_on)  # type: ignore[call-overload]
         except SystemError as error:
-            # Where `read` raises, as on Ctrl+C, the binding goes on, and the next call fails because of that.
+            # Where `read` raises, as on Ctrl+C, the binding continues, and the next call fails because of that.
             raise _first_cause(error) from None
         finally:
             errors.close()

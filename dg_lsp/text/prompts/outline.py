@@ -57,7 +57,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """`kept`: whole lines from above `cut`, in their order; the text goes on at `cut`, which begins a line."""
+    """`kept`: whole lines from above `cut`, in their order; the text continues at `cut`, which begins a line."""
 
     kept: bytes
     cut: int

@@ -229,7 +229,7 @@ def secrets_in(text: str) -> list[tuple[int, int]]:
 
 
 def has_secret(data: bytes, start: int, stop: int) -> bool:
-    """Return whether a part of a file, [start, stop), has a piece of a secret; the text round it says what it is."""
+    """Return whether a part of a file, [start, stop), has a piece of a secret; the text around it says what it is."""
     begin = max(start - _LONGEST, 0)
     above = data[begin:start].decode("utf-8", "replace")
     text = data[start:stop].decode("utf-8", "replace")

@@ -40,9 +40,9 @@ _JOINED = re.compile(rb"[.)\]},?:&|+\-*/=<>%^{]")
 # The brackets behind these hold semicolons.
 _PARTED = re.compile(rb"\b(?:for(?:\s+await)?|try)\s*\Z")
 _OPENERS = {b")": b"(", b"]": b"[", b"}": b"{"}
-# What stands between two lines of one statement.
+# The text between two lines of one statement.
 _JOINING = re.compile(rb"[=+\-*/%&|?<>.(\[][ \t]*\Z")
-# A line that may stand as deep as the header of what it is in.
+# A line that may be as deep as the header of its block.
 _OUTSET = re.compile(rb"(?:case|default|else|catch|finally)\b|[\w$]+[ \t]*:(?![:=])")
 _CLOSERS = re.compile(rb"[)\]} \t]*")
 
@@ -81,7 +81,7 @@ class OpenBracket:
     """A bracket: its offset, the columns its line is indented by, and where its statement begins.
 
     base: the columns of its statement's first line; width: the lesser of the two. inner: the columns of the first line
-    in it, -1 before there is one. closed: where what closes it stands, -1 where nothing does. stop: where its text
+    in it, -1 before there is one. closed: where its closer is, -1 where there is none. stop: where its text
     ends then.
     """
 
@@ -116,12 +116,12 @@ class BracketMatcher:
     columns: int = 0
     base: int = 0
     fresh: bool = True
-    # A brace has just been closed: whether the statement ends there is told by what follows.
+    # A brace has just been closed: the text that follows shows whether the statement ends there.
     shut: bool = False
 
     @property
     def is_between_statements(self) -> bool:
-        """Return whether what comes next may begin a statement, since no bracket is open that holds none."""
+        """Return whether the next token may begin a statement, since no bracket is open that holds none."""
         return not self.stack or self.stack[-1].bracket == self.holder
 
 
@@ -228,7 +228,7 @@ def next_line(language: Language, data: bytes, eol: int) -> tuple[int, int]:
 def lacks_end(language: Language, data: bytes, offset: int, state: State) -> bool:
     """Return whether the triple-quoted string that is open at `offset` has lost its end (Python).
 
-    It has where a line that looks like the head of a def or class stands before the next such quotes; behind quotes
+    It has where a line that looks like the head of a def or class is before the next such quotes; behind quotes
     that are indented, a head that is less so: a docstring may hold an example.
     """
     if language.style != "indent" or len(state.string) < 3:
@@ -322,7 +322,7 @@ def _text(reading: BracketMatcher, at: int) -> None:
         if word is not None and word[0] not in reading.language.words.blocks:
             reading.line = -1
     elif reading.stack and reading.stack[-1].inner < 0:
-        # What begins on the line of its bracket goes on deeper than that.
+        # What begins on the line of its bracket continues deeper than that.
         reading.stack[-1].inner = reading.columns + 1
     reading.shut = False
     if reading.line < 0:

@@ -47,7 +47,7 @@ def flaw_of_directives(language: Language, before: bytes, fill: bytes, after: by
             unmatched += _unmatched(language, text)
     # 3.
     if line.endswith(b"\\") and not rest.endswith(b"\\"):
-        return "a directive that goes on in the line below"
+        return "a directive that continues in the line below"
     return "an unmatched bracket in a directive" if unmatched > 0 else ""
 
 

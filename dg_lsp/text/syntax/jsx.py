@@ -11,7 +11,7 @@ Mark = tuple[str, int, int]
 # The marks of code between two offsets, with each `<` that may begin a tag.
 Reader = Callable[[int, int], Iterator[Mark]]
 
-# What JSX is made of: a tag's beginning, and what may stand in tags and between them.
+# What JSX is made of: a tag's beginning, and the text in tags and between them.
 _TAG = re.compile(rb"<(?:/\s*)?([A-Za-z_$\x80-\xff][\w$.:\x80-\xff-]*)?")
 _IN_TAG = re.compile(
     rb"(?P<newline>[\r\n](?:[ \t\f]*[\r\n]+)*)|(?P<string>\"[^\"]*\"|'[^']*')|(?P<hole>\{)|(?P<end>/?>)"
@@ -144,7 +144,7 @@ def _between_tags(data: bytes, span: Span, modes: list[_Mode]) -> _Steps:
 
 
 def _leave_element(modes: list[_Mode]) -> None:
-    """Go on with the code that the element at the end of `modes` stands in."""
+    """Continue with the code that the element at the end of `modes` is in."""
     while modes[-1].kind != "code":
         modes.pop()
 

@@ -33,7 +33,7 @@ _WORDS = re.compile(rb"\?P<\w+>|\?i:|\\[A-Za-z]")
 _LONGEST_CHARACTER = 16  # bytes of a character in quotes, such as an escaped one
 _FAR = 20_000  # bytes in which open braces are counted
 _DEEPEST = 60  # braces that may be open where code in a string is read
-# Type arguments that a name goes on behind, with others inside of them.
+# Type arguments that a name continues behind, with others inside of them.
 _ARGUMENTS = re.compile(rb"<(?:[^<>]|<[^<>]*>)*>(?=::)")
 
 
@@ -201,7 +201,7 @@ def wants_operand(language: Language, data: bytes, at: int) -> bool:
 
 
 def without_arguments(name: bytes) -> bytes:
-    """`name` without the type arguments that it goes on behind: `Map::size` of `Map<Key<T>>::size`."""
+    """`name` without the type arguments that it continues behind: `Map::size` of `Map<Key<T>>::size`."""
     return _ARGUMENTS.sub(b"", name)
 
 
@@ -409,7 +409,7 @@ def _close(language: Language, data: bytes, quotes: Quotes, span: Span) -> tuple
     wanted = _in_text(quotes)
     while found := wanted.search(data, at, stop):
         at = found.end()
-        if found.lastgroup == "shut":
+        if found.lastgroup == "closed":
             return at, ()
         if found.lastgroup == "line":
             return _CUT, ()
@@ -432,7 +432,7 @@ def _in_text(quotes: Quotes) -> re.Pattern[bytes]:
     if quotes.doubled:
         parts.append(hole + hole)
         parts += [] if quotes.escapes else [shut + shut]
-    parts += [b"(?P<shut>%b)" % shut, b"(?P<hole>%b)" % hole]
+    parts += [b"(?P<closed>%b)" % shut, b"(?P<hole>%b)" % hole]
     parts += [] if quotes.lines else [rb"(?P<line>[\r\n])"]
     return re.compile(b"|".join(parts), re.DOTALL)
 

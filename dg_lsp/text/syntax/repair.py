@@ -291,7 +291,7 @@ def _tails(missing: MissingTokens) -> Iterable[bytes]:
 def _shut_ends(data: bytes, offset: int, state: State) -> tuple[int, ...]:
     """Return where the brackets behind `offset` have closed the statement there, and where all that they close.
 
-    Empty where there are none, or where their line goes on.
+    Empty where there are none, or where their line continues.
     """
     wanted = [(state.begins, state.string)] if state.string else []
     opened = reversed(list(zip(state.opened, state.brackets, strict=True)))
