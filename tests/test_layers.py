@@ -13,7 +13,16 @@ import pytest
 import dg_lsp
 
 ROOT = Path(dg_lsp.__file__).parent
-MODEL = {"torch", "transformers", "accelerate", "tokenizers", "safetensors", "numpy", "huggingface_hub"}
+MODEL = {
+    "torch",
+    "transformers",
+    "accelerate",
+    "tokenizers",
+    "safetensors",
+    "numpy",
+    "huggingface_hub",
+    "gguf",
+}
 BASE = {"settings", "checkpoints", "text"}
 # By layer: what of dg_lsp it may import beside itself, and which other packages.
 RULES: dict[str, tuple[set[str], set[str]]] = {

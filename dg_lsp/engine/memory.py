@@ -71,9 +71,9 @@ def needed(path: Path, device: str, cache: int = 0, bits: int = 16) -> int:
     """Return the bytes that the checkpoint in `path` takes on `device`, with `cache` bytes beside it."""
     from dg_lsp.model.networks import packed, packing, streaming  # noqa: PLC0415  (only an engine that is about to load comes here)
 
-    # A GGUF file holds about four bits a weight, which take 16 once they are loaded.
+    # Some blocks of a GGUF file need more bits once they are loaded; the table of tokens stays in the file.
     path, files = network_in(path), path.glob("*.safetensors")
-    size = 4 * path.stat().st_size if path.is_file() else sum(file.stat().st_size for file in files)
+    size = path.stat().st_size * 9 // 8 if path.is_file() else sum(file.stat().st_size for file in files)
     if bits < 16 and not packing.is_packed(path):
         size = streaming.quantised_size(path, bits)
     copied = device == "cpu" and size <= packed.MOST

@@ -28,8 +28,9 @@ from dg_lsp.checkpoints import (
 from dg_lsp.model.costs import Costs, measure
 from dg_lsp.model.manifest import JUDGE, verify
 from dg_lsp.model.networks.base import Denoiser
-from dg_lsp.model.networks.causal import GGUF, ends_of, keeps_text, read_tokenizer
-from dg_lsp.model.networks.loading import check_logits, kind_of, load_network
+from dg_lsp.model.networks.causal import ends_of, keeps_text, read_tokenizer
+from dg_lsp.model.networks.gguf_file import GGUF, GgufFile
+from dg_lsp.model.networks.loading import Source, check_logits, kind_of, load_network, open_source
 from dg_lsp.model.networks.packed import pack
 from dg_lsp.model.networks.packing import is_packed, load_packed
 from dg_lsp.model.networks.streaming import load_quantised
@@ -105,9 +106,9 @@ def load_checkpoint(
     progress(f"checking {path.name}")
     pin = pinned(name)
     digest = verify(path, pins=pin.files if pin else None)
-    weights = network_in(path)
-    kind = kind_of(weights)
-    tokenizer = _load_tokenizer(weights)
+    source = open_source(network_in(path))
+    kind = kind_of(source)
+    tokenizer = _load_tokenizer(source)
     if kind != GEMMA and not keeps_text(tokenizer):
         raise CheckpointError(f"the tokenizer of {path} changes text, so no file could be filled with it")
     if kind != GEMMA and bits != 16:
@@ -119,7 +120,7 @@ def load_checkpoint(
     if is_packed(path):
         network = load_packed(path, device, bits)
     else:
-        network = load_network(weights, device) if bits == 16 else load_quantised(path, device, bits)
+        network = load_network(source, device) if bits == 16 else load_quantised(path, device, bits)
     if not is_packed(path):  # their order is not that of the files, which stay mapped
         pack(network)
     loaded = _described(name, path, tokenizer, network)
@@ -231,11 +232,11 @@ def _check_config(path: Path) -> None:
         raise CheckpointError(f"{path} holds a {kind!r} model, not diffusion_gemma; {FETCH_AGAIN}")
 
 
-def _load_tokenizer(path: Path) -> Tokenizer:
-    file = path / "tokenizer.json"
+def _load_tokenizer(source: Source) -> Tokenizer:
+    file = source.path if isinstance(source, GgufFile) else source / "tokenizer.json"
     try:
-        if path.suffix == GGUF:
-            tokenizer = read_tokenizer(path)
+        if isinstance(source, GgufFile):
+            tokenizer = read_tokenizer(source)
         elif file.exists():
             tokenizer = Tokenizer.from_file(str(file))
         else:

@@ -12,9 +12,10 @@ from transformers.cache_utils import Cache
 
 from dg_lsp.model.cache import windows_of
 from dg_lsp.model.networks.base import added
+from dg_lsp.model.networks.gguf_file import GGUF, GgufFile, read_gguf
 
 FAMILY = ("llama", "qwen2", "mistral")
-GGUF = ".gguf"
+_LOCAL: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}
 # What a tokenizer must give back unchanged.
 _TEXTS = (
     "def f(a, *b):\n\treturn {a: 'é'}\r\n\n\n    # 😀  x\n",
@@ -32,8 +33,8 @@ class Causal(torch.nn.Module):
 
     @property
     def device(self) -> torch.device:
-        """The device of the token table."""
-        return torch.device(self.network.get_input_embeddings().weight.device)
+        """The device of the last norm."""
+        return torch.device(self.network.model.norm.weight.device)
 
     @property
     def text_config(self) -> Any:
@@ -48,7 +49,7 @@ class Causal(torch.nn.Module):
         self, behind: Cache, tokens: Tensor, positions: Tensor, masks: Mapping[int | None, Tensor]
     ) -> Tensor:
         """Return the hidden states [tokens, hidden] of `tokens`, and append their keys and values to `behind`."""
-        kind = self.network.get_input_embeddings().weight.dtype
+        kind = self.network.model.norm.weight.dtype
         by_window = {window: added(mask, kind) for window, mask in masks.items()}
         mask: Any = next(iter(by_window.values()))
         if len(by_window) > 1:
@@ -76,10 +77,9 @@ class Causal(torch.nn.Module):
 
 def where_of(path: Path) -> tuple[str, dict[str, Any]]:
     """The name and the options by which transformers finds the network in `path`, a folder or a GGUF file."""
-    where: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}
     if path.suffix == GGUF:
-        return str(path.parent), where | {"gguf_file": path.name}
-    return str(path), where
+        return str(path.parent), _LOCAL | {"gguf_file": path.name}
+    return str(path), _LOCAL
 
 
 def read_config(path: Path) -> Any:
@@ -97,15 +97,37 @@ def read_network(path: Path, **options: Any) -> Any:
     return AutoModelForCausalLM.from_pretrained(name, **where, **how, **options)
 
 
-def read_tokenizer(path: Path) -> Tokenizer:
-    """The tokenizer of the network in `path`, a folder or a GGUF file."""
-    if (path / "tokenizer.json").is_file():
-        tokenizer = Tokenizer.from_file(str(path / "tokenizer.json"))
+def read_tokenizer(source: Path | GgufFile) -> Tokenizer:
+    """The tokenizer of the network in `source`, a folder or a GGUF file; that of a GGUF file is made of its header.
+
+    transformers does that. Tokens that the header calls control tokens, such as `<|fim_prefix|>`, are special tokens.
+    """
+    opened = read_gguf(source) if isinstance(source, Path) and source.suffix == GGUF else source
+    if isinstance(opened, GgufFile):
+        tokenizer = _tokenizer_of(opened)
+    elif (opened / "tokenizer.json").is_file():
+        tokenizer = Tokenizer.from_file(str(opened / "tokenizer.json"))
     else:
-        name, where = where_of(path)
-        tokenizer = AutoTokenizer.from_pretrained(name, **where).backend_tokenizer
+        tokenizer = AutoTokenizer.from_pretrained(where_of(opened)[0], **_LOCAL).backend_tokenizer
     tokenizer.no_padding()
     tokenizer.no_truncation()
+    return tokenizer
+
+
+def _tokenizer_of(opened: GgufFile) -> Tokenizer:
+    """The tokenizer that the header of `opened` describes."""
+    try:
+        from transformers.integrations.gguf import (  # noqa: PLC0415 - not in every version
+            GGUF_TOKENIZER_MAPPING,
+            convert_gguf_tokenizer,
+        )
+    except ImportError:  # reads the header anew, which takes seconds
+        name, where = where_of(opened.path)
+        return AutoTokenizer.from_pretrained(name, **where).backend_tokenizer
+    names = GGUF_TOKENIZER_MAPPING["tokenizer"].items()
+    known = {theirs: opened.fields.get(f"tokenizer.{own}") for own, theirs in names}
+    told = {name: value for name, value in known.items() if value is not None}
+    tokenizer: Tokenizer = convert_gguf_tokenizer(opened.architecture, told)[0]
     return tokenizer
 
 

@@ -15,12 +15,15 @@ from transformers.utils import logging
 
 from dg_lsp.checkpoints import FETCH_AGAIN, CheckpointError, read_json
 from dg_lsp.model.networks.attention import GROUPED
-from dg_lsp.model.networks.causal import FAMILY, GGUF, Causal, read_config, read_network
+from dg_lsp.model.networks.causal import FAMILY, Causal, read_network
 from dg_lsp.model.networks.gemma import DiffusionGemma
+from dg_lsp.model.networks.gguf_causal import load_gguf
+from dg_lsp.model.networks.gguf_file import GGUF, GgufFile, read_gguf
 from dg_lsp.model.networks.norms import fuse_norms
 from dg_lsp.model.networks.replay import enable
 from dg_lsp.settings import GRAPHS
 
+Source = Path | GgufFile  # of a network
 SPREAD = {"balanced", "sequential"}  # accelerate's device maps over several GPUs and the CPU
 _SPLIT = re.compile(r"(cpu|cuda(?::\d+)?)\+(cpu|disk):(\d+)")
 # Kinds of CPU that have no fast product of bfloat16 matrices; bytes of weights that may take twice as much memory.
@@ -94,18 +97,29 @@ def number_type(path: Path, placed: Any) -> str:
     return "float32" if slow and small else "auto"
 
 
-def load_network(path: Path, device: str) -> Any:
-    """The network in `path`, a folder or a GGUF file, on `device`; NETWORKS says how it is loaded.
+def open_source(path: Path) -> Source:
+    """`path` itself, a folder, or the open file where it is a GGUF file; its header is read once.
+
+    Raises:
+        CheckpointError: it cannot be read.
+    """
+    return read_gguf(path) if path.suffix == GGUF else path
+
+
+def load_network(source: Source, device: str) -> Any:
+    """The network in `source`, a folder or a GGUF file, on `device`; NETWORKS says how it is loaded.
 
     Raises:
         CheckpointError: a weight is missing, unexpected or misshapen, there is not enough memory, or there
             is no such device.
     """
-    if path.suffix != GGUF and not list(path.glob("*.safetensors")):
+    source = open_source(source) if isinstance(source, Path) else source
+    path = source if isinstance(source, Path) else source.path
+    if path is source and not list(path.glob("*.safetensors")):
         raise CheckpointError(f"{path} has no *.safetensors file, and no other format is read; {FETCH_AGAIN}")
     logging.disable_progress_bar()  # it would break into our own progress line
     try:
-        return NETWORKS[kind_of(path)](path, device).eval()
+        return NETWORKS[kind_of(source)](source, device).eval()
     except (SafetensorError, OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
         if isinstance(error, torch.OutOfMemoryError):
             raise CheckpointError(f"{path} does not fit the memory of {device}; try --device cpu") from error
@@ -113,29 +127,28 @@ def load_network(path: Path, device: str) -> Any:
         raise CheckpointError(f"the weights of {path} cannot be loaded: {first}; {FETCH_AGAIN}") from error
 
 
-def kind_of(path: Path) -> str:
-    """The type of the network in `path`, a folder or a GGUF file, which NETWORKS has an entry for.
+def kind_of(source: Source) -> str:
+    """The type of the network in `source`, a folder or a GGUF file, which NETWORKS has an entry for.
 
     Raises:
         CheckpointError: it has none.
     """
-    if path.suffix == GGUF:
-        try:
-            kind = read_config(path).model_type
-        except Exception as error:  # a damaged file makes the libraries fail anywhere
-            raise CheckpointError(
-                f"{path} is no GGUF file that can be read ({error}); {FETCH_AGAIN}"
-            ) from error
+    if isinstance(source, Path):
+        source = open_source(source)
+    if isinstance(source, Path):
+        kind, where = read_json(source / "config.json").get("model_type"), source
     else:
-        kind = read_json(path / "config.json").get("model_type")
+        kind, where = source.architecture.replace("-", "_"), source.path
     if kind not in NETWORKS:
         known = ", ".join(NETWORKS)
-        raise CheckpointError(f"{path} holds a {kind!r} model, and only {known} can be run; {FETCH_AGAIN}")
+        raise CheckpointError(f"{where} holds a {kind!r} model, and only {known} can be run; {FETCH_AGAIN}")
     return str(kind)
 
 
-def _load_gemma(path: Path, device: str) -> Any:
+def _load_gemma(path: Source, device: str) -> Any:
     """DiffusionGemma without its vision tower; with `cuda+graphs` its decoder passes are replayed."""
+    if isinstance(path, GgufFile):
+        raise path.error("DiffusionGemma is not read from GGUF files")
     device, graphs = device.removesuffix(GRAPHS), device.endswith(GRAPHS)
     placed = split_layers(path, device) if "+" in device else device_map(device)
     if graphs and not (isinstance(placed, dict) and placed.get("", "").startswith("cuda")):
@@ -159,11 +172,17 @@ def _load_gemma(path: Path, device: str) -> Any:
     return network
 
 
-def _load_causal(path: Path, device: str) -> Any:
-    """A causal network by transformers' own class."""
+def _load_causal(path: Source, device: str) -> Any:
+    """A causal network by transformers' own class; that of a GGUF file with its blocks as they are."""
     if "+" in device:
         raise CheckpointError(f"a causal network is not split: use cpu, cuda or balanced instead of {device}")
     placed = device_map(device)
+    if isinstance(path, GgufFile):
+        if device in SPREAD:
+            raise CheckpointError(f"{path.path} stays on one device; use --device cuda, cpu or auto")
+        place = torch.device(placed[""])
+        slow = place.type == "cpu" and torch.backends.cpu.get_cpu_capability() in _SLOW
+        return load_gguf(path, place, torch.float32 if slow else torch.bfloat16)
     network, info = read_network(
         path,
         dtype=number_type(path, placed),
@@ -184,7 +203,7 @@ def _refuse_faults(path: Path, info: Mapping[str, Any]) -> None:
 
 
 # How a network is loaded from a path onto a device, by its type in config.json. A new one is a file and an entry here.
-NETWORKS: dict[str, Callable[[Path, str], Any]] = {
+NETWORKS: dict[str, Callable[[Source, str], Any]] = {
     "diffusion_gemma": _load_gemma,
     **dict.fromkeys(FAMILY, _load_causal),
 }

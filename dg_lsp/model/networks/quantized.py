@@ -4,12 +4,14 @@ A matrix has groups of neighbouring inputs, each with a scale and a zero of its 
 (q - middle) * scale + zero, where q is a whole number of four or eight bits and `middle` is 8 or 128. States are bf16.
 
 How products are computed, `way`:
-- "cpu": torch's own kernel for four bits on a CPU.
+- "cpu": torch's own kernel for four bits on a CPU; for many rows, where bf16 is fast, a tile of the matrix is
+  dequantised and multiplied at a time.
 - "kernel": ours (kernel.py), which dequantises in registers; on a GPU with Triton.
 - "whole": the matrices dequantised into memory, then products in bf16; anywhere.
 """
 
 import importlib.util
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +22,8 @@ from torch import Tensor
 
 GROUPS = (128, 64, 32)  # inputs of a group; the larger, the fewer scales
 _AT_ONCE = 1024  # tokens that experts are computed for together: some 250 MB at the released shape
+_TILE = 1 << 20  # weights that are dequantised at a time, so that they stay in the CPU's cache
+_BLOCK = 64  # outputs whose numbers torch's kernel interleaves, with AVX-512
 # A computed order of rows, shared by the matrices that are given the same rows.
 Tiles = tuple[Tensor, Tensor, Tensor]
 
@@ -99,6 +103,25 @@ def best_way(device: torch.device, format_: Format) -> str:
     return "whole"
 
 
+def many_rows() -> int:
+    """The number of rows from which bf16 products of dequantised matrices are faster on this CPU than four-bit ones.
+
+    Measured on a Xeon with AMX (2.13): dequantising takes as long as the product with four bits of 30 rows. Without
+    instructions for bf16 it is never faster.
+    """
+    for name, rows in (("_is_amx_tile_supported", 32), ("_is_avx512_bf16_supported", 96)):
+        if getattr(torch.cpu, name, lambda: False)():
+            return rows if _is_interleaved() else sys.maxsize
+    return sys.maxsize
+
+
+def _is_interleaved() -> bool:
+    """Return whether torch packs four bits as `Packed.tile` reads them; the order is private."""
+    numbers = torch.arange(2 * _BLOCK, dtype=torch.int32).view(_BLOCK, 2) % 15
+    packed = torch.ops.aten._convert_weight_to_int4pack_for_cpu(numbers, 1).view(2, _BLOCK // 2)
+    return torch.equal(torch.cat([packed & 15, packed >> 4], 1).T.int(), numbers)
+
+
 class Packed(torch.nn.Module):
     """A stack of quantised matrices in the order that its `way` reads.
 
@@ -117,10 +140,12 @@ class Packed(torch.nn.Module):
         self.format, self.way = format_, way
         quanta, *scales = tensors
         self.register_buffer("quanta", quanta, persistent=False)
-        self.count = len(quanta)
+        self.count, self.many = len(quanta), sys.maxsize
         if way == "cpu":
             self.register_buffer("both", scales[0], persistent=False)
             self.outputs, self.inputs = scales[0].shape[2], scales[0].shape[1] * format_.group
+            if self.outputs % _BLOCK == 0:
+                self.many = many_rows()
         else:
             self.register_buffer("scale", scales[0], persistent=False)
             self.register_buffer("zero", scales[1], persistent=False)
@@ -141,6 +166,15 @@ class Packed(torch.nn.Module):
             rows = (halves[:, :, 0] | (halves[:, :, 1] << 4)).flatten(1, 2).contiguous()
         scale, zero = (t.transpose(1, 2).contiguous() for t in (quanta.scale, quanta.zero))
         return cls((rows, scale, zero), format_, way)
+
+    @classmethod
+    def joined(cls, parts: Iterable["Packed"]) -> "Packed":
+        """The outputs of all `parts` in turn, stacks of the same way; those of the way "cpu" in whole blocks of 64."""
+        first, *_ = some = list(parts)
+        buffers = zip(*(part.buffers() for part in some), strict=True)
+        places = (1, 2) if first.way == "cpu" else (2, 2, 2)
+        together = [torch.cat(pieces, place) for place, pieces in zip(places, buffers, strict=True)]
+        return cls(tuple(together), first.format, first.way)
 
     @classmethod
     def random(
@@ -189,12 +223,42 @@ class Packed(torch.nn.Module):
             return kernel.products(states.contiguous(), stored, tiles, sizes)
         if self.way == "whole":
             return grouped_product(states, self.dequantised(), counts)
-        product, group = torch.ops.aten._weight_int4pack_mm_for_cpu, self.format.group
         parts = states.split(counts.tolist())
-        rows = [
-            product(part, self.quanta[i], group, self.both[i]) for i, part in enumerate(parts) if len(part)
-        ]
+        rows = [self._product(part, number) for number, part in enumerate(parts) if len(part)]
         return torch.cat(rows) if rows else states.new_empty(0, self.outputs)
+
+    def product(self, states: Tensor) -> Tensor:
+        """The product of bf16 `states` [rows, inputs] with the only matrix."""
+        if self.way == "cpu":
+            return self._product(states, 0)
+        return self(states, torch.full((1,), len(states), device=states.device))
+
+    def _product(self, states: Tensor, number: int) -> Tensor:
+        if len(states) < self.many:
+            kernel = torch.ops.aten._weight_int4pack_mm_for_cpu
+            found: Tensor = kernel(states, self.quanta[number], self.format.group, self.both[number])
+            return found
+        step = max(_TILE // self.inputs // _BLOCK, 1) * _BLOCK
+        tiles = range(0, self.outputs, step)
+        return torch.cat([states @ self.tile(number, slice(first, first + step)) for first in tiles], 1)
+
+    def tile(self, number: int, outputs: slice) -> Tensor:
+        """Some outputs of a matrix in bf16 [inputs, outputs]; of the way "cpu", whole blocks of 64 outputs."""
+        groups, group, half = self.inputs // self.format.group, self.format.group, _BLOCK // 2
+        packed = self.quanta[number].view(-1, self.inputs, half)[
+            outputs.start // _BLOCK : outputs.stop // _BLOCK
+        ]
+        blocks = len(packed)
+        both = (
+            self.both[number][:, outputs].view(groups, blocks, 2, half, 2).permute(4, 2, 1, 0, 3).contiguous()
+        )
+        scale, zero = both[:, :, :, :, None]
+        made = torch.empty(groups, group, blocks, 2, half, dtype=torch.bfloat16)
+        for part, numbers in enumerate((packed & 15, packed >> 4)):
+            centred = numbers.view(torch.int8).sub_(8).bfloat16().view(blocks, groups, group, half)
+            into = made[:, :, :, part].permute(2, 0, 1, 3)
+            torch.addcmul(zero[part], centred, scale[part], out=into)
+        return made.view(self.inputs, -1)
 
     def tiles(self, states: Tensor, counts: Tensor) -> Tiles | None:
         """The tiles of `states` for the kernel, which are the same for each stack of as many matrices."""
@@ -222,19 +286,63 @@ def grouped_product(states: Tensor, matrices: Tensor, counts: Tensor) -> Tensor:
     return torch.cat([part @ matrix for part, matrix in zip(parts, matrices, strict=True)])
 
 
-class QuantizedLinear(torch.nn.Module):
-    """A linear layer without a bias, its matrix in few bits."""
+class Eight(torch.nn.Module):
+    """A matrix in eight bits, with a scale for each output: int8 [outputs, inputs], bf16 [outputs]."""
 
-    def __init__(self, packed: Packed) -> None:
+    numbers: Tensor
+    scale: Tensor
+
+    def __init__(self, numbers: Tensor, scale: Tensor) -> None:
         super().__init__()
-        self.packed = packed
-        self.in_features, self.out_features = packed.inputs, packed.outputs
+        self.register_buffer("numbers", numbers, persistent=False)
+        self.register_buffer("scale", scale, persistent=False)
+        self.outputs, self.inputs = numbers.shape
+        # Dequantising eight bits takes a quarter of the time that four take.
+        self.many = 0 if numbers.device.type != "cpu" else many_rows() // 4
+
+    @classmethod
+    def of(cls, weights: Iterable[Tensor], shape: tuple[int, int], device: torch.device) -> "Eight":
+        """Round `weights`, a matrix of `shape` (outputs, inputs) in pieces of some outputs, one after another."""
+        numbers = torch.empty(shape, dtype=torch.int8, device=device)
+        scale = torch.empty(shape[0], dtype=torch.bfloat16, device=device)
+        first = 0
+        for piece in weights:
+            here = slice(first, first := first + len(piece))
+            scale[here] = (piece.abs().amax(1) / 127).clamp(min=1e-12)
+            # Numbers are chosen for the scale as bf16 rounds it.
+            numbers[here] = (piece / scale[here, None].float().cpu()).round_().clamp_(-127, 127)
+        assert first == shape[0]
+        return cls(numbers, scale)
+
+    def dequantised(self) -> Tensor:
+        """The weights in fp32 [outputs, inputs], exactly as they are stored."""
+        return self.numbers.float() * self.scale.float()[:, None]
+
+    def product(self, states: Tensor) -> Tensor:
+        """The product of bf16 `states` [rows, inputs] with the matrix."""
+        if len(states) < self.many and hasattr(torch.ops.aten, "_weight_int8pack_mm"):
+            found: Tensor = torch.ops.aten._weight_int8pack_mm(states, self.numbers, self.scale)
+            return found
+        step = max(_TILE // self.inputs, 1)
+        tiles = zip(self.numbers.split(step), self.scale[:, None].split(step), strict=True)
+        # Scaled before the product, not behind it, so that the product is rounded once.
+        return torch.cat([F.linear(states, tile.to(states.dtype).mul_(scale)) for tile, scale in tiles], 1)
+
+
+class QuantizedLinear(torch.nn.Module):
+    """A linear layer whose matrix is in few bits."""
+
+    def __init__(self, matrix: Packed | Eight, bias: Tensor | None = None) -> None:
+        super().__init__()
+        self.matrix, self.bias = matrix, bias
+        self.in_features, self.out_features = matrix.inputs, matrix.outputs
 
     def forward(self, states: Tensor) -> Tensor:
         """[..., inputs] -> [..., outputs]."""
-        flat = states.reshape(-1, states.shape[-1])
-        counts = torch.full((1,), len(flat), device=flat.device)
-        return self.packed(flat.bfloat16(), counts).to(states.dtype).view(*states.shape[:-1], -1)
+        found = self.matrix.product(states.reshape(-1, self.in_features).bfloat16()).to(states.dtype)
+        if self.bias is not None:
+            found = found + self.bias
+        return found.view(*states.shape[:-1], self.out_features)
 
 
 class QuantizedExperts(torch.nn.Module):

@@ -1,0 +1,259 @@
+"""Causal networks of GGUF files, their blocks as they are: four bits stay four, others become eight.
+
+transformers' own Llama or Qwen2 is made without weights and its matrices are replaced; nothing is ever in bf16 as a
+whole. Every tensor of the file must be one of the network's, and every one of the network's must be in the file. The
+tokenizer of such a file is the one that transformers makes of its header (`read_tokenizer` in causal.py).
+"""
+
+import logging
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import torch
+from accelerate import init_empty_weights
+from torch import Tensor
+from torch.nn import Linear, Parameter
+from transformers import AutoConfig, AutoModelForCausalLM
+
+from dg_lsp.model.networks import blocks
+from dg_lsp.model.networks.attention import GROUPED
+from dg_lsp.model.networks.causal import Causal
+from dg_lsp.model.networks.gguf_file import GgufFile, Stored
+from dg_lsp.model.networks.quantized import Eight, Packed, QuantizedError, QuantizedLinear, best_way
+
+# The options of transformers' configuration, by the names of a header behind that of the architecture.
+_OPTIONS = {
+    "block_count": "num_hidden_layers",
+    "context_length": "max_position_embeddings",
+    "embedding_length": "hidden_size",
+    "feed_forward_length": "intermediate_size",
+    "attention.head_count": "num_attention_heads",
+    "attention.head_count_kv": "num_key_value_heads",
+    "attention.layer_norm_rms_epsilon": "rms_norm_eps",
+}
+# Entries that must say what the network does anyway, and the option that they must equal.
+_HEAD = ("attention.key_length", "attention.value_length", "rope.dimension_count")
+_OTHER = ("rope.freq_base", "vocab_size", "rope.scaling.type")
+# The names of tensors, and those of transformers.
+_TOKENS, _OUTPUT, _FREQUENCIES = "token_embd.weight", "output.weight", "rope_freqs.weight"
+_NAMES = {
+    _TOKENS: "model.embed_tokens.weight",
+    _OUTPUT: "lm_head.weight",
+    "output_norm.weight": "model.norm.weight",
+}
+_PARTS = {
+    "attn_norm": "input_layernorm",
+    "ffn_norm": "post_attention_layernorm",
+    "attn_q": "self_attn.q_proj",
+    "attn_k": "self_attn.k_proj",
+    "attn_v": "self_attn.v_proj",
+    "attn_output": "self_attn.o_proj",
+    "ffn_gate": "mlp.gate_proj",
+    "ffn_up": "mlp.up_proj",
+    "ffn_down": "mlp.down_proj",
+}
+_LAYER = re.compile(r"blk\.(\d+)\.(\w+)\.(weight|bias)")
+# llama.cpp turns neighbouring numbers of a head together, transformers those half a head apart.
+_TURNED = {"llama": ("self_attn.q_proj", "self_attn.k_proj")}
+ARCHITECTURES = ("llama", "qwen2")
+_AT_ONCE = 1 << 22  # weights that are unpacked at once
+_MULTIPLE = 64  # outputs that are packed together
+_log = logging.getLogger(__name__)
+
+
+def config_of(opened: GgufFile) -> Any:
+    """The configuration of the network in `opened`, as transformers would write it.
+
+    Raises:
+        CheckpointError: an entry is missing, or says what is not understood.
+    """
+    kind, tensors = opened.architecture, opened.tensors
+    own = {n.removeprefix(f"{kind}."): v for n, v in opened.fields.items() if n.startswith(f"{kind}.")}
+    if unknown := sorted(own.keys() - {*_OPTIONS, *_HEAD, *_OTHER}):
+        raise opened.error(f"its header has {kind}.{unknown[0]}, which is not understood")
+    own.setdefault("attention.head_count_kv", own.get("attention.head_count"))
+    if missing := sorted(name for name in _OPTIONS if own.get(name) is None):
+        raise opened.error(f"its header has no {kind}.{missing[0]}")
+    if own.get("rope.scaling.type", "none") != "none":
+        raise opened.error(
+            f"its rotary embeddings are scaled as {own['rope.scaling.type']}, which is not understood"
+        )
+    if _TOKENS not in tensors:
+        raise opened.error(f"{_TOKENS} is missing")
+    options = {theirs: own[name] for name, theirs in _OPTIONS.items()}
+    head = own.get("attention.key_length", options["hidden_size"] // options["num_attention_heads"])
+    for name in _HEAD:
+        if own.get(name, head) != head:
+            raise opened.error(f"its header has {kind}.{name} {own[name]} instead of {head}")
+    if kind == "llama":
+        options |= {"head_dim": head, "attention_bias": "blk.0.attn_q.bias" in tensors}
+    elif head * options["num_attention_heads"] != options["hidden_size"]:
+        raise opened.error(f"its heads of {head} do not make up {options['hidden_size']}")
+    return AutoConfig.for_model(
+        kind,
+        **options,
+        vocab_size=tensors[_TOKENS].shape[0],
+        rope_parameters={"rope_type": "default", "rope_theta": own.get("rope.freq_base", 10_000.0)},
+        bos_token_id=opened.fields.get("tokenizer.ggml.bos_token_id"),
+        eos_token_id=opened.fields.get("tokenizer.ggml.eos_token_id"),
+        tie_word_embeddings=False,  # a head of its own is made of the table's blocks
+    )
+
+
+def load_gguf(opened: GgufFile, device: torch.device, dtype: torch.dtype) -> Causal:
+    """The network in `opened` on `device`, its states and norms in `dtype`.
+
+    Raises:
+        CheckpointError: a tensor is missing, unknown, misshapen, or holds scales that are lost.
+    """
+    config = config_of(opened)
+    with init_empty_weights(include_buffers=False):
+        network = AutoModelForCausalLM.from_config(config, dtype=dtype, attn_implementation=GROUPED)
+    wanted = {name: tuple(t.shape) for name, t in network.named_parameters()}
+    sources = _sources(opened, wanted)
+    for name, stored in sources.items():
+        if stored.shape != wanted[name]:
+            raise opened.error(f"{stored.name} has the shape {stored.shape} instead of {wanted[name]}")
+    made = _Making(opened, network, device, dtype)
+    for name, stored in sources.items():
+        made.set(name, stored)
+    if (factors := opened.tensors.get(_FREQUENCIES)) is not None:
+        made.scale_frequencies(factors)
+    return Causal(network.to(device).eval())
+
+
+def _sources(opened: GgufFile, wanted: Any) -> dict[str, Stored]:
+    """The tensor of the file for each parameter of transformers' network.
+
+    Raises:
+        CheckpointError: a tensor is of no use, or a parameter has none.
+    """
+    found = dict[str, Stored]()
+    for stored in opened.tensors.values():
+        name = _name_of(stored.name)
+        if name in wanted:
+            found[name] = stored
+        elif stored.name != _FREQUENCIES:
+            raise opened.error(f"{stored.name} is no tensor of this network")
+    found.setdefault(_NAMES[_OUTPUT], opened.tensors[_TOKENS])
+    if missing := [name for name in wanted if name not in found]:
+        theirs = {_name_of(name): name for name in _all_names(len(wanted))}
+        named = ", ".join(theirs[name] for name in missing[:3])
+        raise opened.error(f"{len(missing)} tensors are missing, such as {named}")
+    return found
+
+
+def _name_of(name: str) -> str:
+    """The name of transformers for the tensor `name` of a GGUF file; "" if there is none."""
+    layer = _LAYER.fullmatch(name)
+    if layer is None or layer[2] not in _PARTS:
+        return _NAMES.get(name, "")
+    return f"model.layers.{layer[1]}.{_PARTS[layer[2]]}.{layer[3]}"
+
+
+def _all_names(layers: int) -> Iterator[str]:
+    """All names that tensors of `layers` layers can have."""
+    yield from _NAMES
+    for layer in range(layers):
+        for part in _PARTS:
+            yield from (f"blk.{layer}.{part}.weight", f"blk.{layer}.{part}.bias")
+
+
+class _Making:
+    """A network without weights, whose tensors are set one by one."""
+
+    def __init__(self, opened: GgufFile, network: Any, device: torch.device, dtype: torch.dtype) -> None:
+        self._opened, self._network, self._device, self._dtype = opened, network, device, dtype
+        try:
+            best_way(device, blocks.FOUR)
+        except QuantizedError as error:
+            _log.warning("%s: %s; until then its matrices are in bf16", opened.path, error)
+            self._few = False
+        else:
+            self._few = True
+
+    def set(self, name: str, stored: Stored) -> None:
+        """Set the parameter `name` from its tensor."""
+        parent, _, own = name.rpartition(".")
+        module = self._network.get_submodule(parent)
+        if name == _NAMES[_TOKENS]:
+            self._network.set_submodule(parent, Rows(self._opened, stored, self._dtype))
+            for piece in self._pieces(stored):
+                self._check(stored, piece)
+        elif isinstance(module, Linear) and own == "weight" and self._is_quantised(stored):
+            bias = module.bias
+            self._network.set_submodule(parent, QuantizedLinear(self._matrix(parent, stored)))
+            if bias is not None:
+                self._network.get_submodule(parent).bias = bias
+        else:
+            pieces = [blocks.weights_of(stored.kind, piece) for piece in self._checked(parent, stored)]
+            whole = torch.cat(pieces).view(stored.shape).to(self._device, self._dtype)
+            if own == "bias" and (order := self._order(parent, len(whole))) is not None:
+                whole = whole[order]
+            setattr(module, own, Parameter(whole, False))
+
+    def scale_frequencies(self, stored: Stored) -> None:
+        """Divide the frequencies of the rotary embeddings by the factors in `stored`, as Llama 3.1 has them."""
+        (piece,) = self._checked("", stored)
+        rotary = self._network.model.rotary_emb
+        factors = blocks.weights_of(stored.kind, piece).flatten()
+        if len(factors) != len(rotary.inv_freq):
+            raise self._opened.error(
+                f"{stored.name} has {len(factors)} numbers instead of {len(rotary.inv_freq)}"
+            )
+        rotary.inv_freq = rotary.inv_freq / factors
+
+    def _is_quantised(self, stored: Stored) -> bool:
+        """Return whether `stored` is kept in few bits: torch's kernels read 16 outputs at a time."""
+        return self._few and stored.kind not in blocks.PLAIN and stored.rows % 16 == 0
+
+    def _matrix(self, parent: str, stored: Stored) -> Packed | Eight:
+        pieces = self._checked(parent, stored)
+        if blocks.has_four_bits(stored.kind):
+            quanta = (blocks.quanta_of(stored.kind, piece.to(self._device)) for piece in pieces)
+            return Packed.joined(Packed.of(some) for some in quanta)
+        weights = (blocks.weights_of(stored.kind, piece) for piece in pieces)
+        return Eight.of(weights, (stored.rows, stored.shape[-1]), self._device)
+
+    def _checked(self, parent: str, stored: Stored) -> Iterator[Tensor]:
+        """The rows of `stored` in the order of transformers, in pieces, each checked."""
+        order = self._order(parent, stored.rows)
+        for piece in self._pieces(stored) if order is None else [self._opened.read(stored)]:
+            self._check(stored, piece)
+            yield from [piece] if order is None else piece[order].split(_MULTIPLE)
+
+    def _pieces(self, stored: Stored) -> Iterator[Tensor]:
+        step = max(_AT_ONCE // stored.shape[-1] // _MULTIPLE, 1) * _MULTIPLE
+        for first in range(0, stored.rows, step):
+            yield self._opened.read(stored, first, min(first + step, stored.rows))
+
+    def _order(self, parent: str, outputs: int) -> Tensor | None:
+        """The number of the file's output for each of `outputs` outputs, where they are in another order."""
+        if outputs == 1 or not parent.endswith(_TURNED.get(self._opened.architecture, ())):
+            return None
+        half = self._network.config.head_dim // 2
+        return torch.arange(outputs).view(-1, half, 2).transpose(1, 2).flatten()
+
+    def _check(self, stored: Stored, piece: Tensor) -> None:
+        try:
+            blocks.check(stored.kind, piece)
+        except QuantizedError as error:
+            raise self._opened.error(f"{stored.name} {error}") from error
+
+
+class Rows(torch.nn.Module):
+    """A table of tokens that stays in its file: the rows that are asked for are read and dequantised."""
+
+    def __init__(self, opened: GgufFile, stored: Stored, dtype: torch.dtype) -> None:
+        super().__init__()
+        # The header, whose vocabulary takes 30 MB, is needed no longer.
+        self._opened, self._stored, self._dtype = replace(opened, fields={}, tensors={}), stored, dtype
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """The embeddings of `tokens`: int64 [...] -> [..., hidden]."""
+        numbers, back = tokens.flatten().cpu().unique(return_inverse=True)
+        raw = torch.cat([self._opened.read(self._stored, n, n + 1) for n in numbers.tolist()])
+        rows = blocks.weights_of(self._stored.kind, raw)[back].to(tokens.device, self._dtype)
+        return rows.view(*tokens.shape, -1)

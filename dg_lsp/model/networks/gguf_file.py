@@ -1,0 +1,176 @@
+"""GGUF files: the header, and the rows of tensors, read where they are needed. Knows the format; knows no network.
+
+The format is described in docs/gguf.md of ggml. The package gguf has a reader too, which makes an object of each of the
+150,000 texts of a vocabulary, so that opening a file takes seconds.
+"""
+
+import math
+import os
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import torch
+from gguf import GGMLQuantizationType
+from torch import Tensor
+
+from dg_lsp.checkpoints import FETCH_AGAIN, CheckpointError
+from dg_lsp.model.networks.blocks import row_bytes
+from dg_lsp.model.networks.quantized import QuantizedError
+
+GGUF = ".gguf"
+_VERSIONS = (2, 3)
+_ALIGNMENT = "general.alignment"
+# Numbers in a header, by their type; texts and lists have types of their own.
+_NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
+_TEXT, _LIST = 8, 9
+_MOST = 1 << 28  # entries, or bytes of a text, beyond which a header is damaged
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A tensor in a GGUF file: rows of blocks.
+
+    shape: as torch counts, so that the last number is that of the inputs. at: the byte that it begins at.
+    """
+
+    name: str
+    kind: GGMLQuantizationType
+    shape: tuple[int, ...]
+    at: int
+
+    @property
+    def rows(self) -> int:
+        """The number of its rows."""
+        return math.prod(self.shape[:-1])
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of a row."""
+        return row_bytes(self.kind, self.shape[-1])
+
+
+@dataclass(frozen=True, slots=True)
+class GgufFile:
+    """An open GGUF file. fields: the entries of its header; lists of texts are lists."""
+
+    path: Path
+    fields: Mapping[str, Any]
+    tensors: Mapping[str, Stored]
+    stream: BinaryIO
+
+    @property
+    def architecture(self) -> str:
+        """The kind of network, as the format names it."""
+        return str(self.fields.get("general.architecture"))
+
+    def read(self, stored: Stored, first: int = 0, last: int | None = None) -> Tensor:
+        """The rows from `first` up to `last` of a tensor, uint8 [rows, bytes].
+
+        Raises:
+            CheckpointError: the file has become shorter.
+        """
+        last = stored.rows if last is None else last
+        size, count = stored.row_bytes, last - first
+        data = bytearray(size * count)
+        view, done = memoryview(data), 0
+        while done < len(data):  # a system call reads 2 GB at most
+            got = os.preadv(self.stream.fileno(), [view[done:]], stored.at + first * size + done)
+            if not got:
+                raise self.error(f"{stored.name} is cut short")
+            done += got
+        return torch.frombuffer(data, dtype=torch.uint8).view(count, size)
+
+    def error(self, why: str) -> CheckpointError:
+        """The refusal of this file, for the reason `why`."""
+        return CheckpointError(f"{self.path} cannot be loaded: {why}; {FETCH_AGAIN}")
+
+
+def read_gguf(path: Path) -> GgufFile:
+    """Open the GGUF file `path` and read its header.
+
+    Raises:
+        CheckpointError: it is damaged, cut short, or holds blocks that are not read here.
+    """
+    try:
+        stream = path.open("rb")
+        reader = _Reader(stream)
+        if stream.read(4) != b"GGUF" or reader.number("I") not in _VERSIONS:
+            raise ValueError(f"it does not begin with GGUF and a version of {_VERSIONS}")
+        count, entries = reader.number("Q"), reader.number("Q")
+        fields = {reader.text(): reader.value(reader.number("I")) for _ in range(entries)}
+        found = [reader.tensor() for _ in range(count)]
+    except (OSError, ValueError, struct.error, OverflowError, MemoryError) as error:
+        raise CheckpointError(f"{path} is no GGUF file that can be read ({error}); {FETCH_AGAIN}") from error
+    alignment = int(fields.get(_ALIGNMENT, 32))
+    start = -(-stream.tell() // alignment) * alignment
+    tensors = {one.name: Stored(one.name, one.kind, one.shape, start + one.at) for one in found}
+    opened = GgufFile(path, fields, tensors, stream)
+    _check(opened, len(found))
+    return opened
+
+
+def _check(opened: GgufFile, count: int) -> None:
+    """Raise CheckpointError if a tensor is there twice, has unknown blocks or ends behind the end of the file."""
+    if len(opened.tensors) != count:
+        raise opened.error(f"two of its {count} tensors have the same name")
+    size = opened.path.stat().st_size
+    for stored in opened.tensors.values():
+        try:
+            end = stored.at + stored.rows * stored.row_bytes
+        except QuantizedError as error:
+            raise opened.error(f"{stored.name} {error}") from error
+        if end > size:
+            raise opened.error(f"{stored.name} is cut short: it ends at byte {end} of {size}")
+
+
+class _Reader:
+    """The parts of a header, one after another."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+
+    def number(self, code: str) -> Any:
+        """A number of the type `code` of struct."""
+        size = struct.calcsize("<" + code)
+        return struct.unpack("<" + code, self._stream.read(size))[0]
+
+    def text(self) -> str:
+        """A text in UTF-8, behind its length."""
+        size = self._bounded()
+        data = self._stream.read(size)
+        if len(data) != size:
+            raise ValueError("its header is cut short")
+        return data.decode("utf-8")
+
+    def value(self, kind: int) -> Any:
+        """A value of the type with the number `kind`."""
+        if kind == _TEXT:
+            return self.text()
+        if kind != _LIST:
+            if kind not in _NUMBERS:
+                raise ValueError(f"its header has a value of the unknown type {kind}")
+            return self.number(_NUMBERS[kind])
+        of, count = self.number("I"), self._bounded()
+        if of in _NUMBERS:
+            return list(struct.unpack(f"<{count}{_NUMBERS[of]}", self._exactly(count, of)))
+        return [self.value(of) for _ in range(count)]
+
+    def tensor(self) -> Stored:
+        """A tensor's entry; its place is counted from the first tensor."""
+        name, dimensions = self.text(), self.number("I")
+        if not 1 <= dimensions <= 4:
+            raise ValueError(f"{name} has {dimensions} dimensions")
+        shape = tuple(self.number("Q") for _ in range(dimensions))
+        return Stored(name, GGMLQuantizationType(self.number("I")), shape[::-1], self.number("Q"))
+
+    def _bounded(self) -> int:
+        count = int(self.number("Q"))
+        if count > _MOST:
+            raise ValueError(f"its header has a length of {count}")
+        return count
+
+    def _exactly(self, count: int, of: int) -> bytes:
+        return self._stream.read(count * struct.calcsize("<" + _NUMBERS[of]))
