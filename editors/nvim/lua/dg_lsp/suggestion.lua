@@ -1,4 +1,4 @@
---- Ghost text in the current buffer: requested after the last key, drawn, shortened while the user types through it, accepted.
+--- Ghost text in the current buffer: requested after the last key, drawn, shortened by typing through it, accepted.
 ---
 --- One rule keeps it right: what is drawn and what is accepted is always text.rest(offer), computed from the buffer at
 --- that moment. Neovim's own inline completion keeps the range of the request instead, and so corrupts text.
@@ -198,7 +198,7 @@ local function typed()
   end
 end
 
---- Return whether ghost text has been on the screen and agrees with the buffer. A key that was pressed before the screen was
+--- Return whether ghost text has been drawn and agrees with the buffer. A key that was pressed before the screen was
 --- drawn was not meant for it.
 ---@return boolean
 function M.visible()
