@@ -229,6 +229,22 @@ MUTANTS = (
     ),
     Mutant(
         5,
+        "the names of a style's tokens in a file are its tokens",
+        "dg_lsp/model/checkpoint.py",
+        "tokenizer.add_special_tokens(list(style.names(tokenizer) or ()))",
+        "pass",
+        "tests/model/test_fim.py::test_special_tokens_in_a_file_are_text_and_none_comes_out",
+    ),
+    Mutant(
+        5,
+        "a text that goes on over the end of its gap is kept whole",
+        "dg_lsp/model/sources/lines.py",
+        "whole = list(model.ends or (join.end if not join.behind else ()))",
+        "whole = list(join.end if not join.behind else ())[:0]",
+        "tests/model/test_fim.py::test_what_the_network_knows_is_filled_in",
+    ),
+    Mutant(
+        5,
         "half a character is shown",
         "dg_lsp/model/rows.py",
         'if "\\ufffd" in text:',

@@ -63,6 +63,8 @@ _BODY_DRAFTS: dict[Effort, Writing] = {
     "normal": Writing(8, 160),
     "high": Writing(12, 320),
 }
+# Texts for a part of a line where both sides of the gap are in sight.
+_LINE_IN_SIGHT = Writing(4, 24)
 # A docstring that does not close by then is cut to its first sentence.
 _DOCSTRING_DRAFTS: dict[Effort, Writing] = {
     "low": Writing(2, 96),
@@ -96,6 +98,8 @@ def plan_for(request: Infill, model: Checkpoint | None = None) -> Plan:
     Without a deadline nobody waits, and the plan depends on the effort only, so that fills can be repeated (law 4).
     """
     plan = _plan_of(request, request.effort)
+    if model is not None and model.ends:
+        plan = replace(plan, drafts=_in_sight(plan.drafts, request))
     if model is None or model.costs is None or request.deadline is None:
         return plan
     return _in_time(plan, request, model, request.deadline)
@@ -130,6 +134,11 @@ def _plan_of(request: Infill, effort: Effort) -> Plan:
         drafts = _DOCSTRING_DRAFTS if request.kind == "docstring" else _BODY_DRAFTS
         plan = replace(plan, drafts=drafts[effort])
     return replace(plan, search=replace(plan.search, prior=_PRIORS.get(request.kind)))
+
+
+def _in_sight(drafts: Writing, request: Infill) -> Writing:
+    """`drafts` for a network that sees both sides of the gap: fewer, since the first one is good."""
+    return _LINE_IN_SIGHT if request.kind in PARTS else replace(drafts, rows=max(drafts.rows // 2, 2))
 
 
 def _in_time(plan: Plan, request: Infill, model: Checkpoint, seconds: float) -> Plan:

@@ -198,7 +198,8 @@ def nats_of(model: Checkpoint, known: Sequence[int], text: Sequence[int]) -> tup
 def test_a_texts_likelihood_is_that_of_its_tokens_and_of_its_end(
     model: Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(line_source, "_SEEING", Writing(3, 3))
+    plan = replace(line_source.plan_for(REQUEST), drafts=Writing(3, 3))
+    monkeypatch.setattr(line_source, "plan_for", lambda *_: plan)
     request = replace(REQUEST, prefix=ABOVE + HEAD + "r*", retrieved=(Retrieved("r+os/2"), Retrieved("x")))
     cache = PrefixCache(model.network.text_config)
     monkeypatch.setattr(line_source, "_BEHIND", 1e9)

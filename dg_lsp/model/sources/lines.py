@@ -26,12 +26,10 @@ from dg_lsp.text.messages import Draft, Infill, Source
 _CROSSING = 4
 # Drafting stops once unfinished texts have this share of the probability of finished ones, and no text that is so
 # many nats behind the likeliest one continues: fewer tokens, and as many right texts of 372
-# (docs/research/candidates-and-judge.md).
+# (docs/research/candidates-and-judge.md). Where both sides are in sight drafting stops once no unfinished text can
+# become likelier than the likeliest finished one.
 _LEFT = 0.4
 _BEHIND = 4.0
-# Texts at a time, and tokens of each at most, where both sides are in sight. There nothing more is written once no text
-# that continues can become likelier than the likeliest that has ended.
-_SEEING = Writing(4, 32)
 # Characters of the suffix that a token which begins it may have.
 _LONGEST = 64
 
@@ -74,7 +72,7 @@ def lines_in_sight(task: Task) -> Generator[Draft, None, list[Candidate]]:
     prefix, _ = task.tokens
     yield from task.encode(prefix)
     ranks = {one.text.strip(): rank for rank, one in reversed([*enumerate(task.request.retrieved)])}
-    found = yield from draft_line(task, _SEEING)
+    found = yield from draft_line(task)
     candidates = list[Candidate]()
     for rank, one in enumerate(found):
         sources: dict[Source, int] = {"drafted": rank}
@@ -87,7 +85,7 @@ def lines_in_sight(task: Task) -> Generator[Draft, None, list[Candidate]]:
 
 
 @torch.inference_mode()
-def draft_line(task: Task, writing: Writing | None = None) -> Generator[Draft, None, list[Written]]:
+def draft_line(task: Task) -> Generator[Draft, None, list[Written]]:
     """Write texts behind the prefix, which the cache holds; yield a Draft of step 0 before each token.
 
     Returns the texts, the likeliest first. A text ends where the suffix begins: its likelihood is that of its tokens
@@ -100,7 +98,7 @@ def draft_line(task: Task, writing: Writing | None = None) -> Generator[Draft, N
         task.model,
         _ends(task.model, task.join, task.request),
         start.again,
-        writing or plan_for(task.request, task.model).drafts,
+        plan_for(task.request, task.model).drafts,
         task.clock,
         _followed(task, start.again) if task.model.ends else (),
     )
