@@ -70,27 +70,27 @@ class Settings:
         default=AUTO,
         metadata={
             "machine": True,
-            "help": "the model: `embedded` is included; `coder`, `coder-0.5b` and `small` write better and not Python "
-            "only, once `dg-lsp fetch NAME` has fetched them; `auto` is the best of these that is here, is fast "
-            "enough and fits in memory; a directory or a GGUF file, or a hub name such as "
-            "google/diffusiongemma-26B-A4B-it that `dg-lsp fetch` has fetched",
+            "help": "the model: `embedded` is included; `coder`, `coder-0.5b` and `small` write better and know more "
+            "languages, after `dg-lsp fetch NAME`; `auto` is the best of these that is installed, fast enough "
+            "and fits in memory; or a directory, a GGUF file, or a name of the hub such as "
+            "google/diffusiongemma-26B-A4B-it after `dg-lsp fetch` of it",
         },
     )
     device: str = field(
         default="auto",
         metadata={
             "machine": True,
-            "help": "where the model runs: auto (a GPU if there is one), cpu, cuda, cuda:1; cuda+cpu:20 or cpu+disk:8 "
-            "keeps so many layers on the first place and fetches the others when they are used; cuda+graphs "
-            "records CUDA graphs",
+            "help": "the device of the model: auto (a GPU if there is one), cpu, cuda, cuda:1; cuda+cpu:20 or "
+            "cpu+disk:8 keeps 20 or 8 layers on the first device and loads the others when they are needed; "
+            "cuda+graphs records CUDA graphs",
         },
     )
     weight_bits: int = field(
         default=16,
         metadata={
             "machine": True,
-            "help": "bits of the experts' weights: 16 as in the checkpoint; 8 or 4, to which they are rounded while it "
-            "is loaded, so that the released checkpoint takes 17 GB in place of 50. What that costs in quality was not "
+            "help": "bits of the experts' weights: 16 as in the checkpoint; 8 or 4 rounds them while it is loaded, so "
+            "that the released checkpoint takes 17 GB instead of 50. The cost in quality has not been "
             "measured",
         },
     )
@@ -98,40 +98,41 @@ class Settings:
         default=0,
         metadata={
             "machine": True,
-            "help": "the most torch threads on the CPU; 0 is half of the cores, or 2 where there are 2 or 3. Fewer are "
-            "used while other programs use the cores. An engine that already runs keeps its own",
+            "help": "the maximum of torch threads on the CPU; 0 is half of the cores, or 2 where there are 2 or 3. "
+            "Fewer are used while other programs use the cores. A running engine keeps its own",
         },
     )
     effort: str = field(
         default="normal",
-        metadata={"help": "how hard to try: low, normal or high (more lengths, draws and steps)"},
+        metadata={
+            "help": "how much to compute for a fill: low, normal or high (more lengths, draws and steps)"
+        },
     )
     seed: int = field(
         default=0,
         metadata={
-            "help": "the number that the noise is drawn from; without a deadline, the same seed, file and machine "
-            "give the same fill"
+            "help": "the seed of the noise; without a deadline, the same seed, file and machine give the same fill"
         },
     )
     deadline: float = field(
         default=0.0,
-        metadata={"help": "seconds after which a fill asked for takes the best so far; 0 is no limit"},
+        metadata={"help": "seconds after which a requested fill takes the best one so far; 0 is no limit"},
     )
     prefix_bytes: int = field(
         default=16_000,
-        metadata={"help": "how much of the file before the gap is sent to the model, in bytes"},
+        metadata={"help": "bytes of the file before the gap that are sent to the model"},
     )
     suffix_bytes: int = field(
-        default=4_000, metadata={"help": "how much of the file after the gap is sent to the model, in bytes"}
+        default=4_000, metadata={"help": "bytes of the file after the gap that are sent to the model"}
     )
     automatic: bool = field(
-        default=True, metadata={"help": "offer ghost text while one types, and not only when it is asked for"}
+        default=True, metadata={"help": "offer ghost text while you type; off: only on request"}
     )
     prose: bool = field(
         default=False,
         metadata={
-            "help": "offer ghost text in comments and in strings, too, while one types; asked for, it is offered "
-            "there anyway"
+            "help": "offer ghost text in comments and strings while you type, too; on request it is always offered "
+            "there"
         },
     )
     disabled_languages: tuple[str, ...] = field(
@@ -140,39 +141,38 @@ class Settings:
     exclude: tuple[str, ...] = field(
         default=SECRETS,
         metadata={
-            "help": "globs of further files that nothing is done for, because they may hold secrets: no ghost text, no "
-            "code action, no command; they are added to the default ones. `*.pem` is compared with the names of a file "
-            "and its folders, `.ssh/` with those of its folders only, `deploy/*.py` with its path in the workspace "
-            "folder and its absolute one. Links are followed: a file is excluded under each of its names"
+            "help": "globs of further files that may hold secrets and are never read: no ghost text, no code action, "
+            "no command; they are added to the default ones. `*.pem` is compared with the names of a file and "
+            "its folders, `.ssh/` with those of its folders only, `deploy/*.py` with its path in the "
+            "workspace folder and its absolute path. Links are followed: a file is excluded under each of its "
+            "names"
         },
     )
     include: tuple[str, ...] = field(
         default=(),
         metadata={
             "machine": True,
-            "help": "globs that are taken away from the default ones of `exclude`, written as they are there, such as "
-            "`credentials.*`; `*` takes all of them away",
+            "help": "globs to remove from the default ones of `exclude`, spelled as they are there, such as "
+            "`credentials.*`; `*` removes all of them",
         },
     )
     macros: tuple[str, ...] = field(
         default=(),
         metadata={
-            "help": "names of macros in C and C++, such as MY_API or MY_*, that the parser reads as blanks, with their "
-            "arguments, because code does not parse with them; many others are known by their shape and place"
+            "help": "names of macros in C and C++, such as MY_API or MY_*, that the parser reads as blanks, with "
+            "their arguments, because code does not parse with them; many others are recognised by themselves"
         },
     )
-    exclude_ignored: bool = field(
-        default=False, metadata={"help": "do nothing for files that git ignores, either, by asking git"}
-    )
+    exclude_ignored: bool = field(default=False, metadata={"help": "exclude the files that git ignores, too"})
     ghost_languages: tuple[str, ...] = field(
         default=(),
         metadata={
-            "help": "language ids that get ghost text while one types although the checkpoint has not learned them; "
-            "* means all of them"
+            "help": "language ids that get ghost text while you type although the checkpoint has not learned them; * "
+            "means all of them"
         },
     )
     alternatives: int = field(
-        default=3, metadata={"help": "how many different fills to look for when ghost text is asked for"}
+        default=3, metadata={"help": "the number of different fills for ghost text on request"}
     )
     ghost_deadline: float = field(
         default=2.0,
@@ -181,55 +181,55 @@ class Settings:
     confidence: float = field(
         default=0.25,
         metadata={
-            "help": "the least probability of being right, 0 to 1, from which ghost text is shown while one types; of "
-            "a fill that is less sure as a whole its surer beginning is shown, if it has one; asked for, all is "
-            "shown; 0 shows all anyway"
+            "help": "the probability of being right, 0 to 1, from which ghost text is shown while you type; of a less "
+            "likely text only a likely beginning is shown, if it has one; 0 shows everything, and so does a "
+            "request"
         },
     )
     debounce: int = field(
         default=50,
         metadata={
-            "help": "milliseconds that ghost text waits at most for the next key, while keys come faster than fills; "
-            "it waits no longer than a quarter of a fill's usual time, and not at all for Neovim, which waits by itself"
+            "help": "milliseconds that ghost text waits at most for the next key, while you type faster than the "
+            "engine answers; at most a quarter of a fill's usual time, and never for Neovim, whose plug-in "
+            "waits by itself"
         },
     )
     prefetch: bool = field(
         default=True,
         metadata={
-            "help": "begin to fill the next line as soon as ghost text is accepted at the end of a line, so that it is "
-            "there sooner after Enter"
+            "help": "fill the next line as soon as ghost text is accepted at the end of a line, so that it is shown "
+            "sooner after Enter"
         },
     )
     related: bool = field(
         default=True,
         metadata={
-            "help": "look for fills in other files of the project, too: open documents and, once read in the "
-            "background, the workspace's folders, without what `exclude` names, hidden folders and those of packages "
-            "and builds"
+            "help": "look for fills in other files of the project, too: open documents and, after they were read in "
+            "the background, the workspace's folders, without excluded files, hidden folders and those of "
+            "packages and builds"
         },
     )
     definition_bytes: int = field(
         default=4_000,
         metadata={
-            "help": "how much of the definitions of names around the gap is sent to the model from other "
-            "files of the project, in bytes. Only models that answer in a chat read them, such as the released one; "
-            "`embedded` and `small` write no better with them"
+            "help": "bytes of definitions, from other files of the project, of the names around the gap that are sent "
+            "to the model. Only chat models use them, such as the released one"
         },
     )
     idle_minutes: float = field(
         default=0.0,
         metadata={
             "machine": True,
-            "help": "minutes without a request after which the engine exits; 0 is 15 on a CPU, 60 on a GPU. An engine "
-            "that already runs keeps its own",
+            "help": "minutes without a request after which the engine exits; 0 is 15 on a CPU, 60 on a GPU. A running "
+            "engine keeps its own",
         },
     )
     cache_megabytes: int = field(
         default=0,
         metadata={
             "machine": True,
-            "help": "megabytes for the encoded prefixes of several documents; 0 is 192 on a CPU, 4096 on a GPU. An "
-            "engine that already runs keeps its own",
+            "help": "megabytes for the encoded prefixes of several documents; 0 is 192 on a CPU, 4096 on a GPU. A "
+            "running engine keeps its own",
         },
     )
     engine_url: str = field(
@@ -237,37 +237,37 @@ class Settings:
         metadata={
             "machine": True,
             "help": "the address of a team's server (`dg-lsp serve-engine`) that fills instead of this machine, such "
-            "as https://team.example:8765; https is wanted unless it is this machine. vllm+https://gpu.example:8000 is "
-            "a vLLM server of yours, whose tokenizer `checkpoint` then names. Your source text goes there",
+            "as https://team.example:8765; it must be https unless it is this machine. "
+            "vllm+https://gpu.example:8000 is a vLLM server, whose tokenizer `checkpoint` then names. Your "
+            "source text is sent there",
         },
     )
     engine_token_file: str = field(
         default="",
         metadata={
             "machine": True,
-            "help": "the file with your token for `engine_url`, which only you may read",
+            "help": "the file with your token for `engine_url`; only you may have the right to read it",
         },
     )
     engine_ca: str = field(
         default="",
         metadata={
             "machine": True,
-            "help": "a file of certificates (PEM) that `engine_url` is checked with; without it, those that this "
-            "system trusts",
+            "help": "a file of certificates (PEM) to check `engine_url` with; the default are those that this system "
+            "trusts",
         },
     )
     engine_fallback: bool = field(
         default=False,
         metadata={
             "machine": True,
-            "help": "fill on this machine, with `checkpoint`, while `engine_url` is away, busy or slow",
+            "help": "fill on this machine, with `checkpoint`, while `engine_url` is down, busy or slow",
         },
     )
     log_level: str = field(
         default="info",
         metadata={
-            "help": "the least important messages that go to the log: debug, info, warning or error; never source "
-            "text"
+            "help": "the lowest level of messages in the log: debug, info, warning or error; never source text"
         },
     )
 
