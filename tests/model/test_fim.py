@@ -279,7 +279,7 @@ def filled(model: Checkpoint, request: Infill, cache: PrefixCache | None = None)
         ("    return half(", "x=r", ")" + SUFFIX, "arguments"),
         ("    ", "return half(x)", SUFFIX, "statement"),
         ("", "x = [1, 2]", "\ny = x\n", "statement"),
-        ("    # ", "half of x, and no more than that: r / 2", "\n    return r\n", "comment"),
+        ("    # ", "half of r is r / 2", "\n    return r\n", "comment"),
         ("    ", "x = r / 2\n    return half(x)", SUFFIX, "function_body"),
         ('    """', "Return the area.", '"""\n    return r * r\n', "docstring"),
     ],
