@@ -153,7 +153,7 @@ def load_tokenizer(name: str) -> Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class _Absent:
-    """Stands for a network that is not here; its config is."""
+    """The place of a network that is not here; its config is."""
 
     config: Any
 

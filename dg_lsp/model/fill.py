@@ -59,7 +59,7 @@ def unable(task: Task) -> Generator[Draft, None, list[Candidate]]:
     return candidates_of("denoised", [Fill("", parses=False, refusal=why)])
 
 
-# How a gap is filled: by what is asked, and by what the checkpoint is able to do. If a measurement gives the length,
+# How a gap is filled: by the request, and by the abilities of the checkpoint. If a measurement gives the length,
 # only the denoiser can use it. A network that can denoise writes bodies from left to right only where its judge
 # was fitted, since with such a one that was measured.
 WAYS: dict[tuple[Asked, Ability], Way] = {

@@ -72,7 +72,7 @@ class Progress:
                 return
             token = f"dg-lsp-{next(_numbers)}"
             try:
-                # Only the progress waits for the client's consent; the work goes on.
+                # Only the progress waits for the client's consent; the work continues.
                 await self._sender.create_async(token)
             except Exception as error:
                 _log.info("the client refused a progress token (%s)", type(error).__name__)

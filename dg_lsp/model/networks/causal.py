@@ -121,7 +121,7 @@ def _tokenizer_of(opened: GgufFile) -> Tokenizer:
             GGUF_TOKENIZER_MAPPING,
             convert_gguf_tokenizer,
         )
-    except ImportError:  # reads the header anew, which takes seconds
+    except ImportError:  # reads the header again, which takes seconds
         name, where = where_of(opened.path)
         return AutoTokenizer.from_pretrained(name, **where).backend_tokenizer
     names = GGUF_TOKENIZER_MAPPING["tokenizer"].items()

@@ -25,7 +25,7 @@ from dg_lsp.text.messages import BODIES, Draft, Fill, Infill
 # A search stops when texts without a flaw have ended for this share of its rows, where one body is wanted or where
 # several are, or texts of any kind for a quarter more: by the times and the bodies in docs/research/bodies.md.
 _ONE, _SEVERAL, _FLAWED = 1 / 2, 3 / 4, 1 / 4
-# A text that the network ends is kept unless it is so many nats behind the likeliest one that goes on.
+# A text that the network ends is kept unless it is so many nats behind the likeliest unfinished one.
 _BEHIND = 6.0
 # How likely a docstring written from left to right is exactly right; none of 60 was (docs/research/bodies.md).
 DOCSTRINGS = 0.01

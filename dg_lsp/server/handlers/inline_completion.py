@@ -76,7 +76,7 @@ async def ghost_text(
     spot = _spot(snapshot, context, params)
     if spot.automatic and (reason := _unwanted(context, spot)):
         raise NoGap(reason)
-    # 2. A user who asks wants several items, so one recent fill is not enough.
+    # 2. A request by key wants several items, so one recent fill is not enough.
     if spot.automatic:
         await session.ahead.ended(spot.document, spot.cursor)
     edits = offers.edits_at(spot.snapshot, spot.cursor)
@@ -99,7 +99,7 @@ async def ghost_text(
 def look_ahead(context: Context, uri: str) -> None:
     """Begin ghost text for the next line, if a fill at the end of a line has just been accepted; else end such work.
 
-    Work for the text that the document `uri` has now goes on.
+    Work for the text that the document `uri` has now continues.
     """
     ahead, offer = context.session.ahead, context.session.offers.shown(uri)
     if offer is None:
