@@ -545,3 +545,27 @@ def test_a_bracket_that_the_next_line_closes_is_not_closed_here(
 ) -> None:
     above = "function first(a) {\n"
     assert offered(language, above + typed, text, below + "}\n") == text
+
+
+# In a function that is an argument itself, whose list is not the one to be filled.
+INNER = [
+    (
+        "typescript",
+        "const a = wrap((b) => {\n  const c = b ? d : first(e.f, in",
+        "put.right",
+        "\n  return c;\n});\n",
+    ),
+    (
+        "tsx",
+        "const a = wrap((b) => {\n  const c = first(() =",
+        "> b(true), []",
+        "\n  return <i>{c}</i>;\n});\n",
+    ),
+]
+
+
+@pytest.mark.parametrize(("language", "typed", "text", "below"), INNER)
+def test_half_a_statement_in_an_argument_gets_its_own_brackets(
+    language: str, typed: str, text: str, below: str
+) -> None:
+    assert (offered(language, typed, text, below) or "").startswith(text + ")")

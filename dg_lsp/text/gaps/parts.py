@@ -166,12 +166,14 @@ def start_at_cursor(analysis: Analysis, gap: Gap) -> Gap:
     """
     offset, line, (first, last) = analysis.offset, analysis.line, analysis.inserted
     end = max(gap.end, offset if line.behind.strip() else line.end)
-    if first < last and (first == analysis.cursor or b"_g_" in analysis.data[first:last]):
+    # A statement that gave way for the repair took what it had opened along.
+    taken = analysis.masks and gap.kind in LISTS
+    if first < last and not taken and (first == analysis.cursor or b"_g_" in analysis.data[first:last]):
         # What is open within the region wants to be closed as well.
         behind = _behind_operand(analysis)
         closing = _needed(analysis, behind, _closers(analysis.data, behind, last))
         gap = replace(gap, insert_after=closing.decode())
-    elif analysis.cost and gap.kind in LISTS and not _goes_on(analysis):
+    elif (analysis.cost or taken) and gap.kind in LISTS and not _goes_on(analysis):
         gap = replace(gap, insert_after=_left_open(analysis))
     return replace(gap, start=offset, end=offset if analysis.document.data[offset:end].strip() else end)
 
