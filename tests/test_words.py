@@ -81,6 +81,7 @@ def files() -> list[Path]:
     """Return all files with prose: of the package, of the plug-ins, and the pages."""
     patterns = (
         "dg_lsp/**/*.py",
+        "dg_lsp/**/*.md",
         "editors/nvim/**/*.lua",
         "editors/nvim/doc/*.txt",
         "editors/vscode/*.md",
