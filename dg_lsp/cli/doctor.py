@@ -376,12 +376,12 @@ def check_plugin(editor: str, program: str | None, _: Settings) -> Finding:
 
 
 def check_server(editor: str, _: str | None, __: Settings) -> Finding:
-    """Check that the editor finds the server on PATH, in the version of this one."""
+    """Check that the editor finds the server, in the version of this one."""
     from dg_lsp.cli import plugins
 
     setting = "vim.g.dg_lsp.cmd" if editor == "nvim" else "the setting dg-lsp.path"
     here = Path(sys.executable).with_name("dg-lsp")
-    found = shutil.which("dg-lsp")
+    found = plugins.find_server()
     if found is None:
         fix = f"add {here.parent} to PATH, or set {setting} to {here}"
         return Finding("server", "fail", "dg-lsp is not on PATH", fix)

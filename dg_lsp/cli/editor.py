@@ -55,9 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(said or f"dg-lsp has installed nothing by {plugin.place}.")
         return 0 if said else 1
     print(plugin.install())
-    # The plug-ins look there, too.
-    local = Path.home() / ".local/bin/dg-lsp"
-    if not shutil.which("dg-lsp") and not local.exists():
+    if plugins.find_server() is None:
         server = Path(sys.executable).with_name("dg-lsp")
         print(
             f"The editor looks for dg-lsp on PATH, and it is not there. Add {server.parent} to PATH, or this line to"

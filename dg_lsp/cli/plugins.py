@@ -189,6 +189,11 @@ def find_program(name: str | None = None) -> str:
     )
 
 
+def find_server() -> str | None:
+    """Return the path of the server that the plug-ins find: on PATH, else in ~/.local/bin; None if there is none."""
+    return shutil.which("dg-lsp") or shutil.which(Path.home() / ".local/bin/dg-lsp")
+
+
 def run(program: str, *arguments: str) -> str:
     """Run `program` and return its standard output.
 

@@ -149,6 +149,13 @@ def test_the_chain_of_neovim_is_checked_link_by_link(home: Path) -> None:
     assert doctor.check_plugin("nvim", None, Settings()).fix == "dg-lsp editor install nvim"
 
 
+def test_a_server_in_the_users_own_folder_is_found(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (home / ".local/bin").mkdir(parents=True)
+    program(home, "../.local/bin/dg-lsp", f"#!/bin/sh\necho dg-lsp {dg_lsp.__version__}\n")
+    assert doctor.check_server("nvim", None, Settings()).state == "ok"
+    assert main(["editor", "install", "nvim"]) == 0 and "is not there" not in capsys.readouterr().out
+
+
 def test_the_chain_of_vs_code_is_checked_link_by_link(home: Path, vsix: Path) -> None:
     program(home, "codium", CODE)
     assert states("vscode") == ["ok", "fail", "fail"]
