@@ -142,16 +142,11 @@ def state_at(language: Language, data: bytes, offset: int, start: int | None = N
     return _focused(language, data, offset, start)
 
 
-@lru_cache(maxsize=8)
 def state_from(language: Language, data: bytes, offset: int, start: int) -> State:
-    """Return the state at `offset`, read from `start`, which is in no string, without a look at other lines.
-
-    The last answers are kept, for one gap asks the same several times.
-    """
+    """Return the state at `offset`, read from `start`, which is in no string, without a look at other lines."""
     return replace(_read(language, data, offset, start), start=start)
 
 
-@lru_cache(maxsize=8)
 def _focused(language: Language, data: bytes, offset: int, start: int) -> State:
     stop = max(top_level_item(language, data, offset)[1], offset)
     found = _read(language, focus(language, data[start:stop], offset - start), offset - start, 0)
