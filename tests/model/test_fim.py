@@ -18,10 +18,10 @@ from dg_lsp.model import fill as door
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.checkpoint import Checkpoint, load_checkpoint
 from dg_lsp.model.fill import fill
-from dg_lsp.model.judge import PLAIN
+from dg_lsp.model.judge import PLAIN, SITUATIONS
 from dg_lsp.model.plan import Writing
 from dg_lsp.model.prompts.fim import FAMILIES, family_of, item_start, near_suffix
-from dg_lsp.model.prompts.styles import frame_of, style_of
+from dg_lsp.model.prompts.styles import STYLES, frame_of, style_of
 from dg_lsp.model.sources import lines as line_source
 from dg_lsp.model.sources.lines import lines_in_sight
 from dg_lsp.model.steps import run_to_end
@@ -390,6 +390,18 @@ def test_a_half_word_is_completed(knowing: Checkpoint) -> None:
 
 def test_a_rewriting_of_a_selection_is_refused_with_the_reason(knowing: Checkpoint) -> None:
     assert "rewrite a selection" in filled(knowing, replace(REQUEST, kind="span", start="x")).refusal
+
+
+def test_the_judge_of_the_style_says_how_likely_a_text_is_right(knowing: Checkpoint) -> None:
+    knows(knowing, REQUEST, "r * r")
+    weights = STYLES["fim"].judge()
+    assert weights.keys() == {*SITUATIONS}
+    found = filled(replace(knowing, judge=weights), REQUEST)
+    assert found.text == "r * r" and found.chance is not None and found.chance > 0.5
+    # Of a text that the network is not sure of, less is likely.
+    knows(knowing, replace(REQUEST, prefix=ABOVE + "    x"), "r")
+    unsure = filled(replace(knowing, judge=weights), REQUEST)
+    assert not unsure.text or (unsure.chance or 0) < 0.2
 
 
 def test_a_checkpoint_may_name_another_style_and_its_own_judge(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from dg_lsp.text.messages import Infill
 _SUFFIX, _READS = 700, 1024
 # The start of a top-level item: a line after an empty one that is not indented and begins with no closing bracket.
 _ITEM = re.compile(r"(?:\n|\r\n?)[ \t]*(?:\n|\r\n?)(?=[^\s)\]}])")
-# The weights of the judge, fitted on gaps of code of 2026 (benchmarks/judge.py).
+# The weights of the judge for the style, whatever the network (docs/research/candidates-and-judge.md).
 _JUDGE = Path(__file__).with_name("fim.json")
 
 
