@@ -1,6 +1,8 @@
 """Time and memory at the released checkpoint's true shape, with random weights in bf16 and in four bits.
 
     python -m benchmarks.released --json report.json             everything: a GPU of 80 GB in six minutes
+    python -m benchmarks.released --bits 4 --threads 2 --memory 22 --prefixes 2048 --rows 1 --budget 90
+                                                                 the true shape on a CPU with 20 GB free
     python -m benchmarks.released --bits 4 --layers 4            four layers in four bits, on a CPU with 6 GB free
     python -m benchmarks.released --smoke                        every part on two layers, in a minute or two
     python -m benchmarks.released --tiny                         every part on a tiny shape on the CPU, in seconds
@@ -15,11 +17,15 @@ import gc
 import json
 import math
 import os
+import resource
 import statistics
+import string
 import sys
+import textwrap
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
@@ -29,32 +35,25 @@ from typing import Any
 import psutil
 import torch
 import transformers
-from transformers import DiffusionGemmaConfig, LogitsProcessorList
-from transformers.models.diffusion_gemma.generation_diffusion_gemma import (
-    EntropyBoundSampler,
-    EntropyBoundSamplerConfig,
-    LinearTemperatureScheduleLogitsProcessor,
-    StableAndConfidentStoppingCriteria,
-)
+from transformers import DiffusionGemmaConfig
 
+from dg_lsp.checkpoints import EMBEDDED
 from dg_lsp.model.cache import CHUNK, PrefixCache, extend_to
 from dg_lsp.model.canvas import Canvas, Seam, lay_out, stack
+from dg_lsp.model.checkpoint import Checkpoint, load_tokenizer, texts_of
+from dg_lsp.model.costs import measure
 from dg_lsp.model.denoise import denoise
+from dg_lsp.model.fill import fill
 from dg_lsp.model.length import Search, search_length
 from dg_lsp.model.networks import replay
 from dg_lsp.model.networks.norms import fuse_norms
-from dg_lsp.model.networks.quantized import (
-    Format,
-    Packed,
-    QuantizedExperts,
-    QuantizedLinear,
-    grouped_product,
-    quantise,
-)
+from dg_lsp.model.networks.quantized import Format, Packed, QuantizedExperts, QuantizedLinear
 from dg_lsp.model.networks.streaming import empty_network
 from dg_lsp.model.sampler import AnchoredSampler, SeededNoise
 from dg_lsp.model.step import Schedule
+from dg_lsp.model.tokens import tokenise
 from dg_lsp.model.tree import Tree
+from dg_lsp.text.messages import Fill, Infill
 from dg_lsp.training.shape import VISION
 
 STEPS = 10  # of which the first two are not counted
@@ -125,10 +124,15 @@ def released_config(layers: int = 30) -> DiffusionGemmaConfig:
     return DiffusionGemmaConfig(text_config=text, vision_config=dict(VISION), canvas_length=256)
 
 
-def tiny_config() -> DiffusionGemmaConfig:
+def tiny_config(vocabulary: int = 512) -> DiffusionGemmaConfig:
     """The released one with small numbers that divide into groups."""
     config = released_config(2)
-    small = {"vocab_size": 512, "hidden_size": 128, "intermediate_size": 64, "moe_intermediate_size": 64}
+    small = {
+        "vocab_size": vocabulary,
+        "hidden_size": 128,
+        "intermediate_size": 64,
+        "moe_intermediate_size": 64,
+    }
     small |= {"num_experts": 8, "top_k_experts": 2, "num_attention_heads": 4, "num_key_value_heads": 2}
     small |= {"head_dim": 32, "num_global_key_value_heads": 1, "global_head_dim": 64, "sliding_window": 64}
     text = config.text_config.to_dict() | small
@@ -227,89 +231,26 @@ def measure_machine(device: torch.device) -> Iterator[Record]:
         yield {"rows": rows, "bf16 GFLOP/s": bf16_flops(device, rows) / 1e9}
 
 
-# ---- kernels -------------------------------------------------------------------------------------------------------
-
-
-def measure_exactness(bench: Bench) -> Iterator[Record]:
-    """Products in four and eight bits against the same values in fp32: largest difference over the largest value."""
-    draw = torch.Generator().manual_seed(0)
-    for bits, group, rows in product((4, 8), (32, 64, 128), (1, 40, 700)):
-        weight = torch.randn(8, 192, 256, generator=draw).to(bench.device) / 16
-        quanta = quantise(weight, Format(bits, group))
-        states = torch.randn(rows, 256, generator=draw).bfloat16().to(bench.device)
-        counts = torch.bincount(torch.randint(8, (rows,), generator=draw), minlength=8).to(bench.device)
-        parts = zip(states.float().split(counts.tolist()), quanta.dequantised(), strict=True)
-        wanted = torch.cat([part @ matrix.T for part, matrix in parts])
-        record: Record = {"bits": bits, "group": group, "rows": rows}
-        for way in ways(bench.device, bits):
-            measure = partial(difference, quanta, way, states, counts, wanted)
-            record[way] = guarded(measure)
-        yield record
-
-
-def difference(quanta: Any, way: str, states: Any, counts: Any, wanted: Any) -> float:
-    found = Packed.of(quanta, way)(states, counts).float()
-    return float((found - wanted).abs().max() / wanted.abs().max())
-
-
-def ways(device: torch.device, bits: int) -> list[str]:
-    """The ways of Packed on `device`."""
-    if device.type == "cuda":
-        return ["kernel", "whole"]
-    return ["cpu", "whole"] if bits == 4 else ["whole"]
-
-
-def measure_products(bench: Bench) -> Iterator[Record]:
-    """The products of one layer's experts, in four bits by each way and in bf16; GB/s of the packed matrices."""
-    text = bench.network.config.text_config
-    hidden, inner, count = text.hidden_size, text.moe_intermediate_size, text.num_experts
-    for name, shape, format_ in (
-        ("gate and up", (count, 2 * inner, hidden), EXPERTS[0]),
-        ("down", (count, hidden, inner), EXPERTS[1]),
-    ):
-        packed = {w: Packed.random(shape, format_, bench.device, w) for w in ways(bench.device, 4)}
-        plain = torch.randn(shape[0], shape[2], shape[1], dtype=torch.bfloat16, device=bench.device)
-        for slots in (*bench.sizes.canvases, 2048):
-            rows = slots * text.top_k_experts
-            states = torch.randn(rows, shape[2], dtype=torch.bfloat16, device=bench.device)
-            chosen = torch.randint(count, (rows,), generator=torch.Generator().manual_seed(0))
-            counts = torch.bincount(chosen, minlength=count).to(bench.device)
-            record: Record = {"matrices": name, "slots": slots}
-            for way, one in packed.items():
-                record[f"{way} ms"] = guarded(partial(milliseconds, bench, partial(one, states, counts)))
-                record[f"{way} GB/s"] = one.nbytes / record[f"{way} ms"] / 1e6
-            bf16 = partial(grouped_product, states, plain, counts)
-            record["bf16 ms"] = guarded(partial(milliseconds, bench, bf16))
-            yield record
-
-
 # ---- the network at work -------------------------------------------------------------------------------------------
 
 
 def measure_step(bench: Bench) -> Iterator[Record]:
-    """A denoising step by prefix, canvas and rows, a quarter of the slots free: plain, replayed, and the floor."""
+    """A denoising step by prefix, rows and canvas, with a quarter of the slots free, and of one row with all free."""
     for prefix, rows, canvas in product(bench.sizes.prefixes, bench.sizes.rows, bench.sizes.canvases):
-        cache, gaps = encoded(bench, prefix), [canvas // 4] * rows
-        yield {
-            "prefix": prefix,
-            "canvas": canvas,
-            "rows": rows,
-            "floor ms": 1000 * floor_bytes(bench, cache, canvas * rows) / bench.bandwidth,
-            "plain ms": guarded(partial(our_step, bench, cache, canvas, gaps)),
-            "replayed ms": guarded(partial(replayed_step, bench, cache, canvas, gaps)),
-        }
-
-
-def measure_all_free(bench: Bench) -> Iterator[Record]:
-    """A step of one row whose slots are all free."""
-    cache = encoded(bench, bench.sizes.prefixes[0])
-    for canvas in bench.sizes.canvases:
-        yield {
-            "canvas": canvas,
-            "floor ms": 1000 * floor_bytes(bench, cache, canvas) / bench.bandwidth,
-            "plain ms": guarded(partial(our_step, bench, cache, canvas, [canvas])),
-            "replayed ms": guarded(partial(replayed_step, bench, cache, canvas, [canvas])),
-        }
+        cache = encoded(bench, prefix)
+        for free in (canvas // 4, canvas)[: 2 if rows == 1 else 1]:
+            gaps = [free] * rows
+            steps = our_steps(bench, cache, canvas, gaps)
+            yield {
+                "prefix": prefix,
+                "canvas": canvas,
+                "free": free,
+                "rows": rows,
+                "floor ms": 1000 * floor_bytes(bench, cache, canvas * rows) / bench.bandwidth,
+                "plain ms": guarded(partial(our_step, bench, cache, canvas, gaps)),
+                "over its products": guarded(partial(over_products, bench, partial(next, steps))),
+                "replayed ms": guarded(partial(replayed_step, bench, cache, canvas, gaps)),
+            }
 
 
 def measure_reading(bench: Bench) -> Iterator[Record]:
@@ -326,6 +267,7 @@ def measure_reading(bench: Bench) -> Iterator[Record]:
             extend(bench, cache, wanted)
 
         record["chunk ms"] = guarded(partial(milliseconds, bench, chunk))
+        record["chunk over its products"] = guarded(partial(over_products, bench, chunk))
         record["chunk floor ms"] = 1000 * floor_bytes(bench, cache, CHUNK, readings=0) / bench.bandwidth
         for drafts in (1, 6):
             record[f"token of {drafts} ms"] = guarded(partial(read_token, bench, cache, drafts))
@@ -342,6 +284,103 @@ def read_token(bench: Bench, cache: PrefixCache, drafts: int) -> float:
     return milliseconds(bench, lambda: tree.read([[11 + i] for i in range(drafts)]))
 
 
+def over_products(bench: Bench, work: Callable[[], Any]) -> float:
+    """Seconds of `work` over those that its products with weights take within it, the least of three; on a CPU only.
+
+    Attention's own products count as the rest.
+    """
+    if bench.device.type != "cpu":
+        return math.nan
+    found = list[float]()
+    for _ in range(3):
+        with products_timed(bench.network) as spent:
+            start = time.perf_counter()
+            work()
+            found.append((time.perf_counter() - start) / sum(spent))
+    return min(found)
+
+
+@contextmanager
+def products_timed(network: Any) -> Iterator[list[float]]:
+    """Yield a list that gets the seconds of each product with weights of the layers, the head and the table."""
+    spent, starts = list[float](), list[float]()
+    products = [m for m in network.modules() if isinstance(m, torch.nn.Linear | Packed)]
+    hooks = [m.register_forward_pre_hook(lambda *_: starts.append(time.perf_counter())) for m in products]
+    hooks += [
+        m.register_forward_hook(lambda *_: spent.append(time.perf_counter() - starts.pop())) for m in products
+    ]
+    usual = network.mean_embedding
+
+    def mean_embedding(chances: torch.Tensor) -> Any:
+        start = time.perf_counter()
+        mean = usual(chances)
+        spent.append(time.perf_counter() - start)
+        return mean
+
+    network.mean_embedding = mean_embedding
+    try:
+        yield spent
+    finally:
+        del network.mean_embedding
+        for hook in hooks:
+            hook.remove()
+
+
+def measure_fill(bench: Bench) -> Iterator[Record]:
+    """A line and a body asked for behind a warm prefix, through the model's door, with a deadline; time only.
+
+    The tokens are those of the embedded checkpoint: texts of random weights mean nothing.
+    """
+    known = load_tokenizer(EMBEDDED)
+    lengths = (bench.network.config.canvas_length,)
+    model = replace(
+        known,
+        network=bench.network,
+        texts=texts_of(known.tokenizer),
+        canvas_lengths=lengths,
+        style="raw",
+        max_prefix=8192,
+        judge={},
+        denoises=True,
+    )
+    model = replace(model, costs=measure(bench.network))
+    yield (
+        {"token s": model.costs.token, "row s": model.costs.row, "rows s": model.costs.rows}
+        if model.costs
+        else {}
+    )
+    source = "\n".join(Path(module.__file__ or "").read_text("utf-8") for module in (textwrap, string))
+    before = known.tokenizer.decode(list(known.encode(source)[: bench.sizes.prefixes[0]]))
+    before = before[: before.rfind("\n") + 1]
+    cache = PrefixCache(bench.network.text_config)
+    for kind, ends, indent, deadline in (
+        ("rest_of_line", "    return ", "", 10.0),
+        ("function_body", "def first(a, b):\n", "    ", 120.0),
+    ):
+        asked = Infill(before + ends, "\n\n\nx = 1\n", "python", kind, indent, deadline=deadline)  # type: ignore[arg-type]
+        extend(bench, cache, tokenise(model, asked)[0])
+        yield {"gap": kind, "deadline s": deadline, **filled(model, cache, asked)}
+
+
+def filled(model: Checkpoint, cache: PrefixCache, asked: Infill) -> Record:
+    """The seconds of a fill, and of the first Draft with a text."""
+    start, first, last = time.perf_counter(), math.nan, Fill("")
+    for event in fill(model, cache, asked):
+        if isinstance(event, Fill):
+            last = event
+        elif math.isnan(first) and any(not run.anchored and run.text for run in event.runs):
+            first = time.perf_counter() - start
+    return {
+        "s": time.perf_counter() - start,
+        "first text s": first,
+        "source": last.source,
+        "steps": last.steps,
+        "searched": last.searched,
+        "text": len(last.text),
+        "why": last.refusal,
+    }
+
+
 def measure_search(bench: Bench) -> Iterator[Record]:
     """A length search of a line: nine lengths, one step."""
     for prefix, canvas in product(bench.sizes.prefixes, bench.sizes.canvases[:1]):
@@ -356,86 +395,6 @@ def searched(bench: Bench, cache: PrefixCache, canvas: int, lengths: tuple[int, 
     search = Search(lengths, draws=1, steps=1, refined=0)
     for _ in search_length(bench.network, cache, (seam, canvas), search, 0):
         return
-
-
-def measure_line(bench: Bench) -> Iterator[Record]:
-    """The passes of a line by parts: 8 tokens typed, a search of 9 lengths, 12 steps of 8 slots, 12 read tokens."""
-    canvas = bench.sizes.canvases[0]
-    for prefix in bench.sizes.prefixes:
-        cache = encoded(bench, prefix)
-        lengths = tuple(range(1, canvas // 2, max(canvas // 18, 1)))[:9]
-
-        def line(
-            cache: PrefixCache = cache, lengths: tuple[int, ...] = lengths, prefix: int = prefix
-        ) -> None:
-            cache.cut(prefix - 8)
-            extend(bench, cache, bench.text[:prefix])
-            searched(bench, cache, canvas, lengths)
-            steps = our_steps(bench, cache, canvas, [8])
-            for _ in range(12):
-                next(steps)
-            with torch.inference_mode():
-                tree = Tree(bench.network, cache, len(cache.tokens))
-                for token in range(12):
-                    tree.read([[token]])
-
-        record: Record = {"prefix": prefix, "plain ms": guarded(partial(milliseconds, bench, line, 3))}
-        if bench.device.type == "cuda":
-            record["replayed ms"] = guarded(partial(replayed, bench, partial(milliseconds, bench, line, 3)))
-        yield record
-
-
-def measure_profile(bench: Bench) -> Iterator[Record]:
-    """The kernels of three plain steps, printed as torch's own table, and their sums by name."""
-    cache, canvas = encoded(bench, bench.sizes.prefixes[0]), bench.sizes.canvases[0]
-    cuda = bench.device.type == "cuda"
-    kinds = [torch.profiler.ProfilerActivity.CPU, *([torch.profiler.ProfilerActivity.CUDA] if cuda else [])]
-    steps = our_steps(bench, cache, canvas, [canvas // 4])
-    for _ in range(3):
-        next(steps)
-    with torch.profiler.profile(activities=kinds) as profile:
-        for _ in range(3):
-            next(steps)
-        synchronise(bench.device)
-    found = profile.key_averages()
-    by = "self_device_time_total" if cuda else "self_cpu_time_total"
-    print(found.table(sort_by=by, row_limit=18, max_name_column_width=60), flush=True)
-    yield {
-        "operators a step": sum(e.count for e in found) / 3,
-        "GPU ms a step": sum(e.self_device_time_total for e in found) / 3000,
-        "CPU ms a step": sum(e.self_cpu_time_total for e in found) / 3000,
-    }
-    for event in sorted(found, key=lambda e: -getattr(e, by))[:15]:
-        yield {
-            "kernel": event.key[:90],
-            "calls a step": event.count / 3,
-            "ms a step": getattr(event, by) / 3000,
-        }
-
-
-def measure_compiled(bench: Bench) -> Iterator[Record]:
-    """One network, every way to run a step: ours plain and replayed, transformers' plain and compiled."""
-    cache = encoded(bench, bench.sizes.prefixes[0])
-    forward = bench.network.forward
-    for canvas in bench.sizes.canvases:
-        record: Record = {
-            "prefix": len(cache.tokens),
-            "canvas": canvas,
-            "floor ms": 1000 * floor_bytes(bench, cache, canvas) / bench.bandwidth,
-            "ours plain ms": guarded(partial(our_step, bench, cache, canvas, [canvas])),
-            "ours replayed ms": guarded(partial(replayed_step, bench, cache, canvas, [canvas])),
-            "theirs plain ms": guarded(partial(their_step, bench, forward, cache, (1, canvas))),
-        }
-        yield record
-        if time.perf_counter() > bench.end:
-            return
-        torch._dynamo.reset()
-        how: Record = {"mode": "reduce-overhead"} if bench.device.type == "cuda" else {"backend": "aot_eager"}
-        compiled = torch.compile(forward, dynamic=False, **how)
-        start = time.perf_counter()
-        record["theirs compiled ms"] = guarded(partial(their_step, bench, compiled, cache, (1, canvas)))
-        record["compiling and all s"] = time.perf_counter() - start
-        yield record
 
 
 def our_steps(bench: Bench, cache: PrefixCache, canvas: int, gaps: Sequence[int]) -> Iterator[Any]:
@@ -479,48 +438,6 @@ def again(run: Callable[[], torch.Tensor]) -> tuple[Callable[[], object], torch.
     """Record as on a GPU, without one: each replay computes from the same places and into the same."""
     result = run().clone()
     return lambda: result.copy_(run()), result
-
-
-@torch.no_grad()
-def their_step(
-    bench: Bench, forward: Callable[..., Any], cache: PrefixCache, shape: tuple[int, int]
-) -> float:
-    """Milliseconds of one step of `generate` on a canvas of `shape`, the median; `forward` is the network's."""
-    network, like, most = bench.network, Schedule(), STEPS
-    vocabulary = network.config.text_config.vocab_size
-    sampler = EntropyBoundSampler(EntropyBoundSamplerConfig(like.entropy_bound), shape[1], vocabulary, most)
-    current = sampler.initialize_canvas(batch_size=shape[0], device=bench.device)
-    start, handle = len(cache.tokens), cache.seen_by(shape[0])
-    seen = torch.ones(shape[0], start + shape[1], dtype=torch.bool, device=bench.device)
-    masks = network.model.decoder.create_diffusion_decoder_attention_mask(
-        config=network.config,
-        inputs_embeds=current.unsqueeze(-1),
-        past_key_values=handle,
-        decoder_attention_mask=seen,
-    )
-    same = {
-        "decoder_forward": forward,
-        "input_ids": current[:, :1],
-        "decoder_position_ids": torch.arange(start, start + shape[1], device=bench.device)[None],
-        "mask_mapping": masks,
-        "past_key_values": handle,
-        "sampler": sampler,
-        "logits_processor": LogitsProcessorList(
-            [LinearTemperatureScheduleLogitsProcessor(like.t_min, like.t_max, most)]
-        ),
-        "diffusion_stopping_criteria": StableAndConfidentStoppingCriteria(most, like.confidence),
-    }
-    # What a step hands to the next: the canvas, the best tokens, the logits, which rows are done.
-    state = [current, current, None, torch.zeros(shape[0], dtype=torch.bool, device=bench.device)]
-    names = ("current_canvas", "argmax_canvas", "self_conditioning_logits", "finished_denoising")
-    left = iter(range(most, 0, -1))
-
-    def step() -> None:
-        given = dict(zip(names, state, strict=True))
-        state[:] = network._denoising_step(cur_step=next(left), **given, **same)
-
-    # The first step has no logits to go on from, so it is a graph of its own; the second is the one that is compiled.
-    return 1000 * statistics.median(timed(bench.device, step, most)[4:])
 
 
 def floor_bytes(bench: Bench, cache: PrefixCache, tokens: int, readings: int = 1) -> float:
@@ -586,18 +503,11 @@ def guarded(measure: Callable[[], float]) -> float:
 
 
 PARTS: dict[str, Callable[[Bench], Iterator[Record]]] = {
-    "exactness": measure_exactness,
     "step": measure_step,
     "reading": measure_reading,
-    "all free": measure_all_free,
-    "profile": measure_profile,
     "search": measure_search,
-    "line": measure_line,
-    "products": measure_products,
-    "compiled": measure_compiled,
+    "fill": measure_fill,
 }
-# The parts that say something about kernels, not about a network, run on the network in four bits only.
-KERNELS = {"exactness", "products"}
 
 
 class Report:
@@ -676,19 +586,35 @@ def run_network(
 
     report.run((name, "build"), building())
     for part in parts if records else ():
-        if device.type == "cuda":
-            torch.cuda.empty_cache()
-            torch.cuda.reset_peak_memory_stats()
+        reset_peak(device)
         end = time.perf_counter() + options.budget
         report.run((name, part), PARTS[part](replace(records[0], end=end)), end)
-        if device.type == "cuda":
-            peak = torch.cuda.max_memory_allocated() / 1e9
-            report.records[name].setdefault("peak GB", {})[part] = peak
-            print(f"  peak {peak:.2f} GB", flush=True)
+        report.records[name].setdefault("peak GB", {})[part] = peak(device) / 1e9
+        print(f"  peak {peak(device) / 1e9:.2f} GB", flush=True)
+        report.write()
     records.clear()
     gc.collect()
     if device.type == "cuda":
         torch.cuda.empty_cache()
+
+
+def reset_peak(device: torch.device) -> None:
+    """Count the most memory from now on; on a CPU Linux alone is able to."""
+    if device.type == "cuda":
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
+    elif Path("/proc/self/clear_refs").exists():
+        Path("/proc/self/clear_refs").write_text("5")
+
+
+def peak(device: torch.device) -> int:
+    """The most bytes in use since `reset_peak`."""
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated()
+    status = Path("/proc/self/status")
+    lines = status.read_text().splitlines() if status.exists() else []
+    found = (int(line.split()[1]) << 10 for line in lines if line.startswith("VmHWM"))
+    return next(found, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 
 
 def tensors(network: Any) -> list[torch.Tensor]:
@@ -718,27 +644,25 @@ def main(given: Sequence[str] | None = None) -> None:
     parser.add_argument("--smoke", action="store_true", help="two layers, small sizes, every part")
     parser.add_argument("--tiny", action="store_true", help="a tiny shape on the CPU")
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--memory", type=int, help="GiB that this process may take; beyond it a part fails")
+    parser.add_argument("--threads", type=int, default=0, help="threads of the CPU; torch's own number if 0")
     options = parser.parse_args(given)
+    if options.memory:
+        resource.setrlimit(resource.RLIMIT_AS, (options.memory << 30,) * 2)
+    if options.threads:
+        torch.set_num_threads(options.threads)
     options.sizes = Sizes(
         tuple(options.prefixes[:1] if options.smoke else options.prefixes), (64, 256), tuple(options.rows)
     )
     if options.tiny:
         options.device = "cpu"
     layers = 2 if options.smoke else options.layers
-    config = tiny_config() if options.tiny else released_config(layers)
+    config = tiny_config(8192) if options.tiny else released_config(layers)
     report = Report(options.json)
     report.run(("machine",), measure_machine(torch.device(options.device)))
     for bits in options.bits:
-        parts = [part for part in options.only if part != "compiled" and (bits < 16 or part not in KERNELS)]
-        if parts:
-            run_network(
-                report, f"{bits} bits, {layers} layers", options, (config, bits, options.dense, parts)
-            )
-    if "compiled" in options.only:
-        # Compiling takes minutes at thirty layers, so what it is compared with has as few.
-        few = config if options.tiny or layers < 6 else released_config(6)
-        name = f"compiled, 16 bits, {few.text_config.num_hidden_layers} layers"
-        run_network(report, name, options, (few, 16, 16, ["compiled"]))
+        plan = config, bits, options.dense, options.only
+        run_network(report, f"{bits} bits, {layers} layers", options, plan)
 
 
 if __name__ == "__main__":

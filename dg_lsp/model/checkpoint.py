@@ -129,7 +129,7 @@ def load_checkpoint(
         loaded,
         schedule=_schedule(network.generation_config) if kind == GEMMA else Schedule(),
         digest=digest,
-        texts=_texts(tokenizer),
+        texts=texts_of(tokenizer),
         costs=measure(network),
     )
 
@@ -250,7 +250,7 @@ def _load_tokenizer(source: Source) -> Tokenizer:
     return tokenizer
 
 
-def _texts(tokenizer: Tokenizer) -> tuple[str, ...]:
+def texts_of(tokenizer: Tokenizer) -> tuple[str, ...]:
     """The text of each token alone; that of a part of a character holds "\ufffd"."""
     numbers = [[number] for number in range(tokenizer.get_vocab_size())]
     return tuple(tokenizer.decode_batch(numbers, skip_special_tokens=False))
