@@ -3,18 +3,21 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from torch import Tensor
 
 from dg_lsp.checkpoints import CheckpointError
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.checkpoint import load_checkpoint
 from dg_lsp.model.fill import fill as infill
+from dg_lsp.model.networks.decoder import soft_cap
 from dg_lsp.model.prompts.chat import SPECIAL, far_suffix
 from dg_lsp.model.prompts.styles import frame_of, style_of
 from dg_lsp.model.tokens import tokenise
-from dg_lsp.text.messages import Fill, Infill, Piece
+from dg_lsp.text.messages import Fill, Infill, Piece, Retrieved
 from tests.model.tiny import save_checkpoint, write_manifest
 
 REQUEST = Infill(
@@ -148,6 +151,37 @@ def test_a_chat_checkpoint_fills_with_its_frame_on_the_canvas(talker: Path) -> N
     )
     events = list(infill(model, PrefixCache(model.network.config.text_config), REQUEST))
     assert isinstance(events[-1], Fill)
+
+
+@pytest.mark.parametrize("denoises", [False, True], ids=["reads", "denoises"])
+def test_no_special_token_comes_out_of_a_network_that_prefers_them(
+    talker: Path, denoises: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = replace(load_checkpoint(str(talker), "cpu"), denoises=denoises)
+    special, capped = sorted(model.special), list[int]()
+
+    def preferred(network: Any, raw: Tensor) -> Tensor:
+        logits = soft_cap(network, raw)
+        logits[..., special] += 60.0
+        capped.append(int(logits.argmax(-1).flatten()[0]))
+        return logits
+
+    for module in ("gemma", "decoder"):
+        monkeypatch.setattr(f"dg_lsp.model.networks.{module}.soft_cap", preferred)
+    body = Infill("def f(a):\n", "\n\n\nx = 1\n", "python", "function_body", "    ", effort="low")
+    found = Infill("a = 1\nb = ", "\n", "python", "rest_of_line", effort="low", retrieved=(Retrieved("a"),))
+    gaps = replace(found, retrieved=(), between=("\nc = ",))
+    for request in (
+        body,
+        found,
+        gaps,
+        replace(found, retrieved=(), prefix="a = 1\nb = a", endings=("", "b")),
+    ):
+        *_, last = infill(model, PrefixCache(model.network.text_config), request)
+        assert isinstance(last, Fill)
+        assert not any(name in text for text in (last.text, *last.others, *last.further) for name in ALL)
+        assert last.text or request is not found, "and a text comes all the same"
+    assert capped and set(capped) <= model.special
 
 
 def test_a_style_that_the_tokenizer_cannot_speak_is_refused(tmp_path: Path) -> None:
