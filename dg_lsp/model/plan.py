@@ -113,7 +113,7 @@ def why_off(request: Infill, model: Checkpoint) -> str:
     if least <= request.deadline:
         return ""
     return (
-        f"{OFF}: here the shortest takes {least:.1f} s, and ghostDeadline leaves {request.deadline:.1f} s; ask for it "
+        f"{OFF} {least:.1f} s, and ghostDeadline leaves {request.deadline:.1f} s; ask for it "
         "by its command, raise ghostDeadline, or take a smaller checkpoint"
     )
 

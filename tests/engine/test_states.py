@@ -54,7 +54,7 @@ def test_an_engine_is_slow_if_ghost_text_usually_takes_long(
 
 
 def test_ghost_text_that_is_off_is_said_in_the_status_until_one_comes() -> None:
-    pace, why = Pace(), f"{OFF}: here the shortest takes 3.0 s"
+    pace, why = Pace(), f"{OFF} 3.0 s"
     pace.note(Fill("", refusal=why), "ahead")
     assert (pace.state, pace.mend) == ("ready", "")
     pace.note(Fill("", refusal=why), "ghost")
