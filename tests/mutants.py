@@ -125,6 +125,14 @@ MUTANTS = (
     ),
     Mutant(
         4,
+        "measured costs plan a fill that has no deadline",
+        "dg_lsp/model/plan.py",
+        "if model is None or model.costs is None or request.deadline is None:",
+        "request = replace(request, deadline=request.deadline or 2.0)\n    if model is None or model.costs is None:",
+        "tests/model/test_plan.py::test_where_nobody_waits_the_plan_is_that_of_the_effort",
+    ),
+    Mutant(
+        4,
         "a bot's seed is forgotten",
         "dg_lsp/server/handlers/target.py",
         'for name in ("seed", "effort", "deadline") if name in target',
