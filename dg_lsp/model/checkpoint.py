@@ -30,6 +30,7 @@ from dg_lsp.model.manifest import JUDGE, verify
 from dg_lsp.model.networks.base import Denoiser
 from dg_lsp.model.networks.causal import ends_of, keeps_text, read_tokenizer
 from dg_lsp.model.networks.gguf_file import GGUF, GgufFile
+from dg_lsp.model.networks.gguf_gemma import load_gguf_gemma
 from dg_lsp.model.networks.loading import Source, check_logits, kind_of, load_network, open_source
 from dg_lsp.model.networks.packed import pack
 from dg_lsp.model.networks.packing import is_packed, load_packed
@@ -119,6 +120,8 @@ def load_checkpoint(
     progress(f"loading {path.name}")
     if is_packed(path):
         network = load_packed(path, device, bits)
+    elif isinstance(source, GgufFile) and kind == GEMMA:
+        network = load_gguf_gemma(source, device, bits)
     else:
         network = load_network(source, device) if bits == 16 else load_quantised(path, device, bits)
     if not is_packed(path):  # their order is not that of the files, which stay mapped
@@ -267,12 +270,12 @@ def _style(extra: dict[str, Any], tokenizer: Tokenizer, path: Path) -> str:
 
 
 def _schedule(config: Any) -> Schedule:
-    sampler = config.sampler_config
+    sampler = config.sampler_config or {}
     stated = {
         "steps": config.max_denoising_steps,
         "t_min": config.t_min,
         "t_max": config.t_max,
-        "entropy_bound": sampler["entropy_bound"] if isinstance(sampler, dict) else sampler.entropy_bound,
+        "entropy_bound": sampler.get("entropy_bound") if isinstance(sampler, dict) else sampler.entropy_bound,
         "confidence": config.confidence_threshold,
         "stability": config.stability_threshold,
     }

@@ -58,7 +58,6 @@ _LAYER = re.compile(r"blk\.(\d+)\.(\w+)\.(weight|bias)")
 # llama.cpp turns neighbouring numbers of a head together, transformers those half a head apart.
 _TURNED = {"llama": ("self_attn.q_proj", "self_attn.k_proj")}
 ARCHITECTURES = ("llama", "qwen2")
-_AT_ONCE = 1 << 22  # weights that are unpacked at once
 _MULTIPLE = 64  # outputs that are packed together
 _log = logging.getLogger(__name__)
 
@@ -180,25 +179,23 @@ class _Making:
         module = self._network.get_submodule(parent)
         if name == _NAMES[_TOKENS]:
             self._network.set_submodule(parent, Rows(self._opened, stored, self._dtype))
-            for piece in self._pieces(stored):
-                self._check(stored, piece)
+            for _ in self._opened.pieces(stored):
+                pass  # it is checked
         elif isinstance(module, Linear) and own == "weight" and self._is_quantised(stored):
             bias = module.bias
             self._network.set_submodule(parent, QuantizedLinear(self._matrix(parent, stored)))
             if bias is not None:
                 self._network.get_submodule(parent).bias = bias
         else:
-            pieces = [blocks.weights_of(stored.kind, piece) for piece in self._checked(parent, stored)]
-            whole = torch.cat(pieces).view(stored.shape).to(self._device, self._dtype)
-            if own == "bias" and (order := self._order(parent, len(whole))) is not None:
+            whole = self._opened.weights(stored, self._dtype)
+            if (order := self._order(parent, len(whole))) is not None:
                 whole = whole[order]
+            whole = whole.to(self._device)
             setattr(module, own, Parameter(whole, False))
 
     def scale_frequencies(self, stored: Stored) -> None:
         """Divide the frequencies of the rotary embeddings by the factors in `stored`, as Llama 3.1 has them."""
-        (piece,) = self._checked("", stored)
-        rotary = self._network.model.rotary_emb
-        factors = blocks.weights_of(stored.kind, piece).flatten()
+        factors, rotary = self._opened.weights(stored, torch.float32), self._network.model.rotary_emb
         if len(factors) != len(rotary.inv_freq):
             raise self._opened.error(
                 f"{stored.name} has {len(factors)} numbers instead of {len(rotary.inv_freq)}"
@@ -210,37 +207,26 @@ class _Making:
         return self._few and stored.kind not in blocks.PLAIN and stored.rows % 16 == 0
 
     def _matrix(self, parent: str, stored: Stored) -> Packed | Eight:
-        pieces = self._checked(parent, stored)
+        pieces = self._rows(parent, stored)
         if blocks.has_four_bits(stored.kind):
             quanta = (blocks.quanta_of(stored.kind, piece.to(self._device)) for piece in pieces)
             return Packed.joined(Packed.of(some) for some in quanta)
         weights = (blocks.weights_of(stored.kind, piece) for piece in pieces)
         return Eight.of(weights, (stored.rows, stored.shape[-1]), self._device)
 
-    def _checked(self, parent: str, stored: Stored) -> Iterator[Tensor]:
-        """The rows of `stored` in the order of transformers, in pieces, each checked."""
+    def _rows(self, parent: str, stored: Stored) -> Iterator[Tensor]:
+        """The rows of `stored` in the order of transformers, in pieces."""
         order = self._order(parent, stored.rows)
-        for piece in self._pieces(stored) if order is None else [self._opened.read(stored)]:
-            self._check(stored, piece)
-            yield from [piece] if order is None else piece[order].split(_MULTIPLE)
-
-    def _pieces(self, stored: Stored) -> Iterator[Tensor]:
-        step = max(_AT_ONCE // stored.shape[-1] // _MULTIPLE, 1) * _MULTIPLE
-        for first in range(0, stored.rows, step):
-            yield self._opened.read(stored, first, min(first + step, stored.rows))
+        if order is None:
+            return self._opened.pieces(stored)
+        return iter(torch.cat([*self._opened.pieces(stored)])[order].split(_MULTIPLE))
 
     def _order(self, parent: str, outputs: int) -> Tensor | None:
         """The number of the file's output for each of `outputs` outputs, where they are in another order."""
-        if outputs == 1 or not parent.endswith(_TURNED.get(self._opened.architecture, ())):
+        if not parent.endswith(_TURNED.get(self._opened.architecture, ())):
             return None
         half = self._network.config.head_dim // 2
         return torch.arange(outputs).view(-1, half, 2).transpose(1, 2).flatten()
-
-    def _check(self, stored: Stored, piece: Tensor) -> None:
-        try:
-            blocks.check(stored.kind, piece)
-        except QuantizedError as error:
-            raise self._opened.error(f"{stored.name} {error}") from error
 
 
 class Rows(torch.nn.Module):

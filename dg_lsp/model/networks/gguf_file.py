@@ -7,7 +7,7 @@ The format is described in docs/gguf.md of ggml. The package gguf has a reader t
 import math
 import os
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -17,7 +17,7 @@ from gguf import GGMLQuantizationType
 from torch import Tensor
 
 from dg_lsp.checkpoints import FETCH_AGAIN, CheckpointError
-from dg_lsp.model.networks.blocks import row_bytes
+from dg_lsp.model.networks.blocks import check, row_bytes, weights_of
 from dg_lsp.model.networks.quantized import QuantizedError
 
 GGUF = ".gguf"
@@ -26,6 +26,8 @@ _ALIGNMENT = "general.alignment"
 # Numbers in a header, by their type; texts and lists have types of their own.
 _NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _TEXT, _LIST = 8, 9
+_AT_ONCE = 1 << 22  # weights that are read at once
+_MULTIPLE = 64  # rows that are packed together
 _MOST = 1 << 28  # entries, or bytes of a text, beyond which a header is damaged
 
 
@@ -82,6 +84,30 @@ class GgufFile:
                 raise self.error(f"{stored.name} is cut short")
             done += got
         return torch.frombuffer(data, dtype=torch.uint8).view(count, size)
+
+    def pieces(self, stored: Stored, first: int = 0, last: int | None = None) -> Iterator[Tensor]:
+        """The rows from `first` up to `last` of a tensor as `read` gives them, checked, some at a time.
+
+        Raises:
+            CheckpointError: a scale is not finite, or lost.
+        """
+        last = stored.rows if last is None else last
+        step = max(_AT_ONCE // stored.shape[-1] // _MULTIPLE, 1) * _MULTIPLE
+        for begin in range(first, last, step):
+            piece = self.read(stored, begin, min(begin + step, last))
+            try:
+                check(stored.kind, piece)
+            except QuantizedError as error:
+                raise self.error(f"{stored.name} {error}") from error
+            yield piece
+
+    def weights(self, stored: Stored, dtype: torch.dtype) -> Tensor:
+        """A whole tensor in `dtype`, its blocks dequantised."""
+        whole = torch.empty(stored.rows, stored.shape[-1], dtype=dtype)
+        first = 0
+        for piece in self.pieces(stored):
+            whole[first : (first := first + len(piece))] = weights_of(stored.kind, piece)
+        return whole.view(stored.shape)
 
     def error(self, why: str) -> CheckpointError:
         """The refusal of this file, for the reason `why`."""

@@ -148,7 +148,7 @@ def kind_of(source: Source) -> str:
 def _load_gemma(path: Source, device: str) -> Any:
     """DiffusionGemma without its vision tower; with `cuda+graphs` its decoder passes are replayed."""
     if isinstance(path, GgufFile):
-        raise path.error("DiffusionGemma is not read from GGUF files")
+        raise path.error("DiffusionGemma of a GGUF file is loaded by gguf_gemma.py")
     device, graphs = device.removesuffix(GRAPHS), device.endswith(GRAPHS)
     placed = split_layers(path, device) if "+" in device else device_map(device)
     if graphs and not (isinstance(placed, dict) and placed.get("", "").startswith("cuda")):

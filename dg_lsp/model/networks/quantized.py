@@ -170,11 +170,19 @@ class Packed(torch.nn.Module):
     @classmethod
     def joined(cls, parts: Iterable["Packed"]) -> "Packed":
         """The outputs of all `parts` in turn, stacks of the same way; those of the way "cpu" in whole blocks of 64."""
-        first, *_ = some = list(parts)
-        buffers = zip(*(part.buffers() for part in some), strict=True)
-        places = (1, 2) if first.way == "cpu" else (2, 2, 2)
-        together = [torch.cat(pieces, place) for place, pieces in zip(places, buffers, strict=True)]
-        return cls(tuple(together), first.format, first.way)
+        some = list(parts)
+        return cls._together(some, (1, 2) if some[0].way == "cpu" else (2, 2, 2))
+
+    @classmethod
+    def stacked(cls, parts: Iterable["Packed"]) -> "Packed":
+        """The matrices of all `parts` in turn, stacks of the same way and shape."""
+        return cls._together(list(parts), (0, 0, 0))
+
+    @classmethod
+    def _together(cls, parts: list["Packed"], places: tuple[int, ...]) -> "Packed":
+        buffers = zip(*(part.buffers() for part in parts), strict=True)
+        together = tuple(torch.cat(pieces, place) for place, pieces in zip(places, buffers, strict=False))
+        return cls(together, parts[0].format, parts[0].way)
 
     @classmethod
     def random(

@@ -6,7 +6,7 @@ transformers' DiffusionGemma; knows no tokenizer and no manifest.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -82,14 +82,17 @@ class Filling:
     Raises CheckpointError, also in its methods, where a tensor or the device does not fit.
     """
 
-    def __init__(self, path: Path, device: str, bits: int) -> None:
+    def __init__(self, path: Path, device: str, bits: int, config: Any = None) -> None:
+        """Make an empty network for the checkpoint in `path`; its configuration is `config`, or lies there."""
         self._graphs, place = device.endswith(GRAPHS), device.removesuffix(GRAPHS)
         if "+" in place or place in SPREAD:
             raise CheckpointError(
                 f"a network in {bits} bits stays on one device; use --device cuda, cpu or auto"
             )
         self.device, self._bits, self._path = torch.device(device_map(place)[""]), bits, path
-        network = empty_network(DiffusionGemmaConfig.from_pretrained(str(path), local_files_only=True))
+        network = empty_network(
+            config or DiffusionGemmaConfig.from_pretrained(str(path), local_files_only=True)
+        )
         if (path / "generation_config.json").is_file():
             network.generation_config = type(network.generation_config).from_pretrained(str(path))
         self._network = network
@@ -158,10 +161,13 @@ class Filling:
         return self._network.to(self.device).eval()
 
     def _pack(self, name: str, stored: Any) -> Packed:
-        """Quantise one expert after the other on the device; none but its own numbers stay."""
         count, *_, inputs = stored.get_shape()
+        return self.pack(name, (self._checked(name, stored[expert]) for expert in range(count)), inputs)
+
+    def pack(self, name: str, experts: Iterable[Tensor], inputs: int) -> Packed:
+        """Quantise one expert after the other on the device; none but its own numbers stay."""
         format_ = Format(self._bits, next((group for group in GROUPS if inputs % group == 0), GROUPS[-1]))
-        weights = (self._checked(name, stored[expert]).to(self.device) for expert in range(count))
+        weights = (expert.to(self.device) for expert in experts)
         try:
             return Packed.of(quantise_each(weights, format_))
         except QuantizedError as error:
