@@ -117,3 +117,24 @@ def test_a_fill_that_makes_the_file_sound_may_close_what_is_open_there() -> None
     edit = finish(document, gap, Fill("> 1) {")).edit
     assert edit is not None
     assert not load_language("c").parse(apply_edit(document, edit).data).root_node.has_error
+
+
+# A parser that recovers finds other errors behind other text in the string.
+STRANDED = """\
+    protected void engineInit(AlgorithmParameterSpec paramSpec)
+        throws InvalidParameterSpecException {
+        try {
+            if (encodedParams.data.available() != 0) {
+            }
+        } catch (NumberFormatException e) {
+            throw new IOException("Private-value length¦
+    protected void engineInit(byte[] params, String decodingMethod)
+        throws IOException {
+        } else {
+            throw new InvalidParameterSpecException
+                ("Inappropriate parameter Specification");"""
+
+
+def test_the_text_of_a_string_adds_no_error_to_a_broken_file() -> None:
+    assert shown("java", STRANDED, " too big") == ' too big");'
+    assert shown("java", STRANDED, ' too big" + (') != ' too big" + (");'

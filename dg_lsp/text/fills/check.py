@@ -31,6 +31,7 @@ from dg_lsp.text.gaps.gap import Edit, Gap
 from dg_lsp.text.languages.language import Language, load_language
 from dg_lsp.text.messages import BODIES, LISTS, PARTS, STRINGS, Infill
 from dg_lsp.text.syntax.bodies import Body, bodies_of, item_at
+from dg_lsp.text.syntax.brackets import state_at
 from dg_lsp.text.syntax.directives import flaw_of_directives
 from dg_lsp.text.syntax.items import top_level_item
 from dg_lsp.text.syntax.lexer import line_end, line_start
@@ -98,6 +99,9 @@ def _faults(language: Language, kind: str, parts: tuple[bytes, bytes, bytes]) ->
         return wrong
     # 1. The neutral text may be a part of the whole, or have more at its ends: what makes it parse.
     read = neutral_text(language, kind, before, after)
+    if kind in STRINGS and not read.clean and _is_text(language, before, fill):
+        # An error that comes or goes elsewhere is the parser's, which recovers otherwise behind other bytes.
+        return ()
     blind = is_blind(language, kind, read)
     if blind and (open_ends := left_open(language, kind, parts)):
         return () if _parses_afresh(language, before + fill + after) else open_ends
@@ -139,6 +143,12 @@ def _wrong_by_itself(language: Language, kind: str, parts: tuple[bytes, bytes, b
     if kind not in (*STRINGS, "comment", "span") and (ended := ended_comment(language, fill)):
         return ended
     return open_comment(language, fill, b"") if kind in (*BODIES, "statement", "expression") else ()
+
+
+def _is_text(language: Language, before: bytes, fill: bytes) -> bool:
+    """Return whether `fill`, in the string that is open behind `before`, can neither end it nor hold code."""
+    close = state_at(language, before, len(before)).string
+    return bool(close) and not any(sign in fill for sign in (close, b"\n", b"\r", b"\\", b"{", b"}"))
 
 
 def _parses_afresh(language: Language, data: bytes) -> bool:
