@@ -10,7 +10,7 @@ import torch
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.candidates import Candidate, checked, merge_candidates
 from dg_lsp.model.checkpoint import Checkpoint
-from dg_lsp.model.fill import fill, propose, score_candidates, way_of
+from dg_lsp.model.fill import fill, score_candidates, way_of
 from dg_lsp.model.judge import SITUATIONS, features, situation
 from dg_lsp.model.steps import Clock, run_to_end
 from dg_lsp.model.task import Task
@@ -36,7 +36,10 @@ def examples(model: Checkpoint, request: Infill, truth: str) -> Iterator[Example
     cache = PrefixCache(model.network.text_config)
     task = Task(model, cache, request, Clock(None), partial(fill, model, cache))
     way = way_of(model, request)
-    _, found = run_to_end(propose(task, way.sources))
+    found = list[Candidate]()
+    for source in way.sources:
+        found = merge_candidates(found, run_to_end(source(task))[1])
+    found = score_candidates(task, found)
     yield example(request, found, truth)
     if way.last is None:
         return

@@ -173,7 +173,10 @@ def _fill_judged(task: Task, way: Way) -> Generator[Draft, None, Sequence[Fill]]
     """
     request, clock = task.request, task.clock
     # 1.
-    found = yield from propose(task, way.sources)
+    found = list[Candidate]()
+    for source in way.sources:
+        found = merge_candidates(found, (yield from source(task)))
+    found = score_candidates(task, found)
     # 2.
     best = best_fills(task.model, request, found)
     if way.last is None or (best and (_is_good_enough(request, best) or _is_late(task))):
@@ -218,14 +221,6 @@ def _is_good_enough(request: Infill, best: Sequence[Fill]) -> bool:
     if chance is None or len(best) < request.alternatives:
         return False
     return chance >= SURE or chance < min(HOPE, request.confidence)
-
-
-def propose(task: Task, sources: Sequence[Source]) -> Generator[Draft, None, list[Candidate]]:
-    """Yield the Drafts of `sources` and return their candidates, with likelihoods; equal texts are one candidate."""
-    found = list[Candidate]()
-    for source in sources:
-        found = merge_candidates(found, (yield from source(task)))
-    return score_candidates(task, found)
 
 
 def score_candidates(task: Task, found: Sequence[Candidate]) -> list[Candidate]:

@@ -2,13 +2,15 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable
 from typing import Any
 
 from lsprotocol import types
 
 from dg_lsp.server.capabilities import Capabilities, capabilities_of
-from dg_lsp.server.progress import Drafts, Progress
+from dg_lsp.server.convert import draft_params, plain_range
+from dg_lsp.server.progress import Progress
 from dg_lsp.server.rpc.protocol import ClientError, Server
 from dg_lsp.server.snapshot import Snapshot
 from dg_lsp.text.gaps.gap import Gap
@@ -17,6 +19,7 @@ from dg_lsp.text.messages import Draft
 SECTION = "dg-lsp"
 # Seconds that a client has to apply an edit.
 APPLYING = 30.0
+_DRAFTS = 1 / 20  # seconds between two Drafts
 _LONGEST_WHY = 300  # characters of a client's own error
 _log = logging.getLogger("dg_lsp.server")
 
@@ -66,11 +69,20 @@ class Client:
             self._server.protocol.notify("dg-lsp/status", status)
 
     def drafts(self, snapshot: Snapshot, gap: Gap) -> Callable[[Draft], None]:
-        """Return a function that sends a Draft of `gap`; it does nothing if the client takes none."""
+        """Return a function that sends a Draft of `gap`, at most 20 a second, to a client that takes them."""
         if not self.can.drafts:
             return lambda _: None
-        protocol = self._server.protocol
-        return Drafts(protocol.notify, protocol.msg_id, snapshot, gap).send
+        document, protocol, sent = snapshot.document, self._server.protocol, 0.0
+        span, request = plain_range(snapshot.range(*gap.span)), protocol.msg_id
+        where = {"uri": document.uri, "version": document.version, "range": span}
+
+        def send(draft: Draft) -> None:
+            nonlocal sent
+            if draft.step and time.monotonic() - sent >= _DRAFTS:
+                sent = time.monotonic()
+                protocol.notify("dg-lsp/draft", draft_params(draft, request, where))
+
+        return send
 
     def progress(self, title: str, token: types.ProgressToken | None) -> Progress:
         """Return the progress of the current task. token: the client's, if it sent one."""

@@ -6,7 +6,7 @@ plain (line, column) pairs. Knows no lsprotocol type, no file and no engine.
 
 import logging
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 from dg_lsp.text.documents.document import SURROGATE, Document, Encoding, utf8
@@ -177,9 +177,6 @@ class Documents:
     def uris(self) -> tuple[str, ...]:
         """Return the uris of the open documents, in the order of opening."""
         return tuple(self._open)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.uris())
 
     def _known(self, uri: str, done: str) -> "_Open":
         if uri not in self._open:

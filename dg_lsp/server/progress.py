@@ -1,25 +1,20 @@
-"""Progress of a task, shown by the client if the task takes a while, and the Drafts of a fill."""
+"""Progress of a task, shown by the client if the task takes a while."""
 
 import asyncio
 import itertools
 import logging
 import time
-from collections.abc import Callable
 from typing import Any
 
 from lsprotocol import types
 
 from dg_lsp.engine.states import name_of_state
 from dg_lsp.server.capabilities import Capabilities
-from dg_lsp.server.convert import draft_params, plain_range
 from dg_lsp.server.rpc.protocol import Sender
-from dg_lsp.server.snapshot import Snapshot
-from dg_lsp.text.gaps.gap import Gap
-from dg_lsp.text.messages import Draft, Status
+from dg_lsp.text.messages import Status
 
 _AFTER = 0.3  # seconds of work after which the progress begins
 _EVERY = 0.1  # seconds between two reports
-_DRAFTS = 1 / 20  # seconds between two Drafts
 _numbers = itertools.count(1)
 _log = logging.getLogger("dg_lsp.server")
 
@@ -85,22 +80,3 @@ class Progress:
         )
         self._sender.begin(self._token, begin)
         self._begun = True
-
-
-class Drafts:
-    """The Drafts of one fill, sent with `notify`, at most 20 a second. request: the id of the client's request."""
-
-    def __init__(
-        self, notify: Callable[[str, Any], None], request: Any, snapshot: Snapshot, gap: Gap
-    ) -> None:
-        self._notify, self._request = notify, request
-        document = snapshot.document
-        span = plain_range(snapshot.range(*gap.span))
-        self._where = {"uri": document.uri, "version": document.version, "range": span}
-        self._sent = 0.0
-
-    def send(self, draft: Draft) -> None:
-        """Send `draft`, unless one was sent just before."""
-        if draft.step and time.monotonic() - self._sent >= _DRAFTS:
-            self._sent = time.monotonic()
-            self._notify("dg-lsp/draft", draft_params(draft, self._request, self._where))

@@ -4,9 +4,10 @@ An answer is a stream of lines in the format of `wire`. A client cancels by clos
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import aclosing, suppress
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
@@ -38,7 +39,7 @@ def make_app(
         if client := request.scope.get(CLIENT):
             # What a client calls itself could be another's name.
             wanted = replace(wanted, window=client, session=f"{client} {wanted.session}")
-        return _Lines(service.lines(wanted))
+        return _Lines(partial(service.answer, wanted))
 
     async def status(_: Request) -> Response:
         return JSONResponse(wire.pack(service.status()))
@@ -90,15 +91,15 @@ class _TooLong(wire.WireError):
 
 
 class _Lines(Response):
-    """A response that sends lines as they come, and closes their generator as soon as the client disconnects."""
+    """A response that sends lines as they come, and cancels the answer as soon as the client disconnects."""
 
-    def __init__(self, lines: AsyncGenerator[bytes, None]) -> None:
+    def __init__(self, answer: Callable[[Callable[[bytes], Awaitable[None]]], Awaitable[None]]) -> None:
         super().__init__(media_type="application/x-ndjson")
         del self.headers["content-length"]
-        self._lines = lines
+        self._answer = answer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
-        # While `_send` waits for the next line it would not notice that the client has left.
+        # While `_send` waits for the next line, it would not notice that the client has left.
         tasks = [asyncio.create_task(self._send(send)), asyncio.create_task(_disconnected(receive))]
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -108,12 +109,13 @@ class _Lines(Response):
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _send(self, send: Send) -> None:
+        async def send_line(line: bytes) -> None:
+            # A client that reads nothing for so long blocks others.
+            async with asyncio.timeout(_UNREAD):
+                await send({"type": "http.response.body", "body": line, "more_body": True})
+
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-        async with aclosing(self._lines) as lines:
-            async for line in lines:
-                # Who reads nothing for so long holds the place of others.
-                async with asyncio.timeout(_UNREAD):
-                    await send({"type": "http.response.body", "body": line, "more_body": True})
+        await self._answer(send_line)
         await send({"type": "http.response.body", "body": b""})
 
 

@@ -7,7 +7,6 @@ hashes the header x-session-id, and continues to the next replica where that one
 import asyncio
 import time
 from collections.abc import Mapping
-from contextlib import aclosing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -74,9 +73,15 @@ class Replica:
             raise EngineError(f"the engine hangs for {still:.0f} s")
         if time.monotonic() - self._service.last_active < _TRIED_EVERY:
             return
-        async with asyncio.timeout(_TRIED_FOR), aclosing(self._service.lines(_TRIAL)) as lines:
-            events = [wire.event(line.decode("ascii")) async for line in lines]
-        if not isinstance(events[-1], Fill):
+        last = b""
+
+        async def keep(line: bytes) -> None:
+            nonlocal last
+            last = line
+
+        async with asyncio.timeout(_TRIED_FOR):
+            await self._service.answer(_TRIAL, keep)
+        if not isinstance(wire.event(last.decode("ascii")), Fill):
             raise EngineError("the engine gives no fill")
 
     async def __del__(self) -> None:

@@ -10,7 +10,7 @@ import platform
 import time
 import traceback
 from collections import deque
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from contextlib import aclosing, suppress
 from importlib import metadata
 from statistics import median
@@ -61,7 +61,7 @@ def unnoted(event: Draft | Fill, seconds: float) -> None:
 
 
 class Service:
-    """One engine and its status: call `load` once, then `lines` for each request.
+    """One engine and its status: call `load` once, then `answer` for each request.
 
     last_active: time.monotonic() of the last request, event or end of a request. broken: why this process can compute
     no more; empty while it can. patience: seconds without a step
@@ -161,8 +161,8 @@ class Service:
             seconds=time.monotonic() - self._began,
         )
 
-    async def lines(self, request: Infill) -> AsyncGenerator[bytes, None]:
-        """The lines of the answer to `request`; closing the generator stops the model after the running step.
+    async def answer(self, request: Infill, send: Callable[[bytes], Awaitable[None]]) -> None:
+        """Answer `request`: call `send` with each line. Cancelling stops the model after the running step.
 
         1. Wait until the engine is loaded, with a state line every 0.2 seconds.  2. Run the engine in a task of its
         own.
@@ -176,13 +176,13 @@ class Service:
             # 1. Clients take an engine for dead that sends no line for long.
             while not self._ready.is_set():
                 state, done, _ = self._state
-                yield wire.line("state", {"state": state, "done": done})
+                await send(wire.line("state", {"state": state, "done": done}))
                 # Not wait_for, which before Python 3.12 may swallow a cancellation that comes at the same moment.
                 with suppress(TimeoutError):
                     async with asyncio.timeout(0.2):
                         await self._ready.wait()
             if self._engine is None:
-                yield wire.line("error", wire.pack(wire.Failure(self._state[2], failed=True)))
+                await send(wire.line("error", wire.pack(wire.Failure(self._state[2], failed=True))))
                 return
             # 2.
             if not self._working:
@@ -192,10 +192,9 @@ class Service:
             work.add_done_callback(self._working.discard)
             # 3.
             while (name := await mailbox.next()) not in ("fill", "error"):
-                yield wire.line(
-                    name, wire.pack(mailbox.draft) if name == "draft" and mailbox.draft else self._beat()
-                )
-            yield wire.line(name, mailbox.last)
+                draft = mailbox.draft if name == "draft" else None
+                await send(wire.line(name, wire.pack(draft) if draft else self._beat()))
+            await send(wire.line(name, mailbox.last))
         finally:
             # Before the wait below, which may take long, and which a second cancellation ends.
             self._unanswered.discard(mailbox)

@@ -74,11 +74,13 @@ def test_a_slow_engine_says_so_and_what_mends_it() -> None:
         async def opened(_: object) -> ScriptedEngine:
             return engine
 
+        async def ignore(_: bytes) -> None:
+            pass
+
         await service.load(opened)
         for request in (GHOST, replace(GHOST, priority="bot"), GHOST, GHOST):
             found.append(service.status())
-            async for _ in service.lines(request):
-                pass
+            await service.answer(request, ignore)
         return [*found, service.status()]
 
     *before, after = asyncio.run(work())

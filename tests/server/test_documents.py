@@ -226,7 +226,7 @@ def test_what_is_not_open_is_unknown() -> None:
         documents.close(URI)
     documents.open(URI, "python", 1, "x")
     documents.open("untitled:1", "plaintext", 1, "")
-    assert list(documents) == [URI, "untitled:1"]
+    assert list(documents.uris()) == [URI, "untitled:1"]
     documents.close(URI)
     assert documents.uris() == ("untitled:1",)
 

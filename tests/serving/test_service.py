@@ -3,7 +3,6 @@
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +27,12 @@ def opener(engine: Hosted) -> Callable[[Callable[[float], None]], Awaitable[Host
 
 async def lines_of(service: Service, pause: float = 0.0) -> list[dict[str, Any]]:
     found = []
-    async with aclosing(service.lines(REQUEST)) as lines:
-        async for line in lines:
-            found.append(json.loads(line))
-            await asyncio.sleep(pause)
+
+    async def read(line: bytes) -> None:
+        found.append(json.loads(line))
+        await asyncio.sleep(pause)
+
+    await service.answer(REQUEST, read)
     return found
 
 
@@ -41,9 +42,11 @@ def test_a_slow_reader_misses_drafts_and_holds_no_step_up() -> None:
         service = Service("scripted", "")
         await service.load(opener(engine))
         reading = asyncio.create_task(lines_of(service, 0.05))
-        await asyncio.sleep(0.6)
-        # The engine has long finished, the reader still reads.
-        assert engine.passes == 200
+        async with asyncio.timeout(60):
+            while engine.passes < 200:
+                await asyncio.sleep(0.001)
+        # The engine has finished, the reader still reads.
+        assert not reading.done()
         found = await reading
         steps = [line["draft"]["step"] for line in found if "draft" in line]
         assert steps == sorted(set(steps)) and 1 < len(steps) < 50
@@ -112,13 +115,20 @@ def test_an_engine_that_cannot_be_opened_answers_with_the_mend() -> None:
     asyncio.run(work())
 
 
-def test_closing_the_lines_stops_the_engine() -> None:
+def test_cancelling_an_answer_stops_the_engine() -> None:
     async def work() -> None:
         engine = open_scripted("scripted:100:10")
         service = Service("scripted", "")
         await service.load(opener(engine))
-        async with aclosing(service.lines(REQUEST)) as lines:
-            await anext(lines)
+        began = asyncio.Event()
+
+        async def read(_: bytes) -> None:
+            began.set()
+
+        answering = asyncio.create_task(service.answer(REQUEST, read))
+        await began.wait()
+        answering.cancel()
+        await asyncio.wait([answering])
         at_close = engine.passes
         assert service.status().state == "ready"
         await asyncio.sleep(0.05)
@@ -149,13 +159,15 @@ def test_the_engine_is_ready_as_soon_as_the_fill_is_there() -> None:
         until = asyncio.Event()
         service = Service("scripted", "")
         await service.load(opener(_SlowToClose(Fill("x"), until)))
-        async with aclosing(service.lines(REQUEST)) as lines:
-            assert b"fill" in await anext(lines)
-            state, working = service.status().state, service.working
+        seen = []
+
+        async def read(line: bytes) -> None:
+            seen.append((b"fill" in line, service.status().state, service.working))
             until.set()
-        # The model thread had not let go of the request; who ends the process must know.
-        assert (state, working) == ("ready", True)
-        assert not service.working
+
+        await service.answer(REQUEST, read)
+        # The model thread was still busy with the request, so the process must not be ended yet.
+        assert seen == [(True, "ready", True)] and not service.working
 
     asyncio.run(work())
 

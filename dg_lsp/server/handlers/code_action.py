@@ -8,7 +8,7 @@ from lsprotocol import types
 
 from dg_lsp.filling.fill import Outcome
 from dg_lsp.server import convert
-from dg_lsp.server.handlers.context import Context, Reply
+from dg_lsp.server.handlers.context import Context, Reply, Request, answered
 from dg_lsp.server.handlers.target import FILL, fill_target, gap_of, title_of
 from dg_lsp.server.snapshot import Snapshot
 from dg_lsp.text.budget import ASKED, within
@@ -19,12 +19,29 @@ from dg_lsp.text.messages import BODIES
 ACTION, SELECTION = (f"{types.CodeActionKind.RefactorRewrite.value}.{name}" for name in ("fill", "selection"))
 
 
-async def code_action(
-    snapshot: Snapshot, context: Context, params: types.CodeActionParams
-) -> Reply[list[types.CodeAction]]:
+async def code_action(context: Context, params: types.CodeActionParams) -> list[types.CodeAction]:
     """Offer to fill the body or the holes of the function at a cursor, or each body in a selection; or to rewrite the
     selected text. Runs no model.
     """
+    uri = params.text_document.uri
+    # Some editors ask at each move of the cursor.
+    quiet = params.context.trigger_kind == types.CodeActionTriggerKind.Automatic
+    request: Request[list[types.CodeAction]] = Request(uri, lambda _: [], quiet=quiet)
+    document = context.workspace.permitted(uri)
+    return await answered(context, request, document, lambda snapshot: _list(snapshot, context, params))
+
+
+async def resolve(context: Context, action: types.CodeAction) -> types.CodeAction:
+    """Fill the gap of a code action; an action for an older version of the document is returned unchanged."""
+    uri = str(action.data.get("uri", "")) if isinstance(action.data, dict) else ""
+    document = context.workspace.permitted(uri)
+    request = Request(uri, lambda _: action)
+    return await answered(context, request, document, lambda snapshot: _resolve(snapshot, context, action))
+
+
+async def _list(
+    snapshot: Snapshot, context: Context, params: types.CodeActionParams
+) -> Reply[list[types.CodeAction]]:
     document, only = snapshot.document, params.context.only
     if not any(convert.wants(only, kind) for kind in (ACTION, SELECTION)):
         raise NoGap(f"the client asked for code actions of other kinds: {', '.join(only or ())}")
@@ -57,8 +74,7 @@ async def code_action(
     return Reply(found, None)
 
 
-async def resolve(snapshot: Snapshot, context: Context, action: types.CodeAction) -> Reply[types.CodeAction]:
-    """Fill the gap of a code action; an action for an older version of the document is returned unchanged."""
+async def _resolve(snapshot: Snapshot, context: Context, action: types.CodeAction) -> Reply[types.CodeAction]:
     document, data = snapshot.document, action.data
     if not isinstance(data, dict) or data.get("version") != document.version:
         return Reply(action, "the document has changed since the code action was listed")

@@ -1,7 +1,7 @@
 """The commands: fill one gap, and fill all stubs of a document. docs/bots.md describes their arguments and results."""
 
 import asyncio
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -10,7 +10,7 @@ from lsprotocol import types
 from dg_lsp.filling.engine import EngineError
 from dg_lsp.filling.fill import Outcome
 from dg_lsp.filling.stubs import StubEnded, fill_stubs, stubs_of
-from dg_lsp.server.handlers.context import Context, Reply
+from dg_lsp.server.handlers.context import Context, Reply, Request, answered
 from dg_lsp.server.handlers.target import cursor_of, fill_target, gap_of, settings_of, title_of
 from dg_lsp.server.rpc.envelope import RequestError
 from dg_lsp.server.session import Superseded
@@ -25,9 +25,29 @@ from dg_lsp.text.reasons import OutOfTime
 T = TypeVar("T")
 Target = Mapping[str, Any]
 Result = dict[str, Any]
+Handler = Callable[[Snapshot, Context, Target], Awaitable[Reply[Result]]]
+_CANCELLED = types.LSPErrorCodes.RequestCancelled.value
 
 
-async def fill(snapshot: Snapshot, context: Context, target: Target) -> Reply[Result]:
+async def fill(context: Context, target: Target) -> Result:
+    """Run the command `dg-lsp.fill`."""
+    return await _answered(context, target, _fill, {"fill": None, "confirm": ""})
+
+
+async def fill_all(context: Context, target: Target) -> Result:
+    """Run the command `dg-lsp.fillAll`."""
+    return await _answered(context, target, _fill_all, {"filled": [], "left": []})
+
+
+async def _answered(context: Context, target: Target, handler: Handler, own: Result) -> Result:
+    """Return the result of `handler` for `target`. own: the fields that only its command's results have."""
+    uri = str(target.get("uri", ""))
+    request = Request(uri, lambda why: {"applied": False, "edit": None, "why": why, **own})
+    document = context.workspace.open_or_on_disk(uri, target.get("version"))
+    return await answered(context, request, document, lambda snapshot: handler(snapshot, context, target))
+
+
+async def _fill(snapshot: Snapshot, context: Context, target: Target) -> Reply[Result]:
     """Fill the gap of `target` and have the client apply the edit; reply with the result of the command `dg-lsp.fill`.
 
     1. Find the gap.  2. Fill it.  3. See whether a person must confirm the edit.  4. Have the client apply it, if it
@@ -64,7 +84,7 @@ def _why_confirm(snapshot: Snapshot, outcome: Outcome, target: Target) -> str:
     return why_confirm(snapshot.document, outcome.gap, outcome.edit, outcome.fill, cursor)
 
 
-async def fill_all(snapshot: Snapshot, context: Context, target: Target) -> Reply[Result]:
+async def _fill_all(snapshot: Snapshot, context: Context, target: Target) -> Reply[Result]:
     """Fill all stubs of a document, and have the client apply one edit; reply with the command's result.
 
     1. List the stubs.  2. Fill one after another.  3. The fills made before the user cancels the progress, or before
@@ -119,7 +139,7 @@ class _Stubs:
 
 
 async def _fill_stubs(snapshot: Snapshot, context: Context, target: Target, done: _Stubs) -> None:
-    """Do step 2 of `fill_all`; the results are added to `done`."""
+    """Do step 2 of `_fill_all`; the results are added to `done`."""
     document, settings, client = snapshot.document, settings_of(snapshot, target), context.client
     async with client.progress("Fill all stubs", target.get("workDoneToken")) as progress:
 
@@ -143,9 +163,6 @@ async def _fill_stubs(snapshot: Snapshot, context: Context, target: Target, done
                     (event.number - 1) * 100 // done.total,
                 )
                 progress.report(*report)
-
-
-_CANCELLED = types.LSPErrorCodes.RequestCancelled.value
 
 
 async def _uninterrupted(snapshot: Snapshot, context: Context, work: Coroutine[Any, Any, T]) -> T:

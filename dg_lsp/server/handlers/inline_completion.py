@@ -8,7 +8,7 @@ from lsprotocol import types
 
 from dg_lsp.filling.offers import accepted_end, covered, next_line
 from dg_lsp.server import convert
-from dg_lsp.server.handlers.context import Context, Reply
+from dg_lsp.server.handlers.context import Context, Reply, Request, answered
 from dg_lsp.server.settings import silence
 from dg_lsp.server.snapshot import Snapshot
 from dg_lsp.settings import Settings
@@ -47,12 +47,21 @@ class Spot:
 
 
 async def inline_completion(
-    snapshot: Snapshot, context: Context, params: types.InlineCompletionParams
-) -> Reply[types.InlineCompletionList]:
-    """Reply with at most one item while the user types, and with several different ones if the user asks.
+    context: Context, params: types.InlineCompletionParams
+) -> types.InlineCompletionList:
+    """Return at most one item while the user types, and several different ones if the user asks.
 
     Always a list, because clients keep showing old ghost text after null or an error.
     """
+    uri = params.text_document.uri
+    request = Request(uri, lambda _: types.InlineCompletionList([]), raises=False)
+    document = context.workspace.permitted(uri)
+    return await answered(context, request, document, lambda snapshot: _complete(snapshot, context, params))
+
+
+async def _complete(
+    snapshot: Snapshot, context: Context, params: types.InlineCompletionParams
+) -> Reply[types.InlineCompletionList]:
     session, uri = context.session, snapshot.document.uri
     items = await session.newest(uri, ghost_text(snapshot, context, params))
     offer = session.offers.shown(uri)
