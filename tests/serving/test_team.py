@@ -318,10 +318,11 @@ def test_the_journal_has_ids_and_no_text(tmp_path: Path, caplog: pytest.LogCaptu
 def test_an_error_of_ours_is_told_without_its_words(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def broken(_: object, request: Infill) -> Any:
+    def broken(answer: Any) -> Any:
+        (request,) = answer.args
         raise RuntimeError(request.prefix)
 
-    monkeypatch.setattr("dg_lsp.serving.service.Service.lines", broken)
+    monkeypatch.setattr("dg_lsp.serving.app._Lines", broken)
 
     async def work(team: Team) -> None:
         async with team.client() as client:
