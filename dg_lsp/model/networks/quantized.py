@@ -106,10 +106,10 @@ def best_way(device: torch.device, format_: Format) -> str:
 def many_rows() -> int:
     """The number of rows from which bf16 products of dequantised matrices are faster on this CPU than four-bit ones.
 
-    Measured on a Xeon with AMX (2.13): dequantising takes as long as the product with four bits of 30 rows. Without
+    On a Xeon with AMX and torch 2.13, dequantising takes as long as the four-bit product of some 50 rows. Without
     instructions for bf16 it is never faster.
     """
-    for name, rows in (("_is_amx_tile_supported", 32), ("_is_avx512_bf16_supported", 96)):
+    for name, rows in (("_is_amx_tile_supported", 56), ("_is_avx512_bf16_supported", 96)):
         if getattr(torch.cpu, name, lambda: False)():
             return rows if _is_interleaved() else sys.maxsize
     return sys.maxsize
