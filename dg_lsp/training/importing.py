@@ -30,6 +30,8 @@ from dg_lsp.model.networks.causal import (
     read_network,
     read_tokenizer,
 )
+from dg_lsp.model.networks.gguf_causal import read_in_full
+from dg_lsp.model.networks.gguf_file import GGUF, read_gguf
 from dg_lsp.training.export import export_imported
 from dg_lsp.training.lora import merge_stored
 from dg_lsp.training.shape import VISION, fresh_network
@@ -145,13 +147,14 @@ def read_source(source: str) -> tuple[Any, Tokenizer]:
             raise ImportRefusedError(str(error)) from error
     logging.disable_progress_bar()
     try:
-        kind = read_config(path).model_type
+        opened = read_gguf(path) if path.suffix == GGUF else None
+        kind = opened.architecture if opened else read_config(path).model_type
         if kind not in FAMILY:
             raise ImportRefusedError(
                 f"{source} is of the type {kind!r}; only {', '.join(FAMILY)} can be imported exactly"
             )
-        tokenizer = read_tokenizer(path)
-        network = read_network(path, dtype=torch.float32)
+        tokenizer = read_tokenizer(opened or path)
+        network = read_in_full(opened) if opened else read_network(path, dtype=torch.float32)
     except ImportRefusedError:
         raise
     except Exception as error:  # a damaged file makes the libraries stumble anywhere

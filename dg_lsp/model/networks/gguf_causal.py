@@ -123,6 +123,28 @@ def load_gguf(opened: GgufFile, device: torch.device, dtype: torch.dtype) -> Cau
     return Causal(network.to(device).eval())
 
 
+def read_in_full(opened: GgufFile) -> Any:
+    """The network of transformers in `opened` with its weights in fp32, as the blocks define them.
+
+    Raises:
+        CheckpointError: a tensor is missing, unknown, misshapen, or holds scales that are lost.
+    """
+    config = config_of(opened)
+    config.tie_word_embeddings = _OUTPUT not in opened.tensors
+    with init_empty_weights(include_buffers=False):
+        network = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
+    network.tie_weights()  # which the context has undone
+    wanted = {name: tuple(t.shape) for name, t in network.named_parameters()}
+    making = _Making(opened, network, torch.device("cpu"), torch.float32)
+    sources = _sources(opened, wanted)
+    weights = {name: making.in_full(name, sources[name]) for name in wanted}
+    network.load_state_dict(weights, strict=False, assign=True)
+    network.tie_weights()
+    if (factors := opened.tensors.get(_FREQUENCIES)) is not None:
+        making.scale_frequencies(factors)
+    return network
+
+
 def _sources(opened: GgufFile, wanted: Any) -> dict[str, Stored]:
     """The tensor of the file for each parameter of transformers' network.
 
@@ -187,11 +209,14 @@ class _Making:
             if bias is not None:
                 self._network.get_submodule(parent).bias = bias
         else:
-            whole = self._opened.weights(stored, self._dtype)
-            if (order := self._order(parent, len(whole))) is not None:
-                whole = whole[order]
-            whole = whole.to(self._device)
-            setattr(module, own, Parameter(whole, False))
+            setattr(module, own, Parameter(self.in_full(name, stored), False))
+
+    def in_full(self, name: str, stored: Stored) -> Tensor:
+        """Return the parameter `name` from its tensor, as the blocks define it."""
+        whole = self._opened.weights(stored, self._dtype)
+        if (order := self._order(name.rpartition(".")[0], len(whole))) is not None:
+            whole = whole[order]
+        return whole.to(self._device)
 
     def scale_frequencies(self, stored: Stored) -> None:
         """Divide the frequencies of the rotary embeddings by the factors in `stored`, as Llama 3.1 has them."""
