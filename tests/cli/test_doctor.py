@@ -209,10 +209,10 @@ def test_the_speed_of_this_machine_is_a_number():
 def test_the_best_that_fits_is_timed_again_and_counts_from_then_on(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     monkeypatch.setattr("dg_lsp.engine.memory.free", lambda _: (4_000_000_000, "this machine"))
-    monkeypatch.setattr(doctor, "_speed", lambda: 0.5)
+    monkeypatch.setattr(doctor, "_speed", lambda: 1.0)
     assert "dg-lsp fetch coder gets" in doctor.check_auto(SETTINGS).found
     # On a machine as slow as that it would be too slow for typing.
-    monkeypatch.setattr(doctor, "_speed", lambda: 0.4)
+    monkeypatch.setattr(doctor, "_speed", lambda: 0.5)
     assert "dg-lsp fetch coder-0.5b gets" in doctor.check_auto(SETTINGS).found
     for name in ("coder", "coder-0.5b", "small"):
         (tmp_path / "dg-lsp" / name).mkdir(parents=True)
