@@ -511,7 +511,7 @@ def test_nothing_of_the_text_is_logged_at_any_level() -> None:
 
 
 def test_the_strict_converter_takes_only_texts_for_texts() -> None:
-    with pytest.raises(TypeError, match="a text belongs here"):
+    with pytest.raises(TypeError, match="not a string"):
         strict_converter().structure(None, str)
     assert default_converter().structure(None, str) == "None"
 
@@ -521,7 +521,7 @@ def test_the_strict_converter_takes_only_tokens_for_tokens_and_kinds_for_kinds(k
     assert default_converter().structure(1.5, kind) == 1.5
     odd: Any
     for odd in ([1], {}, 1.5, True):
-        with pytest.raises(TypeError, match="belongs here"):
+        with pytest.raises(TypeError, match=r"not a string|neither an integer nor a string"):
             strict_converter().structure(odd, kind)
     assert strict_converter().structure("refactor", kind) == "refactor"
 
@@ -548,7 +548,7 @@ def test_numbers_without_a_place_in_json_never_come_back() -> None:
         1.5,
     ]
     for word in (b"NaN", b"Infinity", b"-Infinity"):
-        with pytest.raises(Refusal, match="no JSON"):
+        with pytest.raises(Refusal, match="not valid JSON"):
             parse_message(b'{"jsonrpc":"2.0","id":1,"method":"m","params":[%s]}' % word)
 
 
