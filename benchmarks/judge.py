@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from benchmarks.judging import Example, examples, fit
+from benchmarks.judging import Example, examples, fit, fit_together
 from benchmarks.unseen.fetch import list_path
 from benchmarks.unseen.projects import Projects, key_of
 from dg_lsp.bench import lists
@@ -112,6 +112,7 @@ def main() -> None:
     two.add_argument("out", type=Path, nargs="+")
     two.add_argument("--to", type=Path, required=True)
     two.add_argument("--decay", type=float, default=0.02)
+    two.add_argument("--together", action="store_true", help="the same weights for all situations")
     three = sub.add_parser("report")
     three.add_argument("out", type=Path)
     three.add_argument("--weights", type=Path, required=True)
@@ -121,7 +122,8 @@ def main() -> None:
         collect(given.name, given.folder.resolve(), given.out.resolve(), given.count, given.checkpoint)
     elif given.do == "fit":
         found = [e for out in given.out for *_, e in read(out)]
-        given.to.write_text(json.dumps(fit(found, given.decay), indent=1) + "\n", encoding="utf-8")
+        weights = (fit_together if given.together else fit)(found, given.decay)
+        given.to.write_text(json.dumps(weights, indent=1) + "\n", encoding="utf-8")
     else:
         report(read(given.out), json.loads(given.weights.read_text(encoding="utf-8")))
 

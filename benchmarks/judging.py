@@ -66,6 +66,12 @@ def fit(found: Sequence[Example], decay: float = 0.02) -> dict[str, dict[str, fl
     return {name: _fit([e for e in found if e.situation == name and e.rows], decay) for name in SITUATIONS}
 
 
+def fit_together(found: Sequence[Example], decay: float = 0.02) -> dict[str, dict[str, float]]:
+    """The weights of `fit`, the same ones for all situations: for a list of few gaps."""
+    weights = _fit([e for e in found if e.rows], decay)
+    return dict.fromkeys(SITUATIONS, weights)
+
+
 def _fit(found: Sequence[Example], decay: float) -> dict[str, float]:
     if not found:
         return {}

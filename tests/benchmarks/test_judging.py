@@ -1,10 +1,11 @@
 """Fitting the judge: weights that explain made-up choices are found again."""
 
 import random
+from dataclasses import replace
 
 import pytest
 
-from benchmarks.judging import Example, fit
+from benchmarks.judging import Example, fit, fit_together
 from dg_lsp.model.judge import SITUATIONS, chances_of
 
 
@@ -28,6 +29,14 @@ def test_the_weights_behind_the_choices_are_found() -> None:
     for name, value in truth.items():
         assert found["rest"][name] == pytest.approx(value, abs=0.2)
     assert found["line"] == {}
+
+
+def test_few_gaps_of_any_situation_give_the_same_weights_for_all() -> None:
+    truth = {"one": -1.0, "likelihood": 2.0, "noise": 0.0}
+    gaps = [replace(gap, situation=SITUATIONS[n % 3]) for n, gap in enumerate(made_up(3000, truth, 4))]
+    found = fit_together(gaps, decay=1e-5)
+    assert found["line"] == found["rest"] == found["inside"]
+    assert found["line"]["likelihood"] == pytest.approx(2.0, abs=0.25)
 
 
 def test_the_chances_are_calibrated_on_other_gaps() -> None:
