@@ -56,6 +56,15 @@ GUARDED: dict[str, tuple[str, str, Kind | None, str, str]] = {
 }
 
 
+@pytest.mark.parametrize("text", [")", "}", "]\n"])
+@pytest.mark.parametrize("line", [3, 4, 5])
+def test_below_an_unclosed_string_a_fill_is_complete_by_itself(line: int, text: str) -> None:
+    data = b'def f(a):\n    """Text\n\ndef g(a):\n    """Text."""\n    return 4 * a\n'
+    at = sum(map(len, data.splitlines(keepends=True)[: line - 1]))
+    for kind in (None, "statement"):
+        assert ask(opened(Place(load_language("python"), data, at, at, "code", kind)), text).harms == ()
+
+
 @pytest.mark.parametrize("name", GUARDED)
 def test_without_the_guard_the_judge_finds_harm(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     language, text, kind, fill, harm = GUARDED[name]

@@ -26,7 +26,7 @@ from dg_lsp.text.fills.baseline import (
     neutral_text,
     unexpected,
 )
-from dg_lsp.text.fills.room import ended_comment, is_closed, left_open, open_comment, room_of
+from dg_lsp.text.fills.room import ended_comment, is_closed, is_misread, left_open, open_comment, room_of
 from dg_lsp.text.gaps.gap import Edit, Gap
 from dg_lsp.text.languages.language import Language, load_language
 from dg_lsp.text.messages import BODIES, LISTS, PARTS, STRINGS, Infill
@@ -102,7 +102,10 @@ def _faults(language: Language, kind: str, parts: tuple[bytes, bytes, bytes]) ->
     if kind in STRINGS and not read.clean and _is_text(language, before, fill):
         # An error that comes or goes elsewhere is the parser's, which recovers otherwise behind other bytes.
         return ()
-    blind = is_blind(language, kind, read)
+    blind = is_blind(language, kind, read) or (
+        kind not in (*STRINGS, "comment", "span")
+        and is_misread(before, state_at(language, before, len(before)))
+    )
     if blind and (open_ends := left_open(language, kind, parts)):
         return () if _parses_afresh(language, before + fill + after) else open_ends
     neutral = undisturbed(language, read, kind, parts) if blind else read

@@ -5,6 +5,7 @@ tokens, brackets and rooms; compares no files.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 from dg_lsp.text.fills.baseline import Fault, Text, fault_at, searched
@@ -49,7 +50,9 @@ def left_open(language: Language, kind: str, parts: tuple[bytes, bytes, bytes]) 
     before, fill, after = parts
     state = state_at(language, before, len(before))
     if state.string or state.comment:
-        return ()
+        if not is_misread(before, state):
+            return ()
+        state = replace(state, brackets=b"", opened=(), string=b"", comment=False)
     own = [] if kind in BODIES else [at for at in state.opened if at >= state.line]
     own_closers = [PAIRS[b] for b, at in _brackets(state) if at in own]
     wanted = list(own_closers)
@@ -67,6 +70,14 @@ def left_open(language: Language, kind: str, parts: tuple[bytes, bytes, bytes]) 
     if opened > _unopened(language, state, after[:REACH]):
         return (fault_at(fill, len(fill), len(fill), f"a missing `{wanted[-1].decode()}`"),)
     return ()
+
+
+def is_misread(before: bytes, state: State) -> bool:
+    """Return whether `state`, of a gap in code behind `before`, is in a string or comment that began lines above.
+
+    The quotes above are broken then, and a fill has to be complete by itself.
+    """
+    return 0 <= state.begins < line_start(before, len(before))
 
 
 def _brackets(state: State) -> Iterator[tuple[bytes, int]]:
