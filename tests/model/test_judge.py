@@ -204,7 +204,7 @@ def test_a_network_that_cannot_denoise_writes_docstrings_where_they_are_asked_fo
 
 def test_a_network_that_cannot_denoise_writes_no_selection_again(model: Checkpoint) -> None:
     span = Infill("def area(r):\n    ", "\n    return x\n", "python", "span", start="x = r", indent="    ")
-    assert "delete it" in run(replace(model, denoises=False), span).refusal
+    assert "delete the selected text" in run(replace(model, denoises=False), span).refusal
 
 
 @pytest.mark.parametrize("request_", [REQUEST, BODY, DOCSTRING], ids=lambda one: one.kind)

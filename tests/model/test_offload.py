@@ -68,7 +68,7 @@ def test_the_layers_stay_on_the_disk_and_the_ties_hold(saved: Path) -> None:
 def test_graphs_without_a_gpu_are_refused(saved: Path, device: str) -> None:
     if device == "auto+graphs" and torch.cuda.is_available():
         pytest.skip("auto is a GPU here")
-    with pytest.raises(CheckpointError, match=r"leave \+graphs away"):
+    with pytest.raises(CheckpointError, match=r"leave \+graphs out"):
         load_network(saved, device)
 
 

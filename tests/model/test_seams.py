@@ -86,7 +86,7 @@ def test_a_toy_network_fills_lines_and_bodies(spelling: Checkpoint) -> None:
     assert answer(spelling, REQUEST).text == "a+b"
     body = Infill("def area(r):\n    ", "\n\n\nx = 1\n", "python", "function_body", indent="    ")
     assert answer(spelling, body).source == "drafted"
-    assert "cannot denoise" in answer(spelling, replace(REQUEST, like="a+b")).refusal
+    assert "cannot rewrite a selection" in answer(spelling, replace(REQUEST, like="a+b")).refusal
 
 
 def test_a_toy_style_speaks_to_a_checkpoint_that_names_it(
