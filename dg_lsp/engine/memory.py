@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 from filelock import FileLock, Timeout
 
-from dg_lsp.checkpoints import network_in
+from dg_lsp.checkpoints import CheckpointError, network_in
 from dg_lsp.engine.client import running
 from dg_lsp.engine.runtime import runtime_directory
 from dg_lsp.filling.engine import EngineError
@@ -69,15 +69,32 @@ def check(path: Path, device: str, cache: int = 0, bits: int = 16) -> None:
 
 def needed(path: Path, device: str, cache: int = 0, bits: int = 16) -> int:
     """Return the bytes that the checkpoint in `path` takes on `device`, with `cache` bytes beside it."""
-    from dg_lsp.model.networks import packed, packing, streaming  # noqa: PLC0415  (only an engine that is about to load comes here)
+    from dg_lsp.model.networks import packed  # noqa: PLC0415  (only an engine that is about to load comes here)
 
-    # Some blocks of a GGUF file need more bits once they are loaded; the table of tokens stays in the file.
-    path, files = network_in(path), path.glob("*.safetensors")
-    size = path.stat().st_size * 9 // 8 if path.is_file() else sum(file.stat().st_size for file in files)
-    if bits < 16 and not packing.is_packed(path):
-        size = streaming.quantised_size(path, bits)
+    path = network_in(path)
+    size = _size_of_file(path, bits) if path.is_file() else _size_of_folder(path, bits)
     copied = device == "cpu" and size <= packed.MOST
     return int(size * (MARGIN + packed.SHARE * copied)) + cache
+
+
+def _size_of_file(path: Path, bits: int) -> int:
+    """Return the bytes that the network in the GGUF file `path` takes once it is loaded."""
+    from dg_lsp.model.networks import gguf_file, gguf_gemma  # noqa: PLC0415
+
+    if gguf_file.architecture_of(path) == gguf_gemma.KIND:
+        with suppress(CheckpointError):  # a damaged file is refused where it is loaded
+            return gguf_gemma.loaded_size(gguf_file.read_gguf(path), bits)
+    # Some blocks need more bits once they are loaded; the table of tokens stays in the file.
+    return path.stat().st_size * 9 // 8
+
+
+def _size_of_folder(path: Path, bits: int) -> int:
+    """Return the bytes that the network in the safetensors files of `path` takes once it is loaded."""
+    from dg_lsp.model.networks import packing, streaming  # noqa: PLC0415
+
+    if bits < 16 and not packing.is_packed(path):
+        return streaming.quantised_size(path, bits)
+    return sum(file.stat().st_size for file in path.glob("*.safetensors"))
 
 
 def free(device: str) -> tuple[int, str]:

@@ -13,6 +13,7 @@ from torch import Tensor
 from transformers import DiffusionGemmaConfig
 
 from dg_lsp.checkpoints import CheckpointError
+from dg_lsp.engine import memory
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.checkpoint import load_checkpoint
 from dg_lsp.model.fill import fill
@@ -168,6 +169,24 @@ def test_the_logits_are_those_of_the_dequantised_file(tmp_path: Path, network: A
     far = float((logits(made) - wanted).abs().max() / wanted.abs().max())
     in_bf16 = float((logits(network.bfloat16()) - wanted).abs().max() / wanted.abs().max())
     assert far < max(2 * in_bf16, TOLERANCE)
+
+
+@pytest.mark.parametrize("bits", [16, 8, 4])
+def test_the_memory_that_it_takes_is_counted_from_the_header(tmp_path: Path, network: Any, bits: int) -> None:
+    with torch.no_grad():
+        path = write(tmp_path / "net.gguf", network)
+    made = load_gguf_gemma(read_gguf(path), "cpu", bits)
+    held = sum(t.nbytes for t in (*made.parameters(), *made.buffers()))
+    for place in (path, tmp_path):  # the file, and the folder of a checkpoint that it is in
+        assert held <= memory.needed(place, "cuda", bits=bits) / memory.MARGIN < 1.1 * held
+
+
+def test_a_damaged_file_is_counted_by_its_size(tmp_path: Path, network: Any) -> None:
+    with torch.no_grad():
+        path = write(tmp_path / "net.gguf", network)
+    for data in (path.read_bytes()[:-64], b"GGUF", path.read_bytes()[:200]):
+        path.write_bytes(data)
+        assert memory.needed(path, "cuda", bits=4) >= len(data)
 
 
 def test_a_file_is_a_checkpoint_that_denoises(tmp_path: Path, network: Any) -> None:

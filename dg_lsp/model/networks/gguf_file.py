@@ -22,7 +22,8 @@ from dg_lsp.model.networks.quantized import QuantizedError
 
 GGUF = ".gguf"
 _VERSIONS = (2, 3)
-_ALIGNMENT = "general.alignment"
+_ALIGNMENT, _ARCHITECTURE = "general.alignment", "general.architecture"
+_COUNTS = 16  # the byte at which the number of entries is, behind the version and the number of tensors
 # Numbers in a header, by their type; texts and lists have types of their own.
 _NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _TEXT, _LIST = 8, 9
@@ -66,7 +67,7 @@ class GgufFile:
     @property
     def architecture(self) -> str:
         """The kind of network, as the format names it."""
-        return str(self.fields.get("general.architecture"))
+        return str(self.fields.get(_ARCHITECTURE))
 
     def read(self, stored: Stored, first: int = 0, last: int | None = None) -> Tensor:
         """The rows from `first` up to `last` of a tensor, uint8 [rows, bytes].
@@ -136,6 +137,20 @@ def read_gguf(path: Path) -> GgufFile:
     opened = GgufFile(path, fields, tensors, stream)
     _check(opened, len(found))
     return opened
+
+
+def architecture_of(path: Path) -> str:
+    """The kind of network in the GGUF file `path`, for which its header is read up to that entry; "" without one."""
+    try:
+        with path.open("rb") as stream:
+            reader, _ = _Reader(stream), stream.seek(_COUNTS)
+            for _ in range(reader.number("Q")):
+                name, value = reader.text(), reader.value(reader.number("I"))
+                if name == _ARCHITECTURE:
+                    return str(value)
+    except (OSError, ValueError, struct.error, OverflowError, MemoryError):
+        pass  # the loader says why
+    return ""
 
 
 def _check(opened: GgufFile, count: int) -> None:

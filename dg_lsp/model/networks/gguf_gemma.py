@@ -4,6 +4,7 @@ Names and layouts are those of the files that llama.cpp's pull requests write, a
 them; nobody here has loaded a real one. Every tensor of the file must be one of the network's, and the other way round.
 """
 
+import math
 import re
 from typing import Any
 
@@ -172,6 +173,17 @@ def load_gguf_gemma(opened: GgufFile, device: str, bits: int) -> Any:
             kind = torch.float32 if name.endswith("layer_scalar") else torch.bfloat16
             filling.keep(name, opened.weights(stored, kind).to(filling.device))
     return filling.finish()
+
+
+def loaded_size(opened: GgufFile, bits: int) -> int:
+    """The bytes that `load_gguf_gemma` takes for the network in `opened`: experts in few bits, the rest in bf16."""
+    total = 0.0
+    for stored in opened.tensors.values():
+        kept = 4 if blocks.has_four_bits(stored.kind) else min(bits, 8)
+        # The smallest groups of 32 inputs have a scale and a zero of two bytes each.
+        share = kept / 8 + 4 / 32 if ".experts." in _name_of(stored.name) else 2
+        total += math.prod(stored.shape) * share
+    return int(total)
 
 
 def _name_of(name: str) -> str:
