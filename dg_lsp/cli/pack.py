@@ -75,6 +75,7 @@ def _pack(arguments: argparse.Namespace, source: Path, to: Path) -> None:
     """Write the packed checkpoint of `source` to the folder `to`."""
     from dg_lsp.cli.fetch import teller
     from dg_lsp.model.manifest import LOADED, verify, write_manifest
+    from dg_lsp.model.networks.compressed import is_compressed
     from dg_lsp.model.networks.loading import kind_of
     from dg_lsp.model.networks.packing import ENTRY, is_packed, write_packed
     from dg_lsp.model.networks.streaming import quantised_size
@@ -82,9 +83,10 @@ def _pack(arguments: argparse.Namespace, source: Path, to: Path) -> None:
 
     tell, pin = teller(), pinned(arguments.checkpoint)
     # 1.
-    if (kind := kind_of(source)) != "diffusion_gemma" or is_packed(source):
+    kind = "packed" if is_packed(source) else "quantised" if is_compressed(source) else kind_of(source)
+    if kind != "diffusion_gemma":
         raise CheckpointError(
-            f"{source} holds {'packed' if is_packed(source) else kind} weights, which are not packed"
+            f"{source} holds {kind} weights, which are not packed; name a DiffusionGemma in bf16"
         )
     tell(f"comparing {source} with its hashes")
     verify(source, pins=pin.files if pin else None)

@@ -90,10 +90,15 @@ def _size_of_file(path: Path, bits: int) -> int:
 
 def _size_of_folder(path: Path, bits: int) -> int:
     """Return the bytes that the network in the safetensors files of `path` takes once it is loaded."""
-    from dg_lsp.model.networks import packing, streaming  # noqa: PLC0415
+    from safetensors import SafetensorError  # noqa: PLC0415
 
-    if bits < 16 and not packing.is_packed(path):
-        return streaming.quantised_size(path, bits)
+    from dg_lsp.model.networks import compressed, packing, streaming  # noqa: PLC0415
+
+    with suppress(CheckpointError, SafetensorError):  # a damaged file is refused where it is loaded
+        if compressed.is_compressed(path):
+            return compressed.loaded_size(path, bits)
+        if bits < 16 and not packing.is_packed(path):
+            return streaming.quantised_size(path, bits)
     return sum(file.stat().st_size for file in path.glob("*.safetensors"))
 
 

@@ -29,6 +29,7 @@ from dg_lsp.model.costs import Costs, measure
 from dg_lsp.model.manifest import JUDGE, verify
 from dg_lsp.model.networks.base import Denoiser
 from dg_lsp.model.networks.causal import ends_of, keeps_text, read_tokenizer
+from dg_lsp.model.networks.compressed import is_compressed, load_compressed
 from dg_lsp.model.networks.gguf_file import GGUF, GgufFile
 from dg_lsp.model.networks.gguf_gemma import load_gguf_gemma
 from dg_lsp.model.networks.loading import Source, check_logits, kind_of, load_network, open_source
@@ -122,6 +123,8 @@ def load_checkpoint(
         network = load_packed(path, device, bits)
     elif isinstance(source, GgufFile) and kind == GEMMA:
         network = load_gguf_gemma(source, device, bits)
+    elif kind == GEMMA and is_compressed(path):
+        network = load_compressed(path, device, bits)
     else:
         network = load_network(source, device) if bits == 16 else load_quantised(path, device, bits)
     if not is_packed(path):  # their order is not that of the files, which stay mapped

@@ -20,7 +20,7 @@ from dg_lsp.model.fill import fill
 from dg_lsp.model.networks.base import Denoiser, Reader
 from dg_lsp.model.networks.gguf_file import read_gguf
 from dg_lsp.model.networks.gguf_gemma import _NAMES, _PARTS, KIND, load_gguf_gemma
-from dg_lsp.model.networks.quantized import QuantizedExperts
+from dg_lsp.model.networks.quantized import Packed, QuantizedExperts
 from dg_lsp.text.messages import Fill, Infill
 from dg_lsp.training.shape import VISION
 from tests.model.gguf_files import VOCABULARY, Kind, add_tokenizer, blocks_of
@@ -165,6 +165,7 @@ def test_the_logits_are_those_of_the_dequantised_file(tmp_path: Path, network: A
         isinstance(experts, QuantizedExperts)
         and experts is made.model.encoder.language_model.layers[1].experts
     )
+    assert isinstance(experts.gate_up, Packed) and isinstance(experts.down, Packed)
     assert (experts.gate_up.format.bits, experts.down.format.bits) == (4, 8)
     far = float((logits(made) - wanted).abs().max() / wanted.abs().max())
     in_bf16 = float((logits(network.bfloat16()) - wanted).abs().max() / wanted.abs().max())

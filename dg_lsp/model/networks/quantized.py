@@ -23,6 +23,7 @@ from torch import Tensor
 GROUPS = (128, 64, 32)  # inputs of a group; the larger, the fewer scales
 _AT_ONCE = 1024  # tokens that experts are computed for together: some 250 MB at the released shape
 _TILE = 1 << 20  # weights that are dequantised at a time, so that they stay in the CPU's cache
+_STACKED = 16  # fp4 matrices that are dequantised together: their bytes become indices of four bytes each
 _BLOCK = 64  # outputs whose numbers torch's kernel interleaves, with AVX-512
 # A computed order of rows, shared by the matrices that are given the same rows.
 Tiles = tuple[Tensor, Tensor, Tensor]
@@ -337,6 +338,62 @@ class Eight(torch.nn.Module):
         return torch.cat([F.linear(states, tile.to(states.dtype).mul_(scale)) for tile, scale in tiles], 1)
 
 
+# The sixteen numbers of fp4 (e2m1): a sign, two bits of exponent, one of mantissa.
+_FP4 = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, -0.0, -0.5, -1.0, -1.5, -2.0, -3.0, -4.0, -6.0)
+
+
+def halves_of(packed: Tensor) -> Tensor:
+    """The fp4 numbers in bf16 [..., inputs] of bytes uint8 [..., inputs / 2], the first in the low bits."""
+    table = torch.tensor(_FP4, dtype=torch.bfloat16, device=packed.device)
+    pairs = torch.stack([table.repeat(16), table.repeat_interleave(16)], 1)
+    return F.embedding(packed.int(), pairs).flatten(-2)
+
+
+class Float4(torch.nn.Module):
+    """A stack of matrices in NVFP4: fp4 numbers, a scale in fp8 for 16 inputs, and a divisor for each output.
+
+    numbers: bytes [matrices, outputs, inputs / 2]. scale: fp8 [matrices, outputs, groups]. divisor: fp32 [matrices,
+    outputs], applied to the outputs: a number times its scale has six significant bits, so it is exact in bf16. way:
+    "each" dequantises one matrix after another, "whole" all of them.
+    """
+
+    numbers: Tensor
+    scale: Tensor
+    divisor: Tensor
+
+    def __init__(self, numbers: Tensor, scale: Tensor, divisor: Tensor) -> None:
+        super().__init__()
+        self.register_buffer("numbers", numbers, persistent=False)
+        self.register_buffer("scale", scale, persistent=False)
+        self.register_buffer("divisor", divisor, persistent=False)
+        self.count = len(numbers)
+        # A GPU would wait for the numbers of rows.
+        self.way = "each" if numbers.device.type == "cpu" else "whole"
+
+    def forward(self, states: Tensor, counts: Tensor, tiles: Tiles | None = None) -> Tensor:
+        """The products of bf16 `states` [rows, inputs], sorted by matrix, int `counts` [matrices] rows of each."""
+        assert tiles is None
+        divisors = self.divisor.repeat_interleave(counts, 0, output_size=len(states))
+        if self.way == "each":  # only the matrices that have rows are dequantised
+            parts = enumerate(states.split(counts.tolist()))
+            rows = [F.linear(part, self._times_scale(n, n + 1)[0]) for n, part in parts if len(part)]
+            found = torch.cat(rows) if rows else states.new_empty(0, self.divisor.shape[1])
+        else:
+            some = range(0, self.count, _STACKED)
+            whole = torch.cat([self._times_scale(n, n + _STACKED) for n in some])
+            found = grouped_product(states, whole.transpose(1, 2), counts)
+        return (found.float() / divisors).to(states.dtype)
+
+    def _times_scale(self, first: int, last: int) -> Tensor:
+        """The matrices from `first` up to `last` in bf16 [matrices, outputs, inputs], before they are divided."""
+        scale = self.scale[first:last].bfloat16()
+        numbers = halves_of(self.numbers[first:last]).unflatten(2, (scale.shape[2], -1))
+        return numbers.mul_(scale[:, :, :, None]).flatten(2)
+
+    def tiles(self, states: Tensor, counts: Tensor) -> Tiles | None:
+        """No tiles: no kernel reads this stack."""
+
+
 class QuantizedLinear(torch.nn.Module):
     """A linear layer whose matrix is in few bits."""
 
@@ -356,7 +413,9 @@ class QuantizedLinear(torch.nn.Module):
 class QuantizedExperts(torch.nn.Module):
     """A stack of experts with the call of `DiffusionGemmaTextExperts` (transformers), its matrices in few bits."""
 
-    def __init__(self, gate_up: Packed, down: Packed, act: Callable[[Tensor], Tensor]) -> None:
+    def __init__(
+        self, gate_up: Packed | Float4, down: Packed | Float4, act: Callable[[Tensor], Tensor]
+    ) -> None:
         super().__init__()
         self.gate_up, self.down, self.act = gate_up, down, act
 

@@ -22,6 +22,7 @@ from dg_lsp.model.networks.loading import FETCH_AGAIN, SPREAD, CheckpointError, 
 from dg_lsp.model.networks.norms import fuse_norms
 from dg_lsp.model.networks.quantized import (
     GROUPS,
+    Float4,
     Format,
     Packed,
     QuantizedError,
@@ -31,7 +32,7 @@ from dg_lsp.model.networks.quantized import (
 from dg_lsp.model.networks.replay import enable
 from dg_lsp.settings import GRAPHS
 
-_VISION = ("vision_tower.", "embed_vision.")  # dropped: text needs none of it
+VISION = ("vision_tower.", "embed_vision.")  # dropped: text needs none of it
 
 
 def load_quantised(path: Path, device: str, bits: int) -> Any:
@@ -61,7 +62,7 @@ def tensors_of(path: Path) -> Iterator[tuple[str, Any]]:
     for file in sorted(path.glob("*.safetensors")):
         with safe_open(file, "pt") as opened:
             for name in opened.keys():  # noqa: SIM118 - it is no dict
-                if not any(part in name for part in _VISION):
+                if not any(part in name for part in VISION):
                     yield name, opened.get_slice(name)
 
 
@@ -105,7 +106,12 @@ class Filling:
         first |= {self._known[name]: name for name in sorted(self._known, reverse=True) if "decoder" in name}
         self._left = {*first.values(), *self._scalars}
         self._made: dict[Tensor, torch.nn.Parameter] = {}
-        self._packed: dict[str, dict[str, Packed]] = {}
+        self._packed: dict[str, dict[str, Packed | Float4]] = {}
+
+    def awaited(self) -> dict[str, list[int]]:
+        """Return the shapes of the tensors that have not arrived, by their names."""
+        known = {**self._known, **self._scalars}
+        return {name: list(known[name].shape) for name in sorted(self._left)}
 
     def arrive(self, name: str, shape: list[int]) -> None:
         """Count the tensor called `name` as arrived, if the network has one of that name and `shape`."""
@@ -126,10 +132,10 @@ class Filling:
             return self._checked(name, stored[:])
         return self._checked(name, stored[:]).to(self.device, torch.bfloat16, copy=True)
 
-    def keep(self, name: str, value: Tensor | Packed) -> None:
+    def keep(self, name: str, value: Tensor | Packed | Float4) -> None:
         """Put a tensor that has arrived into the network, with `finish`."""
         parent, _, own = name.rpartition(".")
-        if isinstance(value, Packed):
+        if isinstance(value, Packed | Float4):
             self._packed.setdefault(parent, {})[own] = value
         elif name in self._scalars:
             self._scalars[name].copy_(value)
