@@ -25,6 +25,7 @@ from tests.model.tiny import byte_tokenizer, encoded, save_checkpoint, tiny_netw
 
 TOLERANCE = 3e-2  # of the largest logit, everything but the kernel's products in bf16 as well
 LEVELS = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6])
+EXPERTS = 1e-2  # of the largest output, the products of bf16 one after another
 EXPERT = "model.decoder.layers.1.experts.3"
 Tensors = dict[str, Tensor]
 Written = tuple[
@@ -164,6 +165,11 @@ def test_the_logits_are_those_of_the_dequantised_file(tmp_path: Path, network: A
     experts = made.model.decoder.layers[1].experts
     assert experts is made.model.encoder.language_model.layers[1].experts
     assert isinstance(experts.down, Float4 if form == "nvfp4" else Packed)
+    # The experts alone, as rounding makes the routers of so small a network choose others.
+    states = torch.randn(24, 128, generator=torch.Generator().manual_seed(5)).bfloat16()
+    routed = torch.arange(48).view(24, 2) % 8, torch.full((24, 2), 0.5)
+    exact = network.model.decoder.layers[1].experts(states.float(), *routed)
+    assert float((experts(states, *routed).float() - exact).abs().max() / exact.abs().max()) < EXPERTS
     far = float((logits(made) - wanted).abs().max() / wanted.abs().max())
     in_bf16 = float((logits(network.bfloat16()) - wanted).abs().max() / wanted.abs().max())
     assert far < max(2 * in_bf16, TOLERANCE)
