@@ -281,7 +281,7 @@ MUTANTS = (
         "dg_lsp/serving/service.py",
         "                work.cancel()\n                await asyncio.gather(work, return_exceptions=True)",
         "                pass",
-        "tests/serving/test_service.py::test_closing_the_lines_stops_the_engine",
+        "tests/serving/test_service.py::test_cancelling_an_answer_stops_the_engine",
     ),
     Mutant(
         6,
