@@ -433,6 +433,12 @@ ENDS = {
     ),
     "a comment that code follows": ("c", "comment", "/* ⟦one\n   <https://w¦w.org/>.⟧  */\n   of it.  */\n"),
     "a string in a call": ("javascript", "string", "  }, '⟦np¦m_name⟧')\n"),
+    "a character": ("cpp", "string", "int f() {\n    g('⟦\\¦n⟧');\n}\n"),
+    "a character in broken code": (
+        "java",
+        "string",
+        "class A {\n  void f() {\n    g({;\n    h('⟦¦n⟧');\n  }\n}\n",
+    ),
 }
 
 

@@ -277,9 +277,11 @@ def _gap_in(analysis: Analysis, asked: Kind | None) -> Gap:
     if new_statement and (hole := hole_at(analysis)) is not None:
         return replace(region_gap(analysis, hole), stub=True)
     # 2. The end of a comment may have given way for the repair, and then the tree's comment continues to the next end.
-    if analysis.masks and asked in ("comment", "string") and (closed := closed_gap(analysis, asked)):
-        return closed
     region = None if new_statement else _readable_region(analysis, kind)
+    # A quoted character is no string of the tree.
+    by_tokens = asked in ("comment", "string") and (analysis.masks or region is None)
+    if by_tokens and (closed := closed_gap(analysis, kind)):
+        return closed
     gap = region_gap(analysis, region) if region else open_gap(analysis, kind)
     if gap is None and asked is not None:
         raise NoGap(
