@@ -238,7 +238,7 @@ def _shared(one: bytes, other: bytes) -> int:
 
 
 def _keeps_round(old: bytes, new: bytes, gap: Span) -> bool:
-    """Whether `new` begins and ends with what stands around `gap` in `old`."""
+    """Return whether `new` begins and ends with the text around `gap` in `old`."""
     before, behind = old[: gap[0]], old[gap[1] :]
     return len(before) + len(behind) <= len(new) and new.startswith(before) and new.endswith(behind)
 

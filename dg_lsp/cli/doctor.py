@@ -346,15 +346,15 @@ def check_editor(editor: str, program: str | None, _: Settings) -> Finding:
         found = plugins.find_program(program) if editor == "vscode" else shutil.which("nvim")
         if found is None:
             return Finding("editor", "fail", "nvim is not on PATH", "install Neovim 0.12 or newer")
-        told = _first_line_of(plugins.run(found, "--version"))
+        version = _first_line_of(plugins.run(found, "--version"))
     except UsageError as error:
         return Finding("editor", "fail", str(error), "install it, or name its program with --with")
-    numbers = tuple(int(n) for n in re.findall(r"\d+", told)[:2])
+    numbers = tuple(int(n) for n in re.findall(r"\d+", version)[:2])
     if numbers < _OLDEST[editor]:
         wanted = ".".join(map(str, _OLDEST[editor]))
         fix = f"the plug-in is made for {wanted} and newer; older ones show no ghost text"
-        return Finding("editor", "warn", f"{told} at {found}", fix)
-    return Finding("editor", "ok", f"{told} at {found}")
+        return Finding("editor", "warn", f"{version} at {found}", fix)
+    return Finding("editor", "ok", f"{version} at {found}")
 
 
 def check_plugin(editor: str, program: str | None, _: Settings) -> Finding:

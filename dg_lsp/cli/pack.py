@@ -95,7 +95,7 @@ def _pack(arguments: argparse.Namespace, source: Path, to: Path) -> None:
     rate = Rate(quantised_size(source, 16), 0)
     tell(f"packing {source}")
     packed = write_packed(
-        source, to, arguments.device, arguments.bits, lambda done: tell(rate.told(done) + "\r")
+        source, to, arguments.device, arguments.bits, lambda done: tell(rate.describe(done) + "\r")
     )
     for file in source.iterdir():
         if file.suffix in LOADED - {".safetensors"} and not file.name.endswith((MANIFEST, ".index.json")):

@@ -90,8 +90,8 @@ class Rate:
     def __init__(self, total: int, done: int) -> None:
         self._total, self._first, self._began = total, done, time.monotonic()
 
-    def told(self, done: int) -> str:
-        """Return how far it is once `done` bytes are there, such as "120 of 1117 MB, 8.1 MB/s, 2:03 left"."""
+    def describe(self, done: int) -> str:
+        """Say how far it is once `done` bytes are there, such as "120 of 1117 MB, 8.1 MB/s, 2:03 left"."""
         speed = (done - self._first) / max(time.monotonic() - self._began, 0.001)
         amount = f"{done / 1e6:.0f} of {self._total / 1e6:.0f} MB"
         if speed <= 0:

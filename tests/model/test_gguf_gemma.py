@@ -24,7 +24,7 @@ from dg_lsp.model.networks.quantized import Packed, QuantizedExperts
 from dg_lsp.text.messages import Fill, Infill
 from dg_lsp.training.shape import VISION
 from tests.model.gguf_files import VOCABULARY, Kind, add_tokenizer, blocks_of
-from tests.model.tiny import encoded, tiny_network
+from tests.model.tiny import canvas_logits, scaled_network
 
 TOLERANCE = 3e-2  # of the largest logit, everything but the kernel's products in bf16 as well
 KINDS = {
@@ -140,17 +140,7 @@ def write(path: Path, network: Any, change: Callable[[dict[str, Any]], object] =
 
 @pytest.fixture
 def network() -> Any:
-    made = tiny_network(3, config=config())
-    made.model.decoder.layers[0].layer_scalar.fill_(0.5)
-    made.model.encoder.language_model.layers[1].layer_scalar.fill_(0.75)
-    return made
-
-
-def logits(network: Any) -> Tensor:
-    """Those of a canvas behind a prefix longer than the window: encoder and decoder."""
-    cache = encoded(network, list(range(40)))
-    found: Tensor = network(decoder_input_ids=torch.arange(16)[None], past_key_values=cache).logits
-    return found.float()
+    return scaled_network(config())
 
 
 @pytest.mark.parametrize("bits", [16, 8])
@@ -158,7 +148,7 @@ def logits(network: Any) -> Tensor:
 def test_the_logits_are_those_of_the_dequantised_file(tmp_path: Path, network: Any, bits: int) -> None:
     with torch.inference_mode(mode=False), torch.no_grad():
         path = write(tmp_path / "net.gguf", network)
-    wanted = logits(network)
+    wanted = canvas_logits(network)
     made = load_gguf_gemma(read_gguf(path), "cpu", bits)
     experts = made.model.decoder.layers[1].experts
     assert (
@@ -167,8 +157,8 @@ def test_the_logits_are_those_of_the_dequantised_file(tmp_path: Path, network: A
     )
     assert isinstance(experts.gate_up, Packed) and isinstance(experts.down, Packed)
     assert (experts.gate_up.format.bits, experts.down.format.bits) == (4, 8)
-    far = float((logits(made) - wanted).abs().max() / wanted.abs().max())
-    in_bf16 = float((logits(network.bfloat16()) - wanted).abs().max() / wanted.abs().max())
+    far = float((canvas_logits(made) - wanted).abs().max() / wanted.abs().max())
+    in_bf16 = float((canvas_logits(network.bfloat16()) - wanted).abs().max() / wanted.abs().max())
     assert far < max(2 * in_bf16, TOLERANCE)
 
 

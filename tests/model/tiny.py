@@ -71,6 +71,21 @@ def tiny_network(
     return network.eval()
 
 
+def scaled_network(config: DiffusionGemmaConfig) -> Any:
+    """A random network in which two layers, one of the decoder and one of the encoder, have a scale of their own."""
+    network = tiny_network(3, config=config)
+    network.model.decoder.layers[0].layer_scalar.fill_(0.5)
+    network.model.encoder.language_model.layers[1].layer_scalar.fill_(0.75)
+    return network
+
+
+def canvas_logits(network: Any) -> Tensor:
+    """The logits in fp32 of a canvas behind a prefix longer than the window, from encoder and decoder."""
+    cache = encoded(network, list(range(40)))
+    logits: Tensor = network(decoder_input_ids=torch.arange(16)[None], past_key_values=cache).logits
+    return logits.float()
+
+
 def pack_matrices(network: Any, bits: int = 4) -> Any:
     """`network` with each matrix of its layers that divides into groups in few bits; the others are as they were."""
     format_ = Format(bits, 32)

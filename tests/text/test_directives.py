@@ -9,7 +9,7 @@ from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import Fill
 from dg_lsp.text.syntax.directives import flaw_of_directives
 
-# What stands below the directive: sound code, a brace that nothing closes, code of no language.
+# The text below the directive: sound code, a brace that nothing closes, code of no language.
 BELOW = {
     "c": ("int x;\n", "int x;\n{\n", "void f(T!! a) { a ?? b !! ; ] }\n"),
     "cpp": ("int x;\n", "int x;\n{\n", "void f(T!! a) { a ?? b !! ; ] }\n"),

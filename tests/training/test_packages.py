@@ -248,5 +248,5 @@ def test_a_rate_tells_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "monotonic", lambda: 100.0)
     rate = Rate(1_000_000_000, 200_000_000)
     monkeypatch.setattr(time, "monotonic", lambda: 110.0)
-    assert rate.told(200_000_000) == "200 of 1000 MB"
-    assert rate.told(300_000_000) == "300 of 1000 MB, 10.0 MB/s, 1:10 left"
+    assert rate.describe(200_000_000) == "200 of 1000 MB"
+    assert rate.describe(300_000_000) == "300 of 1000 MB, 10.0 MB/s, 1:10 left"

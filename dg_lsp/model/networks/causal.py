@@ -126,8 +126,8 @@ def _tokenizer_of(opened: GgufFile) -> Tokenizer:
         return AutoTokenizer.from_pretrained(name, **where).backend_tokenizer
     names = GGUF_TOKENIZER_MAPPING["tokenizer"].items()
     known = {theirs: opened.fields.get(f"tokenizer.{own}") for own, theirs in names}
-    told = {name: value for name, value in known.items() if value is not None}
-    tokenizer: Tokenizer = convert_gguf_tokenizer(opened.architecture, told)[0]
+    given = {name: value for name, value in known.items() if value is not None}
+    tokenizer: Tokenizer = convert_gguf_tokenizer(opened.architecture, given)[0]
     return tokenizer
 
 

@@ -204,10 +204,8 @@ class _Making:
             for _ in self._opened.pieces(stored):
                 pass  # it is checked
         elif isinstance(module, Linear) and own == "weight" and self._is_quantised(stored):
-            bias = module.bias
-            self._network.set_submodule(parent, QuantizedLinear(self._matrix(parent, stored)))
-            if bias is not None:
-                self._network.get_submodule(parent).bias = bias
+            matrix = self._matrix(parent, stored)
+            self._network.set_submodule(parent, QuantizedLinear(matrix, module.bias))
         else:
             setattr(module, own, Parameter(self.in_full(name, stored), False))
 
