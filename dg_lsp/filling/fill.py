@@ -48,7 +48,8 @@ class FillOptions:
 
     alternatives: the number of different texts. priority: who is served first. index: the other files; without it no
     candidates and no definitions are sent. like: a text of the fill's length, for measurements. show: called
-    with each Draft.
+    with each Draft. above: text that is read before the document's own, such as that of the cells above one of a
+    notebook.
     """
 
     alternatives: int = 1
@@ -56,6 +57,7 @@ class FillOptions:
     index: Index | None = None
     like: str | None = None
     show: Callable[[Draft], None] = lambda _: None
+    above: bytes = b""
 
 
 ONE = FillOptions()
@@ -111,6 +113,9 @@ def prepare(
     if reason := next(filter(None, (unchecked(document, part) for part in gap.parts)), ""):
         raise NoGap(reason)
     # 2.
+    if options.above:
+        document = replace(document, data=options.above + document.data, history=None)
+        gap = gap.moved(len(options.above))
     request = prompt.build(document, gap, settings)
     # 3.
     found, context = Search(), Context()

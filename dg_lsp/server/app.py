@@ -25,6 +25,7 @@ from dg_lsp.server.status import StatusBoard
 from dg_lsp.server.workspace import Workspace
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.excluded import path_of
+from dg_lsp.text.languages.language import language_ids
 from dg_lsp.text.messages import Status
 
 Handler = Callable[..., Awaitable[Any]]
@@ -59,7 +60,7 @@ _HANDLERS: dict[str, Handler] = {
 
 def make_server(settings: Settings, open_engine: Open) -> Server:
     """Return the server with all its handlers; `open_engine` makes an Engine from settings."""
-    server = Server("dg-lsp", dg_lsp.__version__)
+    server = Server("dg-lsp", dg_lsp.__version__, language_ids())
     context = make_context(server, settings, open_engine)
 
     async def initialize(params: types.InitializeParams) -> None:

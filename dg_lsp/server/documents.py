@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
+from dg_lsp.server.notebooks import Notebooks
 from dg_lsp.text.documents.document import SURROGATE, Document, Encoding, utf8
 from dg_lsp.text.documents.excluded import key_of
 from dg_lsp.text.documents.history import MOST, Changes, History, begun
@@ -117,11 +118,13 @@ class Documents:
     """The open documents by their uris, as the client writes them.
 
     A client spells the uri of a document in the same way, from its opening to its closing. A request for one may spell
-    it in another way. encoding: the units of columns, agreed on in `initialize`.
+    it in another way. encoding: the units of columns, agreed on in `initialize`. notebooks: those whose cells are
+    documents.
     """
 
     def __init__(self, encoding: Encoding = "utf-16") -> None:
         self.encoding: Encoding = encoding
+        self.notebooks = Notebooks()
         self._open: dict[str, _Open] = {}
 
     def open(self, uri: str, language_id: str, version: int, text: str) -> None:

@@ -135,9 +135,12 @@ class Session:
         return outcome
 
     async def fill_options(self, document: Document, settings: Settings, priority: Priority) -> FillOptions:
-        """Return the options of a fill of `document`: with other files, unless the setting related is off."""
+        """Return the options of a fill of `document`: with other files, unless the setting related is off.
+
+        The text above a cell of a notebook is that of the cells above it.
+        """
         index = await self._workspace.project.index_for(document) if settings.related else None
-        return FillOptions(settings.alternatives, priority, index)
+        return FillOptions(settings.alternatives, priority, index, above=self._workspace.above(document))
 
     async def debounce(self, snapshot: Snapshot) -> None:
         """Wait for the next key while keys come faster than fills: the next one would cancel a fill begun now.

@@ -15,6 +15,7 @@ from dg_lsp.text.documents.document import Document, DocumentError, read_documen
 from dg_lsp.text.documents.excluded import key_of, path_of
 from dg_lsp.text.languages.language import knows
 from dg_lsp.text.reasons import NoGap
+from dg_lsp.text.syntax.magics import without_magics
 
 
 class Workspace:
@@ -38,7 +39,7 @@ class Workspace:
         self.project = Project(self.beside, folders)
 
     def document(self, uri: str) -> Document:
-        """Return the open document `uri` as it is now.
+        """Return the open document `uri` as it is now; a cell of a notebook with comments for its magics.
 
         Raises:
             NoGap: it is not open, or excluded, or its language is switched off.
@@ -47,12 +48,28 @@ class Workspace:
         if document is None:
             raise NoGap("the document is not open; send textDocument/didOpen first")
         self._permit(uri, document.language)
+        if notebook := self.documents.notebooks.holding(document.uri):
+            self._permit(notebook)
+            plain = without_magics(document.data) if document.language == "python" else document.data
+            if plain != document.data:
+                document = replace(document, data=plain, history=None)
         macros = self.settings.macros
         return replace(document, macros=macros) if macros else document
 
+    def above(self, document: Document) -> bytes:
+        """Return the text of the code cells above `document` in its notebook; empty if it is no cell."""
+        found = list[bytes]()
+        for uri in self.documents.notebooks.above(document.uri):
+            # Nothing is read of a cell that the settings leave out.
+            with suppress(NoGap):
+                cell = self.document(uri)
+                found += [cell.data.rstrip() + b"\n\n"] if cell.language == document.language else []
+        return b"".join(found)
+
     async def git_answered(self, uri: str) -> None:
         """Wait until git has said whether it ignores the file of the document `uri`, if the settings ask for that."""
-        await self.refusals.git_answered(uri, self.settings)
+        for one in filter(None, (uri, self.documents.notebooks.holding(uri))):
+            await self.refusals.git_answered(one, self.settings)
 
     async def permitted(self, uri: str) -> Document:
         """Return the open document `uri` as it is now, once git has answered if the settings ask for that.

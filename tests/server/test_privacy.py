@@ -31,7 +31,7 @@ class Window:
 
     def __init__(self, folders: Sequence[Path], settings: Settings | None = None) -> None:
         self.engine = ScriptedEngine(Fill("1"))
-        server = Server("dg-lsp", "1")
+        self.server = server = Server("dg-lsp", "1")
         self.context = make_context(server, settings or Settings(), lambda *_: self.engine)
         self.workspace, self.session = self.context.workspace, self.context.session
         capabilities = types.ClientCapabilities()

@@ -5,7 +5,8 @@ It keeps the open documents in step, agrees on the position encoding, and states
 """
 
 import logging
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import suppress
 from inspect import signature
 from typing import Any
 
@@ -18,6 +19,7 @@ from pygls.progress import Progress as Sender
 from pygls.protocol import lsp_method
 
 from dg_lsp.server.documents import Change, Documents, UnknownDocument
+from dg_lsp.server.notebooks import Cell
 from dg_lsp.server.rpc.conversation import Conversation
 from dg_lsp.server.rpc.envelope import INVALID_PARAMS, Ignored, RequestError, strict_converter
 
@@ -49,19 +51,14 @@ class Protocol(Conversation):
     @lsp_method(lsp.TEXT_DOCUMENT_DID_OPEN)
     def lsp_text_document__did_open(self, params: lsp.DidOpenTextDocumentParams) -> _Steps:
         """Open a document."""
-        new = params.text_document
-        # A language that lsprotocol knows arrives as an enumeration's member.
-        language = str(getattr(new.language_id, "value", new.language_id))
-        self._server.documents.open(new.uri, language, new.version, new.text)
+        self._open(params.text_document)
         yield from self._registered(lsp.TEXT_DOCUMENT_DID_OPEN, params)
 
     @lsp_method(lsp.TEXT_DOCUMENT_DID_CHANGE)
     def lsp_text_document__did_change(self, params: lsp.DidChangeTextDocumentParams) -> _Steps:
         """Change a document."""
-        document = params.text_document
-        changes = [_change(event) for event in params.content_changes]
         try:
-            self._server.documents.change(document.uri, document.version, changes)
+            self._change(params)
         except UnknownDocument as error:
             raise Ignored(str(error)) from error
         yield from self._registered(lsp.TEXT_DOCUMENT_DID_CHANGE, params)
@@ -74,6 +71,44 @@ class Protocol(Conversation):
         except UnknownDocument as error:
             raise Ignored(str(error)) from error
         yield from self._registered(lsp.TEXT_DOCUMENT_DID_CLOSE, params)
+
+    @lsp_method(lsp.NOTEBOOK_DOCUMENT_DID_OPEN)
+    def lsp_notebook_document__did_open(self, params: lsp.DidOpenNotebookDocumentParams) -> _Steps:
+        """Open a notebook: each of its cells is a document."""
+        notebook, notebooks = params.notebook_document, self._server.documents.notebooks
+        notebooks.close(notebook.uri)
+        notebooks.splice(notebook.uri, 0, 0, _cells(notebook.cells))
+        yield from self._open_cells(params.cell_text_documents)
+
+    @lsp_method(lsp.NOTEBOOK_DOCUMENT_DID_CHANGE)
+    def lsp_notebook_document__did_change(self, params: lsp.DidChangeNotebookDocumentParams) -> _Steps:
+        """Add, remove and change cells of a notebook, all before the next message is read."""
+        changes = params.change.cells or lsp.NotebookDocumentCellChanges()
+        if (structure := changes.structure) is not None:
+            array = structure.array
+            notebooks, uri = self._server.documents.notebooks, params.notebook_document.uri
+            notebooks.splice(uri, array.start, array.delete_count, _cells(array.cells or ()))
+        changed = [
+            lsp.DidChangeTextDocumentParams(one.document, one.changes) for one in changes.text_content or ()
+        ]
+        opened, closed = (structure.did_open, structure.did_close) if structure else ((), ())
+        for new in opened or ():
+            self._open(new)
+        for one in changed:
+            with suppress(UnknownDocument):
+                self._change(one)
+        yield from self._close_cells([one.uri for one in closed or ()])
+        for new in opened or ():
+            yield from self._registered(lsp.TEXT_DOCUMENT_DID_OPEN, lsp.DidOpenTextDocumentParams(new))
+        for one in changed:
+            yield from self._registered(lsp.TEXT_DOCUMENT_DID_CHANGE, one)
+
+    @lsp_method(lsp.NOTEBOOK_DOCUMENT_DID_CLOSE)
+    def lsp_notebook_document__did_close(self, params: lsp.DidCloseNotebookDocumentParams) -> _Steps:
+        """Close a notebook with all its cells."""
+        known = self._server.documents.notebooks.close(params.notebook_document.uri)
+        yield from self._close_cells([*known, *(one.uri for one in params.cell_text_documents)])
+        yield from self._registered(lsp.TEXT_DOCUMENT_DID_CLOSE, _closed(params.notebook_document.uri))
 
     @lsp_method(lsp.WORKSPACE_EXECUTE_COMMAND)
     def lsp_workspace__execute_command(self, params: lsp.ExecuteCommandParams) -> _Steps:
@@ -89,15 +124,46 @@ class Protocol(Conversation):
             raise RequestError(INVALID_PARAMS, reason) from error
 
     def not_taken(self, method: str, body: dict[str, Any]) -> None:
-        """Close a document whose change cannot be read, because its text would differ from the client's text."""
-        if method != lsp.TEXT_DOCUMENT_DID_CHANGE:
-            return
+        """Close a document whose change cannot be read, because its text would differ from the client's text.
+
+        With a notebook all its cells are closed.
+        """
+        fields = {
+            lsp.TEXT_DOCUMENT_DID_CHANGE: "textDocument",
+            lsp.NOTEBOOK_DOCUMENT_DID_CHANGE: "notebookDocument",
+        }
         params = body.get("params")
-        named = params.get("textDocument") if isinstance(params, dict) else None
-        uri = named.get("uri") if isinstance(named, dict) else None
-        if isinstance(uri, str) and uri in self._server.documents.uris():
+        named = params.get(fields.get(method, "")) if isinstance(params, dict) else None
+        uri, documents = named.get("uri") if isinstance(named, dict) else None, self._server.documents
+        if not isinstance(uri, str):
+            return
+        for one in {uri, *documents.notebooks.close(uri)}.intersection(documents.uris()):
+            documents.close(one)
+            _log.error("%s is out of step with the client and closed until the client opens it again", one)
+
+    def _open(self, new: lsp.TextDocumentItem) -> None:
+        # A language that lsprotocol knows arrives as an enumeration's member.
+        language = str(getattr(new.language_id, "value", new.language_id))
+        self._server.documents.open(new.uri, language, new.version, new.text)
+
+    def _change(self, params: lsp.DidChangeTextDocumentParams) -> None:
+        document, events = params.text_document, params.content_changes
+        self._server.documents.change(document.uri, document.version, [_change(event) for event in events])
+
+    def _open_cells(self, cells: Sequence[lsp.TextDocumentItem]) -> _Steps:
+        """Open the documents `cells`, all before any handler runs."""
+        for new in cells:
+            self._open(new)
+        for new in cells:
+            yield from self._registered(lsp.TEXT_DOCUMENT_DID_OPEN, lsp.DidOpenTextDocumentParams(new))
+
+    def _close_cells(self, uris: Sequence[str]) -> _Steps:
+        """Close those of the documents `uris` that are open."""
+        open_ones = [uri for uri in dict.fromkeys(uris) if uri in self._server.documents.uris()]
+        for uri in open_ones:
             self._server.documents.close(uri)
-            _log.error("%s is out of step with the client and closed until the client opens it again", uri)
+        for uri in open_ones:
+            yield from self._registered(lsp.TEXT_DOCUMENT_DID_CLOSE, _closed(uri))
 
     def _registered(self, method: str, *args: Any) -> _Steps:
         """Yield the registered handler of `method`, if there is one."""
@@ -108,16 +174,25 @@ class Protocol(Conversation):
 class Server(LanguageServer):
     """A language server; register `async def` handlers with `feature`, and have `streams.serve` serve it.
 
-    documents: those that the client has opened. protocol: the conversation with the client.
+    documents: those that the client has opened. protocol: the conversation with the client. languages: those of the
+    cells of notebooks that the client keeps in step.
     """
 
     protocol: Protocol
 
-    def __init__(self, name: str, version: str) -> None:
+    def __init__(self, name: str, version: str, languages: Sequence[str] = ()) -> None:
         # At lower levels pygls logs whole messages, which hold source text.
         logging.getLogger("pygls").setLevel(logging.WARNING)
         self.documents = Documents()
-        super().__init__(name, version, protocol_cls=Protocol, converter_factory=strict_converter)
+        cells = [lsp.NotebookCellLanguage(language) for language in languages]
+        wanted = lsp.NotebookDocumentFilterWithCells(cells, notebook="*")
+        super().__init__(
+            name,
+            version,
+            protocol_cls=Protocol,
+            converter_factory=strict_converter,
+            notebook_document_sync=lsp.NotebookDocumentSyncOptions([wanted]) if cells else None,
+        )
 
     def set_commands(self, handlers: Mapping[str, Callable[..., Any]]) -> None:
         """Register `handlers` by their commands' names, in place of the commands registered before."""
@@ -128,6 +203,14 @@ class Server(LanguageServer):
     def as_json(self, value: Any) -> Any:
         """Return an object of the protocol as plain dictionaries and lists."""
         return self.protocol._converter.unstructure(value)
+
+
+def _cells(cells: Sequence[lsp.NotebookCell]) -> list[Cell]:
+    return [Cell(cell.document, cell.kind == lsp.NotebookCellKind.Code) for cell in cells]
+
+
+def _closed(uri: str) -> lsp.DidCloseTextDocumentParams:
+    return lsp.DidCloseTextDocumentParams(lsp.TextDocumentIdentifier(uri))
 
 
 def _change(event: lsp.TextDocumentContentChangeEvent) -> Change:

@@ -82,7 +82,7 @@ def find_gap(document: Document, offset: int, kind: Wanted | None = None) -> Gap
     start, stop = reach(document.data, offset)
     if (start, stop) != (0, len(document.data)):
         near = replace(document, data=document.data[start:stop], history=None)
-        return _moved(find_gap(near, offset - start, kind), start)
+        return find_gap(near, offset - start, kind).moved(start)
     # 1. A broken tree is never asked what is at the cursor.
     analysis = analyze(document, offset)
     if kind == "holes":
@@ -108,7 +108,7 @@ def find_gaps(document: Document, start: int, end: int) -> list[Gap]:
         first, stop = top_level_item(language, document.data, start)
         if end <= stop and (first, stop) != (0, len(document.data)):
             item = replace(document, data=document.data[first:stop], history=None)
-            return [_moved(gap, first) for gap in find_gaps(item, start - first, end - first)]
+            return [gap.moved(first) for gap in find_gaps(item, start - first, end - first)]
         analysis = analyze_whole(document)
     functions = [b for b in analysis.bodies if b.header.owner == "function"]
     found = [f for f in functions if f.header.start < max(end, start + 1) and f.end >= start]
@@ -235,12 +235,6 @@ def _span_in(document: Document, bodies: list[Gap], start: int, end: int) -> Gap
     innermost = max(around, key=lambda b: b.start)
     indent = leading(document.data, start).decode("utf-8")
     return Gap(start, end, "span", indent, name=innermost.name, asked=True)
-
-
-def _moved(gap: Gap, by: int) -> Gap:
-    """`gap` with all its places `by` bytes further on."""
-    further = tuple(_moved(part, by) for part in gap.further)
-    return replace(gap, start=gap.start + by, end=gap.end + by, further=further)
 
 
 def _recalled(analysis: Analysis, kind: Kind | None) -> Gap | None:

@@ -46,6 +46,11 @@ class Gap:
         """From where it begins to where the last of its `further` gaps ends."""
         return self.start, self.parts[-1].end
 
+    def moved(self, by: int) -> "Gap":
+        """Return the same gap with all its places `by` bytes further on."""
+        further = tuple(part.moved(by) for part in self.further)
+        return replace(self, start=self.start + by, end=self.end + by, further=further)
+
 
 @dataclass(frozen=True, slots=True)
 class Edit:

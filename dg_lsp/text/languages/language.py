@@ -373,6 +373,11 @@ def known_languages() -> tuple[str, ...]:
     return tuple(sorted(f.name for f in _grammars().iterdir() if f.joinpath("language.toml").is_file()))
 
 
+def language_ids() -> tuple[str, ...]:
+    """The names by which editors call the languages that have a folder."""
+    return tuple(sorted({name for known in known_languages() for name in _facts(known)["ids"]}))
+
+
 def knows(language: str) -> bool:
     """Return whether `language`, by its own name or an editor's, has a folder."""
     return language in _folders()

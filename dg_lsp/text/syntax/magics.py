@@ -1,0 +1,55 @@
+"""Magics: the lines of a notebook's cell that are for IPython and not for Python, read as comments of equal length."""
+
+import re
+from functools import lru_cache
+
+from dg_lsp.text.languages.language import load_language
+from dg_lsp.text.syntax.brackets import state_from
+
+# `%pip install x`, `!ls`, `?f`; `f?`; and `files = !ls`, whose sign begins a group.
+_LINE = re.compile(
+    rb"(?<![^\r\n])[ \t]*(?:(?:[\w.\[\], \t]+=[ \t]*)?(?P<sign>[%!]|\?(?=[\w.?]))"
+    rb"|(?P<asked>[\w.\[\]]+\?{1,2})[ \t]*(?![^\r\n]))"
+)
+# The first line of a cell for another program, and the magics whose cell is Python all the same.
+_CELL = re.compile(rb"\s*%%(\w*)")
+_OF_PYTHON = {b"capture", b"prun", b"time", b"timeit"}
+_WRITTEN = re.compile(rb"(?<![^\r\n])([ \t]*)[^\s]")
+_REST = re.compile(rb"(?:[^\r\n\\]|\\(?:\r\n|.))*", re.DOTALL)
+# A longer cell is left as it is; of so many lines that look like magics the first are read.
+_LONGEST, _MOST = 60_000, 200
+
+
+@lru_cache(maxsize=256)
+def without_magics(data: bytes) -> bytes:
+    """Return the text of a Python cell with comments for its magics, so that every offset stays.
+
+    `!ls -l` becomes `#ls -l`; within a block, and as a value, `0#s -l`. A cell for another program, such as one that
+    begins with `%%bash`, is all comments. In strings, brackets and continued lines nothing is a magic.
+    """
+    if len(data) > _LONGEST:
+        return data
+    if (cell := _CELL.match(data)) and cell[1] not in _OF_PYTHON:
+        return _WRITTEN.sub(rb"\1#", data)
+    language, begins, at = load_language("python"), 0, 0
+    for _ in range(_MOST):
+        if (found := _LINE.search(data, at)) is None:
+            break
+        at = found.end()
+        state = state_from(language, data, found.start(), begins)
+        above = data[: found.start()].rstrip(b"\r\n")
+        if state.brackets or state.string or above.endswith(b"\\"):
+            continue
+        at = begins = _REST.match(data, found.start()).end()  # type: ignore[union-attr]  # it matches nothing, too
+        data = _as_comment(data, found, at)
+    return data
+
+
+def _as_comment(data: bytes, found: re.Match[bytes], end: int) -> bytes:
+    """Return `data` with a comment for the magic `found`, which ends at `end`."""
+    start = found.start(found.lastgroup or 0)
+    # A block, and an assignment, needs a value.
+    sign = b"0#" if data[found.start() : start] and end - start > 1 else b"#"
+    text = sign + data[start + len(sign) : end]
+    # A line that is continued brings the next one along.
+    return data[:start] + re.sub(rb"(?<=[\r\n])([ \t]*)[^\s]", rb"\1#", text) + data[end:]

@@ -1,0 +1,194 @@
+"""Notebooks: the cells above one are its prefix, with comments for magics; positions are the cell's own."""
+
+import asyncio
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dg_lsp.settings import Settings
+from dg_lsp.text.gaps.find import NoGap, find_gap
+from dg_lsp.text.messages import Infill
+from dg_lsp.text.syntax.magics import without_magics
+from tests.server.test_privacy import Window
+from tests.server.wire import Wire, notification
+
+BOOK = "file:///w/sums.ipynb"
+
+
+def cell(name: str, kind: int = 2) -> dict[str, Any]:
+    return {"kind": kind, "document": f"vscode-notebook-cell:/w/sums.ipynb#{name}"}
+
+
+def item(name: str, text: str, language: str = "python") -> dict[str, Any]:
+    return {"uri": cell(name)["document"], "languageId": language, "version": 1, "text": text}
+
+
+def book(*cells: tuple[dict[str, Any], str], uri: str = BOOK) -> dict[str, Any]:
+    """The notification that a notebook with these cells is opened."""
+    texts = [
+        {"uri": one["document"], "languageId": "python", "version": 1, "text": text} for one, text in cells
+    ]
+    told = {"uri": uri, "notebookType": "jupyter-notebook", "version": 1, "cells": [one for one, _ in cells]}
+    return notification("notebookDocument/didOpen", {"notebookDocument": told, "cellTextDocuments": texts})
+
+
+def change(cells: dict[str, Any], uri: str = BOOK) -> dict[str, Any]:
+    told = {"notebookDocument": {"uri": uri, "version": 2}, "change": {"cells": cells}}
+    return notification("notebookDocument/didChange", told)
+
+
+class Book:
+    """A window whose engine keeps its requests; messages come as from a wire."""
+
+    def __init__(self, settings: Settings | None = None) -> None:
+        self.window = Window([Path("/w")], settings)
+        self.protocol = self.window.server.protocol
+        self.protocol._initialized = True
+
+    async def tell(self, *messages: dict[str, Any]) -> None:
+        for message in messages:
+            self.protocol.handle_body(json.dumps(message).encode())
+            while self.protocol._tasks:
+                await asyncio.sleep(0)
+
+    async def request(self, name: str, cursor: int) -> Infill:
+        """The request for a gap at `cursor` of the cell `name`."""
+        document = self.window.workspace.document(cell(name)["document"])
+        gap = find_gap(document, cursor)
+        await self.window.session.fill(document, gap, self.window.workspace.settings, lambda _: None, "fill")
+        return self.window.engine.requests[-1]
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("%matplotlib inline\nx = 1\n", "#matplotlib inline\nx = 1\n"),
+        ("!pip install a \\\n   'b\nx = 1", "#pip install a \\\n   #b\nx = 1"),
+        ("?print\nprint??\ny = a\n", "#print\n#rint??\ny = a\n"),
+        ("files = !ls -l\n", "files = 0#s -l\n"),
+        ("a, b = %timeit -o f('\nx = 1\n", "a, b = 0#imeit -o f('\nx = 1\n"),
+        ("if x:\n    !ls (\nelse:\n    y\n", "if x:\n    0#s (\nelse:\n    y\n"),
+        ('%%bash\necho "$x"\n\n  ls (\n', '#%bash\n#cho "$x"\n\n  #s (\n'),
+        ("\n%%time\nx = 1\n", "\n#%time\nx = 1\n"),
+        ("x = (a\n     % b)\n", "x = (a\n     % b)\n"),
+        ('s = """\n% of all\n! now\n"""\n', 's = """\n% of all\n! now\n"""\n'),
+        ("x = a \\\n  % b\n", "x = a \\\n  % b\n"),
+        ("x = a % b != c\nprint('why?')\n", "x = a % b != c\nprint('why?')\n"),
+        ("!echo it's\n% ls\r\n!b\r\n", "#echo it's\n# ls\r\n#b\r\n"),
+        ("x = !", "x = #"),
+    ],
+)
+def test_a_magic_is_a_comment_of_the_same_length(text: str, plain: str) -> None:
+    assert without_magics(text.encode()).decode() == plain
+    assert len(plain) == len(text)
+
+
+def test_many_lines_that_look_like_magics_take_no_time() -> None:
+    text = b'x = """\n' + b"!ls\n" * 10_000
+    assert without_magics(text) == text
+
+
+def test_the_code_cells_above_are_the_prefix_of_a_cell() -> None:
+    async def work() -> None:
+        one = Book()
+        await one.tell(
+            book(
+                (cell("a"), "%load_ext x\nrate = 3\n"),
+                (cell("b", 1), "# The *sums*"),
+                (cell("c"), "total = 0"),
+                (cell("d"), "x = "),
+                (cell("e"), "below = 1\n"),
+            )
+        )
+        asked = await one.request("d", 4)
+        assert asked.prefix == "#load_ext x\nrate = 3\n\ntotal = 0\n\nx = "
+        assert (await one.request("a", 0)).prefix == ""
+
+    asyncio.run(work())
+
+
+def test_cells_that_are_changed_moved_or_removed_are_read_as_they_are_now() -> None:
+    async def work() -> None:
+        one = Book()
+        await one.tell(book((cell("a"), "a = 1"), (cell("b"), "b = 2"), (cell("d"), "x = ")))
+        array = {"start": 1, "deleteCount": 1, "cells": [cell("c"), cell("b")]}
+        structure = {"array": array, "didOpen": [item("c", "c = 3")]}
+        span = {"start": {"line": 0, "character": 4}, "end": {"line": 0, "character": 5}}
+        text = {"document": {"uri": cell("a")["document"], "version": 2}}
+        await one.tell(
+            change(
+                {"structure": structure, "textContent": [{**text, "changes": [{"range": span, "text": "9"}]}]}
+            )
+        )
+        assert (await one.request("d", 4)).prefix == "a = 9\n\nc = 3\n\nb = 2\n\nx = "
+        gone = {"array": {"start": 0, "deleteCount": 1}, "didClose": [{"uri": cell("a")["document"]}]}
+        await one.tell(change({"structure": gone}))
+        assert (await one.request("d", 4)).prefix == "c = 3\n\nb = 2\n\nx = "
+
+    asyncio.run(work())
+
+
+def test_a_closed_notebook_leaves_and_others_are_not_above() -> None:
+    async def work() -> None:
+        one = Book()
+        other = {"kind": 2, "document": "vscode-notebook-cell:/w/other.ipynb#a"}
+        await one.tell(book((other, "secret = 1"), uri="file:///w/other.ipynb"))
+        await one.tell(book((cell("a"), "a = 1"), (cell("d"), "x = ")))
+        assert (await one.request("d", 4)).prefix == "a = 1\n\nx = "
+        cells = [{"uri": cell(name)["document"]} for name in ("a", "d")]
+        await one.tell(
+            notification(
+                "notebookDocument/didClose", {"notebookDocument": {"uri": BOOK}, "cellTextDocuments": cells}
+            )
+        )
+        documents = one.window.workspace.documents
+        assert documents.uris() == (other["document"],) and not documents.notebooks.holding(cells[0]["uri"])
+        with pytest.raises(NoGap, match="not open"):
+            one.window.workspace.document(cells[1]["uri"])
+
+    asyncio.run(work())
+
+
+def test_a_change_that_cannot_be_read_closes_the_notebook() -> None:
+    async def work() -> None:
+        one = Book()
+        await one.tell(book((cell("a"), "a = 1"), (cell("d"), "x = ")))
+        await one.tell(change({"textContent": "?"}))  # type: ignore[dict-item]
+        assert one.window.workspace.documents.uris() == ()
+
+    asyncio.run(work())
+
+
+def test_a_cell_of_an_excluded_notebook_is_not_read() -> None:
+    async def work() -> None:
+        one = Book(Settings(exclude=("sums.ipynb",)))
+        strange = {"kind": 2, "document": "cell:1"}
+        await one.tell(book((strange, "key = 1")))
+        with pytest.raises(NoGap, match=r"sums\.ipynb is excluded"):
+            one.window.workspace.document("cell:1")
+
+    asyncio.run(work())
+
+
+@pytest.fixture
+def wire(runtime: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Wire]:
+    monkeypatch.setenv("DG_LSP_CHECKPOINT", "scripted")
+    one = Wire([sys.executable, "-m", "dg_lsp", "--stdio"])
+    yield one
+    one.__exit__()
+
+
+def test_a_bare_client_gets_ghost_text_in_the_coordinates_of_the_cell(wire: Wire) -> None:
+    able: dict[str, Any] = {"notebookDocument": {"synchronization": {}}}
+    told = wire.initialize(capabilities=able)["result"]["capabilities"]["notebookDocumentSync"]
+    (selector,) = told["notebookSelector"]
+    assert selector["notebook"] == "*" and {"language": "python"} in selector["cells"]
+    wire.send(book((cell("a"), "!ls (\nrate = 3\n"), (cell("d"), "%time f()\nx = ")))
+    at = {"line": 1, "character": 4}
+    params = {"textDocument": {"uri": cell("d")["document"]}, "position": at, "context": {"triggerKind": 2}}
+    (one,) = wire.ask(1, "textDocument/inlineCompletion", params)["result"]["items"]
+    assert one["insertText"] and one["range"] == {"start": at, "end": at}
