@@ -11,6 +11,9 @@ lsp_exit            it exits with 0 without a shutdown                   test_a_
 lsp_text_document__did_open    as for lsp_initialize                     test_a_form_feed_ends_no_line
 lsp_text_document__did_change  a column past the end is cut short        test_a_column_past_the_end
 lsp_text_document__did_close   as for lsp_initialize                     test_thousands_of_requests_and_cancels
+lsp_notebook_document__did_open    as for lsp_initialize                 test_a_form_feed_ends_no_line
+lsp_notebook_document__did_change  as for a text document                test_a_column_past_the_end
+lsp_notebook_document__did_close   as for lsp_initialize                 test_thousands_of_requests_and_cancels
 lsp_workspace__execute_command the error quotes the arguments            test_commands
 
 Instead of these, which are never called:
