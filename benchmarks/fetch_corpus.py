@@ -2,8 +2,8 @@
 
     python benchmarks/fetch_corpus.py FOLDER [--list FILE]
 
-then `dg-lsp train --packages FOLDER --packages .venv/lib/python3.11/site-packages --out DIR`. Names come from
-`benchmarks/corpus.txt`, one a line, from whatever index pip is set up for; what the index lacks is left out and named.
+then `python -m benchmarks.embedded --packages FOLDER --packages .venv/lib/python3.11/site-packages --out DIR`. Names
+come from `benchmarks/corpus.txt`, one a line, from the index that pip is set up for; those it does not have are named.
 Wheels only, and nothing in them is run.
 """
 

@@ -4,8 +4,9 @@
     python -m benchmarks.train_gpu smoke PARTS...          there: how many tokens a second, which batch fits
     python -m benchmarks.train_gpu job OUT SECONDS PARTS... there: train, and leave what belongs home in OUT
 
-RUN is a folder that `dg-lsp train --from embedded` has prepared; RUN/library holds the packages that are missing there
-(`pip install --target`). PARTS are folders, of which a call carries one. Only the training itself is imported.
+RUN is a folder that `python -m benchmarks.embedded --from embedded` has prepared; RUN/library holds the packages that
+are missing there (`pip install --target`). PARTS are folders, of which a call carries one. Only the training itself is
+imported.
 """
 
 import argparse
@@ -50,12 +51,16 @@ def unpack(parts: list[Path], to: Path) -> None:
 
 def trainer_of(work: Path, batch: int, **options: Any) -> Any:
     """A Trainer of the embedded checkpoint on the corpus in `work` with batches of `batch` times the usual size."""
+    from benchmarks.embedded.fusing import fuse  # noqa: PLC0415
     from dg_lsp.training.layouts import BUCKETS  # noqa: PLC0415  (found only once the library is unpacked)
     from dg_lsp.training.trainer import Recipe, Trainer  # noqa: PLC0415
 
-    buckets = options.pop("buckets", BUCKETS)
+    buckets, fused = options.pop("buckets", BUCKETS), options.pop("fused", True)
     recipe = Recipe(buckets=[replace(bucket, rows=bucket.rows * batch) for bucket in buckets], **options)
-    return Trainer(work, recipe, BASE)
+    trainer = Trainer(work, recipe, BASE)
+    if fused:
+        fuse(trainer.network)
+    return trainer
 
 
 def smoke(work: Path, given: argparse.Namespace) -> None:
@@ -144,7 +149,7 @@ def fused_gradients_agree(work: Path) -> bool:
 def job(work: Path, given: argparse.Namespace) -> None:
     """Train for `given.seconds`, and leave checkpoint, log and the weights from before the decay in `given.out`."""
     from dg_lsp.training import loop  # noqa: PLC0415
-    from dg_lsp.training.workers import caught_signals  # noqa: PLC0415
+    from dg_lsp.training.loop import caught_signals  # noqa: PLC0415
 
     made = trainer_of(
         work,

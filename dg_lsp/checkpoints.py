@@ -14,7 +14,7 @@ from typing import Any
 
 import platformdirs
 
-from dg_lsp.settings import AUTO, Settings, is_team, path_of
+from dg_lsp.settings import AUTO, Settings, UsageError, is_team, path_of
 
 EMBEDDED, SMALL, CODER, CODER_LITTLE = "embedded", "small", "coder", "coder-0.5b"
 # Seconds that a line may take while one types in a file where AUTO takes the checkpoint.
@@ -26,7 +26,7 @@ FETCH_AGAIN = "fetch the checkpoint again, or name another with --checkpoint"
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
 
 
-class CheckpointError(Exception):
+class CheckpointError(UsageError):
     """The checkpoint cannot be used; the message says why, and what to do."""
 
 

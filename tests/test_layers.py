@@ -41,7 +41,7 @@ RULES: dict[str, tuple[set[str], set[str]]] = {
     "bench": (BASE | {"filling", "model", "engine", "serving", "training"}, MODEL),
     "cli": (
         BASE | {"filling", "model", "engine", "serving", "server", "training", "bench"},
-        MODEL | {"packaging"},
+        MODEL | {"packaging", "rich"},
     ),
 }
 # Inside text, too, a room imports only those before it.
@@ -63,10 +63,10 @@ ROOMS = (
 INSIDE_THE_ENGINE = {"dg_lsp.engine.local", "dg_lsp.engine.memory", "dg_lsp.engine.vllm"}
 
 
-# What starts a program: the engine, git, an editor, a training's workers; and what a model wrote only in the last two,
+# What starts a program: the engine, git, an editor; and what a model wrote only in the last two,
 # where a user says so.
 STARTERS = {
-    *("dg_lsp.engine.supervisor", "dg_lsp.cli.plugins", "dg_lsp.training.workers"),
+    *("dg_lsp.engine.supervisor", "dg_lsp.cli.plugins"),
     *(
         "dg_lsp.text.documents.ignored",
         "dg_lsp.cli.trial",

@@ -10,7 +10,7 @@ from dg_lsp.text.documents.excluded import path_of
 from dg_lsp.text.messages import Infill
 from dg_lsp.text.related.index import Index
 from dg_lsp.text.related.retrieve import retrieve
-from dg_lsp.training.heldout import read_text
+from dg_lsp.training.corpus import read_text
 
 _COPY = 0.3  # share of lines that makes a file of the same project a copy
 

@@ -21,8 +21,7 @@ from dg_lsp.filling.project import excluding_path, project_files
 from dg_lsp.settings import Settings, UsageError, from_environment
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.documents.ignored import TRACKED
-from dg_lsp.training.corpus import Source, is_code, tokenise
-from dg_lsp.training.heldout import File, hash_line
+from dg_lsp.training.corpus import File, Source, hash_line, is_code, read_text, tokenise
 from dg_lsp.training.trainer import Recipe
 
 KINDS = ("rest_of_line", "expression", "statement")
@@ -48,11 +47,7 @@ def gather(repo: Path) -> tuple[list[File], list[File]]:
     for path in project_files(repo, TRACKED):
         if path.suffix != ".py" or excluding_path(path, from_environment().exclude):
             continue
-        try:
-            text = path.read_bytes().decode("utf-8")
-        except (OSError, UnicodeDecodeError):
-            continue
-        if is_code(text):
+        if (text := read_text(path)) is not None and is_code(text):
             files.append(File("repository", path.relative_to(repo).as_posix(), text))
     files.sort(key=lambda file: hash_line(file.path))
     held = max(len(files) // 5, 1)

@@ -52,11 +52,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--write-holes", type=Path, metavar="FILE", help="only write the list of the holes, for --holes"
     )
-    parser.add_argument(
-        "--bits",
-        action="store_true",
-        help="print bits a byte of the holes' true contents instead of filling them",
-    )
     parser.add_argument("--json", metavar="FILE", help="also write everything, each case included, to FILE")
     parser.add_argument(
         "--humaneval", metavar="FILE", help="fill the tasks of a HumanEval-Infilling .jsonl or .jsonl.gz"
@@ -95,10 +90,6 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.write_holes:
         lists.write(arguments.write_holes, cases)
         return 0
-    if arguments.bits:
-        from dg_lsp.bench import bits  # the other methods may do without torch
-
-        return bits.run(arguments, cases, settings)
     scores = asyncio.run(measure(cases, methods, settings))
     if arguments.execute:
         limits = humaneval.Limits(arguments.timeout, arguments.memory << 20)

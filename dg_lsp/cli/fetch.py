@@ -100,14 +100,10 @@ def _from_hub(arguments: argparse.Namespace) -> int:
     """Fetch a checkpoint from the hub, and say how it is used."""
     from dg_lsp.checkpoints import CheckpointError, network_in
     from dg_lsp.model.networks.loading import kind_of
-    from dg_lsp.training.fetching import FetchError
     from dg_lsp.training.hub import fetch_from_hub
 
     name = arguments.name
-    try:
-        folder = fetch_from_hub(name, arguments.revision, arguments.file, teller())
-    except FetchError as error:
-        raise UsageError(str(error)) from error
+    folder = fetch_from_hub(name, arguments.revision, arguments.file, teller())
     print(f"{folder}: pinned in {lock_file()}.")
     try:
         kind_of(network_in(folder))
@@ -145,20 +141,15 @@ def _get(name: str, file: Path | None, tell: Callable[[str], None]) -> None:
     Raises:
         UsageError: it cannot be fetched.
     """
-    from dg_lsp.training.fetching import FetchError
+    if name == SMALL:
+        tell("importing torch")
+        from dg_lsp.training.small import fetch_small
 
-    try:
-        if name == SMALL:
-            tell("importing torch")
-            from dg_lsp.training.small import fetch_small
+        fetch_small(folder_of(name), file, tell)
+    else:
+        from dg_lsp.training.coder import fetch_coder
 
-            fetch_small(folder_of(name), file, tell)
-        else:
-            from dg_lsp.training.coder import fetch_coder
-
-            fetch_coder(name, folder_of(name), file, tell)
-    except FetchError as error:
-        raise UsageError(str(error)) from error
+        fetch_coder(name, folder_of(name), file, tell)
 
 
 def is_current(name: str) -> bool:

@@ -41,12 +41,9 @@ def run(arguments: argparse.Namespace) -> int:
             f"there is no file or folder {arguments.source}; name a directory, a GGUF file, or OWNER/NAME of the hub"
         )
     print("importing torch", flush=True)
-    from dg_lsp.training.importing import ImportRefusedError, import_checkpoint
+    from dg_lsp.training.importing import import_checkpoint
 
     about = {"licence": arguments.licence} if arguments.licence else {}
-    try:
-        import_checkpoint(arguments.source, arguments.out, about, lambda text: print(text, flush=True))
-    except ImportRefusedError as error:
-        raise UsageError(str(error)) from error
+    import_checkpoint(arguments.source, arguments.out, about, lambda text: print(text, flush=True))
     print(f"Use it with --checkpoint {arguments.out.absolute()}.")
     return 0

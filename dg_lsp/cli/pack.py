@@ -54,16 +54,12 @@ def run(arguments: argparse.Namespace) -> int:
             f"{source} has no config.json, so there is nothing to pack; name a folder, or fetch it first"
         )
     print("importing torch", flush=True)
-    from dg_lsp.training.fetching import FetchError
-
     part = to.with_name(f"{to.name}.part")
     try:
         shutil.rmtree(part, ignore_errors=True)
         part.mkdir(parents=True)
         _pack(arguments, source, part)
         part.replace(to)
-    except (CheckpointError, FetchError) as error:
-        raise UsageError(str(error)) from error
     finally:
         shutil.rmtree(part, ignore_errors=True)
     size = sum(file.stat().st_size for file in to.iterdir())

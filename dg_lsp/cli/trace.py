@@ -21,10 +21,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Fill and show; return the exit code."""
+    from contextlib import closing
     from pathlib import Path
 
-    from dg_lsp.cli.page import page
-    from dg_lsp.cli.screen import screen_of
+    from dg_lsp.cli.screen import page, screen_of
     from dg_lsp.cli.target import check_wanted, locate, parse_target
     from dg_lsp.text.budget import BOT, within
 
@@ -34,8 +34,8 @@ def run(arguments: argparse.Namespace) -> int:
     with within(BOT):
         document, gap = locate(target, arguments.kind, settings_of(arguments).macros)
     screen = screen_of(document, gap)
-    outcome = fill((document, gap), arguments, screen.show)
-    screen.close()
+    with closing(screen):
+        outcome = fill((document, gap), arguments, screen.show)
     print(diff_of(document, outcome, str(target.path)), end="")
     if arguments.html:
         title = f"How {arguments.target} was filled in {outcome.fill.milliseconds / 1000:.2f} s"

@@ -1,32 +1,77 @@
-"""`dg-lsp train`: train a checkpoint like the embedded one, or adapt one to a repository.
+"""`dg-lsp train`: adapt a checkpoint to a repository, or let it learn from folders of code.
 
-`dg-lsp train --minutes 90 --out DIR` makes a checkpoint like the embedded one from the Python installed here: gather,
-tokenise, train, export. `--from CHECKPOINT --repo PATH` continues a checkpoint with the files of one repository.
-Importing this module does not import torch.
+The checkpoint is loaded, and torch imported, only by `run`.
 """
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dg_lsp.cli.options import explain
-from dg_lsp.settings import UsageError
+from dg_lsp.settings import Settings, UsageError
 from dg_lsp.text.languages.language import known_languages
+
+if TYPE_CHECKING:
+    from dg_lsp.training.trainer import Recipe, Trainer
 
 DECAY = 0.25  # that of training.trainer.Recipe
 DRAFT_RANK = 16  # of the adapter that --drafts trains
+# The peak rates of --drafts: 61,000 tokens lowered small's loss by a tenth (docs/research/candidates-and-judge.md).
+DRAFT_RATES = (1.5e-3, 1.5e-3)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of `dg-lsp train`."""
+    """Add the options of `dg-lsp train`."""
     explain(
         parser,
-        "Train a small checkpoint from scratch on the Python code installed here: gather the corpus, train the "
-        "tokenizer, train the network, export. With --from and --repo: adapt a checkpoint to a repository of yours, "
-        "and show how well it fills held-out files of it before and after. SIGTERM ends it early and cleanly, with "
-        "an export. Nothing leaves this machine.",
+        "Adapt a checkpoint to a repository of yours, and show how well it fills held-out files of it before and "
+        "after; or let it learn from folders of code. SIGTERM ends it early and cleanly, with an export. Nothing "
+        "leaves this machine.",
         "dg-lsp train --from embedded --repo . --minutes 30 --out adapted",
         "0 an export was written, 2 usage or bad input, 130 interrupted",
     )
+    parser.add_argument(
+        "--from",
+        dest="base",
+        metavar="CHECKPOINT",
+        help="begin with the weights and the tokenizer of this checkpoint; a causal network is imported first",
+    )
+    parser.add_argument(
+        "--repo",
+        type=Path,
+        metavar="PATH",
+        help="learn from the Python files below this folder, a fifth held out",
+    )
+    parser.add_argument(
+        "--source",
+        type=_source,
+        action="append",
+        default=[],
+        metavar="LANGUAGE=DIR",
+        help="a folder with files of a language to learn from, repeatable; you vouch for their licences",
+    )
+    parser.add_argument(
+        "--cases", type=int, default=100, help="with --repo: holes of each kind to measure on (default: 100)"
+    )
+    parser.add_argument(
+        "--drafts",
+        action="store_true",
+        help="with --source: learn only to write from left to right, which is all that an imported checkpoint can do; "
+        f"a LoRA adapter of rank {DRAFT_RANK} unless --lora says otherwise",
+    )
+    parser.add_argument(
+        "--lora",
+        type=int,
+        metavar="RANK",
+        help="train a LoRA adapter of this rank instead of all weights; default: of rank 16 where there are more than "
+        "200 million weights; needs the extra dg-lsp[lora]",
+    )
+    add_run(parser)
+
+
+def add_run(parser: argparse.ArgumentParser) -> None:
+    """Add the options of any training run."""
     parser.add_argument(
         "--out", type=Path, required=True, metavar="DIR", help="corpus, state, log and export go here"
     )
@@ -42,78 +87,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the last part of the run, in which the rate falls to nothing; 1 only anneals a checkpoint "
         "(default: %(default)s)",
     )
-    parser.add_argument(
-        "--packages",
-        type=Path,
-        action="append",
-        metavar="DIR",
-        help="a site-packages folder to learn from, repeatable; default: this Python's",
-    )
-    parser.add_argument(
-        "--from",
-        dest="base",
-        metavar="CHECKPOINT",
-        help="begin with the weights and the tokenizer of this checkpoint, and warm up slowly; default: from scratch",
-    )
-    parser.add_argument(
-        "--source",
-        type=_source,
-        action="append",
-        default=[],
-        metavar="LANGUAGE=DIR",
-        help="a folder with files of another language to learn from, too, repeatable; you vouch for their licences",
-    )
-    parser.add_argument(
-        "--drafts",
-        action="store_true",
-        help="with --from: learn only to write from left to right, which is all that an imported checkpoint can do; a "
-        f"LoRA adapter of rank {DRAFT_RANK} unless --lora says otherwise",
-    )
-    parser.add_argument(
-        "--repo",
-        type=Path,
-        metavar="PATH",
-        help="with --from: learn from the Python files below this folder, a fifth of them held out",
-    )
-    parser.add_argument(
-        "--cases", type=int, default=100, help="with --repo: holes of each kind to measure on (default: 100)"
-    )
-    parser.add_argument(
-        "--lora",
-        type=int,
-        metavar="RANK",
-        help="train a LoRA adapter of this rank instead of all weights; default: of rank 16 where there are more than "
-        "200 million weights; needs the extra dg-lsp[lora]",
-    )
     parser.add_argument("--resume", action="store_true", help="continue from the state in --out")
     parser.add_argument("--seed", type=int, default=0, help="of weights, data and noise")
-    parser.add_argument("--threads", type=int, default=1, help="torch threads of each process (default: 1)")
-    parser.add_argument(
-        "--processes",
-        type=int,
-        default=0,
-        metavar="N",
-        help="processes that share the work; default: one on a GPU, else as many as there are cores",
-    )
-    parser.add_argument(
-        "--batch", type=int, default=1, metavar="N", help="batches of N times as many documents (default: 1)"
-    )
-    parser.add_argument(
-        "--loaders",
-        type=int,
-        default=0,
-        metavar="N",
-        help="processes that draw batches while others are learned, for a GPU; default: none",
-    )
-    parser.add_argument(
-        "--hidden", type=int, default=256, help="width of a fresh network; 256 is the embedded one's"
-    )
-    parser.add_argument(
-        "--layers",
-        type=int,
-        default=4,
-        help="layers of a fresh network, an even number; 4 is the embedded one's",
-    )
+    parser.add_argument("--threads", type=int, default=1, help="torch threads (default: 1)")
     parser.add_argument(
         "--no-compile",
         dest="compile",
@@ -123,37 +99,124 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--export", type=Path, metavar="TO", help="only write the state in --out as a checkpoint to TO"
     )
-    parser.add_argument(
-        "--average",
-        nargs="+",
-        type=_weighted,
-        metavar="CHECKPOINT=SHARE",
-        help="only write the mean of these checkpoints to --out; they must go back to one ancestor",
-    )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Train as `arguments` say; 0 when an export was written.
+    """Train as `arguments` say; return 0 when an export was written.
 
     Raises:
-        UsageError: the options do not go together, the checkpoint to begin with is not there, or the repository holds
-            too few files.
+        UsageError: the options do not go together, the checkpoint to begin with is missing, or there is too little to
+            learn from.
     """
     if arguments.repo and not arguments.repo.is_dir():
         raise UsageError(f"there is no folder {arguments.repo}; name one with --repo")
-    if arguments.repo and not arguments.base:
-        raise UsageError("--repo adapts a checkpoint; say which with --from, such as --from embedded")
-    if arguments.drafts and not arguments.base:
-        raise UsageError("--drafts continues a checkpoint; name it with --from, such as --from small")
+    if not arguments.base:
+        raise UsageError("name the checkpoint to begin with, such as --from embedded")
+    if not arguments.repo and not arguments.source:
+        raise UsageError("there is nothing to learn from; name --repo PATH, or --source LANGUAGE=DIR")
     if arguments.drafts and arguments.repo:
         raise UsageError(
             "--repo measures how a checkpoint denoises, which --drafts leaves out; leave one away"
         )
-    if arguments.drafts and arguments.lora is None:
-        arguments.lora = DRAFT_RANK
-    from dg_lsp.cli.training import train
+    import torch
 
-    return train(arguments)
+    torch.set_num_threads(arguments.threads)
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    base = beginning(arguments.base, arguments.out)
+    return (_adapt if arguments.repo else _learn)(arguments, base)
+
+
+def beginning(checkpoint: str, out: Path) -> Path:
+    """Return the folder of `checkpoint` in the classes of DiffusionGemma; a causal network is imported into `out`."""
+    from dg_lsp.checkpoints import MANIFEST
+    from dg_lsp.model.checkpoint import find_directory
+    from dg_lsp.model.networks.causal import FAMILY
+    from dg_lsp.model.networks.loading import kind_of
+    from dg_lsp.training.importing import import_checkpoint
+
+    base = find_directory(checkpoint)
+    if kind_of(base) not in FAMILY:
+        return base
+    imported = out / "imported"
+    if not (imported / MANIFEST).exists():
+        import_checkpoint(str(base), imported, progress=lambda text: print(text, flush=True))
+    return imported
+
+
+def _adapt(arguments: argparse.Namespace, base: Path) -> int:
+    """1. The repository's files, a fifth held out.  2. Fill holes in those.  3. Train.  4. Fill them again."""
+    from dg_lsp.bench import adapted
+    from dg_lsp.bench.score import as_text, make_report
+    from dg_lsp.training.trainer import Trainer
+
+    # 1.
+    held = adapted.prepare(arguments.repo, base, arguments.out)
+    cases = adapted.cases_of(held, arguments.cases)
+    if not cases:
+        raise UsageError("the held-out files hold nothing to measure on; name a larger --repo")
+    # 2.
+    found = adapted.scores(str(base), cases, "before")
+    # 3.
+    take_steps(Trainer(arguments.out, adapted.recipe_of(arguments, base), base), arguments)
+    # 4.
+    to = str((arguments.export or arguments.out / "export").absolute())
+    found += adapted.scores(to, cases, "then")
+    print(as_text(make_report(found, Settings(checkpoint=to)) | {"files_skipped": []}))
+    print(f"The adapted checkpoint: {to}. Use it with --checkpoint {to}.")
+    return 0
+
+
+def _learn(arguments: argparse.Namespace, base: Path) -> int:
+    """Gather the folders' files, unless that is done, and train."""
+    from tokenizers import Tokenizer
+
+    from dg_lsp.bench import adapted
+    from dg_lsp.training.corpus import gather_folders, write_corpus
+    from dg_lsp.training.layouts import DRAFTS
+    from dg_lsp.training.trainer import Trainer
+
+    if not (arguments.out / "tokenizer.json").exists():
+        print("gathering the corpus", flush=True)
+        files, sources = gather_folders(arguments.source)
+        if not files:
+            raise UsageError("the folders of --source hold no code that somebody wrote by hand; name others")
+        write_corpus(arguments.out, files, sources, Tokenizer.from_file(str(base / "tokenizer.json")))
+    rank = adapted.rank_for(base, arguments.lora)
+    if arguments.drafts:
+        rank = DRAFT_RANK if arguments.lora is None else arguments.lora
+        rates = DRAFT_RATES if rank else adapted.RATES
+        recipe = replace(recipe_of(arguments), buckets=DRAFTS, rank=rank, rates=rates, warm=20)
+    else:
+        recipe = recipe_of(arguments)
+        recipe = replace(recipe, rank=rank, rates=adapted.LORA_RATES) if rank else recipe
+    take_steps(Trainer(arguments.out, recipe, base), arguments)
+    return 0
+
+
+def recipe_of(arguments: argparse.Namespace) -> "Recipe":
+    """Return the recipe of a run with the options of `add_run`."""
+    from dg_lsp.training.trainer import Recipe
+
+    return Recipe(
+        steps=arguments.steps,
+        seconds=60 * arguments.minutes,
+        seed=arguments.seed,
+        compiled=arguments.compile,
+        decay=arguments.decay,
+    )
+
+
+def take_steps(trainer: "Trainer", arguments: argparse.Namespace) -> None:
+    """Train and export; with --export only write the state as a checkpoint."""
+    from dg_lsp.training import loop
+
+    if arguments.resume or arguments.export:
+        trainer.restore()
+    if not arguments.export:
+        with loop.caught_signals() as received:
+            loop.train(trainer, received)
+    if trainer.place.is_main_process:
+        trainer.export(arguments.export or trainer.out / "export")
 
 
 def _share(text: str) -> float:
@@ -169,14 +232,3 @@ def _source(text: str) -> tuple[str, Path]:
     if not Path(folder).is_dir():
         raise argparse.ArgumentTypeError(f"there is no folder {folder}")
     return language, Path(folder)
-
-
-def _weighted(text: str) -> tuple[str, float]:
-    name, _, share = text.rpartition("=")
-    try:
-        found = name, float(share)
-    except ValueError:
-        found = name, 0.0
-    if not name or not found[1] > 0:
-        raise argparse.ArgumentTypeError(f"{text} is no checkpoint and share, such as DIR=0.5")
-    return found

@@ -13,12 +13,14 @@ from typing import BinaryIO
 
 from filelock import FileLock, Timeout
 
+from dg_lsp.settings import UsageError
+
 # Called with each message. One that ends in "\r" is replaced by the next one, where a terminal can do so.
 Progress = Callable[[str], None]
 PIECE = 1 << 20  # bytes that are copied or hashed at a time
 
 
-class FetchError(Exception):
+class FetchError(UsageError):
     """The checkpoint cannot be fetched; the message says why, and how to fix it."""
 
 

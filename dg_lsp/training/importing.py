@@ -32,6 +32,7 @@ from dg_lsp.model.networks.causal import (
 )
 from dg_lsp.model.networks.gguf_causal import read_in_full
 from dg_lsp.model.networks.gguf_file import GGUF, read_gguf
+from dg_lsp.settings import UsageError
 from dg_lsp.training.export import export_imported
 from dg_lsp.training.lora import merge_stored
 from dg_lsp.training.shape import VISION, fresh_network
@@ -46,7 +47,7 @@ NO_CAP = 1e4
 _MAX_PREFIX = 1024
 
 
-class ImportRefusedError(ValueError):
+class ImportRefusedError(UsageError):
     """The source cannot be imported exactly; the message names why."""
 
 

@@ -7,7 +7,6 @@ the characters that become gaps. Knows tokens and lines; knows no networks and n
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import torch
@@ -17,7 +16,6 @@ from torch import Tensor
 from dg_lsp.training.corpus import Corpus
 from dg_lsp.training.shape import PAD
 from dg_lsp.training.spans import Pieces, indent_of, part_of_line, rest_of_line, whole_lines
-from dg_lsp.training.tokenizer import pieces
 
 # The share of canvases with gaps and anchors. In the others every slot may be noise, as in the published recipe; from
 # these a network learns to doubt the tokens on a canvas, and the length search needs that doubt.
@@ -97,7 +95,8 @@ class Cutter:
     @property
     def pieces(self) -> Pieces:
         """A function from a text to the spans that the tokenizer's tokens do not cross."""
-        return partial(pieces, self.tokenizer)
+        split = self.tokenizer.pre_tokenizer.pre_tokenize_str
+        return lambda text: [span for _, span in split(text)]
 
 
 def draw(cutter: Cutter, bucket: Bucket, chance: random.Random, infill: float = INFILLS) -> Batch:

@@ -2,20 +2,27 @@
 
 import json
 import random
+import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from dg_lsp.training.bits import TIMES
 from dg_lsp.training.corpus import Corpus
 from dg_lsp.training.layouts import Bucket, Cutter, draw
 from dg_lsp.training.objective import corrupt, losses
 from dg_lsp.training.trainer import Trainer
 
 _SAVE_SECONDS, _MEASURE_SECONDS = 300, 600
+_TIMES = (
+    0.25,
+    0.5,
+    0.75,
+    1.0,
+)  # shares of the free slots that are noise where the held-out losses are measured
 
 
 def train(trainer: Trainer, signals: Sequence[int]) -> None:
@@ -71,6 +78,21 @@ def train(trainer: Trainer, signals: Sequence[int]) -> None:
         _append(log, {"step": count.step, "heldout": measure(trainer)})
 
 
+@contextmanager
+def caught_signals() -> Iterator[list[int]]:
+    """A list to which SIGTERM and SIGINT are added when they arrive, instead of ending this process."""
+    received: list[int] = []
+    before = {
+        s: signal.signal(s, lambda number, _: received.append(number))
+        for s in (signal.SIGTERM, signal.SIGINT)
+    }
+    try:
+        yield received
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
 @torch.no_grad()
 def measure(trainer: Trainer, rows: int = 24) -> dict[str, dict[str, float]]:
     """Both losses on held-out canvases: {"continuation" or "infill": {time: L_diff, "ahead": L_ar}}, in nats a token.
@@ -87,7 +109,7 @@ def measure(trainer: Trainer, rows: int = 24) -> dict[str, dict[str, float]]:
     for kind, share in (("continuation", 0.0), ("infill", 1.0)):
         batch = draw(held_out, Bucket(rows, 512, 8, 64, 1.0), random.Random(0), share)
         found[kind] = {}
-        for t in TIMES:
+        for t in _TIMES:
             noise = torch.Generator().manual_seed(1)
             noisy = corrupt(batch, torch.full(batch.starts.shape, t), vocabulary, noise)
             diffusion, ahead = losses(trainer.network, batch.to(device), noisy.to(device))

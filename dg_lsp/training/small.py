@@ -15,8 +15,8 @@ from dg_lsp.checkpoints import SMALL, CheckpointError, read_about, read_json
 from dg_lsp.model.manifest import JUDGE
 from dg_lsp.model.networks.causal import FAMILY
 from dg_lsp.training.export import export_causal
-from dg_lsp.training.fetching import FetchError, Progress, check_room, put_in_place, working
-from dg_lsp.training.importing import ImportRefusedError, Learned, read_source
+from dg_lsp.training.fetching import Progress, check_room, put_in_place, working
+from dg_lsp.training.importing import Learned, read_source
 from dg_lsp.training.lora import ADAPTER, in_source, merge_stored
 from dg_lsp.training.packages import get_network, pinned_network
 
@@ -55,13 +55,10 @@ def make_small(network: Path, to: Path, progress: Progress) -> None:
     """Make the checkpoint small in the folder `to`, of the network's file and of what was learned with it.
 
     Raises:
-        FetchError: the file cannot be read.
+        ImportRefusedError: the file cannot be read.
     """
     progress(f"reading {network}")
-    try:
-        read, tokenizer = read_source(str(network))
-    except ImportRefusedError as error:
-        raise FetchError(str(error)) from error
+    read, tokenizer = read_source(str(network))
     learned = _learned()
     merge_stored(read, learned.adapter, in_source)
     # The file's own form of numbers is gone, so its configuration must not name it.

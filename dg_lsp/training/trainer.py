@@ -20,10 +20,7 @@ from torch import Tensor
 
 from dg_lsp.checkpoints import read_about
 from dg_lsp.training.corpus import Corpus
-from dg_lsp.training.curve import picture, read_log
 from dg_lsp.training.export import export, export_like
-from dg_lsp.training.fusing import fuse
-from dg_lsp.training.idle import leave_out_idle_experts
 from dg_lsp.training.importing import freeze_scales
 from dg_lsp.training.layouts import BUCKETS, INFILLS, Batch, Bucket, Cutter
 from dg_lsp.training.loading import Draws, batches
@@ -57,7 +54,7 @@ class Recipe:
     of Muon and of AdamW. warm: steps of warm-up. rank: of a LoRA adapter, which then is all that is trained; 0 trains
     all weights. infill: the share of canvases with a gap. decay: the last share of the run, in which the rate falls.
     onward: start from WEIGHTS_BEFORE_DECAY if the checkpoint has them. loaders: processes that draw the batches; with 0
-    this one does. attention: transformers' name of the function that computes it. fused: as `fuse` does, for a GPU.
+    this one does. attention: transformers' name of the function that computes it.
     """
 
     steps: int | None = None
@@ -75,7 +72,6 @@ class Recipe:
     onward: bool = True
     loaders: int = 0
     attention: str = "eager"
-    fused: bool = False
 
     @property
     def denoises(self) -> bool:
@@ -107,12 +103,9 @@ class Trainer:
                 freeze_scales(network)
         if recipe.rank:
             add_adapter(network, recipe.rank, recipe.seed)
-            leave_out_idle_experts(network)
         self.warm = recipe.warm or (_WARM_STEPS if base is None else _REWARM_STEPS)
         self.place = Accelerator()
         self.network = network.to(self.place.device).train()
-        if recipe.fused:
-            fuse(self.network)
         self.optimiser = Optimiser(_trained(self.network), recipe.rates)
         text = network.config.text_config
         eos = text.eos_token_id[0] if isinstance(text.eos_token_id, list) else text.eos_token_id
@@ -243,11 +236,6 @@ class Trainer:
             export_like(network, self.base, to, about)
         if (self.out / WEIGHTS_BEFORE_DECAY).exists():
             shutil.copyfile(self.out / WEIGHTS_BEFORE_DECAY, to / WEIGHTS_BEFORE_DECAY)
-        before = self.base / "curve.json" if self.base else None
-        known = json.loads(before.read_text("utf-8")) if before and before.exists() else []
-        points = known + read_log(self.out / "log.jsonl")
-        (to / "curve.json").write_text(json.dumps(points) + "\n", encoding="utf-8")
-        (to / "curve.svg").write_text(picture(points, f"version {self.version}: {note}"), encoding="utf-8")
 
 
 def _network_of(base: Path, recipe: Recipe) -> Any:

@@ -1,24 +1,17 @@
-"""Lists of holes: the shipped one, what is written and read again, what is refused. Bits of what stood in a hole."""
+"""Lists of holes: the shipped one, what is written and read again, what is refused."""
 
 import json
-import math
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
+from benchmarks.embedded.heldout import overlaps, windows_of
 from dg_lsp.bench import holes
 from dg_lsp.bench import lists as evaluation
 from dg_lsp.cli.main import main
-from dg_lsp.model.canvas import LayoutError
-from dg_lsp.model.checkpoint import load_checkpoint
 from dg_lsp.settings import UsageError
 from dg_lsp.text.documents.document import read_document
-from dg_lsp.text.messages import Infill
-from dg_lsp.training import bits
-from dg_lsp.training.heldout import overlaps, windows_of
 
 SOURCE = '''\
 """Sums."""
@@ -131,62 +124,3 @@ def test_a_held_out_file_overlaps_with_itself_and_hardly_with_this_program() -> 
     known = np.unique(secret)
     assert overlaps(secret[5:6], known)
     assert not overlaps(windows_of(Path(__file__).read_text()), known)
-
-
-@pytest.fixture(scope="module")
-def model() -> Any:
-    return load_checkpoint("embedded", "cpu")
-
-
-REQUEST = Infill("def f(a):\n    return ", "\n", "python", "rest_of_line", like="a + 1")
-
-
-def forced(monkeypatch: pytest.MonkeyPatch, model: Any, odds: float) -> None:
-    """Let the denoiser give each slot's true token this much above all others."""
-    truth = torch.tensor(model.encode(REQUEST.like))
-
-    def logits(network: Any, cache: Any, canvas: Any, slots: Any, soft: Any) -> torch.Tensor:
-        found = torch.zeros(len(slots), model.vocabulary)
-        found[torch.arange(len(slots)), truth.repeat(len(slots) // len(truth))] = odds
-        return found
-
-    monkeypatch.setattr(bits, "step_logits", logits)
-
-
-def test_who_knows_costs_nothing_and_who_guesses_costs_the_vocabulary(
-    monkeypatch: pytest.MonkeyPatch, model: Any
-) -> None:
-    forced(monkeypatch, model, 100.0)
-    assert bits.bits_of_gap(model, REQUEST)["1.0"] == pytest.approx(0.0, abs=1e-6)
-    forced(monkeypatch, model, 0.0)
-    tokens = len(model.encode(REQUEST.like))
-    found = bits.bits_per_byte(model, [REQUEST])
-    assert found["0.25"] == pytest.approx(tokens * math.log2(model.vocabulary) / len("a + 1"))
-
-
-def test_more_noise_costs_more_and_the_same_noise_the_same(model: Any) -> None:
-    found = bits.bits_of_gap(model, REQUEST)
-    assert found == bits.bits_of_gap(model, REQUEST)
-    assert found["0.25"] < found["1.0"]
-    assert 0 < found["ahead"] < 30
-
-
-def test_what_fits_no_canvas_is_left_out(model: Any) -> None:
-    long = Infill("x = ", "\n", "python", "rest_of_line", like="1 + " * 400 + "1")
-    with pytest.raises(LayoutError, match="do not fit"):
-        bits.bits_of_gap(model, long)
-    assert bits.bits_per_byte(model, [long]) == {}
-
-
-def test_the_command_prints_bits(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    told = tmp_path / "bits.json"
-    options = ["--files", str(file), "--cases", "1", "--kinds", "statement", "--bits", "--json", str(told)]
-    assert main(["bench", *options, "--threads", "1"]) == 0
-    assert "statement (1)" in capsys.readouterr().out
-    assert set(json.loads(told.read_text())["bits"]["statement (1)"]) == {
-        "0.25",
-        "0.5",
-        "0.75",
-        "1.0",
-        "ahead",
-    }

@@ -1,22 +1,14 @@
 """The recipe: what it learns from, how its canvases are laid out, that it learns, and that it can go on."""
 
-import argparse
 import itertools
 import json
 import random
-import signal
-import subprocess
-import sys
 import sysconfig
-import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
-from importlib import resources
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree as ET
 
-import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -24,14 +16,13 @@ from tokenizers import Tokenizer
 from torch import nn
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
+from benchmarks.embedded.corpus import prepare
+from benchmarks.embedded.tokenizer import train_tokenizer
 from dg_lsp.cli import train
 from dg_lsp.cli.main import main
 from dg_lsp.model.checkpoint import load_checkpoint
 from dg_lsp.training import corpus as corpora
 from dg_lsp.training import loop, trainer
-from dg_lsp.training.curve import picture, read_log
-from dg_lsp.training.fusing import fuse
-from dg_lsp.training.heldout import File, HeldOut, is_held_out, long_lines, read_held_out, windows_of
 from dg_lsp.training.importing import Learned, import_checkpoint
 from dg_lsp.training.layouts import Batch, Bucket, Cutter, draw
 from dg_lsp.training.loading import Draws, batches
@@ -39,8 +30,8 @@ from dg_lsp.training.lora import ADAPTER, merge_stored
 from dg_lsp.training.objective import canvas_view, corrupt, cross_entropy, losses
 from dg_lsp.training.optimise import Optimiser
 from dg_lsp.training.shape import BOS, EOS, PAD, embedded_config, fresh_network
-from dg_lsp.training.tokenizer import train_tokenizer
 from dg_lsp.training.trainer import Recipe, Trainer
+from tests.model.tiny import save_checkpoint
 
 BUCKET, SMALL = Bucket(2, 128, 4, 64, 1.0), Bucket(2, 64, 2, 64, 1.0)
 # Of a run in which an adapter learns to write from left to right.
@@ -74,7 +65,7 @@ def one_thread() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def cutter() -> Cutter:
-    files = [File("made up", f"m{n}.py", program(n)) for n in range(12)]
+    files = [corpora.File("made up", f"m{n}.py", program(n)) for n in range(12)]
     tokenizer = train_tokenizer((f.text for f in files), 320)
     source = corpora.Source("made up", "1", "MIT", len(files), 1, 1)
     return Cutter.of(corpora.tokenise(files, [source], tokenizer), tokenizer, BOS, EOS)
@@ -111,40 +102,6 @@ def test_the_default_of_decay_is_that_of_the_recipe() -> None:
     assert Recipe().decay == train.DECAY
 
 
-def options(out: Path, *more: str) -> argparse.Namespace:
-    parser = argparse.ArgumentParser()
-    train.add_arguments(parser)
-    return parser.parse_args(["--out", str(out), "--hidden", "32", "--no-compile", "--processes", "1", *more])
-
-
-def paths(site: Path, held_out: HeldOut) -> set[str]:
-    return {file.path for file in corpora.gather([site], held_out)[0]}
-
-
-def nothing_held_out() -> HeldOut:
-    return held_out()
-
-
-def held_out(
-    modules: Iterable[str] = (),
-    packages: Iterable[str] = (),
-    lines: Iterable[int] = (),
-    windows: Sequence[int] | np.ndarray = (),
-) -> HeldOut:
-    known = np.sort(np.array(windows, dtype=np.uint64))
-    return HeldOut(frozenset(modules), frozenset(packages), frozenset(), frozenset(lines), known)
-
-
-def test_files_without_a_permissive_licence_are_left_out(installed: Path) -> None:
-    package(installed, "copyleft", "GPL-3.0-only", {"copyleft/a.py": program(3)})
-    package(installed, "weak", "MPL-2.0", {"weak/a.py": program(4)})
-    package(installed, "unclear", "LicenseRef-Ours", {"unclear/a.py": program(5)})
-    package(installed, "permissive", "BSD-3-Clause", {"permissive/implement_replace.py": program(6)})
-    found = paths(installed, nothing_held_out())
-    assert {"good/one.py", "permissive/implement_replace.py", "part0.py"} <= found
-    assert not {"copyleft/a.py", "weak/a.py", "unclear/a.py"} & found
-
-
 def test_files_of_other_languages_are_learned_from_where_a_folder_names_them(
     installed: Path, tmp_path: Path
 ) -> None:
@@ -162,7 +119,7 @@ def test_files_of_other_languages_are_learned_from_where_a_folder_names_them(
     assert [(file.path, file.text) for file in files] == [("a.go", code)]
     out = tmp_path / "out"
     out.mkdir()
-    corpora.prepare(out, [installed], None, [("go", tmp_path / "go")])
+    prepare(out, [installed], None, [("go", tmp_path / "go")])
     told = json.loads((out / "sources.json").read_text())
     assert told[-1]["name"] == source.name == "go=go" and told[-1]["mass"] == len(code)
     tokenizer = Tokenizer.from_file(str(out / "tokenizer.json"))
@@ -173,74 +130,36 @@ def test_files_of_other_languages_are_learned_from_where_a_folder_names_them(
 @pytest.mark.parametrize(
     "more, said",
     [
-        (["--drafts"], "--from small"),
+        (["--drafts", "--source", "go=."], "--from embedded"),
+        (["--from", "embedded"], "--source LANGUAGE=DIR"),
         (["--drafts", "--from", "embedded", "--repo", "."], "leave one away"),
-        (["--source", "klingon=."], "such as go=src"),
-        (["--source", "go=nowhere"], "no folder nowhere"),
+        (["--from", "embedded", "--source", "klingon=."], "such as go=src"),
+        (["--from", "embedded", "--source", "go=nowhere"], "no folder nowhere"),
+        (["--from", "embedded", "--source", "go={empty}"], "name others"),
     ],
 )
 def test_options_that_make_no_sense_are_named(
     more: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "tokenizer.json").write_text("{}")
     try:
-        code = main(["train", "--out", str(tmp_path), "--processes", "1", *more])
+        code = main(["train", "--out", str(tmp_path), *(text.format(empty=tmp_path) for text in more)])
     except SystemExit as ended:
         code = int(str(ended.code))
     assert code == 2 and said in capsys.readouterr().err
 
 
-def test_copies_tables_and_generated_files_are_left_out(installed: Path) -> None:
-    table = "TABLE = (\n" + "".join(f"    {n},\n" for n in range(200)) + ")\n"
-    package(installed, "other", "MIT", {
-        "other/copy.py": program(1) + "\n\ndone = True\n",
-        "other/table.py": table,
-        "other/made.py": "# Generated by a tool\n" + program(7),
-        "other/own.py": program(8),
-    })  # fmt: skip
-    assert {path for path in paths(installed, nothing_held_out()) if "other" in path} == {"other/own.py"}
-
-
-def test_held_out_files_and_their_copies_are_left_out(installed: Path) -> None:
-    secret, kept = program(50), program(51)
-    resembling = program(52) + "".join(secret.splitlines(keepends=True)[:40])
-    package(installed, "secret", "MIT", {"secret/core.py": program(53)})
-    package(installed, "vendor", "MIT", {
-        "vendor/renamed.py": secret,
-        "vendor/resembling.py": resembling,
-        "vendor/_vendor/secret/other.py": program(54),
-        "vendor/kept.py": kept,
-    })  # fmt: skip
-    lines = frozenset(long_lines(secret) - long_lines(kept))
-    found = paths(installed, held_out({"part1.py"}, {"secret"}, lines))
-    assert {path for path in found if "vendor" in path or "secret" in path} == {"vendor/kept.py"}
-    assert "part1.py" not in found
-    assert "part2.py" in found
-
-
-def test_fifty_tokens_in_a_row_are_too_many_and_a_licence_is_none(installed: Path) -> None:
-    licence = "".join(f"# You may do {n} with all of this and none of that.\n" for n in range(20))
-    secret, other = licence + program(60), program(61).splitlines(keepends=True)
-    lines = secret.splitlines(keepends=True)
-    part = lines[next(n for n, line in enumerate(lines) if n > 30 and line.startswith("def ")) :]
-    package(installed, "vendor", "MIT", {
-        "vendor/fifty.py": "".join(other + part[:18]),
-        "vendor/forty.py": "".join(program(62).splitlines(keepends=True) + part[:9]),
-        "vendor/licence.py": licence + program(63),
-    })  # fmt: skip
-    assert len(windows_of("".join(part[:9]))) == 0 < len(windows_of("".join(part[:18])))
-    found = paths(installed, held_out(windows=windows_of(secret)))
-    assert {path for path in found if "vendor" in path} == {"vendor/forty.py", "vendor/licence.py"}
-
-
-def test_every_file_of_the_shipped_list_is_held_out() -> None:
-    known = read_held_out([])
-    listed = json.loads(
-        (Path(str(resources.files("dg_lsp.model") / "embedded" / "heldout.json"))).read_text()
-    )["files"]
-    assert len(listed) > 100
-    for entry in listed:
-        assert is_held_out(known, entry["path"].partition(":")[2], "", set())
+def test_the_command_learns_from_a_folder_and_goes_on(tmp_path: Path) -> None:
+    for number in range(4):
+        write(tmp_path / "code" / f"part{number}.py", program(number))
+    base, out = tmp_path / "base", tmp_path / "out"
+    save_checkpoint(base)
+    given = ["train", "--from", str(base), "--source", f"python={tmp_path / 'code'}", "--out", str(out)]
+    assert main([*given, "--steps", "2", "--no-compile"]) == 0
+    assert load_checkpoint(str(out / "export"), "cpu").digest
+    assert json.loads((out / "sources.json").read_text())[0]["files"] == 4
+    assert main([*given, "--export", str(tmp_path / "again")]) == 0
+    told = json.loads((tmp_path / "again" / "dg_lsp.json").read_text())
+    assert told["trained"]["step"] == 2
 
 
 def test_a_canvas_begins_at_a_line_start_and_goes_on_with_the_file(cutter: Cutter) -> None:
@@ -327,26 +246,6 @@ def test_a_canvas_sees_its_prefix_and_nothing_behind_it(cutter: Cutter, attentio
     assert not torch.equal(losses(network, before, noisy)[0], asked)
 
 
-def test_fused_parts_change_neither_losses_nor_gradients(cutter: Cutter) -> None:
-    found = []
-    for fused in (False, True):
-        network = fresh_network(embedded_config(320, 32, 2), 0, torch.float32)
-        torch.manual_seed(1)
-        for name, weight in network.named_parameters():
-            if "per_expert_scale" in name or "norm" in name:
-                nn.init.uniform_(weight, 0.5, 1.5)
-        if fused:
-            fuse(network)
-        batch = draw(cutter, BUCKET, random.Random(8), 0.5)
-        noisy = corrupt(batch, torch.full(batch.starts.shape, 0.5), 320, torch.Generator().manual_seed(0))
-        whole = torch.stack(losses(network, batch, noisy)).sum()
-        whole.backward()
-        grads = {n: w.grad for n, w in network.named_parameters() if w.grad is not None}
-        found.append({"loss": whole.detach()} | grads)
-    assert len(found[0]) > 30
-    torch.testing.assert_close(found[0], found[1], rtol=1e-3, atol=1e-5)
-
-
 def test_a_sliding_layer_sees_the_last_of_the_prefix_and_the_canvas(cutter: Cutter) -> None:
     batch = draw(cutter, Bucket(1, 128, 2, 64, 1.0), random.Random(13))
     masks = canvas_view(batch, 32, torch.float32).masks
@@ -387,7 +286,7 @@ def test_the_denoisers_loss_reaches_the_encoder_through_the_prefix(cutter: Cutte
 
 def test_the_loss_falls(installed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trainer, "_WARM_STEPS", 2)
-    corpora.prepare(tmp_path, [installed])
+    prepare(tmp_path, [installed])
     run = Trainer(tmp_path, small(steps=100))
     shown = [run.advance() for _ in range(16)]
     for name in ("diffusion", "ahead"):
@@ -438,7 +337,7 @@ def matrices_of(tensor: torch.Tensor | None) -> list[torch.Tensor]:
 
 
 def test_a_run_goes_on_where_it_was_saved(installed: Path, tmp_path: Path) -> None:
-    corpora.prepare(tmp_path, [installed])
+    prepare(tmp_path, [installed])
     straight = Trainer(tmp_path, small(steps=20))
     straight.advance()
     straight.save()
@@ -460,7 +359,7 @@ def test_a_run_that_begins_with_a_checkpoint_goes_on_as_well_as_it_was(
 ) -> None:
     """A fresh optimiser, weights rounded to bf16: the loss jumps by less than two per cent."""
     monkeypatch.setattr(trainer, "_WARM_STEPS", 2)
-    corpora.prepare(tmp_path, [installed])
+    prepare(tmp_path, [installed])
     begun = Trainer(tmp_path, small(steps=400))
     for _ in range(24):
         begun.advance()
@@ -478,7 +377,7 @@ def test_a_run_that_begins_with_a_checkpoint_goes_on_as_well_as_it_was(
 
 def imported(installed: Path, tmp_path: Path) -> Path:
     """A tiny Llama with random weights, imported, and the corpus for it in `tmp_path`."""
-    corpora.prepare(tmp_path, [installed])
+    prepare(tmp_path, [installed])
     tokenizer = Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
     shape: dict[str, Any] = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2}
     heads: dict[str, Any] = {"num_attention_heads": 2, "num_key_value_heads": 1, "tie_word_embeddings": True}
@@ -587,7 +486,7 @@ def test_losses_in_parts_have_the_values_and_the_gradients_of_those_of_a_head_th
 
 
 def test_a_run_goes_on_from_the_weights_before_the_rate_fell(installed: Path, tmp_path: Path) -> None:
-    corpora.prepare(tmp_path, [installed])
+    prepare(tmp_path, [installed])
     first = Trainer(tmp_path, small(steps=8, warm=1))
     loop.train(first, [])
     first.export(tmp_path / "export")
@@ -606,7 +505,7 @@ def test_a_run_goes_on_from_the_weights_before_the_rate_fell(installed: Path, tm
 def test_a_run_does_not_export_the_weights_of_an_earlier_one_in_its_folder(
     installed: Path, tmp_path: Path
 ) -> None:
-    corpora.prepare(tmp_path, [installed])
+    prepare(tmp_path, [installed])
     (tmp_path / trainer.WEIGHTS_BEFORE_DECAY).write_bytes(b"of an earlier run")
     run = Trainer(tmp_path, small(steps=4, warm=1, decay=1e-9))  # its rate does not fall
     loop.train(run, [])
@@ -627,7 +526,7 @@ def small(**more: Any) -> Recipe:
 
 
 def test_the_rate_warms_up_holds_and_falls_to_nothing(installed: Path, tmp_path: Path) -> None:
-    corpora.prepare(tmp_path, [installed])
+    prepare(tmp_path, [installed])
     run = Trainer(tmp_path, small())
     assert run.share() == pytest.approx(0.01)
     run.count.step = 500
@@ -644,43 +543,16 @@ def test_the_rate_warms_up_holds_and_falls_to_nothing(installed: Path, tmp_path:
         assert annealed.share() == pytest.approx(share)
 
 
-def test_the_command_makes_a_checkpoint_that_loads(installed: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    assert train.run(options(out, "--steps", "2", "--packages", str(installed))) == 0
-    model = load_checkpoint(str(out / "export"), "cpu")
-    assert model.canvas_lengths == (64, 128, 256)
-    assert (model.bos, model.eos, model.max_prefix) == (BOS, EOS, 1024)
-    assert model.special == {0, 1, 2, 3}
-    assert json.loads((out / "sources.json").read_text())[0]["licence"] == "PSF-2.0"
-    assert train.run(options(out, "--export", str(tmp_path / "again"))) == 0
-    assert load_checkpoint(str(tmp_path / "again"), "cpu").digest
-    told = json.loads((tmp_path / "again" / "dg_lsp.json").read_text())
-    assert (told["version"], told["trained"]["step"]) == (0, 2)
-
-
 def test_the_log_holds_means_also_where_a_run_begins_between_two_lines(
     installed: Path, tmp_path: Path
 ) -> None:
-    corpora.prepare(tmp_path, [installed])
+    prepare(tmp_path, [installed])
     run = Trainer(tmp_path, small(steps=13))
     run.count.step = run.first.step = 7
     loop.train(run, [])
     lines = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
     assert [line["step"] for line in lines] == [10, 20, 20]
     assert all(3 < line["diffusion"] < 9 for line in lines[:2])
-
-
-def test_the_curve_is_an_average_and_a_picture_of_it_shows_all_points(tmp_path: Path) -> None:
-    log = tmp_path / "log.jsonl"
-    lines = [{"step": n, "tokens": n * 10_000, "diffusion": 8 - n / 100, "ahead": 6.0} for n in range(1, 481)]
-    log.write_text("".join(json.dumps(line) + "\n" for line in [*lines, {"step": 480, "heldout": {}}]))
-    points = read_log(log)
-    assert len(points) == 120
-    assert points[-1] == {"tokens": 4.8, "diffusion": pytest.approx(3.215), "ahead": 6.0}
-    drawn = ET.fromstring(picture(points, "a < b"))
-    lines_drawn = [e.get("points", "").split() for e in drawn.iter() if e.get("stroke-width")]
-    assert [len(line) for line in lines_drawn] == [120, 120]
-    assert read_log(tmp_path / "none") == []
 
 
 class Pair:
@@ -696,7 +568,7 @@ class Pair:
 
 
 def test_gradients_and_numbers_are_means_over_the_processes(installed: Path, tmp_path: Path) -> None:
-    corpora.prepare(tmp_path, [installed])
+    prepare(tmp_path, [installed])
     run = Trainer(tmp_path, small(steps=20))
     batch = draw(run.cutter, SMALL, random.Random(0))
     torch.stack(losses(run.network, batch, batch.canvas)).sum().backward()
@@ -706,37 +578,3 @@ def test_gradients_and_numbers_are_means_over_the_processes(installed: Path, tmp
     assert run._average([1.0, 5.0]) == [2.0, 4.0]
     after = {n: w.grad for n, w in run.network.named_parameters() if w.grad is not None}
     assert all(torch.allclose(after[name].float(), grad.float() / 2) for name, grad in before.items())
-
-
-def test_several_processes_take_the_same_steps_and_are_told_to_stop_together(
-    installed: Path, tmp_path: Path
-) -> None:
-    """Real processes: the command starts them, their weights agree, and they end by SIGTERM with an export."""
-    corpora.prepare(tmp_path, [installed])
-    command = [
-        sys.executable,
-        "-m",
-        "dg_lsp",
-        "train",
-        "--out",
-        str(tmp_path),
-        "--hidden",
-        "32",
-        "--no-compile",
-    ]
-    run = subprocess.Popen([*command, "--steps", "10000", "--processes", "2"])
-    log = tmp_path / "log.jsonl"
-    try:
-        # However slow the machine is; the first line comes with the first step.
-        while run.poll() is None and not (log.exists() and log.read_text().endswith("\n")):
-            time.sleep(0.2)
-        run.send_signal(signal.SIGTERM)
-        assert run.wait() == 0
-    finally:
-        run.terminate()
-    lines = [json.loads(line) for line in log.read_text().splitlines()]
-    assert lines[0]["step"] == 1
-    # Twice a batch of the recipe's, which has at least 6,000 tokens.
-    assert lines[0]["tokens"] > 2 * 6_000
-    assert lines[-1]["step"] < 10_000
-    assert load_checkpoint(str(tmp_path / "export"), "cpu").digest

@@ -5,8 +5,8 @@ The file is `dogs.txt`; each gap in it is enclosed by ⟦ and ⟧.
 
 import argparse
 import asyncio
-import sys
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -90,11 +90,11 @@ async def _fill_all(todo: list[Cut], arguments: argparse.Namespace) -> tuple[int
             gap = find_gap(document, len(cut.before.encode()))
             screen = screen_of(document, gap)
             # Where nothing can be repainted, a picture of each step would fill pages.
-            moves = sys.stdout.isatty()
-            seen = screen.show if moves else lambda _: None
-            outcome = await fill_gap(engine, document, gap, settings, FillOptions(show=seen))
+            show = screen.show if screen.moves else lambda _: None
+            with closing(screen):
+                outcome = await fill_gap(engine, document, gap, settings, FillOptions(show=show))
             text = filling_of(cut, document, outcome)
-            print(told(cut, gap, outcome, text), end="\n\n" if moves else "\n", flush=True)
+            print(told(cut, gap, outcome, text), end="\n\n" if screen.moves else "\n", flush=True)
             filled += outcome.edit is not None
             same += text == cut.was
     finally:
@@ -114,7 +114,7 @@ def filling_of(cut: Cut, document: "Document", outcome: "Outcome") -> str:
 
 def told(cut: Cut, gap: "Gap", outcome: "Outcome", text: str) -> str:
     """One gap in one line, or two where `text`, its fill, is not what was cut out."""
-    from dg_lsp.cli.settling import visible
+    from dg_lsp.cli.screen import visible
 
     kind, seconds = gap.kind.replace("_", " "), outcome.fill.milliseconds / 1000
     before, after = cut.before.rpartition("\n")[2].lstrip(), cut.after.partition("\n")[0]

@@ -16,59 +16,31 @@ from itertools import pairwise
 # cut off is one, too.
 _KEYS = (
     # Clouds.
-    *(r"(?:A3T[A-Z0-9]|AKIA|ASIA|ABIA|ACCA|AROA|AIDA)[A-Z0-9]{12,}", r"AIza[\w-]{20,}", r"ya29\.[\w-]{16,}"),
-    *(r"GOCSPX-[\w-]{16,}", r"LTAI[A-Za-z0-9]{12,}", r"AKCp[A-Za-z0-9]{20,}", r"do[opr]_v1_[a-f0-9]{20,}"),
-    *(
-        r"dapi[a-f0-9]{28,}",
-        r"(?:hvs|hvb|hvr)\.[\w-]{16,}",
-        r"[\w-]{10,20}\.atlasv1\.[\w-]{20,}",
-        r"HRKU-[\w-]{20,}",
-    ),
-    r"\w{3}\dQ~[\w.~-]{30,}",
+    r"(?:A3T[A-Z0-9]|AKIA|ASIA|ABIA|ACCA|AROA|AIDA)[A-Z0-9]{12,} AIza[\w-]{20,} ya29\.[\w-]{16,} "
+    r"GOCSPX-[\w-]{16,} LTAI[A-Za-z0-9]{12,} AKCp[A-Za-z0-9]{20,} do[opr]_v1_[a-f0-9]{20,} dapi[a-f0-9]{28,} "
+    r"(?:hvs|hvb|hvr)\.[\w-]{16,} [\w-]{10,20}\.atlasv1\.[\w-]{20,} HRKU-[\w-]{20,} \w{3}\dQ~[\w.~-]{30,} "
     # Forges and packages.
-    *(
-        r"gh[opsur]_[A-Za-z0-9]{16,}",
-        r"github_pat_\w{16,}",
-        r"gl(?:pat|dt|rt|cbt|ptt|ft|imt|agent|soat|oas|ffct)-[\w-]{16,}",
-    ),
-    *(r"npm_[A-Za-z0-9]{16,}", r"pypi-[\w-]{24,}", r"rubygems_[a-f0-9]{24,}", r"dckr_(?:pat|oat)_[\w-]{16,}"),
-    *(
-        r"AT(?:ATT|CTT|BB)[\w=-]{20,}",
-        r"CLOJARS_[a-z0-9]{24,}",
-        r"lin_api_[A-Za-z0-9]{20,}",
-        r"figd_[\w-]{20,}",
-    ),
+    r"gh[opsur]_[A-Za-z0-9]{16,} github_pat_\w{16,} "
+    r"gl(?:pat|dt|rt|cbt|ptt|ft|imt|agent|soat|oas|ffct)-[\w-]{16,} npm_[A-Za-z0-9]{16,} pypi-[\w-]{24,} "
+    r"rubygems_[a-f0-9]{24,} dckr_(?:pat|oat)_[\w-]{16,} AT(?:ATT|CTT|BB)[\w=-]{20,} CLOJARS_[a-z0-9]{24,} "
+    r"lin_api_[A-Za-z0-9]{20,} figd_[\w-]{20,} "
     # Models.
-    *(r"hf_[A-Za-z0-9]{16,}", r"r8_[A-Za-z0-9]{20,}", r"gsk_[A-Za-z0-9]{20,}", r"pplx-[A-Za-z0-9]{20,}"),
-    r"sk-(?:[a-z0-9]{2,12}-)?+(?=[\w-]{0,200}\d)(?=[\w-]{0,200}[A-Za-z])[\w-]{16,}",
+    r"hf_[A-Za-z0-9]{16,} r8_[A-Za-z0-9]{20,} gsk_[A-Za-z0-9]{20,} pplx-[A-Za-z0-9]{20,} "
+    r"sk-(?:[a-z0-9]{2,12}-)?+(?=[\w-]{0,200}\d)(?=[\w-]{0,200}[A-Za-z])[\w-]{16,} "
     # Messages and mail.
-    *(
-        r"xox[abeoprs]-[\w-]{8,}",
-        r"xapp-\d-[\w-]{8,}",
-        r"hooks\.slack\.com/(?:services|workflows)/[\w/-]{16,}",
-    ),
-    *(
-        r"\d{8,10}:AA[\w-]{30,}",
-        r"[MNO][\w-]{22,}\.[\w-]{6}\.[\w-]{24,}",
-        r"discord(?:app)?\.com/api/webhooks/\d+/[\w-]{20,}",
-    ),
-    *(
-        r"SG\.[\w-]{16,}\.[\w-]{16,}",
-        r"key-[a-f0-9]{32}",
-        r"[a-f0-9]{32}-us\d{1,2}",
-        r"xkeysib-[a-f0-9]{24,}",
-    ),
-    *(r"(?:AC|SK)[a-f0-9]{32}", r"EAA[A-Za-z0-9]{40,}"),
+    r"xox[abeoprs]-[\w-]{8,} xapp-\d-[\w-]{8,} hooks\.slack\.com/(?:services|workflows)/[\w/-]{16,} "
+    r"\d{8,10}:AA[\w-]{30,} [MNO][\w-]{22,}\.[\w-]{6}\.[\w-]{24,} "
+    r"discord(?:app)?\.com/api/webhooks/\d+/[\w-]{20,} SG\.[\w-]{16,}\.[\w-]{16,} key-[a-f0-9]{32} "
+    r"[a-f0-9]{32}-us\d{1,2} xkeysib-[a-f0-9]{24,} (?:AC|SK)[a-f0-9]{32} EAA[A-Za-z0-9]{40,} "
     # Payment and shops.
-    *(r"(?:sk|rk|pk)_(?:live|test|prod)_\w{8,}", r"whsec_[\w+/=]{16,}", r"sq0(?:atp|csp|idp)-[\w-]{16,}"),
-    *(r"shp(?:at|ca|pa|ss)_[a-fA-F0-9]{24,}", r"access_token\$production\$\w{8,}\$\w{16,}"),
+    r"(?:sk|rk|pk)_(?:live|test|prod)_\w{8,} whsec_[\w+/=]{16,} sq0(?:atp|csp|idp)-[\w-]{16,} "
+    r"shp(?:at|ca|pa|ss)_[a-fA-F0-9]{24,} access_token\$production\$\w{8,}\$\w{16,} "
     # Others.
-    *(r"NRAK-[A-Z0-9]{20,}", r"gl(?:c|sa)_[\w+/=-]{24,}", r"PMAK-[a-f0-9-]{24,}", r"sntry[su]_[\w+/=-]{24,}"),
-    *(r"AGE-SECRET-KEY-1[A-Z0-9]{20,}", r"pscale_(?:tkn|pw|oauth)_[\w.=-]{24,}", r"sbp_[a-f0-9]{24,}"),
-    *(r"dp\.(?:pt|st|ct|sa|scim|audit)\.[\w.-]{24,}", r"ops_eyJ[\w+/=-]{20,}", r"p8e-[a-z0-9]{24,}"),
+    r"NRAK-[A-Z0-9]{20,} gl(?:c|sa)_[\w+/=-]{24,} PMAK-[a-f0-9-]{24,} sntry[su]_[\w+/=-]{24,} "
+    r"AGE-SECRET-KEY-1[A-Z0-9]{20,} pscale_(?:tkn|pw|oauth)_[\w.=-]{24,} sbp_[a-f0-9]{24,} "
+    r"dp\.(?:pt|st|ct|sa|scim|audit)\.[\w.-]{24,} ops_eyJ[\w+/=-]{20,} p8e-[a-z0-9]{24,} "
     # JSON web tokens, and what Azure and others put into connection strings.
-    r"eyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?",
-    r"(?:AccountKey|SharedAccessKey|SharedSecret\w*|sig)=[\w+/%]{16,}={0,2}",
+    r"eyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)? (?:AccountKey|SharedAccessKey|SharedSecret\w*|sig)=[\w+/%]{16,}={0,2} "
 )
 # The names of what is secret, at the end of the name that it is given to: `db_password`, `clientSecret`, `API_KEY`.
 _STRONG = (
@@ -91,7 +63,7 @@ _GIVEN = (
     rf"#\s{{0,9}}define\s{{1,9}}\w{{0,40}}?{_NAME}\s{{1,40}}{_LITERAL}",
 )
 _NAMED = tuple(map(re.compile, _GIVEN))
-_KEY = re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(_KEYS)})")
+_KEY = re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(_KEYS.split())})")
 _PRIVATE = re.compile(
     r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z0-9 ]{0,40}-----|\Z)"
     r"|PuTTY-User-Key-File-\d.*?(?:Private-MAC:[^\n]*|\Z)",
@@ -114,108 +86,16 @@ _HEX = re.compile(r"(?:0x)?(?:[0-9a-f]{20,}|[0-9A-F]{20,})")
 _UUID = re.compile(r"(?i)[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 # A placeholder of a value that comes from elsewhere: `<token>`, `${TOKEN}`, `{token}`, `%s`, `***`, `$TOKEN`, `xxxx`.
 _PLACEHOLDER = re.compile(r"[<{$%].*|.*(?:\$\{|\{[^{}]*\}|%\(?\w+\)?[sd]).*|[\w-]*[xX*.]{4,}[\w-]*|[\W_]*")
+# Words that are about a secret, and are none.
 _ABOUT = (
-    *(
-        "username",
-        "credential",
-        "changeme",
-        "password",
-        "passphrase",
-        "authorization",
-        "optional",
-        "required",
-    ),
-    *(
-        "passcode",
-        "response",
-        "private",
-        "refresh",
-        "session",
-        "account",
-        "current",
-        "confirm",
-        "example",
-        "invalid",
-    ),
-    *(
-        "missing",
-        "request",
-        "signing",
-        "oauth2",
-        "access",
-        "hidden",
-        "passwd",
-        "public",
-        "secret",
-        "shared",
-        "sample",
-    ),
-    *(
-        "header",
-        "string",
-        "bearer",
-        "client",
-        "digest",
-        "change",
-        "field",
-        "value",
-        "email",
-        "dummy",
-        "basic",
-        "false",
-    ),
-    *(
-        "reset",
-        "error",
-        "input",
-        "label",
-        "param",
-        "query",
-        "token",
-        "login",
-        "oauth",
-        "name",
-        "type",
-        "text",
-        "user",
-    ),
-    *(
-        "true",
-        "null",
-        "none",
-        "test",
-        "fake",
-        "some",
-        "here",
-        "your",
-        "pass",
-        "path",
-        "file",
-        "form",
-        "hash",
-        "auth",
-    ),
-    *(
-        "csrf",
-        "data",
-        "post",
-        "api",
-        "get",
-        "set",
-        "env",
-        "url",
-        "key",
-        "str",
-        "pwd",
-        "new",
-        "old",
-        "the",
-        "an",
-        "my",
-    ),
-    *("me", "id", "a", "s"),
+    "a access account an api auth authorization basic bearer change changeme client confirm credential "
+    "csrf current data digest dummy email env error example fake false field file form get hash header "
+    "here hidden id input invalid key label login me missing my name new none null oauth oauth2 old "
+    "optional param pass passcode passphrase passwd password path post private public pwd query refresh "
+    "request required reset response s sample secret session set shared signing some str string test text "
+    "the token true type url user username value your "
 )
-_WORDS = re.compile(rf"(?i)(?:{'|'.join(sorted(_ABOUT, key=len, reverse=True))}|[_\W])*+")
+_WORDS = re.compile(rf"(?i)(?:{'|'.join(sorted(_ABOUT.split(), key=len, reverse=True))}|[_\W])*+")
 _SENTENCE = re.compile(r"[A-Z][^\d]*\s[^\d]*\s[^\d]*")
 _LONGEST = 4_000  # characters of a private key at most, so that much is looked at round a candidate
 

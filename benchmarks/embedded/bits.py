@@ -1,8 +1,11 @@
-"""Bits per byte of a gap's true text under a checkpoint: by the denoiser at several times, and by the encoder.
+"""Bits per byte of the true texts of holes under a checkpoint: by the denoiser at several times, and by the encoder.
 
-Nothing is sampled but noise. Knows a checkpoint and a request.
+    python -m benchmarks.embedded.bits --checkpoint embedded --cases 125
+
+Nothing is sampled but noise, so the table shows progress that exact matches do not show yet.
 """
 
+import argparse
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,13 +13,17 @@ from dataclasses import replace
 import torch
 import torch.nn.functional as F
 
+from dg_lsp.bench import lists
+from dg_lsp.bench.holes import HOLES
 from dg_lsp.model.cache import PrefixCache, extend_to
 from dg_lsp.model.canvas import LayoutError, lay_out
-from dg_lsp.model.checkpoint import Checkpoint
+from dg_lsp.model.checkpoint import Checkpoint, load_checkpoint
 from dg_lsp.model.denoise import step_logits
 from dg_lsp.model.networks.decoder import capped_logits
 from dg_lsp.model.tokens import tokenise
+from dg_lsp.settings import Settings
 from dg_lsp.text.messages import Infill
+from dg_lsp.text.prompts import prompt
 
 TIMES = (0.25, 0.5, 0.75, 1.0)  # shares of the free slots that are noise
 DRAWS = 8  # draws of noise at each time
@@ -81,3 +88,39 @@ def bits_per_byte(
         for name, value in found.items():
             bits[name] = bits.get(name, 0.0) + value
     return {name: value / max(count, 1) for name, value in bits.items()}
+
+
+def as_text(found: dict[str, dict[str, float]]) -> str:
+    """The table: a row for each kind, a column for each time of the denoiser, and one for the encoder."""
+    columns = [*map(str, TIMES), "ahead"]
+    wide = max(map(len, found))
+    lines = [" ".join(["bits a byte".ljust(wide), *(f"{name:>6}" for name in columns)])]
+    for kind, bits in found.items():
+        lines.append(" ".join([kind.ljust(wide), *(f"{bits[name]:6.3f}" for name in columns)]))
+    note = f"columns: the denoiser at time t, {DRAWS} draws, given the length; ahead: the encoder, without the suffix"
+    return "\n".join([*lines, "", note])
+
+
+def main(given: Sequence[str] | None = None) -> None:
+    """Measure the shipped holes and print the table."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--checkpoint", default="embedded")
+    parser.add_argument("--cases", type=int, default=125, help="holes of each kind")
+    options = parser.parse_args(given)
+    model, settings = load_checkpoint(options.checkpoint, "auto"), Settings(checkpoint=options.checkpoint)
+    cases, _ = lists.read(lists.shipped(), list(HOLES), options.cases)
+    found: dict[str, dict[str, float]] = {}
+    for kind in HOLES:
+        asked = [
+            replace(prompt.build(case.document, case.gap, settings), like=case.truth)
+            for case in cases
+            if case.kind == kind and case.truth.strip()
+        ]
+        found[f"{kind} ({len(asked)})"] = bits_per_byte(model, asked)
+    print(as_text(found))
+
+
+if __name__ == "__main__":
+    main()

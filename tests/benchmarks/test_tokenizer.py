@@ -5,7 +5,7 @@ import random
 import pytest
 from tokenizers import Tokenizer
 
-from dg_lsp.training.tokenizer import SPECIAL, train_tokenizer
+from benchmarks.embedded.tokenizer import SPECIAL, train_tokenizer
 
 LINES = [
     "def area(self, width=10):\n",

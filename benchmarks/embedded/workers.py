@@ -1,4 +1,4 @@
-"""Workers: run one command as several processes that share its work, and catch the signals that end them."""
+"""Workers: several processes that share the work of one training run on a CPU."""
 
 import os
 import signal
@@ -6,8 +6,8 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+
+from dg_lsp.training.loop import caught_signals
 
 
 def run_processes(count: int) -> int:
@@ -27,7 +27,7 @@ def run_processes(count: int) -> int:
         "GLOO_SOCKET_IFNAME": "lo",
         "OMP_WAIT_POLICY": "PASSIVE",
     }
-    command = [sys.executable, "-m", "dg_lsp", *sys.argv[1:]]
+    command = [sys.executable, "-m", "benchmarks.embedded", *sys.argv[1:]]
     workers = [
         subprocess.Popen(command, env={**os.environ, **shared, "RANK": str(n), "LOCAL_RANK": str(n)})
         for n in range(count)
@@ -42,18 +42,3 @@ def run_processes(count: int) -> int:
                     worker.send_signal(signal.SIGTERM if received else signal.SIGKILL)
             time.sleep(0.2)
     return max(abs(int(worker.returncode)) for worker in workers)
-
-
-@contextmanager
-def caught_signals() -> Iterator[list[int]]:
-    """A list to which SIGTERM and SIGINT are added when they arrive, instead of ending this process."""
-    received: list[int] = []
-    before = {
-        s: signal.signal(s, lambda number, _: received.append(number))
-        for s in (signal.SIGTERM, signal.SIGINT)
-    }
-    try:
-        yield received
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -52,8 +52,3 @@ def train_tokenizer(texts: Iterable[str], size: int = SIZE) -> Tokenizer:
     )
     tokenizer.train_from_iterator(texts, trainer)
     return tokenizer
-
-
-def pieces(tokenizer: Tokenizer, text: str) -> list[tuple[int, int]]:
-    """The spans of `text`, in characters, that tokens do not cross."""
-    return [span for _, span in tokenizer.pre_tokenizer.pre_tokenize_str(text)]

@@ -15,19 +15,12 @@ from pathlib import Path
 
 import numpy as np
 
+from dg_lsp.training.corpus import File, hash_line, read_text
+
 _OVERLAP = 0.15  # share of a file's long lines that held-out files may hold
 _WINDOW = 50  # lexical tokens
 _LEXEME = re.compile(r"\w+|[^\w\s]")
 _COMMENT_LINE = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
-
-
-@dataclass(frozen=True, slots=True)
-class File:
-    """A source file; `path` is relative to the root of its source."""
-
-    source: str
-    path: str
-    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,19 +103,6 @@ def long_lines(text: str) -> set[int]:
     """The hashes of the lines of `text` that have 20 characters or more when stripped."""
     stripped = (line.strip() for line in text.splitlines())
     return {hash_line(line) for line in stripped if len(line) >= 20}
-
-
-def hash_line(line: str) -> int:
-    """A hash of 64 bits that is the same in every process."""
-    return int.from_bytes(hashlib.blake2b(line.encode(), digest_size=8).digest())
-
-
-def read_text(path: Path) -> str | None:
-    """The text of the file `path`; None if it cannot be read or is not UTF-8."""
-    try:
-        return path.read_bytes().decode("utf-8")
-    except (OSError, UnicodeDecodeError):
-        return None
 
 
 def share(lines: set[int], known: set[int] | frozenset[int]) -> float:

@@ -1,0 +1,1 @@
+"""The recipe of the embedded checkpoint: corpus, tokenizer, and runs from scratch."""
