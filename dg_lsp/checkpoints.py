@@ -20,6 +20,7 @@ EMBEDDED, SMALL, CODER, CODER_LITTLE = "embedded", "small", "coder", "coder-0.5b
 # Seconds that a line may take while one types in a file where AUTO takes the checkpoint.
 FAST_ENOUGH = 2.0
 FETCHED = "fetched.json"  # in the folder of a fetched checkpoint: what was measured with it on this machine
+PICKED = "picked.txt"  # in the data folder: the checkpoint that was picked in the model menu, which AUTO then means
 ABOUT, MANIFEST = "dg_lsp.json", "manifest.json"
 FETCH_AGAIN = "fetch the checkpoint again, or name another with --checkpoint"
 # A folder of this shape is written ./OWNER/NAME, so that none of a workspace is ever taken for a checkpoint of the hub.
@@ -83,14 +84,18 @@ class Choice:
 def choose(free: Callable[[str], int] = lambda _: sys.maxsize) -> Choice:
     """Choose what AUTO means: the best checkpoint that was fetched, is fast enough here and fits the free memory.
 
-    free: returns the bytes of memory that are free for the checkpoint of a name.
+    The one that was picked in the model menu comes first, however slow it is. free: returns the bytes of memory that
+    are free for the checkpoint of a name.
     """
-    passed = []
-    for name, offered in OFFERED.items():
-        if (found := measured(name)) is None:
+    passed, pick = [], picked()
+    if pick and pick not in OFFERED and folder_of(pick).exists():
+        return Choice(pick, "it was picked in the model menu")
+    for name in sorted(OFFERED, key=lambda name: name != pick):
+        offered, found = OFFERED[name], measured(name)
+        if found is None:
             continue
         memory = found.memory or offered.memory
-        if found.seconds > FAST_ENOUGH:
+        if found.seconds > FAST_ENOUGH and name != pick:
             passed.append(f"{name} takes {found.seconds:.1f} s for a line here")
         elif (left := free(name)) < memory:
             passed.append(
@@ -99,6 +104,27 @@ def choose(free: Callable[[str], int] = lambda _: sys.maxsize) -> Choice:
         else:
             return Choice(name, "; ".join([f"it takes {found.seconds:.1f} s for a line here", *passed]))
     return Choice(EMBEDDED, "; ".join(passed) or "no other checkpoint has been fetched")
+
+
+def picked() -> str:
+    """Return the checkpoint that was picked in the model menu; empty if none was."""
+    try:
+        return (_data() / PICKED).read_text(encoding="utf-8").strip()
+    except (OSError, ValueError):
+        return ""
+
+
+def pick(name: str) -> None:
+    """Let AUTO mean the checkpoint `name` from now on; where it means that anyway, better ones may replace it later.
+
+    Raises:
+        OSError: the data folder cannot be written.
+    """
+    file = _data() / PICKED
+    file.unlink(missing_ok=True)
+    if choose().name != name:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(name + "\n", encoding="utf-8")
 
 
 def measured(name: str) -> Measured | None:
@@ -155,10 +181,18 @@ def pinned(checkpoint: str) -> Pin | None:
     if not is_hub_name(checkpoint):
         return None
     try:
-        entry = json.loads(lock_file().read_text(encoding="utf-8"))[checkpoint]
+        entry = _locked()[checkpoint]
         return Pin(str(entry["commit"]), str(entry["folder"]), dict(entry["files"]))
     except (OSError, ValueError, LookupError, TypeError):
         return None
+
+
+def fetched_from_hub() -> tuple[str, ...]:
+    """Return the names in the lock file."""
+    try:
+        return tuple(filter(is_hub_name, _locked()))
+    except (OSError, ValueError, TypeError):
+        return ()
 
 
 def digest_of(checkpoint: str) -> str:
@@ -193,6 +227,18 @@ def languages_of(checkpoint: str) -> tuple[str, ...]:
     """Return the languages that a checkpoint was trained on; () if its dg_lsp.json names none: all of them."""
     languages = _about(checkpoint).get("languages")
     return tuple(str(name) for name in languages) if isinstance(languages, list) else ()
+
+
+def abilities_of(checkpoint: str) -> tuple[str, ...]:
+    """Return what a checkpoint can do, in words for the model menu; of one that is not here, if it is in OFFERED."""
+    about = _about(checkpoint)
+    if not about and checkpoint in OFFERED:
+        about = {"prompt": "raw" if checkpoint == SMALL else "fim", "denoises": False}
+    found = ["lines", "bodies", "holes"]
+    found += ["rewriting a selection"] if about.get("denoises", True) else []
+    found += ["the text behind the gap"] if about.get("prompt", "chat") != "raw" else []
+    known = languages_of(checkpoint)
+    return (*found, *([f"{' and '.join(map(str.capitalize, known))} only"] if known else []))
 
 
 def answers_in_chat(checkpoint: str) -> bool:
@@ -263,6 +309,11 @@ def _about(checkpoint: str) -> dict[str, Any]:
         return read_about(folder_of(checkpoint))
     except (CheckpointError, OSError):
         return {}
+
+
+def _locked() -> Any:
+    """Read the lock file."""
+    return json.loads(lock_file().read_text(encoding="utf-8"))
 
 
 def _data() -> Path:

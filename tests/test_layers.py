@@ -63,10 +63,10 @@ ROOMS = (
 INSIDE_THE_ENGINE = {"dg_lsp.engine.local", "dg_lsp.engine.memory", "dg_lsp.engine.vllm"}
 
 
-# What starts a program: the engine, git, an editor; and what a model wrote only in the last two,
-# where a user says so.
+# What starts a program: the engine, a fetch, git, an editor; and what a model wrote only in the last two, where a user
+# says so.
 STARTERS = {
-    *("dg_lsp.engine.supervisor", "dg_lsp.cli.plugins"),
+    *("dg_lsp.engine.supervisor", "dg_lsp.engine.fetching", "dg_lsp.cli.plugins"),
     *(
         "dg_lsp.text.documents.ignored",
         "dg_lsp.cli.trial",

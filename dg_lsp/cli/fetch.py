@@ -5,7 +5,9 @@ Importing this module loads no torch, which takes seconds, so a wrong name is re
 
 import argparse
 import asyncio
+import json
 import math
+import re
 import sys
 import time
 from collections.abc import Callable
@@ -59,6 +61,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--revision", metavar="COMMIT", help="hub: a commit, tag or branch; by default the newest commit"
     )
     parser.add_argument("--again", action="store_true", help="even if it is there")
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help='print each message as a line of JSON, {"say": TEXT, "percent": NUMBER or null}',
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -74,9 +81,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.again or arguments.revision or not _is_pinned(arguments.name, arguments.file):
         return _from_hub(arguments)
     pin = pinned(arguments.name)
-    print(
-        f"{arguments.name} is there{f', at {pin.commit}' if pin else ''}; --again looks for a newer commit."
-    )
+    at = f", at {pin.commit}" if pin else ""
+    _teller_of(arguments)(f"{arguments.name} is there{at}; --again looks for a newer commit.")
     return 0
 
 
@@ -102,36 +108,36 @@ def _from_hub(arguments: argparse.Namespace) -> int:
     from dg_lsp.model.networks.loading import kind_of
     from dg_lsp.training.hub import fetch_from_hub
 
-    name = arguments.name
-    folder = fetch_from_hub(name, arguments.revision, arguments.file, teller())
-    print(f"{folder}: pinned in {lock_file()}.")
+    name, tell = arguments.name, _teller_of(arguments)
+    folder = fetch_from_hub(name, arguments.revision, arguments.file, tell)
+    tell(f"{folder}: pinned in {lock_file()}.")
     try:
         kind_of(network_in(folder))
-        print(f"--checkpoint {name} uses it; dg-lsp doctor --checkpoint {name} tries it.")
+        tell(f"--checkpoint {name} uses it; dg-lsp doctor --checkpoint {name} tries it.")
     except CheckpointError as error:
-        print(f"It cannot be run: {error}")
+        tell(f"It cannot be run: {error}")
     return 0
 
 
 def _offered(arguments: argparse.Namespace) -> int:
     """Fetch a checkpoint that has a name of its own, and measure a line with it."""
-    name, tell = arguments.name, teller()
+    name, tell = arguments.name, _teller_of(arguments)
     folder = folder_of(name)
     if arguments.again or not is_current(name):
         _get(name, Path(arguments.file) if arguments.file else None, tell)
     elif measured(name):
-        print(f"{folder} is there; --again fetches it again.")
+        tell(f"{folder} is there; --again fetches it again.")
         return 0
     found = measure(name, tell)
-    print(f"{folder}: a line takes {found.seconds:.1f} s here.")
+    tell(f"{folder}: a line takes {found.seconds:.1f} s here.")
     if found.seconds <= FAST_ENOUGH:
-        print(
+        tell(
             "dg-lsp uses the best checkpoint that is fast enough and fits in memory: dg-lsp doctor says which."
         )
-        print("dg-lsp engine stop --all ends an engine that runs with another one.")
+        tell("dg-lsp engine stop --all ends an engine that runs with another one.")
     else:
-        print(f"That is slow, so dg-lsp does not use it by itself; --checkpoint {name} uses it anyway.")
-        print("If the machine was busy just now: dg-lsp doctor measures again.")
+        tell(f"That is slow, so dg-lsp does not use it by itself; --checkpoint {name} uses it anyway.")
+        tell("If the machine was busy just now: dg-lsp doctor measures again.")
     return 0
 
 
@@ -202,6 +208,18 @@ def teller() -> Callable[[str], None]:
             shown = time.monotonic()
 
     return tell
+
+
+def _teller_of(arguments: argparse.Namespace) -> Callable[[str], None]:
+    """Return the function that prints messages in the form that was asked for."""
+    return _tell_in_json if arguments.json else teller()
+
+
+def _tell_in_json(text: str) -> None:
+    """Print a message as a line of JSON, with the percentage of a text such as "120 of 1117 MB"."""
+    found = re.match(r"(\d+) of (\d+) MB", text)
+    percent = int(found[1]) * 100 // max(int(found[2]), 1) if found else None
+    print(json.dumps({"say": text.removesuffix("\r"), "percent": percent}), flush=True)
 
 
 def line_of(name: str) -> Measured:

@@ -12,7 +12,7 @@ from lsprotocol import types
 
 import dg_lsp
 from dg_lsp.server.client import Client
-from dg_lsp.server.handlers import command, configuration, documents, files, lifecycle
+from dg_lsp.server.handlers import command, configuration, documents, files, lifecycle, models
 from dg_lsp.server.handlers.code_action import ACTION, SELECTION, code_action, resolve
 from dg_lsp.server.handlers.context import Context
 from dg_lsp.server.handlers.dismissed import dismissed
@@ -55,6 +55,7 @@ _HANDLERS: dict[str, Handler] = {
     types.WORKSPACE_DID_DELETE_FILES: files.did_delete,
     "dg-lsp/status": status,
     "dg-lsp/dismissed": dismissed,
+    "dg-lsp/models": models.models,
 }
 
 
@@ -65,9 +66,10 @@ def make_server(settings: Settings, open_engine: Open) -> Server:
 
     async def initialize(params: types.InitializeParams) -> None:
         await lifecycle.initialize(context, params)
-        commands = {FILL: command.fill, FILL_ALL: command.fill_all}
-        prefix = context.client.prefix
-        server.set_commands({prefix + name: _command(one, context) for name, one in commands.items()})
+        commands = {FILL: _command(command.fill, context), FILL_ALL: _command(command.fill_all, context)}
+        commands |= {models.FETCH: _by_name(models.fetch_model, context)}
+        commands |= {models.USE: _by_name(models.use_model, context)}
+        server.set_commands({context.client.prefix + name: one for name, one in commands.items()})
 
     server.feature(types.INITIALIZE)(initialize)
     for method, handler in _HANDLERS.items():
@@ -104,5 +106,12 @@ def _command(handler: Handler, context: Context) -> Handler:
     # pygls compares the arguments with this signature.
     async def call(target: dict[str, Any]) -> Any:
         return await handler(context, target)
+
+    return call
+
+
+def _by_name(handler: Handler, context: Context) -> Handler:
+    async def call(name: str) -> Any:
+        return await handler(context, name)
 
     return call

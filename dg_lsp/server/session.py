@@ -10,9 +10,12 @@ import statistics
 import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
+from dg_lsp.checkpoints import pick
+from dg_lsp.engine.choice import Model, models, room_for
 from dg_lsp.filling.engine import Engine, EngineError
 from dg_lsp.filling.fill import FillOptions, Outcome, fill_gap
 from dg_lsp.filling.offers import Offer
@@ -54,6 +57,15 @@ class Resident(Protocol):
         ...
 
 
+@runtime_checkable
+class Own(Protocol):
+    """An engine in a process of this user."""
+
+    async def stop(self) -> bool:
+        """End it; return False if it does not run."""
+        ...
+
+
 class Superseded(Exception):
     """The work was cancelled, because a newer request or a change of the document replaced it."""
 
@@ -73,6 +85,7 @@ class Session:
         self._asked: dict[str, float] = {}
         self._took: deque[float] = deque(maxlen=_FILLS)
         self._background: set[asyncio.Future[Any]] = set()
+        self._picked = ""
         self.offers, self.ahead = Offers(), Ahead()
 
     @property
@@ -88,8 +101,11 @@ class Session:
         Offers made with other settings are dropped. Work ends, and the index is read again, where other files may be
         read from now on.
         """
-        before = self._workspace.settings
-        settings, wrong = configured(self._workspace.base, own, workspace)
+        before, base = self._workspace.settings, self._workspace.base
+        if self._picked:
+            base = replace(base, checkpoint=self._picked)
+            own, workspace = ({n: v for n, v in one.items() if n != "checkpoint"} for one in (own, workspace))
+        settings, wrong = configured(base, own, workspace)
         if settings != before:
             self._workspace.settings = settings
             if isinstance(self._engine, Resident):
@@ -226,6 +242,45 @@ class Session:
         """Return the engine's status; None if no engine runs."""
         return await self.engine.status() if isinstance(self.engine, Resident) else None
 
+    async def models(self) -> list[Model]:
+        """Return the entries of the model menu."""
+        settings, status = self._workspace.settings, None
+        with suppress(EngineError):
+            status = await self.status()
+        if settings.engine_url:
+            name, why = (
+                status.checkpoint if status else "",
+                "the server that engineUrl names chooses the model",
+            )
+            return [Model(name or settings.engine_url, 0, 0, None, None, (), "in use", why)]
+        return await asyncio.to_thread(models, settings, status.memory if status else 0)
+
+    async def use(self, checkpoint: str) -> None:
+        """Fill with `checkpoint` from now on, in place of that of the settings; its engine starts with `warm`.
+
+        The engine of the old one runs on for other windows, unless its memory is needed.
+
+        Raises:
+            EngineError: it is not here, or does not fit the memory.
+        """
+        found = {one.name: one for one in await self.models()}
+        one = found.get(checkpoint)
+        if one is None or one.state in ("not fetched", "too large"):
+            why = f"{one.state}: {one.note}" if one else f"not among {', '.join(found)}"
+            raise EngineError(f"the model {checkpoint} cannot be used; it is {why}")
+        settings, old = self._workspace.settings, self._engine
+        if one.state == "in use":
+            return
+        await asyncio.to_thread(pick, checkpoint)
+        self._picked, self._engine = checkpoint, None
+        self._workspace.settings = replace(settings, checkpoint=checkpoint)
+        self.offers.clear()
+        self._stop_work()
+        if old is not None:
+            if isinstance(old, Own) and one.memory > room_for(checkpoint, settings):
+                await old.stop()
+            await old.close()
+
     def changed(self, uri: str) -> None:
         """Cancel the work on the document `uri`, whose text has changed."""
         for task in list(self._live.get(uri, ())):
@@ -248,12 +303,16 @@ class Session:
             self.changed(uri)
         self._workspace.project.forget()
 
-    async def close(self) -> None:
-        """Cancel all work and close the connections to the engine, whose process runs on."""
+    def _stop_work(self) -> None:
+        """Cancel all work."""
         self.ahead.stop()
-        self._workspace.project.forget()
-        self._workspace.refusals.close()
         for task in (*(one for tasks in self._live.values() for one in tasks), *self._background):
             task.cancel()
+
+    async def close(self) -> None:
+        """Cancel all work and close the connections to the engine, whose process runs on."""
+        self._workspace.project.forget()
+        self._workspace.refusals.close()
+        self._stop_work()
         if self._engine is not None:
             await self._engine.close()

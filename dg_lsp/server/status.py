@@ -62,6 +62,11 @@ class StatusBoard:
         self.engine = self._completed(status)
         self._send_now()
 
+    def begin(self, checkpoint: str) -> None:
+        """Forget the engine, in whose place one with `checkpoint` comes."""
+        self.checkpoint, self.engine = checkpoint, None
+        self._send_now()
+
     @contextmanager
     def watched_by(self, watch: Callable[[Status], None]) -> Iterator[None]:
         """Call `watch` with each new status of the engine while the block runs."""

@@ -85,7 +85,9 @@ def download(repository: str, file: str, to: Path) -> None:
         FetchError: the hub cannot be reached, or does not give it.
     """
     from huggingface_hub import get_hf_file_metadata, hf_hub_download, hf_hub_url  # noqa: PLC0415
+    from huggingface_hub.utils.tqdm import disable_progress_bars  # noqa: PLC0415 - the caller shows its own
 
+    disable_progress_bars()
     begun = to.with_name("hub")
     try:
         get_hf_file_metadata(hf_hub_url(repository, file), timeout=_WAIT)

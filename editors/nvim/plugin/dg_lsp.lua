@@ -13,6 +13,7 @@ require("dg_lsp.highlight").define()
 require("dg_lsp.keys").plugs()
 require("dg_lsp.suggestion").watch()
 require("dg_lsp.fill").watch()
+require("dg_lsp.model").watch()
 require("dg_lsp.command").define()
 vim.api.nvim_create_autocmd("ColorScheme", {
   group = vim.api.nvim_create_augroup("dg_lsp.highlight", {}),

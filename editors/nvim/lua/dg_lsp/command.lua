@@ -38,6 +38,7 @@ local subcommands = {
   holes = { run = function() require("dg_lsp.fill").run("holes") end },
   fill_all = { run = function() require("dg_lsp.fill").run_all() end },
   cancel = { run = function() require("dg_lsp.fill").cancel() end },
+  model = { run = function() require("dg_lsp.model").show() end },
   enable = { run = function(where) switch(true, where) end, values = places },
   disable = { run = function(where) switch(false, where) end, values = places },
   restart = { run = function() server.restart() end },

@@ -159,11 +159,11 @@ function M.run_all()
   end)
 end
 
---- Cancel the fill that runs.
+--- Cancel the fill that runs, or else the fetch of a model.
 function M.cancel()
   local mine = running
   if not mine then
-    return say("no fill runs")
+    return require("dg_lsp.model").cancel() or say("no fill runs")
   end
   finish()
   server.cancel(mine.client, mine.id)

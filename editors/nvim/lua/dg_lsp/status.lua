@@ -12,6 +12,7 @@ local M = {}
 ---@type dg_lsp.Status
 local latest = { state = "none", why = "the server has not been started" }
 local message = "" -- the last one that was shown
+local fetched ---@type { what: string, how: string? }? the model that is being fetched, and how far that is
 
 --- The newest status.
 ---@return dg_lsp.Status
@@ -35,6 +36,14 @@ function M.said(text)
   message = text
 end
 
+--- Keep how far the fetch of a model is; nil once it has ended.
+---@param what? string such as "coder 12 %"
+---@param how? string
+function M.fetched(what, how)
+  fetched = what and { what = what, how = how } or nil
+  vim.schedule(vim.cmd.redrawstatus)
+end
+
 --- The progress before the first ghost text, such as "loading 40 %"; "" when nothing is being started.
 ---@return string
 function M.waiting()
@@ -51,6 +60,8 @@ function M.text()
   local known = vim.tbl_contains(require("dg_lsp.options").filetypes, vim.bo.filetype)
   if not known or vim.bo.buftype ~= "" then
     return ""
+  elseif fetched then
+    return "dg-lsp: fetching " .. fetched.what
   elseif off ~= "" then
     return "dg-lsp: off"
   end
@@ -83,6 +94,9 @@ function M.report(answer, off)
     local note = (last.note or "") ~= "" and "; " .. last.note or ""
     local offered = last.offered and ("offered after %.0f ms%s"):format(last.milliseconds or 0, note)
     table.insert(lines, "Last request: " .. (offered or "nothing offered: " .. (last.why or "")))
+  end
+  if fetched then
+    table.insert(lines, ("Fetching %s: %s"):format(fetched.what, fetched.how or "it begins"))
   end
   if message ~= "" then
     table.insert(lines, "Last message: " .. message)
