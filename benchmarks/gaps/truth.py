@@ -19,7 +19,7 @@ _OWNERS: dict[Owner, Kind] = {"function": "function_body", "class": "class_body"
 _LISTS: tuple[Kind, ...] = ("arguments", "parameters", "collection")
 _PAIRS = {b"(": b")", b"[": b"]", b"{": b"}"}
 _RAW = re.compile(rb'(?:u8|[uUL])?R"([^()\s\\]*)\(')
-_OPENING = re.compile(rb"[A-Za-z]*(#*)(\"\"\"|'''|[\"'`])")
+_OPENING = re.compile(rb"[A-Za-z@$]*(#*)(\"\"\"|'''|[\"'`])")
 _COMMENT = re.compile(rb"(?P<line>//+!?|#+)|/\*+")
 
 

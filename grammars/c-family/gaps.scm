@@ -77,5 +77,5 @@
   (#match? @_message "([Nn]ot( yet)? implemented|NOT IMPLEMENTED|[Uu]nimplemented|[Ii]mplement me|TODO|^.[Tt]odo(:.*)?.$)"))
 
 ; The grammar takes these for names.
-([(identifier) (type_identifier) (field_identifier)] @refuse
+([(identifier) (type_identifier) (field_identifier) (statement_identifier)] @refuse
   (#any-of? @refuse "break" "case" "continue" "do" "else" "for" "goto" "return" "switch" "while"))

@@ -102,7 +102,7 @@
   (#match? @_error "^(NotImplemented|Unimplemented)"))
 
 ; The grammar takes these for names.
-((identifier) @refuse
+([(identifier) (statement_identifier)] @refuse
   (#any-of? @refuse "break" "case" "catch" "const" "continue" "delete" "do" "else" "finally" "for" "if" "in" "instanceof"
     "new" "return" "switch" "throw" "try" "typeof" "var" "void" "while"))
 

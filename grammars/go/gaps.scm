@@ -84,6 +84,6 @@
   (#match? @_message "([Nn]ot( yet)? implemented|NOT IMPLEMENTED|[Uu]nimplemented|[Ii]mplement me|TODO|^.[Tt]odo(:.*)?.$)"))
 
 ; The grammar takes these for names.
-([(identifier) (type_identifier) (field_identifier)] @refuse
+([(identifier) (type_identifier) (field_identifier) (label_name)] @refuse
   (#any-of? @refuse "break" "case" "const" "continue" "defer" "else" "for" "func" "go" "goto" "if" "import" "package" "range"
     "return" "select" "switch" "type" "var"))

@@ -16,6 +16,12 @@ DOUBLED = {
     "one of two": ("typescript", "if (f(|)\n", "a)) {", "a)"),
     "in an open block": ("java", "class A {\n  void f() {\n    g(|)\n", "a);", "a"),
     "a brace": ("rust", "fn f() {\n    let a = B { |}\n", "c: 1 };", "c: 1 "),
+    "what the header below closes": (
+        "cpp",
+        "  for (int a = (b + |) a > 0;\n       a /= 2)\n    c();\n",
+        "d) / 2;",
+        "d",
+    ),
     "in code inside a string": ("javascript", "let a = `${f(|)}\n", "b)", "b"),
 }
 

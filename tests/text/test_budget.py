@@ -206,6 +206,8 @@ SLOW = (
     ("csharp", "% let =\n" * 4_000),
     # Code in strings in code.
     ("typescript", "x = " + "`${" * 6_000),
+    # An asterisk is half a comment, and the first whole one never ends.
+    ("c", "/ * /* " * 1_000),
     # A query of a tree as deep as its text is long, and of an error with thousands of brackets.
     ("python", "()" * 15_000),
     ("java", "(" * 30_000),

@@ -569,3 +569,33 @@ def test_half_a_statement_in_an_argument_gets_its_own_brackets(
     language: str, typed: str, text: str, below: str
 ) -> None:
     assert (offered(language, typed, text, below) or "").startswith(text + ")")
+
+
+# Text that is not what indentation tells elsewhere: a rest of the line that closes an outer bracket, a template whose
+# lines begin at the margin, a bracket as deep as that of the list, and a brace that is deeper than its header.
+STRANGE = [
+    ("typescript", "f({\n  a: { [SHOULD_", "BATCH]: true", " },\n});\n", "BATCH]: true"),
+    (
+        "typescript",
+        "const a = wrap(\n  () =>\n    function b(c) {\n      d = c\n        ? `e\n${c.map((f",
+        ", g",
+        "\n    }\n);\n",
+        ", g))}`",
+    ),
+    ("python", "def f(a):\n    b = [\n        'c'[(a", " + 1", "\n\n        ]\n    return b\n", " + 1)]"),
+    (
+        "cpp",
+        "void f()\n{\n  if (a(b)\n      || (!c(*d,\n\t     e[",
+        "g",
+        "])\n    {\n      h();\n    }\n}\n",
+        "g",
+    ),
+    ("c", "void f()\n{\n  if (a(b)\n      || (!c(*d, e", "g", "\n    {\n      h();\n    }\n}\n", "g)))"),
+]
+
+
+@pytest.mark.parametrize(("language", "typed", "text", "below", "shown"), STRANGE)
+def test_brackets_are_closed_once_where_lines_mislead(
+    language: str, typed: str, text: str, below: str, shown: str
+) -> None:
+    assert offered(language, typed, text, below) == shown

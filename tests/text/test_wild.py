@@ -138,3 +138,27 @@ STRANDED = """\
 def test_the_text_of_a_string_adds_no_error_to_a_broken_file() -> None:
     assert shown("java", STRANDED, " too big") == ' too big");'
     assert shown("java", STRANDED, ' too big" + (') != ' too big" + (");'
+
+
+# Code that no parser can read, and a fill that is no code there, whatever brackets it has.
+SENSELESS = [
+    (
+        "cpp",
+        "      if (n == 1)\n        return h;\n ¦     T a, b, c;\n      for  (b = a, i = 2; i <= n; ++i)\n",
+    ),
+    ("tsx", "    private render = (panel: Panel) => {\n      <View\n        show={showPanelHe¦ader}\n"),
+    (
+        "javascript",
+        "module.exports = pkg => {\n    ¦engines: pkg.engines,\n    bin: pkg.bin,\n  }, 'npm_')\n",
+    ),
+    (
+        "javascript",
+        "  }\n    if (a.indexOf(b) !== -1) {\n        type: 'LICENSE',\n      ¦  string: string\n",
+    ),
+]
+
+
+@pytest.mark.parametrize(("language", "text"), SENSELESS)
+@pytest.mark.parametrize("fill", ["else:", "else :", "for: a;"])
+def test_a_word_of_a_block_is_no_label(language: str, text: str, fill: str) -> None:
+    assert shown(language, text, fill) is None

@@ -9,6 +9,7 @@ from dg_lsp.text.syntax.lexer import line_end, line_start, tokens
 # An open list of types on a line, such as `Map<String, `; an angle bracket that is no part of an arrow or comparison.
 _TYPES = re.compile(rb"[\w$] ?<[^<>;(){}]*\Z")
 _ANGLE = re.compile(rb"<(?!=)|(?<![-=])>(?!=)")
+_NEAR = 2_000  # bytes behind a gap that may close what the line of the gap has opened
 
 
 def doubled(language: Language, before: bytes, fill: bytes, after: bytes) -> int | None:
@@ -18,7 +19,7 @@ def doubled(language: Language, before: bytes, fill: bytes, after: bytes) -> int
 
     1. A fill that closes an angle bracket of types before one that closes it ends there.  2. Of brackets only a fill
     that closes what it has not opened, before a rest of the line that does so too, is looked at.  3. The longest
-    beginning of the fill stays with which the line closes no more than with nothing in the gap.
+    beginning of the fill stays with which the text near behind it closes no more than with nothing in the gap.
     """
     # 1.
     rest, here = after[: line_end(after, 0)], line_start(before, len(before))
@@ -35,9 +36,10 @@ def doubled(language: Language, before: bytes, fill: bytes, after: bytes) -> int
         return None
     # 3.
     earlier = sum(at < here for at in state.opened)
-    most = _excess(language, state.brackets, earlier, rest)
+    behind = after[: max(len(rest), _NEAR)]
+    most = _excess(language, state.brackets, earlier, behind)
     shorter = [fill, *(fill[:at] for at in reversed(own))]
-    found = (f for f in shorter if _excess(language, state.brackets, earlier, f + rest) <= most)
+    found = (f for f in shorter if _excess(language, state.brackets, earlier, f + behind) <= most)
     kept = next(found, shorter[-1])
     return len(kept) if len(kept) < len(fill) else None
 

@@ -57,18 +57,34 @@ def left_open(language: Language, kind: str, parts: tuple[bytes, bytes, bytes]) 
     own_closers = [PAIRS[b] for b, at in _brackets(state) if at in own]
     wanted = list(own_closers)
     rest = b"" if kind in BODIES else after[: line_end(after, 0)]
-    for token in tokens(language, fill, 0, len(fill)):
-        if token.kind == "close" and (not wanted or wanted.pop() != fill[token.start : token.end]):
-            return (fault_at(fill, token.start, len(fill), "an unmatched closing bracket"),)
-        if token.kind == "open":
-            wanted.append(PAIRS[fill[token.start : token.end]])
-        if token.kind == "open_string":
-            return (fault_at(fill, token.start, len(fill), "an unclosed string"),)
+    if wrong := _wrong_token(language, fill, wanted):
+        return wrong
     if comment := open_comment(language, fill, rest):
         return comment
     opened = len(_behind(language, wanted, rest)) - len(_behind(language, own_closers, rest))
     if opened > _unopened(language, state, after[:REACH]):
         return (fault_at(fill, len(fill), len(fill), f"a missing `{wanted[-1].decode()}`"),)
+    return ()
+
+
+def _wrong_token(language: Language, fill: bytes, wanted: list[bytes]) -> tuple[Fault, ...]:
+    """Return a fault at the first token of `fill` that no text before it explains.
+
+    `wanted` closes what is open before the fill, the innermost last, and then what is open behind it.
+    """
+    word = b""
+    for token in tokens(language, fill, 0, len(fill)):
+        text, what = fill[token.start : token.end], ""
+        if text == b":" and word in language.words.blocks and language.style == "brace":
+            what = f"unexpected `{word.decode()}:`"
+        elif token.kind == "close" and (not wanted or wanted.pop() != text):
+            what = "an unmatched closing bracket"
+        elif token.kind == "open_string":
+            what = "an unclosed string"
+        if what:
+            return (fault_at(fill, token.start, len(fill), what),)
+        wanted += [PAIRS[text]] if token.kind == "open" else []
+        word = word if token.kind == "space" else text
     return ()
 
 

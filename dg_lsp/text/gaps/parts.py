@@ -15,9 +15,18 @@ from dg_lsp.text.gaps.gap import Gap
 from dg_lsp.text.languages.language import Language
 from dg_lsp.text.messages import LISTS, STRINGS, Kind
 from dg_lsp.text.syntax.bodies import code_end
-from dg_lsp.text.syntax.brackets import PAIRS, lacks_end, next_line, state_at, unclosed, unopened
+from dg_lsp.text.syntax.brackets import (
+    PAIRS,
+    depth,
+    lacks_end,
+    next_line,
+    state_at,
+    template_at,
+    unclosed,
+    unopened,
+)
 from dg_lsp.text.syntax.directives import directive_start
-from dg_lsp.text.syntax.lexer import Span, indentation, leading, newline_at, quotes_at, tokens
+from dg_lsp.text.syntax.lexer import Span, leading, newline_at, quotes_at, tokens
 
 _HOLDERS: tuple[Kind, ...] = ("statement", "string")
 _CLOSES = re.compile(rb"[)\]}>]")
@@ -166,8 +175,9 @@ def start_at_cursor(analysis: Analysis, gap: Gap) -> Gap:
     """
     offset, line, (first, last) = analysis.offset, analysis.line, analysis.inserted
     end = max(gap.end, offset if line.behind.strip() else line.end)
-    # A statement that gave way for the repair took what it had opened along.
-    taken = analysis.masks and gap.kind in LISTS
+    # A statement that gave way for the repair took what it had opened along, and the rest of its line.
+    taken = analysis.masks and (gap.kind in LISTS or _goes_on(analysis))
+    gap = replace(gap, insert_after="") if taken else gap
     if first < last and not taken and (first == analysis.cursor or b"_g_" in analysis.data[first:last]):
         # What is open within the region wants to be closed as well.
         behind = _behind_operand(analysis)
@@ -378,12 +388,12 @@ def _left_open(analysis: Analysis) -> str:
     For `if (!(a || |) {` it is `)`.
     """
     data, state, end = analysis.document.data, analysis.state, analysis.line.end
-    first = min(state.line, analysis.line.start)
+    first = min(state.line, analysis.line.start, template_at(data, state.opened))
     skipped, left, begins = _closed_by_rest(analysis)
-    opened = [(at, indentation(data, at)) for at in reversed(left) if at >= first]
+    opened = [(at, depth(data, at, state.opened)) for at in reversed(left) if at >= first]
     below = next_line(analysis.language, data, end)
     # A line that begins a body closes all brackets before it.
-    missing = [at for at, _ in opened] if begins else unclosed(data, opened, *below)
+    missing = [at for at, _ in opened] if begins else unclosed(analysis.language, data, opened, below)
     return state.closing((*missing, *(at for at in skipped if at >= first))).decode()
 
 

@@ -205,10 +205,11 @@ class Language:
         Raises:
             OutOfTime: parsing takes longer than the budget of its request allows.
         """
-        if self.words.ends[0] == b";" and is_endless(data):
+        text = self.readable(data)
+        if self.words.ends[0] == b";" and is_endless(text):
             raise Unreadable
         # A parser holds state, so each call has its own and threads cannot meet in one.
-        return parse(tree_sitter.Parser(self.grammar), self.readable(data))
+        return parse(tree_sitter.Parser(self.grammar), text)
 
     def readable(self, data: bytes, edited: Edited | None = None) -> bytes:
         """`data` as the parser reads it: with blanks for macros and most open comments, and LF for a CR without LF."""

@@ -9,9 +9,9 @@ import re
 _SAME = bytes(59 if byte in b";{},:" else byte for byte in range(256))
 # Nobody writes so many words and signs, or bytes, without any of them.
 _MOST_TOKENS, _MOST_BYTES = 700, 1_400
-# Comments, directives and strings do not count. Most files have no directives, and then it is faster not to look.
+# Comments that end, directives and strings do not count. Most files have no directives, and then not to look is faster.
 _COMMENT_OR_STRING = (
-    rb"//[^\r\n]*+|/\*[^*]*+(?:\*(?!/)[^*]*+)*+(?:\*/)?+"
+    rb"//[^\r\n]*+|/\*[^*]*+(?:\*(?!/)[^*]*+)*+\*/"
     rb"|\"[^\"\\\r\n]*+(?:\\.[^\"\\\r\n]*+)*+\"|'[^'\\\r\n]*+(?:\\.[^'\\\r\n]*+)*+'"
 )
 _APART = re.compile(_COMMENT_OR_STRING, re.DOTALL)

@@ -35,6 +35,7 @@ _LINE = re.compile(rb"[\r\n]+([ \t\f]*)(?=[^\s])")
 _VALUE = re.compile(rb"(?:[\w$\x80-\xff)\]}\"'`]|\+\+|--)\Z")
 _TEXT = re.compile(rb"[^ \t\f]")
 _WORD = re.compile(rb"[\w$\x80-\xff]+")
+_LAST_WORD = re.compile(rb"(\w+)[ \t]*\Z")
 # A line that begins with one of these continues what is above it.
 _JOINED = re.compile(rb"[.)\]},?:&|+\-*/=<>%^{]")
 # The brackets behind these hold semicolons.
@@ -258,12 +259,32 @@ def unopened(language: Language, text: bytes) -> Iterator[int]:
         depth += (token.kind == "open") - (token.kind == "close" and depth > 0)
 
 
-def unclosed(data: bytes, opened: Sequence[tuple[int, int]], columns: int, below: int) -> tuple[int, ...]:
+def template_at(data: bytes, opened: Sequence[int]) -> int:
+    """Return the first of the `opened` brackets that is a template's quote; the end of `data` if none is."""
+    return next((at for at in opened if data[at] not in b"([{"), len(data))
+
+
+def depth(data: bytes, at: int, opened: Sequence[int]) -> int:
+    """Return how deep the line of `at` is indented; in a template of `opened`, whose lines may begin anywhere, at least
+    as deep as the template's own line.
+    """
+    template = template_at(data, opened)
+    return max(indentation(data, at), indentation(data, template) if template < at else 0)
+
+
+def unclosed(
+    language: Language, data: bytes, opened: Sequence[tuple[int, int]], line: tuple[int, int]
+) -> tuple[int, ...]:
     """The brackets, of `opened`, that the next line with text shows to be closed before it.
 
-    It is at `below`, indented by `columns`. Where it closes brackets itself, those as deep as it are not missing; nor
-    are those within them that it closes first, as `)}` closes `a={` and below it the deeper `f(`.
+    `line` is its depth and the place of its text. Where it closes brackets itself, those as deep as it are not missing;
+    nor are those within them that it closes first, as `)}` closes `a={` and below it the deeper `f(`. A brace at its
+    beginning shows that all of a header is closed, however deep it is, as below `if (f(a`.
     """
+    columns, below = line
+    headed = [n for n, (at, _) in enumerate(opened) if _is_of_header(language, data, at)]
+    if headed and data.startswith(b"{", below):
+        return tuple(at for at, _ in opened[: headed[0] + 1])
     run = _CLOSERS.match(data, below)
     shut = [bytes([c]) for c in run[0] if c in b")]}"] if run else []
     inner = opened[: len(shut)]
@@ -278,6 +299,12 @@ def unclosed(data: bytes, opened: Sequence[tuple[int, int]], columns: int, below
             break
         found.append(at)
     return tuple(found)
+
+
+def _is_of_header(language: Language, data: bytes, at: int) -> bool:
+    """Return whether the bracket at `at` is that of a header, as in `while (`."""
+    word = _LAST_WORD.search(data, max(at - 20, 0), at)
+    return data.startswith(b"(", at) and word is not None and word[1] in language.words.blocks
 
 
 @lru_cache(maxsize=8)

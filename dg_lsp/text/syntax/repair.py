@@ -16,9 +16,19 @@ from dg_lsp.text.budget import check
 from dg_lsp.text.documents.history import UNCHANGED, Change, Changes
 from dg_lsp.text.languages.language import Language
 from dg_lsp.text.reasons import Unreadable
-from dg_lsp.text.syntax.brackets import PAIRS, State, dangles, next_line, read, state_at, unclosed, unopened
+from dg_lsp.text.syntax.brackets import (
+    PAIRS,
+    State,
+    dangles,
+    depth,
+    next_line,
+    read,
+    state_at,
+    unclosed,
+    unopened,
+)
 from dg_lsp.text.syntax.items import Head, focus, head_of
-from dg_lsp.text.syntax.lexer import Span, indentation, leading, line_at, line_end, line_start, quotes_at
+from dg_lsp.text.syntax.lexer import Span, leading, line_at, line_end, line_start, quotes_at
 
 _FIRST_WORD = re.compile(rb"\s*\}? *(?:async )?([\w$]+)")
 # Seconds of work after which no further candidate is tried.
@@ -109,7 +119,9 @@ def missing_tokens_at(language: Language, data: bytes, offset: int, state: State
     # A header's brace is closed as deep as the header.
     depths = {at: o.width if o.bracket == b"{" else o.columns for at, o in known.items()}
     # Looked up where it is known, since a line may be long and hold all the brackets.
-    opened = [(at, depths[at] if at in depths else indentation(data, at)) for at in reversed(state.opened)]
+    opened = [
+        (at, depths[at] if at in depths else depth(data, at, state.opened)) for at in reversed(state.opened)
+    ]
     braces = [o for o in known.values() if o.bracket == b"{" and language.style == "brace"]
     heads = {o.at: head for o in braces if (head := head_of(language, data, o.line, o.at))}
     columns, below = next_line(language, data, line.end)
@@ -122,10 +134,10 @@ def missing_tokens_at(language: Language, data: bytes, offset: int, state: State
         before=data[state.line : state.begins if state.comment else offset].lstrip(),
         rest=line.behind.strip(),
         eol=line.end,
-        deeper=columns > indentation(data, min(state.line, offset)),
+        deeper=columns > depth(data, min(state.line, offset), state.opened),
         heads=heads,
         opened=tuple(at for at, _ in opened),
-        unclosed=unclosed(data, opened, columns, below),
+        unclosed=unclosed(language, data, opened, (columns, below)),
         breaks={
             at: newline + leading(data, head.start)
             for at, head in heads.items()
@@ -397,7 +409,9 @@ def _ends(missing: MissingTokens) -> Iterable[bytes]:
             for end in words.ends
             if missing.heads
         ]
-        found += [missing.closing(missing.opened, end) for end in words.ends]
+        here = line_start(missing.data, missing.offset)
+        line = [at for at in missing.opened if at >= here]
+        found += [missing.closing(brackets, end) for brackets in (line, missing.opened) for end in words.ends]
     return dict.fromkeys(found)
 
 
