@@ -201,6 +201,13 @@ class Settings:
             "sooner after Enter"
         },
     )
+    next_edit: bool = field(
+        default=True,
+        metadata={
+            "help": "after an edit, offer the other places where the same is to be done, such as the uses of a name "
+            "that was changed where it is defined: in this document and in other open ones"
+        },
+    )
     related: bool = field(
         default=True,
         metadata={

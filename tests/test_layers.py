@@ -56,6 +56,7 @@ ROOMS = (
     "analysis",
     "gaps",
     "prompts",
+    "repeats",
     "related",
     "fills",
 )

@@ -17,6 +17,7 @@ from dg_lsp.server.handlers.code_action import ACTION, SELECTION, code_action, r
 from dg_lsp.server.handlers.context import Context
 from dg_lsp.server.handlers.dismissed import dismissed
 from dg_lsp.server.handlers.inline_completion import inline_completion
+from dg_lsp.server.handlers.next_edit import dismiss, next_edit
 from dg_lsp.server.handlers.status import status
 from dg_lsp.server.handlers.target import FILL, FILL_ALL
 from dg_lsp.server.rpc.protocol import Server
@@ -56,6 +57,8 @@ _HANDLERS: dict[str, Handler] = {
     "dg-lsp/status": status,
     "dg-lsp/dismissed": dismissed,
     "dg-lsp/models": models.models,
+    "dg-lsp/nextEdit": next_edit,
+    "dg-lsp/nextEdit/dismiss": dismiss,
 }
 
 

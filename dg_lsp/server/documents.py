@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 from dg_lsp.server.notebooks import Notebooks
+from dg_lsp.text.documents.bursts import LARGEST, Bursts
 from dg_lsp.text.documents.document import SURROGATE, Document, Encoding, utf8
 from dg_lsp.text.documents.excluded import key_of
 from dg_lsp.text.documents.history import MOST, Changes, History, begun
@@ -177,6 +178,15 @@ class Documents:
             found.snapshot = Document(uri, found.language, found.version, data, found.history)
         return found.snapshot
 
+    def bursts(self, uri: str) -> Bursts:
+        """Return the recent edits of the document `uri`; none if it is not open."""
+        found = self._open.get(uri)
+        return found.bursts if found else Bursts()
+
+    def absorb(self, uri: str) -> None:
+        """Take the newest burst of the document `uri` for a part of the one before it."""
+        self._open[uri].bursts = self._open[uri].bursts.absorbed()
+
     def uris(self) -> tuple[str, ...]:
         """Return the uris of the open documents, in the order of opening."""
         return tuple(self._open)
@@ -191,16 +201,18 @@ class _Open:
     """An open document.
 
     key: the spelling that all uris of the same file share. snapshot: the last one; None after a change. history: the
-    older texts kept at the last snapshot. changes: those since the last snapshot; None if they were too many.
+    older texts kept at the last snapshot. changes: those since the last snapshot; None if they were too many. bursts:
+    the recent edits.
     """
 
-    __slots__ = ("buffer", "changes", "history", "key", "language", "snapshot", "version")
+    __slots__ = ("buffer", "bursts", "changes", "history", "key", "language", "snapshot", "version")
 
     def __init__(self, key: str, language: str, version: int, buffer: Buffer) -> None:
         self.key, self.language, self.version, self.buffer = key, language, version, buffer
         self.snapshot: Document | None = None
         self.history: History | None = None
         self.changes: Changes | None = Changes()
+        self.bursts = Bursts()
 
     def apply(self, change: Change, encoding: Encoding) -> None:
         """Apply `change` to the text, and record the bytes that it changed."""
@@ -208,8 +220,9 @@ class _Open:
         if span is None:
             old, self.buffer = self.buffer, Buffer(text, encoding)
             edit = 0, _size(old.text), _size(self.buffer.text)
+            self.bursts = Bursts()
         else:
-            edit = self.buffer.replace(*span, text, encoding)
+            edit = self._replace(span, text, encoding)
         self._record(edit)
 
     def apply_many(self, changes: Sequence[Change], encoding: Encoding) -> None:
@@ -223,7 +236,22 @@ class _Open:
                 self.buffer = Buffer(text, encoding)
             else:
                 self.buffer.splice(*span, text, encoding)
+        self.bursts = Bursts()
         self._record((0, size, _size(self.buffer.text)))
+
+    def _replace(
+        self, span: tuple[Position, Position], text: str, encoding: Encoding
+    ) -> tuple[int, int, int]:
+        """Replace `span` by `text` in the newest burst, or in a new one; return what `Buffer.replace` does."""
+        (first, _), (last, _) = sorted(span)
+        count = len(self.buffer.lines)
+        if not self.bursts.continues(first, last):
+            small = self.history is not None and len(self.history.now.data) <= LARGEST
+            self.bursts = self.bursts.begin(utf8(self.buffer.text), first) if small else Bursts()
+        edit = self.buffer.replace(*span, text, encoding)
+        if self.bursts.recent:
+            self.bursts = self.bursts.then(edit, (first, last), len(self.buffer.lines) - count)
+        return edit
 
     def _record(self, edit: tuple[int, int, int]) -> None:
         if self.changes is not None:

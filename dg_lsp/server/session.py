@@ -21,6 +21,7 @@ from dg_lsp.filling.fill import FillOptions, Outcome, fill_gap
 from dg_lsp.filling.offers import Offer
 from dg_lsp.server.ahead import Ahead
 from dg_lsp.server.offers import Offers
+from dg_lsp.server.repeats import Repeats
 from dg_lsp.server.settings import configured
 from dg_lsp.server.snapshot import Snapshot
 from dg_lsp.server.workspace import Workspace
@@ -74,7 +75,7 @@ class Session:
     """The work of one client on the documents of `workspace`.
 
     open_engine: makes an Engine from settings. tell: called with each Status of the engine. offers: the results that
-    are kept. ahead: work for text that the user has not typed yet.
+    are kept. ahead: work for text that the user has not typed yet. repeats: the next edits that were offered.
     """
 
     def __init__(self, workspace: Workspace, open_engine: Open, tell: Callable[[Status], None]) -> None:
@@ -86,7 +87,7 @@ class Session:
         self._took: deque[float] = deque(maxlen=_FILLS)
         self._background: set[asyncio.Future[Any]] = set()
         self._picked = ""
-        self.offers, self.ahead = Offers(), Ahead()
+        self.offers, self.ahead, self.repeats = Offers(), Ahead(), Repeats()
 
     @property
     def engine(self) -> Engine:
@@ -292,6 +293,7 @@ class Session:
         self.ahead.stop()
         self._asked.pop(uri, None)
         self.offers.closed(uri)
+        self.repeats.closed(uri)
         self._workspace.project.closed(uri)
         self._workspace.refusals.closed(uri)
 

@@ -165,7 +165,8 @@ class Language:
     with text between tags may be values. nested: block comments may hold others. joined: a backslash at the end
     of a line comment takes the next line along. words: what broken text is read and repaired with.
     builtins: the names that every file may use. leaves: the first words of statements behind which editors indent less.
-    macros: the text that the parser reads as blanks. rooms: the header of some function and of some class.
+    macros: the text that the parser reads as blanks. rooms: the header of some function and of some class. names: where
+    names are written, by the keys of the table [names]; empty for a language without one.
     """
 
     name: str
@@ -186,6 +187,7 @@ class Language:
     leaves: tuple[bytes, ...]
     macros: Macros
     rooms: tuple[tuple[Owner, bytes], ...]
+    names: Mapping[str, frozenset[str]]
     grammar: tree_sitter.Language
     query: tree_sitter.Query
 
@@ -338,6 +340,7 @@ def load_language(name: str, macros: tuple[str, ...] = ()) -> Language:
         leaves=tuple(word.encode() for word in facts.get("leaves", ())),
         macros=_macros(facts),
         rooms=tuple((owner, facts["rooms"][owner].encode()) for owner in OWNERS[:2]),
+        names={key: frozenset(str(text).split()) for key, text in _inherited(facts, "names").items()},
         grammar=grammar,
         query=query,
     )

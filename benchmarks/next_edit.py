@@ -1,0 +1,229 @@
+"""Next edits in scenarios: how many are right where one is wanted, silent where none is, and how many are wrong.
+
+    python -m benchmarks.next_edit [FOLDER]
+
+A scenario is played key by key through the server's own documents: its edits are typed, the places that are offered are
+taken one after the other until there is none. It is right if the files are then as they are wanted, and silent if
+nothing was offered. `--lines N` puts N lines of other code in front of each file, for the times.
+"""
+
+import argparse
+import difflib
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dg_lsp.filling.next_edit import is_sound, nearest, next_edits
+from dg_lsp.server.documents import Documents
+from dg_lsp.text.documents.document import Document
+from dg_lsp.text.gaps.gap import Edit
+from dg_lsp.text.languages.language import language_of, load_language
+
+SCENARIOS = Path(__file__).resolve().parents[1] / "tests/filling/next_edit"
+_MOST = 40  # places that are taken before a scenario counts as endless
+_PIECE = re.compile(r"\w+|\s+|[^\w\s]")
+_WHERE = re.compile(r"([^:\s]+)(?::(\d+))?(?::(\d+))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Hunk:
+    """Lines of a file that become others. line: the number of the first, from 1; 0 where the text is looked for."""
+
+    name: str
+    line: int
+    old: tuple[str, ...]
+    new: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """Files, the edits made in them, the cursor where it is not behind the last edit, and the edits wanted."""
+
+    title: str
+    files: dict[str, str]
+    edits: tuple[Hunk, ...]
+    cursor: tuple[str, int, int] | None
+    wanted: tuple[Hunk, ...]
+
+
+@dataclass(slots=True)
+class Result:
+    """How a scenario ended. offered: the edits shown; wrong: those not wanted; seconds: those of each search."""
+
+    right: bool
+    offered: list[str] = field(default_factory=list)
+    wrong: list[str] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+
+
+def read_scenarios(folder: Path = SCENARIOS) -> list[Scenario]:
+    """Return the scenarios of all text files in `folder`."""
+    texts = (path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.txt")))
+    return [_scenario(part) for text in texts for part in re.split(r"^=== ", text, flags=re.MULTILINE)[1:]]
+
+
+def _scenario(text: str) -> Scenario:
+    title, _, rest = text.partition("\n")
+    files, edits, wanted, cursor = {}, list[Hunk](), list[Hunk](), None
+    for part in re.split(r"^--- ", rest, flags=re.MULTILINE)[1:]:
+        head, _, body = part.partition("\n")
+        kind, _, where = head.partition(" ")
+        found = _WHERE.fullmatch(where)
+        if kind in ("edit", "want") and found:
+            lines = body.rstrip("\n").split("\n")
+            old, new = (tuple(line[1:] for line in lines if line.startswith(sign)) for sign in "-+")
+            (edits if kind == "edit" else wanted).append(Hunk(found[1], int(found[2] or 0), old, new))
+        elif kind == "cursor" and found:
+            cursor = found[1], int(found[2]), int(found[3])
+        elif kind != "silence":
+            files[head] = body.rstrip("\n") + "\n"
+    return Scenario(title, files, tuple(edits), cursor, tuple(wanted))
+
+
+class Player:
+    """The open documents of a scenario, edited as a user does it. cursors: where each was left."""
+
+    def __init__(self, scenario: Scenario, lines: int = 0) -> None:
+        self.documents, self.cursors = Documents("utf-8"), dict[str, int]()
+        self.above = 0
+        for name, text in scenario.files.items():
+            language = language_of(name)
+            above = _filler(language, lines)
+            self.above = above.count("\n")
+            self.documents.open(_uri(name), language, 0, above + text)
+            self.now(name)
+
+    def now(self, name: str) -> Document:
+        """Return the file as it is now."""
+        found = self.documents.snapshot(_uri(name))
+        assert found is not None
+        return found
+
+    def type(self, hunk: Hunk) -> None:
+        """Make the change of `hunk` with the keys that a user needs."""
+        document = self.now(hunk.name)
+        old, new = ("".join(f"{line}\n" for line in lines) for lines in (hunk.old, hunk.new))
+        if hunk.line:
+            start = document.line_starts[hunk.line + self.above - 1]
+        else:
+            start = document.text.encode().index(old.encode())
+        before, after = _PIECE.findall(old), _PIECE.findall(new)
+        shift = 0
+        for tag, i, j, k, m in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+            if tag != "equal":
+                at = start + len("".join(before[:i]).encode()) + shift
+                gone, come = "".join(before[i:j]), "".join(after[k:m])
+                self.replace(hunk.name, at, at + len(gone.encode()), "")
+                for number, letter in enumerate(come):
+                    to = at + len(come[:number].encode())
+                    self.replace(hunk.name, to, to, letter)
+                shift += len(come.encode()) - len(gone.encode())
+
+    def replace(self, name: str, start: int, end: int, text: str) -> None:
+        """Replace the bytes [start, end) of a file, as one change."""
+        document = self.now(name)
+        span = document.position(start), document.position(end)
+        self.documents.change(_uri(name), document.version + 1, [(span, text)])
+        self.cursors[name] = start + len(text.encode())
+
+
+def play(scenario: Scenario, lines: int = 0) -> Result:
+    """Play `scenario`, with so many `lines` of other code above each file, and compare the end with what is wanted."""
+    player, result = Player(scenario, lines), Result(False)
+    current = scenario.edits[-1].name
+    for hunk in scenario.edits:
+        player.type(hunk)
+    if scenario.cursor:
+        current, line, column = scenario.cursor
+        player.cursors[current] = player.now(current).line_starts[line + player.above - 1] + column
+    wanted = [player_hunk(hunk) for hunk in scenario.wanted]
+    for _ in range(_MOST):
+        began = time.process_time()
+        place = _offered(player, current)
+        result.seconds.append(time.process_time() - began)
+        if place is None:
+            break
+        document, edit = place
+        shown = _shown(document, edit)
+        result.offered.append(f"{shown[0]}: {shown[1].strip()} -> {shown[2].strip()}")
+        if shown not in wanted:
+            result.wrong.append(result.offered[-1])
+            break
+        wanted.remove(shown)
+        name = document.uri.rpartition("/")[2]
+        player.replace(name, edit.start, edit.end, edit.text)
+        if name == current:
+            player.documents.absorb(document.uri)
+    result.right = not wanted and not result.wrong
+    return result
+
+
+def player_hunk(hunk: Hunk) -> tuple[str, str, str]:
+    """Return the one line that a wanted `hunk` changes, before and after."""
+    return hunk.name, "\n".join(hunk.old), "\n".join(hunk.new)
+
+
+def _offered(player: Player, current: str) -> tuple[Document, Edit] | None:
+    document = player.now(current)
+    uris = [uri for uri in player.documents.uris() if uri != document.uri]
+    others = [one for uri in uris if (one := player.documents.snapshot(uri)) is not None]
+    cursor = player.cursors[current]
+    found = next_edits(document, player.documents.bursts(document.uri), cursor, others)
+    places = nearest(found, document.uri, cursor)
+    return next(((d, e) for d, e in places if is_sound(d, e)), None)
+
+
+def _shown(document: Document, edit: Edit) -> tuple[str, str, str]:
+    data = document.data
+    start = document.line_starts[document.line_at(edit.start)]
+    end = document.line_end(document.line_at(edit.end))
+    new = data[start : edit.start] + edit.text.encode() + data[edit.end : end]
+    return document.uri.rpartition("/")[2], data[start:end].decode(), new.decode()
+
+
+def _uri(name: str) -> str:
+    return f"file:///project/{name}"
+
+
+def _filler(name: str, lines: int) -> str:
+    """Return about so many `lines` of functions in the language `name`, for the times."""
+    if not lines:
+        return ""
+    language = load_language(name)
+    header = language.room("function").decode()
+    end = "    pass\n\n" if language.style == "indent" else "}\n\n"
+    return "".join(header.replace("_g_", f"filler{number}") + "\n" + end for number in range(lines // 3))
+
+
+def report(scenarios: list[Scenario], lines: int = 0) -> Iterator[str]:
+    """Yield a line for each scenario that is not as it should be, and last the shares."""
+    results = [(s, play(s, lines)) for s in scenarios]
+    for scenario, result in results:
+        if not result.right:
+            missing = "" if result.wrong or not scenario.wanted else f" wanted {scenario.wanted[0].new}"
+            yield f"{scenario.title}: offered {result.offered}{missing}"
+    wants = [r for s, r in results if s.wanted]
+    silences = [r for s, r in results if not s.wanted]
+    times = sorted(t for _, r in results for t in r.seconds)
+    yield (
+        f"right {sum(r.right for r in wants)}/{len(wants)}, "
+        f"silent {sum(not r.offered for r in silences)}/{len(silences)}, "
+        f"wrong edits {sum(len(r.wrong) for _, r in results)}, "
+        f"p95 {1000 * times[int(0.95 * (len(times) - 1))]:.1f} ms"
+    )
+
+
+def main() -> None:
+    """Play all scenarios and print the report."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("folder", nargs="?", type=Path, default=SCENARIOS)
+    parser.add_argument("--lines", type=int, default=0)
+    given = parser.parse_args()
+    for line in report(read_scenarios(given.folder), given.lines):
+        print(line)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,402 @@
+"""Next edits: the places where the user's last edit is likely to be repeated, by rules alone.
+
+A place is offered only where a tree says that it plays the same part; an edit whose repetition is a guess has none.
+"""
+
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import pairwise
+
+from dg_lsp.text.analysis import tree_of
+from dg_lsp.text.budget import bounded, check
+from dg_lsp.text.documents.bursts import Burst, Bursts
+from dg_lsp.text.documents.document import Document
+from dg_lsp.text.documents.history import Change
+from dg_lsp.text.fills.baseline import complaint
+from dg_lsp.text.gaps.gap import Edit
+from dg_lsp.text.languages.language import UnknownLanguage, load_language
+from dg_lsp.text.reasons import Unreadable
+from dg_lsp.text.repeats.renames import Place, Renamed, Source, rename_places, source_of
+from dg_lsp.text.repeats.signatures import awaited_places, call_places, header_places
+from dg_lsp.text.syntax.lexer import line_end, line_start
+from dg_lsp.text.syntax.repair import cost_of
+
+# A document of more bytes than this, or an edit of more than this, is never looked at.
+LARGEST, _LONGEST = 400_000, 200
+_WORD_BYTE = re.compile(rb"[\w$\x80-\xff]")
+_NAME = re.compile(rb"[A-Za-z_$\x80-\xff][\w$\x80-\xff]*")
+_TOKENS = re.compile(rb"[\w$\x80-\xff]+|\"[^\"\\]*\"|'[^'\\]*'|[^\w\s]")
+_STRING = re.compile(rb"([\"'`])([\w.-]+)\1")
+_FROM = re.compile(rb"\bfrom\s*[\"'].*|[#;].*|//.*")
+
+Core = tuple[tuple[bytes, bytes], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """The newest edit of a `document`: its changes, extended to whole words, and where the cursor is.
+
+    core: the old and the new text of each change.
+    """
+
+    document: Document
+    burst: Burst
+    spans: tuple[Change, ...]
+    core: Core
+    cursor: int
+
+
+@bounded
+def next_edits(
+    document: Document, bursts: Bursts, cursor: int, others: Sequence[Document] = ()
+) -> tuple[Place, ...]:
+    """Return the places in `document`, and in the `others`, where the newest of its `bursts` is to be repeated.
+
+    Raises:
+        OutOfTime: looking for them takes too long.
+    """
+    typed = _typed(document, bursts, cursor)
+    if typed is None:
+        return ()
+    with suppress(UnknownLanguage, Unreadable):
+        return tuple(dict.fromkeys(_found(source_of(document), typed, bursts, others)))
+    return ()
+
+
+def nearest(places: Iterable[Place], uri: str, cursor: int) -> list[Place]:
+    """Return `places` in the order in which they are offered at the `cursor` of the document `uri`.
+
+    1. Those after the cursor.  2. Those before it, the last one first.  3. Those in other documents.
+    """
+
+    def order(place: Place) -> tuple[int, int]:
+        document, edit = place
+        if document.uri != uri:
+            return 2, 0
+        return (0, edit.start) if edit.start >= cursor else (1, -edit.start)
+
+    return sorted(places, key=order)
+
+
+@bounded
+def is_sound(document: Document, edit: Edit) -> bool:
+    """Return whether `edit` adds no syntax error to `document`."""
+    language, text, data = (
+        load_language(document.language, document.macros),
+        edit.text.encode("utf-8"),
+        document.data,
+    )
+    with suppress(Unreadable):
+        tree = tree_of(language, document)
+        new = language.reparse(tree, data, (edit.start, edit.end), text)
+        if new.root_node.has_error and cost_of(new) > cost_of(tree):
+            return False
+        if language.name != "python":
+            return True
+        items = (n for n in tree.root_node.children if n.start_byte <= edit.start and edit.end <= n.end_byte)
+        item = next(items, tree.root_node)
+        start, stop = item.start_byte, item.end_byte
+        then = data[start : edit.start] + text + data[edit.end : stop]
+        return complaint(data[start:stop]) is not None or complaint(then) is None
+    return False
+
+
+def _typed(document: Document, bursts: Bursts, cursor: int) -> Typed | None:
+    """Return the newest edit; None where it is none that can be repeated.
+
+    It was undone, or spans lines, or is white space alone, or is a word that is still being typed.
+    """
+    data, burst = document.data, bursts.last
+    if burst is None or len(data) > LARGEST or hash(data) in bursts.seen:
+        return None
+    spans = _words(burst.spans(data), burst.before, data)
+    core = tuple((burst.before[c.start : c.end], data[c.now : c.stop]) for c in spans)
+    if not core or any(
+        len(text) > _LONGEST or b"\n" in text or b"\r" in text for pair in core for text in pair
+    ):
+        return None
+    if not any(b"".join(old.split()) != b"".join(new.split()) for old, new in core):
+        return None
+    if any(_is_half(data, c, old, new, cursor) for c, (old, new) in zip(spans, core, strict=True)):
+        return None
+    return Typed(document, burst, spans, core, cursor)
+
+
+def _words(spans: tuple[Change, ...], old: bytes, new: bytes) -> tuple[Change, ...]:
+    """Return `spans` extended to the whole words that they change a part of: `total` to `tot` for `al` to nothing."""
+    found = list[Change]()
+    for span in spans:
+        word = _word(span, old, new)
+        if found and found[-1].stop >= word.now:
+            one = found.pop()
+            first, now = min(one.start, word.start), min(one.now, word.now)
+            word = Change(first, max(one.end, word.end), now, max(one.stop, word.stop))
+        found.append(word)
+    return tuple(found)
+
+
+def _word(span: Change, old: bytes, new: bytes) -> Change:
+    """Return `span` extended to whole words; both texts have the same bytes before it and behind it."""
+    start, end, now, stop = span
+    is_part = _WORD_BYTE.match
+    if is_part(old, start) or is_part(new, now):
+        while min(start, now) > 0 and is_part(old, start - 1):
+            start, now = start - 1, now - 1
+    if is_part(old, max(end - 1, 0)) or is_part(new, max(stop - 1, 0)):
+        while is_part(old, end) and is_part(new, stop):
+            end, stop = end + 1, stop + 1
+    return Change(start, end, now, stop)
+
+
+def _is_half(data: bytes, span: Change, old: bytes, new: bytes, cursor: int) -> bool:
+    """Return whether the word at the cursor is probably not finished."""
+    if not span.now < cursor <= span.stop or not _NAME.fullmatch(new):
+        return False
+    if cursor < span.stop or new.endswith(b"_") or len(new) < 2 <= len(old) or old.startswith(new):
+        return True
+    longer = re.compile(rb"(?<![\w$\x80-\xff])%b[\w$\x80-\xff]" % re.escape(new))
+    return longer.search(data) is not None
+
+
+def _found(source: Source, typed: Typed, bursts: Bursts, others: Sequence[Document]) -> Iterator[Place]:
+    """Yield the places of the first rule that finds any."""
+    data = source.document.data
+    at = typed.spans[_last(typed)]
+    broken = next(
+        (n for n in source.root.children if n.start_byte <= at.now <= n.end_byte and n.has_error), None
+    )
+    if broken is not None or _disagrees(typed, bursts, data):
+        return
+    rules: tuple[Callable[[], Iterator[Place]], ...] = (
+        lambda: _renamed(source, typed, bursts, others),
+        lambda: header_places(source, typed.burst.before, typed.spans),
+        lambda: call_places(source, typed.burst.before, typed.spans),
+        lambda: awaited_places(source, (at.now, at.stop)),
+        lambda: _same_keys(source, typed),
+        lambda: _similar_lines(source, typed, bursts),
+    )
+    for rule in rules:
+        check()
+        found = [place for place in rule() if not _is_own(place, typed)]
+        if found:
+            yield from found
+            if rule is not rules[1]:
+                return
+
+
+def _last(typed: Typed) -> int:
+    """Return which of the changes was typed last."""
+    return min(bisect_left(typed.spans, typed.burst.touched, key=lambda c: c.stop), len(typed.spans) - 1)
+
+
+def _is_own(place: Place, typed: Typed) -> bool:
+    """Return whether a place is where the edit was made itself."""
+    return place[0] is typed.document and any(c.now <= place[1].start <= c.stop for c in typed.spans)
+
+
+def _disagrees(typed: Typed, bursts: Bursts, data: bytes) -> bool:
+    """Return whether the same old text has become something else in an older burst."""
+    mine = {old: new for old, new in typed.core if old.strip()}
+    for burst in bursts.recent[:-1]:
+        for old, new in _core(burst, data):
+            if old in mine and new != mine[old] and _NAME.fullmatch(old):
+                return True
+    return False
+
+
+def _core(burst: Burst, data: bytes) -> Core:
+    spans = _words(burst.spans(data), burst.before, data)
+    return tuple((burst.before[c.start : c.end], data[c.now : c.stop]) for c in spans)
+
+
+def _renamed(source: Source, typed: Typed, bursts: Bursts, others: Sequence[Document]) -> Iterator[Place]:
+    """Yield the other places of a name that was changed, or of the name that an import has now."""
+    data, span = source.document.data, typed.spans[_last(typed)]
+    old, new = typed.core[_last(typed)]
+    if all(map(_NAME.fullmatch, (old, new))) and all(pair == (old, new) for pair in typed.core):
+        before = next((b.before for b in bursts if (old, new) in _core(b, data)), typed.burst.before)
+        count = max(_count(data, new) - _count(before, new), 1)
+        yield from rename_places(source, Renamed(old, new, (span.now, span.stop), count), others)
+        return
+    line = _line(data, span.now)
+    if line.split()[:1] not in ([b"import"], [b"from"], [b"use"], [b"using"]):
+        return
+    first, last = (
+        _NAME.findall(_FROM.sub(b"", text)) for text in (_line(typed.burst.before, span.start), line)
+    )
+    if first and last and first[-1] != last[-1] and b"," not in line:
+        start = line_start(data, span.now)
+        end = start + len(_FROM.sub(b"", line).rstrip().rstrip(b";\"'"))
+        count = max(_count(data, last[-1]) - _count(typed.burst.before, last[-1]), 0) + 1
+        renamed = Renamed(first[-1], last[-1], (end - len(last[-1]), end), count)
+        yield from rename_places(source, renamed, others)
+
+
+def _count(data: bytes, word: bytes) -> int:
+    return len(re.findall(rb"(?<![\w$\x80-\xff])%b(?![\w$\x80-\xff])" % re.escape(word), data))
+
+
+def _line(data: bytes, offset: int) -> bytes:
+    return data[line_start(data, offset) : line_end(data, offset)]
+
+
+def _same_keys(source: Source, typed: Typed) -> Iterator[Place]:
+    """Yield the other places of a string that is the key of the same variable: `row["name"]` for `row["name"]`."""
+    if len(typed.spans) != 1:
+        return
+    data, span = source.document.data, typed.spans[0]
+    quoted = next((m for m in _STRING.finditer(_line(data, span.now)) if _holds(data, m, span)), None)
+    before = typed.burst.before
+    start = line_start(data, span.now)
+    if quoted is None:
+        return
+    tail = start + quoted.end() - span.stop
+    old = before[span.start - (span.now - start - quoted.start()) : span.end + tail]
+    head = re.search(rb"([\w.$]+)\[\Z", data[start : start + quoted.start()])
+    if not head or not _STRING.fullmatch(old) or not data.startswith(b"]", start + quoted.end()):
+        return
+    if head[0] + quoted[0] in before:
+        return
+    for match in re.finditer(rb"(?<![\w.$])%b(?=\])" % re.escape(head[0] + old), data):
+        begin = match.start() + len(head[0])
+        node = source.root.descendant_for_byte_range(begin, match.end())
+        if node is not None and "string" in node.type:
+            yield source.document, Edit(begin, match.end(), quoted[0].decode())
+
+
+def _holds(data: bytes, match: re.Match[bytes], span: Change) -> bool:
+    start = line_start(data, span.now)
+    return start + match.start() < span.now and span.stop < start + match.end()
+
+
+def _similar_lines(source: Source, typed: Typed, bursts: Bursts) -> Iterator[Place]:
+    """Yield the places in lines like two that were changed in the same way, one after the other.
+
+    1. Both changes put in the same text for the same text, at the same tokens of lines of the same form.  2. Another
+    line of that form is a statement of the same block, or is the same line.
+    """
+    # 1.
+    data, older = source.document.data, bursts.recent[-2:-1]
+    if not older:
+        return
+    examples = [_Example.of(b, data) for b in (older[0], typed.burst)]
+    one, two = examples
+    if one is None or two is None or one.edits != two.edits or one.start == two.start:
+        return
+    form = _form(one.tokens, two.tokens)
+    if form is None:
+        return
+    # 2.
+    parents = {_statement_parent(source, e.start) for e in (one, two)}
+    at = 0
+    for line in data.splitlines(keepends=True):
+        begin, at = at, at + len(line)
+        tokens = tuple(_TOKENS.finditer(line))
+        texts = tuple(t[0] for t in tokens)
+        if begin in (one.start, two.start) or not _fits(form, texts):
+            continue
+        same = texts in (one.tokens, two.tokens)
+        if not same and _statement_parent(source, begin + tokens[0].start()) not in parents:
+            continue
+        yield from _repeated(source.document, begin, tokens, two.edits)
+
+
+@dataclass(frozen=True, slots=True)
+class _Example:
+    """A line that was changed: the start of it as it is now, its old tokens, and which of them became which text."""
+
+    start: int
+    tokens: tuple[bytes, ...]
+    edits: tuple[tuple[int, int, bytes], ...]
+
+    @staticmethod
+    def of(burst: Burst, data: bytes) -> "_Example | None":
+        """Return the line that `burst` has changed; None if it has changed none, or several."""
+        spans = burst.spans(data)
+        if not spans or any(line_start(data, c.now) != line_start(data, spans[0].now) for c in spans):
+            return None
+        first = line_start(burst.before, spans[0].start)
+        line = burst.before[first : line_end(burst.before, spans[-1].end)]
+        tokens = tuple(_TOKENS.finditer(line))
+        edits = list[tuple[int, int, bytes]]()
+        for change in spans:
+            low = next((n for n, t in enumerate(tokens) if t.end() > change.start - first), len(tokens))
+            high = next((n for n, t in enumerate(tokens) if t.start() >= change.end - first), len(tokens))
+            high = max(low, high)
+            text = data[change.now : change.stop]
+            if low < high:
+                lead = burst.before[first + tokens[low].start() : change.start]
+                text = (
+                    lead + text + burst.before[change.end : max(first + tokens[high - 1].end(), change.end)]
+                )
+            edits.append((low, high, text))
+        if any(a[1] > b[0] for a, b in pairwise(edits)):
+            return None
+        return _Example(line_start(data, spans[0].now), tuple(t[0] for t in tokens), tuple(edits))
+
+
+def _form(one: tuple[bytes, ...], two: tuple[bytes, ...]) -> tuple[tuple[bytes, int], ...] | None:
+    """Return the form that two lines share: each token, and which of the differing pairs it is, or -1 if they agree.
+
+    None if they share too little. `self.a = a` and `self.b = b` share `self . ? = ?`, with the same name twice.
+    """
+    if len(one) != len(two):
+        return None
+    pairs: dict[tuple[bytes, bytes], int] = {}
+    form = list[tuple[bytes, int]]()
+    for a, b in zip(one, two, strict=True):
+        if a != b and _kind(a) != _kind(b):
+            return None
+        form.append((a, -1 if a == b else pairs.setdefault((a, b), len(pairs))))
+    fixed = [token for token, number in form if number < 0]
+    return tuple(form) if any(map(_NAME.fullmatch, fixed)) or len(fixed) >= 3 else None
+
+
+def _fits(form: tuple[tuple[bytes, int], ...], tokens: tuple[bytes, ...]) -> bool:
+    if len(form) != len(tokens):
+        return False
+    known: dict[int, bytes] = {}
+    for (text, number), token in zip(form, tokens, strict=True):
+        if number < 0 and token != text:
+            return False
+        if number >= 0 and (_kind(token) != _kind(text) or known.setdefault(number, token) != token):
+            return False
+    return True
+
+
+def _kind(token: bytes) -> str:
+    if token[:1] in b"\"'`":
+        return "string"
+    return "number" if token[:1].isdigit() else "word" if _NAME.fullmatch(token) else token.decode("latin-1")
+
+
+def _statement_parent(source: Source, offset: int) -> int:
+    """Return the identity of the node whose children begin with the line of `offset`."""
+    data = source.document.data
+    while data[offset : offset + 1] in (b" ", b"\t"):
+        offset += 1
+    node = source.root.descendant_for_byte_range(offset, offset)
+    while node is not None and node.parent is not None and node.parent.start_byte == node.start_byte:
+        node = node.parent
+    return node.parent.id if node is not None and node.parent is not None else 0
+
+
+def _repeated(
+    document: Document,
+    begin: int,
+    tokens: tuple[re.Match[bytes], ...],
+    edits: tuple[tuple[int, int, bytes], ...],
+) -> Iterator[Place]:
+    """Yield one edit that makes all of `edits` in the line at `begin`."""
+    spans = list[tuple[int, int, bytes]]()
+    for start, end, new in edits:
+        low = begin + (tokens[start].start() if start < len(tokens) else tokens[-1].end())
+        spans.append((low, begin + tokens[end - 1].end() if start < end else low, new))
+    text, at = b"", spans[0][0]
+    for low, high, new in spans:
+        text += document.data[at:low] + new
+        at = high
+    yield document, Edit(spans[0][0], at, text.decode("utf-8", "replace"))

@@ -1,0 +1,109 @@
+"""Next edits: the request `dg-lsp/nextEdit` and the notification `dg-lsp/nextEdit/dismiss`."""
+
+import asyncio
+from typing import Any
+
+from lsprotocol import types
+
+from dg_lsp.filling.next_edit import is_sound, nearest, next_edits
+from dg_lsp.server.handlers.context import Context, Reply, Request, answered
+from dg_lsp.server.repeats import Repeat
+from dg_lsp.server.snapshot import Snapshot
+from dg_lsp.text.budget import UNASKED, within
+from dg_lsp.text.documents.document import Document
+from dg_lsp.text.reasons import NoGap
+
+_LONGEST = 60  # characters of a label
+
+
+async def next_edit(context: Context, params: Any) -> dict[str, Any]:
+    """Return the nearest place where the last edit should be repeated, or the reason why there is none."""
+    try:
+        uri = str(params["textDocument"]["uri"])
+        position = types.Position(int(params["position"]["line"]), int(params["position"]["character"]))
+    except (KeyError, TypeError, ValueError):
+        return _empty("a request dg-lsp/nextEdit has a textDocument with a uri, and a position")
+    request = Request(uri, _empty, raises=False, quiet=True)
+    if not context.workspace.settings.next_edit:
+        return _empty("next edits are switched off by the setting nextEdit")
+    document = context.workspace.permitted(uri)
+    return await answered(context, request, document, lambda found: _answer(found, context, position))
+
+
+async def dismiss(context: Context, params: Any) -> None:
+    """Do not offer a place again for the same edit; `params` has its id."""
+    if isinstance(params, dict):
+        context.session.repeats.dismiss(str(params.get("id")))
+
+
+async def _answer(snapshot: Snapshot, context: Context, position: types.Position) -> Reply[dict[str, Any]]:
+    """Return the reply for the cursor at `position`.
+
+    1. Find the edit to repeat: the newest of the document, or, where a repetition was just taken in it, that which was
+    repeated.  2. Find its places.  3. Take the first that is sound.
+    """
+    # 1.
+    document, cursor = snapshot.document, snapshot.offset(position)
+    source = _source(context, document)
+    bursts = context.workspace.documents.bursts(source.uri)
+    if (burst := bursts.last) is None or source.history is None:
+        return Reply(_empty("nothing that can be followed was edited here"), None)
+    others = context.workspace.beside(source)
+    at = cursor if source is document else -1
+    # 2.
+    with within(UNASKED):
+        work = asyncio.to_thread(next_edits, source, bursts, at, others)
+        places = await context.session.current(document.uri, work)
+        repeats = context.session.repeats
+        # 3.
+        for place in repeats.left(source.uri, burst, nearest(places, document.uri, cursor)):
+            if await context.session.current(document.uri, asyncio.to_thread(is_sound, *place)):
+                shown = repeats.offer(source.uri, burst, place)
+                return Reply({"edit": _edit(context, shown), "reason": None}, None)
+    return Reply(_empty("the last edit is not to be repeated at any other place"), None)
+
+
+def _source(context: Context, document: Document) -> Document:
+    """Return the document with the edit that is to be repeated when the cursor is in `document`."""
+    documents = context.workspace.documents
+    taken = context.session.repeats.taken(document)
+    if taken is None:
+        return document
+    if taken.source != document.uri:
+        try:
+            return context.workspace.document(taken.source)
+        except NoGap:
+            return document
+    newest = documents.bursts(document.uri).last
+    if newest is not None and newest.number != taken.number:
+        documents.absorb(document.uri)
+    return document
+
+
+def _edit(context: Context, repeat: Repeat) -> dict[str, Any]:
+    """Return the object that the client gets for `repeat`."""
+    document, edit = repeat.document, repeat.edit
+    span = context.around(document).range(edit.start, edit.end)
+    sides = {
+        side: {"line": at.line, "character": at.character}
+        for side, at in (("start", span.start), ("end", span.end))
+    }
+    old = document.data[edit.start : edit.end].decode("utf-8", "replace")
+    return {
+        "id": repeat.id,
+        "uri": document.uri,
+        "range": sides,
+        "newText": edit.text,
+        "label": _label(old, edit.text),
+    }
+
+
+def _label(old: str, new: str) -> str:
+    """Return what an edit does, in a few words: `rate → factor`, `+ , context`, `− , debug`."""
+    one, two = (" ".join(text.split()) for text in (old, new))
+    label = f"{one} → {two}" if one and two else f"+ {two}" if two else f"− {one}"
+    return label if len(label) <= _LONGEST else label[: _LONGEST - 1] + "…"
+
+
+def _empty(reason: str) -> dict[str, Any]:
+    return {"edit": None, "reason": reason}

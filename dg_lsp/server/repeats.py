@@ -1,0 +1,73 @@
+"""Repeats: the next edits that were offered to a client, which of them it has taken, and which it has dismissed."""
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from dg_lsp.text.documents.bursts import Burst
+from dg_lsp.text.documents.document import Document
+from dg_lsp.text.gaps.gap import Edit, apply_edit
+from dg_lsp.text.repeats.renames import Place
+
+_OFFERED, _DISMISSED = 32, 200
+Key = tuple[str, int, str, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """An `edit` of `document` that was offered because of the burst `number` of the document `source`."""
+
+    id: str
+    source: str
+    number: int
+    document: Document
+    edit: Edit
+
+    @property
+    def key(self) -> Key:
+        """The burst, and the line as the edit would make it."""
+        return _key(self.source, self.number, (self.document, self.edit))
+
+
+class Repeats:
+    """The next edits of a client."""
+
+    def __init__(self) -> None:
+        self._offered: deque[Repeat] = deque(maxlen=_OFFERED)
+        self._dismissed: deque[Key] = deque(maxlen=_DISMISSED)
+        self._count = 0
+
+    def taken(self, document: Document) -> Repeat | None:
+        """Return the newest edit that was offered, if `document` is as that edit has made it."""
+        newest = self._offered[-1] if self._offered else None
+        if newest is None or newest.document.uri != document.uri:
+            return None
+        return newest if apply_edit(newest.document, newest.edit).data == document.data else None
+
+    def offer(self, source: str, burst: Burst, place: Place) -> Repeat:
+        """Return the Repeat for `place`, which is remembered."""
+        self._count += 1
+        made = Repeat(str(self._count), source, burst.number, *place)
+        self._offered.append(made)
+        return made
+
+    def left(self, source: str, burst: Burst, places: Iterable[Place]) -> list[Place]:
+        """Return those of `places` that were not dismissed for this burst."""
+        return [p for p in places if _key(source, burst.number, p) not in self._dismissed]
+
+    def dismiss(self, number: str) -> None:
+        """Do not offer the edit of this number again for the same burst."""
+        self._dismissed += [one.key for one in self._offered if one.id == number]
+
+    def closed(self, uri: str) -> None:
+        """Drop the edits of the document `uri`, and those that are offered because of it."""
+        kept = (one for one in self._offered if uri not in (one.source, one.document.uri))
+        self._offered = deque(kept, _OFFERED)
+
+
+def _key(source: str, number: int, place: Place) -> Key:
+    document, edit = place
+    line = document.line_at(edit.start)
+    start, end = document.line_starts[line], max(document.line_end(line), edit.end)
+    data = document.data
+    return source, number, document.uri, data[start : edit.start] + edit.text.encode() + data[edit.end : end]

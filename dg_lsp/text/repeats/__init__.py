@@ -1,0 +1,1 @@
+"""Repeats: the other places of a name or a header that was changed at one place."""

@@ -1,0 +1,351 @@
+"""Renames: the other places of a name that was changed at one place, as far as the trees of the open files tell.
+
+A place that may belong to another name is left out; of a name that may be another one itself, such as one that two
+classes define, there are no places at all.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+
+from tree_sitter import Node
+
+from dg_lsp.text.analysis import tree_of
+from dg_lsp.text.documents.document import Document
+from dg_lsp.text.documents.excluded import split_uri
+from dg_lsp.text.gaps.gap import Edit
+from dg_lsp.text.languages.language import Language, load_language
+from dg_lsp.text.syntax.lexer import line_start
+from dg_lsp.text.syntax.names import Name, binding, class_of, is_class, name_at, names_in, receiver_of
+
+Place = tuple[Document, Edit]
+
+_BLOCK = re.compile(
+    r"(?:block|_body|statement_list|source_file|program|translation_unit|module|compound_statement|declaration_list)\Z"
+)
+_WORDS = re.compile(rb"[^\W\d]\w*")
+_SELVES = (b"self", b"this", b"Self", b"cls")
+_IMPORTS = ("import", "using", "use_")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Source:
+    """A document with its tree. known: the names that were looked up in it."""
+
+    document: Document
+    language: Language
+    root: Node
+    known: dict[bytes, tuple[Name, ...]] = field(default_factory=dict)
+
+    def names(self, word: bytes) -> tuple[Name, ...]:
+        """Return the occurrences of `word` as a name."""
+        if word not in self.known:
+            self.known[word] = names_in(self.language, self.root, self.document.data, word)
+        return self.known[word]
+
+
+@dataclass(frozen=True, slots=True)
+class Renamed:
+    """A name that was changed from `old` to `new` at the bytes `at`. count: how many places were changed already."""
+
+    old: bytes
+    new: bytes
+    at: tuple[int, int]
+    count: int
+
+
+def source_of(document: Document) -> Source:
+    """Return `document` with its tree.
+
+    Raises:
+        UnknownLanguage: it has no grammar. OutOfTime, Unreadable: it cannot be parsed in time.
+    """
+    language = load_language(document.language, document.macros)
+    return Source(document, language, tree_of(language, document).root_node)
+
+
+def rename_places(source: Source, renamed: Renamed, others: Sequence[Document]) -> Iterator[Place]:
+    """Yield the edits that rename the other places, first those of the same document.
+
+    others: the other open documents.
+    """
+    edited = name_at(source.language, source.root, *renamed.at)
+    if edited is None or edited.shorthand or edited.role in ("other", "keyword"):
+        return
+    if renamed.new.decode("utf-8", "replace") in source.language.own_words:
+        return
+    if edited.role == "member":
+        yield from _member_places(source, renamed, edited, others)
+    else:
+        yield from _variable_places(source, renamed, edited, others)
+
+
+def _variable_places(
+    source: Source, renamed: Renamed, edited: Name, others: Sequence[Document]
+) -> Iterator[Place]:
+    """Do as `rename_places` does for a variable, a function or a type.
+
+    1. Find the scope that binds the old name.  2. The new name must be unknown there, and the old one must be a single
+    variable.  3. Rename what is bound in that scope, and the keyword arguments of a parameter.  4. Go on in files that
+    import a name of the file.
+    """
+    # 1.
+    old = source.names(renamed.old)
+    known = (*old, *(n for n in source.names(renamed.new)))
+    scope = binding(source.language, edited, known)
+    if scope is None or any(name.role == "other" and name.node is name.place for name in old):
+        return
+    bound = [n for n in old if _is_bound(source, n, known, scope)]
+    # 2.
+    taken = [n for n in source.names(renamed.new) if n.role != "member" and _within(n.node, scope)]
+    definitions = [n for n in known if n.scope is not None and n.scope.id == scope.id and n.role != "other"]
+    if len(taken) > renamed.count or not _is_one(definitions, edited):
+        return
+    if edited.scope is None and any(_is_import(d.place) for d in definitions):
+        return
+    if is_class(source.language, scope):
+        owner = next((d for d in definitions if d.role == "member"), None)
+        if owner is not None:
+            yield from _member_places(source, renamed, owner, others)
+        return
+    # 3.
+    if any(d.parameter for d in definitions):
+        function = _function_name(scope)
+        bound += [n for n in old if n.role == "keyword" and function and _callee(n.node) == function]
+    yield from (_edit(source, n, renamed.new, member=False) for n in sorted(bound, key=lambda n: n.start))
+    # 4.
+    if scope.parent is None and edited.scope is not None:
+        for other in others:
+            yield from _imported_places(source, renamed, other)
+
+
+def _imported_places(source: Source, renamed: Renamed, other: Document) -> Iterator[Place]:
+    """Yield the edits in an `other` document that uses a name which `source` defines at its top level."""
+    if renamed.old not in other.data or other.language != source.document.language:
+        return
+    there = source_of(other)
+    names, stem = there.names(renamed.old), PurePosixPath(split_uri(source.document.uri)[1]).stem.encode()
+    known = (*names, *there.names(renamed.new))
+    definitions = [n for n in known if n.scope is not None and n.scope.parent is None]
+    imports = [n for n in definitions if stem in _WORDS.findall(_statement(n.place).text or b"")]
+    has_imports = source.language.name in ("python", "typescript", "tsx", "javascript")
+    if len(imports) < len(definitions) or (has_imports and not imports):
+        # A module may be imported whole.
+        imported = any(_is_import(n.place) for n in there.names(stem))
+        members = (n for n in names if n.role == "member" and imported and _receiver(n) == stem)
+        yield from (_edit(there, n, renamed.new, member=False) for n in members)
+        return
+    if not imports and _folder(other) != _folder(source.document):
+        return
+    for name in names:
+        if name.role in ("variable", "type") and (imports or name.scope is None):
+            scope = binding(there.language, name, known)
+            if scope is None or scope.parent is None:
+                yield _edit(there, name, renamed.new, member=False)
+
+
+def _member_places(
+    source: Source, renamed: Renamed, edited: Name, others: Sequence[Document]
+) -> Iterator[Place]:
+    """Do as `rename_places` does for a member of a class.
+
+    1. Find the class.  2. No class that has nothing to do with it may define the old name, and none the new one.
+    3. Rename the uses whose receivers are evidently of the class.
+    """
+    # 1.
+    names = source.names(renamed.old)
+    definitions = [n for n in names if n.role == "member" and n.scope is not None]
+    owners = {_class_name(d): owner_of(source.language, d) for d in definitions}
+    if edited.scope is not None:
+        owner = owner_of(source.language, edited)
+    elif len(owners) == 1:
+        owner = next(iter(owners.values()))
+        if not is_evident(source, edited, owner):
+            return
+    else:
+        return
+    # 2.
+    if any(not related(owner, owner_of(source.language, d)) for d in definitions):
+        return
+    again = [n for n in source.names(renamed.new) if n.role == "member"]
+    hidden = "bare" in source.language.names and any(
+        n.role == "variable" and _within(n.node, owner) and n.scope is not None
+        for n in source.names(renamed.new)
+    )
+    if len(again) > renamed.count or hidden:
+        return
+    # 3.
+    yield from _members(source, renamed, owner, names)
+    for other in others:
+        if other.language == source.document.language and renamed.old in other.data:
+            there = source_of(other)
+            found = there.names(renamed.old)
+            if all(
+                related(owner, owner_of(there.language, n)) for n in found if n.role == "member" and n.scope
+            ):
+                yield from _members(there, renamed, owner, found)
+
+
+def _members(source: Source, renamed: Renamed, owner: Node, names: tuple[Name, ...]) -> Iterator[Place]:
+    """Yield the edits of the members among `names` that belong to the class `owner`."""
+    for name in names:
+        if name.role == "member":
+            wanted = name.scope is not None or is_evident(source, name, owner)
+        elif name.role == "keyword" or name.shorthand:
+            wanted = _class_of_literal(source, name.node) == _name_of(owner)
+        else:
+            scope = binding(source.language, name, (*names, *source.names(renamed.new)))
+            wanted = scope is not None and is_class(source.language, scope) and related(owner, scope)
+        if wanted:
+            yield _edit(source, name, renamed.new, member=True)
+
+
+def _is_bound(source: Source, name: Name, known: tuple[Name, ...], scope: Node) -> bool:
+    if name.role not in ("variable", "type"):
+        return False
+    found = binding(source.language, name, known)
+    return found is not None and found.id == scope.id
+
+
+def _is_one(definitions: list[Name], edited: Name) -> bool:
+    """Return whether `definitions` are of one variable: all others are assignments in blocks below the first."""
+    if not definitions:
+        return False
+    if all("function" in _statement(d.place).type or "method" in d.place.type for d in definitions):
+        return True
+    first = edited if edited.scope is not None else min(definitions, key=lambda d: d.start)
+    block = _block(first.place)
+    others = [_block(d.place) for d in definitions if d.start != first.start]
+    return all(other.id != block.id and _within(other, block) for other in others)
+
+
+def is_evident(source: Source, name: Name, owner: Node) -> bool:
+    """Return whether the receiver of the member `name` is evidently of the class `owner`.
+
+    It is `self` in the class, the class itself, a variable whose definition names the class, or called like it.
+    """
+    called, receiver = _name_of(owner), receiver_of(name)
+    around = class_of(source.language, name.node)
+    inside = around is not None and related(owner, around)
+    if receiver is None:
+        return inside
+    text = receiver.text or b""
+    if text in _SELVES:
+        return inside
+    words = _WORDS.findall(text)
+    if not words or not called:
+        return False
+    if words[-1] == called or (words[0] == called and text[-1:] in b")}"):
+        return True
+    if receiver.type == "identifier":
+        mine = name_at(source.language, source.root, receiver.start_byte, receiver.end_byte)
+        same = source.names(text)
+        scope = binding(source.language, mine, same) if mine is not None else None
+        places = [
+            n.place for n in same if scope is not None and n.scope is not None and n.scope.id == scope.id
+        ]
+        if any(called in _WORDS.findall((_statement(p).text or b"").splitlines()[0]) for p in places[:1]):
+            return True
+    return re.sub(rb"\A.*_", b"", words[-1]).lower() == called.lower()
+
+
+def _class_of_literal(source: Source, node: Node) -> bytes:
+    """Return the name of the class of the literal or call that `node` is a key of, from the line where that begins."""
+    literal = node.parent
+    while literal is not None and not (literal.text or b"").endswith((b"}", b")")):
+        literal = literal.parent
+    if literal is None:
+        return b""
+    data, start = source.document.data, literal.start_byte
+    before = _WORDS.findall(data[line_start(data, start) : start + 1])
+    return next((word for word in reversed(before) if word[:1].isupper()), b"")
+
+
+def _edit(source: Source, name: Name, new: bytes, *, member: bool) -> Place:
+    """Return the edit that renames `name`; of a shorthand such as `{ mail }` only the part that is meant."""
+    text, old = new.decode(), (name.node.text or b"").decode()
+    if name.shorthand:
+        text = f"{text}: {old}" if member else f"{old}: {text}"
+    return source.document, Edit(name.start, name.end, text)
+
+
+def owner_of(language: Language, name: Name) -> Node:
+    """Return the class in which the member `name` is defined; of a method in Go, the method."""
+    return name.scope if name.scope is not None and is_class(language, name.scope) else name.place
+
+
+def _class_name(name: Name) -> bytes:
+    return _name_of(name.scope) if name.scope is not None else b""
+
+
+def _name_of(owner: Node) -> bytes:
+    """Return the name of a class, or of that of the receiver of a method."""
+    named = owner.child_by_field_name("receiver") or owner.child_by_field_name("type")
+    if owner.type == "type_spec" or named is None:
+        named = owner.child_by_field_name("name")
+    words = _WORDS.findall(named.text or b"") if named is not None else []
+    return words[-1] if words else b""
+
+
+def related(one: Node, other: Node) -> bool:
+    """Return whether two classes are the same one, or the header of one names the other."""
+    mine, yours = _name_of(one), _name_of(other)
+    return one.id == other.id or mine == yours or mine in _header(other) or yours in _header(one)
+
+
+def _header(owner: Node) -> list[bytes]:
+    body = owner.child_by_field_name("body")
+    text = owner.text or b""
+    return _WORDS.findall(text[: body.start_byte - owner.start_byte] if body is not None else text[:200])
+
+
+def _receiver(name: Name) -> bytes:
+    node = receiver_of(name)
+    return (node.text or b"") if node is not None else b""
+
+
+def _function_name(scope: Node) -> bytes:
+    """Return the name of the function that `scope` is; empty if it has none."""
+    named = scope.child_by_field_name("name")
+    return (named.text or b"") if named is not None else b""
+
+
+def _callee(node: Node) -> bytes:
+    """Return the last name of the function of the call that `node` is a keyword argument of."""
+    call = node.parent
+    while call is not None and call.child_by_field_name("arguments") is None:
+        call = call.parent
+    function = call.child_by_field_name("function") if call is not None else None
+    words = _WORDS.findall(function.text or b"") if function is not None else []
+    return words[-1] if words else b""
+
+
+def _statement(node: Node) -> Node:
+    """Return the statement, or the parameter, that `node` is in."""
+    while (
+        node.parent is not None
+        and not _BLOCK.search(node.parent.type)
+        and "parameters" not in node.parent.type
+    ):
+        node = node.parent
+    return node
+
+
+def _block(node: Node) -> Node:
+    """Return the block that `node` is a statement of, or in one of."""
+    while node.parent is not None and not _BLOCK.search(node.parent.type):
+        node = node.parent
+    return node.parent or node
+
+
+def _within(node: Node, outer: Node) -> bool:
+    return outer.start_byte <= node.start_byte and node.end_byte <= outer.end_byte
+
+
+def _is_import(place: Node) -> bool:
+    return _statement(place).type.startswith(_IMPORTS)
+
+
+def _folder(document: Document) -> str:
+    return str(PurePosixPath(split_uri(document.uri)[1]).parent)

@@ -1,0 +1,288 @@
+"""Signatures: the other places of a change to a function's header: its other headers, and its calls."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from tree_sitter import Node
+
+from dg_lsp.text.documents.history import Change
+from dg_lsp.text.gaps.gap import Edit
+from dg_lsp.text.repeats.renames import Place, Source, is_evident, owner_of, related
+from dg_lsp.text.syntax.names import Name, binding, is_class, name_at
+
+_TOKENS = re.compile(rb"[\w$\x80-\xff]+|[^\w\s]")
+_WORDS = re.compile(rb"[A-Za-z_$\x80-\xff][\w$\x80-\xff]*")
+_FUNCTION = re.compile(r"function|method|signature|declaration|definition")
+_SELF = re.compile(rb"&?(?:'\w+ )?(?:mut )?self\b|cls\Z")
+_OPEN, _CLOSE = b"([{<", b")]}>"
+
+
+def header_places(source: Source, before: bytes, spans: Sequence[Change]) -> Iterator[Place]:
+    """Yield the edits that change the other headers of a function as `spans` have changed one of them.
+
+    They are of the same function: a prototype, an overload, an override in a class that the header of the other names.
+    The tokens from the changed ones to the name and the parameters must have been the same before.
+    """
+    found = _header_at(source, spans)
+    if found is None or len(spans) != 1:
+        return
+    name, (start, _) = found
+    span, data = spans[0], source.document.data
+    end = _parameters_end(name)
+    low, high = min(span.now, name.start, end), max(span.stop, end)
+    old = before[low - span.now + span.start if low <= span.now else low : high - span.stop + span.end]
+    tokens = [t[0] for t in _TOKENS.finditer(old)]
+    at = span.now - low
+    inside = [
+        n
+        for n, t in enumerate(_TOKENS.finditer(old))
+        if t.end() > at and t.start() < at + span.end - span.start
+    ]
+    first = (
+        inside[0] if inside else next((n for n, t in enumerate(_TOKENS.finditer(old)) if t.start() >= at), 0)
+    )
+    last = inside[-1] + 1 if inside else first
+    assert start <= low
+    for other in source.names(name.node.text or b""):
+        if other.scope is None or other.start == name.start or not _is_same(source, name, other):
+            continue
+        begin, stop = _header(other)
+        theirs = list(_TOKENS.finditer(data, begin, stop))
+        texts = [t[0] for t in theirs]
+        for shift in range(len(texts) - len(tokens) + 1):
+            if texts[shift : shift + len(tokens)] == tokens:
+                to = theirs[shift + first].start()
+                until = theirs[shift + last - 1].end() if inside else to
+                yield source.document, Edit(to, until, data[span.now : span.stop].decode("utf-8", "replace"))
+                break
+
+
+def call_places(source: Source, before: bytes, spans: Sequence[Change]) -> Iterator[Place]:
+    """Yield the edits of the calls of a function that has got, or lost, a parameter.
+
+    A parameter without a default becomes an argument of its own name where a variable of that name is known.
+    """
+    found = _header_at(source, spans)
+    parameters = _parameters(found[0]) if found else None
+    if found is None or parameters is None:
+        return
+    data, name = source.document.data, found[0]
+    first, last = spans[0], spans[-1]
+    if not parameters.start_byte < first.now <= last.stop < parameters.end_byte:
+        return
+    old = before[parameters.start_byte - first.now + first.start : parameters.end_byte - last.stop + last.end]
+    then, now = _parts(old), _parts(data[parameters.start_byte : parameters.end_byte])
+    lost = next((k for k in range(len(then)) if [*then[:k], *then[k + 1 :]] == now), None)
+    new = next((k for k in range(len(now)) if [*now[:k], *now[k + 1 :]] == then), None)
+    index = lost if lost is not None else new
+    if index is None or any(_SELF.match(part) for part in (then[:1] if index == 0 else ())):
+        return
+    implied = bool(then) and _SELF.match(then[0]) is not None
+    word = _parameter(source, parameters, index) if lost is None else b""
+    if lost is None and (not word or b"=" in now[index] or b"?" in now[index] or b"..." in now[index]):
+        return
+    for call in _calls(source, name):
+        arguments = [n for n in call.named_children if "comment" not in n.type]
+        at = index - implied
+        if len(arguments) != len(then) - implied or any(
+            "spl" in n.type or "spread" in n.type for n in arguments
+        ):
+            continue
+        if any(n.type == "keyword_argument" for n in arguments[: at + 1]):
+            continue
+        if lost is not None:
+            yield source.document, _removed(arguments, at)
+        elif _is_known(source, word, call):
+            yield source.document, _added(call, arguments, at, word.decode())
+
+
+def awaited_places(source: Source, span: tuple[int, int]) -> Iterator[Place]:
+    """Yield the edits that await the other calls of a function, in places like that of the call that is awaited now."""
+    data = source.document.data
+    new = data[slice(*span)]
+    start = span[0] + len(new) - len(new.lstrip())
+    node = source.root.descendant_for_byte_range(start, start + len(new.strip()))
+    while node is not None and not (node.type.startswith("await") and node.named_child_count):
+        node = node.parent
+    call = node.named_child(0) if node is not None else None
+    function = call.child_by_field_name("function") if call is not None else None
+    if node is None or call is None or function is None or b"await" not in new:
+        return
+    words = _WORDS.findall(function.text or b"")
+    for name in source.names(words[-1]) if words else ():
+        other = _call_of(name)
+        if other is None or other.id == call.id or other.parent is None or node.parent is None:
+            continue
+        callee = other.child_by_field_name("function")
+        if callee is None or callee.text != function.text or other.parent.type != node.parent.type:
+            continue
+        if _is_async(source, other):
+            behind = data[call.end_byte : node.end_byte].decode()
+            lead = data[node.start_byte : call.start_byte].decode()
+            text = (other.text or b"").decode("utf-8", "replace")
+            yield source.document, Edit(other.start_byte, other.end_byte, lead + text + behind)
+
+
+def _header_at(source: Source, spans: Sequence[Change]) -> tuple[Name, tuple[int, int]] | None:
+    """Return the name of the function in whose header all `spans` are, and the header."""
+    node = source.root.descendant_for_byte_range(spans[0].now, spans[-1].stop)
+    while node is not None:
+        if _FUNCTION.search(node.type):
+            named = node
+            while (inner := named.child_by_field_name("declarator")) is not None:
+                named = inner
+            leaf = named if named.id != node.id else node.child_by_field_name("name")
+            name = (
+                name_at(source.language, source.root, leaf.start_byte, leaf.end_byte)
+                if leaf is not None
+                else None
+            )
+            if name is not None and name.scope is not None and _parameters(name) is not None:
+                start, stop = _header(name)
+                return (name, (start, stop)) if start <= spans[0].now and spans[-1].stop <= stop else None
+        node = node.parent
+    return None
+
+
+def _parameters(name: Name) -> Node | None:
+    """Return the list of parameters of the function that `name` defines."""
+    node = name.node.parent
+    while node is not None and node.start_byte >= name.place.start_byte:
+        found = node.child_by_field_name("parameters")
+        if found is not None or node.id == name.place.id:
+            return found
+        node = node.parent
+    return None
+
+
+def _parameters_end(name: Name) -> int:
+    found = _parameters(name)
+    return found.end_byte if found is not None else name.end
+
+
+def _header(name: Name) -> tuple[int, int]:
+    """Return the span from the beginning of a function to its body."""
+    body = name.place.child_by_field_name("body")
+    return name.place.start_byte, body.start_byte if body is not None else name.place.end_byte
+
+
+def _is_same(source: Source, name: Name, other: Name) -> bool:
+    """Return whether two definitions are of one function."""
+    if _parameters(other) is None or name.role != other.role or name.scope is None or other.scope is None:
+        return False
+    if name.role == "member":
+        return related(owner_of(source.language, name), owner_of(source.language, other))
+    return name.scope.id == other.scope.id
+
+
+def _parts(text: bytes) -> list[bytes]:
+    """Return the parts of a list in brackets, without blanks at their ends: `(a, b: T<c, d>)` has two."""
+    parts, depth, start = list[bytes](), 0, 1
+    for at in range(1, len(text) - 1):
+        byte = text[at : at + 1]
+        if byte in _OPEN:
+            depth += 1
+        elif byte in _CLOSE and text[at - 1 : at] not in (b"-", b"="):
+            depth -= 1
+        elif byte == b"," and depth == 0:
+            parts.append(text[start:at].strip())
+            start = at + 1
+    parts.append(text[start:-1].strip())
+    return parts if parts[-1] else parts[:-1]
+
+
+def _parameter(source: Source, parameters: Node, index: int) -> bytes:
+    """Return the name of the parameter `index`."""
+    children = [n for n in parameters.named_children if "comment" not in n.type]
+    if index >= len(children):
+        return b""
+    node = children[index]
+    for match in _WORDS.finditer(source.document.data, node.start_byte, node.end_byte):
+        name = name_at(source.language, source.root, match.start(), match.end())
+        if name is not None and name.parameter:
+            return match[0]
+    return b""
+
+
+def _calls(source: Source, name: Name) -> Iterator[Node]:
+    """Yield the arguments of the calls of the function that `name` defines."""
+    names = source.names(name.node.text or b"")
+    if name.role == "member":
+        owner = owner_of(source.language, name)
+        if any(n.scope is not None and n.role == "member" and n.start != name.start for n in names):
+            return
+    for other in names:
+        if other.scope is not None or other.role not in ("variable", "member"):
+            continue
+        if name.role == "member":
+            scope = binding(source.language, other, names) if other.role == "variable" else None
+            mine = (
+                is_evident(source, other, owner)
+                if other.role == "member"
+                else scope is not None and is_class(source.language, scope)
+            )
+        else:
+            scope = binding(source.language, other, names) if other.role == "variable" else None
+            mine = scope is not None and name.scope is not None and scope.id == name.scope.id
+        call = _call_of(other) if mine else None
+        arguments = call.child_by_field_name("arguments") if call is not None else None
+        if arguments is not None:
+            yield arguments
+
+
+def _call_of(name: Name) -> Node | None:
+    """Return the call whose function `name` is."""
+    node, parent = name.node, name.node.parent
+    if parent is not None and name.role == "member" and parent.child_by_field_name("arguments") is None:
+        node, parent = parent, parent.parent
+    if parent is None or parent.child_by_field_name("arguments") is None:
+        return None
+    called = parent.child_by_field_name("function") or parent.child_by_field_name("name")
+    return parent if called is not None and called.id == node.id else None
+
+
+def _removed(arguments: list[Node], at: int) -> Edit:
+    """Return the edit that removes an argument with one comma."""
+    if at > 0:
+        return Edit(arguments[at - 1].end_byte, arguments[at].end_byte, "")
+    end = arguments[1].start_byte if len(arguments) > 1 else arguments[0].end_byte
+    return Edit(arguments[0].start_byte, end, "")
+
+
+def _added(call: Node, arguments: list[Node], at: int, word: str) -> Edit:
+    """Return the edit that puts `word` in before the argument `at`, or behind the last one."""
+    if at < len(arguments):
+        start = arguments[at].start_byte
+        return Edit(start, start, f"{word}, ")
+    if arguments:
+        return Edit(arguments[-1].end_byte, arguments[-1].end_byte, f", {word}")
+    return Edit(call.start_byte + 1, call.start_byte + 1, word)
+
+
+def _is_known(source: Source, word: bytes, call: Node) -> bool:
+    """Return whether a variable called `word` is defined around `call` and before it."""
+    for name in source.names(word):
+        scope = name.scope
+        if scope is None or name.role != "variable" or is_class(source.language, scope):
+            continue
+        if (
+            scope.start_byte <= call.start_byte
+            and call.end_byte <= scope.end_byte
+            and name.start < call.start_byte
+        ):
+            return True
+    return False
+
+
+def _is_async(source: Source, node: Node) -> bool:
+    """Return whether the innermost function around `node` is asynchronous."""
+    around = node.parent
+    while around is not None and not re.search(r"function|method|closure|lambda|async", around.type):
+        around = around.parent
+    if around is None:
+        return False
+    body = around.child_by_field_name("body")
+    head = source.document.data[
+        around.start_byte : body.start_byte if body is not None else around.start_byte + 20
+    ]
+    return re.search(rb"\basync\b", head) is not None

@@ -1,0 +1,160 @@
+"""The request `dg-lsp/nextEdit`: places that are offered, taken and dismissed, and documents that are not read."""
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from dg_lsp.server.capabilities import Capabilities
+from dg_lsp.server.handlers.context import Context
+from dg_lsp.server.handlers.next_edit import dismiss, next_edit
+from dg_lsp.server.session import Session
+from dg_lsp.server.workspace import Workspace
+from dg_lsp.settings import Settings
+from dg_lsp.text.reasons import NoGap
+
+STORE, MAIN, SECRET = "file:///w/store.py", "file:///w/main.py", "file:///w/secrets.py"
+TEXT = "def load(key):\n    return key\n\n\nprint(load(1))\nprint(load(2))\n"
+USES = "from store import load\n\nprint(load(3))\n"
+
+
+def made(**settings: Any) -> Context:
+    """A context with three open documents, one of which is excluded."""
+
+    def no_engine(*_: object) -> Any:
+        raise AssertionError("an engine was asked for")
+
+    workspace = Workspace(Settings(exclude=("secrets.py",), **settings))
+    client: Any = SimpleNamespace(can=Capabilities())
+    board: Any = SimpleNamespace(record=None)
+    context = Context(workspace, Session(workspace, no_engine, lambda _: None), client, board)
+    documents = workspace.documents
+    for uri, text in ((STORE, TEXT), (MAIN, USES), (SECRET, USES)):
+        documents.open(uri, "python", 1, text)
+    return context
+
+
+def replace(context: Context, uri: str, span: dict[str, Any], text: str) -> None:
+    start, end = ((span[side]["line"], span[side]["character"]) for side in ("start", "end"))
+    documents = context.workspace.documents
+    known = documents.snapshot(uri)
+    assert known is not None
+    documents.change(uri, known.version + 1, [((start, end), text)])
+    context.session.changed(uri)
+
+
+def renamed(context: Context, name: str = "fetch") -> None:
+    """Rename `load` where it is defined."""
+    span = {"start": {"line": 0, "character": 4}, "end": {"line": 0, "character": 8}}
+    replace(context, STORE, span, name)
+
+
+async def asked(context: Context, uri: str = STORE, line: int = 0, character: int = 9) -> dict[str, Any]:
+    at = {"line": line, "character": character}
+    return await next_edit(context, {"textDocument": {"uri": uri}, "position": at})
+
+
+def test_places_are_taken_one_after_the_other_and_then_in_the_other_document() -> None:
+    async def scenario() -> list[tuple[str, int, str]]:
+        context, taken = made(), list[tuple[str, int, str]]()
+        renamed(context)
+        found = await asked(context)
+        while (edit := found["edit"]) is not None:
+            end = edit["range"]["start"]
+            taken.append((edit["uri"], end["line"], edit["label"]))
+            replace(context, edit["uri"], edit["range"], edit["newText"])
+            found = await asked(context, edit["uri"], end["line"], end["character"] + len(edit["newText"]))
+        assert found["reason"]
+        return taken
+
+    label = "load → fetch"
+    assert asyncio.run(scenario()) == [
+        (STORE, 4, label), (STORE, 5, label), (MAIN, 0, label), (MAIN, 2, label),
+    ]  # fmt: skip
+
+
+def test_the_nearest_place_behind_the_cursor_comes_first() -> None:
+    async def scenario() -> Any:
+        context = made()
+        renamed(context)
+        return [(await asked(context, STORE, line, 0))["edit"]["range"]["start"]["line"] for line in (0, 5)]
+
+    assert asyncio.run(scenario()) == [4, 5]
+
+
+def test_a_dismissed_place_is_left_for_this_edit_and_not_for_the_next_one() -> None:
+    async def scenario() -> list[int]:
+        context, lines = made(), list[int]()
+        renamed(context)
+        for _ in range(2):
+            edit = (await asked(context))["edit"]
+            lines.append(edit["range"]["start"]["line"])
+            await dismiss(context, {"id": edit["id"]})
+        await dismiss(context, None)
+        await dismiss(context, {"id": "no such edit"})
+        lines.append((await asked(context))["edit"]["range"]["start"]["line"])
+        return lines
+
+    # The last one is in the other document.
+    assert asyncio.run(scenario()) == [4, 5, 0]
+
+
+def test_an_edit_that_was_undone_is_not_repeated() -> None:
+    async def scenario() -> Any:
+        context = made()
+        renamed(context)
+        span = {"start": {"line": 0, "character": 4}, "end": {"line": 0, "character": 9}}
+        replace(context, STORE, span, "load")
+        return await asked(context)
+
+    assert asyncio.run(scenario())["edit"] is None
+
+
+@pytest.mark.parametrize(
+    ("settings", "uri", "why"),
+    [
+        ({"next_edit": False}, STORE, "nextEdit"),
+        ({"disabled_languages": ("python",)}, STORE, "disabledLanguages"),
+        ({}, SECRET, "excluded"),
+        ({}, "file:///w/unknown.py", "not open"),
+        ({}, MAIN, "edited here"),
+    ],
+)
+def test_no_place_is_offered_without_a_reason(settings: dict[str, Any], uri: str, why: str) -> None:
+    async def scenario() -> Any:
+        context = made(**settings)
+        renamed(context)
+        return await asked(context, uri)
+
+    found = asyncio.run(scenario())
+    assert found["edit"] is None
+    assert why in found["reason"]
+
+
+def test_excluded_and_closed_documents_are_not_read() -> None:
+    async def scenario() -> list[str]:
+        context, uris = made(), list[str]()
+        context.workspace.documents.close(MAIN)
+        context.session.closed(MAIN)
+        renamed(context)
+        while (edit := (await asked(context))["edit"]) is not None:
+            uris.append(edit["uri"])
+            await dismiss(context, edit)
+        with pytest.raises(NoGap):
+            context.workspace.document(SECRET)
+        return uris
+
+    assert asyncio.run(scenario()) == [STORE, STORE]
+
+
+def test_a_malformed_request_gets_a_reason() -> None:
+    for params in (
+        None,
+        {},
+        {"textDocument": {"uri": STORE}},
+        {"textDocument": 1, "position": {"line": "x"}},
+    ):
+        found = asyncio.run(next_edit(made(), params))
+        assert found["edit"] is None
+        assert "nextEdit" in found["reason"]
