@@ -231,14 +231,24 @@ def languages_of(checkpoint: str) -> tuple[str, ...]:
 
 def abilities_of(checkpoint: str) -> tuple[str, ...]:
     """Return what a checkpoint can do, in words for the model menu; of one that is not here, if it is in OFFERED."""
-    about = _about(checkpoint)
-    if not about and checkpoint in OFFERED:
-        about = {"prompt": "raw" if checkpoint == SMALL else "fim", "denoises": False}
+    prompt = "chat" if checkpoint not in OFFERED else "raw" if checkpoint == SMALL else "fim"
     found = ["lines", "bodies", "holes"]
-    found += ["rewriting a selection"] if about.get("denoises", True) else []
-    found += ["the text behind the gap"] if about.get("prompt", "chat") != "raw" else []
+    found += ["rewriting a selection"] if checkpoint not in OFFERED and denoises(checkpoint) else []
+    found += ["the text behind the gap"] if _about(checkpoint).get("prompt", prompt) != "raw" else []
     known = languages_of(checkpoint)
     return (*found, *([f"{' and '.join(map(str.capitalize, known))} only"] if known else []))
+
+
+def denoises(checkpoint: str) -> bool:
+    """Tell whether a checkpoint can denoise, and so rewrite text; True where its files do not say, as for a team's."""
+    try:
+        folder = folder_of(checkpoint)
+        config = read_json(folder / "config.json") if (folder / "config.json").exists() else {}
+        return bool(
+            read_about(folder).get("denoises", "diffusion" in str(config.get("model_type", "diffusion")))
+        )
+    except (CheckpointError, OSError):
+        return True
 
 
 def answers_in_chat(checkpoint: str) -> bool:

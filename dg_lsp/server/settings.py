@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from dg_lsp.checkpoints import EMBEDDED, languages_of, named
+from dg_lsp.checkpoints import EMBEDDED, denoises, languages_of, named
 from dg_lsp.engine.choice import resolve
 from dg_lsp.settings import Settings, SettingsError, name_of, of_machine, override
 
@@ -40,6 +40,14 @@ def silence(settings: Settings, language: str) -> str:
     """Return why documents of `language` get no automatic ghost text, as a sentence; empty if they do."""
     if not settings.automatic:
         return "automatic ghost text is switched off by the setting automatic"
+    return unlearned(settings, language)
+
+
+def unlearned(settings: Settings, language: str) -> str:
+    """Return why fills in `language` would be worthless, as a sentence; empty if the checkpoint has learned it.
+
+    A language of the setting ghost_languages counts as learned.
+    """
     # The languages of a team's server are not known here.
     known = () if settings.engine_url else languages_of(settings.checkpoint)
     if not known or language in known or {language, "*"} & {*settings.ghost_languages}:
@@ -49,6 +57,11 @@ def silence(settings: Settings, language: str) -> str:
         f"the {name} was trained on {' and '.join(map(str.capitalize, known))} only; "
         f"add {language} to the setting ghostLanguages to try it here"
     )
+
+
+def rewrites(settings: Settings) -> bool:
+    """Return whether the model can rewrite selected text; that of a team's server, which is not known here, may."""
+    return bool(settings.engine_url) or denoises(settings.checkpoint)
 
 
 def _by_workspace(settings: Settings, given: str, value: Any) -> Settings:

@@ -499,8 +499,8 @@ def test_selected_code_of_a_function_is_written_again(start: Start) -> None:
     wire = start(capabilities={**RESOLVES, **ANNOTATES})
     wire.send(changed(2, WRITTEN))
     # White space at both ends of the selection stays.
-    body, action = selected(wire, ((1, 2), (2, 0)))
-    assert (body["title"], action["title"]) == ("Rewrite this function body", "Rewrite the selection")
+    action, body = selected(wire, ((1, 2), (2, 0)))
+    assert (action["title"], body["title"]) == ("Rewrite the selection", "Rewrite this function body")
     assert action["kind"] == "refactor.rewrite.selection"
     (change,) = wire.ask("r", "codeAction/resolve", action)["result"]["edit"]["documentChanges"]
     (edit,) = change["edits"]
@@ -508,6 +508,25 @@ def test_selected_code_of_a_function_is_written_again(start: Start) -> None:
     assert edit["range"] == {"start": {"line": 1, "character": 4}, "end": {"line": 1, "character": 13}}
     (only,) = selected(wire, ((1, 4), (1, 13)), only=["refactor.rewrite.selection"])
     assert only["title"] == action["title"]
+
+
+@pytest.mark.parametrize(
+    ("about", "titles", "why"),
+    [
+        ('{"denoises": true}', ["Rewrite the selection", "Rewrite this function body"], ""),
+        ('{"denoises": false}', ["Rewrite this function body"], "cannot rewrite a selection"),
+        ('{"languages": ["rust"]}', [], "was trained on Rust only"),
+    ],
+)
+def test_only_what_the_checkpoint_can_do_is_offered(
+    start: Start, tmp_path: Path, about: str, titles: list[str], why: str
+) -> None:
+    (tmp_path / "dg_lsp.json").write_text(about)
+    wire = start(str(tmp_path), capabilities={**RESOLVES, **ANNOTATES})
+    wire.send(changed(2, WRITTEN))
+    assert [action["title"] for action in selected(wire, ((1, 2), (2, 0)))] == titles
+    assert [action["title"] for action in actions(wire, 1, 6)] == titles[-1:]
+    assert not why or wire.logged(why)
 
 
 def test_only_code_within_one_body_is_written_again(start: Start) -> None:

@@ -107,6 +107,13 @@ def test_the_written_lines_of_a_body_are_counted(body: str, count: int, above: s
     assert why_confirm(document, gap, edit, Fill("return None")) == said
 
 
+def test_what_replaces_written_lines_says_how_likely_it_is_right() -> None:
+    document, gap = gap_in("def f():\n    return 1|\n", "function_body")
+    edit = Edit(gap.start, gap.end, "return None")
+    said = why_confirm(document, gap, edit, Fill("return None", chance=0.629))
+    assert said == "this replaces 1 written line, and is right with 62 %"
+
+
 def test_a_list_that_only_grows_replaces_nothing() -> None:
     document, gap = gap_in("f(a, b|)\n", "arguments")
     for text, count in (("a, b, c", 0), ("z, a, b", 0), ("a, x, b", 0), ("a, c", 1), ("b, a", 1), ("a", 1)):

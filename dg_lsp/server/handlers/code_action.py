@@ -6,10 +6,12 @@ from typing import Any
 
 from lsprotocol import types
 
+from dg_lsp.checkpoints import named
 from dg_lsp.filling.fill import Outcome
 from dg_lsp.server import convert
 from dg_lsp.server.handlers.context import Context, Reply, Request, answered
 from dg_lsp.server.handlers.target import FILL, fill_target, gap_of, title_of
+from dg_lsp.server.settings import rewrites, unlearned
 from dg_lsp.server.snapshot import Snapshot
 from dg_lsp.text.budget import ASKED, within
 from dg_lsp.text.fills.confirm import why_confirm, written_lines
@@ -20,8 +22,8 @@ ACTION, SELECTION = (f"{types.CodeActionKind.RefactorRewrite.value}.{name}" for 
 
 
 async def code_action(context: Context, params: types.CodeActionParams) -> list[types.CodeAction]:
-    """Offer to fill the body or the holes of the function at a cursor, or each body in a selection; or to rewrite the
-    selected text. Runs no model.
+    """Offer to fill the holes or the body of the function at a cursor; for a selection, to rewrite its text, or each
+    body in it. Only what the checkpoint can do is offered. Runs no model.
     """
     uri = params.text_document.uri
     # Some editors ask at each move of the cursor.
@@ -125,9 +127,14 @@ def _kind(gap: Gap) -> str:
 def _refusal(snapshot: Snapshot, gap: Gap) -> str:
     """Return why no code action is listed for `gap`, as a sentence; empty if one is.
 
-    Written code is not replaced before a person has seen how, so the client must be able to ask.
+    The model must be able to do it. Written code is not replaced before a person has seen how, so the client must be
+    able to ask.
     """
-    client = snapshot.client
+    client, settings = snapshot.client, snapshot.settings
+    if reason := unlearned(settings, snapshot.document.language):
+        return reason
+    if gap.kind == "span" and not rewrites(settings):
+        return f"the checkpoint {named(settings.checkpoint)} cannot rewrite a selection"
     if client.confirm or client.annotations or not written_lines(snapshot.document, gap):
         return ""
     return f"{title_of(gap)} replaces written code, and this client cannot ask before it makes an edit"

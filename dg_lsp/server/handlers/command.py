@@ -73,7 +73,7 @@ async def _fill(snapshot: Snapshot, context: Context, target: Target) -> Reply[R
         context.client.inform(
             f"nothing changed: {confirm}, and this client cannot ask before it makes an edit"
         )
-    return Reply(result)
+    return Reply(result, fill=outcome.fill, files=outcome.files)
 
 
 def _why_confirm(snapshot: Snapshot, outcome: Outcome, target: Target) -> str:

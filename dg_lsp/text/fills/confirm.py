@@ -42,7 +42,7 @@ def why_confirm(document: Document, gap: Gap, edit: Edit, fill: Fill, cursor: in
     cursor: where a fill was asked for, if at a cursor.
     """
     if count := written_lines(document, gap, edit):
-        return f"this replaces {count} written line{'s' if count > 1 else ''}"
+        return f"this replaces {count} written line{'s' if count > 1 else ''}{_chance(fill)}"
     if cursor is not None and (reason := finished(document, gap, cursor)):
         return reason
     return unsure(fill)
@@ -70,6 +70,11 @@ def written_lines(document: Document, gap: Gap, edit: Edit | None = None) -> int
         if _is_kept(old.strip(), edit.text.encode("utf-8").strip()):
             return 0
     return sum(1 for line in old.splitlines() if line.strip())
+
+
+def _chance(fill: Fill) -> str:
+    """Return how likely `fill` is right, as the end of a sentence; empty if nobody has estimated that."""
+    return "" if fill.chance is None else f", and is right with {_percent(fill.chance)}"
 
 
 def _percent(share: float) -> str:

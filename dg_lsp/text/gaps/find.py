@@ -131,10 +131,10 @@ def find_function(document: Document, offset: int) -> list[Gap]:
 
 @bounded
 def find_selected(document: Document, start: int, end: int) -> list[Gap]:
-    """Return the gaps of the selection [start, end): the bodies that it overlaps, and the selected text itself."""
+    """Return the gaps of the selection [start, end): the selected text itself, and the bodies that it overlaps."""
     gaps = find_gaps(document, start, end)
     with suppress(NoGap):
-        return [*gaps, _span_in(document, gaps, start, end)]
+        return [_span_in(document, gaps, start, end), *gaps]
     return gaps
 
 
