@@ -151,6 +151,7 @@ CODE = """#!/bin/sh
 case "$1" in
   --version) echo 1.95.2 ;;
   --install-extension) cp "$2" "$HOME/extension" ;;
+  --locate-extension) echo "$HOME/nowhere" ;;
   --list-extensions) test -s "$HOME/extension" && echo dg-lsp.dg-lsp@0.1.0 ;;
 esac
 """
@@ -197,6 +198,12 @@ def test_the_commands_of_the_readme_install_the_wheel_where_nothing_is(
             here = next(path for path in sys.path if path.endswith("site-packages"))
             site = next((home / ".dg-lsp/lib").glob("python*/site-packages"))
             (site / "dependencies.pth").write_text(f"import sys; sys.path.append({here!r})\n")
+    # An editor that is started from a menu has another PATH.
+    program = f"{home / '.local/bin/dg-lsp'}\n"
+    plugin = home / ".local/share/nvim/site/pack/dg-lsp/start/dg-lsp"
+    assert (plugin / "server.txt").read_text() == program
+    if EXTENSION.exists():
+        assert zipfile.ZipFile(home / "extension").read("extension/server.txt").decode() == program
     if not NVIM.exists():
         return
     (home / "ask.lua").write_text(ASK)

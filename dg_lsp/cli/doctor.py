@@ -375,17 +375,17 @@ def check_plugin(editor: str, program: str | None, _: Settings) -> Finding:
     return Finding("plugin", "ok", f"version {version}, as the server")
 
 
-def check_server(editor: str, _: str | None, __: Settings) -> Finding:
+def check_server(editor: str, program: str | None, _: Settings) -> Finding:
     """Check that the editor finds the server, in the version of this one."""
     from dg_lsp.cli import plugins
 
     setting = "vim.g.dg_lsp.cmd" if editor == "nvim" else "the setting dg-lsp.path"
     here = Path(sys.executable).with_name("dg-lsp")
-    found = plugins.find_server()
-    if found is None:
-        fix = f"add {here.parent} to PATH, or set {setting} to {here}"
-        return Finding("server", "fail", "dg-lsp is not on PATH", fix)
     try:
+        found = plugins.plugin_of(editor, program).server()
+        if found is None:
+            fix = f"dg-lsp editor install {editor}, or set {setting} to {here}"
+            return Finding("server", "fail", "dg-lsp is not on PATH", fix)
         version = _first_line_of(plugins.run(found, "--version")).removeprefix("dg-lsp ")
     except UsageError as error:
         return Finding("server", "fail", str(error), f"set {setting} to {here}")

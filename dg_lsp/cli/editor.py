@@ -2,9 +2,7 @@
 
 import argparse
 import shutil
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import dg_lsp
 from dg_lsp.cli import plugins
@@ -13,8 +11,8 @@ from dg_lsp.settings import UsageError
 
 # The setting that names the server, as a line of the user's own settings.
 _SETTING = {
-    "nvim": 'vim.g.dg_lsp = {{ cmd = {{ "{server}", "--stdio" }} }}',
-    "vscode": '"dg-lsp.path": "{server}"',
+    "nvim": 'vim.g.dg_lsp = { cmd = { "PATH/TO/dg-lsp", "--stdio" } }',
+    "vscode": '"dg-lsp.path": "PATH/TO/dg-lsp"',
 }
 _NEXT = {
     "nvim": "open a file in Neovim 0.12 or newer and type; :checkhealth dg_lsp checks it, :help dg_lsp has the rest",
@@ -55,12 +53,11 @@ def run(arguments: argparse.Namespace) -> int:
         print(said or f"dg-lsp has installed nothing by {plugin.place}.")
         return 0 if said else 1
     print(plugin.install())
-    if plugins.find_server() is None:
-        server = Path(sys.executable).with_name("dg-lsp")
+    if plugin.server() is None:
         print(
-            f"The editor looks for dg-lsp on PATH, and it is not there. Add {server.parent} to PATH, or this line to"
+            "The editor looks for dg-lsp on PATH, and it is not there. Add the folder of the program to PATH, or"
         )
-        print(f"the editor's user settings: {_SETTING[editor].format(server=server)}")
+        print(f"this line to the editor's user settings: {_SETTING[editor]}")
     print(f"Next: {_NEXT[editor]}.\nTo check the whole chain: dg-lsp doctor --editor {editor}")
     return 0
 

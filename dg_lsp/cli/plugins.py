@@ -8,6 +8,9 @@ import json
 import os
 import shutil
 import subprocess
+import sys
+import tempfile
+import zipfile
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +23,7 @@ EDITORS = ("vscode", "nvim")
 PROGRAMS = ("code", "codium", "code-server", "code-insiders")  # VS Code and editors that take its extensions
 EXTENSION = "dg-lsp.dg-lsp"  # publisher and name of the VS Code extension
 _RECORD = "installed.json"  # in the folder of the Neovim plug-in: its version, and the hash of each file
+_SERVER = "server.txt"  # in the folder of either plug-in: the path of the program that installed it
 _PATIENCE = 120  # seconds for an editor's program
 _MISSING = {
     "vscode": "this dg-lsp has no dg-lsp.vsix; in a clone, run `make vsix` (needs npm and Node 20 or newer), then "
@@ -41,6 +45,10 @@ class Plugin(Protocol):
 
     def version(self) -> str:
         """Return the installed version; an empty text if there is none."""
+        ...
+
+    def server(self) -> str | None:
+        """Return the path of the server that the plug-in finds; None if it finds none."""
         ...
 
     @property
@@ -111,6 +119,8 @@ class Neovim:
             index = f"execute 'helptags' fnameescape('{folder / 'doc'}')"
             with suppress(UsageError):
                 run(program, "--headless", "-u", "NONE", "-i", "NONE", "-c", index, "-c", "quit")
+        if (server := own_program()) is not None:
+            (folder / _SERVER).write_text(f"{server}\n", encoding="utf-8")
         made = sorted(p for p in folder.rglob("*") if p.is_file())
         sums = {path.relative_to(folder).as_posix(): _sum(path) for path in made}
         record = {"version": dg_lsp.__version__, "files": sums}
@@ -141,6 +151,10 @@ class Neovim:
         record = self._record()
         return str(record["version"]) if record else ""
 
+    def server(self) -> str | None:
+        """Return the path that the plug-in finds in its folder, or else where any program is found."""
+        return find_server(self.folder)
+
     def _record(self) -> dict[str, dict[str, str]] | None:
         try:
             record = json.loads((self.folder / _RECORD).read_text(encoding="utf-8"))
@@ -156,8 +170,13 @@ class VSCode:
     place: str
 
     def install(self) -> str:
-        """Install the extension of this dg-lsp."""
-        run(self.place, "--install-extension", str(source("vscode")), "--force")
+        """Install the extension of this dg-lsp, with the path of this program in it."""
+        with tempfile.TemporaryDirectory() as folder:
+            vsix = shutil.copy(source("vscode"), folder)
+            if (server := own_program()) is not None:
+                with zipfile.ZipFile(vsix, "a") as archive:
+                    archive.writestr(f"extension/{_SERVER}", f"{server}\n")
+            run(self.place, "--install-extension", vsix, "--force")
         return f"{self.place} has installed {EXTENSION} {dg_lsp.__version__}."
 
     def remove(self) -> str:
@@ -172,6 +191,13 @@ class VSCode:
         lines = run(self.place, "--list-extensions", "--show-versions").splitlines()
         found = (line.strip().partition("@") for line in lines)
         return next((version for name, _, version in found if name.lower() == EXTENSION), "")
+
+    def server(self) -> str | None:
+        """Return the path that the extension finds in its folder, or else where any program is found."""
+        lines = []
+        with suppress(UsageError):  # of an editor that cannot tell
+            lines = run(self.place, "--locate-extension", EXTENSION).splitlines()
+        return find_server(Path(lines[-1].strip()) if lines else None)
 
 
 def find_program(name: str | None = None) -> str:
@@ -189,9 +215,25 @@ def find_program(name: str | None = None) -> str:
     )
 
 
-def find_server() -> str | None:
-    """Return the path of the server that the plug-ins find: on PATH, else in ~/.local/bin; None if there is none."""
-    return shutil.which("dg-lsp") or shutil.which(Path.home() / ".local/bin/dg-lsp")
+def find_server(folder: Path | None) -> str | None:
+    """Return the path of the server that a plug-in in `folder` finds; None if there is none.
+
+    It is the program that installed the plug-in, else the one on PATH, else the one in ~/.local/bin.
+    """
+    try:
+        installer = (folder / _SERVER).read_text(encoding="utf-8").strip() if folder else ""
+    except (OSError, ValueError):
+        installer = ""
+    places = [installer or "dg-lsp", "dg-lsp", str(Path.home() / ".local/bin/dg-lsp")]
+    return next((found for place in places if (found := shutil.which(place))), None)
+
+
+def own_program() -> Path | None:
+    """Return the absolute path of the program dg-lsp that runs now; None if Python was called in another way."""
+    for path in (Path(sys.argv[0]).absolute(), Path(sys.executable).with_name("dg-lsp")):
+        if path.name == "dg-lsp" and shutil.which(path):
+            return path
+    return None
 
 
 def run(program: str, *arguments: str) -> str:

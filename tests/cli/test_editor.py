@@ -1,6 +1,8 @@
 """The plug-ins into editors and out again, with stand-ins for the editors' programs."""
 
 import json
+import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -10,12 +12,13 @@ from dg_lsp.cli import doctor, plugins
 from dg_lsp.cli.main import main
 from dg_lsp.settings import Settings
 
-# A program that notes how it was called, and keeps a list of extensions as VS Code does.
-CODE = """#!/bin/sh
+# A program that notes how it was called, and keeps a list of extensions and the files of one as VS Code does.
+CODE = f"""#!/bin/sh
 echo "$@" >> "$HOME/calls"
 case "$1" in
   --version) echo 1.95.2 ;;
-  --install-extension) echo dg-lsp.dg-lsp@0.1.0 > "$HOME/extensions" ;;
+  --install-extension) echo dg-lsp.dg-lsp@0.1.0 > "$HOME/extensions"; {sys.executable} -m zipfile -e "$2" "$HOME" ;;
+  --locate-extension) echo "$HOME/extension" ;;
   --uninstall-extension) rm "$HOME/extensions" ;;
   --list-extensions) echo other.thing@1.0; cat "$HOME/extensions" 2>/dev/null; true ;;
 esac
@@ -24,12 +27,14 @@ esac
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home with its own programs and nothing else on PATH but the system's."""
+    """A home with its own programs and nothing else on PATH but the system's; dg-lsp is not called as a program."""
     (tmp_path / "bin").mkdir()
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "share"))
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
     monkeypatch.delenv("NVIM_APPNAME", raising=False)
+    monkeypatch.setattr(sys, "argv", ["pytest"])
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
     return tmp_path
 
 
@@ -43,7 +48,8 @@ def program(home: Path, name: str, text: str) -> Path:
 @pytest.fixture
 def vsix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path, real = tmp_path / "dg-lsp.vsix", plugins.source
-    path.touch()
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("extension/package.json", "{}")
     monkeypatch.setattr(plugins, "source", lambda editor: path if editor == "vscode" else real(editor))
     return path
 
@@ -106,7 +112,8 @@ def test_the_extension_goes_in_and_out_by_the_editors_own_program(
     path = program(home, name, CODE)
     assert main(["editor", "install", "vscode"]) == 0
     assert f"{path} has installed dg-lsp.dg-lsp 0.1.0" in capsys.readouterr().out
-    assert (home / "calls").read_text() == f"--install-extension {vsix} --force\n"
+    called = (home / "calls").read_text().splitlines()[0].split()
+    assert (called[0], Path(called[1]).name, called[2]) == ("--install-extension", vsix.name, "--force")
     assert main(["editor", "list", "--with", name]) == 0 and "extension 0.1.0" in capsys.readouterr().out
     assert main(["editor", "remove", "vscode", "--with", name]) == 0 and not (home / "extensions").exists()
     assert main(["editor", "remove", "vscode"]) == 1
@@ -147,6 +154,29 @@ def test_the_chain_of_neovim_is_checked_link_by_link(home: Path) -> None:
     program(home, "dg-lsp", "#!/bin/sh\necho dg-lsp 0.0.1\n")
     assert states("nvim") == ["ok", "warn", "warn"]
     assert doctor.check_plugin("nvim", None, Settings()).fix == "dg-lsp editor install nvim"
+
+
+@pytest.mark.parametrize("editor", ["nvim", "vscode"])
+def test_the_plug_in_finds_the_program_that_installed_it(
+    home: Path, vsix: Path, editor: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program(home, "code", CODE)
+    (home / "venv/bin").mkdir(parents=True)
+    server = program(home, "../venv/bin/dg-lsp", f"#!/bin/sh\necho dg-lsp {dg_lsp.__version__}\n").resolve()
+    program(home, "dg-lsp", "#!/bin/sh\necho dg-lsp 0.0.1\n")
+    monkeypatch.setattr(sys, "argv", [str(server)])
+    assert main(["editor", "install", editor]) == 0 and "is not there" not in capsys.readouterr().out
+    folder = home / "extension" if editor == "vscode" else plugins.nvim_folder()
+    assert (folder / "server.txt").read_text() == f"{server}\n"
+    found = doctor.check_server(editor, None, Settings())
+    assert found.state == "ok" and str(server) in found.found
+    server.unlink()
+    assert doctor.check_server(editor, None, Settings()).state == "warn", "the older one on PATH"
+    if editor == "nvim":
+        assert main(["editor", "remove", editor]) == 0 and not folder.exists()
+    assert zipfile.ZipFile(vsix).namelist() == ["extension/package.json"], (
+        "the one of the package stays as it is"
+    )
 
 
 def test_a_server_in_the_users_own_folder_is_found(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

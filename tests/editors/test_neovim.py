@@ -446,7 +446,8 @@ def _drawn_after(editor: Editor, keys: str, text: str) -> float:
 def test_the_installed_plug_in_works(sandbox: Sandbox) -> None:
     command = [sys.executable, "-m", "dg_lsp", "editor", "install", "nvim"]
     subprocess.run(command, env=sandbox.environment, cwd=sandbox.project, check=True, capture_output=True)
-    with Editor(sandbox, installed=True) as editor:
+    # As a Neovim that is started from a menu: no option names the program, and it is not on the PATH.
+    with Editor(sandbox, {"cmd": []}, installed=True) as editor:
         editor.open("ghost.py")
         ghost(editor)
         editor.rpc.command("helptags ALL | help dg-lsp")

@@ -21,14 +21,29 @@ local markers = {
 local said = {} -- messages that are given once
 local stopping = false -- the server is meant to end
 
---- The command line of the server: the user's `cmd`, else dg-lsp from the PATH or from where pipx and uv put it.
+--- The folder of this plug-in.
+---@return string
+local function folder()
+  local here = vim.api.nvim_get_runtime_file("lua/dg_lsp/server.lua", false)[1] or ""
+  return vim.fs.normalize(vim.fs.dirname(here) .. "/../..")
+end
+
+--- The program that installed this plug-in, if it has left its path; else "".
+---@return string
+local function installer()
+  local file = folder() .. "/server.txt"
+  return vim.fn.filereadable(file) == 1 and vim.fn.readfile(file, "", 1)[1] or ""
+end
+
+--- The command line of the server: the user's `cmd`, else the program that installed this plug-in, else dg-lsp from the
+--- PATH or from where pipx and uv put it.
 ---@return string[]
 function M.command()
   local own = options.get(0).cmd
   if #own > 0 then
     return own
   end
-  local places = { "dg-lsp", vim.fn.expand("~/.local/bin/dg-lsp") }
+  local places = { installer(), "dg-lsp", vim.fn.expand("~/.local/bin/dg-lsp") }
   for _, place in ipairs(places) do
     if vim.fn.executable(place) == 1 then
       return { place, "--stdio" }
@@ -40,8 +55,7 @@ end
 --- The command that installs the server: from the clone that this plug-in is in, if it is, else from a wheel.
 ---@return string
 function M.install_command()
-  local here = vim.fs.dirname(vim.api.nvim_get_runtime_file("lua/dg_lsp/server.lua", false)[1] or "")
-  local clone = vim.fs.normalize(here .. "/../../../..")
+  local clone = vim.fs.normalize(folder() .. "/../..")
   local is_clone = vim.fn.filereadable(clone .. "/dg_lsp/__main__.py") == 1
   return "pipx install " .. (is_clone and vim.fn.shellescape(clone) or "dg_lsp-*.whl")
 end
