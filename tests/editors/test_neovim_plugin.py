@@ -352,6 +352,55 @@ def test_effort_and_own_settings_reach_the_server(editor: Editor) -> None:
     assert editor.rpc.exec_lua("return vim.lsp.get_clients()[1].settings") == params["settings"]
 
 
+def test_a_model_is_picked_in_the_menu_fetched_with_its_progress_in_sight_and_used(editor: Editor) -> None:
+    editor.rpc.exec_lua(
+        """_G.fake.models = ...
+        vim.ui.select = function(items, given, done)
+          _G.menu = { given.prompt, given.format_item(items[1]), given.format_item(items[2]) }
+          done(items[1])
+        end""",
+        [
+            _model("coder", state="not fetched", note="about 1.8 s for a line here"),
+            _model("small", state="in use", secondsPerLine=0.7),
+        ],
+    )
+    editor.rpc.command("DgLsp model")
+    said = "return require('dg_lsp.status').text()"
+    editor.wait(
+        lambda: editor.rpc.exec_lua(said) == "dg-lsp: fetching coder 12 %", "no progress in the statusline"
+    )
+    menu = editor.rpc.exec_lua("return _G.menu")
+    assert menu[0] == "dg-lsp: the model; better on this machine: coder"
+    assert (
+        menu[1] == "coder: not fetched, 1117 MB, 1.9 GB of memory; lines, holes; about 1.8 s for a line here"
+    )
+    assert menu[2] == "small: in use, 1117 MB, 1.9 GB of memory, 0.7 s for a line here; lines, holes"
+    editor.keys("<Esc>")
+    editor.rpc.command("DgLsp status")
+    editor.wait(
+        lambda: "Fetching coder 12 %: 12 of 100 MB" in "".join(editor.sight().rows), "not in the status"
+    )
+    editor.rpc.exec_lua("_G.fake.fetched()")
+
+    def commands() -> list[Any]:
+        found = editor.rpc.exec_lua("return _G.fake.asked")
+        return [params for method, params in found if method == "workspace/executeCommand"]
+
+    editor.wait(lambda: len(commands()) == 2, "the model that was fetched is not used")
+    assert commands()[1] == {"command": "dg-lsp.useModel", "arguments": ["coder"]}
+    assert editor.rpc.exec_lua(said) == "dg-lsp: idle"
+
+
+def _model(name: str, **fields: Any) -> dict[str, Any]:
+    return {
+        "name": name,
+        "bytes": 1_117_000_000,
+        "memoryBytes": 1_900_000_000,
+        "can": ["lines", "holes"],
+        **fields,
+    }
+
+
 def test_the_command_completes_its_words(editor: Editor) -> None:
     editor.keys("<Esc>")
     complete = editor.rpc.call("getcompletion", "DgLsp ", "cmdline")

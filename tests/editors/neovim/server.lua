@@ -11,6 +11,8 @@ _G.fake = {
   texts = {}, -- uri -> text
   asked = {}, -- the requests, as { method, params }
   told = {}, -- the notifications, as { method, params }
+  models = {}, -- the entries of the model menu
+  fetched = nil, -- ends the fetch of a model
 }
 
 local function items(params)
@@ -38,6 +40,9 @@ local answers = {
   end,
   ["textDocument/inlineCompletion"] = function(params)
     return { items = items(params) }
+  end,
+  ["dg-lsp/models"] = function()
+    return { models = _G.fake.models, better = "coder" }
   end,
   ["dg-lsp/status"] = function()
     return { state = "ready", why = "", version = "0", last = { offered = false, why = "the moon is full" } }
@@ -69,6 +74,12 @@ vim.lsp.config("dg_lsp", {
           if answer and answer.items and #answer.items > 0 then
             _G.fake.offered()
           end
+        end
+        if method == "workspace/executeCommand" and params.command == "dg-lsp.fetchModel" then
+          _G.fake.fetched = reply
+          local value = { kind = "begin", title = "Fetch", message = "12 of 100 MB", percentage = 12 }
+          dispatchers.notification("$/progress", { token = 1, value = value })
+          return true, id
         end
         local delay = method == "textDocument/inlineCompletion" and _G.fake.delay() or 0
         vim.defer_fn(reply, delay)
