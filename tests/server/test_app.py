@@ -1179,7 +1179,7 @@ TYPESCRIPT = "file:///w/shop.ts"
 CODE = "function add(a: number, b: number) {\n}\n\nlet x = \n"
 
 
-def test_what_the_checkpoint_has_not_learned_gets_no_ghost_text_unless_asked_for(start: Start) -> None:
+def test_what_the_checkpoint_has_not_learned_gets_neither_ghost_text_nor_actions(start: Start) -> None:
     wire = start("embedded", capabilities=RESOLVES, initializationOptions={"disabledLanguages": ["python"]})
     opened(wire, CODE, TYPESCRIPT, language="typescript")
     params = inline({"line": 3, "character": 8}) | {"textDocument": {"uri": TYPESCRIPT}}
@@ -1188,12 +1188,13 @@ def test_what_the_checkpoint_has_not_learned_gets_no_ghost_text_unless_asked_for
     why = "the embedded checkpoint was trained on Python only; add typescript to the setting ghostLanguages"
     assert told["state"] == "off" and why in told["why"] and why in told["last"]["why"]
     assert wire.ask("s", "dg-lsp/status")["result"]["state"] == "idle"
-    at = {"line": 0, "character": 3}
-    asked = {"textDocument": {"uri": TYPESCRIPT}, "range": {"start": at, "end": at}}
-    assert wire.ask("a", "textDocument/codeAction", {**asked, "context": {"diagnostics": []}})["result"]
+    at, about = {"line": 0, "character": 3}, {"textDocument": {"uri": TYPESCRIPT}}
+    asked = {**about, "range": {"start": at, "end": at}, "context": {"diagnostics": []}}
+    assert wire.ask("a", "textDocument/codeAction", asked)["result"] == []
     settings = {"dg-lsp": {"ghostLanguages": ["typescript"], "checkpoint": "embedded"}}
     wire.send(notification("workspace/didChangeConfiguration", {"settings": settings}))
     assert wire.ask("s", "dg-lsp/status", {"uri": TYPESCRIPT})["result"]["state"] != "off"
+    assert len(wire.ask("a", "textDocument/codeAction", asked)["result"]) == 1
 
 
 def test_a_checkpoint_that_says_nothing_of_languages_serves_all_of_them(start: Start) -> None:
