@@ -10,7 +10,6 @@ Knows both architectures and the files of a checkpoint; knows no training.
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +32,7 @@ from dg_lsp.model.networks.causal import (
 from dg_lsp.model.networks.gguf_causal import read_in_full
 from dg_lsp.model.networks.gguf_file import GGUF, read_gguf
 from dg_lsp.settings import UsageError
-from dg_lsp.training.export import export_imported
-from dg_lsp.training.lora import merge_stored
+from dg_lsp.training.export import export, schedule
 from dg_lsp.training.shape import VISION, fresh_network
 
 _ROPE = ("default", "linear", "llama3")
@@ -45,21 +43,16 @@ _CANVASES = (64, 128, 256)
 NO_CAP = 1e4
 # Tokens of a prefix; a CPU encodes some 500 a second with 135 million weights.
 _MAX_PREFIX = 1024
+_CARD = """# {name}, imported
+
+The weights of {name} (licence: {licence}) in the classes of DiffusionGemma, made by `dg-lsp import`.
+Its encoder gives the source's logits. Its decoder has not learned to denoise, so fills are written from left to right,
+and the text behind a gap serves to choose among them.
+"""
 
 
 class ImportRefusedError(UsageError):
     """The source cannot be imported exactly; the message names why."""
-
-
-@dataclass(frozen=True, slots=True)
-class Learned:
-    """Files with what was learned with a network after its import.
-
-    judge: the weights of its judge. adapter: what is added to its weights (LoRA, arXiv:2106.09685).
-    """
-
-    judge: Path
-    adapter: Path
 
 
 def import_checkpoint(
@@ -67,14 +60,10 @@ def import_checkpoint(
     to: Path,
     about: Mapping[str, Any] | None = None,
     progress: Callable[[str], None] = lambda _: None,
-    learned: Learned | None = None,
 ) -> None:
     """Write the network `source` (see read_source) as a checkpoint to the directory `to`, in bf16.
 
-    about: further entries of dg_lsp.json, such as `licence`. learned: what was learned with it.
-
-    1. Read the source.  2. Refuse what cannot be imported.  3. Copy the weights, and merge the adapter.  4. Write the
-    checkpoint.
+    about: further entries of dg_lsp.json, such as `licence`.
 
     Raises:
         ImportRefusedError: there is no such source, or it cannot be imported exactly.
@@ -83,8 +72,6 @@ def import_checkpoint(
     network, tokenizer = read_source(source)
     progress("importing")
     imported = import_network(network)
-    if learned is not None:
-        merge_stored(imported, learned.adapter)
     bos, eos = ends_of(tokenizer, network.config)
     text = imported.config.text_config
     text.bos_token_id, text.eos_token_id, text.pad_token_id = bos, eos, eos
@@ -97,8 +84,10 @@ def import_checkpoint(
         "imported_from": source if not Path(source).exists() else Path(source).name,
         **(about or {}),
     }
-    judge = None if learned is None else learned.judge
-    export_imported(imported.to(torch.bfloat16), tokenizer, to, entries, judge)
+    imported.generation_config = schedule(text)
+    card = _CARD.format(name=entries["imported_from"], licence=entries.get("licence", "see its source"))
+    files: dict[str, str | Path] = {"tokenizer.json": tokenizer.to_str(pretty=True), "README.md": card}
+    export(imported.to(torch.bfloat16), to, entries, files)
 
 
 def import_network(source: Any) -> Any:

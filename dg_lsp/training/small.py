@@ -5,6 +5,7 @@ Knows the checkpoint that is made of the network's file.
 
 import hashlib
 import shutil
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,9 @@ import torch
 from dg_lsp.checkpoints import SMALL, CheckpointError, read_about, read_json
 from dg_lsp.model.manifest import JUDGE
 from dg_lsp.model.networks.causal import FAMILY
-from dg_lsp.training.export import export_causal
+from dg_lsp.training.export import export
 from dg_lsp.training.fetching import Progress, check_room, put_in_place, working
-from dg_lsp.training.importing import Learned, read_source
+from dg_lsp.training.importing import read_source
 from dg_lsp.training.lora import ADAPTER, in_source, merge_stored
 from dg_lsp.training.packages import get_network, pinned_network
 
@@ -28,6 +29,15 @@ ADAPTED = (
 # Tokens of a prefix; a CPU encodes some 500 a second with 135 million weights.
 _MAX_PREFIX = 1024
 _SIZE = 300 << 20  # bytes of the checkpoint that is made
+_CARD = "# {name}\n\nThe weights of {name} (licence: {licence}), in bfloat16.\nMerged into them is {adapted}.\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """Files learned with the network: the weights of its judge, and the adapter that is merged into it."""
+
+    judge: Path
+    adapter: Path
 
 
 def fetch_small(to: Path, file: Path | None, progress: Progress) -> None:
@@ -74,7 +84,12 @@ def make_small(network: Path, to: Path, progress: Progress) -> None:
     about["package"] = source.parts[0].requirement
     about |= {"adapted": ADAPTED, "learned": _digest(learned), "prompt": "raw", "denoises": False}
     about |= {"canvas_lengths": [64, 128, 256], "max_prefix_tokens": _MAX_PREFIX}
-    export_causal(plain, tokenizer, to, about, learned.judge)
+    files: dict[str, str | Path] = {
+        "tokenizer.json": tokenizer.to_str(pretty=True),
+        "README.md": _CARD.format(name=source.name, licence=source.licence, adapted=ADAPTED),
+        JUDGE: learned.judge,
+    }
+    export(plain, to, about, files)
 
 
 def is_current(folder: Path) -> bool:

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from dg_lsp.checkpoints import read_about
 from dg_lsp.training.corpus import Corpus
-from dg_lsp.training.export import export, export_like
+from dg_lsp.training.export import export_embedded, export_like
 from dg_lsp.training.importing import freeze_scales
 from dg_lsp.training.layouts import BUCKETS, INFILLS, Batch, Bucket, Cutter
 from dg_lsp.training.loading import Draws, batches
@@ -231,7 +231,7 @@ class Trainer:
             network = _network_of(self.base, self.recipe)
             merge_stored(network, self.out / ADAPTER)
         if self.base is None:
-            export(network, self.out / "tokenizer.json", to, about)
+            export_embedded(network, self.out / "tokenizer.json", to, about)
         else:
             export_like(network, self.base, to, about)
         if (self.out / WEIGHTS_BEFORE_DECAY).exists():

@@ -27,7 +27,6 @@ from dg_lsp.engine.runtime import address_of
 from dg_lsp.settings import Settings, from_environment
 from dg_lsp.training import small
 from dg_lsp.training.fetching import FetchError
-from dg_lsp.training.importing import Learned
 from dg_lsp.training.packages import Part, Pinned
 from dg_lsp.training.small import fetch_small, is_current
 
@@ -82,7 +81,7 @@ def test_what_an_older_release_made_is_not_current(tmp_path: Path, monkeypatch: 
     assert not is_current(to)
     (to / "config.json").write_text('{"model_type": "llama"}')
     assert is_current(to)
-    learned = Learned(tmp_path / "judge.json", tmp_path / "adapter")
+    learned = small.Learned(tmp_path / "judge.json", tmp_path / "adapter")
     for file in (learned.judge, tmp_path / "adapter"):
         file.write_bytes(b"more")
     monkeypatch.setattr(small, "_learned", lambda: learned)

@@ -23,13 +23,13 @@ from dg_lsp.cli.main import main
 from dg_lsp.model.checkpoint import load_checkpoint
 from dg_lsp.training import corpus as corpora
 from dg_lsp.training import loop, trainer
-from dg_lsp.training.importing import Learned, import_checkpoint
+from dg_lsp.training.importing import import_checkpoint
 from dg_lsp.training.layouts import Batch, Bucket, Cutter, draw
 from dg_lsp.training.loading import Draws, batches
 from dg_lsp.training.lora import ADAPTER, merge_stored
 from dg_lsp.training.objective import canvas_view, corrupt, cross_entropy, losses
 from dg_lsp.training.optimise import Optimiser
-from dg_lsp.training.shape import BOS, EOS, PAD, embedded_config, fresh_network
+from dg_lsp.training.shape import BOS, EOS, PAD, embedded_config, fresh_network, stored_network
 from dg_lsp.training.trainer import Recipe, Trainer
 from tests.model.tiny import save_checkpoint
 
@@ -428,11 +428,11 @@ def test_an_imported_network_learns_to_write_and_its_adapter_fits_another_import
     run.export(tmp_path / "adapted")
     # It writes better, and still it is never asked to denoise.
     assert not load_checkpoint(str(tmp_path / "adapted"), "cpu").denoises
-    # The adapter's own file, merged while the same network is imported once more, gives the same weights.
-    learned = Learned(tmp_path / "judge.json", tmp_path / ADAPTER)
-    learned.judge.write_text("{}")
-    import_checkpoint(str(tmp_path / "llama"), tmp_path / "again", learned=learned)
-    first, again = (load_file(tmp_path / name / "model.safetensors") for name in ("adapted", "again"))
+    # The adapter's own file, merged into another import of the same network, gives the same weights.
+    import_checkpoint(str(tmp_path / "llama"), tmp_path / "again")
+    merged = stored_network(tmp_path / "again")
+    merge_stored(merged, tmp_path / ADAPTER)
+    first, again = load_file(tmp_path / "adapted" / "model.safetensors"), merged.state_dict()
     plain = load_file(base / "model.safetensors")
     changed = [name for name in first if not torch.equal(first[name], plain[name])]
     assert changed and all("self_attn" in name or ".mlp." in name for name in changed)
