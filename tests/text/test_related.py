@@ -1,16 +1,13 @@
 """Retrieved candidates: what follows the same words elsewhere, cut at what stands behind the gap."""
 
-import random
 from dataclasses import replace
 
 import pytest
 
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import Gap, find_gap
-from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.related.index import Index
 from dg_lsp.text.related.retrieve import MOST, retrieve
-from dg_lsp.text.related.rows import read_rows, reread
 
 
 def texts(marked: str, index: Index | None = None, language: str = "python") -> list[str]:
@@ -108,19 +105,6 @@ def test_an_index_takes_no_more_than_it_has_room_for() -> None:
     assert index.put("file:///p/a.py", "python", b"b = load(a)\n")
     assert not index.put("file:///p/b.py", "python", b"b = load(b)\n")
     assert texts("b = load(|)\n", index) == ["a"]
-
-
-def test_a_changed_text_is_read_as_it_would_be_afresh() -> None:
-    python, chance = load_language("python"), random.Random(0)
-    data = b'def f(a):\n    """One.\n\n    Two."""\n    # why\n    if a:\n        return [1.5,\n  a]\n    b = "c"\n'
-    texts = (b"x", b"(", b'"', b'"""', b"\n", b"\n    y = 1\n", b"  ", b"#", b"", b"\\", b"\r")
-    rows = read_rows(python, data)
-    for _ in range(300):
-        start = chance.randrange(len(rows.data) + 1)
-        changed = rows.data[:start] + chance.choice(texts) + rows.data[start + chance.choice((0, 0, 1, 9)) :]
-        fresh, again = read_rows(python, changed), reread(python, rows, changed)
-        assert (again.words, again.kinds, again.starts) == (fresh.words, fresh.kinds, fresh.starts), changed
-        rows = again if len(changed) < 400 else read_rows(python, data)
 
 
 def test_a_hole_in_a_function_gets_no_line_that_stands_in_none() -> None:

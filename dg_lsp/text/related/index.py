@@ -4,14 +4,14 @@ Knows no disk: `put` gets the bytes. One thread may put while another one search
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import takewhile
 
 from dg_lsp.text.budget import bounded
 from dg_lsp.text.documents.excluded import key_of
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.reasons import OutOfTime
-from dg_lsp.text.related.rows import Rows, read_rows, reread
+from dg_lsp.text.related.rows import Rows, read_rows
 
 # Bytes of one file that are read: more is no file that a person writes. Bytes of all files together.
 LARGEST = 256 << 10
@@ -36,10 +36,10 @@ class Other:
 
 
 @bounded
-def read_other(uri: str, language: str, data: bytes) -> Other:
+def read_other(uri: str, language: str, data: bytes, stamp: Stamp | None = None) -> Other:
     """The file `uri` as an entry of an index; the first LARGEST bytes of it are read."""
     found = load_language(language)
-    return Other(uri, family_of(found.name), read_rows(found, data[:LARGEST]))
+    return Other(uri, family_of(found.name), read_rows(found, data[:LARGEST]), stamp)
 
 
 class Index:
@@ -79,23 +79,15 @@ class Index:
         return other is None or self.take(other)
 
     def read(self, uri: str, language: str, data: bytes, stamp: Stamp | None = None) -> Other | None:
-        """Read the file `uri` as an entry, from the one that is in where there is one; it is not taken in.
+        """Read the file `uri` as an entry; it is not taken in.
 
         If that takes too long there is none, and the one that was in, of an older text, is left out.
         """
         try:
-            return self._read(uri, language, data, stamp)
+            return read_other(uri, language, data, stamp)
         except OutOfTime:
             self.drop(uri)
             return None
-
-    @bounded
-    def _read(self, uri: str, language: str, data: bytes, stamp: Stamp | None) -> Other:
-        known, data = self._files.get(key_of(uri)), data[:LARGEST]
-        if known is None:
-            return replace(read_other(uri, language, data), stamp=stamp)
-        rows = known.rows if known.rows.data == data else reread(load_language(language), known.rows, data)
-        return Other(uri, known.family, rows, stamp)
 
     def take(self, other: Other) -> bool:
         """Take in a file that has been read; whether it found room."""

@@ -5,14 +5,12 @@ Reads bytes by patterns, so any text can be read, however broken; parses nothing
 
 import re
 from array import array
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from zlib import crc32
 
 from dg_lsp.text.budget import check
-from dg_lsp.text.documents.history import common
 from dg_lsp.text.languages.language import Language
 from dg_lsp.text.syntax.lexer import closed_string, comment_patterns, width
 
@@ -53,67 +51,11 @@ class Rows:
 def read_rows(language: Language, data: bytes, columns: int = 0) -> Rows:
     """The rows of `data`, whose first line has so many `columns` of indentation."""
     words, kinds, starts = [], [], array("I")
-    for word, kind, start, _ in _entries(language, data, 0, columns):
+    for word, kind, start in _entries(language, data, columns):
         words.append(word)
         kinds.append(kind)
         starts.append(start)
     return Rows(data, "".join(words), "".join(kinds), starts)
-
-
-def reread(language: Language, old: Rows, data: bytes) -> Rows:
-    """The rows of `data`, of which `old` are those before a change; only what the change may have changed is read.
-
-    1. Find the line end before the first byte that differs.  2. Read from there.  3. At a line end behind the last byte
-    that differs, which was one before, and below which the line has the same indentation, take the rest from `old`.
-    """
-    # 1.
-    same, rest = _same(old.data, data)
-    moved = len(data) - len(old.data)
-    changed = [text[max(same - 2, 0) : len(text) - rest + 2] for text in (old.data, data)]
-    if not old.words or any(_closes_lines(language, text) for text in changed):
-        return read_rows(language, data)
-    entry = bisect_right(old.starts, same) - 1
-    first = max(0, *(old.kinds.rfind(end, 0, max(entry, 0)) for end in LINE_ENDS))
-    above = max(old.kinds.rfind(end, 0, first) for end in LINE_ENDS)
-    columns = _columns(language, old, above) if above >= 0 else 0
-    begin = old.starts[first] if first else 0
-    words, kinds, starts = [old.words[:first]], [old.kinds[:first]], old.starts[:first]
-    # 2.
-    for word, kind, start, column in _entries(language, data, begin, columns):
-        # 3.
-        if kind in LINE_ENDS and start >= len(data) - rest:
-            at = bisect_left(old.starts, start - moved)
-            known = at < len(old) and old.starts[at] == start - moved and old.kinds[at] in LINE_ENDS
-            if known and at + 1 < len(old) and _columns(language, old, at) == column:
-                behind = array("I", [place + moved for place in old.starts[at + 1 :]])
-                return Rows(
-                    data,
-                    "".join((*words, word, old.words[at + 1 :])),
-                    "".join((*kinds, kind, old.kinds[at + 1 :])),
-                    starts + array("I", [start]) + behind,
-                )
-        words.append(word)
-        kinds.append(kind)
-        starts.append(start)
-    return Rows(data, "".join(words), "".join(kinds), starts)
-
-
-def _same(one: bytes, other: bytes) -> tuple[int, int]:
-    """Return how many bytes two texts have in common at the beginning, and how many more at the end."""
-    first = common(one, other)
-    return first, common(one[first:][::-1], other[first:][::-1])
-
-
-def _closes_lines(language: Language, text: bytes) -> bool:
-    """Return whether `text` holds the end of a string or comment of several lines, so may change text above."""
-    ends = [q.close for q in language.strings if q.lines] + [b.encode() for _, b in language.block_comments]
-    return any(end in text for end in ends)
-
-
-def _columns(language: Language, rows: Rows, at: int) -> int:
-    """The columns of indentation of the line behind the line end `at`."""
-    found = _pattern(language).match(rows.data, rows.starts[at])
-    return _width(found["line"]) if found else 0
 
 
 def _width(line_end: bytes) -> int:
@@ -121,12 +63,10 @@ def _width(line_end: bytes) -> int:
     return width(line_end[max(line_end.rfind(b"\n"), line_end.rfind(b"\r")) + 1 :])
 
 
-def _entries(
-    language: Language, data: bytes, start: int, columns: int
-) -> Iterator[tuple[str, str, int, int]]:
-    """The entries of `data` from `start` on: word, kind, start, and the columns of the line behind it."""
+def _entries(language: Language, data: bytes, columns: int) -> Iterator[tuple[str, str, int]]:
+    """The entries of `data`, whose first line has so many `columns` of indentation: word, kind and start."""
     known = dict(_fixed(language))
-    for number, match in enumerate(_pattern(language).finditer(data, start)):
+    for number, match in enumerate(_pattern(language).finditer(data)):
         if not number % _OFTEN:
             check()
         group = match.lastgroup or ""
@@ -145,7 +85,7 @@ def _entries(
             if group in ("name", "short"):
                 kind = NAME
             known[text] = word, kind
-        yield word, kind, match.start(group), columns
+        yield word, kind, match.start(group)
 
 
 @lru_cache(maxsize=32)
