@@ -16,10 +16,8 @@ from dg_lsp.cli.options import check_output, explain, settings_of
 from dg_lsp.settings import RANGES, Settings, UsageError
 
 if TYPE_CHECKING:
-    from dg_lsp.cli.judge import Judge
-    from dg_lsp.cli.ran import Ran
+    from dg_lsp.cli.trial import Judge, Ran
     from dg_lsp.filling.engine import Engine
-    from dg_lsp.filling.stubs import StubEnded
     from dg_lsp.text.documents.document import Document
 
 _TESTED = (
@@ -181,7 +179,7 @@ async def _fill_files(
     With a test command, stubs whose fills were taken back are tried again as long as others were kept meanwhile: these
     may have been what the command failed for.
     """
-    from dg_lsp.cli.judge import Judge
+    from dg_lsp.cli.trial import Judge
     from dg_lsp.text.gaps.gap import unified_diff
 
     judge = Judge(arguments.keep_if, arguments.timeout) if arguments.keep_if else None
@@ -267,10 +265,15 @@ async def _fill_file(work: _Work, path: Path) -> None:
                     if judge is not None and not judge.runs and not report.stubs:
                         _tell_before(await judge.before(path, turn.gap.name))
                 elif isinstance(event, StubEnded):
-                    now = event.document
-                    outcome = _outcome(event, filled=filled, dry=arguments.dry_run)
-                    report.stubs.append(_tried(path, event, outcome, time.monotonic() - began))
-                    _tell(_words(report.stubs[-1]))
+                    now, started = event.document, event.started
+                    if event.edit:
+                        outcome: Outcome = "filled" if arguments.dry_run else "kept"
+                    else:
+                        outcome = "taken back" if filled else "no fill"
+                    line, seconds = started.document.line_at(started.gap.start) + 1, time.monotonic() - began
+                    tried = Tried(str(path), started.gap.name, line, outcome, event.why, round(seconds, 3))
+                    report.stubs.append(tried)
+                    _tell(_words(tried))
     finally:
         # Also what was filled before an interrupt; with a command it has been written already.
         work.changes[path] = work.changes.get(path, (first,))[0], now
@@ -291,7 +294,7 @@ def _tell_before(ran: "Ran") -> None:
         if ran.counts
         else "it counts no tests, so a fill is kept only if the command passes, whatever else it tests"
     )
-    _tell(f"before the first fill {ran.told}; {rule}")
+    _tell(f"before the first fill {ran.sentence}; {rule}")
 
 
 def _take_back(report: Report, path: Path, why: str) -> None:
@@ -300,19 +303,6 @@ def _take_back(report: Report, path: Path, why: str) -> None:
         if tried.path == str(path) and tried.outcome == "kept":
             report.stubs[at] = replace(tried, outcome="taken back", why=why)
             _tell(_words(report.stubs[at]))
-
-
-def _outcome(ended: "StubEnded", *, filled: bool, dry: bool) -> Outcome:
-    """The result of a stub, as `Tried` has it."""
-    if ended.edit:
-        return "filled" if dry else "kept"
-    return "taken back" if filled else "no fill"
-
-
-def _tried(path: Path, ended: "StubEnded", outcome: Outcome, seconds: float) -> Tried:
-    started = ended.started
-    line = started.document.line_at(started.gap.start) + 1
-    return Tried(str(path), started.gap.name, line, outcome, ended.why, round(seconds, 3))
 
 
 @asynccontextmanager

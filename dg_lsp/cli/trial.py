@@ -1,20 +1,153 @@
-"""A change of a file on trial: written, tested by a command, and kept or taken back byte for byte.
+"""Trials of a bot's fills: a change is written, tested by a command, and kept or taken back byte for byte.
 
 Knows files and processes; knows no engine and prints nothing.
 """
 
 import asyncio
 import os
+import re
+import shlex
 import signal
 import tempfile
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from dg_lsp.cli.ran import Ran, read_run
 from dg_lsp.cli.target import replace_file
 from dg_lsp.settings import UsageError
 
 _READ = 64 << 10  # bytes of the end of a command's output
+_SHOWN = 200  # characters of the command's last line
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+_NONE = r"(?!)"
+# For each test runner what its lines of counts look like, and in them how many tests failed, passed and ran. A
+# pattern without a group counts its matches.
+_RUNNERS = {
+    "pytest": (
+        r"^(?:=+ )?(?:\d+ [a-z]+,? )+in [\d.]+s.*$",
+        r"(\d+) (?:failed|errors?)\b",
+        r"(\d+) passed",
+        _NONE,
+    ),
+    "unittest": (r"^Ran \d+ tests? in .*$|^FAILED \(.*$", r"(?:failures|errors)=(\d+)", _NONE, r"Ran (\d+)"),
+    "cargo test": (r"^test result: .*$", r"(\d+) failed", r"(\d+) passed", _NONE),
+    "go test": (r"^ *--- (?:FAIL|PASS): .*$", r"--- FAIL", r"--- PASS", _NONE),
+    "jest, vitest": (r"^ *Tests:? .*\d.*$", r"(\d+) failed", r"(\d+) passed", _NONE),
+    "mocha": (r"^ +\d+ (?:passing|failing)\b.*$", r"(\d+) failing", r"(\d+) passing", _NONE),
+    "node --test": (r"^(?:#|ℹ) (?:pass|fail) \d+$", r"fail (\d+)", r"pass (\d+)", _NONE),
+    "dotnet test": (r"^.*Failed: +\d+, Passed: +\d+.*$", r"Failed: +(\d+)", r"Passed: +(\d+)", _NONE),
+    "Maven": (
+        r"^Tests run: .*$|^\[.*\] Tests run: \d+, [^T]*$",
+        r"(?:Failures|Errors): (\d+)",
+        _NONE,
+        r"run: (\d+)",
+    ),
+}
+# How runners name a test that failed.
+_FAILED = re.compile(
+    r"^(?:FAILED|ERROR) (\S+::\S+)|^ *--- FAIL: (\S+)|^test (\S+) \.\.\. FAILED|^(?:FAIL|ERROR): (.+)$",
+    re.MULTILINE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """The end of a run.
+
+    status: the exit status, None if it took too long. words: what it said last. failed, passed: how many tests it
+    counts; None where it counts none that we know of. named: the first test that failed.
+    """
+
+    status: int | None
+    words: str
+    failed: int | None = None
+    passed: int | None = None
+    named: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """The end of the run as a sentence."""
+        named = f" ({self.named})" if self.named else ""
+        return (
+            self.words
+            if self.status is None
+            else f"the command ended with {self.status}: {self.words}{named}"
+        )
+
+    @property
+    def counts(self) -> bool:
+        """Return whether it counts tests."""
+        return self.failed is not None
+
+    def is_better(self, before: "Ran") -> bool:
+        """Return whether this run passed, or more of its tests do than `before` and no more fail."""
+        if self.status == 0:
+            return True
+        if self.failed is None or self.passed is None or before.failed is None or before.passed is None:
+            return False
+        no_worse = self.failed <= before.failed and self.passed >= before.passed
+        return no_worse and (self.failed, self.passed) != (before.failed, before.passed)
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """A test command, the seconds that a run of it may take, and how it ran on the files as they are now."""
+
+    command: str
+    seconds: float
+    runs: dict[str, Ran] = field(default_factory=dict)
+
+    async def before(self, path: Path, name: str) -> Ran:
+        """Return the run of the command for the function `name` of `path` before any fill; it is run once."""
+        command = self._command_for(path, name)
+        if command not in self.runs:
+            self.runs[command] = await run(command, self.seconds)
+        return self.runs[command]
+
+    async def choose(
+        self, path: Path, name: str, old: bytes, texts: Sequence[bytes]
+    ) -> tuple[int | None, str]:
+        """Return which of `texts` is kept in the place of `old`, the text of `path`, and why; None if none is.
+
+        1. The first with which the command passes.  2. Else the one with which most tests pass, if these are more than
+        before, and no more fail. A command that other stubs fail, too, so keeps what passes.
+
+        Raises:
+            UsageError: somebody else has changed the file.
+        """
+        # 1.
+        command, tried = self._command_for(path, name), list[Ran]()
+        for number, new in enumerate(texts):
+            tried.append(await trial(path, (old, new), command, self.seconds))
+            if tried[-1].status == 0:
+                self._kept(command, tried[-1])
+                return number, ""
+        # 2.
+        before = await self.before(path, name)
+        better = [number for number, ran in enumerate(tried) if ran.is_better(before)]
+        if not better:
+            first = tried[0]
+            same = (before.status, before.failed, before.passed) == (first.status, first.failed, first.passed)
+            return None, first.sentence + (", as before the fill" if same else "")
+        best = min(better, key=lambda number: (tried[number].failed or 0, -(tried[number].passed or 0)))
+        replace_file(path, old, texts[best])
+        self._kept(command, tried[best])
+        return best, f"{tried[best].sentence}; before the fill: {before.words}"
+
+    def _kept(self, command: str, ran: Ran) -> None:
+        """Forget how commands ran before a fill that is kept; with it `command` ran as `ran`."""
+        self.runs.clear()
+        self.runs[command] = ran
+
+    def _command_for(self, path: Path, name: str) -> str:
+        """The command for the function called `name`, with its owners, of `path`."""
+        command = self.command
+        last = name.rpartition(".")[2]
+        # Not str.format: a command may hold other braces.
+        for mark, word in (("{path}", str(path)), ("{name}", last), ("{qualname}", name)):
+            command = command.replace(mark, shlex.quote(word))
+        return command
 
 
 def backup_of(path: Path) -> Path:
@@ -93,3 +226,30 @@ async def run(command: str, seconds: float) -> Ran:
             await process.wait()
         output.seek(max(output.seek(0, os.SEEK_END) - _READ, 0))
         return read_run(status, output.read().decode("utf-8", "replace"))
+
+
+def read_run(status: int | None, output: str) -> Ran:
+    """Return how a run with this exit status ended, in the words at the end of its output."""
+    output = _COLOURS.sub("", output).replace("\r\n", "\n")
+    last = next((line.strip() for line in reversed(output.split("\n")) if line.strip()), "it said nothing")
+    failed, passed = _counted(output) or (None, None)
+    named = _FAILED.search(output)
+    name = next(filter(None, named.groups()), "") if named else ""
+    return Ran(status, last[:_SHOWN], failed, passed, name[:_SHOWN])
+
+
+def _counted(output: str) -> tuple[int, int] | None:
+    """Return how many tests failed and passed; None where no runner that is known counts them."""
+    for line, failed, passed, ran in _RUNNERS.values():
+        found = "\n".join(match[0] for match in re.finditer(line, output, re.MULTILINE))
+        if found:
+            fails = _sum(failed, found)
+            return fails, max(_sum(passed, found), _sum(ran, found) - fails)
+    return None
+
+
+def _sum(pattern: str, text: str) -> int:
+    """The sum of the numbers that `pattern` finds, or how often it matches where it has no group."""
+    found = re.compile(pattern, re.MULTILINE)
+    numbers = found.findall(text)
+    return sum(map(int, numbers)) if found.groups else len(numbers)

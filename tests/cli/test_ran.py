@@ -2,7 +2,7 @@
 
 import pytest
 
-from dg_lsp.cli.ran import Ran, read_run
+from dg_lsp.cli.trial import Ran, read_run
 
 OUTPUTS = {
     "pytest -q": ("F.\nFAILED t.py::test_a - assert 1\n1 failed, 1 passed in 0.02s\n", 1, 1, "t.py::test_a"),
