@@ -71,8 +71,8 @@ class Settings:
         metadata={
             "machine": True,
             "help": "the model: `embedded` is included; `coder`, `coder-0.5b` and `small` write better and know more "
-            "languages, after `dg-lsp fetch NAME`; `auto` is the best of these that is installed, fast enough "
-            "and fits in memory; or a directory, a GGUF file, or a name of the hub such as "
+            "languages, after `dg-lsp fetch NAME`; `auto` is the one picked in the model menu, else the best that is "
+            "installed, fast enough and fits in memory; or a directory, a GGUF file, or a name of the hub such as "
             "google/diffusiongemma-26B-A4B-it after `dg-lsp fetch` of it",
         },
     )
@@ -269,6 +269,14 @@ class Settings:
         metadata={
             "machine": True,
             "help": "fill on this machine, with `checkpoint`, while `engine_url` is down, busy or slow",
+        },
+    )
+    statistics: bool = field(
+        default=True,
+        metadata={
+            "machine": True,
+            "help": "count how often ghost text is shown, taken, dismissed and kept, in a file on this machine that "
+            "holds no text and no path and is never sent; `dg-lsp stats` shows the counts",
         },
     )
     log_level: str = field(

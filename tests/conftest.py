@@ -20,6 +20,8 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     # A checkpoint that a developer has fetched changes no test.
     os.environ["XDG_DATA_HOME"] = str(Path(__file__).parent / "no data")
+    # Nor do tests count as the use of ghost text by a developer.
+    os.environ["DG_LSP_STATISTICS"] = "off"
     # The same examples in each run, without a time limit, so that a busy machine and a lucky draw turn nothing red;
     # HYPOTHESIS_PROFILE=search looks for new ones.
     settings.register_profile("same", max_examples=300, deadline=None, derandomize=True, database=None)

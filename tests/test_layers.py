@@ -36,7 +36,7 @@ RULES: dict[str, tuple[set[str], set[str]]] = {
         BASE | {"filling", "engine"},
         {"filelock", "h11", "starlette", "uvicorn", "prometheus_client", "ray"},
     ),
-    "server": (BASE | {"filling", "engine"}, {"pygls", "lsprotocol"}),
+    "server": (BASE | {"filling", "engine"}, {"pygls", "lsprotocol", "platformdirs", "filelock"}),
     "training": (BASE | {"model"}, MODEL | {"peft", "filelock"}),
     "bench": (BASE | {"filling", "model", "engine", "serving", "training"}, MODEL),
     "cli": (

@@ -30,6 +30,7 @@ COMMANDS = {
     "bench": "make holes in real files, fill them, and report how well and how fast",
     "engine": "start, stop or show the engine process that all windows share",
     "serve-engine": "serve one engine to a team over TLS, behind tokens",
+    "stats": "show how ghost text was used on this machine, and fit a setting to it",
     "doctor": "check this installation and say how to fix it",
 }
 

@@ -20,9 +20,11 @@ from dg_lsp.server.handlers.inline_completion import inline_completion
 from dg_lsp.server.handlers.next_edit import dismiss, next_edit
 from dg_lsp.server.handlers.status import status
 from dg_lsp.server.handlers.target import FILL, FILL_ALL
+from dg_lsp.server.handlers.used import used
 from dg_lsp.server.rpc.protocol import Server
 from dg_lsp.server.session import Open, Session
 from dg_lsp.server.status import StatusBoard
+from dg_lsp.server.uses import Uses
 from dg_lsp.server.workspace import Workspace
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.excluded import path_of
@@ -45,6 +47,7 @@ _HANDLERS: dict[str, Handler] = {
     types.SHUTDOWN: lifecycle.shutdown,
     types.TEXT_DOCUMENT_DID_OPEN: documents.did_open,
     types.TEXT_DOCUMENT_DID_CHANGE: documents.did_change,
+    types.TEXT_DOCUMENT_DID_SAVE: documents.did_save,
     types.TEXT_DOCUMENT_DID_CLOSE: documents.did_close,
     types.TEXT_DOCUMENT_INLINE_COMPLETION: inline_completion,
     types.TEXT_DOCUMENT_CODE_ACTION: code_action,
@@ -57,6 +60,7 @@ _HANDLERS: dict[str, Handler] = {
     "dg-lsp/status": status,
     "dg-lsp/dismissed": dismissed,
     "dg-lsp/models": models.models,
+    "dg-lsp/used": used,
     "dg-lsp/nextEdit": next_edit,
     "dg-lsp/nextEdit/dismiss": dismiss,
 }
@@ -94,8 +98,9 @@ def make_context(server: Server, settings: Settings, open_engine: Open) -> Conte
             client.warn(status.mend)
 
     client, workspace = Client(server), Workspace(settings, server.documents, folders)
-    board = StatusBoard(client.send_status, settings.checkpoint)
-    return Context(workspace, Session(workspace, open_engine, changed), client, board)
+    uses = Uses(workspace.documents.snapshot)
+    board = StatusBoard(client.send_status, settings.checkpoint, lambda: uses.sentence(workspace.settings))
+    return Context(workspace, Session(workspace, open_engine, changed), client, board, uses)
 
 
 def _bound(handler: Handler, context: Context) -> Handler:

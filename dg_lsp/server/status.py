@@ -43,11 +43,14 @@ class Last:
 class StatusBoard:
     """The newest Status of the engine and the newest Last, sent to the client with `send` when they change.
 
-    engine: None before the first status of the engine. checkpoint: the one that the settings name.
+    engine: None before the first status of the engine. checkpoint: the one that the settings name. use: says how ghost
+    text was used.
     """
 
-    def __init__(self, send: Callable[[dict[str, Any]], None], checkpoint: str) -> None:
-        self._send = send
+    def __init__(
+        self, send: Callable[[dict[str, Any]], None], checkpoint: str, use: Callable[[], str] = lambda: ""
+    ) -> None:
+        self._send, self._use = send, use
         self._watchers: list[Callable[[Status], None]] = []
         self.checkpoint = checkpoint
         self._timer: asyncio.TimerHandle | None = None
@@ -96,7 +99,7 @@ class StatusBoard:
         last = asdict(self.last) if self.last else None
         fields = asdict(status or Status("ready", checkpoint=self.checkpoint))
         own = {"state": state, "name": name, "why": why, "version": dg_lsp.__version__, "last": last}
-        return {**fields, **own}
+        return {**fields, **own, "use": self._use()}
 
     def _without_engine(self) -> Status | None:
         """Return the status while no engine answers: it is being started, or it has failed."""

@@ -1,6 +1,7 @@
 """The plug-in alone, in a real Neovim: keys, menus, options, messages. The server is neovim/server.lua beside this."""
 
 import time
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -207,6 +208,39 @@ def test_a_dismissed_text_is_told_to_the_server(editor: Editor) -> None:
     assert params["position"] == {"line": 1, "character": 12}
     assert params["uri"].endswith("ghost.py") and params["version"] > 0
     holds(editor, "    total = ")
+
+
+def test_each_use_of_ghost_text_is_reported_once(editor: Editor) -> None:
+    """Of `total = first + second`: by word, by line; then by all of it, typed to its end, and dismissed."""
+
+    def uses() -> list[Any]:
+        return [one for one in told(editor, "dg-lsp/used") if one["kind"] != "shown"]
+
+    editor.keys("tot")
+    shows(editor, "al = first + second")
+    editor.keys("<C-Right>")
+    holds(editor, "    total")
+    editor.keys("<C-Down>")
+    holds(editor, "    total = first + second")
+    editor.keys("<C-u>if")
+    shows(editor, " first:\n        return 1\n    return 2")
+    editor.keys("<Tab>")
+    holds(editor, "    if first:", "        return 1", "    return 2")
+    editor.keys("<C-u>total = N")
+    for typed, rest in (("o", "one"), ("n", "ne"), ("e", "e")):
+        shows(editor, rest)
+        editor.keys(typed)
+    editor.wait(lambda: len(uses()) == 4, f"reported: {uses()}")
+    editor.keys("<CR>if")
+    shows(editor, " first:\n        return 1\n    return 2")
+    editor.keys("<C-]>")
+    editor.wait(lambda: len(uses()) == 5, f"reported: {uses()}")
+    assert [(one["kind"], one["characters"]) for one in uses()] == [
+        *(("word", 2), ("line", 17), ("tab", 37), ("typed", 3), ("dismissed", 37))
+    ]
+    # Each text that was waited for was reported as shown, and only once.
+    shown = Counter(one["characters"] for one in told(editor, "dg-lsp/used") if one["kind"] == "shown")
+    assert (shown[19], shown[37], shown[3]) == (1, 2, 1)
 
 
 def test_ghost_text_goes_with_insert_mode_and_the_buffer(editor: Editor) -> None:

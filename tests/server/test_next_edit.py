@@ -10,6 +10,7 @@ from dg_lsp.server.capabilities import Capabilities
 from dg_lsp.server.handlers.context import Context
 from dg_lsp.server.handlers.next_edit import dismiss, next_edit
 from dg_lsp.server.session import Session
+from dg_lsp.server.uses import Uses
 from dg_lsp.server.workspace import Workspace
 from dg_lsp.settings import Settings
 from dg_lsp.text.reasons import NoGap
@@ -28,7 +29,8 @@ def made(**settings: Any) -> Context:
     workspace = Workspace(Settings(exclude=("secrets.py",), **settings))
     client: Any = SimpleNamespace(can=Capabilities())
     board: Any = SimpleNamespace(record=None)
-    context = Context(workspace, Session(workspace, no_engine, lambda _: None), client, board)
+    session, uses = Session(workspace, no_engine, lambda _: None), Uses(workspace.documents.snapshot)
+    context = Context(workspace, session, client, board, uses)
     documents = workspace.documents
     for uri, text in ((STORE, TEXT), (MAIN, USES), (SECRET, USES)):
         documents.open(uri, "python", 1, text)

@@ -17,6 +17,7 @@ from dg_lsp.server.rpc.envelope import RequestError
 from dg_lsp.server.session import Session, Superseded
 from dg_lsp.server.snapshot import Snapshot
 from dg_lsp.server.status import Last, StatusBoard
+from dg_lsp.server.uses import Uses
 from dg_lsp.server.workspace import Workspace
 from dg_lsp.text.documents.document import Document, DocumentError
 from dg_lsp.text.documents.excluded import split_uri
@@ -35,12 +36,13 @@ _log = logging.getLogger("dg_lsp.server")
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The documents of a client, the work on them, the messages to it, and the status that it sees."""
+    """The documents of a client, the work on them, the messages to it, the status that it sees, and what it used."""
 
     workspace: Workspace
     session: Session
     client: Client
     board: StatusBoard
+    uses: Uses
 
     def around(self, document: Document) -> Snapshot:
         """Return `document` with the settings, encoding and capabilities of this moment."""

@@ -23,6 +23,12 @@ async def did_change(context: Context, params: types.DidChangeTextDocumentParams
     look_ahead(context, params.text_document.uri)
 
 
+async def did_save(context: Context, params: types.DidSaveTextDocumentParams) -> None:
+    """Count which of the taken texts are saved."""
+    context.uses.saved(params.text_document.uri)
+
+
 async def did_close(context: Context, params: types.DidCloseTextDocumentParams) -> None:
     """Drop everything that is known of the document."""
+    context.uses.closed(params.text_document.uri)
     context.session.closed(params.text_document.uri)

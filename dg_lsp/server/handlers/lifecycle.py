@@ -38,5 +38,6 @@ async def initialized(context: Context, _: types.InitializedParams) -> None:
 
 
 async def shutdown(context: Context, _: Any = None) -> None:
-    """Stop all work; the engine process runs on for other windows until it is idle."""
+    """Stop all work, and write the counts; the engine process runs on for other windows until it is idle."""
     await context.session.close()
+    await context.uses.write()

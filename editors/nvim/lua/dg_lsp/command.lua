@@ -28,6 +28,26 @@ local function log()
   vim.cmd.normal({ "G", bang = true })
 end
 
+--- Show how ghost text was used on this machine, as the server's program says.
+local function stats()
+  local command = {}
+  for _, word in ipairs(server.command()) do
+    if vim.startswith(word, "--") then
+      break
+    end
+    table.insert(command, word)
+  end
+  table.insert(command, "stats")
+  local function open(done)
+    local lines = vim.split(vim.trim(done.stdout .. done.stderr), "\n")
+    vim.lsp.util.open_floating_preview(lines, "", { border = "rounded", focus_id = "dg_lsp.stats", wrap = false })
+  end
+  local started, why = pcall(vim.system, command, { text = true }, vim.schedule_wrap(open))
+  if not started then
+    say(tostring(why))
+  end
+end
+
 local places = vim.list_extend({ "buffer" }, options.filetypes)
 
 --- Each subcommand: what runs with its argument, and the arguments that complete.
@@ -39,6 +59,7 @@ local subcommands = {
   fill_all = { run = function() require("dg_lsp.fill").run_all() end },
   cancel = { run = function() require("dg_lsp.fill").cancel() end },
   model = { run = function() require("dg_lsp.model").show() end },
+  stats = { run = stats },
   enable = { run = function(where) switch(true, where) end, values = places },
   disable = { run = function(where) switch(false, where) end, values = places },
   restart = { run = function() server.restart() end },

@@ -95,6 +95,9 @@ function M.report(answer, off)
     local offered = last.offered and ("offered after %.0f ms%s"):format(last.milliseconds or 0, note)
     table.insert(lines, "Last request: " .. (offered or "nothing offered: " .. (last.why or "")))
   end
+  if type(answer.use) == "string" and answer.use ~= "" then
+    table.insert(lines, "Ghost text of this model: " .. answer.use)
+  end
   if fetched then
     table.insert(lines, ("Fetching %s: %s"):format(fetched.what, fetched.how or "it begins"))
   end

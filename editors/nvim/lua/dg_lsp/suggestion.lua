@@ -37,6 +37,21 @@ local function rest()
   return offers[index] and free() and text.rest(offers[index]) or nil
 end
 
+--- Report to the server what became of ghost text, for its counts.
+---@param buf integer
+---@param kind "shown"|"tab"|"word"|"line"|"typed"|"dismissed"
+---@param piece string
+local function use(buf, kind, piece)
+  local client = server.client(buf)
+  if client then
+    server.notify(client, "dg-lsp/used", {
+      textDocument = { uri = vim.uri_from_bufnr(buf) },
+      kind = kind,
+      characters = vim.fn.strchars(piece),
+    })
+  end
+end
+
 local function erase()
   if drawn and api.nvim_buf_is_valid(drawn.buf) then
     api.nvim_buf_clear_namespace(drawn.buf, space, 0, -1)
@@ -193,6 +208,10 @@ local function typed()
   if refresh() then
     cancel() -- the shown text begins with the typed one, so there is nothing to request
   elseif not asked() then -- Neovim may tell of the last letter only after that key
+    local offer = offers[index]
+    if offer and offer.shown and not offer.taken and vim.startswith(text.typed(offer) or "", offer.text) then
+      use(offer.buf, "typed", offer.text)
+    end
     offers = {}
     ask_soon()
   end
@@ -243,9 +262,11 @@ function M.accept(part)
   if not ghost then
     return false
   end
-  local lines = vim.split(part(ghost), "\n", { plain = true })
+  local piece = part(ghost)
   cancel()
-  insert_repeatable(lines)
+  offers[index].taken = true
+  insert_repeatable(vim.split(piece, "\n", { plain = true }))
+  use(0, part == text.word and "word" or part == text.line and "line" or "tab", piece)
   refresh()
   return true
 end
@@ -273,6 +294,7 @@ function M.dismiss()
       position = position,
       text = ghost,
     })
+    use(0, "dismissed", ghost)
   end
   forget()
   return true
@@ -352,7 +374,14 @@ function M.watch()
   end)
   api.nvim_set_decoration_provider(space, {
     on_win = function(_, _, buf)
-      seen = seen or (drawn ~= nil and drawn.rest ~= nil and drawn.buf == buf)
+      local offer = drawn and drawn.rest and drawn.buf == buf and offers[index] or nil
+      seen = seen or offer ~= nil
+      if offer and not offer.shown then
+        offer.shown = true
+        vim.schedule(function()
+          use(offer.buf, "shown", offer.text)
+        end)
+      end
       return false
     end,
   })

@@ -13,6 +13,8 @@ local api = vim.api
 ---@field behind string the row's text behind it
 ---@field count integer the buffer's number of lines
 ---@field text string
+---@field shown? boolean whether the screen was drawn with it
+---@field taken? boolean whether something of it was put into the buffer by a key
 
 --- An offer of `text` at the cursor of the current window.
 ---@param text string
@@ -32,11 +34,10 @@ function M.offer(text)
   }
 end
 
---- The rest of an offer at the cursor, after the text typed since; nil when the buffer no longer agrees with it.
---- Example: an offer of `None` behind `total = ` leaves `ne` once `No` is typed, and nothing once `x` is.
+--- The text typed at the place of an offer since it was made; nil when anything else has changed.
 ---@param offer dg_lsp.Offer
 ---@return string?
-function M.rest(offer)
+function M.typed(offer)
   if api.nvim_get_current_buf() ~= offer.buf then
     return nil
   end
@@ -54,8 +55,16 @@ function M.rest(offer)
     return nil
   end
   lines[1] = lines[1]:sub(offer.col + 1)
-  local typed = table.concat(lines, "\n")
-  if #typed >= #offer.text or offer.text:sub(1, #typed) ~= typed then
+  return table.concat(lines, "\n")
+end
+
+--- The rest of an offer at the cursor, after the text typed since; nil when the buffer no longer agrees with it.
+--- Example: an offer of `None` behind `total = ` leaves `ne` once `No` is typed, and nothing once `x` is.
+---@param offer dg_lsp.Offer
+---@return string?
+function M.rest(offer)
+  local typed = M.typed(offer)
+  if not typed or #typed >= #offer.text or offer.text:sub(1, #typed) ~= typed then
     return nil
   end
   return offer.text:sub(#typed + 1)
