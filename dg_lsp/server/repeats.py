@@ -36,13 +36,14 @@ class Repeats:
         self._offered: deque[Repeat] = deque(maxlen=_OFFERED)
         self._dismissed: deque[Key] = deque(maxlen=_DISMISSED)
         self._count = 0
+        self._taken: tuple[str, int, Repeat] | None = None
 
     def taken(self, document: Document) -> Repeat | None:
-        """Return the newest edit that was offered, if `document` is as that edit has made it."""
-        newest = self._offered[-1] if self._offered else None
-        if newest is None or newest.document.uri != document.uri:
-            return None
-        return newest if apply_edit(newest.document, newest.edit).data == document.data else None
+        """Return the last edit that was offered and made, if `document` is still as that edit has made it."""
+        newest, state = self._offered[-1] if self._offered else None, (document.uri, hash(document.data))
+        if newest is not None and newest.document.uri == document.uri and _is_made(newest, document):
+            self._taken = (*state, newest)
+        return self._taken[2] if self._taken is not None and self._taken[:2] == state else None
 
     def offer(self, source: str, burst: Burst, place: Place) -> Repeat:
         """Return the Repeat for `place`, which is remembered."""
@@ -60,9 +61,16 @@ class Repeats:
         self._dismissed += [one.key for one in self._offered if one.id == number]
 
     def closed(self, uri: str) -> None:
-        """Drop the edits of the document `uri`, and those that are offered because of it."""
+        """Drop what is known of the document `uri`, and of edits that are offered because of it."""
         kept = (one for one in self._offered if uri not in (one.source, one.document.uri))
         self._offered = deque(kept, _OFFERED)
+        # The bursts of a document that is opened again are numbered from the beginning.
+        self._dismissed = deque((key for key in self._dismissed if uri not in (key[0], key[2])), _DISMISSED)
+        self._taken = None
+
+
+def _is_made(repeat: Repeat, document: Document) -> bool:
+    return apply_edit(repeat.document, repeat.edit).data == document.data
 
 
 def _key(source: str, number: int, place: Place) -> Key:

@@ -74,6 +74,18 @@ def test_a_word_a_line_and_the_rest_are_accepted(editor: Editor) -> None:
     holds(editor, "    if first:", "        return 1", "    return 2")
 
 
+def test_ghost_text_comes_before_a_next_edit(editor: Editor) -> None:
+    line = {"start": {"line": 2, "character": 6}, "end": {"line": 2, "character": 9}}
+    uri = editor.rpc.eval("'file://' .. expand('%:p')")
+    edit = {"id": "1", "uri": uri, "range": line, "newText": "sum", "label": "add → sum"}
+    editor.rpc.exec_lua("_G.fake.next = { ... }", edit)
+    editor.keys("tot")
+    editor.wait(lambda: "print(addsum)" in editor.sight().rows, "no mark")
+    assert "total = first + second" in editor.screen_line()
+    editor.keys("<Tab>")
+    holds(editor, "    total = first + second")
+
+
 def test_each_accept_is_one_undo_step(editor: Editor) -> None:
     editor.keys("tot")
     shows(editor, "al = first + second")

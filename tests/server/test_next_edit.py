@@ -102,6 +102,21 @@ def test_a_dismissed_place_is_left_for_this_edit_and_not_for_the_next_one() -> N
     assert asyncio.run(scenario()) == [4, 5, 0]
 
 
+def test_a_document_that_is_opened_again_has_no_dismissed_places() -> None:
+    async def scenario() -> Any:
+        context = made()
+        for _ in range(2):
+            renamed(context)
+            edit = (await asked(context))["edit"]
+            await dismiss(context, {"id": edit["id"]})
+            context.workspace.documents.close(STORE)
+            context.session.closed(STORE)
+            context.workspace.documents.open(STORE, "python", 1, TEXT)
+        return edit
+
+    assert asyncio.run(scenario())["range"]["start"]["line"] == 4
+
+
 def test_an_edit_that_was_undone_is_not_repeated() -> None:
     async def scenario() -> Any:
         context = made()

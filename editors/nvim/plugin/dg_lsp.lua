@@ -12,6 +12,7 @@ end
 require("dg_lsp.highlight").define()
 require("dg_lsp.keys").plugs()
 require("dg_lsp.suggestion").watch()
+require("dg_lsp.next_edit").watch()
 require("dg_lsp.fill").watch()
 require("dg_lsp.model").watch()
 require("dg_lsp.command").define()

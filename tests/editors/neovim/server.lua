@@ -9,6 +9,7 @@ _G.fake = {
   end,
   offered = function() end, -- runs right behind each answer with a text in it, before the screen is drawn
   texts = {}, -- uri -> text
+  next = {}, -- next edits, each answered once
   asked = {}, -- the requests, as { method, params }
   told = {}, -- the notifications, as { method, params }
   models = {}, -- the entries of the model menu
@@ -44,6 +45,9 @@ local answers = {
   ["dg-lsp/models"] = function()
     return { models = _G.fake.models, better = "coder" }
   end,
+  ["dg-lsp/nextEdit"] = function()
+    return { edit = table.remove(_G.fake.next, 1), reason = "no more" }
+  end,
   ["dg-lsp/status"] = function()
     return { state = "ready", why = "", version = "0", last = { offered = false, why = "the moon is full" } }
   end,
@@ -65,7 +69,9 @@ vim.lsp.config("dg_lsp", {
       request = function(method, params, callback, replied)
         count = count + 1
         local id, answer = count, answers[method] and answers[method](params)
-        table.insert(_G.fake.asked, { method, params })
+        if method ~= "dg-lsp/nextEdit" then
+          table.insert(_G.fake.asked, { method, params })
+        end
         local function reply()
           if replied then
             replied(id)

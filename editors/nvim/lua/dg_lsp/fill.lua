@@ -5,6 +5,7 @@ local options = require("dg_lsp.options")
 local say = require("dg_lsp.say")
 local server = require("dg_lsp.server")
 local status = require("dg_lsp.status")
+local text = require("dg_lsp.text")
 
 local M = {}
 local api = vim.api
@@ -196,21 +197,6 @@ local function lines_of(runs, width)
   return lines
 end
 
---- The byte of a column of a line in the encoding that was agreed, the line's end for one behind it.
----@param line string
----@param column integer
----@param encoding string
----@return integer
-local function byte_of(line, column, encoding)
-  if vim.fn.has("nvim-0.11") == 1 then
-    return vim.str_byteindex(line, encoding, column, false)
-  elseif encoding == "utf-8" then
-    return math.min(column, #line)
-  end
-  local found, at = pcall(vim.str_byteindex, line, column, encoding == "utf-16")
-  return found and at or #line
-end
-
 --- Draw a draft at its final position: in a line of its own below the text that it replaces, or within the line.
 ---@param buf integer
 ---@param range lsp.Range
@@ -219,7 +205,7 @@ end
 local function draw(buf, range, runs, encoding)
   local function place(position)
     local line = api.nvim_buf_get_lines(buf, position.line, position.line + 1, false)[1] or ""
-    return position.line, byte_of(line, position.character, encoding), line
+    return position.line, text.byte(line, position.character, encoding), line
   end
   local row, col, line = place(range.start)
   local last, stop = place(range["end"])

@@ -7,7 +7,8 @@ local links = {
   DgLspAnchor = "Normal", -- in a draft: text that is given
   DgLspAccepted = "DgLspGhost", -- in a draft: text that is final
   DgLspUncertain = "DgLspFaint", -- in a draft: text that may still change
-  DgLspReplaced = "DiffDelete", -- the stub that a fill is about to replace
+  DgLspReplaced = "DiffDelete", -- the text that a fill or a next edit is about to replace
+  DgLspNext = "DiffAdd", -- the new text of a next edit, and where it is
 }
 
 --- `group` as it looks, with a colour for terminals without true colour, which the default colours leave out.

@@ -1,5 +1,6 @@
---- Keys for ghost text in the buffers that dg-lsp serves. Without ghost text, each does what it did before.
+--- Keys for ghost text and next edits in the buffers that dg-lsp serves. Without them, each does what it did before.
 
+local next_edit = require("dg_lsp.next_edit")
 local options = require("dg_lsp.options")
 local suggestion = require("dg_lsp.suggestion")
 local text = require("dg_lsp.text")
@@ -14,7 +15,11 @@ local actions = {
   next = { "next", '<Cmd>lua require("dg_lsp.suggestion").cycle(1)<CR>' },
   previous = { "previous", '<Cmd>lua require("dg_lsp.suggestion").cycle(-1)<CR>' },
   dismiss = { "dismiss", '<Cmd>lua require("dg_lsp.suggestion").dismiss()<CR>' },
+  next_edit = { "next-edit", '<Cmd>lua require("dg_lsp.next_edit").go()<CR>' },
+  leave_edit = { "leave-edit", '<Cmd>lua require("dg_lsp.next_edit").leave()<CR>' },
 }
+-- What a key does where there is no ghost text and a next edit is marked.
+local marked = { accept = "next-edit", dismiss = "leave-edit" }
 
 ---@param part "whole"|"word"|"line"
 function M.accept(part)
@@ -24,7 +29,8 @@ end
 --- Define the <Plug> mappings. Called once, by plugin/dg_lsp.lua.
 function M.plugs()
   for _, action in pairs(actions) do
-    vim.keymap.set("i", ("<Plug>(dg-lsp-%s)"):format(action[1]), action[2], { silent = true })
+    local modes = action[1]:find("edit$") and { "i", "n" } or "i"
+    vim.keymap.set(modes, ("<Plug>(dg-lsp-%s)"):format(action[1]), action[2], { silent = true })
   end
 end
 
@@ -38,7 +44,7 @@ local function is_mapped(key)
   end)
 end
 
---- Map `key` in a buffer to an action. With no ghost text on the screen it does what it did before.
+--- Map `key` in a buffer to an action. With no ghost text and no next edit it does what it did before.
 ---
 --- The choice is made when the mapping runs. An <expr> mapping would make it too early: Neovim evaluates it while it
 --- looks ahead, before the key that was typed just before is in the buffer. What the key did before is found by taking
@@ -56,8 +62,9 @@ local function map(buf, key, action)
   end
   vim.keymap.set("i", key, function()
     local asks = (action == "next" or action == "previous") and earlier.buffer ~= 1 and not is_mapped(key)
-    if suggestion.visible() or asks then
-      local plug = vim.keycode(("<Plug>(dg-lsp-%s)"):format(action))
+    local ghost = suggestion.visible() or asks
+    if ghost or (marked[action] and next_edit.visible()) then
+      local plug = vim.keycode(("<Plug>(dg-lsp-%s)"):format(ghost and action or marked[action]))
       return vim.api.nvim_feedkeys(plug, "im", false)
     end
     vim.keymap.del("i", key, { buffer = buf })

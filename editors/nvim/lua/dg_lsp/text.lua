@@ -92,6 +92,21 @@ function M.line(text)
   return stop and text:sub(1, stop - 1) or text
 end
 
+--- The byte of a column of a line in the encoding that was agreed, the line's end for one behind it.
+---@param line string
+---@param column integer
+---@param encoding string
+---@return integer
+function M.byte(line, column, encoding)
+  if vim.fn.has("nvim-0.11") == 1 then
+    return vim.str_byteindex(line, encoding, column, false)
+  elseif encoding == "utf-8" then
+    return math.min(column, #line)
+  end
+  local found, at = pcall(vim.str_byteindex, line, column, encoding == "utf-16")
+  return found and at or #line
+end
+
 --- The lines of a text as they are drawn: tabs as blanks, the first one from the cursor's screen column on.
 ---@param text string
 ---@return string[]
