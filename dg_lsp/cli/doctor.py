@@ -335,7 +335,7 @@ def check_engine(settings: Settings) -> Finding:
         return Finding("engine", "fail", str(error), "docs/team.md" if settings.engine_url else again)
     found = f"{name_of_state(status)} on {status.device}, {status.memory / 2**20:.0f} MiB, process {status.process}"
     found += f"; round trip in {seconds:.2f} s"
-    return Finding("engine", "warn" if status.state == "slow" else "ok", found, status.mend)
+    return Finding("engine", "warn" if status.state == "slow" else "ok", found, status.why)
 
 
 def check_editor(editor: str, program: str | None, _: Settings) -> Finding:

@@ -81,7 +81,7 @@ async def _loaded(engine: Any) -> Status:
             print(f"dg-lsp: {name}", file=sys.stderr)
         shown = name
         await asyncio.sleep(0.2)
-        status = await engine.status() or Status("failed", mend="the engine died while it loaded")
+        status = await engine.status() or Status("failed", why="the engine died while it loaded")
     return status
 
 
@@ -148,7 +148,7 @@ def _show(found: list[Status], arguments: argparse.Namespace) -> int:
 
 
 def _words(status: Status) -> str:
-    slow = f": {status.mend}" if status.state == "slow" else ""
+    slow = f": {status.why}" if status.state == "slow" else ""
     lines = [
         f"engine      {name_of_state(status)}{slow}",
         f"checkpoint  {status.checkpoint} ({status.digest[:10]})",

@@ -12,7 +12,7 @@ from dg_lsp.text.messages import OFF, Draft, Fill, Priority, State, Status
 SLOW = 1000.0
 _FILLS = 8  # ghost texts that are looked at
 _FEW = 3  # with fewer than that nothing is said
-_MEND = "set the effort or prefixBytes lower, take a smaller checkpoint (embedded is the smallest), or run it on a GPU"
+_FIX = "set the effort or prefixBytes lower, take a smaller checkpoint (embedded is the smallest), or run it on a GPU"
 
 
 class Pace:
@@ -40,12 +40,12 @@ class Pace:
         return "slow" if self._off or self.usual > SLOW else "ready"
 
     @property
-    def mend(self) -> str:
+    def why(self) -> str:
         """Return how to fix the state "slow", as a sentence; empty if the engine is not slow."""
         if self._off or self.usual <= SLOW:
             return self._off
         return (
-            f"ghost text usually takes {self.usual / 1000:.1f} s, which is too long while one types; {_MEND}"
+            f"ghost text usually takes {self.usual / 1000:.1f} s, which is too long while one types; {_FIX}"
         )
 
 
@@ -75,11 +75,11 @@ def telling(
     finally:
         # The engine is free again, also after a cancellation.
         if status is not None:
-            say(replace(status, state=pace.state, mend=pace.mend))
+            say(replace(status, state=pace.state, why=pace.why))
 
 
 def name_of_state(status: Status) -> str:
     """The state as it is shown everywhere: `loading 40 %`, `failed: WHAT MENDS IT`, and else its own word."""
     if status.state == "loading":
         return f"loading {status.done * 100:.0f} %"
-    return f"failed: {status.mend}" if status.state == "failed" else status.state
+    return f"failed: {status.why}" if status.state == "failed" else status.state

@@ -100,7 +100,7 @@ class Supervisor:
     def fail(self, error: EngineError, count: int) -> None:
         """Note that the engine that came after `count` failures failed, and tell it once."""
         if self.backoff.fail(error, count):
-            self.say(Status("failed", mend=str(error)))
+            self.say(Status("failed", why=str(error)))
 
     def watch(self) -> None:
         """End the engine if it is silent for SILENCE seconds from a request that begins now.
@@ -146,7 +146,7 @@ class Supervisor:
         try:
             yield
         except EngineError as error:
-            self.say(Status("failed", mend=str(error)))
+            self.say(Status("failed", why=str(error)))
             raise
 
     def _started(self, start: asyncio.Task[Status]) -> None:

@@ -153,7 +153,7 @@ class TeamEngine:
             except EngineError as error:
                 self._fail(error, self._backoff.count)
         found = await self._local().status() if self._settings.engine_fallback else None
-        return found or Status("failed", mend=str(self._backoff.why))
+        return found or Status("failed", why=str(self._backoff.why))
 
     async def close(self) -> None:
         """Close the connections; the server runs on, and so does the engine of this machine."""
@@ -267,7 +267,7 @@ class TeamEngine:
             # It may be another one by then.
             self._agreed = None
             if not self._settings.engine_fallback:
-                self._tell(Status("failed", mend=str(why)))
+                self._tell(Status("failed", why=str(why)))
 
     def _local(self) -> ResidentEngine:
         """The engine of this machine, whose states are reported with the reason why it is used."""
@@ -277,7 +277,7 @@ class TeamEngine:
 
     def _say_here(self, status: Status) -> None:
         why = f"{self._backoff.why}; the engine of this machine fills meanwhile"
-        self._tell(status if status.state == "failed" else replace(status, mend=why))
+        self._tell(status if status.state == "failed" else replace(status, why=why))
 
     def _loading(self, done: float) -> None:
         self._say(Status("loading", done))

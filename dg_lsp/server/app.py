@@ -95,7 +95,7 @@ def make_context(server: Server, settings: Settings, open_engine: Open) -> Conte
     def changed(status: Status) -> None:
         board.engine_changed(status)
         if status.state == "failed":
-            client.warn(status.mend)
+            client.warn(status.why)
 
     client, workspace = Client(server), Workspace(settings, server.documents, folders)
     uses = Uses(workspace.documents.snapshot)

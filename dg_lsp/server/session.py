@@ -230,7 +230,7 @@ class Session:
             while status.state in ("starting", "loading"):
                 await asyncio.sleep(_FOLLOW)
                 gone = Status(
-                    "failed", mend="the engine ended while it loaded; the next request starts it again"
+                    "failed", why="the engine ended while it loaded; the next request starts it again"
                 )
                 status = await engine.status() or gone
                 self._tell(status)

@@ -128,4 +128,4 @@ def _why(status: Status) -> str:
     """Return the sentence that explains `status`; empty where all is well."""
     if status.state == "loading":
         return f"the model is {name_of_state(status)}"
-    return "starting the engine" if status.state == "starting" else status.mend
+    return "starting the engine" if status.state == "starting" else status.why

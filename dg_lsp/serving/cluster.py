@@ -57,7 +57,7 @@ class Replica:
 
         await self._service.load(partial(open_engine, chosen))
         if self._service.failed:
-            raise EngineError(self._service.status().mend)
+            raise EngineError(self._service.status().why)
 
     def __serve_build_asgi_app__(self) -> Team:
         """The application; Ray asks for it once the engine is loaded."""

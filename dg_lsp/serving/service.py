@@ -135,14 +135,14 @@ class Service:
 
     def status(self) -> Status:
         """The engine's status now; it is "busy" while a request is unanswered, else "ready" or "slow"."""
-        state, done, mend = self._state
+        state, done, why = self._state
         engine = self._engine
         if state == "ready":
-            state, mend = ("busy", "") if self._unanswered else (self._pace.state, self._pace.mend)
+            state, why = ("busy", "") if self._unanswered else (self._pace.state, self._pace.why)
         return Status(
             state,
             done,
-            mend,
+            why,
             checkpoint=self._checkpoint,
             digest=self._digest,
             device=engine.device if engine else "",

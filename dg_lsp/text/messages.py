@@ -171,7 +171,7 @@ class Fill:
 class Status:
     """The status of an engine, for people and programs.
 
-    state: what it does. done: the share of the loading that is done, 0 to 1. `mend`: why it failed, or is slow, and
+    state: what it does. done: the share of the loading that is done, 0 to 1. `why`: why it failed, or is slow, and
     the fix. device: where the model runs. memory: bytes held, of the device where it tells. milliseconds, steps:
     what the last infill took. queue: infills that wait. passes: denoising steps and encoding chunks since the start.
     fills: infills answered. hits: infills whose document was still encoded from before.
@@ -179,7 +179,7 @@ class Status:
 
     state: State
     done: float = 0.0
-    mend: str = ""
+    why: str = ""
     checkpoint: str = ""
     digest: str = ""
     device: str = ""

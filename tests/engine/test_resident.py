@@ -178,7 +178,7 @@ def test_an_engine_that_cannot_be_loaded_says_why_and_is_tried_again_later(runti
     asyncio.run(asyncio.wait_for(whole(), 60))
     assert states[0].state == "starting" and states[-1].state == "failed"
     assert any(s.state == "loading" for s in states)
-    assert "config.json" in states[-1].mend
+    assert "config.json" in states[-1].why
 
 
 def test_an_engine_that_does_not_start_says_what_its_log_says(
@@ -262,8 +262,8 @@ def test_a_folder_without_locks_says_the_mend(runtime: Path, monkeypatch: pytest
 
     monkeypatch.setattr("fcntl.flock", refuse)
     with_engine(QUICK, work, told.append)
-    assert told[-1].state == "failed" and "DG_LSP_RUNTIME_DIR" in told[-1].mend
-    assert doctor.check_engine(QUICK).found == told[-1].mend
+    assert told[-1].state == "failed" and "DG_LSP_RUNTIME_DIR" in told[-1].why
+    assert doctor.check_engine(QUICK).found == told[-1].why
 
 
 def test_the_log_goes_on_over_several_starts_and_is_begun_anew_when_it_is_long(
@@ -448,7 +448,7 @@ def test_an_engine_that_stands_still_is_noticed_though_no_request_waits_long(
                 async with asyncio.timeout(0.005 if keys < 200 else 0.2):
                     found = await first_of(engine)
         assert (await status_of(engine)).process != process
-        assert [status.mend for status in told if status.state == "failed"] == [
+        assert [status.why for status in told if status.state == "failed"] == [
             "the engine hung and was ended; the next request starts it again"
         ]
         await engine.close()
@@ -496,7 +496,7 @@ def test_what_listens_in_the_engines_place_is_named(answer: bytes, runtime: Path
         async with await asyncio.start_unix_server(serve, address_of(QUICK).socket):
             with pytest.raises(EngineStrange, match="not an engine of this dg-lsp"):
                 await fill_of(engine)
-        assert told[-1].state == "failed" and "dg-lsp engine stop" in told[-1].mend
+        assert told[-1].state == "failed" and "dg-lsp engine stop" in told[-1].why
         await engine.close()
 
     asyncio.run(asyncio.wait_for(work(), 20))
@@ -543,7 +543,7 @@ def test_a_runtime_directory_that_became_a_link_is_refused(runtime: Path, tmp_pa
         runtime.mkdir()
 
     asyncio.run(asyncio.wait_for(work(), 60))
-    assert told[-1].state == "failed" and "DG_LSP_RUNTIME_DIR" in told[-1].mend
+    assert told[-1].state == "failed" and "DG_LSP_RUNTIME_DIR" in told[-1].why
 
 
 def test_the_engine_listens_where_the_client_looks_and_runs_no_module_of_its_folder(
@@ -594,7 +594,7 @@ def test_a_python_that_was_taken_away_is_a_failure_with_its_reason(
             ):
                 await fill_of(engine)
         assert told[-1].state == "failed"
-        assert "no-python" in told[-1].mend
+        assert "no-python" in told[-1].why
         await engine.close()
 
     asyncio.run(work())

@@ -22,7 +22,7 @@ GHOST = Infill("x = ", "\n", "python", "rest_of_line", priority="ghost")
         (Status("ready", 1.0), "ready"),
         (Status("busy", 1.0), "busy"),
         (Status("slow", 1.0, "a GPU is faster"), "slow"),
-        (Status("failed", mend="end another program"), "failed: end another program"),
+        (Status("failed", why="end another program"), "failed: end another program"),
     ],
 )
 def test_each_state_has_one_name(status: Status, name: str) -> None:
@@ -50,17 +50,17 @@ def test_an_engine_is_slow_if_ghost_text_usually_takes_long(
     for milliseconds in times:
         pace.note(Fill("x", milliseconds=milliseconds), priority)
     assert pace.state == state
-    assert bool(pace.mend) == (state == "slow")
+    assert bool(pace.why) == (state == "slow")
 
 
 def test_ghost_text_that_is_off_is_said_in_the_status_until_one_comes() -> None:
     pace, why = Pace(), f"{OFF} 3.0 s"
     pace.note(Fill("", refusal=why), "ahead")
-    assert (pace.state, pace.mend) == ("ready", "")
+    assert (pace.state, pace.why) == ("ready", "")
     pace.note(Fill("", refusal=why), "ghost")
-    assert (pace.state, pace.mend) == ("slow", why)
+    assert (pace.state, pace.why) == ("slow", why)
     pace.note(Fill("", refusal="the model left the gap empty"), "ghost")
-    assert (pace.state, pace.mend) == ("ready", "")
+    assert (pace.state, pace.why) == ("ready", "")
 
 
 def test_a_slow_engine_says_so_and_what_mends_it() -> None:
@@ -85,6 +85,6 @@ def test_a_slow_engine_says_so_and_what_mends_it() -> None:
 
     *before, after = asyncio.run(work())
     assert [status.state for status in before] == ["ready"] * 4
-    assert after.state == "slow" and "1.7 s" in after.mend and "effort" in after.mend
+    assert after.state == "slow" and "1.7 s" in after.why and "effort" in after.why
     told = StatusBoard(lambda _: None, "scripted").payload(after)
-    assert (told["state"], told["why"]) == ("slow", after.mend)
+    assert (told["state"], told["why"]) == ("slow", after.why)

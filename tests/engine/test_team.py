@@ -234,7 +234,7 @@ def test_a_wrong_or_missing_token_is_named(tmp_path: Path, seen: list[Infill]) -
             engine = TeamEngine(team.settings(engine_token_file=given), told.append)
             with pytest.raises(EngineError, match=f"{words}.*engineTokenFile"):
                 await fill_of(engine)
-            assert told[-1].state == "failed" and words in told[-1].mend
+            assert told[-1].state == "failed" and words in told[-1].why
             await engine.close()
         # A new token is used at once.
         engine = TeamEngine(team.settings(engine_token_file=str(file)))
@@ -297,7 +297,7 @@ def test_a_server_that_is_away_is_asked_ever_more_seldom() -> None:
         with pytest.raises(EngineError, match="asked again in 60 s"):
             await fill_of(engine)
         status = await engine.status()
-        assert status is not None and status.state == "failed" and "no engine answers" in status.mend
+        assert status is not None and status.state == "failed" and "no engine answers" in status.why
         await engine.close()
 
     asyncio.run(asyncio.wait_for(work(), 20))
@@ -529,8 +529,8 @@ def test_where_the_server_is_away_this_machine_fills_and_the_status_says_why(run
 
     asyncio.run(asyncio.wait_for(work(), 60))
     assert told[-1].state == "ready"
-    assert "no engine answers at http://127.0.0.1:1" in told[-1].mend
-    assert "the engine of this machine fills meanwhile" in told[-1].mend
+    assert "no engine answers at http://127.0.0.1:1" in told[-1].why
+    assert "the engine of this machine fills meanwhile" in told[-1].why
 
 
 @pytest.mark.slow
@@ -594,7 +594,7 @@ def test_where_the_server_is_slow_this_machine_fills(
             assert (await client.get("/v1/status")).json()["state"] in ("ready", "slow")
 
     with_team(work, tmp_path, "scripted:5:2000")
-    assert "answers too slowly; the engine of this machine" in told[-1].mend
+    assert "answers too slowly; the engine of this machine" in told[-1].why
 
 
 def test_the_url_is_no_matter_of_a_workspace() -> None:

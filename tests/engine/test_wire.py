@@ -84,7 +84,7 @@ def test_a_status_arrives_as_it_was_sent(status: Status) -> None:
 # What crosses in each version of the wire. A window and an engine of one version may come from two installations, so
 # a field may only be added, renamed or removed together with a new version.
 SHAPES = {
-    9: {
+    10: {
         "Infill": "prefix suffix language kind indent seed effort deadline session like alternatives between "
         "priority window endings context retrieved start noised "
         "confidence macros",
@@ -94,7 +94,7 @@ SHAPES = {
         "Draft": "step runs milliseconds",
         "Fill": "text score steps searched reason parses repairs milliseconds refusal others further shortened "
         "source chance partial",
-        "Status": "state done mend checkpoint digest device memory milliseconds steps queue passes fills hits wire "
+        "Status": "state done why checkpoint digest device memory milliseconds steps queue passes fills hits wire "
         "package python torch process seconds",
         "State": "starting loading ready busy slow failed",
     }

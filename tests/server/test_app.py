@@ -403,7 +403,7 @@ def test_an_unusable_runtime_directory_is_told_once_and_is_the_status(
     wire = start()
     assert ghost(wire, 1, AT_X) == [] and ghost(wire, 2, AT_X, kind=1) == []
     told = wire.ask("s", "dg-lsp/status")["result"]
-    assert told["state"] == "failed" and "set DG_LSP_RUNTIME_DIR" in told["mend"]
+    assert told["state"] == "failed" and "set DG_LSP_RUNTIME_DIR" in told["why"]
     shown = [m["params"]["message"] for m in wire.messages if m.get("method") == "window/showMessage"]
     assert len(shown) == 1 and "set DG_LSP_RUNTIME_DIR" in shown[0]
     monkeypatch.setenv("DG_LSP_RUNTIME_DIR", str(runtime))

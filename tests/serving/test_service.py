@@ -109,7 +109,7 @@ def test_an_engine_that_cannot_be_opened_answers_with_the_mend() -> None:
             raise EngineError("name another")
 
         await service.load(open_engine)
-        assert service.failed and service.status().mend == "name another"
+        assert service.failed and service.status().why == "name another"
         assert (await lines_of(service))[-1]["error"] == {"message": "name another", "failed": True}
 
     asyncio.run(work())

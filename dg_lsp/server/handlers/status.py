@@ -14,5 +14,5 @@ async def status(context: Context, params: Any = None) -> dict[str, Any]:
     try:
         found = await context.session.status()
     except EngineError as error:
-        found = Status("failed", mend=str(error), checkpoint=context.board.checkpoint)
+        found = Status("failed", why=str(error), checkpoint=context.board.checkpoint)
     return context.board.payload(found, off)
