@@ -141,6 +141,14 @@ MUTANTS = (
     ),
     Mutant(
         5,
+        "a next edit may break the file",
+        "dg_lsp/filling/next_edit.py",
+        "if new.root_node.has_error and cost_of(new) > cost_of(tree):",
+        "if False:",
+        "tests/filling/test_next_edit.py::test_an_edit_that_breaks_the_file_is_not_sound",
+    ),
+    Mutant(
+        5,
         "an edit begins one byte too early",
         "dg_lsp/text/fills/fit.py",
         "    return Edit(gap.start, gap.end, gap.insert_before",
@@ -516,6 +524,14 @@ MUTANTS = (
         "layer.post_feedforward_layernorm.weight.fill_(_ROOT * scale)",
         "layer.post_feedforward_layernorm.weight.fill_(_ROOT * scale * 1.01)",
         "tests/training/test_importing.py::test_the_encoder_and_a_canvas_of_one_slot_give_the_logits_of_the_source",
+    ),
+    Mutant(
+        12,
+        "an excluded document is searched for the next edit",
+        "dg_lsp/server/handlers/next_edit.py",
+        "others = context.workspace.beside(source)",
+        "others = [d for u in context.workspace.documents.uris() if (d := context.workspace.documents.snapshot(u))]",
+        "tests/server/test_next_edit.py::test_excluded_and_closed_documents_are_not_read",
     ),
     Mutant(
         12,

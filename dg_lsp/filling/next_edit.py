@@ -19,7 +19,15 @@ from dg_lsp.text.fills.baseline import complaint
 from dg_lsp.text.gaps.gap import Edit
 from dg_lsp.text.languages.language import UnknownLanguage, load_language
 from dg_lsp.text.reasons import Unreadable
-from dg_lsp.text.repeats.renames import Place, Renamed, Source, rename_places, source_of
+from dg_lsp.text.repeats.renames import (
+    Place,
+    Renamed,
+    Source,
+    key_owner,
+    rename_places,
+    replaced_places,
+    source_of,
+)
 from dg_lsp.text.repeats.signatures import awaited_places, call_places, header_places
 from dg_lsp.text.syntax.lexer import line_end, line_start
 from dg_lsp.text.syntax.repair import cost_of
@@ -219,7 +227,12 @@ def _renamed(source: Source, typed: Typed, bursts: Bursts, others: Sequence[Docu
     if all(map(_NAME.fullmatch, (old, new))) and all(pair == (old, new) for pair in typed.core):
         before = next((b.before for b in bursts if (old, new) in _core(b, data)), typed.burst.before)
         count = max(_count(data, new) - _count(before, new), 1)
-        yield from rename_places(source, Renamed(old, new, (span.now, span.stop), count), others)
+        renamed = Renamed(old, new, (span.now, span.stop), count)
+        found = list(rename_places(source, renamed, others))
+        older = [b for b in bursts.recent[:-1] if b.spans(data)]
+        lines = {line_start(data, c.now) for b in older for c in b.spans(data)}
+        twice = any((old, new) in _core(b, data) for b in older)
+        yield from found or replaced_places(source, renamed, lines, twice=twice)
         return
     line = _line(data, span.now)
     if line.split()[:1] not in ([b"import"], [b"from"], [b"use"], [b"using"]):
@@ -244,32 +257,28 @@ def _line(data: bytes, offset: int) -> bytes:
 
 
 def _same_keys(source: Source, typed: Typed) -> Iterator[Place]:
-    """Yield the other places of a string that is the key of the same variable: `row["name"]` for `row["name"]`."""
-    if len(typed.spans) != 1:
-        return
-    data, span = source.document.data, typed.spans[0]
-    quoted = next((m for m in _STRING.finditer(_line(data, span.now)) if _holds(data, m, span)), None)
-    before = typed.burst.before
-    start = line_start(data, span.now)
-    if quoted is None:
-        return
-    tail = start + quoted.end() - span.stop
-    old = before[span.start - (span.now - start - quoted.start()) : span.end + tail]
-    head = re.search(rb"([\w.$]+)\[\Z", data[start : start + quoted.start()])
-    if not head or not _STRING.fullmatch(old) or not data.startswith(b"]", start + quoted.end()):
-        return
-    if head[0] + quoted[0] in before:
-        return
-    for match in re.finditer(rb"(?<![\w.$])%b(?=\])" % re.escape(head[0] + old), data):
-        begin = match.start() + len(head[0])
-        node = source.root.descendant_for_byte_range(begin, match.end())
-        if node is not None and "string" in node.type:
-            yield source.document, Edit(begin, match.end(), quoted[0].decode())
+    """Yield the other places of a string that is a key of the same variable: of `row["name"]` and `row = {"name": 1}`.
 
-
-def _holds(data: bytes, match: re.Match[bytes], span: Change) -> bool:
+    The new key must not have been one of it before.
+    """
+    data, before, span = source.document.data, typed.burst.before, typed.spans[0]
     start = line_start(data, span.now)
-    return start + match.start() < span.now and span.stop < start + match.end()
+    inside = (m for m in _STRING.finditer(_line(data, span.now)) if start + m.start() < span.now)
+    quoted = next((m for m in inside if span.stop < start + m.end()), None)
+    if quoted is None or len(typed.spans) != 1:
+        return
+    first, last = start + quoted.start(), start + quoted.end()
+    old = before[first - span.now + span.start : last - span.stop + span.end]
+    owner = key_owner(source, first, last)
+    if owner is None or not _STRING.fullmatch(old):
+        return
+    same = [m.start() for m in re.finditer(re.escape(quoted[0]), data)]
+    same = [at for at in same if key_owner(source, at, at + len(quoted[0])) == owner]
+    if len(same) > data.count(quoted[0]) - before.count(quoted[0]):
+        return
+    for match in re.finditer(re.escape(old), data):
+        if key_owner(source, *match.span()) == owner:
+            yield source.document, Edit(*match.span(), quoted[0].decode())
 
 
 def _similar_lines(source: Source, typed: Typed, bursts: Bursts) -> Iterator[Place]:
@@ -291,9 +300,12 @@ def _similar_lines(source: Source, typed: Typed, bursts: Bursts) -> Iterator[Pla
         return
     # 2.
     parents = {_statement_parent(source, e.start) for e in (one, two)}
-    at = 0
+    at, fixed = 0, [text for text, number in form if number < 0]
     for line in data.splitlines(keepends=True):
         begin, at = at, at + len(line)
+        check()
+        if not all(token in line for token in fixed):
+            continue
         tokens = tuple(_TOKENS.finditer(line))
         texts = tuple(t[0] for t in tokens)
         if begin in (one.start, two.start) or not _fits(form, texts):
@@ -322,7 +334,7 @@ class _Example:
         line = burst.before[first : line_end(burst.before, spans[-1].end)]
         tokens = tuple(_TOKENS.finditer(line))
         edits = list[tuple[int, int, bytes]]()
-        for change in spans:
+        for change in (_slid(c, burst.before, data) for c in spans):
             low = next((n for n, t in enumerate(tokens) if t.end() > change.start - first), len(tokens))
             high = next((n for n, t in enumerate(tokens) if t.start() >= change.end - first), len(tokens))
             high = max(low, high)
@@ -336,6 +348,16 @@ class _Example:
         if any(a[1] > b[0] for a, b in pairwise(edits)):
             return None
         return _Example(line_start(data, spans[0].now), tuple(t[0] for t in tokens), tuple(edits))
+
+
+def _slid(change: Change, old: bytes, new: bytes) -> Change:
+    """Return `change` with the blanks of its text behind it, not before it: `final ` is put in before `int`."""
+    start, end, now, stop = change
+    text = b"" if start < end and now < stop else old[start:end] or new[now:stop]
+    while text[:1] in (b" ", b"\t") and text[:1] == old[end : end + 1]:
+        text = text[1:] + text[:1]
+        start, end, now, stop = start + 1, end + 1, now + 1, stop + 1
+    return Change(start, end, now, stop)
 
 
 def _form(one: tuple[bytes, ...], two: tuple[bytes, ...]) -> tuple[tuple[bytes, int], ...] | None:

@@ -81,6 +81,70 @@ def rename_places(source: Source, renamed: Renamed, others: Sequence[Document]) 
         yield from _variable_places(source, renamed, edited, others)
 
 
+def replaced_places(source: Source, renamed: Renamed, lines: set[int], *, twice: bool) -> Iterator[Place]:
+    """Yield the edits that put in another name wherever one is used that `source` does not define itself.
+
+    The old name is not defined any more, and the new one is in one of the `lines` that were changed, by their offsets:
+    those of `import numpy`. Or a call was changed in this way `twice`: then it is done in the other calls.
+    """
+    edited = name_at(source.language, source.root, *renamed.at)
+    if edited is None or edited.scope is not None or edited.role not in ("variable", "type", "member"):
+        return
+    old, data = source.names(renamed.old), source.document.data
+    if any(n.scope is not None and not _is_import(n.place) for n in old):
+        return
+    moved = any(n.scope is not None and line_start(data, n.start) in lines for n in source.names(renamed.new))
+    if moved and not any(n.scope is not None for n in old) and edited.role != "member":
+        found = [n for n in old if n.role in ("variable", "type")]
+    elif twice and _is_called(edited.node):
+        found = [n for n in old if n.role == edited.role and _is_called(n.node)]
+        found = [n for n in found if n.role != "member" or _receiver(n) == _receiver(edited)]
+    else:
+        return
+    yield from (_edit(source, n, renamed.new, member=False) for n in found)
+
+
+def key_owner(source: Source, start: int, end: int) -> tuple[bytes, int] | None:
+    """Return the variable that the string at the bytes [start, end) is a key of: its text, and the scope that binds it.
+
+    None for another string. The key is in `row["name"]`, `row.get("name")`, or in the literal of `row = {"name": 1}`.
+    """
+    node = source.root.descendant_for_byte_range(start, end)
+    if node is None or (node.start_byte, node.end_byte) != (start, end) or node.parent is None:
+        return None
+    around = node.parent if not node.parent.type.endswith(("_list", "argument")) else node.parent.parent
+    owner = None
+    if around is not None and re.search("subscript|index|element_access", around.type):
+        owner = around.named_child(0)
+    elif around is not None and around.type == "pair" and around.parent is not None:
+        assigned = around.parent.parent
+        owner = assigned.child(0) if assigned is not None and around.child(0) == node else None
+        owner = (
+            owner if assigned is not None and assigned.type in ("assignment", "variable_declarator") else None
+        )
+    elif around is not None and (around.child_by_field_name("function") is not None):
+        called = around.child_by_field_name("function")
+        owner = (
+            called.named_child(0) if called is not None and (called.text or b"").endswith(b".get") else None
+        )
+    if owner is None or owner.id == node.id:
+        return None
+    text = owner.text or b""
+    name = name_at(source.language, source.root, owner.start_byte, owner.end_byte)
+    scope = binding(source.language, name, source.names(text)) if name is not None else None
+    return text, scope.id if scope is not None else 0
+
+
+def _is_called(node: Node) -> bool:
+    """Return whether `node` is the name of a function that is called there."""
+    parent = node.parent
+    if parent is not None and parent.child_by_field_name("arguments") is None:
+        node, parent = parent, parent.parent
+    return (
+        parent is not None and parent.child_by_field_name("arguments") is not None and parent.child(0) == node
+    )
+
+
 def _variable_places(
     source: Source, renamed: Renamed, edited: Name, others: Sequence[Document]
 ) -> Iterator[Place]:
@@ -100,7 +164,7 @@ def _variable_places(
     # 2.
     taken = [n for n in source.names(renamed.new) if n.role != "member" and _within(n.node, scope)]
     definitions = [n for n in known if n.scope is not None and n.scope.id == scope.id and n.role != "other"]
-    if len(taken) > renamed.count or not _is_one(definitions, edited):
+    if len(taken) > renamed.count or not _is_one(source, definitions, edited):
         return
     if edited.scope is None and any(_is_import(d.place) for d in definitions):
         return
@@ -110,6 +174,9 @@ def _variable_places(
             yield from _member_places(source, renamed, owner, others)
         return
     # 3.
+    if any(is_class(source.language, d.place) for d in definitions):
+        both = (renamed.old, renamed.new)
+        bound += [n for n in old if n.role == "member" and _is_constructor(source.language, n, both)]
     if any(d.parameter for d in definitions):
         function = _function_name(scope)
         bound += [n for n in old if n.role == "keyword" and function and _callee(n.node) == function]
@@ -166,7 +233,10 @@ def _member_places(
     else:
         return
     # 2.
+    mine = [*definitions, *([edited] if edited.scope is not None else [])]
     if any(not related(owner, owner_of(source.language, d)) for d in definitions):
+        return
+    if _is_overloaded(source.language, [d for d in mine if d.scope is not None and d.scope.id == owner.id]):
         return
     again = [n for n in source.names(renamed.new) if n.role == "member"]
     hidden = "bare" in source.language.names and any(
@@ -175,7 +245,13 @@ def _member_places(
     )
     if len(again) > renamed.count or hidden:
         return
+    if owner.child_by_field_name("trait") is not None and not any(
+        "trait" in _owner_type(d) for d in definitions
+    ):
+        return
     # 3.
+    if len({_is_function(d) for d in mine}) > 1:
+        names = tuple(n for n in names if _is_function(n) == _is_function(edited))
     yield from _members(source, renamed, owner, names)
     for other in others:
         if other.language == source.document.language and renamed.old in other.data:
@@ -208,16 +284,43 @@ def _is_bound(source: Source, name: Name, known: tuple[Name, ...], scope: Node) 
     return found is not None and found.id == scope.id
 
 
-def _is_one(definitions: list[Name], edited: Name) -> bool:
+def _is_constructor(language: Language, name: Name, both: tuple[bytes, bytes]) -> bool:
+    """Return whether the member `name` is called like its class, whose old and new names are `both`."""
+    if name.scope is not None:
+        return is_class(language, name.scope) and _name_of(name.scope) in both
+    return _receiver(name) in both
+
+
+def _is_one(source: Source, definitions: list[Name], edited: Name) -> bool:
     """Return whether `definitions` are of one variable: all others are assignments in blocks below the first."""
     if not definitions:
         return False
     if all("function" in _statement(d.place).type or "method" in d.place.type for d in definitions):
-        return True
+        return not _is_overloaded(source.language, definitions)
     first = edited if edited.scope is not None else min(definitions, key=lambda d: d.start)
     block = _block(first.place)
     others = [_block(d.place) for d in definitions if d.start != first.start]
     return all(other.id != block.id and _within(other, block) for other in others)
+
+
+def _is_function(name: Name) -> bool:
+    """Return whether `name` defines a function or calls one, where a class has a field of the same name, too."""
+    if name.scope is None:
+        return _is_called(name.node)
+    return name.place.child_by_field_name("parameters") is not None
+
+
+def _owner_type(name: Name) -> str:
+    return name.scope.type if name.scope is not None else ""
+
+
+def _is_overloaded(language: Language, definitions: list[Name]) -> bool:
+    """Return whether several functions with bodies are among `definitions`, so that calls choose one of them.
+
+    Where indentation holds bodies together, they are the parts of a property, or versions of one function.
+    """
+    bodies = [d for d in definitions if d.place.child_by_field_name("body") is not None]
+    return language.style == "brace" and len({d.start for d in bodies}) > 1
 
 
 def is_evident(source: Source, name: Name, owner: Node) -> bool:
@@ -284,7 +387,7 @@ def _name_of(owner: Node) -> bytes:
     named = owner.child_by_field_name("receiver") or owner.child_by_field_name("type")
     if owner.type == "type_spec" or named is None:
         named = owner.child_by_field_name("name")
-    words = _WORDS.findall(named.text or b"") if named is not None else []
+    words = _WORDS.findall(re.split(rb"[<\[]", named.text or b"")[0]) if named is not None else []
     return words[-1] if words else b""
 
 

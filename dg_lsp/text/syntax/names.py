@@ -73,16 +73,21 @@ def name_at(language: Language, root: Node, start: int, end: int) -> Name | None
 def binding(language: Language, name: Name, names: tuple[Name, ...]) -> Node | None:
     """Return the scope in which `name`, a variable or a type, is defined by one of `names`; None if none defines it.
 
-    The scope of a class binds names only in its own statements, unless the language has `bare` members.
+    The scope of a class binds names only in its own statements, unless they are parameters of its types, or the
+    language has `bare` members.
     """
     if name.scope is not None:
         return name.scope
-    scopes = {n.scope.id: n.scope for n in names if n.scope is not None and _binds(language, n, name)}
-    node, nested = name.node.parent, False
+    found = [n for n in names if n.scope is not None and _binds(language, n, name)]
+    scopes = {n.scope.id for n in found if n.scope is not None}
+    open_scopes = {n.scope.id for n in found if n.scope is not None and n.parameter}
+    node, nested, outside = name.node.parent, False, False
     while node is not None:
-        if node.id in scopes and not (nested and is_class(language, node) and "bare" not in language.names):
+        closed = nested and is_class(language, node) and "bare" not in language.names
+        if node.id in scopes and not outside and (not closed or node.id in open_scopes):
             return node
         nested = nested or node.type in language.names["scopes"]
+        outside = node.type in language.names.get("outside", ())
         node = node.parent
     return None
 
@@ -149,7 +154,7 @@ def _defined(language: Language, leaf: Node) -> Name | None:
         scope = scope.parent
     if scope is None:
         return None
-    member = is_class(language, scope) or leaf.type in _MEMBERS
+    member = (is_class(language, scope) and not parameter) or leaf.type in _MEMBERS
     role: Role = "member" if member else "variable"
     return Name(leaf, role, place, scope, parameter, leaf.type in _SHORTHANDS)
 
@@ -213,6 +218,11 @@ def _is_reference(place: Node, node: Node) -> bool:
     """Return whether a place that may define a name only refers to one: `struct box b;`, `import { a as b }`."""
     if place.type.endswith("_specifier") and place.type.startswith(("struct", "class", "union", "enum")):
         return place.child_by_field_name("body") is None
+    if place.child_by_field_name("declarator") is not None and place.type.startswith(
+        ("function", "declaration")
+    ):
+        # A constructor, or a macro that looks like a function.
+        return place.child_by_field_name("type") is None
     alias = place.child_by_field_name("alias")
     return alias is not None and alias.id != node.id and place.type in ("aliased_import", "import_specifier")
 
