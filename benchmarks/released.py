@@ -38,6 +38,7 @@ import transformers
 from transformers import DiffusionGemmaConfig
 
 from dg_lsp.checkpoints import EMBEDDED
+from dg_lsp.engine.local import ENVIRONMENT
 from dg_lsp.model.cache import CHUNK, PrefixCache, extend_to
 from dg_lsp.model.canvas import Canvas, Seam, lay_out, stack
 from dg_lsp.model.checkpoint import Checkpoint, load_tokenizer, texts_of
@@ -666,4 +667,7 @@ def main(given: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
+    if missing := {name: value for name, value in ENVIRONMENT.items() if name not in os.environ}:
+        # torch reads the variables of an engine when it is imported, so the program begins again with them.
+        os.execve(sys.executable, sys.orig_argv, {**os.environ, **missing})
     main()

@@ -46,7 +46,7 @@ _COMPILING, _SLOW_DISK = 25.0, 100e6
 # hundreds of MB and are as fast. Threads that sleep as soon as they wait for each other are no quicker than one thread:
 # GNU's OpenMP lets them wait for some milliseconds first, LLVM's, on other systems, for 200, or the time set here
 # (docs/research/speed-and-memory.md).
-_ENVIRONMENT = {
+ENVIRONMENT = {
     "KMP_BLOCKTIME": "5",
     "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "32",
     "LRU_CACHE_CAPACITY": "32",
@@ -161,7 +161,7 @@ class LocalEngine:
 
 def _load(settings: Settings, progress: Callable[[str], None]) -> tuple[Run, str, Callable[[], int], int]:
     # torch reads these variables when it is imported.
-    for name, value in _ENVIRONMENT.items():
+    for name, value in ENVIRONMENT.items():
         os.environ.setdefault(name, value)
     progress("importing torch")
     import torch  # noqa: PLC0415  (slow to import, and a client needs none)
