@@ -58,9 +58,11 @@ ENVIRONMENT = {
 class LocalEngine:
     """A loaded checkpoint with a PrefixCache for each document, on one model thread. Make it with `open`.
 
-    device: that of the model. passes: the denoising steps and encoding chunks made so far. weights: the bytes of the
-    model's.
+    patience: seconds without a step after which it counts as stuck. device: that of the model. passes: the denoising
+    steps and encoding chunks made so far. weights: the bytes of the model's.
     """
+
+    patience = 20.0
 
     def __init__(
         self,

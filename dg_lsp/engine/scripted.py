@@ -29,7 +29,7 @@ class ScriptedEngine:
     closed: whether `close` was called. passes: steps made.
     """
 
-    device = "none"
+    device, patience = "none", 20.0
 
     def __init__(
         self, answer: Fill | Callable[[Infill], Fill], drafts: Sequence[Draft] = (), pause: float = 0.0

@@ -236,6 +236,8 @@ class VllmEngine(LocalEngine):
         EngineError: there is no such tokenizer, or the certificates cannot be read.
     """
 
+    patience = PATIENCE
+
     def __init__(self, settings: Settings) -> None:
         try:
             model = load_tokenizer(settings.checkpoint)
@@ -254,11 +256,6 @@ class VllmEngine(LocalEngine):
 
         super().__init__(ThreadPoolExecutor(1, thread_name_prefix="dg-lsp-model"), run, client.device)
         self.client = client
-
-    @property
-    def first_step(self) -> float:
-        """Seconds that each of the first steps may take."""
-        return PATIENCE
 
     async def connect(self) -> None:
         """Check the server; it is done again by the next infill where the server was away.

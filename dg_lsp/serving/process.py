@@ -8,11 +8,11 @@ import logging
 import os
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import uvicorn
 from filelock import FileLock, Timeout
@@ -24,11 +24,8 @@ from dg_lsp.engine.runtime import Address, address_of, is_own, shorten
 from dg_lsp.engine.scripted import open_scripted
 from dg_lsp.filling.engine import EngineError
 from dg_lsp.serving.app import make_app
-from dg_lsp.serving.service import PATIENCE, Hosted, Service
+from dg_lsp.serving.service import Hosted, Service
 from dg_lsp.settings import Settings, is_vllm
-
-if TYPE_CHECKING:
-    from dg_lsp.engine.vllm import VllmEngine
 
 TAKEN = 3  # exit code: another process is this engine already
 FAILED = 4  # exit code: the engine could not be loaded
@@ -75,7 +72,7 @@ def run_engine(settings: Settings, named: Path | None = None) -> int:
 
 
 async def _serve(settings: Settings, address: Address, listening: tuple[socket.socket, int]) -> int:
-    service = Service(settings.checkpoint, address.digest, _patience(settings))
+    service = Service(settings.checkpoint, address.digest)
     stop = asyncio.Event()
     config = uvicorn.Config(
         make_app(service, stop.set),
@@ -108,14 +105,12 @@ async def _serve(settings: Settings, address: Address, listening: tuple[socket.s
 
 
 async def open_engine(settings: Settings, done: Callable[[float], None]) -> Hosted:
-    """Load the engine for `settings` in a thread; `done` gets the share of the loading that is done."""
-    if settings.checkpoint.split(":")[0] == "scripted":
-        return open_scripted(settings.checkpoint)
-    if is_vllm(settings.engine_url):
-        engine = await asyncio.to_thread(_vllm_engine, settings)
-        await engine.connect()
-        return engine
+    """Load the engine for `settings`; `done` gets the share of the loading that is done."""
+    kind = "vllm" if is_vllm(settings.engine_url) else settings.checkpoint.partition(":")[0]
+    return await ENGINES.get(kind, _open_local)(settings, done)
 
+
+async def _open_local(settings: Settings, done: Callable[[float], None]) -> Hosted:
     def tell(words: str) -> None:
         stage = next((i for i, s in enumerate(_STAGES) if words.startswith(s)), len(_STAGES) - 1)
         done((stage + 1) / (len(_STAGES) + 1))
@@ -124,21 +119,24 @@ async def open_engine(settings: Settings, done: Callable[[float], None]) -> Host
     return await asyncio.to_thread(LocalEngine.open, settings, tell)
 
 
-def _patience(settings: Settings) -> float:
-    """Return the seconds without a step after which the engine counts as stuck."""
-    if not is_vllm(settings.engine_url):
-        return PATIENCE
-    from dg_lsp.engine import completions  # noqa: PLC0415  (few need it)
-
-    return completions.PATIENCE
+async def _open_scripted(settings: Settings, _: Callable[[float], None]) -> Hosted:
+    return open_scripted(settings.checkpoint)
 
 
-def _vllm_engine(settings: Settings) -> "VllmEngine":
-    """The engine that asks a vLLM server, which is not connected yet."""
+async def _open_vllm(settings: Settings, _: Callable[[float], None]) -> Hosted:
     # It imports torch, which is slow, and which a process with weights imports later.
     from dg_lsp.engine.vllm import VllmEngine  # noqa: PLC0415
 
-    return VllmEngine(settings)
+    engine = await asyncio.to_thread(VllmEngine, settings)
+    await engine.connect()
+    return engine
+
+
+# The engines but for a checkpoint in this process: by the beginning of the checkpoint's name, or the kind of server.
+ENGINES: dict[str, Callable[[Settings, Callable[[float], None]], Awaitable[Hosted]]] = {
+    "scripted": _open_scripted,
+    "vllm": _open_vllm,
+}
 
 
 async def _watch(service: Service, settings: Settings, listening: tuple[Path, int]) -> None:

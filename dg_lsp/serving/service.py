@@ -22,7 +22,6 @@ from dg_lsp.engine.states import Pace
 from dg_lsp.filling.engine import Engine, EngineBroken, EngineError
 from dg_lsp.text.messages import Draft, Fill, Infill, Priority, State, Status
 
-PATIENCE = 20.0  # seconds without a step after which an engine counts as stuck
 _log = logging.getLogger("dg_lsp.model")
 
 
@@ -31,6 +30,7 @@ class Hosted(Engine, Protocol):
 
     device: str
     passes: int
+    patience: float  # seconds without a step after which it counts as stuck
 
     @property
     def first_step(self) -> float:
@@ -64,15 +64,13 @@ class Service:
     """One engine and its status: call `load` once, then `answer` for each request.
 
     last_active: time.monotonic() of the last request, event or end of a request. broken: why this process can compute
-    no more; empty while it can. patience: seconds without a step
-    after which the engine counts as stuck, if a request waits.
+    no more; empty while it can.
     """
 
     def __init__(
         self,
         checkpoint: str,
         digest: str,
-        patience: float = PATIENCE,
         noted: Noted = unnoted,
     ) -> None:
         self._checkpoint, self._digest = checkpoint, digest
@@ -86,7 +84,7 @@ class Service:
         self._working: set[asyncio.Task[None]] = set()
         self.last_active = time.monotonic()
         self.broken = ""
-        self._patience, self._moved = patience, self.last_active
+        self._moved = self.last_active
         self._noted = noted
         self._paces: deque[float] = deque(maxlen=50)
 
@@ -239,13 +237,14 @@ class Service:
     def stuck(self) -> float:
         """Seconds without a step while a request waits, if they are too many; else 0.
 
-        Too many are more than `patience`, and more than 20 steps usually take, or one of the first few may take.
+        Too many are more than the engine's `patience`, and more than 20 steps usually take, or one of the first few may
+        take.
         """
         if not self._working or self._engine is None:
             return 0.0
         usual = 20 * median(self._paces) if len(self._paces) > 2 else self._engine.first_step
         still = time.monotonic() - self._moved
-        return still if still > max(self._patience, usual) else 0.0
+        return still if still > max(self._engine.patience, usual) else 0.0
 
     def give_up(self, message: str) -> None:
         """Answer each open request with the error `message`."""

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from dg_lsp.serving import process
 from dg_lsp.serving.service import Hosted, Service
 from dg_lsp.settings import Settings
 from dg_lsp.text.messages import Draft, Fill, Infill
+from tests.serving import toy
 
 REQUEST = Infill("x = ", "\n", "python", "rest_of_line")
 
@@ -208,9 +210,10 @@ def test_an_engine_without_a_step_for_long_says_so_to_who_waits_and_ends(
     monkeypatch.setattr(process, "_LOOK", 0.05)
 
     async def work() -> dict[str, Any]:
-        service = Service("scripted", "", patience=0.5)
-        drafts = [Draft(n, (), 0.0) for n in range(1, 8)]
-        await service.load(opener(_Stuck(Fill("x"), drafts, 0.01)))
+        service = Service("scripted", "")
+        engine = _Stuck(Fill("x"), [Draft(n, (), 0.0) for n in range(1, 8)], 0.01)
+        engine.patience = 0.5
+        await service.load(opener(engine))
         socket = tmp_path / "socket"
         socket.touch()
         watch = asyncio.create_task(process._watch(service, Settings(), (socket, socket.stat().st_ino)))
@@ -225,9 +228,9 @@ def test_an_engine_without_a_step_for_long_says_so_to_who_waits_and_ends(
 
 def test_an_engine_that_stands_still_in_its_first_step_ends_as_soon_as_no_disk_can_be_the_reason() -> None:
     async def work() -> None:
-        service = Service("scripted", "", patience=0.1)
+        service = Service("scripted", "")
         engine = _Stuck(Fill("x"))
-        engine.first_step = 0.5
+        engine.patience, engine.first_step = 0.1, 0.5
         await service.load(opener(engine))
         reading = asyncio.create_task(lines_of(service))
         await asyncio.sleep(0.3)
@@ -270,8 +273,10 @@ def test_an_engine_that_can_compute_no_more_says_so_and_ends(
 
 def test_slow_steps_are_not_taken_for_none() -> None:
     async def work() -> None:
-        service = Service("scripted", "", patience=0.05)
-        await service.load(opener(open_scripted("scripted:6:100")))
+        service = Service("scripted", "")
+        engine = open_scripted("scripted:6:100")
+        engine.patience = 0.05
+        await service.load(opener(engine))
         reading = asyncio.create_task(lines_of(service))
         while not reading.done():
             assert not service.stuck
@@ -279,3 +284,16 @@ def test_slow_steps_are_not_taken_for_none() -> None:
         assert "fill" in reading.result()[-1]
 
     asyncio.run(work())
+
+
+def test_a_toy_engine_is_served_by_its_entry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of its own and an entry in a table: no other module knows of it."""
+    monkeypatch.setitem(process.ENGINES, "toy", toy.open_toy)
+
+    async def work() -> dict[str, Any]:
+        service = Service("toy", "")
+        await service.load(partial(process.open_engine, Settings(checkpoint="toy:abc")))
+        assert (service.status().state, service.status().device) == ("ready", "a toy")
+        return (await lines_of(service))[-1]["fill"]  # type: ignore[no-any-return]
+
+    assert asyncio.run(work())["text"] == "abc"

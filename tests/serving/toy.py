@@ -1,0 +1,32 @@
+"""A toy engine: it writes the text behind the colon of its checkpoint's name."""
+
+from collections.abc import AsyncGenerator, Callable
+
+from dg_lsp.settings import Settings
+from dg_lsp.text.messages import Draft, Fill, Infill
+
+
+class ToyEngine:
+    """An engine without a model, as a Service wants one."""
+
+    device, passes, hits, queue = "a toy", 0, 0, 0
+    first_step, patience = 1.0, 1.0
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    async def infill(self, request: Infill) -> AsyncGenerator[Draft | Fill, None]:
+        """Yield the one text."""
+        yield Fill(self._text)
+
+    def memory(self) -> int:
+        """Hold no memory."""
+        return 0
+
+    async def close(self) -> None:
+        """Do nothing."""
+
+
+async def open_toy(settings: Settings, _: Callable[[float], None]) -> ToyEngine:
+    """Open the engine that `settings` name."""
+    return ToyEngine(settings.checkpoint.partition(":")[2])
