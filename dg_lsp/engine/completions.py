@@ -9,13 +9,17 @@ the best token of each slot, also of pinned ones. Log probabilities are those of
 
 import asyncio
 import re
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import dataclass
 from operator import index
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx2
 
+from dg_lsp.engine.backoff import Backoff
 from dg_lsp.engine.http import (
     EngineAbsent,
     EngineRefused,
@@ -37,6 +41,7 @@ _ANSWER = 60.0  # seconds for an answer
 # Seconds without a step in which our own process does not count as hung: the server may be busy, or still compile.
 PATIENCE = 600.0
 _KEPT = 4.0  # seconds that a connection is kept; the server closes its end after 5
+Result = TypeVar("Result")
 _PROBE = "def area(radius):\n    return 3.14159 * radius**2  # m\u00b2\n"
 
 
@@ -122,26 +127,71 @@ def answer_of(data: Any, slots: int) -> Answer:
 
 
 class VllmServer:
-    """The server at `settings.engine_url`.
+    """The server at `settings.engine_url`, asked from threads; its requests run on an event loop of their own.
+
+    encode: our tokenizer. slots: the length of the longest canvas. served: what it says of itself, once it was checked.
+    backoff: when it may be asked again.
 
     Raises:
         EngineError: the certificates of the settings cannot be read.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, encode: Callable[[str], tuple[int, ...]], slots: int) -> None:
         self._settings, self._url = settings, settings.engine_url.removeprefix(VLLM)
+        self._encode, self._slots = encode, slots
         limits = httpx2.Limits(max_keepalive_connections=AT_ONCE, keepalive_expiry=_KEPT)
         self._client = open_client(settings, trusted(settings.engine_ca), _ANSWER, limits)
         self._turns = asyncio.Semaphore(AT_ONCE)
+        self.served: Served | None = None
+        self.backoff = Backoff(first=1.0)
+        self._loop = asyncio.new_event_loop()
+        threading.Thread(target=self._loop.run_forever, name="dg-lsp-vllm", daemon=True).start()
 
-    async def close(self) -> None:
+    def connect(self) -> Served:
+        """Check the server, unless that was done since it was last away.
+
+        Raises:
+            EngineError: it cannot be used; the message says why.
+        """
+        self.served = self.served or self._begin(self._checked()).result()
+        return self.served
+
+    @contextmanager
+    def denoising(self, rows: Callable[[Served], Sequence[Asked]]) -> Iterator[list["Future[Answer]"]]:
+        """Ask for the canvases that `rows` makes for the server; at the end of the block those left are cancelled.
+
+        Raises:
+            EngineBusy: the server takes no more for now, or was away a moment ago. EngineError: there is no answer.
+        """
+        if (left := self.backoff.left) > 0:
+            raise EngineBusy(f"{self.backoff.why} (it is asked again in {left:.0f} s)", left)
+        count, futures = self.backoff.count, list[Future[Answer]]()
+        try:
+            served = self.connect()
+            futures += [self._begin(self._denoised(row, served.model)) for row in rows(served)]
+            yield futures
+            self.backoff.succeed()
+        except (EngineAbsent, EngineBusy, EngineSilent) as error:
+            self.backoff.fail(error, count, max(error.wait, 0.5) if isinstance(error, EngineBusy) else 0.0)
+            if not isinstance(error, EngineBusy):
+                # It may be another one by then.
+                self.served = None
+            raise
+        finally:
+            # That closes their connections, and vLLM ends their work.
+            for future in futures:
+                future.cancel()
+
+    def close(self) -> None:
         """Close the connections; the server runs on."""
-        await self._client.aclose()
+        self._begin(self._client.aclose()).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
 
-    async def connect(self, encode: Callable[[str], tuple[int, ...]], slots: int) -> Served:
+    def _begin(self, work: Coroutine[Any, Any, Result]) -> "Future[Result]":
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    async def _checked(self) -> Served:
         """Check that the server can do what will be asked of it; no text of a user is sent.
-
-        encode: our tokenizer. slots: the length of a canvas.
 
         1. Its version.  2. Its model.  3. Its tokenizer, by a line of code.  4. Its parameters: a request with a pin
         beyond the canvas must be refused for that; a server that does not know pins would answer it.
@@ -165,28 +215,24 @@ class VllmServer:
             tokens = tuple((await self._ask("/tokenize", line))["tokens"])
         except (LookupError, TypeError, ValueError) as error:
             raise EngineStrange(f"the program at {self._url} is no vLLM server") from error
-        if tokens != encode(_PROBE):
+        if tokens != self._encode(_PROBE):
             raise EngineError(
                 f"the server at {self._url} serves {served.model}, which has another tokenizer than the checkpoint "
                 "here; set the setting checkpoint to a folder with its config.json and tokenizer.json"
             )
         # 4.
-        wrong = Asked(tokens[:1], tokens[:1] * slots, (slots,), 1, tokens[:1])
+        wrong = Asked(tokens[:1], tokens[:1] * self._slots, (self._slots,), 1, tokens[:1])
         answer = await self._sent("/v1/completions", wrong.body(served.model))
         if answer.status_code != 400 or "diffusion_pinned" not in answer.text:
             said = f" ({_said(answer)})" if answer.status_code != 200 else ""
             raise EngineError(
-                f"the server at {self._url} does not pin slots of a canvas of {slots} for {served.model}{said}; it "
-                "must serve DiffusionGemma, with canvases of that length"
+                f"the server at {self._url} does not pin slots of a canvas of {self._slots} for {served.model}{said}; "
+                "it must serve DiffusionGemma, with canvases of that length"
             )
         return served
 
-    async def denoised(self, asked: Asked, model: str) -> Answer:
-        """Denoise the canvas `asked`. A request that is cancelled closes its connection, and vLLM ends its work.
-
-        Raises:
-            EngineBusy, EngineAbsent, EngineSilent, EngineRefused, EngineError: there is no answer.
-        """
+    async def _denoised(self, asked: Asked, model: str) -> Answer:
+        """Denoise the canvas `asked`; a request that is cancelled closes its connection, and vLLM ends its work."""
         async with self._turns:
             return answer_of(await self._ask("/v1/completions", asked.body(model)), len(asked.row))
 

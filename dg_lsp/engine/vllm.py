@@ -6,27 +6,23 @@ vLLM sends no drafts, and takes no seed for its noise. Anchors are in the result
 
 import asyncio
 import math
-import threading
 import time
-from collections.abc import Callable, Coroutine, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import cycle
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 from torch import Tensor
 from transformers.cache_utils import Cache
 
 from dg_lsp.checkpoints import CheckpointError
-from dg_lsp.engine.backoff import Backoff
 from dg_lsp.engine.completions import PATIENCE, Answer, Asked, Served, VllmServer
-from dg_lsp.engine.http import EngineAbsent, EngineSilent
 from dg_lsp.engine.local import LocalEngine
 from dg_lsp.engine.wire import BEAT
-from dg_lsp.filling.engine import EngineBusy, EngineError
+from dg_lsp.filling.engine import EngineError
 from dg_lsp.model.cache import PrefixCache, PrefixCaches
 from dg_lsp.model.checkpoint import load_tokenizer
 from dg_lsp.model.fill import fill
@@ -43,69 +39,6 @@ WATCHED = 4
 _LOOK = 0.1  # seconds after which a request that waits for the server can be cancelled
 _UNKNOWN = 100.0  # the entropy of a slot that is not denoised yet, nats
 
-Result = TypeVar("Result")
-
-
-class VllmClient:
-    """The server at `settings.engine_url`, asked from threads; its requests run on an event loop of their own.
-
-    encode: our tokenizer. slots: the length of the longest canvas. device: which vLLM it is, once it has been asked.
-    backoff: when it may be asked again.
-    """
-
-    def __init__(self, settings: Settings, encode: Callable[[str], tuple[int, ...]], slots: int) -> None:
-        self._server, self._encode, self._slots = VllmServer(settings), encode, slots
-        self.served: Served | None = None
-        self.device = "vLLM"
-        self.backoff = Backoff(first=1.0)
-        self._loop = asyncio.new_event_loop()
-        threading.Thread(target=self._loop.run_forever, name="dg-lsp-vllm", daemon=True).start()
-
-    def connect(self) -> Served:
-        """Check the server, unless that was done since it was last away.
-
-        Raises:
-            EngineError: it cannot be used; the message says why.
-        """
-        if self.served is None:
-            self.served = self._begin(self._server.connect(self._encode, self._slots)).result()
-            self.device = f"vLLM {self.served.version}"
-        return self.served
-
-    @contextmanager
-    def denoising(self, rows: Callable[[Served], Sequence[Asked]]) -> Iterator[list[Future[Answer]]]:
-        """Ask for the canvases that `rows` makes for the server; at the end of the block those left are cancelled.
-
-        Raises:
-            EngineBusy: the server takes no more for now, or was away a moment ago. EngineError: there is no answer.
-        """
-        if (left := self.backoff.left) > 0:
-            raise EngineBusy(f"{self.backoff.why} (it is asked again in {left:.0f} s)", left)
-        count, futures = self.backoff.count, list[Future[Answer]]()
-        try:
-            served = self.connect()
-            futures += [self._begin(self._server.denoised(row, served.model)) for row in rows(served)]
-            yield futures
-            self.backoff.succeed()
-        except (EngineAbsent, EngineBusy, EngineSilent) as error:
-            self.backoff.fail(error, count, max(error.wait, 0.5) if isinstance(error, EngineBusy) else 0.0)
-            if not isinstance(error, EngineBusy):
-                # It may be another one by then.
-                self.served = None
-            raise
-        finally:
-            # That closes their connections, and vLLM ends their work.
-            for future in futures:
-                future.cancel()
-
-    def close(self) -> None:
-        """Close the connections; the server runs on."""
-        self._begin(self._server.close()).result()
-        self._loop.call_soon_threadsafe(self._loop.stop)
-
-    def _begin(self, work: Coroutine[Any, Any, Result]) -> "Future[Result]":
-        return asyncio.run_coroutine_threadsafe(work, self._loop)
-
 
 @dataclass(frozen=True, slots=True)
 class VllmDenoiser:
@@ -114,7 +47,7 @@ class VllmDenoiser:
     eos: the token in slots that are not denoised yet. end: time.monotonic() of the request's deadline.
     """
 
-    client: VllmClient
+    client: VllmServer
     text_config: Any
     eos: int
     end: float = math.inf
@@ -245,7 +178,7 @@ class VllmEngine(LocalEngine):
             raise EngineError(
                 f"{error}; a vLLM server needs its config.json and tokenizer.json only"
             ) from error
-        client = VllmClient(settings, model.encode, model.canvas_lengths[-1])
+        client = VllmServer(settings, model.encode, model.canvas_lengths[-1])
         caches = PrefixCaches(model.network.text_config, 1 << 20, lambda: None)
 
         def run(request: Infill) -> Iterator[Draft | Fill]:
@@ -254,7 +187,7 @@ class VllmEngine(LocalEngine):
             with caches.lend(request.session) as cache:
                 yield from fill(replace(model, network=network), cache, request)
 
-        super().__init__(ThreadPoolExecutor(1, thread_name_prefix="dg-lsp-model"), run, client.device)
+        super().__init__(ThreadPoolExecutor(1, thread_name_prefix="dg-lsp-model"), run, "vLLM")
         self.client = client
 
     async def connect(self) -> None:
@@ -263,8 +196,8 @@ class VllmEngine(LocalEngine):
         Raises:
             EngineError: it cannot be used; the message says why.
         """
-        await asyncio.to_thread(self.client.connect)
-        self.device = self.client.device
+        served = await asyncio.to_thread(self.client.connect)
+        self.device = f"vLLM {served.version}"
 
     async def close(self) -> None:
         """End the model thread and close the connections; the server runs on."""
