@@ -327,11 +327,11 @@ MUTANTS = (
     ),
     Mutant(
         7,
-        "an engine that stands still is noticed by a request that waits only",
+        "an engine that hangs is noticed by a request that waits only",
         "dg_lsp/engine/supervisor.py",
         "if self._listening is None:",
         "if False:",
-        "tests/engine/test_resident.py::test_an_engine_that_stands_still_is_noticed_though_no_request_waits_long",
+        "tests/engine/test_resident.py::test_an_engine_that_hangs_is_noticed_though_no_request_waits_long",
     ),
     Mutant(
         7,
@@ -455,9 +455,9 @@ MUTANTS = (
     ),
     Mutant(
         7,
-        "an engine that stands still is left alone",
+        "an engine that hangs is left alone",
         "dg_lsp/serving/service.py",
-        "return still if still > max(self._patience, usual) else 0.0",
+        "return still if still > max(self._engine.patience, usual) else 0.0",
         "return 0.0",
         "tests/serving/test_service.py::test_an_engine_without_a_step_for_long_says_so_to_who_waits_and_ends",
     ),

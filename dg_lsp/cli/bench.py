@@ -38,8 +38,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"kinds of holes, with commas (default: {','.join(KINDS)}; with --humaneval: "
         f"{','.join(humaneval.KINDS)})",
     )
-    told = "; ".join(f"{name}: {sentence}" for name, sentence in METHODS.items())
-    parser.add_argument("--methods", default=",".join(METHODS), help=f"with commas (default: all). {told}")
+    explained = "; ".join(f"{name}: {sentence}" for name, sentence in METHODS.items())
+    parser.add_argument(
+        "--methods", default=",".join(METHODS), help=f"with commas (default: all). {explained}"
+    )
     parser.add_argument(
         "--files",
         nargs="+",

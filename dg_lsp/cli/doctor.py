@@ -428,8 +428,8 @@ def _is_absent(name: str) -> bool:
 
 
 def _first_line(error: Exception) -> str:
-    told = str(error).strip().splitlines()
-    return told[0] if told else type(error).__name__
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__
 
 
 def _line(finding: Finding) -> str:

@@ -218,5 +218,5 @@ def _tell(sentence: str) -> None:
 
 def _as_json(path: str, outcome: "Outcome", diff: str) -> str:
     edit = asdict(outcome.edit) if outcome.edit else None
-    told = {"path": path, "edit": edit, "why": outcome.why, "fill": asdict(outcome.fill), "diff": diff}
-    return json.dumps(told, ensure_ascii=False) + "\n"
+    answer = {"path": path, "edit": edit, "why": outcome.why, "fill": asdict(outcome.fill), "diff": diff}
+    return json.dumps(answer, ensure_ascii=False) + "\n"

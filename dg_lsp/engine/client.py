@@ -169,10 +169,10 @@ def _refusal(answer: httpx2.Response) -> EngineError:
         WireError: no engine answers so.
     """
     try:
-        told = wire.event(answer.content.decode("utf-8", "replace"))
+        failure = wire.event(answer.content.decode("utf-8", "replace"))
     except wire.WireError:
-        told = None
-    said = told.message if isinstance(told, Failure) else ""
+        failure = None
+    said = failure.message if isinstance(failure, Failure) else ""
     if (wait := busy_for(answer)) is not None:
         return EngineBusy(said or "the engine is busy; try again later", wait)
     if not said:

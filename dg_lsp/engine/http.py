@@ -195,7 +195,7 @@ class SameUser(httpcore2.AnyIOBackend):
         Raises:
             EngineForeign: another user's process listens there. ConnectError, ConnectTimeout: nobody answers.
         """
-        with _told_as(httpcore2.ConnectTimeout, httpcore2.ConnectError):
+        with _errors_as(httpcore2.ConnectTimeout, httpcore2.ConnectError):
             async with asyncio.timeout(timeout):
                 reader, writer = await asyncio.open_unix_connection(path)
         connection = Connection(reader, writer)
@@ -220,7 +220,7 @@ class Connection(httpcore2.AsyncNetworkStream):
         Raises:
             ReadTimeout, ReadError: see httpcore2.
         """
-        with _told_as(httpcore2.ReadTimeout, httpcore2.ReadError):
+        with _errors_as(httpcore2.ReadTimeout, httpcore2.ReadError):
             async with asyncio.timeout(timeout):
                 return await self._reader.read(max_bytes)
 
@@ -230,7 +230,7 @@ class Connection(httpcore2.AsyncNetworkStream):
         Raises:
             WriteTimeout, WriteError: see httpcore2.
         """
-        with _told_as(httpcore2.WriteTimeout, httpcore2.WriteError):
+        with _errors_as(httpcore2.WriteTimeout, httpcore2.WriteError):
             async with asyncio.timeout(timeout):
                 self._writer.write(buffer)
                 await self._writer.drain()
@@ -246,7 +246,7 @@ class Connection(httpcore2.AsyncNetworkStream):
 
 
 @contextmanager
-def _told_as(late: type[Exception], broken: type[Exception]) -> Iterator[None]:
+def _errors_as(late: type[Exception], broken: type[Exception]) -> Iterator[None]:
     """Raise what httpcore2 knows in place of a time-out and of an error of the system."""
     try:
         yield

@@ -134,14 +134,14 @@ class Supervisor:
 
     def _connected(self) -> tuple[RemoteEngine, Address]:
         if self._found is None:
-            with self._failure_told():
+            with self._failure_reported():
                 address = address_of(self._settings)
             tell = lambda done: self.say(Status("loading", done))  # noqa: E731
             self._found = RemoteEngine(address.socket, tell, SILENCE), address
         return self._found
 
     @contextmanager
-    def _failure_told(self) -> Iterator[None]:
+    def _failure_reported(self) -> Iterator[None]:
         """Tell an EngineError of the block as the status "failed" before it is raised."""
         try:
             yield
@@ -166,7 +166,7 @@ class Supervisor:
         remote, address = self._connected()
         async with AsyncExitStack() as stack:
             # 1.
-            with self._failure_told():
+            with self._failure_reported():
                 # Again each time: the directory may have been removed, or made again by another process.
                 runtime_directory()
                 await stack.enter_async_context(_held(address.start_lock))

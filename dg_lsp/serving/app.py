@@ -74,9 +74,9 @@ async def _body(request: Request) -> bytes:
     Raises:
         _TooLong: it has, or says that it has, more than _LARGEST bytes.
     """
-    body, told = bytearray(), request.headers.get("content-length", "0")
+    body, length = bytearray(), request.headers.get("content-length", "0")
     too_long = _TooLong(f"a request of more than {_LARGEST >> 20} MiB is not taken")
-    if len(told) > 12 or int(told) > _LARGEST:
+    if len(length) > 12 or int(length) > _LARGEST:
         raise too_long
     with suppress(ClientDisconnect):
         async for part in request.stream():

@@ -32,7 +32,7 @@ class Metrics:
         """Read from now on what `service` says of itself, whenever somebody asks."""
         self._registry.register(_Collector(service))
 
-    def noted(self, event: Draft | Fill, seconds: float) -> None:
+    def count(self, event: Draft | Fill, seconds: float) -> None:
         """Count the first Draft, or the Fill, of a request that came `seconds` ago."""
         if isinstance(event, Fill):
             self._fills.labels(event.reason).inc()

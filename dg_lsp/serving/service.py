@@ -53,10 +53,10 @@ class Hosted(Engine, Protocol):
 
 
 # Called with the first Draft, and with the Fill, of each request, and the seconds since it came.
-Noted = Callable[[Draft | Fill, float], None]
+OnEvent = Callable[[Draft | Fill, float], None]
 
 
-def unnoted(event: Draft | Fill, seconds: float) -> None:
+def ignore_event(event: Draft | Fill, seconds: float) -> None:
     """Note nothing."""
 
 
@@ -71,7 +71,7 @@ class Service:
         self,
         checkpoint: str,
         digest: str,
-        noted: Noted = unnoted,
+        on_event: OnEvent = ignore_event,
     ) -> None:
         self._checkpoint, self._digest = checkpoint, digest
         self._engine: Hosted | None = None
@@ -85,7 +85,7 @@ class Service:
         self.last_active = time.monotonic()
         self.broken = ""
         self._moved = self.last_active
-        self._noted = noted
+        self._on_event = on_event
         self._paces: deque[float] = deque(maxlen=50)
 
     async def load(self, open_engine: Callable[[Callable[[float], None]], Awaitable[Hosted]]) -> None:
@@ -209,7 +209,7 @@ class Service:
                 async for event in events:
                     self._step()
                     if isinstance(event, Fill) or mailbox.draft is None:
-                        self._noted(event, time.monotonic() - came)
+                        self._on_event(event, time.monotonic() - came)
                     if isinstance(event, Draft):
                         mailbox.put(event)
                     else:

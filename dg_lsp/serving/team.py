@@ -33,7 +33,7 @@ from dg_lsp.checkpoints import digest_of
 from dg_lsp.filling.engine import EngineError
 from dg_lsp.serving.app import CLIENT, make_app, refusal
 from dg_lsp.serving.process import FAILED, open_engine
-from dg_lsp.serving.service import Service, unnoted
+from dg_lsp.serving.service import Service, ignore_event
 from dg_lsp.serving.tokens import Bearer, Tokens, check_file
 from dg_lsp.settings import Settings, is_loopback
 
@@ -85,7 +85,7 @@ class Team:
             time.monotonic(),
         )
 
-        async def told(message: Message) -> None:
+        async def send_with_id(message: Message) -> None:
             nonlocal code
             if message["type"] == "http.response.start":
                 code = message["status"]
@@ -93,13 +93,15 @@ class Team:
             await send(message)
 
         try:
-            await self._guarded(scope, receive, told)
+            await self._guarded(scope, receive, send_with_id)
         except Exception as error:
             # The message of an error may hold source text, so only the stack is logged.
             stack = "".join(traceback.format_tb(error.__traceback__))
             _log.error("request %s: %s\n%s", name, type(error).__name__, stack)
             if not code:
-                await refusal(500, "the server met an error of its own; see its log")(scope, receive, told)
+                await refusal(500, "the server met an error of its own; see its log")(
+                    scope, receive, send_with_id
+                )
         if code >= 400 and self._metrics is not None:
             self._metrics.refused(code)
         client, took = scope.get(CLIENT, "-"), (time.monotonic() - began) * 1000
@@ -185,13 +187,15 @@ async def serve(settings: Settings, listening: Listening) -> int:
     """
     metrics = _metrics()
     service = Service(
-        settings.checkpoint, digest_of(settings.checkpoint), noted=metrics.noted if metrics else unnoted
+        settings.checkpoint,
+        digest_of(settings.checkpoint),
+        on_event=metrics.on_event if metrics else ignore_event,
     )
     if metrics:
         metrics.follow(service)
     team = Team(service, Tokens(listening.tokens).name_of, metrics)
     # 1.
-    door = _listen(listening)
+    bound = _listen(listening)
     server = _Server(_config(team, listening))
     loop = asyncio.get_running_loop()
 
@@ -206,10 +210,10 @@ async def serve(settings: Settings, listening: Listening) -> int:
     # 2.
     load = asyncio.create_task(service.load(partial(open_engine, settings)))
     scheme = "https" if listening.certificate else "http"
-    _log.info("listening at %s://%s:%d", scheme, listening.host, door.getsockname()[1])
+    _log.info("listening at %s://%s:%d", scheme, listening.host, bound.getsockname()[1])
     # 3. and 4.
     watch = asyncio.create_task(_watch(service))
-    serving = asyncio.create_task(server.serve([door]))
+    serving = asyncio.create_task(server.serve([bound]))
     try:
         await asyncio.wait([serving, watch], return_when=asyncio.FIRST_COMPLETED)
         server.should_exit = True
@@ -259,14 +263,14 @@ def _config(app: ASGIApp, listening: Listening) -> uvicorn.Config:
 def _listen(listening: Listening) -> socket.socket:
     family = socket.AF_INET6 if ":" in listening.host else socket.AF_INET
     # asyncio sends lines at once (TCP_NODELAY) only where the protocol is named; else each answer takes 40 ms longer.
-    door = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
-        door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        door.bind((listening.host.strip("[]"), listening.port))
-        door.listen(1024)
-        return door
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind((listening.host.strip("[]"), listening.port))
+        bound.listen(1024)
+        return bound
     except OSError as error:
-        door.close()
+        bound.close()
         raise EngineError(
             f"the server cannot listen at {listening.host}:{listening.port} ({error.strerror})"
         ) from error

@@ -86,13 +86,14 @@ def test_stubs_in_all_languages_are_filled_and_line_ends_stay(folder: Path) -> N
 
 def test_only_fills_that_pass_the_command_are_kept(folder: Path) -> None:
     path = folder / "shop.py"
-    report, told, code = run(
+    report, reported, code = run(
         path, "--keep-if", "echo said {path}; grep -q return {path} && test {name} != price"
     )
     assert code == 1 and outcomes(report) == {"price": "taken back", "sum": "kept"}
     assert path.read_text() == SHOP.replace("pass", "return None")
     assert (
-        f"the command ended with 1: said {path}" in report["stubs"][0]["why"] and "price: taken back" in told
+        f"the command ended with 1: said {path}" in report["stubs"][0]["why"]
+        and "price: taken back" in reported
     )
     assert sorted(p.name for p in folder.iterdir()) == [".hidden", "inner", "secrets.py", "shop.py"]
 
@@ -192,12 +193,12 @@ def tested(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("command", [f"{PYTEST} -q -x", f"{RUN} -x", RUN])
 def test_what_other_stubs_fail_too_is_no_reason_to_take_a_fill_back(tested: Path, command: str) -> None:
-    report, told, code = run(tested, "--keep-if", command)
+    report, reported, code = run(tested, "--keep-if", command)
     assert tested.read_text() == CASH_RIGHT
     assert code == 0 and report["summary"] == {"tried": 3, "filled": 3, "kept": 3}
     failed = 1 if command.endswith("-x") else 3
-    assert "before the first fill the command ended with 1: " in told and f"{failed} failed" in told
-    assert "more tests pass with it and no more fail" in told
+    assert "before the first fill the command ended with 1: " in reported and f"{failed} failed" in reported
+    assert "more tests pass with it and no more fail" in reported
     assert report["diff"].count("--- a/") == 1 and report["diff"].count("\n+") == 4
 
 
@@ -215,11 +216,11 @@ def test_the_qualified_name_is_a_word_of_its_own(tested: Path) -> None:
 
 def test_a_wrong_fill_is_taken_back_with_the_test_that_fails(tested: Path) -> None:
     (tested.parent / "test_cash.py").write_text(CASH_TESTS.replace("is True", "== 5"))
-    report, told, code = run(tested, "--keep-if", RUN)
+    report, reported, code = run(tested, "--keep-if", RUN)
     assert code == 1 and tested.read_text() == CASH_RIGHT.replace("return True", "...")
     (why,) = (stub["why"] for stub in report["stubs"] if stub["outcome"] == "taken back")
     assert "1 failed, 2 passed" in why and "(test_cash.py::test_valid), as before the fill" in why
-    assert "2 kept; trying the other 1 again" in told
+    assert "2 kept; trying the other 1 again" in reported
 
 
 def test_of_several_fills_the_one_with_which_most_tests_pass_is_kept(tested: Path) -> None:
@@ -257,7 +258,7 @@ def test_an_interrupt_in_the_middle_of_a_trial_takes_it_back(folder: Path, how: 
     assert contents(folder) == before
 
 
-def test_after_a_kill_the_text_from_before_is_beside_the_file_and_is_told(folder: Path) -> None:
+def test_after_a_kill_the_text_from_before_is_beside_the_file_and_is_reported(folder: Path) -> None:
     bot = on_trial(folder)
     bot.kill()
     bot.wait()
@@ -276,7 +277,7 @@ def test_a_file_that_somebody_else_changes_is_left_alone(folder: Path) -> None:
     assert outcomes(report) == {"price": "kept"} and "changed meanwhile" in report["skipped"][0][1]
 
 
-def test_a_named_file_that_is_excluded_or_unknown_is_told(folder: Path) -> None:
+def test_a_named_file_that_is_excluded_or_unknown_is_reported(folder: Path) -> None:
     (folder / "words.txt").write_text("x")
     report, said, code = run(folder / "secrets.py", folder / "words.txt")
     assert "secrets.py: excluded by" in said and "no language is known for words.txt" in said
@@ -287,7 +288,7 @@ def test_a_named_file_that_is_excluded_or_unknown_is_told(folder: Path) -> None:
     assert run_error(folder / "nothing.py") == 2
 
 
-def test_a_file_that_cannot_be_read_is_told_and_the_others_are_filled(folder: Path) -> None:
+def test_a_file_that_cannot_be_read_is_reported_and_the_others_are_filled(folder: Path) -> None:
     (folder / "a_latin.py").write_bytes(b"s = '\xe9'\n" + SHOP.encode())
     os.mkfifo(folder / "a_pipe.py")
     report, _, _ = run(folder)

@@ -186,9 +186,9 @@ def test_json_holds_every_finding(monkeypatch, capsys, runtime):
     )
     install(monkeypatch, "return first + second")
     assert main(["doctor", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert all(check.keys() == {"check", "state", "found", "fix"} for check in told["checks"])
-    assert told["ok"] and [check["check"] for check in told["checks"]][-4:] == [
+    reported = json.loads(capsys.readouterr().out)
+    assert all(check.keys() == {"check", "state", "found", "fix"} for check in reported["checks"])
+    assert reported["ok"] and [check["check"] for check in reported["checks"]][-4:] == [
         "checkpoint",
         "auto",
         "fill",

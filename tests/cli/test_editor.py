@@ -119,7 +119,7 @@ def test_the_extension_goes_in_and_out_by_the_editors_own_program(
     assert main(["editor", "remove", "vscode"]) == 1
 
 
-def test_what_cannot_be_done_is_told_with_its_mend(
+def test_what_cannot_be_done_is_reported_with_the_fix(
     home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["editor", "install", "vscode", "--with", "nothing"]) == 2
@@ -196,5 +196,5 @@ def test_the_chain_of_vs_code_is_checked_link_by_link(home: Path, vsix: Path) ->
 
 def test_doctor_tells_the_chain(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", "--editor", "nvim", "--no-fill", "--json"]) == 1
-    told = json.loads(capsys.readouterr().out)
-    assert [one["check"] for one in told["checks"]] == ["editor", "plugin", "server"]
+    reported = json.loads(capsys.readouterr().out)
+    assert [one["check"] for one in reported["checks"]] == ["editor", "plugin", "server"]

@@ -103,7 +103,7 @@ def test_the_shared_engine_fills_as_one_alone_does(
     shared, alone = fills(), fills("--alone")
     assert shared == alone
     assert fills() == alone
-    assert sum(told["edit"] is not None for told in alone) >= 2
+    assert sum(reported["edit"] is not None for reported in alone) >= 2
 
 
 def test_an_interrupt_closes_the_stream_and_is_exit_130(shop: Path, runtime: Path) -> None:
@@ -125,12 +125,12 @@ def test_an_interrupt_closes_the_stream_and_is_exit_130(shop: Path, runtime: Pat
     assert again is not None and again.passes <= later.passes + 1
 
 
-def test_without_a_folder_for_the_engine_the_mend_is_named(
+def test_without_a_folder_for_the_engine_the_fix_is_named(
     shop: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("DG_LSP_RUNTIME_DIR", str(shop))
     assert main(["fill", f"{shop}::add"]) == 2
-    (told,) = capsys.readouterr().err.splitlines()
-    assert "set DG_LSP_RUNTIME_DIR" in told and "--alone" in told
+    (reported,) = capsys.readouterr().err.splitlines()
+    assert "set DG_LSP_RUNTIME_DIR" in reported and "--alone" in reported
     install(monkeypatch, "return first + second")
     assert main(["fill", f"{shop}::add", "--alone"]) == 0

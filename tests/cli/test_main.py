@@ -231,8 +231,8 @@ def test_write_refuses_what_is_read_only_and_says_how_to_go_on(monkeypatch, caps
     assert main(["fill", f"{read_only}::add"]) == 0
     capsys.readouterr()
     assert main(["fill", f"{read_only}::add", "--write"]) == 2
-    told = capsys.readouterr()
-    assert "read-only" in told.err and "chmod u+w" in told.err and not told.out
+    reported = capsys.readouterr()
+    assert "read-only" in reported.err and "chmod u+w" in reported.err and not reported.out
     assert read_only.read_text() == SOURCE and read_only.stat().st_mode == mode
     assert len(list(read_only.resolve().parent.iterdir())) == 1
 
@@ -241,8 +241,8 @@ def test_write_refuses_what_is_read_only_and_says_how_to_go_on(monkeypatch, caps
 def test_the_bot_leaves_what_is_read_only_and_says_so(monkeypatch, capsys, read_only, options):
     installed = install(monkeypatch, "return a + b")
     assert main(["bot", str(read_only), "--json", "-", *options]) == 1
-    told = capsys.readouterr()
-    report = json.loads(told.out)
+    reported = capsys.readouterr()
+    report = json.loads(reported.out)
     ((path, why),) = report["skipped"]
     assert path == str(read_only) and "read-only" in why and "kept" not in why
     assert report["stubs"] == [] and report["summary"]["kept"] == 0 and not installed.requests
@@ -344,7 +344,7 @@ def test_an_interrupt_is_exit_130_and_closes_the_engine(monkeypatch, file):
         (["import", ".", "--out", __file__], "is a file; name a folder with --out"),
     ],
 )
-def test_a_wrong_name_is_told_before_torch_is_imported(arguments, said):
+def test_a_wrong_name_is_reported_before_torch_is_imported(arguments, said):
     program = (
         f"import sys; from dg_lsp.cli.main import main; print(main({arguments!r}), 'torch' in sys.modules)"
     )
@@ -372,7 +372,9 @@ def test_trace_shows_the_steps_and_writes_the_page(monkeypatch, capsys, file):
 
 
 @pytest.mark.parametrize(("page", "why"), [("no/t.html", "there is no folder"), ("", "it is a folder")])
-def test_a_page_that_cannot_be_written_is_told_before_the_gap_is_filled(monkeypatch, capsys, file, page, why):
+def test_a_page_that_cannot_be_written_is_reported_before_the_gap_is_filled(
+    monkeypatch, capsys, file, page, why
+):
     installed = install(monkeypatch, "return a + b")
     html = file.parent / page
     assert main(["trace", f"{file}::add", "--html", str(html)]) == 2
@@ -381,7 +383,7 @@ def test_a_page_that_cannot_be_written_is_told_before_the_gap_is_filled(monkeypa
     assert not out and not installed.requests
 
 
-def test_the_systems_errors_are_told_without_pythons_number(monkeypatch, capsys, file):
+def test_the_systems_errors_are_reported_without_pythons_number(monkeypatch, capsys, file):
     def fail(request):
         raise FileNotFoundError(2, "No such file or directory", "/lost")
 
@@ -467,8 +469,8 @@ def test_no_help_imports_torch(command):
 def test_windows_is_refused_in_one_sentence(monkeypatch, capsys):
     monkeypatch.setattr("dg_lsp.cli.main.POSIX", False)
     assert main(["fill", "a.py:1"]) == 2
-    told = capsys.readouterr().err
-    assert "Windows" in told and "WSL" in told and len(told.splitlines()) == 1
+    reported = capsys.readouterr().err
+    assert "Windows" in reported and "WSL" in reported and len(reported.splitlines()) == 1
 
 
 def test_the_list_of_commands_imports_none_of_them():

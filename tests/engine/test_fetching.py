@@ -67,7 +67,9 @@ def test_a_cancelled_fetch_ends_with_all_that_it_started_and_the_next_one_contin
     assert said == ["1 of 4 MB", "2 of 4 MB", "3 of 4 MB"]
 
 
-def test_an_error_is_told_in_the_words_of_the_fetch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_is_reported_in_the_words_of_the_fetch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     real = fetching.command
     monkeypatch.setattr(fetching, "command", lambda name: [*real(name), "--file", str(tmp_path / "nowhere")])

@@ -18,7 +18,7 @@ def connected(tmp_path: Path, act: Any) -> Any:
     complaints: list[dict[str, Any]] = []
 
     async def main() -> Any:
-        asyncio.get_running_loop().set_exception_handler(lambda _, told: complaints.append(told))
+        asyncio.get_running_loop().set_exception_handler(lambda _, reported: complaints.append(reported))
         path = str(tmp_path / "s")
         with socket.socket(socket.AF_UNIX) as listening:
             listening.bind(path)

@@ -236,7 +236,7 @@ def stat_or_none(path: Path) -> str | None:
         return None
 
 
-def test_an_engine_that_ends_at_once_is_told_with_its_last_words(
+def test_an_engine_that_ends_at_once_is_reported_with_its_last_words(
     runtime: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DG_LSP_EFFORT", "most")
@@ -250,23 +250,23 @@ def test_an_engine_that_ends_at_once_is_told_with_its_last_words(
     with_engine(QUICK, work)
 
 
-def test_a_folder_without_locks_says_the_mend(runtime: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_without_locks_says_the_fix(runtime: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise OSError(errno.ENOLCK, "No locks available")
 
-    told = list[Status]()
+    reported = list[Status]()
 
     async def work(engine: ResidentEngine) -> None:
         with pytest.raises(EngineError, match=r"cannot hold a lock .No locks available.; set DG_LSP"):
             await fill_of(engine)
 
     monkeypatch.setattr("fcntl.flock", refuse)
-    with_engine(QUICK, work, told.append)
-    assert told[-1].state == "failed" and "DG_LSP_RUNTIME_DIR" in told[-1].why
-    assert doctor.check_engine(QUICK).found == told[-1].why
+    with_engine(QUICK, work, reported.append)
+    assert reported[-1].state == "failed" and "DG_LSP_RUNTIME_DIR" in reported[-1].why
+    assert doctor.check_engine(QUICK).found == reported[-1].why
 
 
-def test_the_log_goes_on_over_several_starts_and_is_begun_anew_when_it_is_long(
+def test_the_log_goes_on_over_several_starts_and_is_begun_again_when_it_is_long(
     runtime: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def run(command: list[str], stderr: IO[bytes], **_: object) -> subprocess.CompletedProcess[bytes]:
@@ -283,7 +283,7 @@ def test_the_log_goes_on_over_several_starts_and_is_begun_anew_when_it_is_long(
     assert sizes == [7, 14, 21, 7, 14]
 
 
-def test_the_log_of_a_running_engine_is_begun_anew_when_it_is_long(runtime: Path) -> None:
+def test_the_log_of_a_running_engine_is_begun_again_when_it_is_long(runtime: Path) -> None:
     # An engine lives as long as somebody works, and tells of each fill.
     async def work(engine: ResidentEngine) -> None:
         await fill_of(engine)
@@ -332,7 +332,7 @@ def test_an_engine_that_hangs_can_be_stopped(runtime: Path) -> None:
     with_engine(QUICK, work)
 
 
-def test_an_engine_that_stands_still_is_ended_and_the_next_request_is_answered(
+def test_an_engine_that_hangs_is_ended_and_the_next_request_is_answered(
     runtime: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dg_lsp.engine.supervisor.SILENCE", 2.0)
@@ -357,22 +357,22 @@ def test_an_engine_that_stands_still_is_ended_and_the_next_request_is_answered(
     with_engine(SLOW, work)
 
 
-def test_a_request_to_an_engine_that_stands_still_already_is_filled_by_the_next_engine(
+def test_a_request_to_an_engine_that_hangs_already_is_filled_by_the_next_engine(
     runtime: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dg_lsp.engine.supervisor.SILENCE", 1.5)
     monkeypatch.setattr("dg_lsp.engine.supervisor._LAST_WORD", 0.5)
-    told: list[Status] = []
+    reported: list[Status] = []
 
     async def work() -> None:
-        engine = ResidentEngine(QUICK, told.append)
+        engine = ResidentEngine(QUICK, reported.append)
         process = (await engine.start()).process
         await fill_of(engine)
         os.kill(process, signal.SIGSTOP)
         fills = await asyncio.gather(*(fill_of(engine) for _ in range(3)))
         assert [fill.text for fill in fills] == ["None"] * 3
         assert (await status_of(engine)).process != process
-        assert [status.state for status in told].count("failed") == 1
+        assert [status.state for status in reported].count("failed") == 1
         await engine.close()
 
     asyncio.run(asyncio.wait_for(work(), 60))
@@ -393,16 +393,16 @@ async def open_requests(engine: ResidentEngine, count: int) -> list[asyncio.Task
 
 
 def test_one_death_is_one_failure_however_many_requests_are_open(runtime: Path) -> None:
-    told: list[Status] = []
+    reported: list[Status] = []
 
     async def work() -> None:
-        engine = ResidentEngine(SLOW, told.append)
+        engine = ResidentEngine(SLOW, reported.append)
         await engine.start()
         tasks = await open_requests(engine, 6)
         os.kill((await status_of(engine)).process, signal.SIGKILL)
         ends = await asyncio.gather(*tasks, return_exceptions=True)
         assert [type(end) for end in ends] == [EngineDied] * 6
-        assert [status.state for status in told].count("failed") == 1
+        assert [status.state for status in reported].count("failed") == 1
         # No pause after the first failure, which may be an accident.
         assert isinstance(await first_of(engine), Draft)
         await engine.close()
@@ -426,16 +426,16 @@ def test_a_request_waits_for_no_other_of_its_window(runtime: Path) -> None:
     with_engine(SLOW, work)
 
 
-def test_an_engine_that_stands_still_is_noticed_though_no_request_waits_long(
+def test_an_engine_that_hangs_is_noticed_though_no_request_waits_long(
     runtime: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """While somebody types, each key cancels the request before it."""
     monkeypatch.setattr("dg_lsp.engine.supervisor.SILENCE", 1.5)
     monkeypatch.setattr("dg_lsp.engine.supervisor._LAST_WORD", 0.5)
-    told: list[Status] = []
+    reported: list[Status] = []
 
     async def work() -> None:
-        engine = ResidentEngine(QUICK, told.append)
+        engine = ResidentEngine(QUICK, reported.append)
         process = (await engine.start()).process
         await fill_of(engine)
         os.kill(process, signal.SIGSTOP)
@@ -448,7 +448,7 @@ def test_an_engine_that_stands_still_is_noticed_though_no_request_waits_long(
                 async with asyncio.timeout(0.005 if keys < 200 else 0.2):
                     found = await first_of(engine)
         assert (await status_of(engine)).process != process
-        assert [status.why for status in told if status.state == "failed"] == [
+        assert [status.why for status in reported if status.state == "failed"] == [
             "the engine hung and was ended; the next request starts it again"
         ]
         await engine.close()
@@ -484,7 +484,7 @@ def test_an_engine_that_is_slow_to_tell_its_status_is_no_dead_one(runtime: Path)
 
 @pytest.mark.parametrize("answer", [b"220 ready\r\n", b"HTTP/1.1 200 OK\r\n\r\n[1]\n"])
 def test_what_listens_in_the_engines_place_is_named(answer: bytes, runtime: Path) -> None:
-    told: list[Status] = []
+    reported: list[Status] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read(10)
@@ -492,11 +492,11 @@ def test_what_listens_in_the_engines_place_is_named(answer: bytes, runtime: Path
         writer.close()
 
     async def work() -> None:
-        engine = ResidentEngine(QUICK, told.append)
+        engine = ResidentEngine(QUICK, reported.append)
         async with await asyncio.start_unix_server(serve, address_of(QUICK).socket):
             with pytest.raises(EngineStrange, match="not an engine of this dg-lsp"):
                 await fill_of(engine)
-        assert told[-1].state == "failed" and "dg-lsp engine stop" in told[-1].why
+        assert reported[-1].state == "failed" and "dg-lsp engine stop" in reported[-1].why
         await engine.close()
 
     asyncio.run(asyncio.wait_for(work(), 20))
@@ -528,10 +528,10 @@ def test_a_runtime_directory_that_vanished_is_made_again(runtime: Path) -> None:
 
 
 def test_a_runtime_directory_that_became_a_link_is_refused(runtime: Path, tmp_path: Path) -> None:
-    told: list[Status] = []
+    reported: list[Status] = []
 
     async def work() -> None:
-        engine = ResidentEngine(QUICK, told.append)
+        engine = ResidentEngine(QUICK, reported.append)
         await fill_of(engine)
         shutil.rmtree(runtime)
         (tmp_path / "elsewhere").mkdir()
@@ -543,7 +543,7 @@ def test_a_runtime_directory_that_became_a_link_is_refused(runtime: Path, tmp_pa
         runtime.mkdir()
 
     asyncio.run(asyncio.wait_for(work(), 60))
-    assert told[-1].state == "failed" and "DG_LSP_RUNTIME_DIR" in told[-1].why
+    assert reported[-1].state == "failed" and "DG_LSP_RUNTIME_DIR" in reported[-1].why
 
 
 def test_the_engine_listens_where_the_client_looks_and_runs_no_module_of_its_folder(
@@ -584,32 +584,32 @@ def test_a_python_that_was_taken_away_is_a_failure_with_its_reason(
 ) -> None:
     # As where dg-lsp is installed anew below an open window; it was an error of our own for each key.
     monkeypatch.setattr(sys, "executable", str(runtime / "no-python"))
-    told: list[Status] = []
+    reported: list[Status] = []
 
     async def work() -> None:
-        engine = ResidentEngine(QUICK, told.append)
+        engine = ResidentEngine(QUICK, reported.append)
         for _ in range(2):
             with pytest.raises(
                 EngineError, match=r"the engine does not start: .*no-python.*restart the editor"
             ):
                 await fill_of(engine)
-        assert told[-1].state == "failed"
-        assert "no-python" in told[-1].why
+        assert reported[-1].state == "failed"
+        assert "no-python" in reported[-1].why
         await engine.close()
 
     asyncio.run(work())
 
 
-def test_work_ahead_of_a_request_is_not_told_as_busy(runtime: Path) -> None:
-    told: list[Status] = []
+def test_work_ahead_of_a_request_is_not_reported_as_busy(runtime: Path) -> None:
+    reported: list[Status] = []
 
     async def work() -> None:
-        engine = ResidentEngine(QUICK, told.append)
+        engine = ResidentEngine(QUICK, reported.append)
         await engine.start()
         await fill_of(engine, replace(REQUEST, priority="ahead"))
-        assert "busy" not in [status.state for status in told]
+        assert "busy" not in [status.state for status in reported]
         await fill_of(engine)
-        assert [status.state for status in told][-2:] == ["busy", "ready"]
+        assert [status.state for status in reported][-2:] == ["busy", "ready"]
         await engine.close()
 
     asyncio.run(asyncio.wait_for(work(), 60))

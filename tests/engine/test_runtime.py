@@ -50,7 +50,7 @@ def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
         runtime_directory({"DG_LSP_RUNTIME_DIR": str(tmp_path / "x")})
 
 
-def test_a_path_too_long_for_a_socket_says_the_mend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_path_too_long_for_a_socket_says_the_fix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DG_LSP_RUNTIME_DIR", str(tmp_path / ("x" * 120)))
     with pytest.raises(EngineError, match="shorter path"):
         address_of(Settings())

@@ -63,7 +63,7 @@ def test_ghost_text_that_is_off_is_said_in_the_status_until_one_comes() -> None:
     assert (pace.state, pace.why) == ("ready", "")
 
 
-def test_a_slow_engine_says_so_and_what_mends_it() -> None:
+def test_a_slow_engine_says_so_and_how_to_fix_it() -> None:
     async def work() -> list[Status]:
         engine, service, found = (
             ScriptedEngine(Fill("None", milliseconds=1700)),
@@ -86,5 +86,5 @@ def test_a_slow_engine_says_so_and_what_mends_it() -> None:
     *before, after = asyncio.run(work())
     assert [status.state for status in before] == ["ready"] * 4
     assert after.state == "slow" and "1.7 s" in after.why and "effort" in after.why
-    told = StatusBoard(lambda _: None, "scripted").payload(after)
-    assert (told["state"], told["why"]) == ("slow", after.why)
+    reported = StatusBoard(lambda _: None, "scripted").payload(after)
+    assert (reported["state"], reported["why"]) == ("slow", after.why)

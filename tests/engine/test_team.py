@@ -115,14 +115,14 @@ def http(body: bytes, status: str = "200 OK", more: str = "") -> bytes:
     return f"HTTP/1.1 {status}\r\n{more}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
 
-def test_a_fill_over_tls_and_what_the_window_is_told(tmp_path: Path) -> None:
+def test_a_fill_over_tls_and_what_the_window_is_reported(tmp_path: Path) -> None:
     async def work(team: Team) -> None:
-        told: list[Status] = []
-        engine = open_engine(team.settings(), told.append)
+        reported: list[Status] = []
+        engine = open_engine(team.settings(), reported.append)
         assert isinstance(engine, TeamEngine)
         assert (await engine.start()).checkpoint == "scripted:2:10"
         assert (await fill_of(engine)).text == "None"
-        assert [status.state for status in told] == ["ready", "busy", "ready"]
+        assert [status.state for status in reported] == ["ready", "busy", "ready"]
         status = await engine.status()
         assert status is not None and status.fills == 1
         await engine.close()
@@ -230,11 +230,11 @@ def test_a_wrong_or_missing_token_is_named(tmp_path: Path, seen: list[Infill]) -
             (str(shared), "others may read your token"),
             (str(tmp_path / "nothing"), "cannot be read"),
         ):
-            told: list[Status] = []
-            engine = TeamEngine(team.settings(engine_token_file=given), told.append)
+            reported: list[Status] = []
+            engine = TeamEngine(team.settings(engine_token_file=given), reported.append)
             with pytest.raises(EngineError, match=f"{words}.*engineTokenFile"):
                 await fill_of(engine)
-            assert told[-1].state == "failed" and words in told[-1].why
+            assert reported[-1].state == "failed" and words in reported[-1].why
             await engine.close()
         # A new token is used at once.
         engine = TeamEngine(team.settings(engine_token_file=str(file)))
@@ -264,7 +264,7 @@ def test_a_certificate_that_nobody_vouches_for_is_refused(tmp_path: Path, seen: 
     assert not seen
 
 
-def test_busy_is_told_and_not_asked_again_at_once() -> None:
+def test_busy_is_reported_and_not_asked_again_at_once() -> None:
     async def work() -> None:
         answer = http(b'{"error": {"message": "the server is busy"}}', "429 Too Many", "Retry-After: 2\r\n")
         async with Answering(answer) as server:
@@ -332,7 +332,7 @@ def test_what_is_no_engine_of_ours_is_named_and_gets_no_text(answer: bytes, word
     asyncio.run(asyncio.wait_for(work(), 20))
 
 
-def test_what_a_certificate_was_checked_with_is_told(
+def test_what_a_certificate_was_checked_with_is_reported(
     tmp_path: Path, seen: list[Infill], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On this machine, too, SSL_CERT_FILE is obeyed where engineCa is empty."""
@@ -352,8 +352,8 @@ def test_what_a_certificate_was_checked_with_is_told(
 
         assert "this system's authorities" in await refused(team.settings(engine_ca=""))
         monkeypatch.setenv("SSL_CERT_FILE", other := certifi.where())
-        told = await refused(team.settings(engine_ca=""))
-        assert f"SSL_CERT_FILE ({other})" in told and "certificate" in told and "engineCa" in told
+        reported = await refused(team.settings(engine_ca=""))
+        assert f"SSL_CERT_FILE ({other})" in reported and "certificate" in reported and "engineCa" in reported
         assert f"engineCa ({other})" in await refused(team.settings(engine_ca=other))
         monkeypatch.setenv("SSL_CERT_FILE", own)
         engine = TeamEngine(team.settings(engine_ca=""))
@@ -367,14 +367,14 @@ def test_a_dead_proxy_is_named_without_its_password(monkeypatch: pytest.MonkeyPa
     for name in ("HTTPS_PROXY", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://ann:secret@127.0.0.1:9")
 
-    async def told() -> str:
+    async def reported() -> str:
         engine = TeamEngine(Settings(engine_url="https://team.example"))
         with pytest.raises(EngineError) as caught:
             await fill_of(engine)
         await engine.close()
         return str(caught.value)
 
-    said = asyncio.run(asyncio.wait_for(told(), 20))
+    said = asyncio.run(asyncio.wait_for(reported(), 20))
     assert "the proxy 127.0.0.1:9" in said and "does not answer" in said and "secret" not in said
     monkeypatch.setenv("NO_PROXY", "team.example")
     assert proxy_to("https://team.example") == "" and proxy_to("https://other.example") == "127.0.0.1:9"
@@ -516,11 +516,11 @@ def test_an_answer_that_breaks_off_is_asked_for_once_more(
 
 
 def test_where_the_server_is_away_this_machine_fills_and_the_status_says_why(runtime: Path) -> None:
-    told: list[Status] = []
+    reported: list[Status] = []
 
     async def work() -> None:
         settings = Settings(checkpoint="scripted", engine_url="http://127.0.0.1:1", engine_fallback=True)
-        engine = TeamEngine(settings, told.append)
+        engine = TeamEngine(settings, reported.append)
         assert (await fill_of(engine)).text == "None"
         assert (await fill_of(engine)).text == "None"
         status = await engine.status()
@@ -528,9 +528,9 @@ def test_where_the_server_is_away_this_machine_fills_and_the_status_says_why(run
         await engine.close()
 
     asyncio.run(asyncio.wait_for(work(), 60))
-    assert told[-1].state == "ready"
-    assert "no engine answers at http://127.0.0.1:1" in told[-1].why
-    assert "the engine of this machine fills meanwhile" in told[-1].why
+    assert reported[-1].state == "ready"
+    assert "no engine answers at http://127.0.0.1:1" in reported[-1].why
+    assert "the engine of this machine fills meanwhile" in reported[-1].why
 
 
 @pytest.mark.slow
@@ -582,10 +582,10 @@ def test_where_the_server_is_slow_this_machine_fills(
     tmp_path: Path, runtime: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(team_engine, "_SLOW", 0.5)
-    told: list[Status] = []
+    reported: list[Status] = []
 
     async def work(team: Team) -> None:
-        engine = TeamEngine(team.settings(engine_fallback=True), told.append)
+        engine = TeamEngine(team.settings(engine_fallback=True), reported.append)
         assert (await fill_of(engine)).text == "None"
         await engine.close()
         async with team.client() as client:
@@ -594,7 +594,7 @@ def test_where_the_server_is_slow_this_machine_fills(
             assert (await client.get("/v1/status")).json()["state"] in ("ready", "slow")
 
     with_team(work, tmp_path, "scripted:5:2000")
-    assert "answers too slowly; the engine of this machine" in told[-1].why
+    assert "answers too slowly; the engine of this machine" in reported[-1].why
 
 
 def test_the_url_is_no_matter_of_a_workspace() -> None:

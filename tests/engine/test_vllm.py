@@ -258,9 +258,9 @@ def test_a_busy_server_is_left_alone_for_as_long_as_it_says(status: int, tmp_pat
         while heard < len(server.heard):
             heard = len(server.heard)
             await asyncio.sleep(0.3)
-        with pytest.raises(EngineBusy, match=r"asked again in [4-7] s") as told:
+        with pytest.raises(EngineBusy, match=r"asked again in [4-7] s") as reported:
             await fill_of(engine)
-        assert len(server.heard) == heard and 3 < told.value.wait <= 7
+        assert len(server.heard) == heard and 3 < reported.value.wait <= 7
         engine.client.backoff.retry()
         server.status = 200
         assert (await fill_of(engine)).text == RIGHT
@@ -291,7 +291,7 @@ def test_a_server_that_is_away_is_named_and_asked_ever_more_seldom(tmp_path: Pat
     asyncio.run(asyncio.wait_for(whole(), 30))
 
 
-def test_the_token_is_sent_and_a_wrong_one_is_told_of(tmp_path: Path) -> None:
+def test_the_token_is_sent_and_a_wrong_one_is_reported(tmp_path: Path) -> None:
     server = FakeVllm(RIGHT)
     server.token = "right"
     file = tmp_path / "token"
@@ -330,7 +330,7 @@ def test_the_servers_certificate_is_checked(tmp_path: Path) -> None:
         assert asyncio.run(whole(engine_ca=str(files[0]))) == RIGHT
 
 
-def test_several_texts_are_told_the_best_first_and_each_once(tmp_path: Path) -> None:
+def test_several_texts_are_reported_the_best_first_and_each_once(tmp_path: Path) -> None:
     server = FakeVllm(RIGHT)
 
     async def work(engine: VllmEngine) -> None:
@@ -341,7 +341,7 @@ def test_several_texts_are_told_the_best_first_and_each_once(tmp_path: Path) -> 
     with_server(server, tmp_path, work)
 
 
-def test_a_proxy_that_hides_a_part_of_the_server_is_told_of(tmp_path: Path) -> None:
+def test_a_proxy_that_hides_a_part_of_the_server_is_reported(tmp_path: Path) -> None:
     server = FakeVllm(RIGHT)
     server.app.router.routes.pop(0)
 
@@ -481,7 +481,7 @@ def test_each_server_has_a_process_of_its_own(runtime: Path) -> None:
     assert address_of(replace(here, engine_url="https://a.example")) == address_of(here)
 
 
-def test_a_checkpoint_that_is_not_here_is_told_of(tmp_path: Path) -> None:
+def test_a_checkpoint_that_is_not_here_is_reported(tmp_path: Path) -> None:
     with pytest.raises(
         EngineError, match=r"no config\.json.*needs its config\.json and tokenizer\.json only"
     ):

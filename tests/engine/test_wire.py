@@ -105,8 +105,8 @@ SHAPES = {
 def test_the_records_have_the_shape_of_their_wire_version(kind: type) -> None:
     assert wire.WIRE in SHAPES, "write down the shape of the records in the new version"
     shape = " ".join(field.name for field in fields(kind))
-    told = f"raise wire.WIRE and write down the shape of {kind.__name__} in that version"
-    assert shape == SHAPES[wire.WIRE][kind.__name__], told
+    reported = f"raise wire.WIRE and write down the shape of {kind.__name__} in that version"
+    assert shape == SHAPES[wire.WIRE][kind.__name__], reported
 
 
 def test_the_states_are_those_of_their_wire_version() -> None:

@@ -99,11 +99,11 @@ def test_an_error_of_the_engine_is_the_last_line() -> None:
         return (await lines_of(service))[-1]["error"]  # type: ignore[no-any-return]
 
     assert asyncio.run(work(refuse)) == {"message": "no room"}
-    told = asyncio.run(work(fail))["message"]
-    assert "ValueError" in told and "secret" not in told
+    reported = asyncio.run(work(fail))["message"]
+    assert "ValueError" in reported and "secret" not in reported
 
 
-def test_an_engine_that_cannot_be_opened_answers_with_the_mend() -> None:
+def test_an_engine_that_cannot_be_opened_answers_with_the_fix() -> None:
     async def work() -> None:
         service = Service("nothing", "")
 
@@ -226,7 +226,7 @@ def test_an_engine_without_a_step_for_long_says_so_to_who_waits_and_ends(
     assert "hung" in asyncio.run(work())["message"]
 
 
-def test_an_engine_that_stands_still_in_its_first_step_ends_as_soon_as_no_disk_can_be_the_reason() -> None:
+def test_an_engine_that_hangs_in_its_first_step_ends_as_soon_as_no_disk_can_be_the_reason() -> None:
     async def work() -> None:
         service = Service("scripted", "")
         engine = _Stuck(Fill("x"))

@@ -44,7 +44,7 @@ async def fills(client: httpx2.AsyncClient) -> int:
     return int((await client.get("/v1/status")).json()["fills"])
 
 
-def test_a_token_opens_the_door_and_nothing_else_does(tmp_path: Path) -> None:
+def test_a_token_lets_in_and_nothing_else_does(tmp_path: Path) -> None:
     async def work(team: Team) -> None:
         async with team.client() as client, team.client("") as nobody, team.client("x" * 43) as wrong:
             for stranger in (nobody, wrong):
@@ -90,7 +90,7 @@ def test_a_token_is_kept_as_its_hash_only(tmp_path: Path, capsys: pytest.Capture
     assert len(Tokens(file)) == 1
 
 
-def test_a_new_token_stands_on_a_line_of_its_own(tmp_path: Path) -> None:
+def test_a_new_token_is_on_a_line_of_its_own(tmp_path: Path) -> None:
     file = tmp_path / "tokens"
     file.write_text("# no line end")
     token = make_token(file, "alice")
@@ -309,13 +309,13 @@ def test_the_journal_has_ids_and_no_text(tmp_path: Path, caplog: pytest.LogCaptu
     with_team(work, tmp_path)
     # What the client of this test logs is not the server's.
     ours = [record for record in caplog.records if record.name.startswith(("dg_lsp", "uvicorn", "starlette"))]
-    told = "\n".join(record.getMessage() for record in ours)
-    assert tokens[0] not in told
-    assert "request of-mine.7: alice /v1/infill 200 in" in told and "- 401 in" in told
-    assert "secret" not in told
+    reported = "\n".join(record.getMessage() for record in ours)
+    assert tokens[0] not in reported
+    assert "request of-mine.7: alice /v1/infill 200 in" in reported and "- 401 in" in reported
+    assert "secret" not in reported
 
 
-def test_an_error_of_ours_is_told_without_its_words(
+def test_an_error_of_ours_is_reported_without_its_words(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def broken(answer: Any) -> Any:
@@ -352,8 +352,8 @@ def test_on_sigterm_it_ends_what_it_has_begun(tmp_path: Path) -> None:
     with server_process(tmp_path, "scripted:20:100") as (team, process):
         asyncio.run(asyncio.wait_for(work(team, process), 60))
         assert process.wait(10) == 0
-    told = (tmp_path / "log").read_text()
-    assert "ending: 1 fills" in told and team.token not in told and "secret" not in told
+    reported = (tmp_path / "log").read_text()
+    assert "ending: 1 fills" in reported and team.token not in reported and "secret" not in reported
 
 
 @pytest.mark.slow
@@ -377,7 +377,7 @@ def test_sigterm_does_not_wait_for_a_load(tmp_path: Path) -> None:
         assert process.wait(10) == 0
 
 
-def test_an_engine_that_stands_still_ends_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_engine_that_hangs_ends_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ends = list[int]()
 
     class Ended(BaseException):
@@ -394,8 +394,8 @@ def test_an_engine_that_stands_still_ends_it(tmp_path: Path, monkeypatch: pytest
             await asyncio.sleep(0.3)
             monkeypatch.setattr("dg_lsp.serving.service.Service.stuck", 30.0)
             assert (await client.get("/healthz")).status_code == 503
-            told = (await answer).text
-            assert "hung for 30 s" in told
+            reported = (await answer).text
+            assert "hung for 30 s" in reported
             while not ends:
                 await asyncio.sleep(0.05)
 
@@ -405,7 +405,7 @@ def test_an_engine_that_stands_still_ends_it(tmp_path: Path, monkeypatch: pytest
     assert ends == [serving.STUCK]
 
 
-def test_a_line_of_the_tokens_that_is_not_utf8_is_told_by_its_number_and_spoils_no_other(
+def test_a_line_of_the_tokens_that_is_not_utf8_is_reported_by_its_number_and_spoils_no_other(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     file = tmp_path / "tokens"

@@ -94,8 +94,8 @@ def test_the_command_shows_scores_before_and_after(
     for kind in adapt.KINDS:
         assert f"{kind} before" in shown and shown.index(f"{kind} before") < shown.index(f"{kind} then")
     model = load_checkpoint(str(out / "export"), "cpu")
-    told = json.loads((out / "export" / "dg_lsp.json").read_text())
-    assert told["trained"]["step"] == 2
+    reported = json.loads((out / "export" / "dg_lsp.json").read_text())
+    assert reported["trained"]["step"] == 2
     assert model.tokenizer.get_vocab_size() == load_checkpoint(str(base), "cpu").tokenizer.get_vocab_size()
     # The text of the released config stays as it is.
     assert (out / "export" / "config.json").read_text() == (base / "config.json").read_text()

@@ -83,9 +83,9 @@ def test_what_is_not_what_the_hub_says_is_not_pinned(hub: Hub) -> None:
     hub.served = {name: FILES[name][:-1] + bytes([FILES[name][-1] ^ 1]) for name in names}
     for _ in names:
         done = fetch()
-        (told,) = re.findall(r"(\S+) is not what the hub says", done.stderr)
+        (reported,) = re.findall(r"(\S+) is not what the hub says", done.stderr)
         assert done.returncode == 2 and not pinned(NAME)
-        del hub.served[told]
+        del hub.served[reported]
     assert fetch().returncode == 0 and pinned(NAME)
 
 
@@ -147,7 +147,7 @@ def test_a_file_of_the_hub_that_was_cut_short_or_changed_is_refused(hub: Hub) ->
 
 
 @pytest.mark.slow
-def test_a_hub_that_has_it_not_or_is_not_there_is_told(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hub_that_has_it_not_or_is_not_there_is_reported(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "does not give some-owner/a_net at no-such" in fetch("--revision", "no-such").stderr
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     done = fetch()

@@ -227,7 +227,7 @@ def test_an_interrupt_ends_the_client_and_leaves_what_has_come(
     assert sorted(p.name for p in tmp_path.iterdir()) == ["index", "net.gguf"]
 
 
-def test_a_disk_without_room_is_told_before_anything_is_fetched(
+def test_a_disk_without_room_is_reported_before_anything_is_fetched(
     net: Pinned, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     check_room(tmp_path, 1)

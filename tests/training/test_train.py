@@ -120,8 +120,8 @@ def test_files_of_other_languages_are_learned_from_where_a_folder_names_them(
     out = tmp_path / "out"
     out.mkdir()
     prepare(out, [installed], None, [("go", tmp_path / "go")])
-    told = json.loads((out / "sources.json").read_text())
-    assert told[-1]["name"] == source.name == "go=go" and told[-1]["mass"] == len(code)
+    reported = json.loads((out / "sources.json").read_text())
+    assert reported[-1]["name"] == source.name == "go=go" and reported[-1]["mass"] == len(code)
     tokenizer = Tokenizer.from_file(str(out / "tokenizer.json"))
     tokens = corpora.Corpus.load(out / "corpus.npz").tokens.tolist()
     assert code in tokenizer.decode(tokens)
@@ -158,8 +158,8 @@ def test_the_command_learns_from_a_folder_and_goes_on(tmp_path: Path) -> None:
     assert load_checkpoint(str(out / "export"), "cpu").digest
     assert json.loads((out / "sources.json").read_text())[0]["files"] == 4
     assert main([*given, "--export", str(tmp_path / "again")]) == 0
-    told = json.loads((tmp_path / "again" / "dg_lsp.json").read_text())
-    assert told["trained"]["step"] == 2
+    reported = json.loads((tmp_path / "again" / "dg_lsp.json").read_text())
+    assert reported["trained"]["step"] == 2
 
 
 def test_a_canvas_begins_at_a_line_start_and_goes_on_with_the_file(cutter: Cutter) -> None:

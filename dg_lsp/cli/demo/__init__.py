@@ -94,7 +94,7 @@ async def _fill_all(todo: list[Cut], arguments: argparse.Namespace) -> tuple[int
             with closing(screen):
                 outcome = await fill_gap(engine, document, gap, settings, FillOptions(show=show))
             text = filling_of(cut, document, outcome)
-            print(told(cut, gap, outcome, text), end="\n\n" if screen.moves else "\n", flush=True)
+            print(summary_of(cut, gap, outcome, text), end="\n\n" if screen.moves else "\n", flush=True)
             filled += outcome.edit is not None
             same += text == cut.was
     finally:
@@ -112,7 +112,7 @@ def filling_of(cut: Cut, document: "Document", outcome: "Outcome") -> str:
     return whole.removeprefix(cut.before).removesuffix(cut.after)
 
 
-def told(cut: Cut, gap: "Gap", outcome: "Outcome", text: str) -> str:
+def summary_of(cut: Cut, gap: "Gap", outcome: "Outcome", text: str) -> str:
     """One gap in one line, or two where `text`, its fill, is not what was cut out."""
     from dg_lsp.cli.screen import visible
 

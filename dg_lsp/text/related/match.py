@@ -137,4 +137,4 @@ def _text(place: Place, match: Match, stop: int) -> str:
     spaced = (
         before[-1:].strip() and rows.data[max(rows.starts[match.at] - 1, 0) : rows.starts[match.at]] == b" "
     )
-    return (" " if spaced else place.lacks) + text.decode("utf-8", "replace")
+    return (" " if spaced else place.blanks) + text.decode("utf-8", "replace")

@@ -20,10 +20,10 @@ _OPEN = 2
 class Place:
     """The text before and behind a gap.
 
-        half: the beginning of a word directly before the gap; it is not in `before`. tail: the words of the gap's line
-        behind it. opened: the brackets that are open before the gap. closes: how many of them a text for the gap must
-    close; if negative, so many it must open and leave open. `lacks`: the white space that a text on an empty line must
-        begin with.
+    half: the beginning of a word directly before the gap; it is not in `before`. tail: the words of the gap's line
+    behind it. opened: the brackets that are open before the gap. closes: how many of them a text for the gap must
+    close; if negative, so many it must open and leave open. blanks: the white space that a text on an empty line must
+    begin with.
     """
 
     before: Rows
@@ -32,7 +32,7 @@ class Place:
     tail: str
     opened: str
     closes: int
-    lacks: str
+    blanks: str
 
 
 def place_of(document: Document, gap: Gap) -> Place:
@@ -45,8 +45,8 @@ def place_of(document: Document, gap: Gap) -> Place:
     above = data[first : gap.start - len(half)] + gap.insert_before.encode("utf-8")
     head = above[line_start(above, len(above)) :]
     blank = not (head + data[stop : line_end(data, stop)]).strip() and gap.indent.encode().startswith(head)
-    lacks = gap.indent[len(head) :] if blank else ""
-    above += lacks.encode()
+    blanks = gap.indent[len(head) :] if blank else ""
+    above += blanks.encode()
     before = read_rows(language, above, indentation(above, 0))
     below = gap.parts[-1].insert_after.encode("utf-8") + data[stop : stop + NEAR]
     behind = read_rows(language, below, indentation(above, len(above)))
@@ -57,7 +57,7 @@ def place_of(document: Document, gap: Gap) -> Place:
         closes = 0
     ends = [at for at in map(behind.kinds.find, LINE_ENDS) if at >= 0]
     tail = behind.words[: min(ends, default=len(behind))]
-    return Place(before, behind, half, tail, opened, min(closes, len(_opened_in(line))), lacks)
+    return Place(before, behind, half, tail, opened, min(closes, len(_opened_in(line))), blanks)
 
 
 def _opened(rows: Rows) -> str:

@@ -188,11 +188,11 @@ def _ranked(place: Place, found: dict[str, _Found]) -> list[tuple[str, _Found]]:
         names = [
             w for w, k in zip(rows.words[at : one.stop], rows.kinds[at : one.stop], strict=True) if k == NAME
         ]
-        told = (
+        evidence = (
             *(min(before, head), before >= head, max(before - head, 0), one.behind, one.match.near),
             *(not known.issuperset(names), sum(name not in in_sight for name in names)),
             *(math.log2(one.count), one.count / total),
         )
-        return float(sum(weight * value for weight, value in zip(weights, told, strict=True)))
+        return float(sum(weight * value for weight, value in zip(weights, evidence, strict=True)))
 
     return sorted(found.items(), key=lambda item: (-score(item[1]), item[0]))
