@@ -27,6 +27,7 @@ from dg_lsp.text.repeats.renames import (
     rename_places,
     replaced_places,
     source_of,
+    words_like,
 )
 from dg_lsp.text.repeats.signatures import awaited_places, call_places, header_places
 from dg_lsp.text.syntax.lexer import line_end, line_start
@@ -34,6 +35,8 @@ from dg_lsp.text.syntax.repair import cost_of
 
 # A document of more bytes than this, or an edit of more than this, is never looked at.
 LARGEST, _LONGEST = 400_000, 200
+# Shorter words than this are rarely whole ones.
+_SHORT = 3
 _WORD_BYTE = re.compile(rb"[\w$\x80-\xff]")
 _NAME = re.compile(rb"[A-Za-z_$\x80-\xff][\w$\x80-\xff]*")
 _TOKENS = re.compile(rb"[\w$\x80-\xff]+|\"[^\"\\]*\"|'[^'\\]*'|[^\w\s]")
@@ -160,13 +163,24 @@ def _word(span: Change, old: bytes, new: bytes) -> Change:
 
 
 def _is_half(data: bytes, span: Change, old: bytes, new: bytes, cursor: int) -> bool:
-    """Return whether the word at the cursor is probably not finished."""
+    """Return whether the word at the cursor is probably not finished.
+
+    A cursor inside of it is behind a part that was changed, as in `fetch|User` for `getUser`, and not in `co_|unt`.
+    """
     if not span.now < cursor <= span.stop or not _NAME.fullmatch(new):
         return False
-    if cursor < span.stop or new.endswith(b"_") or len(new) < 2 <= len(old) or old.startswith(new):
+    typed, rest = new[: cursor - span.now], new[cursor - span.now :]
+    if rest and not (old.endswith(rest) and _begins_part(old, len(old) - len(rest))):
+        return True
+    if len(typed) < _SHORT <= len(old) or old.startswith(typed + rest) or (not rest and typed.endswith(b"_")):
         return True
     longer = re.compile(rb"(?<![\w$\x80-\xff])%b[\w$\x80-\xff]" % re.escape(new))
     return longer.search(data) is not None
+
+
+def _begins_part(word: bytes, at: int) -> bool:
+    """Return whether a part of `word` begins at `at`: `User` in `getUser`, and `_name` or `name` in `file_name`."""
+    return at == 0 or word[at : at + 1].isupper() or b"_" in word[at - 1 : at + 1]
 
 
 def _found(source: Source, typed: Typed, bursts: Bursts, others: Sequence[Document]) -> Iterator[Place]:
@@ -226,7 +240,7 @@ def _renamed(source: Source, typed: Typed, bursts: Bursts, others: Sequence[Docu
     old, new = typed.core[_last(typed)]
     if all(map(_NAME.fullmatch, (old, new))) and all(pair == (old, new) for pair in typed.core):
         before = next((b.before for b in bursts if (old, new) in _core(b, data)), typed.burst.before)
-        count = max(_count(data, new) - _count(before, new), 1)
+        count = max(words_like(new, data) - words_like(new, before), 1)
         renamed = Renamed(old, new, (span.now, span.stop), count)
         found = list(rename_places(source, renamed, others))
         older = [b for b in bursts.recent[:-1] if b.spans(data)]
@@ -243,13 +257,9 @@ def _renamed(source: Source, typed: Typed, bursts: Bursts, others: Sequence[Docu
     if first and last and first[-1] != last[-1] and b"," not in line:
         start = line_start(data, span.now)
         end = start + len(_FROM.sub(b"", line).rstrip().rstrip(b";\"'"))
-        count = max(_count(data, last[-1]) - _count(typed.burst.before, last[-1]), 0) + 1
+        count = max(words_like(last[-1], data) - words_like(last[-1], typed.burst.before), 0) + 1
         renamed = Renamed(first[-1], last[-1], (end - len(last[-1]), end), count)
         yield from rename_places(source, renamed, others)
-
-
-def _count(data: bytes, word: bytes) -> int:
-    return len(re.findall(rb"(?<![\w$\x80-\xff])%b(?![\w$\x80-\xff])" % re.escape(word), data))
 
 
 def _line(data: bytes, offset: int) -> bytes:

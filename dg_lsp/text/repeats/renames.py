@@ -55,6 +55,11 @@ class Renamed:
     count: int
 
 
+def words_like(word: bytes, data: bytes) -> int:
+    """Return how often `word` is in `data`, in any role."""
+    return len(re.findall(rb"(?<![\w$\x80-\xff])%b(?![\w$\x80-\xff])" % re.escape(word), data))
+
+
 def source_of(document: Document) -> Source:
     """Return `document` with its tree.
 
@@ -73,7 +78,10 @@ def rename_places(source: Source, renamed: Renamed, others: Sequence[Document]) 
     edited = name_at(source.language, source.root, *renamed.at)
     if edited is None or edited.shorthand or edited.role in ("other", "keyword"):
         return
-    if renamed.new.decode("utf-8", "replace") in source.language.own_words:
+    if source.language.own_words & {word.decode("utf-8", "replace") for word in (renamed.old, renamed.new)}:
+        return
+    # At a use a word of the file is rather another name that is meant.
+    if edited.scope is None and words_like(renamed.new, source.document.data) > renamed.count:
         return
     if edited.role == "member":
         yield from _member_places(source, renamed, edited, others)
@@ -168,10 +176,9 @@ def _variable_places(
         return
     if edited.scope is None and any(_is_import(d.place) for d in definitions):
         return
-    if is_class(source.language, scope):
-        owner = next((d for d in definitions if d.role == "member"), None)
-        if owner is not None:
-            yield from _member_places(source, renamed, owner, others)
+    member = next((d for d in definitions if d.role == "member"), None)
+    if member is not None:
+        yield from _member_places(source, renamed, member, others)
         return
     # 3.
     if any(is_class(source.language, d.place) for d in definitions):
