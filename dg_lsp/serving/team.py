@@ -189,7 +189,7 @@ async def serve(settings: Settings, listening: Listening) -> int:
     service = Service(
         settings.checkpoint,
         digest_of(settings.checkpoint),
-        on_event=metrics.on_event if metrics else ignore_event,
+        on_event=metrics.count if metrics else ignore_event,
     )
     if metrics:
         metrics.follow(service)
