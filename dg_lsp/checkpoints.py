@@ -251,6 +251,14 @@ def denoises(checkpoint: str) -> bool:
         return True
 
 
+def learned_many(checkpoint: str) -> bool:
+    """Tell whether a checkpoint that names no languages was trained on the plain ones, too.
+
+    One that is prompted with nothing but the text was trained on a few.
+    """
+    return bool(_about(checkpoint).get("prompt", "chat") != "raw")
+
+
 def answers_in_chat(checkpoint: str) -> bool:
     """Tell whether a checkpoint is prompted as a chat; the released one, which has no dg_lsp.json, is."""
     return bool(_about(checkpoint).get("prompt", "chat") == "chat")

@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from dg_lsp.checkpoints import EMBEDDED, denoises, languages_of, named
+from dg_lsp.checkpoints import EMBEDDED, denoises, languages_of, learned_many, named
 from dg_lsp.engine.choice import resolve
 from dg_lsp.settings import Settings, SettingsError, name_of, of_machine, override
+from dg_lsp.text.languages.language import is_plain
 
 # Globs that a workspace may add to `exclude`, and characters of one: more would take too long to read and to compare.
 _GLOBS, _GLOB = 500, 1_000
@@ -49,14 +50,14 @@ def unlearned(settings: Settings, language: str) -> str:
     A language of the setting ghost_languages counts as learned.
     """
     # The languages of a team's server are not known here.
-    known = () if settings.engine_url else languages_of(settings.checkpoint)
-    if not known or language in known or {language, "*"} & {*settings.ghost_languages}:
+    if settings.engine_url or {language, "*"} & {*settings.ghost_languages}:
+        return ""
+    known = languages_of(settings.checkpoint)
+    if language in known or not (known or (is_plain(language) and not learned_many(settings.checkpoint))):
         return ""
     name = "embedded checkpoint" if named(settings.checkpoint) == EMBEDDED else "checkpoint"
-    return (
-        f"the {name} was trained on {' and '.join(map(str.capitalize, known))} only; "
-        f"add {language} to the setting ghostLanguages to try it here"
-    )
+    few = f"on {' and '.join(map(str.capitalize, known))} only" if known else "on other languages"
+    return f"the {name} was trained {few}; add {language} to the setting ghostLanguages to try it here"
 
 
 def rewrites(settings: Settings) -> bool:

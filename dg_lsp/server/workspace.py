@@ -47,9 +47,9 @@ class Workspace:
         document = self.documents.snapshot(uri)
         if document is None:
             raise NoGap("the document is not open; send textDocument/didOpen first")
-        self._permit(uri, document.language)
+        self.permit(uri, document.language)
         if notebook := self.documents.notebooks.holding(document.uri):
-            self._permit(notebook)
+            self.permit(notebook)
             plain = without_magics(document.data) if document.language == "python" else document.data
             if plain != document.data:
                 document = replace(document, data=plain, history=None)
@@ -97,13 +97,13 @@ class Workspace:
                 raise NoGap(f"the document is at version {document.version}, not {version}; ask again")
             return document
         await self.git_answered(uri)
-        self._permit(uri)
+        self.permit(uri)
         path = path_of(uri)
         if not path:
             raise DocumentError(f"{uri[:80]!r} is not open and is not a file:// address; open it first")
         # In a thread, because a disk may be slow.
         found = await asyncio.to_thread(read_document, Path(path), self.settings.macros)
-        self._permit(uri, found.language)
+        self.permit(uri, found.language)
         return replace(found, uri=uri)
 
     def beside(self, document: Document) -> list[Document]:
@@ -123,7 +123,7 @@ class Workspace:
             return str(error)
         return silence(self.settings, language) if knows(language) else f"there is no grammar for {language}"
 
-    def _permit(self, uri: str, language: str = "") -> None:
+    def permit(self, uri: str, language: str = "") -> None:
         """Raise NoGap with the reason if the document `uri` may not be filled."""
         folders = [*map(str, self.folders())]
         if reason := self.refusals.reason(uri, language, self.settings, folders):

@@ -14,6 +14,7 @@ from dg_lsp.server.snapshot import Snapshot
 from dg_lsp.settings import Settings
 from dg_lsp.text.budget import ASKED, UNASKED, within
 from dg_lsp.text.documents.document import Document, whole
+from dg_lsp.text.documents.fences import fenced
 from dg_lsp.text.fills.confirm import doubt
 from dg_lsp.text.gaps.find import Gap, NoGap, find_gap
 from dg_lsp.text.gaps.gap import Edit, apply_edit
@@ -176,10 +177,17 @@ def _ghost_settings(spot: Spot) -> Settings:
 def _spot(snapshot: Snapshot, context: Context, params: types.InlineCompletionParams) -> Spot:
     """Return the Spot of a request; an entry of a menu is put into the document.
 
-    A recent offer that the user is typing comes before an entry that disagrees with it.
+    A recent offer that the user is typing comes before an entry that disagrees with it. Of a Markdown file the document
+    is the code fence.
+
+    Raises:
+        NoGap: the place is in no code fence.
     """
     automatic = params.context.trigger_kind == types.InlineCompletionTriggerKind.Automatic
-    selected, cursor = params.context.selected_completion_info, snapshot.offset(params.position)
+    document, cursor = fenced(snapshot.document, snapshot.offset(params.position))
+    if document is not snapshot.document:
+        context.workspace.permit(document.uri, document.language)
+    snapshot, selected = replace(snapshot, document=document), params.context.selected_completion_info
     replaced = snapshot.range(cursor, cursor)
     plain = Spot(snapshot, cursor, cursor, replaced, whole=False, automatic=automatic)
     if selected is None:

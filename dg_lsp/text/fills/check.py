@@ -26,6 +26,7 @@ from dg_lsp.text.fills.baseline import (
     neutral_text,
     unexpected,
 )
+from dg_lsp.text.fills.plain import harm_between
 from dg_lsp.text.fills.room import ended_comment, is_closed, is_misread, left_open, open_comment, room_of
 from dg_lsp.text.gaps.gap import Edit, Gap
 from dg_lsp.text.languages.language import Language, load_language
@@ -80,6 +81,8 @@ def is_stub(request: Infill, fill: str) -> bool:
     if request.kind not in BODIES:
         return False
     language = load_language(request.language, request.macros)
+    if language.is_plain:
+        return False
     neutral = neutral_text(language, request.kind, _bytes(request.prefix), _bytes(request.suffix))
     body = _around(language, neutral.filled(language, _bytes(fill)), request.kind)
     return body is not None and body.stub
@@ -95,6 +98,9 @@ def parts_of(document: Document, gap: Gap, edit: Edit) -> tuple[bytes, bytes, by
 
 def _faults(language: Language, kind: str, parts: tuple[bytes, bytes, bytes]) -> tuple[Fault, ...]:
     before, fill, after = parts
+    if language.is_plain:
+        harm = harm_between(language, parts)
+        return (fault_at(fill, 0, len(fill), harm),) if harm else ()
     if wrong := _wrong_by_itself(language, kind, parts):
         return wrong
     # 1. The neutral text may be a part of the whole, or have more at its ends: what makes it parse.

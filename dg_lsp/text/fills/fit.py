@@ -109,6 +109,7 @@ def endings(request: Infill, text: str) -> Iterator[str]:
         shut = ("" if text.endswith(":") else ":") + below + language.indent + body
     if shut:
         yield from (shut + end.decode() for end in dict.fromkeys((b"", *language.words.ends)))
+    yield from (below + word for word in language.plain.closings)
 
 
 def within(language: Language, request: Infill, text: str) -> str:
@@ -122,7 +123,7 @@ def within(language: Language, request: Infill, text: str) -> str:
         return data[: _end_of_span(language, request, data)].decode("utf-8")
     if request.kind in (*STRINGS, "comment"):
         return data[: _end_of_literal(literal_at(language, request.prefix), data)].decode("utf-8", "ignore")
-    if request.kind in BODIES and language.style == "indent":
+    if request.kind in BODIES and language.style != "brace":
         return deep(language, text, request.indent)
     if request.kind not in (*BODIES, *LISTS) or (counted := surplus(language, data)) is None:
         return text

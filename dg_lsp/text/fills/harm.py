@@ -50,6 +50,8 @@ def harm_of(document: Document, gap: Gap, edit: Edit) -> str:
         return "the fill would change text outside of its gap"
     language = load_language(document.language, document.macros)
     try:
+        if language.is_plain:
+            return _refusal(document, gap, edit)
         return _harm_of(language, document, gap, edit)
     except OutOfTime as error:
         # What cannot be checked is not offered.
@@ -63,6 +65,11 @@ def _harm_of(language: Language, document: Document, gap: Gap, edit: Edit) -> st
     document, gap, edit = _readable(language, document, gap, edit)
     if lost := _lost(language, document, gap):
         return f"the fill would delete `{lost}`"
+    return _refusal(document, gap, edit) or _harm_in(language, document, gap, edit)
+
+
+def _refusal(document: Document, gap: Gap, edit: Edit) -> str:
+    """Return why nothing is left of a fill, it cannot be checked, or has faults, as a sentence; empty otherwise."""
     # A fill of which its place leaves nothing would only delete what is in the gap.
     if not edit.text.removeprefix(gap.insert_before).removesuffix(gap.insert_after).strip():
         return "no part of the fill fits into the gap"
@@ -70,7 +77,7 @@ def _harm_of(language: Language, document: Document, gap: Gap, edit: Edit) -> st
         return reason
     if faults := faults_of_edit(document, gap, edit):
         return f"the fill would add a syntax error: {faults[0].message}"
-    return _harm_in(language, document, gap, edit)
+    return ""
 
 
 def unchecked(document: Document, gap: Gap) -> str:
@@ -81,7 +88,10 @@ def unchecked(document: Document, gap: Gap) -> str:
     data = document.data
     if reach(data, gap.start) != (0, len(data)):
         return "the line is too long, or too many brackets are open, for a fill to be checked here"
-    start, stop = _scope(load_language(document.language, document.macros), data, gap.start)
+    language = load_language(document.language, document.macros)
+    if language.is_plain:
+        return ""
+    start, stop = _scope(language, data, gap.start)
     if gap.end > stop or stop - start > LARGEST:
         return "the gap extends beyond the code that can be checked; fill a smaller one"
     return ""

@@ -181,6 +181,8 @@ def resume_point(language: Language, kind: str, parts: tuple[bytes, bytes, bytes
     The text before that place is the beginning of something that parses.
     """
     before, fill, after = parts
+    if language.is_plain:
+        return None
     neutral = neutral_text(language, kind, before, after)
     # A parser that logs is slow, and how it continues far behind the fill is not asked for.
     behind = neutral.after[:NEAR]

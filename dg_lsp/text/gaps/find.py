@@ -29,6 +29,7 @@ from dg_lsp.text.gaps.parts import (
     start_open_gap_at_cursor,
     with_owed,
 )
+from dg_lsp.text.gaps.plain import plain_gap
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import BODIES, Kind, Wanted
 from dg_lsp.text.reasons import NoGap
@@ -83,6 +84,9 @@ def find_gap(document: Document, offset: int, kind: Wanted | None = None) -> Gap
     if (start, stop) != (0, len(document.data)):
         near = replace(document, data=document.data[start:stop], history=None)
         return find_gap(near, offset - start, kind).moved(start)
+    language = load_language(document.language, document.macros)
+    if language.is_plain:
+        return plain_gap(language, document, offset, kind)
     # 1. A broken tree is never asked what is at the cursor.
     analysis = analyze(document, offset)
     if kind == "holes":
@@ -102,9 +106,11 @@ def find_gaps(document: Document, start: int, end: int) -> list[Gap]:
     Raises:
         OutOfTime: the text takes too long to read, and so does the top-level item that the span is in.
     """
+    language = load_language(document.language, document.macros)
+    if language.is_plain:
+        return []
     analysis = tried(partial(analyze_whole, document))
     if analysis is None:
-        language = load_language(document.language, document.macros)
         first, stop = top_level_item(language, document.data, start)
         if end <= stop and (first, stop) != (0, len(document.data)):
             item = replace(document, data=document.data[first:stop], history=None)

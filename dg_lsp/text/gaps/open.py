@@ -9,6 +9,7 @@ from dg_lsp.text.analysis import Analysis, analyze
 from dg_lsp.text.budget import bounded
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.gap import Gap
+from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import BODIES, STRINGS
 from dg_lsp.text.syntax.lexer import Line, line_at
 
@@ -33,6 +34,8 @@ def finished(document: Document, gap: Gap, cursor: int) -> str:
         return ""
     # 1.
     line = line_at(document.data, cursor)
+    if load_language(document.language).is_plain:
+        return "this line is finished" if line.behind.strip() else ""
     if _WORD.match(line.before[-1:]) and _WORD.match(line.behind):
         return "the cursor is in the middle of a word"
     if _is_blank(document.data, gap, cursor, line):

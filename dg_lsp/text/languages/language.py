@@ -4,6 +4,7 @@ Languages are data: a folder each under grammars/. Knows tree-sitter; knows no d
 """
 
 import importlib
+import importlib.util
 import re
 import tomllib
 from collections.abc import Callable, Mapping
@@ -21,6 +22,7 @@ from dg_lsp.text.budget import check
 from dg_lsp.text.languages.macros import Edited, Macros, blanked, changed, read_macros, with_names
 from dg_lsp.text.languages.recovery import MESSAGES, parse, parse_until_broken
 from dg_lsp.text.languages.shape import is_endless, left_open
+from dg_lsp.text.messages import KINDS
 from dg_lsp.text.reasons import Unreadable
 
 Log = Callable[[str], None]
@@ -30,6 +32,8 @@ WORD = re.compile(r"[^\W\d]\w*")
 _DEEPEST, _MOST_IN_ERROR = 1_000, 4_000
 # Comments that nothing closes, beyond which only the first is read as one.
 _MANY = 8
+# What begins a comment where nothing does: no text holds it.
+_NEVER = "\0"
 _LONE_CR = re.compile(rb"\r(?!\n)")
 _INHERITS = re.compile(r"; inherits: (.+)")
 # The closed list: gaps.scm may capture nothing else, so a misspelt capture is an error and not a silence.
@@ -155,18 +159,37 @@ class Quotes:
         return replace(self, open=begun[0], close=close)
 
 
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """The facts of a plain language, whose gaps are lines and blocks.
+
+    brackets: those that are in pairs. tags: a pattern of what begins and ends an element, but for the elements `alone`.
+    opens: the end of a line below which an empty block may be. closings: words that close a block. fillers: texts that
+    may complete a line; {0} is a name behind the gap, the first group of `names`.
+    """
+
+    brackets: bytes
+    tags: re.Pattern[bytes]
+    alone: frozenset[bytes]
+    opens: re.Pattern[bytes]
+    closings: tuple[str, ...]
+    fillers: tuple[bytes, ...]
+    names: re.Pattern[bytes]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Language:
     """One language: its grammar, its compiled gaps.scm, and what language.toml says. There is one object for each.
 
-    ids: what editors call it. style: `indent` or `brace`, what holds a body together. indent: one step of indentation
-    where a file shows none. comment: what begins one that ends with its line. placeholders: the neutral text of each
-    kind of gap. regex: a slash may begin a regular expression. jsx: elements
-    with text between tags may be values. nested: block comments may hold others. joined: a backslash at the end
-    of a line comment takes the next line along. words: what broken text is read and repaired with.
+    ids: what editors call it. style: `indent` or `brace`, what holds a body together; `plain` where gaps are lines and
+    blocks, found without a tree. indent: one step of indentation where a file shows none. comment: what begins one that
+    ends with its line. placeholders: the neutral text of each kind of gap. regex: a slash may begin a regular
+    expression. jsx: elements with text between tags may be values. nested: block comments may hold others. joined: a
+    backslash at the end of a line comment takes the next line along. words: what broken text is read and repaired with.
     builtins: the names that every file may use. leaves: the first words of statements behind which editors indent less.
     macros: the text that the parser reads as blanks. rooms: the header of some function and of some class. names: where
-    names are written, by the keys of the table [names]; empty for a language without one.
+    names are written, by the keys of the table [names]; empty for a language without one. plain: the facts of a plain
+    language. tree: the grammar and the query; None in a plain language whose grammar is not installed.
     """
 
     name: str
@@ -188,13 +211,35 @@ class Language:
     macros: Macros
     rooms: tuple[tuple[Owner, bytes], ...]
     names: Mapping[str, frozenset[str]]
-    grammar: tree_sitter.Language
-    query: tree_sitter.Query
+    plain: Plain
+    tree: tuple[tree_sitter.Language, tree_sitter.Query] | None
+
+    @property
+    def is_plain(self) -> bool:
+        """Return whether gaps are lines and blocks, found without a tree."""
+        return self.style == "plain"
+
+    @property
+    def has_comments(self) -> bool:
+        """Return whether a mark begins a comment that ends with its line."""
+        return self.comment != _NEVER
+
+    @property
+    def grammar(self) -> tree_sitter.Language:
+        """The grammar; a plain language may have none."""
+        assert self.tree is not None, self.name
+        return self.tree[0]
+
+    @property
+    def query(self) -> tree_sitter.Query:
+        """The compiled gaps.scm."""
+        assert self.tree is not None, self.name
+        return self.tree[1]
 
     @property
     def keywords(self) -> tuple[bytes, ...]:
         """The words that the grammar itself holds."""
-        return _keywords(self.grammar)
+        return _keywords(self.grammar) if self.tree else ()
 
     @property
     def own_words(self) -> frozenset[str]:
@@ -314,6 +359,38 @@ def load_language(name: str, macros: tuple[str, ...] = ()) -> Language:
         known = ", ".join(known_languages())
         raise UnknownLanguage(f"no grammar for the language {name!r}; known are {known}")
     facts = _facts(folder)
+    return Language(
+        name=facts["name"],
+        ids=tuple(facts["ids"]),
+        suffixes=tuple(facts["suffixes"]),
+        style=facts["style"],
+        indent=facts["indent"],
+        comment=facts.get("comment", _NEVER),
+        block_comments=tuple((a, b) for a, b in facts.get("block_comments", ())),
+        strings=tuple(_quotes(quotes) for quotes in facts.get("strings", ())),
+        regex=facts.get("regex", False),
+        jsx=facts.get("jsx", False),
+        nested=facts.get("nested", False),
+        joined=facts.get("joined", False),
+        placeholders=tuple(facts.get("placeholders", dict.fromkeys(KINDS, "")).items()),
+        words=read_words(_inherited(facts, "repair")),
+        builtins=tuple(name.encode() for name in facts.get("builtins", "").split()),
+        leaves=tuple(word.encode() for word in facts.get("leaves", ())),
+        macros=_macros(facts),
+        rooms=tuple((owner, facts.get("rooms", {}).get(owner, "").encode()) for owner in OWNERS[:2]),
+        names={key: frozenset(str(text).split()) for key, text in _inherited(facts, "names").items()},
+        plain=_plain(facts.get("plain", {})),
+        tree=_tree(facts),
+    )
+
+
+def _tree(facts: dict[str, Any]) -> tuple[tree_sitter.Language, tree_sitter.Query] | None:
+    """The grammar of a language and its compiled gaps.scm, which captures nothing outside CAPTURES.
+
+    None for a plain language whose wheel is not named or not installed.
+    """
+    if facts["style"] == "plain" and importlib.util.find_spec(facts.get("wheel", "-")) is None:
+        return None
     grammar = tree_sitter.Language(getattr(importlib.import_module(facts["wheel"]), facts["function"])())
     query = tree_sitter.Query(grammar, _query(facts["name"]))
     stray = [c for c in capture_names(query) if c not in CAPTURES and not c.startswith("_")]
@@ -321,29 +398,7 @@ def load_language(name: str, macros: tuple[str, ...] = ()) -> Language:
         raise ValueError(
             f"grammars/{facts['name']}/gaps.scm captures {', '.join(stray)}; known are {', '.join(CAPTURES)}"
         )
-    return Language(
-        name=facts["name"],
-        ids=tuple(facts["ids"]),
-        suffixes=tuple(facts["suffixes"]),
-        style=facts["style"],
-        indent=facts["indent"],
-        comment=facts["comment"],
-        block_comments=tuple((a, b) for a, b in facts.get("block_comments", ())),
-        strings=tuple(_quotes(quotes) for quotes in facts["strings"]),
-        regex=facts.get("regex", False),
-        jsx=facts.get("jsx", False),
-        nested=facts.get("nested", False),
-        joined=facts.get("joined", False),
-        placeholders=tuple(facts["placeholders"].items()),
-        words=read_words(_inherited(facts, "repair")),
-        builtins=tuple(name.encode() for name in facts.get("builtins", "").split()),
-        leaves=tuple(word.encode() for word in facts.get("leaves", ())),
-        macros=_macros(facts),
-        rooms=tuple((owner, facts["rooms"][owner].encode()) for owner in OWNERS[:2]),
-        names={key: frozenset(str(text).split()) for key, text in _inherited(facts, "names").items()},
-        grammar=grammar,
-        query=query,
-    )
+    return grammar, query
 
 
 def language_of(path: PurePath | str) -> str:
@@ -361,25 +416,37 @@ def language_of(path: PurePath | str) -> str:
 
 
 def has_language(name: str) -> bool:
-    """Return whether some language claims the suffix of the file `name`; cheap, for walks through many files."""
+    """Return whether the suffix of the file `name` is that of a language that is not plain; for many files."""
     stem, dot, suffix = name.rpartition(".")
-    return bool(stem) and (dot + suffix).lower() in _suffixes()
+    return bool(stem) and (dot + suffix).lower() in suffixes()
 
 
+@cache
 def suffixes() -> tuple[str, ...]:
-    """Return the suffixes that languages claim, such as ".py"."""
-    return tuple(sorted(_suffixes()))
+    """Return the suffixes of the languages that are not plain, such as ".py"."""
+    return tuple(sorted(suffix for name in known_languages() for suffix in _facts(name)["suffixes"]))
 
 
 @cache
 def known_languages() -> tuple[str, ...]:
-    """The names of all languages that have a folder."""
-    return tuple(sorted(f.name for f in _grammars().iterdir() if f.joinpath("language.toml").is_file()))
+    """The names of the languages that are not plain."""
+    return tuple(name for name in _names() if _facts(name)["style"] != "plain")
+
+
+@cache
+def plain_languages() -> tuple[str, ...]:
+    """The names of the plain languages."""
+    return tuple(name for name in _names() if _facts(name)["style"] == "plain")
 
 
 def language_ids() -> tuple[str, ...]:
     """The names by which editors call the languages that have a folder."""
-    return tuple(sorted({name for known in known_languages() for name in _facts(known)["ids"]}))
+    return tuple(sorted({called for name in _names() for called in _facts(name)["ids"]}))
+
+
+def is_plain(language: str) -> bool:
+    """Return whether `language`, by its own name or an editor's, is a plain one."""
+    return _folders().get(language) in plain_languages()
 
 
 def knows(language: str) -> bool:
@@ -426,10 +493,16 @@ def _grammars() -> Traversable | Path:
 
 
 @cache
+def _names() -> tuple[str, ...]:
+    """The names of all languages that have a folder."""
+    return tuple(sorted(f.name for f in _grammars().iterdir() if f.joinpath("language.toml").is_file()))
+
+
+@cache
 def _folders() -> dict[str, str]:
     """The name of each language's folder, by its own name and by what editors call it."""
     folders: dict[str, str] = {}
-    for name in known_languages():
+    for name in _names():
         folders |= dict.fromkeys((*_facts(name)["ids"], name), name)
     return folders
 
@@ -437,7 +510,7 @@ def _folders() -> dict[str, str]:
 @cache
 def _suffixes() -> dict[str, str]:
     """The language of each suffix, such as "python" for ".pyi"."""
-    return {s: name for name in known_languages() for s in _facts(name)["suffixes"]}
+    return {s: name for name in _names() for s in _facts(name)["suffixes"]}
 
 
 @cache
@@ -447,8 +520,12 @@ def _facts(name: str) -> dict[str, Any]:
 
 
 def _query(folder: str) -> str:
-    """The text of a folder's gaps.scm, behind those of the folders that its first line says it inherits."""
-    text = (_grammars() / folder / "gaps.scm").read_text(encoding="utf-8")
+    """The text of a folder's gaps.scm, behind those of the folders that its first line says it inherits.
+
+    A plain language need not have one.
+    """
+    file = _grammars() / folder / "gaps.scm"
+    text = file.read_text(encoding="utf-8") if file.is_file() else ""
     below = _INHERITS.match(text)
     return "\n".join((*map(_query, below[1].split(", ") if below else ()), text))
 
@@ -464,6 +541,19 @@ def _macros(facts: dict[str, Any]) -> Macros:
     below = _facts(_folders()[facts["extends"]]) if "extends" in facts else {}
     tables = (*below.get("macros", ()), *facts.get("macros", ()))
     return read_macros(tables, {**below.get("parts", {}), **facts.get("parts", {})})
+
+
+def _plain(facts: Mapping[str, Any]) -> Plain:
+    """The table [plain]; what it leaves out is empty."""
+    return Plain(
+        brackets=facts.get("brackets", "()[]{}").encode(),
+        tags=_pattern(facts.get("tags", "(?!)(?P<close>)(?P<name>)(?P<alone>)")),
+        alone=frozenset(name.encode() for name in facts.get("alone", ())),
+        opens=_pattern(rf"(?:{facts.get('opens', '(?!)')})\Z"),
+        closings=tuple(facts.get("closings", ())),
+        fillers=tuple(text.encode() for text in facts.get("fillers", ())),
+        names=_pattern(facts.get("names", "(?!)()")),
+    )
 
 
 def _quotes(facts: dict[str, Any]) -> Quotes:

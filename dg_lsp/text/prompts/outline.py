@@ -75,8 +75,9 @@ def outline(language: Language, above: bytes, at: int, budget: int) -> Outline:
     the last ones first, since those name the project's own modules.  5. Keep docstrings of the enclosing functions.
     """
     # 1.
-    start = top_level_item(language, above, at)[0] if len(above) > WHOLE else 0
-    short = len(above) - start <= ITEM
+    parted = len(above) > WHOLE and not language.is_plain
+    start = top_level_item(language, above, at)[0] if parted else 0
+    short = len(above) - start <= ITEM and not language.is_plain
     item = tried(partial(part_of, language, above, (start, len(above)), at)) if short else None
     # 2. A statement is complete as soon as the headers around it are there.
     cut = _next_statement(item, at) if item else at
@@ -85,8 +86,8 @@ def outline(language: Language, above: bytes, at: int, budget: int) -> Outline:
     headers, docstrings = found or (headers_by_lines(above, start, cut), [])
     kept = _fitting([headers], budget)
     # 4.
-    head = above[: line_start(above, min(start or cut, HEAD))]
-    imports = _imports(item, cut) if item and not start else _imports_of(language, head)
+    head = b"" if language.is_plain else above[: line_start(above, min(start or cut, HEAD))]
+    imports = _imports(item, cut) if item and not start else _imports_of(language, head) if head else ()
     kept |= _fitting(imports[::-1], min(budget - _size(kept), budget // 2))
     # 5. The innermost function is the one that is written.
     kept |= _fitting(docstrings[::-1] if headers.keys() <= kept.keys() else (), budget - _size(kept))

@@ -67,6 +67,8 @@ def context_of(document: Document, gap: Gap, index: Index, room: int) -> Context
     what looks like a key. A file that takes too long to read is left out.
     """
     language, data = load_language(document.language, document.macros), document.data
+    if language.is_plain:
+        return Context()
     # 1.
     start, stop = top_level_item(language, data, gap.start)
     first, last = line_start(data, gap.start), line_end(data, gap.span[1])

@@ -338,7 +338,9 @@ def _special(language: Language, data: bytes, match: re.Match[bytes], stop: int)
     if kind == "line":
         # In the text between tags an address is no comment.
         address = language.regex and data[start - 1 : start] == b":"
-        return (None, start + 2) if address else (("comment", start, end), end)
+        # In a shell's `${#a}` and in an address of YAML there is none either.
+        glued = language.is_plain and data[max(start - 1, 0) : start].strip()
+        return (None, start + 1 + bool(address)) if address or glued else (("comment", start, end), end)
     if kind == "block":
         shut = comment_end(language, data, start, stop)
         end = shut if shut >= 0 else stop

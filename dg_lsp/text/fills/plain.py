@@ -1,0 +1,147 @@
+"""The harm of a fill in a plain language: by its brackets and marks, and by its grammar where it has one."""
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import islice
+
+from tree_sitter import Node, Tree
+
+from dg_lsp.text.fills.baseline import errors_of
+from dg_lsp.text.gaps.plain import REACH, open_at
+from dg_lsp.text.languages.language import Language
+from dg_lsp.text.syntax.brackets import PAIRS
+from dg_lsp.text.syntax.lexer import line_end, line_start, marks, tokens
+
+# A longer text is not parsed: tokens must do.
+PARSED = 200_000
+# Bytes that are parsed at most to find a neutral text.
+_EFFORT = 1_000_000
+# Names behind a gap that may be the one of its line.
+_NAMES = 8
+_LINE = re.compile(rb"[^\r\n]*\s*")
+_OPENERS = {closer: opener for opener, closer in PAIRS.items()}
+# Strings, comments and brackets behind a gap, counted from there.
+Marks = tuple[tuple[str, int, int], ...]
+Parts = tuple[bytes, bytes, bytes]
+
+
+def harm_between(language: Language, parts: Parts) -> str:
+    """Return why the fill of `parts` = (before, fill, after) does harm, as words; empty where it does none.
+
+    1. What is behind it is read as before, or as with the string closed that its line has opened.  2. It closes no
+    bracket but its own and those of its line, and leaves none open that was closed.  3. By the grammar there are no
+    more errors than without it, or with a neutral text in its place.
+    """
+    before, fill, after = parts
+    if b"\0" in fill:
+        return "a null byte"
+    # 1.
+    near, below = before[line_start(before, max(len(before) - REACH, 0)) :], after[:REACH]
+    if _behind(language, near, fill, below) not in _as_before(language, near, below):
+        return "a string or comment that takes in what follows"
+    # 2.
+    if reason := _unbalanced(language, (near, fill, below)):
+        return reason
+    # 3.
+    if language.tree is None or len(before) + len(after) > PARSED:
+        return ""
+    tree, first = language.parse(before + fill + after), line_start(before, len(before))
+    last = len(before + fill) + _LINE.match(after).end()  # type: ignore[union-attr]  # it matches nothing, too
+    faults = _faults(language, tree)
+    # One in the line itself is none of damage elsewhere, unless brackets above are not closed yet.
+    own = any(first <= node.start_byte < node.end_byte <= last for node in faults)
+    own = own and not _count(language, near[: line_start(near, len(near))] + below[line_end(below, 0) :])[1]
+    return "a syntax error" if own or len(faults) > _errors_without(language, before, after) else ""
+
+
+@lru_cache(maxsize=4)
+def _as_before(language: Language, before: bytes, after: bytes) -> tuple[Marks, ...]:
+    """The marks behind a gap, as with nothing in it, or with what closes the string that its line has opened."""
+    state = open_at(language, before, len(before))
+    own = state.string if state.begins >= line_start(before, len(before)) else b""
+    # A string in quotes of one character ends with its line.
+    ends = len(own) == 1 and own not in after[: line_end(after, 0)]
+    texts = (own,) if ends else (b"", own)
+    return tuple(_behind(language, before, text, after) for text in dict.fromkeys(texts))
+
+
+def _behind(language: Language, before: bytes, text: bytes, after: bytes) -> Marks:
+    """The marks of `after`; one that begins before it, and goes on in it, begins at -1."""
+    data, end = before + text + after, len(before + text)
+    # A line end takes in the empty lines below it, and those above.
+    found = (mark for mark in marks(language, data, 0, len(data)) if mark[0] != "newline")
+    return tuple((kind, max(at - end, -1), stop - end) for kind, at, stop in found if stop > end)
+
+
+def _unbalanced(language: Language, parts: Parts) -> str:
+    """Step 2 of `harm_between`; brackets are the tags of elements, too."""
+    before, fill, after = parts
+    line = before[line_start(before, len(before)) :]
+    for start, rest in ((line, b""), (before, after)):
+        old, new = (_count(language, start + text + rest) for text in (b"", fill))
+        if len(new[0]) > len(old[0]):
+            return "an unmatched closing bracket"
+    return f"a missing end of `{new[1][-1].decode()}`" if len(new[1]) > len(old[1]) else ""
+
+
+def _count(language: Language, data: bytes) -> tuple[list[bytes], list[bytes]]:
+    """Return the brackets that `data` closes without opening them, and those that it opens and does not close."""
+    lacking, opened = list[bytes](), list[bytes]()
+    for opens, name in _brackets(language, data):
+        if opens:
+            opened.append(name)
+        elif opened and opened[-1] == name:
+            opened.pop()
+        else:
+            lacking.append(name)
+    return lacking, opened
+
+
+def _brackets(language: Language, data: bytes) -> Iterator[tuple[bool, bytes]]:
+    """Yield whether each bracket opens, and what opens such a pair."""
+    for token in tokens(language, data, 0, len(data)):
+        bracket = data[token.start : token.end]
+        if token.kind in ("open", "close") and bracket in language.plain.brackets:
+            yield token.kind == "open", bracket if token.kind == "open" else _OPENERS[bracket]
+    for tag in language.plain.tags.finditer(data):
+        if not (tag["alone"] or tag["name"].lower() in language.plain.alone):
+            yield not tag["close"], tag["name"].lower()
+
+
+@lru_cache(maxsize=2)
+def _errors_without(language: Language, before: bytes, after: bytes) -> int:
+    """The fewest errors with nothing in the gap, or with a neutral text that may complete its line."""
+    data, at = before + after, len(before)
+    tree, tries = language.parse(data), max(_EFFORT // (len(data) + 1), 1)
+    fewest = len(_faults(language, tree))
+    for text in islice(_neutral(language, before, after), tries if fewest else 0):
+        fewest = min(fewest, len(_faults(language, language.reparse(tree, data, (at, at), text))))
+        if not fewest:
+            break
+    return fewest
+
+
+def _neutral(language: Language, before: bytes, after: bytes) -> Iterator[bytes]:
+    """Texts that may complete the line of a gap: one of the language, what closes the line, what opens the next one."""
+    state, here = open_at(language, before, len(before)), line_start(before, len(before))
+    shut = state.closing(at for at in state.opened if at >= here)
+    near = before[line_start(before, max(len(before) - REACH, 0)) :]
+    lacking, _ = _count(language, near + after[:REACH])
+    opener = b"".join(bracket for bracket in lacking[:1] if bracket in PAIRS)
+    names = dict.fromkeys(found[1] for found in language.plain.names.finditer(after, 0, REACH))
+    texts = (
+        state.string * quoted + text.replace(b"{0}", name) + shut * closed + opener * opened + end
+        for name in list(names)[:_NAMES] or [b"_g_"]
+        for end in language.words.ends
+        for text in (b"", *language.plain.fillers)
+        for opened in (1, 0)
+        for closed in (1, 0)
+        for quoted in (1, 0)
+    )
+    return iter(dict.fromkeys(texts))
+
+
+def _faults(language: Language, tree: Tree) -> list[Node]:
+    """The errors of `tree`, and what its query refuses."""
+    return [*errors_of(tree.root_node), *language.captures(tree.root_node).get("refuse", ())]

@@ -1,0 +1,69 @@
+"""Gaps in plain languages, of which no tree is read: the rest of a line, or an empty block by its indentation."""
+
+import re
+
+from dg_lsp.text.documents.document import Document
+from dg_lsp.text.documents.fences import MARKDOWN
+from dg_lsp.text.gaps.gap import Gap
+from dg_lsp.text.languages.language import Language
+from dg_lsp.text.messages import Kind, Wanted
+from dg_lsp.text.reasons import NoGap
+from dg_lsp.text.syntax.brackets import State, state_from
+from dg_lsp.text.syntax.lexer import Line, indentation, leading, line_at, line_start, width
+
+# Bytes before a cursor that are read for what is open there.
+REACH = 20_000
+_KINDS: tuple[Kind, ...] = ("rest_of_line", "block", "string", "comment")
+_ABOVE = re.compile(rb"[^\r\n]*[^\s][^\r\n]*(?=\s*\Z)")
+_BELOW = re.compile(rb"\s*(?<![^\r\n])[ \t]*(?=[^\s])")
+
+
+def plain_gap(language: Language, document: Document, offset: int, kind: Wanted | None) -> Gap:
+    """Return the gap at `offset`: a comment or string that is open there, an empty block, else the rest of the line.
+
+    Raises:
+        NoGap: a kind is asked for that is not there.
+    """
+    if language.name == MARKDOWN:
+        raise NoGap("of a Markdown file only the code fences are filled")
+    data, line = document.data, line_at(document.data, offset)
+    state = open_at(language, data, offset)
+    block = None if state.comment or state.string else _block(language, data, offset, line)
+    # A string that its line has opened and does not close is a part of the line.
+    quoted = state.string and (state.string in line.behind or state.begins < line.start)
+    here: Kind = "comment" if state.comment else "string" if quoted else "rest_of_line"
+    if kind is None and block is not None:
+        return block
+    if kind not in (None, here, "rest_of_line") and (kind != "block" or block is None):
+        raise NoGap(f"{language.name} is read by lines, so a fill there is one of {', '.join(_KINDS)}")
+    if kind == "block" and block is not None:
+        return block
+    found: Kind = "rest_of_line" if kind == "rest_of_line" else here
+    end = offset if line.behind.strip() else line.end
+    return Gap(offset, end, found, leading(data, offset).decode(), asked=kind is not None)
+
+
+def open_at(language: Language, data: bytes, offset: int) -> State:
+    """Return the brackets, the string and the comment that are open at `offset`."""
+    return state_from(language, data, offset, line_start(data, max(offset - REACH, 0)))
+
+
+def _block(language: Language, data: bytes, offset: int, line: Line) -> Gap | None:
+    """Return the empty block that a blank line is in: the line above opens one, and none below is deeper than that."""
+    above = _ABOVE.search(data, max(line.start - REACH, 0), line.start)
+    if (
+        (line.before + line.behind).strip()
+        or above is None
+        or not language.plain.opens.search(above[0].rstrip())
+    ):
+        return None
+    below = _BELOW.match(data, line.end)
+    if below is not None and indentation(data, below.end()) > indentation(data, above.start()):
+        return None
+    outer = leading(data, above.start())
+    wanted = outer + (b"\t" if outer.startswith(b"\t") else language.indent.encode())
+    if width(line.before) > width(outer):
+        wanted = line.before
+    missing = wanted[len(line.before) :] if wanted.startswith(line.before) else b""
+    indent = (line.before + missing).decode()
+    return Gap(offset, line.end, "block", indent, insert_before=missing.decode())
