@@ -15,7 +15,7 @@ from dg_lsp.filling.project import Rules, files_near, root_of
 from dg_lsp.settings import SECRETS
 from dg_lsp.text.documents.document import DocumentError, read_document
 from dg_lsp.text.documents.excluded import path_of
-from dg_lsp.text.languages.language import UnknownLanguage
+from dg_lsp.text.languages.language import has_language
 from dg_lsp.text.related.index import Index, Other, read_other
 
 # The share of its lines that makes a file a copy of another one; the files that a project has at most.
@@ -62,7 +62,9 @@ def _others(scheme: str, folder: Path | None) -> tuple[Other, ...]:
     names = {"package": f"package:{folder.name}/", "stdlib": "stdlib:"}
     found = []
     for path in islice(_paths(scheme, folder), MOST):
-        with suppress(UnknownLanguage, DocumentError, OSError):
+        if not has_language(path.name):
+            continue
+        with suppress(DocumentError, OSError):
             document = read_document(path)
             uri = names[scheme] + path.relative_to(folder).as_posix() if scheme in names else document.uri
             found.append(read_other(uri, document.language, document.data))

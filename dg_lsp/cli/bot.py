@@ -153,7 +153,7 @@ def find_files(paths: Sequence[Path], settings: Settings, report: Report) -> Ite
     """
     from dg_lsp.cli.target import why_excluded
     from dg_lsp.filling.project import project_files
-    from dg_lsp.text.languages.language import UnknownLanguage, language_of
+    from dg_lsp.text.languages.language import UnknownLanguage, has_language, language_of
 
     named = [path for path in paths if path.is_file()]
     for path in paths:
@@ -163,6 +163,8 @@ def find_files(paths: Sequence[Path], settings: Settings, report: Report) -> Ite
     for path in dict.fromkeys([*named, *inside]):
         if why := why_excluded(path, settings):
             report.skipped += [(str(path), why)] if path in named else []
+            continue
+        if path not in named and not has_language(path.name):
             continue
         try:
             if language_of(path) not in settings.disabled_languages:

@@ -212,14 +212,15 @@ def check_memory(_: Settings) -> Finding:
 
 def check_grammars(_: Settings) -> Finding:
     """Check that every grammar and its query compile."""
-    from dg_lsp.text.languages.language import known_languages, load_language
+    from dg_lsp.text.languages.language import known_languages, load_language, plain_languages
 
-    names = known_languages()
-    for name in names:
-        load_language(name).parse(b"\n")
+    names, plain = known_languages(), plain_languages()
+    for language in map(load_language, (*names, *plain)):
+        if language.tree is not None:
+            language.parse(b"\n")
     if not names:
         return Finding("grammars", "fail", "there is no grammar at all", _REINSTALL)
-    return Finding("grammars", "ok", ", ".join(names))
+    return Finding("grammars", "ok", f"{', '.join(names)}; lines and blocks only: {', '.join(plain)}")
 
 
 def check_checkpoint(settings: Settings, large: int | None = None) -> Finding:

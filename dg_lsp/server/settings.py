@@ -56,8 +56,8 @@ def unlearned(settings: Settings, language: str) -> str:
     if language in known or not (known or (is_plain(language) and not learned_many(settings.checkpoint))):
         return ""
     name = "embedded checkpoint" if named(settings.checkpoint) == EMBEDDED else "checkpoint"
-    few = f"on {' and '.join(map(str.capitalize, known))} only" if known else "on other languages"
-    return f"the {name} was trained {few}; add {language} to the setting ghostLanguages to try it here"
+    learned = " and ".join(map(str.capitalize, known)) or "other languages"
+    return f"the {name} was trained on {learned} only; add {language} to the setting ghostLanguages to try it here"
 
 
 def rewrites(settings: Settings) -> bool:

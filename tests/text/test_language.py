@@ -14,6 +14,7 @@ from dg_lsp.text.languages.language import (
     known_languages,
     language_of,
     load_language,
+    plain_languages,
 )
 from dg_lsp.text.messages import KINDS
 from dg_lsp.text.syntax.bodies import bodies_of
@@ -104,4 +105,4 @@ def test_the_language_of_many_files_reads_each_fact_once(monkeypatch: pytest.Mon
     found = [language_of(f"src/file{n}.{suffix}") for n in range(200) for suffix in ("py", "PY", "rs")]
     assert set(found) == {"python", "rust"}
     assert all(language.has_language(name) for name in ("a.py", "b.TSX")) and not language.has_language("c")
-    assert len(read) == len(known_languages())
+    assert len(read) == len(known_languages()) + len(plain_languages())

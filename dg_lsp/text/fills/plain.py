@@ -29,7 +29,7 @@ Parts = tuple[bytes, bytes, bytes]
 def harm_between(language: Language, parts: Parts) -> str:
     """Return why the fill of `parts` = (before, fill, after) does harm, as words; empty where it does none.
 
-    1. What is behind it is read as before, or as with the string closed that its line has opened.  2. It closes no
+    1. The text behind it is read as before, or as with the string closed that its line has opened.  2. It closes no
     bracket but its own and those of its line, and leaves none open that was closed.  3. By the grammar there are no
     more errors than without it, or with a neutral text in its place.
     """
@@ -67,7 +67,7 @@ def _as_before(language: Language, before: bytes, after: bytes) -> tuple[Marks, 
 
 
 def _behind(language: Language, before: bytes, text: bytes, after: bytes) -> Marks:
-    """The marks of `after`; one that begins before it, and goes on in it, begins at -1."""
+    """The marks of `after`; one that begins before it, and continues in it, begins at -1."""
     data, end = before + text + after, len(before + text)
     # A line end takes in the empty lines below it, and those above.
     found = (mark for mark in marks(language, data, 0, len(data)) if mark[0] != "newline")

@@ -4,17 +4,38 @@ local M = {}
 
 --- The filetypes that dg-lsp knows.
 M.filetypes = {
+  "bash",
   "c",
   "cpp",
   "cs",
+  "css",
   "go",
+  "html",
   "java",
   "javascript",
   "javascriptreact",
+  "json",
+  "jsonc",
+  "kotlin",
+  "lua",
+  "markdown",
+  "mysql",
+  "pgsql",
+  "php",
+  "plsql",
   "python",
+  "ruby",
   "rust",
+  "scala",
+  "sh",
+  "shellscript",
+  "sql",
+  "swift",
+  "toml",
   "typescript",
   "typescriptreact",
+  "yaml",
+  "zsh",
 }
 
 M.defaults = {

@@ -1,0 +1,75 @@
+"""Ghost text in plain languages and in the code fences of Markdown, and the checkpoints that give none."""
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dg_lsp.server.settings import silence
+from dg_lsp.settings import Settings
+from tests.server.wire import Wire, notification
+
+URI = "file:///w/a"
+
+
+@pytest.fixture
+def wire(runtime: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Wire]:
+    monkeypatch.setenv("DG_LSP_CHECKPOINT", "scripted")
+    one = Wire([sys.executable, "-m", "dg_lsp", "--stdio"])
+    yield one
+    one.__exit__()
+
+
+def ghost(wire: Wire, language: str, marked: str) -> list[Any]:
+    """The items at the cursor of a document that is opened with `marked`."""
+    before, _, after = marked.partition("‸")
+    document = {"uri": f"{URI}.{language}", "languageId": language, "version": 1, "text": before + after}
+    wire.send(notification("textDocument/didOpen", {"textDocument": document}))
+    *above, line = before.split("\n")
+    at = {"line": len(above), "character": len(line)}
+    params = {"textDocument": {"uri": document["uri"]}, "position": at, "context": {"triggerKind": 2}}
+    items = wire.ask(language, "textDocument/inlineCompletion", params)["result"]["items"]
+    assert all(item["range"] == {"start": at, "end": at} for item in items)
+    return list(items)
+
+
+def test_plain_languages_and_fences_get_ghost_text(wire: Wire) -> None:
+    wire.initialize()
+    assert ghost(wire, "yaml", "a: 1\nb: ‸\n")
+    assert ghost(wire, "shellscript", "if true; then\n  ‸\nfi\n")
+    assert ghost(wire, "markdown", "# Use\n\n```python\nx = ‸\n```\n")
+    assert not ghost(wire, "dotenv", "A=‸\n")
+
+
+def test_of_prose_in_markdown_nothing_is_sent(wire: Wire) -> None:
+    wire.initialize()
+    assert not ghost(wire, "markdown", "# Use ‸\n\n```python\nx = 1\n```\n")
+    assert wire.logged("only the code fences are filled")
+
+
+def test_a_language_of_a_fence_that_is_switched_off_gets_nothing(wire: Wire) -> None:
+    wire.initialize(initializationOptions={"disabledLanguages": ["python"]})
+    assert not ghost(wire, "markdown", "```py\nx = ‸\n```\n")
+    assert wire.logged("python is switched off")
+
+
+@pytest.mark.parametrize(
+    ("about", "language", "reason"),
+    [
+        ({"prompt": "raw"}, "lua", "trained on other languages only; add lua to"),
+        ({"prompt": "raw"}, "rust", ""),
+        ({"prompt": "fim"}, "lua", ""),
+        ({"prompt": "fim", "languages": ["python", "sql"]}, "lua", "trained on Python and Sql only"),
+        ({"prompt": "fim", "languages": ["python", "sql"]}, "sql", ""),
+    ],
+)
+def test_a_checkpoint_is_silent_in_languages_that_it_has_not_learned(
+    about: dict[str, Any], language: str, reason: str, tmp_path: Path
+) -> None:
+    (tmp_path / "dg_lsp.json").write_text(json.dumps(about), encoding="utf-8")
+    settings = Settings(checkpoint=str(tmp_path))
+    assert reason in silence(settings, language) and bool(reason) == bool(silence(settings, language))
+    assert silence(Settings(checkpoint=str(tmp_path), ghost_languages=(language,)), language) == ""
