@@ -23,6 +23,7 @@ from dg_lsp.text.languages.language import (
 )
 from dg_lsp.text.messages import Kind
 from dg_lsp.text.prompts.outline import outline
+from dg_lsp.text.reasons import Unreadable
 
 ROOT = Path(__file__).parents[2]
 
@@ -140,6 +141,13 @@ def test_a_long_file_keeps_the_headers_above_without_a_tree() -> None:
     text = b"services:\n  web:\n" + b"    - a: 1\n" * 6_000
     found = outline(load_language("yaml"), text, len(text) - 11, 500)
     assert found.kept == b"services:\n  web:\n"
+
+
+def test_what_needs_a_tree_finds_nothing_where_there_is_no_grammar() -> None:
+    language = replace(load_language("sql"), tree=None)
+    assert language.keywords == ()
+    with pytest.raises(Unreadable):
+        language.parse(b"SELECT 1;\n")
 
 
 FENCES = "# Use\r\n\n```py\nx = [\n```\n\n  ~~~ sh\n  echo a\n\n```\nb\n"

@@ -226,14 +226,24 @@ class Language:
 
     @property
     def grammar(self) -> tree_sitter.Language:
-        """The grammar; a plain language may have none."""
-        assert self.tree is not None, self.name
+        """The grammar.
+
+        Raises:
+            Unreadable: this plain language has none.
+        """
+        if self.tree is None:
+            raise Unreadable
         return self.tree[0]
 
     @property
     def query(self) -> tree_sitter.Query:
-        """The compiled gaps.scm."""
-        assert self.tree is not None, self.name
+        """The compiled gaps.scm.
+
+        Raises:
+            Unreadable: there is no grammar.
+        """
+        if self.tree is None:
+            raise Unreadable
         return self.tree[1]
 
     @property
