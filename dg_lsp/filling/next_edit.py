@@ -194,8 +194,8 @@ def _found(source: Source, typed: Typed, bursts: Bursts, others: Sequence[Docume
         return
     rules: tuple[Callable[[], Iterator[Place]], ...] = (
         lambda: _renamed(source, typed, bursts, others),
-        lambda: header_places(source, typed.burst.before, typed.spans),
-        lambda: call_places(source, typed.burst.before, typed.spans),
+        lambda: header_places(source, typed.burst.before, typed.spans, others),
+        lambda: call_places(source, typed.burst.before, typed.spans, others),
         lambda: awaited_places(source, (at.now, at.stop)),
         lambda: _same_keys(source, typed),
         lambda: _similar_lines(source, typed, bursts),

@@ -191,32 +191,57 @@ def _variable_places(
     # 4.
     if scope.parent is None and edited.scope is not None:
         for other in others:
-            yield from _imported_places(source, renamed, other)
+            if other.language == source.document.language and renamed.old in other.data:
+                there, names = shared_names(source, other, (renamed.old, renamed.new))
+                mine = (n for n in names if n.node.text == renamed.old)
+                yield from (_edit(there, n, renamed.new, member=False) for n in mine)
 
 
-def _imported_places(source: Source, renamed: Renamed, other: Document) -> Iterator[Place]:
-    """Yield the edits in an `other` document that uses a name which `source` defines at its top level."""
-    if renamed.old not in other.data or other.language != source.document.language:
-        return
+def shared_names(source: Source, other: Document, words: tuple[bytes, ...]) -> tuple[Source, list[Name]]:
+    """Return an `other` document, and the names in it that are those which `source` defines at its top level.
+
+    words: the name, and what it was called before. How files share names is data of the language: by an import that
+    names the other file, by an include, by paths that begin with its name, or all files of a folder do.
+    """
     there = source_of(other)
-    names, stem = there.names(renamed.old), PurePosixPath(split_uri(source.document.uri)[1]).stem.encode()
-    known = (*names, *there.names(renamed.new))
-    definitions = [n for n in known if n.scope is not None and n.scope.parent is None]
-    imports = [n for n in definitions if stem in _WORDS.findall(_statement(n.place).text or b"")]
-    has_imports = source.language.name in ("python", "typescript", "tsx", "javascript")
-    if len(imports) < len(definitions) or (has_imports and not imports):
-        # A module may be imported whole.
-        imported = any(_is_import(n.place) for n in there.names(stem))
-        members = (n for n in names if n.role == "member" and imported and _receiver(n) == stem)
-        yield from (_edit(there, n, renamed.new, member=False) for n in members)
-        return
-    if not imports and _folder(other) != _folder(source.document):
-        return
-    for name in names:
-        if name.role in ("variable", "type") and (imports or name.scope is None):
+    found = [n for word in words for n in there.names(word)]
+    stem, how = _stem(source.document), source.language.names.get("shares", frozenset())
+    tops = [n for n in found if n.scope is not None and n.scope.parent is None]
+    imports = [n for n in tops if stem in _WORDS.findall(_statement(n.place).text or b"")]
+    shared = [n for n in found if n.role == "member" and _WORDS.findall(_receiver(n))[-1:] == [stem]]
+    if "headers" in how:
+        if not _includes(source, there) and not _includes(there, source):
+            return there, []
+    elif "imports" in how:
+        if len(imports) < len(tops) or not imports:
+            # A module may be imported whole.
+            return there, shared if any(_is_import(n.place) for n in there.names(stem)) else []
+    elif len(imports) < len(tops) or (not imports and not _are_near(source, other)):
+        return there, []
+    known = tuple(found)
+    for name in found:
+        if name.role in ("variable", "type"):
             scope = binding(there.language, name, known)
-            if scope is None or scope.parent is None:
-                yield _edit(there, name, renamed.new, member=False)
+            shared += [name] if scope is None or scope.parent is None else []
+    return there, sorted(shared, key=lambda n: n.start)
+
+
+def _are_near(source: Source, other: Document) -> bool:
+    """Return whether `other` is in the same folder, and names the file of `source` where paths begin with that."""
+    named = "paths" not in source.language.names["shares"] or _stem(source.document) in _WORDS.findall(
+        other.data
+    )
+    return named and _folder(other) == _folder(source.document)
+
+
+def _stem(document: Document) -> bytes:
+    return PurePosixPath(split_uri(document.uri)[1]).stem.encode()
+
+
+def _includes(source: Source, other: Source) -> bool:
+    """Return whether `source` includes a file that is called like `other` but for its suffix."""
+    pattern = rb"^[ \t]*#[ \t]*include[^\n]*\b%b\b" % re.escape(_stem(other.document))
+    return re.search(pattern, source.document.data, re.MULTILINE) is not None
 
 
 def _member_places(

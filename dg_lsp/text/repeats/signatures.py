@@ -5,9 +5,10 @@ from collections.abc import Iterator, Sequence
 
 from tree_sitter import Node
 
+from dg_lsp.text.documents.document import Document
 from dg_lsp.text.documents.history import Change
 from dg_lsp.text.gaps.gap import Edit
-from dg_lsp.text.repeats.renames import Place, Source, is_evident, owner_of, related
+from dg_lsp.text.repeats.renames import Place, Source, is_evident, owner_of, related, shared_names
 from dg_lsp.text.syntax.names import Name, binding, is_class, name_at
 
 _TOKENS = re.compile(rb"[\w$\x80-\xff]+|[^\w\s]")
@@ -17,56 +18,73 @@ _SELF = re.compile(rb"&?(?:'\w+ )?(?:mut )?self\b|cls\Z")
 _OPEN, _CLOSE = b"([{<", b")]}>"
 
 
-def header_places(source: Source, before: bytes, spans: Sequence[Change]) -> Iterator[Place]:
+def header_places(
+    source: Source, before: bytes, spans: Sequence[Change], others: Sequence[Document] = ()
+) -> Iterator[Place]:
     """Yield the edits that change the other headers of a function as `spans` have changed one of them.
 
-    They are of the same function: a prototype, an overload, an override in a class that the header of the other names.
-    The tokens from the changed ones to the name and the parameters must have been the same before.
+    They are of the same function: a prototype, also in `others`, or an override in a class whose header names the
+    other. The tokens from the changed ones to the name and the parameters must have been the same before.
     """
     found = _header_at(source, spans)
     if found is None or len(spans) != 1:
         return
-    name, (start, _) = found
+    name = found
     span, data = spans[0], source.document.data
     end = _parameters_end(name)
     low, high = min(span.now, name.start, end), max(span.stop, end)
-    old = before[low - span.now + span.start if low <= span.now else low : high - span.stop + span.end]
-    tokens = [t[0] for t in _TOKENS.finditer(old)]
-    at = span.now - low
-    inside = [
-        n
-        for n, t in enumerate(_TOKENS.finditer(old))
-        if t.end() > at and t.start() < at + span.end - span.start
-    ]
-    first = (
-        inside[0] if inside else next((n for n, t in enumerate(_TOKENS.finditer(old)) if t.start() >= at), 0)
-    )
-    last = inside[-1] + 1 if inside else first
-    assert start <= low
-    for other in source.names(name.node.text or b""):
-        if other.scope is None or other.start == name.start or not _is_same(source, name, other):
-            continue
-        begin, stop = _header(other)
-        theirs = list(_TOKENS.finditer(data, begin, stop))
-        texts = [t[0] for t in theirs]
-        for shift in range(len(texts) - len(tokens) + 1):
-            if texts[shift : shift + len(tokens)] == tokens:
-                to = theirs[shift + first].start()
-                until = theirs[shift + last - 1].end() if inside else to
-                yield source.document, Edit(to, until, data[span.now : span.stop].decode("utf-8", "replace"))
-                break
+    old = before[low - span.now + span.start : high - span.stop + span.end]
+    tokens, at = list(_TOKENS.finditer(old)), span.now - low
+    first = next((n for n, t in enumerate(tokens) if t.end() > at), len(tokens))
+    last = next((n for n, t in enumerate(tokens) if t.start() >= at + span.end - span.start), len(tokens))
+    texts, new = [t[0] for t in tokens], data[span.now : span.stop].decode("utf-8", "replace")
+    for there, other in _headers(source, name, others):
+        theirs = list(_TOKENS.finditer(there.document.data, *_header(other)))
+        shifts = range(len(theirs) - len(texts) + 1)
+        shift = next((n for n in shifts if [t[0] for t in theirs[n : n + len(texts)]] == texts), None)
+        if shift is not None:
+            to = theirs[shift + first].start()
+            yield there.document, Edit(to, theirs[shift + last - 1].end() if first < last else to, new)
 
 
-def call_places(source: Source, before: bytes, spans: Sequence[Change]) -> Iterator[Place]:
+def _headers(source: Source, name: Name, others: Sequence[Document]) -> Iterator[tuple[Source, Name]]:
+    """Yield the other definitions of the function that `name` defines, each with its document.
+
+    In another document one of them must be a prototype.
+    """
+    word = name.node.text or b""
+    for other in source.names(word):
+        if other.scope is not None and other.start != name.start and _is_same(source, name, other):
+            yield source, other
+    for document in others if "headers" in source.language.names.get("shares", ()) else ():
+        if (
+            document.language == source.document.language
+            and word in document.data
+            and name.role == "variable"
+        ):
+            there, names = shared_names(source, document, (word,))
+            for other in names:
+                found = other.scope is not None and _parameters(other) is not None
+                if found and (_has_body(name) != _has_body(other)):
+                    yield there, other
+
+
+def _has_body(name: Name) -> bool:
+    return name.place.child_by_field_name("body") is not None
+
+
+def call_places(
+    source: Source, before: bytes, spans: Sequence[Change], others: Sequence[Document] = ()
+) -> Iterator[Place]:
     """Yield the edits of the calls of a function that has got, or lost, a parameter.
 
     A parameter without a default becomes an argument of its own name where a variable of that name is known.
     """
-    found = _header_at(source, spans)
-    parameters = _parameters(found[0]) if found else None
-    if found is None or parameters is None:
+    name = _header_at(source, spans)
+    parameters = _parameters(name) if name is not None else None
+    if name is None or parameters is None:
         return
-    data, name = source.document.data, found[0]
+    data = source.document.data
     first, last = spans[0], spans[-1]
     if not parameters.start_byte < first.now <= last.stop < parameters.end_byte:
         return
@@ -81,19 +99,21 @@ def call_places(source: Source, before: bytes, spans: Sequence[Change]) -> Itera
     word = _parameter(source, parameters, index) if lost is None else b""
     if lost is None and (not word or b"=" in now[index] or b"?" in now[index] or b"..." in now[index]):
         return
-    for call in _calls(source, name):
+    for there, call in _calls(source, name, others):
         arguments = [n for n in call.named_children if "comment" not in n.type]
         at = index - implied
-        if len(arguments) != len(then) - implied or any(
-            "spl" in n.type or "spread" in n.type for n in arguments
-        ):
+        if len(arguments) != len(then) - implied or any(_is_spread(n) for n in arguments):
             continue
         if any(n.type == "keyword_argument" for n in arguments[: at + 1]):
             continue
         if lost is not None:
-            yield source.document, _removed(arguments, at)
-        elif _is_known(source, word, call):
-            yield source.document, _added(call, arguments, at, word.decode())
+            yield there.document, _removed(arguments, at)
+        elif _is_known(there, word, call):
+            yield there.document, _added(call, arguments, at, word.decode())
+
+
+def _is_spread(argument: Node) -> bool:
+    return "spl" in argument.type or "spread" in argument.type
 
 
 def awaited_places(source: Source, span: tuple[int, int]) -> Iterator[Place]:
@@ -123,8 +143,8 @@ def awaited_places(source: Source, span: tuple[int, int]) -> Iterator[Place]:
             yield source.document, Edit(other.start_byte, other.end_byte, lead + text + behind)
 
 
-def _header_at(source: Source, spans: Sequence[Change]) -> tuple[Name, tuple[int, int]] | None:
-    """Return the name of the function in whose header all `spans` are, and the header."""
+def _header_at(source: Source, spans: Sequence[Change]) -> Name | None:
+    """Return the name of the function in whose header all `spans` are."""
     node = source.root.descendant_for_byte_range(spans[0].now, spans[-1].stop)
     while node is not None:
         if _FUNCTION.search(node.type):
@@ -139,7 +159,7 @@ def _header_at(source: Source, spans: Sequence[Change]) -> tuple[Name, tuple[int
             )
             if name is not None and name.scope is not None and _parameters(name) is not None:
                 start, stop = _header(name)
-                return (name, (start, stop)) if start <= spans[0].now and spans[-1].stop <= stop else None
+                return name if start <= spans[0].now and spans[-1].stop <= stop else None
         node = node.parent
     return None
 
@@ -204,30 +224,36 @@ def _parameter(source: Source, parameters: Node, index: int) -> bytes:
     return b""
 
 
-def _calls(source: Source, name: Name) -> Iterator[Node]:
-    """Yield the arguments of the calls of the function that `name` defines."""
-    names = source.names(name.node.text or b"")
-    if name.role == "member":
-        owner = owner_of(source.language, name)
-        if any(n.scope is not None and n.role == "member" and n.start != name.start for n in names):
-            return
-    for other in names:
-        if other.scope is not None or other.role not in ("variable", "member"):
-            continue
-        if name.role == "member":
-            scope = binding(source.language, other, names) if other.role == "variable" else None
-            mine = (
-                is_evident(source, other, owner)
-                if other.role == "member"
-                else scope is not None and is_class(source.language, scope)
-            )
-        else:
-            scope = binding(source.language, other, names) if other.role == "variable" else None
-            mine = scope is not None and name.scope is not None and scope.id == name.scope.id
-        call = _call_of(other) if mine else None
-        arguments = call.child_by_field_name("arguments") if call is not None else None
-        if arguments is not None:
-            yield arguments
+def _calls(source: Source, name: Name, others: Sequence[Document]) -> Iterator[tuple[Source, Node]]:
+    """Yield the arguments of the calls of the function that `name` defines, each with its document."""
+    word = name.node.text or b""
+    mine = [n for n in source.names(word) if n.scope is None and _is_use(source, name, n)]
+    if name.role == "member" and any(
+        n.role == "member" and n.scope and n.start != name.start for n in source.names(word)
+    ):
+        return
+    found = [(source, mine)]
+    if name.role == "variable" and name.scope is not None and name.scope.parent is None:
+        same = (o for o in others if o.language == source.document.language and word in o.data)
+        found += [shared_names(source, other, (word,)) for other in same]
+    for there, names in found:
+        for other in names:
+            call = _call_of(other) if other.scope is None else None
+            arguments = call.child_by_field_name("arguments") if call is not None else None
+            if arguments is not None:
+                yield there, arguments
+
+
+def _is_use(source: Source, name: Name, use: Name) -> bool:
+    """Return whether `use` is one of the function that `name` defines."""
+    if use.role == "member":
+        return name.role == "member" and is_evident(source, use, owner_of(source.language, name))
+    scope = (
+        binding(source.language, use, source.names(name.node.text or b"")) if use.role == "variable" else None
+    )
+    if scope is None or name.scope is None:
+        return False
+    return is_class(source.language, scope) if name.role == "member" else scope.id == name.scope.id
 
 
 def _call_of(name: Name) -> Node | None:
