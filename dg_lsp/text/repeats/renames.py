@@ -6,7 +6,7 @@ classes define, there are no places at all.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
 from tree_sitter import Node
@@ -37,6 +37,12 @@ class Source:
     language: Language
     root: Node
     known: dict[bytes, tuple[Name, ...]] = field(default_factory=dict)
+
+    def within(self, node: Node) -> "Source":
+        """Return the source with the names in the top-level item of `node` only."""
+        while node.parent is not None and node.parent.parent is not None:
+            node = node.parent
+        return replace(self, root=node, known={})
 
     def names(self, word: bytes) -> tuple[Name, ...]:
         """Return the occurrences of `word` as a name."""
@@ -158,19 +164,22 @@ def _variable_places(
 ) -> Iterator[Place]:
     """Do as `rename_places` does for a variable, a function or a type.
 
-    1. Find the scope that binds the old name.  2. The new name must be unknown there, and the old one must be a single
-    variable.  3. Rename what is bound in that scope, and the keyword arguments of a parameter.  4. Go on in files that
-    import a name of the file.
+    1. Find the scope that binds the old name, in the top-level item or else in the file.  2. The new name must be
+    unknown there, and the old one must be a single variable.  3. Rename what is bound in that scope, and the keyword
+    arguments of a parameter.  4. Go on in files that share names of the file.
     """
     # 1.
-    old = source.names(renamed.old)
-    known = (*old, *(n for n in source.names(renamed.new)))
-    scope = binding(source.language, edited, known)
+    for near in (source.within(edited.node), source):
+        old, again = near.names(renamed.old), near.names(renamed.new)
+        known = (*old, *again)
+        scope = binding(source.language, edited, known)
+        if scope is not None and scope.parent is not None:
+            break
     if scope is None or any(name.role == "other" and name.node is name.place for name in old):
         return
     bound = [n for n in old if _is_bound(source, n, known, scope)]
     # 2.
-    taken = [n for n in source.names(renamed.new) if n.role != "member" and _within(n.node, scope)]
+    taken = [n for n in again if n.role != "member" and _within(n.node, scope)]
     definitions = [n for n in known if n.scope is not None and n.scope.id == scope.id and n.role != "other"]
     if len(taken) > renamed.count or not _is_one(source, definitions, edited):
         return
@@ -186,7 +195,8 @@ def _variable_places(
         bound += [n for n in old if n.role == "member" and _is_constructor(source.language, n, both)]
     if any(d.parameter for d in definitions):
         function = _function_name(scope)
-        bound += [n for n in old if n.role == "keyword" and function and _callee(n.node) == function]
+        names = source.names(renamed.old)
+        bound += [n for n in names if n.role == "keyword" and function and _callee(n.node) == function]
     yield from (_edit(source, n, renamed.new, member=False) for n in sorted(bound, key=lambda n: n.start))
     # 4.
     if scope.parent is None and edited.scope is not None:

@@ -44,11 +44,10 @@ class Name:
 
 
 def names_in(language: Language, root: Node, data: bytes, word: bytes) -> tuple[Name, ...]:
-    """Return the occurrences of `word` as a name in `data`, whose tree is `root`; none where there are too many."""
+    """Return the occurrences of `word` as a name below `root`, a node of the tree of `data`; none if there are many."""
     found = list[Name]()
-    for number, match in enumerate(
-        re.finditer(rb"(?<![\w$\x80-\xff])%b(?![\w$\x80-\xff])" % re.escape(word), data)
-    ):
+    pattern = re.compile(rb"(?<![\w$\x80-\xff])%b(?![\w$\x80-\xff])" % re.escape(word))
+    for number, match in enumerate(pattern.finditer(data, root.start_byte, root.end_byte)):
         if number == MOST:
             return ()
         check()
