@@ -202,8 +202,8 @@ def _variable_places(
     if scope.parent is None and edited.scope is not None:
         for other in others:
             if other.language == source.document.language and renamed.old in other.data:
-                there, names = shared_names(source, other, (renamed.old, renamed.new))
-                mine = (n for n in names if n.node.text == renamed.old)
+                there, shared = shared_names(source, other, (renamed.old, renamed.new))
+                mine = (n for n in shared if n.node.text == renamed.old)
                 yield from (_edit(there, n, renamed.new, member=False) for n in mine)
 
 
