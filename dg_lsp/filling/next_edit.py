@@ -29,8 +29,15 @@ from dg_lsp.text.repeats.renames import (
     source_of,
     words_like,
 )
-from dg_lsp.text.repeats.signatures import awaited_places, call_places, header_places
+from dg_lsp.text.repeats.signatures import (
+    argument_places,
+    awaited_places,
+    call_places,
+    header_places,
+    parameters_of,
+)
 from dg_lsp.text.syntax.lexer import line_end, line_start
+from dg_lsp.text.syntax.names import binding, name_at
 from dg_lsp.text.syntax.repair import cost_of
 
 # A document of more bytes than this, or an edit of more than this, is never looked at.
@@ -42,6 +49,9 @@ _NAME = re.compile(rb"[A-Za-z_$\x80-\xff][\w$\x80-\xff]*")
 _TOKENS = re.compile(rb"[\w$\x80-\xff]+|\"[^\"\\]*\"|'[^'\\]*'|[^\w\s]")
 _STRING = re.compile(rb"([\"'`])([\w.-]+)\1")
 _FROM = re.compile(rb"\bfrom\s*[\"'].*|[#;].*|//.*")
+
+# A line that keeps a parameter as a member: its indentation, the receiver, the name, the end.
+_MEMBER = re.compile(rb"([ \t]*)((?:self|this)(?:\.|->))(\w+) = \3(;?)")
 
 Core = tuple[tuple[bytes, bytes], ...]
 
@@ -70,10 +80,9 @@ def next_edits(
         OutOfTime: looking for them takes too long.
     """
     typed = _typed(document, bursts, cursor)
-    if typed is None:
-        return ()
     with suppress(UnknownLanguage, Unreadable):
-        return tuple(dict.fromkeys(_found(source_of(document), typed, bursts, others)))
+        found = _found(source_of(document), typed, bursts, others) if typed is not None else ()
+        return tuple(dict.fromkeys(found)) or tuple(_next_line(document, bursts, cursor))
     return ()
 
 
@@ -156,7 +165,7 @@ def _word(span: Change, old: bytes, new: bytes) -> Change:
     if is_part(old, start) or is_part(new, now):
         while min(start, now) > 0 and is_part(old, start - 1):
             start, now = start - 1, now - 1
-    if is_part(old, max(end - 1, 0)) or is_part(new, max(stop - 1, 0)):
+    if (end > 0 and is_part(old, end - 1)) or (stop > 0 and is_part(new, stop - 1)):
         while is_part(old, end) and is_part(new, stop):
             end, stop = end + 1, stop + 1
     return Change(start, end, now, stop)
@@ -183,6 +192,35 @@ def _begins_part(word: bytes, at: int) -> bool:
     return at == 0 or word[at : at + 1].isupper() or b"_" in word[at - 1 : at + 1]
 
 
+def _next_line(document: Document, bursts: Bursts, cursor: int) -> Iterator[Place]:
+    """Yield the line that does for the next parameter what the new line before the cursor does for one.
+
+    That is `self.name = name`, which must be new, and the next parameter must not be used yet.
+    """
+    data, burst = document.data, bursts.last
+    if burst is None or len(data) > LARGEST or hash(data) in bursts.seen:
+        return
+    start, end = line_start(data, cursor), line_end(data, cursor)
+    line = _MEMBER.fullmatch(data[start:end])
+    if line is None or cursor != end or line[0] in burst.before.splitlines():
+        return
+    source = source_of(document)
+    last = end - len(line[4])
+    name = name_at(source.language, source.root, last - len(line[3]), last)
+    scope = (
+        binding(source.language, name, source.within(name.node).names(line[3])) if name is not None else None
+    )
+    body = scope.child_by_field_name("body") if scope is not None else None
+    names = parameters_of(source, scope) if scope is not None else []
+    if body is None or line[3] not in names[:-1]:
+        return
+    after = names[names.index(line[3]) + 1]
+    if not words_like(after, data[body.start_byte : body.end_byte]):
+        end_of_line = b"\r\n" if data.endswith(b"\r\n", 0, start) else b"\n"
+        text = end_of_line + line[1] + line[2] + after + b" = " + after + line[4]
+        yield document, Edit(end, end, text.decode())
+
+
 def _found(source: Source, typed: Typed, bursts: Bursts, others: Sequence[Document]) -> Iterator[Place]:
     """Yield the places of the first rule that finds any."""
     data = source.document.data
@@ -196,6 +234,7 @@ def _found(source: Source, typed: Typed, bursts: Bursts, others: Sequence[Docume
         lambda: _renamed(source, typed, bursts, others),
         lambda: header_places(source, typed.burst.before, typed.spans, others),
         lambda: call_places(source, typed.burst.before, typed.spans, others),
+        lambda: argument_places(source, typed.burst.before, typed.spans),
         lambda: awaited_places(source, (at.now, at.stop)),
         lambda: _same_keys(source, typed),
         lambda: _similar_lines(source, typed, bursts),

@@ -1,9 +1,11 @@
 """Next edits in the scenarios of next_edit/: their bars, and edits that break nothing."""
 
+import random
+
 import pytest
 
 from benchmarks.next_edit import Hunk, Player, Scenario, play, read_scenarios
-from dg_lsp.filling.next_edit import is_sound
+from dg_lsp.filling.next_edit import is_sound, next_edits
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.gap import Edit
 
@@ -61,6 +63,49 @@ def test_a_burst_is_one_edit_however_many_keys_it_took() -> None:
         (b"", b"3"),
     ]
     assert second.before == b"three = 13\nprint(one)\nx = 2\n"
+
+
+def test_random_edits_raise_nothing_and_places_are_within_their_document() -> None:
+    chance, found = random.Random(1), 0
+    pieces = [
+        "a",
+        "_",
+        "(",
+        ")",
+        "{",
+        "}",
+        "\n",
+        " ",
+        ",",
+        ".",
+        "x1",
+        "é",
+        '"',
+        "'",
+        "=",
+        "self",
+        "await ",
+        "\r\n",
+        "#",
+    ]
+    for _ in range(60):
+        scenario = chance.choice(SCENARIOS)
+        player = Player(scenario)
+        for _ in range(8):
+            name = chance.choice([*scenario.files])
+            text = player.now(name).text
+            start = chance.randrange(len(text) + 1)
+            end = min(len(text), start + chance.choice([0, 0, 1, 4]))
+            first, last = (len(text[:at].encode()) for at in (start, end))
+            player.replace(name, first, last, chance.choice(pieces) * chance.choice([0, 1, 1, 2]))
+            document = player.now(name)
+            others = [player.now(other) for other in scenario.files if other != name]
+            bursts = player.documents.bursts(document.uri)
+            for place, edit in next_edits(document, bursts, player.cursors[name], others):
+                found += 1
+                assert place in (document, *others)
+                assert 0 <= edit.start <= edit.end <= len(place.data)
+    assert found < 20  # there is hardly ever anything to repeat
 
 
 def test_an_edit_that_breaks_the_file_is_not_sound() -> None:

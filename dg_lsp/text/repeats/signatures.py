@@ -90,14 +90,12 @@ def call_places(
         return
     old = before[parameters.start_byte - first.now + first.start : parameters.end_byte - last.stop + last.end]
     then, now = _parts(old), _parts(data[parameters.start_byte : parameters.end_byte])
-    lost = next((k for k in range(len(then)) if [*then[:k], *then[k + 1 :]] == now), None)
-    new = next((k for k in range(len(now)) if [*now[:k], *now[k + 1 :]] == then), None)
-    index = lost if lost is not None else new
+    index, grows = _difference(then, now)
     if index is None or any(_SELF.match(part) for part in (then[:1] if index == 0 else ())):
         return
     implied = bool(then) and _SELF.match(then[0]) is not None
-    word = _parameter(source, parameters, index) if lost is None else b""
-    if lost is None and (not word or b"=" in now[index] or b"?" in now[index] or b"..." in now[index]):
+    word = _parameter(source, parameters, index) if grows else b""
+    if grows and (not word or b"=" in now[index] or b"?" in now[index] or b"..." in now[index]):
         return
     for there, call in _calls(source, name, others):
         arguments = [n for n in call.named_children if "comment" not in n.type]
@@ -106,7 +104,7 @@ def call_places(
             continue
         if any(n.type == "keyword_argument" for n in arguments[: at + 1]):
             continue
-        if lost is not None:
+        if not grows:
             yield there.document, _removed(arguments, at)
         elif _is_known(there, word, call):
             yield there.document, _added(call, arguments, at, word.decode())
@@ -116,12 +114,65 @@ def _is_spread(argument: Node) -> bool:
     return "spl" in argument.type or "spread" in argument.type
 
 
+def argument_places(source: Source, before: bytes, spans: Sequence[Change]) -> Iterator[Place]:
+    """Yield the edits that put in, or remove, an argument in the other calls of a function as in one call.
+
+    The function must be defined here, and must want as many arguments as that call has now.
+    """
+    first, last, data = spans[0], spans[-1], source.document.data
+    call = source.root.descendant_for_byte_range(first.now, last.stop)
+    while call is not None and call.child_by_field_name("arguments") is None:
+        call = call.parent
+    given = call.child_by_field_name("arguments") if call is not None else None
+    if given is None or not given.start_byte < first.now <= last.stop < given.end_byte:
+        return
+    old = before[given.start_byte - first.now + first.start : given.end_byte - last.stop + last.end]
+    index, grows = _difference(_parts(old), now := _parts(data[given.start_byte : given.end_byte]))
+    named = _WORDS.findall(data[given.parent.start_byte : given.start_byte] if given.parent else b"")
+    definitions = [n for n in source.names(named[-1]) if n.scope and _parameters(n)] if named else []
+    parameters = _parameters(definitions[0]) if len(definitions) == 1 else None
+    if index is None or parameters is None:
+        return
+    wanted = _parts(parameters.text or b"")
+    implied = bool(wanted) and _SELF.match(wanted[0]) is not None
+    if len(wanted) - implied != len(now) or any(b"=" in part or b"*" in part[:2] for part in wanted):
+        return
+    for there, other in _calls(source, definitions[0], ()):
+        arguments = [n for n in other.named_children if "comment" not in n.type]
+        if len(arguments) == len(_parts(old)) and not any(_is_spread(n) for n in arguments):
+            if grows:
+                yield there.document, _added(other, arguments, index, now[index].decode("utf-8", "replace"))
+            else:
+                yield there.document, _removed(arguments, index)
+
+
+def _difference(old: list[bytes], new: list[bytes]) -> tuple[int | None, bool]:
+    """Return which part was put in (True) or removed (False) between two lists; None where more has changed."""
+    long, short = (new, old) if len(new) > len(old) else (old, new)
+    found = (k for k in range(len(long)) if [*long[:k], *long[k + 1 :]] == short)
+    return next(found, None), long is new
+
+
 def awaited_places(source: Source, span: tuple[int, int]) -> Iterator[Place]:
-    """Yield the edits that await the other calls of a function, in places like that of the call that is awaited now."""
+    """Yield the edits that await the other calls of a function.
+
+    One of them is awaited now: then those in places like it. Or the function has become `async`.
+    """
     data = source.document.data
     new = data[slice(*span)]
     start = span[0] + len(new) - len(new.lstrip())
-    node = source.root.descendant_for_byte_range(start, start + len(new.strip()))
+    span = start, start + len(new.strip())
+    if new.strip() == b"async":
+        name = _header_at(source, (Change(0, 0, *span),))
+        calls = [n.parent for _, n in _calls(source, name, ())] if name is not None else []
+        one = next((n for n in calls if n is not None and n.parent and "await" in n.parent.type), None)
+        around = ("assignment", "declarator", "declaration", "statement")
+        calls = [
+            n for n in calls if n is not None and n.parent is not None and n.parent.type.endswith(around)
+        ]
+        yield from (_awaited(source, n, one) for n in calls if n is not None and _is_async(source, n))
+        return
+    node = source.root.descendant_for_byte_range(*span)
     while node is not None and not (node.type.startswith("await") and node.named_child_count):
         node = node.parent
     call = node.named_child(0) if node is not None else None
@@ -129,18 +180,33 @@ def awaited_places(source: Source, span: tuple[int, int]) -> Iterator[Place]:
     if node is None or call is None or function is None or b"await" not in new:
         return
     words = _WORDS.findall(function.text or b"")
-    for name in source.names(words[-1]) if words else ():
-        other = _call_of(name)
+    for use in source.names(words[-1]) if words else ():
+        other = _call_of(use)
         if other is None or other.id == call.id or other.parent is None or node.parent is None:
             continue
         callee = other.child_by_field_name("function")
         if callee is None or callee.text != function.text or other.parent.type != node.parent.type:
             continue
         if _is_async(source, other):
-            behind = data[call.end_byte : node.end_byte].decode()
-            lead = data[node.start_byte : call.start_byte].decode()
-            text = (other.text or b"").decode("utf-8", "replace")
-            yield source.document, Edit(other.start_byte, other.end_byte, lead + text + behind)
+            yield _awaited(source, other, call)
+
+
+def _awaited(source: Source, call: Node, like: Node | None) -> Place:
+    """Return the edit that awaits `call` as the call `like` is awaited, or else with the word before it."""
+    data, around = source.document.data, like.parent if like is not None else None
+    lead, behind = b"await ", b""
+    if like is not None and around is not None:
+        lead, behind = data[around.start_byte : like.start_byte], data[like.end_byte : around.end_byte]
+    text = lead + (call.text or b"") + behind
+    return source.document, Edit(call.start_byte, call.end_byte, text.decode("utf-8", "replace"))
+
+
+def parameters_of(source: Source, function: Node) -> list[bytes]:
+    """Return the names of the parameters of `function`, in order; `self` is left out."""
+    found = function.child_by_field_name("parameters")
+    count = len(found.named_children) if found is not None else 0
+    names = [_parameter(source, found, index) for index in range(count)] if found is not None else []
+    return [name for name in names if name and not _SELF.match(name)]
 
 
 def _header_at(source: Source, spans: Sequence[Change]) -> Name | None:
