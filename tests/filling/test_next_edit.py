@@ -30,7 +30,8 @@ def test_no_wrong_edit_is_offered(results: list[tuple[Scenario, list[str], bool]
     wrong = [(s.title, offered) for s, offered, right in results if offered and not s.wanted and not right]
     assert wrong == []
     for scenario, offered, _ in results:
-        wanted = [f"{w.name}: {w.old[0].strip()} -> {w.new[0].strip()}" for w in scenario.wanted]
+        pairs = [(w.name, *("\n".join(lines).strip() for lines in (w.old, w.new))) for w in scenario.wanted]
+        wanted = [f"{name}: {old} -> {new}" for name, old, new in pairs]
         assert set(offered) <= set(wanted), scenario.title
 
 
