@@ -599,3 +599,57 @@ def test_brackets_are_closed_once_where_lines_mislead(
     language: str, typed: str, text: str, below: str, shown: str
 ) -> None:
     assert offered(language, typed, text, below) == shown
+
+
+# A header above its own body, and other lines that a parser joins with those below while they are typed.
+ABOVE = [
+    ("python", "class A(Gene", "ric[R]", "\n    b = 1\n", "ric[R]):"),
+    ("python", "def at(self, key,", " /", "\n    return key\n", " /):"),
+    ("python", "def f(a: dict[str, int],", " *, b: int = 1", "\n    return a\n", " *, b: int = 1):"),
+    ("go", "package p\n\nfunc f(a []T) (o", "ut []U", "\n\tdefer g()\n\treturn\n}\n", "ut []U)"),
+    (
+        "java",
+        "enum K {\n    A(1);\n\n    priv",
+        "ate int b;",
+        "\n    K(int c) {\n        b = c;\n    }\n}\n",
+        "ate int b;",
+    ),
+    (
+        "rust",
+        "fn f(n: (i32, i32)) {\n    match n {\n        (a, 1) if a > 5 && is",
+        "(a) => {}",
+        "\n        (.., b) => { let _ = b; }\n    }\n}\n",
+        "(a) => {}",
+    ),
+]
+# Templates in templates, and elements that are only begun.
+NESTED = [
+    (
+        "javascript",
+        'const a = tag`<a href="$',
+        '{b}">${`c ${`d`}`}</a>`',
+        "\nf();\n",
+        '{b}">${`c ${`d`}`}</a>`',
+    ),
+    (
+        "tsx",
+        "function A() {\n  return (\n    <p>\n      <T",
+        '>a {b["c"]}</T>',
+        "\n    </p>\n  );\n}\n",
+        '>a {b["c"]}</T>',
+    ),
+    (
+        "tsx",
+        "function A() {\n  return (\n    <p>\n      {a.map((b, i) ",
+        "=> (",
+        "\n        <b>{i}</b>\n      ))}\n    </p>\n  );\n}\n",
+        "=> (",
+    ),
+]
+
+
+@pytest.mark.parametrize(("language", "typed", "text", "below", "shown"), [*ABOVE, *NESTED])
+def test_a_line_above_its_own_body_or_in_text_gets_its_end(
+    language: str, typed: str, text: str, below: str, shown: str
+) -> None:
+    assert offered(language, typed, text, below) == shown

@@ -132,6 +132,9 @@ def _faults(language: Language, kind: str, parts: tuple[bytes, bytes, bytes]) ->
         found = _outside(language, filled)
     if not found and (kind in LISTS or (kind in BODIES and language.style != "indent")):
         found = _left(language, neutral, filled)
+        # Where the neutral text has errors, its brackets may pair otherwise.
+        if found and not neutral.clean and _parses_afresh(language, before + fill + after):
+            return ()
     return found
 
 

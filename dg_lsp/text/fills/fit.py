@@ -122,7 +122,7 @@ def within(language: Language, request: Infill, text: str) -> str:
     if request.kind == "span":
         return data[: _end_of_span(language, request, data)].decode("utf-8")
     if request.kind in (*STRINGS, "comment"):
-        return data[: _end_of_literal(literal_at(language, request.prefix), data)].decode("utf-8", "ignore")
+        return data[: _end_of_literal(language, request.prefix, data)].decode("utf-8", "ignore")
     if request.kind in BODIES and language.style != "brace":
         return deep(language, text, request.indent)
     if request.kind not in (*BODIES, *LISTS) or (counted := surplus(language, data)) is None:
@@ -462,12 +462,20 @@ def literal_at(language: Language, prefix: str) -> Literal | None:
     return None
 
 
-def _end_of_literal(literal: Literal | None, fill: bytes) -> int:
-    """Return where `fill` closes the string or comment that its gap is in; its length if it does not."""
-    at = fill.find(literal.close) if literal else -1
-    while literal and at >= 0:
-        slashes = at - len(fill[:at].rstrip(b"\\"))
-        if slashes % 2 == 0:
-            return at
-        at = fill.find(literal.close, at + 1)
-    return len(fill)
+def _end_of_literal(language: Language, prefix: str, fill: bytes) -> int:
+    """Return where `fill` closes the string or comment that its gap is in; its length if it does not.
+
+    Quotes in the code inside a string, as in `${f("a")}`, do not close it.
+    """
+    literal = literal_at(language, prefix)
+    if literal is None:
+        return len(fill)
+    before = prefix.encode("utf-8", "replace")
+    state = state_at(language, before, len(before))
+    if not state.string:
+        at = fill.find(literal.close)
+        return at if at >= 0 else len(fill)
+    text = before[state.begins :] + fill
+    first = next(tokens(language, text, 0, len(text)))
+    closed = first.end - len(literal.close) - len(text) + len(fill)
+    return max(closed, 0) if first.kind == "string" else len(fill)

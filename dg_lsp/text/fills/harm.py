@@ -19,15 +19,16 @@ from dg_lsp.text.fills.baseline import (
     neutral_text,
 )
 from dg_lsp.text.fills.check import faults_of_edit, is_blind, parts_of, undisturbed
-from dg_lsp.text.fills.room import closes_more
+from dg_lsp.text.fills.room import closes_more, is_complete
 from dg_lsp.text.gaps.find import reach
 from dg_lsp.text.gaps.gap import Edit, Gap
 from dg_lsp.text.languages.language import Language, check_shape, load_language, query_cursor
 from dg_lsp.text.messages import STRINGS
 from dg_lsp.text.reasons import OutOfTime, Unreadable
 from dg_lsp.text.syntax.bodies import MARKER
+from dg_lsp.text.syntax.brackets import state_at
 from dg_lsp.text.syntax.items import top_level_item
-from dg_lsp.text.syntax.lexer import Span, line_end
+from dg_lsp.text.syntax.lexer import Span, line_end, line_start
 from dg_lsp.text.syntax.near import readings
 
 # How many bytes behind a gap strings and brackets are compared; a quote too many shows at the next one.
@@ -227,11 +228,13 @@ def _worse(language: Language, gap: Gap, old: Text, fill: bytes) -> str:
     lead = gap.insert_before.encode()
     neutral = lead + filler(language, gap.kind, old.before + lead) + gap.insert_after.encode()
     new, plain = (_parsed(language, old, text) for text in (fill, neutral))
+    complete = is_complete(language, gap.kind, (old.before, fill, old.after))
     # A line that was asked for may open the string that the text behind it closes.
-    if _is_sound(language, new) and (_is_asked_line(gap) or not _may_quote(language, fill)):
+    if _is_sound(language, new) and (complete or _is_asked_line(gap) or not _may_quote(language, fill)):
         return ""
     # One quote too many may turn all errors into a single one; a span may begin what its last line ends.
-    if gap.kind != "span" and _marks(language, new) not in (_marks(language, old), _marks(language, plain)):
+    guarded = gap.kind != "span" and not complete
+    if guarded and _marks(language, new) not in (_marks(language, old), _marks(language, plain)):
         return _OTHERWISE
     most: tuple[int, ...] = (0, 0) if plain.clean else _error_counts(old)
     # The text of a string adds none, but what ends the string may.
@@ -285,13 +288,28 @@ def _changed(language: Language, gap: Gap, old: Text, new: Text) -> str:
         m for m in _marks(language, new) if m[1] >= line
     ]:
         return _OTHERWISE
-    held = _holders(language, old, old)
+    held = _holders(language, old, old) - _begun(language, gap, old)
     if _is_asked_line(gap):
         outermost = min((at for name, at, _ in held if name == "function.outer"), default=len(old.before))
         held = {holder for holder in held if holder[1] <= outermost and not holder[0].startswith("block")}
     if not held <= _holders(language, new, old):
         return "the fill would end the block that it is in, and the code after it would belong to another one"
     return ""
+
+
+def _begun(language: Language, gap: Gap, old: Text) -> set[tuple[str, int, int]]:
+    """The holders that begin on the gap's line and have their bodies below it, if the gap is at the line's end.
+
+    A parser joins what is being typed with the next line: `priv` above `Kind() {` is a type for it.
+    """
+    end, line = line_end(old.data, old.end), line_start(old.data, len(old.before))
+    state = state_at(language, old.before, len(old.before))
+    if gap.kind not in ("rest_of_line", "expression", "statement") or old.data[old.end : end].strip():
+        return set()
+    if state.opened and state.opened[-1] >= line:
+        return set()
+    held = [holder for holder in _holders(language, old, old) if holder[1] >= line]
+    return set() if any(name.endswith(".body") for name, *_ in held) else set(held)
 
 
 def _marks(language: Language, text: Text) -> list[tuple[str, int, int]]:

@@ -44,8 +44,8 @@ def room_of(language: Language, kind: str, before: bytes, after: bytes) -> Text 
 def left_open(language: Language, kind: str, parts: tuple[bytes, bytes, bytes]) -> tuple[Fault, ...]:
     """Return a fault if the fill of `parts` closes or opens brackets, or begins a string or comment, for others to end.
 
-    It may close what its own statement has opened: in `f(a|` the fill `, b)` does. What it opens may be closed on the
-    rest of its line, as `g(` in `f(|))` is, or below it, if that closes something that nothing else has opened.
+    It may close what its own statement or line has opened: in `f(a|` the fill `, b)` does. What it opens may be closed
+    on the rest of its line, as `g(` in `f(|))` is, or below it, if that closes something that nothing else has opened.
     """
     before, fill, after = parts
     state = state_at(language, before, len(before))
@@ -53,7 +53,8 @@ def left_open(language: Language, kind: str, parts: tuple[bytes, bytes, bytes]) 
         if not is_misread(before, state):
             return ()
         state = replace(state, brackets=b"", opened=(), string=b"", comment=False)
-    own = [] if kind in BODIES else [at for at in state.opened if at >= state.line]
+    first = min(state.line, line_start(before, len(before)))
+    own = [] if kind in BODIES else [at for at in state.opened if at >= first]
     own_closers = [PAIRS[b] for b, at in _brackets(state) if at in own]
     wanted = list(own_closers)
     rest = b"" if kind in BODIES else after[: line_end(after, 0)]
@@ -65,6 +66,13 @@ def left_open(language: Language, kind: str, parts: tuple[bytes, bytes, bytes]) 
     if opened > _unopened(language, state, after[:REACH]):
         return (fault_at(fill, len(fill), len(fill), f"a missing `{wanted[-1].decode()}`"),)
     return ()
+
+
+def is_complete(language: Language, kind: str, parts: tuple[bytes, bytes, bytes]) -> bool:
+    """Return whether the fill of `parts` is code that leaves nothing for others to end."""
+    state = state_at(language, parts[0], len(parts[0]))
+    quoted = state.string or state.comment or state.text or parts[1].endswith(b"\\")
+    return not (quoted or left_open(language, kind, parts))
 
 
 def _wrong_token(language: Language, fill: bytes, wanted: list[bytes]) -> tuple[Fault, ...]:
@@ -206,6 +214,8 @@ def _headers(language: Language, before: bytes, state: State, line: int) -> Iter
 def _below(language: Language, kind: str, after: bytes) -> Iterator[bytes]:
     """Yield texts that may follow the gap's line: some statement where there is one, then nothing."""
     below = after[line_end(after, 0) :].lstrip()
+    if below.startswith(b"{") and kind not in BODIES:
+        yield b"{}\n"
     # The indentation of the gap's line may not be the block's.
     if (
         language.style == "brace"

@@ -401,7 +401,10 @@ def _ends(missing: MissingTokens) -> Iterable[bytes]:
         # A line that belongs to the item below it has no end of its own.
         bare = (b"",) if words.above.match(missing.before) else ()
         found = [missing.closing(missing.unclosed, end) for end in bare]
-        found += [missing.closing(own, b"") + end for end in (headers if missing.deeper else headers[::-1])]
+        # The body below a header does not show that its brackets are closed.
+        statement = [at for at in missing.opened if at >= missing.state.line]
+        headers = headers if missing.deeper else headers[::-1]
+        found += [missing.closing(brackets, b"") + end for brackets in (own, statement) for end in headers]
         found += [missing.closing(missing.unclosed, end) for end in words.ends]
         # A brace may close a value, whose statement does not end with it: `x = new A() {` gets `};`.
         found += [
