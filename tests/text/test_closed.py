@@ -653,3 +653,17 @@ def test_a_line_above_its_own_body_or_in_text_gets_its_end(
     language: str, typed: str, text: str, below: str, shown: str
 ) -> None:
     assert offered(language, typed, text, below) == shown
+
+
+@pytest.mark.parametrize("language", ["javascript", "typescript", "tsx"])
+@pytest.mark.parametrize("closers", ["", ")"])
+def test_brackets_in_a_regular_expression_are_text(language: str, closers: str) -> None:
+    for typed, text in (
+        ("const b = a.match(/\\.([", "0-9]+)(c)$/"),
+        ("b = a.replace(/([^/]", "+|\\/)$/g"),
+    ):
+        line = Line(language, BODY[language], typed, "", text)
+        assert filled(line, closers, text + ", e)")[1].startswith(typed + text)
+        assert "/, e" not in filled(line, closers, text + ", e)")[1]
+    divided = Line(language, BODY[language], "b = f(a ", "", "/ (d + 1)")
+    assert filled(divided, closers, "/ (d + 1)")[1].startswith("b = f(a / (d + 1)")

@@ -418,10 +418,11 @@ def _faulty(request: Infill, text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A string or a comment. close: what ends it. lines: it may go on over line ends."""
+    """A string, a comment or a `regex`. close: what ends it. lines: it may go on over line ends."""
 
     close: bytes
     lines: bool
+    regex: bool = False
 
 
 def _end_of_span(language: Language, request: Infill, fill: bytes) -> int:
@@ -455,7 +456,8 @@ def literal_at(language: Language, prefix: str) -> Literal | None:
         kinds = [quotes for quotes in language.strings if quotes.close == state.string]
         return Literal(state.string, lines=any(quotes.lines for quotes in kinds) or not kinds)
     if state.text:
-        return Literal(b"<", lines=False)
+        regex = data.startswith(b"/", state.begins)
+        return Literal(b"/" if regex else b"<", lines=False, regex=regex)
     for opening, closing in language.block_comments if state.comment else ():
         if data.startswith(opening.encode(), state.begins):
             return Literal(closing.encode(), lines=True)
@@ -472,10 +474,11 @@ def _end_of_literal(language: Language, prefix: str, fill: bytes) -> int:
         return len(fill)
     before = prefix.encode("utf-8", "replace")
     state = state_at(language, before, len(before))
-    if not state.string:
+    if not state.string and not literal.regex:
         at = fill.find(literal.close)
         return at if at >= 0 else len(fill)
     text = before[state.begins :] + fill
     first = next(tokens(language, text, 0, len(text)))
-    closed = first.end - len(literal.close) - len(text) + len(fill)
+    # A regular expression ends with its flags, which are written with it.
+    closed = first.end - len(literal.close) * (not literal.regex) - len(text) + len(fill)
     return max(closed, 0) if first.kind == "string" else len(fill)

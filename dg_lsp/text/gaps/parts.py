@@ -203,6 +203,7 @@ def start_open_gap_at_cursor(analysis: Analysis, gap: Gap) -> Gap:
     if not listed and gap.start == offset and not data[offset : gap.end].strip():
         # Behind `const [a, ` more than a bracket may be missing.
         called = gap.kind == "expression" and state.brackets.endswith(b"(")
+        called = called or (state.text and data.startswith(b"/", state.begins))
         if gap.insert_after or not (gap.kind in LISTS or called) or quoted or goes_on:
             return gap
     if (goes_on and not listed) or (rest and quoted):

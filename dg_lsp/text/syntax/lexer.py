@@ -22,6 +22,10 @@ _PLAIN = re.compile(
 )
 _SIMPLE = frozenset(("newline", "open", "close", "end", "joined", "tag"))
 _REGEX = re.compile(rb"/(?![*/>])(?:[^/\\\[\r\n]|\\[^\r\n]|\[(?:[^\]\\\r\n]|\\[^\r\n])*\])+/[A-Za-z]*")
+# One that is being typed, up to the end of what is read.
+_REGEX_BEGUN = re.compile(
+    rb"/(?![*/>])(?:[^/\\\[\r\n]|\\[^\r\n]|\[(?:[^\]\\\r\n]|\\[^\r\n])*(?:\]|\\?\Z))*\\?\Z"
+)
 _OFTEN = 256  # tokens between two looks at the budget
 _WORD = re.compile(rb"[\w$\x80-\xff]+\Z")
 # A number up to here, in which an apostrophe parts digits.
@@ -346,8 +350,11 @@ def _special(language: Language, data: bytes, match: re.Match[bytes], stop: int)
         end = shut if shut >= 0 else stop
         return ("comment", start, end), end
     if kind == "slash":
-        found = _REGEX.match(data, start) if _may_be_regex(language, data, start) else None
-        if found and found.end() > stop:
+        may_be = _may_be_regex(language, data, start)
+        found = _REGEX.match(data, start) if may_be else None
+        # At the beginning of a text, such as a fill, a slash may divide what is before that.
+        begun = may_be and not found and data[max(start - 200, 0) : start].strip()
+        if (found and found.end() > stop) or (begun and _REGEX_BEGUN.match(data, start, stop)):
             return ("open_text", start, stop), stop
         return (("string", start, found.end()), found.end()) if found else (None, end)
     if kind == "directive":
