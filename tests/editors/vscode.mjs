@@ -457,6 +457,20 @@ class Session {
     await row.click();
   }
 
+  // The titles of the code actions at the cursor, none if no menu comes.
+  async actions({ patience = 2000 }) {
+    const menu = this.page.locator(".action-widget").first();
+    await this.page.keyboard.press("Control+.");
+    try {
+      await menu.waitFor({ timeout: patience });
+    } catch {
+      return [];
+    }
+    const titles = await menu.locator(".monaco-list-row").allTextContents();
+    await this.page.keyboard.press("Escape");
+    return titles;
+  }
+
   // Wait until a draft with `text` is drawn in the editor, or none is.
   async drawn({ text, gone = false }) {
     await this.page.waitForFunction(

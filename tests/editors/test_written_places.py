@@ -1,0 +1,238 @@
+"""Random places of written code in both editors: whatever asks for a fill there, no written text goes without a diff.
+
+Every question is left as it is, or not answered at all. DG_LSP_WRITTEN says how many places there are in each editor,
+and DG_LSP_SOURCES names a folder with a folder of files for each language; without it the files are the
+interpreter's own and those of the extension.
+"""
+
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.editors.nvim import Editor
+from tests.editors.sandbox import CHROMIUM, NODE, NVIM, open_sandbox, skip_without
+from tests.editors.vscode import MESSAGES, VSIX, VSCode, open_vscode, press_button
+from tests.editors.written import Place, gone, written_places
+
+pytestmark = pytest.mark.slow
+
+COUNT = int(os.environ.get("DG_LSP_WRITTEN", "8"))
+SEED = 1
+ROOT = Path(__file__).parents[2]
+KINDS = (
+    "",
+    "function_body",
+    "class_body",
+    "block",
+    "arguments",
+    "expression",
+    "statement",
+    "string",
+    "comment",
+)
+QUESTION, LEAVE = "now ↔ changed", "Leave the code as it is"
+WAIT = 1000  # milliseconds in which a fill or a question comes on an idle machine; the scripted engine takes none
+
+
+def sources() -> dict[str, Path]:
+    """The folder of each language; an unnamed one for the interpreter's own files."""
+    given = os.environ.get("DG_LSP_SOURCES")
+    if given:
+        return {"python": Path(), **{folder.name: folder for folder in Path(given).iterdir()}}
+    return {"python": Path(), "typescript": ROOT / "editors/vscode/src"}
+
+
+PLACES = written_places(sources(), COUNT, SEED)
+
+
+def told(place: Place, way: str, data: bytes) -> str:
+    return f"{place.name} line {place.line} behind {place.before!r}, {way}: lost {gone(place, data)!r}"
+
+
+# VS Code
+
+
+@pytest.fixture(scope="module")
+def code(tmp_path_factory: pytest.TempPathFactory) -> Iterator[VSCode]:
+    """A session with the scripted engine, which always has a text."""
+    with open_sandbox(tmp_path_factory.mktemp("vscode")) as sandbox, open_vscode(sandbox) as editor:
+        editor.status("ready")
+        yield editor
+
+
+def body_key(code: VSCode) -> None:
+    code.press("Control+Alt+g")
+    code.press("b", wait=WAIT)
+
+
+def holes_key(code: VSCode) -> None:
+    code.press("Control+Alt+g")
+    code.press("h", wait=WAIT)
+
+
+def stubs_key(code: VSCode) -> None:
+    code.press("Control+Alt+g")
+    code.press("a", wait=WAIT)
+
+
+def command(code: VSCode) -> None:
+    code.command("dg-lsp: Fill This Function Body")
+    code.press("Shift", wait=WAIT)
+
+
+def light_bulb(code: VSCode, wanted: str = "this function") -> None:
+    titles = [title for title in code.ask("actions", patience=2500) if wanted in title]
+    if titles:
+        code.ask("act", title=titles[0])
+        code.press("Shift", wait=WAIT)
+
+
+def selection(code: VSCode) -> None:
+    code.press("Home")
+    code.press("Shift+End")
+    light_bulb(code, "selection")
+
+
+def preferred(code: VSCode) -> None:
+    code.press("Shift+Alt+.", wait=WAIT)
+
+
+def ghost_text(code: VSCode) -> None:
+    code.command("dg-lsp: Offer Several Fills Here")
+    code.press("Shift", wait=WAIT)
+    for key in ("Tab", "Control+ArrowRight"):
+        code.press(key, wait=200)
+
+
+VSCODE: tuple[Callable[[VSCode], None], ...] = (
+    body_key,
+    light_bulb,
+    command,
+    selection,
+    ghost_text,
+    preferred,
+    holes_key,
+    stubs_key,
+)
+
+
+@skip_without(NODE, CHROMIUM, VSIX)
+def test_no_written_text_goes_unasked_in_vscode(code: VSCode) -> None:
+    came, asked = Counter[str](), dict[str, tuple[Place, str]]()
+    for number, place in enumerate(PLACES):
+        way = VSCODE[number % len(VSCODE)]
+        shown = len(place.before.expandtabs(4)) + 1
+        code.open(
+            place.name, place.data, place.line, len(place.before.encode("utf-16-le")) // 2 + 1, shown=shown
+        )
+        asked[place.name] = place, way.__name__
+        way(code)
+        question = any(QUESTION in tab for tab in code.ask("texts", selector=".tab"))
+        if question:
+            press_button(code, LEAVE)
+            code.ask("gone", selector=".tab", text=QUESTION)
+        came[f"{way.__name__}: {'question' if question else 'none'}"] += 1
+    code.command("File: Save All")
+    code.ask("gone", selector=".tab.dirty", text="")
+    wrong = []
+    for place, way_name in asked.values():
+        data = (code.sandbox.project / place.name).read_bytes()
+        came[f"{way_name}: filled"] += data != place.data
+        wrong += [told(place, way_name, data)] if gone(place, data) else []
+    print(
+        f"VS Code, {len(PLACES)} places: {dict(sorted(came.items()))}; {code.ask('texts', selector=MESSAGES)}"
+    )
+    assert not wrong, "\n".join(wrong)
+    assert sum(count for what, count in came.items() if not what.endswith("none")) > 0, "nothing was asked"
+
+
+# Neovim
+
+ACTIONS = """
+local titles, done = {}, false
+local client = vim.lsp.get_clients({ bufnr = 0 })[1]
+local params = vim.lsp.util.make_range_params(0, client.offset_encoding)
+params.context = { diagnostics = {}, triggerKind = 1 }
+for _, action in ipairs((client:request_sync("textDocument/codeAction", params, 5000, 0) or {}).result or {}) do
+  table.insert(titles, action.title)
+end
+return titles
+"""
+ACT = """
+local title = ...
+vim.lsp.buf.code_action({ apply = true, filter = function(action) return action.title == title end })
+"""
+
+
+@skip_without(NVIM)
+def test_no_written_text_goes_unasked_in_neovim(tmp_path: Path) -> None:
+    came: Counter[str] = Counter()
+    wrong: list[str] = []
+    with open_sandbox(tmp_path) as sandbox, Editor(sandbox, before=["set hidden"]) as editor:
+        for place in PLACES:
+            (sandbox.project / place.name).write_bytes(place.data)
+            editor.open(place.name)
+            for way in neovim_ways(editor, place):
+                time.sleep(0.05)
+                settle(editor)
+                asked = editor.rpc.exec_lua("return #vim.api.nvim_list_wins()") == 2
+                if asked:
+                    time.sleep(0.3)
+                    editor.keys("n")
+                    editor.wait(lambda: editor.rpc.exec_lua("return #vim.api.nvim_list_wins()") == 1, "open")
+                editor.keys("<Esc>")
+                data = ("\n".join(editor.lines()) + "\n").encode()
+                data = data if place.data.endswith(b"\n") else data[:-1]
+                came[f"{way}: {'question' if asked else 'filled' if data != place.data else 'none'}"] += 1
+                wrong += [told(place, way, data)] if gone(place, data) else []
+                if data != place.data:
+                    editor.rpc.command("edit!")
+                    editor.wait(editor.attached, "no server")
+            editor.rpc.command("bwipeout!")
+    print(f"Neovim, {len(PLACES)} places: {dict(sorted(came.items()))}")
+    assert not wrong, "\n".join(wrong)
+    assert sum(count for what, count in came.items() if not what.endswith("none")) > len(PLACES), (
+        "hardly anything was asked"
+    )
+
+
+def neovim_ways(editor: Editor, place: Place) -> Iterator[str]:
+    """Ask for a fill at `place` in each way, one after the other, and yield what asked."""
+
+    def put() -> None:
+        editor.rpc.api.win_set_cursor(0, (place.line, len(place.before.encode())))
+
+    for kind in KINDS:
+        put()
+        editor.rpc.command(f"DgLsp fill {kind}")
+        yield f"fill {kind}".strip()
+    for name in ("holes", "fill_all"):
+        put()
+        editor.rpc.command(f"DgLsp {name}")
+        yield name
+    put()
+    for title in editor.rpc.exec_lua(ACTIONS):
+        put()
+        editor.rpc.exec_lua(ACT, title)
+        yield f"action {title}"
+    put()
+    editor.keys("^vg_")
+    editor.wait(lambda: editor.rpc.api.get_mode()["mode"] == "v", "nothing is selected")
+    editor.rpc.exec_lua(ACT, "Rewrite the selection")
+    yield "selection"
+    put()
+    editor.keys("i<M-]>")
+    time.sleep(0.3)
+    editor.keys("<Tab><C-Right><C-Down>")
+    yield "ghost text"
+
+
+def settle(editor: Editor) -> None:
+    """Wait until no request runs."""
+    running = "for _, c in ipairs(vim.lsp.get_clients()) do if next(c.requests) then return true end end return false"
+    editor.wait(lambda: not editor.rpc.exec_lua(running), "a request hangs")
+    time.sleep(0.05)
