@@ -207,8 +207,8 @@ MUTANTS = (
         5,
         "a fill may leave open what no tree can tell",
         "dg_lsp/text/fills/check.py",
-        "if blind and (open_ends := left_open(language, kind, parts)):",
-        "if not blind and (open_ends := left_open(language, kind, parts)):",
+        "opened = left_open(language, kind, parts) if blind else ()",
+        "opened = left_open(language, kind, parts) if not blind else ()",
         "tests/text/test_wild.py::test_good_fills_are_shown_as_in_the_clean_twin_and_bad_ones_never",
     ),
     Mutant(

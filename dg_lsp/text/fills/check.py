@@ -108,21 +108,20 @@ def _faults(language: Language, kind: str, parts: tuple[bytes, bytes, bytes]) ->
     if kind in STRINGS and not read.clean and _is_text(language, before, fill):
         # An error that comes or goes elsewhere is the parser's, which recovers otherwise behind other bytes.
         return ()
-    blind = is_blind(language, kind, read) or (
-        kind not in (*STRINGS, "comment", "span")
-        and is_misread(before, state_at(language, before, len(before)))
-    )
-    if blind and (open_ends := left_open(language, kind, parts)):
-        return () if _parses_afresh(language, before + fill + after) else open_ends
-    neutral = undisturbed(language, read, kind, parts) if blind else read
+    blind = is_blind(language, kind, before, read)
+    opened = left_open(language, kind, parts) if blind else ()
+    neutral = undisturbed(language, read, kind, parts) if blind and not opened else read
     filled = filled_in(language, kind, neutral, fill)
-    # 2. and 3. A text with new errors need not end anywhere.
-    wrong = added(language, kind, neutral, filled)
-    # Where both have something to say, the interpreter's own words and place are the better ones.
-    wrong = _refused(language, neutral, filled) + wrong
+    # 2. Where both have something to say, the interpreter's own words and place are the better ones.
+    wrong = opened or _refused(language, neutral, filled) + added(language, kind, neutral, filled)
     # The neutral text has guessed what the fill itself may say: what a bracket before the gap needs behind it.
     if wrong and not _parses_afresh(language, before + fill + after):
         return wrong
+    return () if opened else _senseless(language, kind, neutral, filled)
+
+
+def _senseless(language: Language, kind: str, neutral: Text, filled: Text) -> tuple[Fault, ...]:
+    """Faults of a fill that parses: it is no code, or it ends elsewhere than its gap."""
     found: tuple[Fault, ...] = ()
     if not filled.tree.root_node.has_error:
         found = _misread(language, neutral, filled)
@@ -130,11 +129,10 @@ def _faults(language: Language, kind: str, parts: tuple[bytes, bytes, bytes]) ->
         found = _misplaced(language, neutral, filled, kind)
     if not found and kind == "span":
         found = _outside(language, filled)
-    if not found and (kind in LISTS or (kind in BODIES and language.style != "indent")):
+    # Where the neutral text has errors, its brackets may pair otherwise.
+    listed = kind in LISTS or (kind in BODIES and language.style != "indent")
+    if not found and listed and (neutral.clean or not filled.clean):
         found = _left(language, neutral, filled)
-        # Where the neutral text has errors, its brackets may pair otherwise.
-        if found and not neutral.clean and _parses_afresh(language, before + fill + after):
-            return ()
     return found
 
 
@@ -171,13 +169,18 @@ def _parses_afresh(language: Language, data: bytes) -> bool:
     return language.name != "python" or complaint(data) is None
 
 
-def is_blind(language: Language, kind: str, neutral: Text) -> bool:
-    """Return whether the text around the gap has errors that no filler removes, so that its tree shows little of a
-    fill.
+def is_blind(language: Language, kind: str, before: bytes, neutral: Text) -> bool:
+    """Return whether the tree of `neutral`, a text around a gap behind `before`, shows little of a fill.
+
+    It has errors that no filler removes, or quotes above the gap are broken, so that its code is read as a string.
     """
-    if neutral.clean or kind in (*STRINGS, "comment", "span"):
+    if kind in (*STRINGS, "comment", "span"):
         return False
-    return kind != "rest_of_line" or not is_sound_but_for_its_gap(language, kind, neutral)
+    if is_misread(before, state_at(language, before, len(before))):
+        return True
+    return not (
+        neutral.clean or (kind == "rest_of_line" and is_sound_but_for_its_gap(language, kind, neutral))
+    )
 
 
 def undisturbed(language: Language, neutral: Text, kind: str, parts: tuple[bytes, bytes, bytes]) -> Text:

@@ -180,7 +180,7 @@ def _harm_in(language: Language, document: Document, gap: Gap, edit: Edit) -> st
         # What was read in a part of the file, or with guessed ends, may be read otherwise in the file itself.
         if _is_whole(gap, old, neutral) or (changed and not is_sound):
             return changed
-    if is_blind(language, gap.kind, neutral):
+    if not neutral.clean and is_blind(language, gap.kind, before, neutral):
         return _harm_unread(language, gap, neutral, old, parts)
     return _worse(language, gap, _ended(language, gap, old, neutral), text)
 
