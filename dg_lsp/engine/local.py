@@ -12,7 +12,7 @@ import warnings
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -31,6 +31,7 @@ from dg_lsp.text.prompts.prompt import shortened
 from dg_lsp.text.reasons import OutOfTime
 
 Run = Callable[[Infill], Iterator[Draft | Fill]]
+Begin = Callable[[Infill], AbstractContextManager[Iterator[Draft | Fill]]]
 _log = logging.getLogger("dg_lsp.model")
 # Where oneDNN gets no memory for the code of an operation it says this, and says it again for this operation as long as
 # the process lives, however much memory there is by then (seen with torch 2.13). CUDA's errors, torch's
@@ -190,17 +191,14 @@ def _load(settings: Settings, progress: Callable[[str], None]) -> tuple[Run, str
     caches = PrefixCaches(model.network.text_config, budget, _give_back)
     counts = Counter[str]()
 
-    def run(request: Infill) -> Iterator[Draft | Fill]:
+    @contextmanager
+    def begin(request: Infill) -> Iterator[Iterator[Draft | Fill]]:
         if why := why_off(request, model):
-            yield Fill("", refusal=why, reason="deadline")
+            yield iter([Fill("", refusal=why, reason="deadline")])
             return
         with caches.lend(request.session) as cache, closing(fill(model, cache, request)) as steps:
             counts["hits"] += bool(cache.tokens)
-            while True:
-                torch.set_num_threads(cores.threads())
-                if (event := next(steps, None)) is None:
-                    return
-                yield event
+            yield steps
 
     def free() -> None:
         caches.clear()
@@ -208,7 +206,8 @@ def _load(settings: Settings, progress: Callable[[str], None]) -> tuple[Run, str
         _give_back()
 
     weights = sum(t.nbytes for t in (*model.network.parameters(), *model.network.buffers()))
-    return with_second_try(run, free), str(model.device), lambda: counts["hits"], weights
+    run = with_second_try(begin, free, lambda: torch.set_num_threads(cores.threads()))
+    return run, str(model.device), lambda: counts["hits"], weights
 
 
 def cache_budget(settings: Settings) -> int:
@@ -219,24 +218,27 @@ def cache_budget(settings: Settings) -> int:
     return (settings.cache_megabytes or (4096 if on_gpu else 192)) << 20
 
 
-def with_second_try(run: Run, free: Callable[[], None]) -> Run:
-    """`run`; where it runs out of memory, it is called once more, after `free`, with a smaller request.
+def with_second_try(begin: Begin, free: Callable[[], None], before: Callable[[], None] = lambda: None) -> Run:
+    """Return the function that makes the steps of `begin`, and calls `before` before each of them.
 
-    The log says so, and so does the reason where the smaller request gets no text.
+    Where a step runs out of memory they are begun once more, after `free`, with a smaller request. The log says so, and
+    so does the reason where the smaller request gets no text.
 
     Raises:
         EngineError: that is too much as well. EngineBroken: the libraries of the model do not recover.
     """
 
-    def tried(request: Infill) -> Iterator[Draft | Fill]:
+    def run(request: Infill) -> Iterator[Draft | Fill]:
         asked, note = request, ""
         for _ in range(2):
             try:
-                for event in run(asked):
-                    if isinstance(event, Fill) and event.refusal:
-                        yield replace(event, refusal=event.refusal + note)
-                    else:
+                with begin(asked) as steps:
+                    before()
+                    for event in steps:
+                        if isinstance(event, Fill) and event.refusal:
+                            event = replace(event, refusal=event.refusal + note)  # noqa: PLW2901
                         yield event
+                        before()
                 return
             except (MemoryError, RuntimeError, UserWarning) as error:
                 if _LASTING.match(str(error)) or type(error).__name__ == "AcceleratorError":
@@ -255,7 +257,7 @@ def with_second_try(run: Run, free: Callable[[], None]) -> Run:
             "out of memory, also with less text; set prefixBytes or cacheMegabytes lower, or the effort to low"
         )
 
-    return tried
+    return run
 
 
 def smaller(request: Infill) -> Infill:

@@ -8,7 +8,7 @@ import math
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import torch
 from torch import Tensor
@@ -24,6 +24,9 @@ from dg_lsp.text.messages import Draft
 LINE_BREAKS = ("\n", "\r")
 
 
+Result_co = TypeVar("Result_co", covariant=True)
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
     """A text of a search: the number of the row that it continues, its tokens, its log likelihood in nats."""
@@ -34,7 +37,7 @@ class Row:
     text: str = ""
 
 
-class Policy(Protocol):
+class Policy(Protocol[Result_co]):
     """The rules of a search."""
 
     @property
@@ -61,6 +64,10 @@ class Policy(Protocol):
         """Return the Draft before the texts get their next token; they have `count` tokens."""
         ...
 
+    def result(self, rows: Sequence[Row]) -> Result_co:
+        """Return the texts that were found; `rows` are those that have not ended."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Start:
@@ -71,8 +78,9 @@ class Start:
     again: str
 
 
-def search(start: Start, policy: Policy, clock: Clock) -> Generator[Draft, None, list[Row]]:
-    """Write texts on from `start` by the rules of `policy`, up to the deadline; return those that have not ended.
+@torch.inference_mode()
+def search(start: Start, policy: Policy[Result_co], clock: Clock) -> Generator[Draft, None, Result_co]:
+    """Write texts on from `start` by the rules of `policy`, up to the deadline; return its result.
 
     1. Begin with the texts of one token.  2. Stop when there are none, or enough have ended.  3. Read the last token of
     each text.  4. Go on with those that the policy leaves.
@@ -89,7 +97,7 @@ def search(start: Start, policy: Policy, clock: Clock) -> Generator[Draft, None,
         states = torch.cat(tree.read([[row.tokens[-1]] for row in rows]))
         # 4.
         rows = policy.longer(rows, states)
-    return rows
+    return policy.result(rows)
 
 
 def start_behind(model: Checkpoint, cache: PrefixCache, join: Join) -> Start:

@@ -99,17 +99,11 @@ WAYS: dict[tuple[Asked, Ability], Way] = {
 def fill(model: Checkpoint, cache: PrefixCache, request: Infill) -> Generator[Draft | Fill, None, None]:
     """Fill the gap of `request`; yield Drafts (step 0 while encoding and searching), then one Fill.
 
-    1. Choose the way: which sources are asked, and whether the judge compares what they find.  2. Ask the sources.
-    3. The first text is the Fill, and the others go with it.
+    Choose the way: which sources are asked, and whether the judge compares the texts that they find.
     """
-    # 1.
-    clock = Clock(request.deadline)
-    task, way = Task(model, cache, request, clock, partial(fill, model, cache)), way_of(model, request)
-    # 2.
-    fills = yield from (_fill_judged if way.judged else _fill_in_turn)(task, way)
-    # 3.
-    others = tuple(one.text for one in fills[1 : request.alternatives])
-    yield clock.stamp(replace(fills[0], others=others))
+    task = Task(model, cache, request, Clock(request.deadline), partial(fill, model, cache))
+    way = way_of(model, request)
+    return (_fill_judged if way.judged else _fill_in_turn)(task, way)
 
 
 def way_of(model: Checkpoint, request: Infill) -> Way:
@@ -141,10 +135,10 @@ def _ability(model: Checkpoint) -> Ability:
     return "judges" if model.judge else "denoises"
 
 
-def _fill_in_turn(task: Task, way: Way) -> Generator[Draft, None, Sequence[Fill]]:
-    """Ask the sources of `way` in turn until enough texts can be shown; yield Drafts; return the texts.
+def _fill_in_turn(task: Task, way: Way) -> Generator[Draft | Fill, None, None]:
+    """Ask the sources of `way` in turn until enough texts can be shown; yield Drafts, then the Fill.
 
-    If none can be shown, return what the last source says of that.
+    If none can be shown, it is what the last source says of that.
     """
     found, request = list[Candidate](), task.request
     for source in way.sources:
@@ -161,11 +155,11 @@ def _fill_in_turn(task: Task, way: Way) -> Generator[Draft, None, Sequence[Fill]
     # The Drafts of a denoised text have shown it already.
     if "drafted" in found[0].sources:
         yield draft_of(max(fills[0].steps, 1), fills[0].text, task.clock)
-    return fills
+    yield _last(task, fills)
 
 
-def _fill_judged(task: Task, way: Way) -> Generator[Draft, None, Sequence[Fill]]:
-    """Let the judge choose among what the sources of `way` find; yield Drafts; return the texts, the likeliest first.
+def _fill_judged(task: Task, way: Way) -> Generator[Draft | Fill, None, None]:
+    """Let the judge choose among what the sources of `way` find; yield Drafts, then the Fill.
 
     1. Propose what all sources but the last one find.  2. If the judge is sure of one, or has no hope where nobody has
     asked, or there is no last source, take the best.  3. Otherwise ask the last source, too.  4. Judge all; the first
@@ -183,7 +177,8 @@ def _fill_judged(task: Task, way: Way) -> Generator[Draft, None, Sequence[Fill]]
         refused = [] if best else [checked(request, one) for one in found]
         fills = _sure_part(task, found, best) if best else [none_of(refused, clock.why_nothing())]
         yield draft_of(max(fills[0].steps, 1), fills[0].text, clock)
-        return fills
+        yield _last(task, fills)
+        return
     # 3. Texts that can be shown already are alternatives, too.
     wanting = task.wanting(max(request.alternatives - len(best), 1))
     further = yield from way.last(_in_time_left(wanting, best or found))
@@ -198,7 +193,13 @@ def _fill_judged(task: Task, way: Way) -> Generator[Draft, None, Sequence[Fill]]
     fills = _sure_part(task, found, fills)
     if fills[0].text != last:
         yield draft_of(max(fills[0].steps, 1), fills[0].text, clock)
-    return fills
+    yield _last(task, fills)
+
+
+def _last(task: Task, fills: Sequence[Fill]) -> Fill:
+    """Return the first of `fills`, with the texts of the others that are wanted."""
+    others = tuple(one.text for one in fills[1 : task.request.alternatives])
+    return task.clock.stamp(replace(fills[0], others=others))
 
 
 def _is_late(task: Task) -> bool:

@@ -7,9 +7,9 @@ import platform
 import re
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import aclosing
+from contextlib import AbstractContextManager, aclosing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -244,6 +244,18 @@ def test_memory_that_was_freed_is_given_back_and_a_library_without_a_way_to_do_s
     local._give_back()
 
 
+def beginning(
+    run: Callable[[Infill], Iterator[Draft | Fill]],
+) -> Callable[[Infill], AbstractContextManager[Iterator[Draft | Fill]]]:
+    """The steps of `run` as a context."""
+
+    @contextmanager
+    def begin(request: Infill) -> Iterator[Iterator[Draft | Fill]]:
+        yield run(request)
+
+    return begin
+
+
 def test_where_memory_ends_a_smaller_request_is_tried_once() -> None:
     asked, freed = list[Infill](), list[int]()
 
@@ -256,7 +268,7 @@ def test_where_memory_ends_a_smaller_request_is_tried_once() -> None:
             )
         yield Fill("x")
 
-    tried = with_second_try(run, lambda: freed.append(1))
+    tried = with_second_try(beginning(run), lambda: freed.append(1))
     long = replace(REQUEST, prefix="a = 1\n" * 15 + "x = ", effort="high", alternatives=3)
     *_, fill = tried(long)
     assert fill == Fill("x") and len(freed) == 1
@@ -266,7 +278,7 @@ def test_where_memory_ends_a_smaller_request_is_tried_once() -> None:
         list(tried(replace(long, prefix="a = 1\n" * 60 + "x = ")))
     assert len(asked) == 4
     with pytest.raises(RuntimeError, match="shape"):
-        list(with_second_try(_broken, lambda: None)(REQUEST))
+        list(with_second_try(beginning(_broken), lambda: None)(REQUEST))
 
 
 @pytest.mark.parametrize("most", [8, 0])
@@ -324,7 +336,7 @@ def test_where_the_libraries_do_not_recover_the_engine_is_broken(error: Exceptio
         raise error
 
     with pytest.raises(EngineBroken, match="the next request starts it"):
-        list(with_second_try(run, lambda: None)(REQUEST))
+        list(with_second_try(beginning(run), lambda: None)(REQUEST))
 
 
 def test_a_container_s_limit_counts_as_well_as_the_machine(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any, Never
 import pytest
 import torch
 
+from dg_lsp.model.beam import Row
 from dg_lsp.model.cache import PrefixCache, extend_to
 from dg_lsp.model.checkpoint import Checkpoint
 from dg_lsp.model.fill import fill as infill
@@ -175,13 +176,12 @@ def lines(model: Checkpoint, request: Infill, seconds: float | None = None) -> t
 def bodies(model: Checkpoint, request: Infill, patch: pytest.MonkeyPatch) -> list[str]:
     """What is written greedily for the bodies of `request` before it is fitted to its place."""
     patch.setattr(body_source, "_fill_of", lambda _, text: Fill(text, refusal="not looked at"))
-    patch.setattr(body_source, "_searched", nothing_found)
+    patch.setattr(body_source._UpToEnd, "first", nothing_found)
     return [fill.text for fill in lines(model, request)[1]]
 
 
-def nothing_found(*_: object) -> Generator[Draft, None, list[Fill]]:
-    """A beam search that finds nothing."""
-    yield from ()
+def nothing_found(*_: object) -> list[Row]:
+    """The first texts of a beam search that finds nothing."""
     return []
 
 
@@ -244,7 +244,7 @@ def test_nothing_more_is_written_once_the_likeliest_bodies_have_ended(
         number = seen.setdefault(text[:1], len(seen))
         return text[:-1] if len(text) > (5, 3, 30)[number] else text
 
-    monkeypatch.setattr(body_source, "_searched", nothing_found)
+    monkeypatch.setattr(body_source._UpToEnd, "first", nothing_found)
     monkeypatch.setattr(body_source, "_kept", kept)
     for refused, steps in ((("", "", ""), 5), (("no", "", ""), 5), (("no", "no", ""), 30)):
         seen.clear()

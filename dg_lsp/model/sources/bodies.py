@@ -8,7 +8,7 @@ from itertools import takewhile
 import torch
 from torch import Tensor
 
-from dg_lsp.model.beam import Row, Start, only, search, start_behind, text_logits, tokens_from
+from dg_lsp.model.beam import Row, only, search, start_behind, text_logits, tokens_from
 from dg_lsp.model.candidates import Candidate, candidates_of, none_of, why_refused
 from dg_lsp.model.checkpoint import Checkpoint
 from dg_lsp.model.plan import plan_for
@@ -37,7 +37,7 @@ def bodies(task: Task) -> Generator[Draft, None, list[Candidate]]:
     The judge has nothing to say on bodies: by likelihood the shortest text wins, by likelihood a token the one that
     repeats itself most (docs/research/bodies.md).
     """
-    return (yield from _bodies(task, task.request))
+    return _bodies(task, task.request)
 
 
 def bodies_beside_similar(task: Task) -> Generator[Draft, None, list[Candidate]]:
@@ -45,7 +45,7 @@ def bodies_beside_similar(task: Task) -> Generator[Draft, None, list[Candidate]]
 
     For a reader that sees nothing of the suffix, where they may be.
     """
-    return (yield from _bodies(task, with_similar(task.model, task.request)))
+    return _bodies(task, with_similar(task.model, task.request))
 
 
 def docstrings(task: Task) -> Generator[Draft, None, list[Candidate]]:
@@ -81,52 +81,22 @@ def draft_bodies(task: Task, join: Join) -> Generator[Draft, None, list[Fill]]:
     flaws, found = flaws_of(request), list[Fill]()
     if request.kind in BODIES:
         start = start_behind(task.model, task.cache, join)
-        found = yield from _searched(task.model, start, request, clock, flaws)
+        found = yield from search(start, _UpToEnd(task.model, request, start.again, clock, flaws), clock)
     shown = [fill for fill in found if not fill.refusal]
     if len(shown) < request.alternatives and not (shown and clock.is_over()):
         start = start_behind(task.model, task.cache, join)
-        found += yield from _greedy(task.model, start, request, clock, shown)
+        found += yield from search(start, _Greedy(task.model, request, start.again, clock, shown), clock)
     return sorted(found, key=lambda fill: (bool(fill.refusal), flaws(fill.text)))
-
-
-def _searched(
-    model: Checkpoint, start: Start, request: Infill, clock: Clock, flaws: Callable[[str], int]
-) -> Generator[Draft, None, list[Fill]]:
-    """The bodies that a beam search ends first, those that can be shown and are the likeliest a token in front.
-
-    By the mean over the tokens, since the likelihood of a whole text prefers short ones (Wu et al. 2016,
-    arXiv:1609.08144, section 7). If none that can be shown has ended, the likeliest beginning follows.
-    """
-    policy = _UpToEnd(model, request, start.again, clock, flaws)
-    rows = yield from search(start, policy, clock)
-    best = sorted(policy.ended.values(), key=lambda pair: (bool(pair[1].refusal), -pair[0]))
-    found = [fill for _, fill in best]
-    if rows and all(fill.refusal for fill in found):
-        found.append(_fill_of(request, rows[0].text))
-    return found
-
-
-def _greedy(
-    model: Checkpoint, start: Start, request: Infill, clock: Clock, known: Sequence[Fill]
-) -> Generator[Draft, None, list[Fill]]:
-    """Texts that begin with one of the likeliest first tokens each and go on with the likeliest token each time.
-
-    A text that has not ended is left as it is, a docstring with its first sentence.
-    """
-    policy = _Greedy(model, request, start.again, clock, known)
-    rows = yield from search(start, policy, clock)
-    for number, row in enumerate(rows):
-        if number not in policy.done:
-            text = first_sentence(row.text) if request.kind == "docstring" else row.text
-            policy.done[number] = _fill_of(request, text)
-    return [policy.done[number] for number in range(len(rows))]
 
 
 @dataclass(slots=True)
 class _UpToEnd:
     """A body ends where the container does; one that repeats itself is dropped.
 
-    ended: the bodies that have ended, each with its mean log likelihood a token.
+    The result is the bodies that have ended, those that can be shown and are the likeliest a token in front: by the
+    mean over the tokens, since the likelihood of a whole text prefers short ones (Wu et al. 2016, arXiv:1609.08144,
+    section 7). If none that can be shown has ended, the likeliest beginning follows. ended: the bodies that have ended,
+    each with its mean log likelihood a token.
     """
 
     model: Checkpoint
@@ -177,11 +147,20 @@ class _UpToEnd:
         """Return the likeliest text so far."""
         return draft_of(count, rows[0].text, self.clock)
 
+    def result(self, rows: Sequence[Row]) -> list[Fill]:
+        """Return the bodies that have ended, the best first."""
+        best = sorted(self.ended.values(), key=lambda pair: (bool(pair[1].refusal), -pair[0]))
+        found = [fill for _, fill in best]
+        if rows and all(fill.refusal for fill in found):
+            found.append(_fill_of(self.request, rows[0].text))
+        return found
+
 
 @dataclass(slots=True)
 class _Greedy:
-    """Each text ends where the container does, or where it would repeat itself; the rows stay in their places.
+    """Each text begins with one of the likeliest tokens and continues with the likeliest one each time.
 
+    It ends where the container does, or where it would repeat itself; the rows stay in their places.
     A body that repeats itself within a line is refused. Nothing more is written once as many as are wanted beside those
     that are `known` have ended and can be shown, and so have all likelier ones. done: the ended texts, by row.
     """
@@ -233,6 +212,14 @@ class _Greedy:
     def draft(self, count: int, rows: Sequence[Row]) -> Draft:
         """Return the best text of another search, or else the first one so far."""
         return draft_of(count, self.known[0].text if self.known else rows[0].text, self.clock)
+
+    def result(self, rows: Sequence[Row]) -> list[Fill]:
+        """Return all texts; one that has not ended is left as it is, a docstring with its first sentence."""
+        for number, row in enumerate(rows):
+            if number not in self.done:
+                text = first_sentence(row.text) if self.request.kind == "docstring" else row.text
+                self.done[number] = _fill_of(self.request, text)
+        return [self.done[number] for number in range(len(rows))]
 
 
 def _longer(rows: Sequence[Row], logits: Tensor, count: int) -> list[Row]:

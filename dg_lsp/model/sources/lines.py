@@ -102,8 +102,7 @@ def draft_line(task: Task) -> Generator[Draft, None, list[Written]]:
         task.clock,
         _followed(task, start.again) if task.model.ends else (),
     )
-    yield from search(start, policy, task.clock)
-    return policy.likeliest()
+    return search(start, policy, task.clock)
 
 
 def _followed(task: Task, again: str) -> tuple[tuple[int, ...], ...]:
@@ -196,7 +195,7 @@ class _UpToSuffix:
         """Return a Draft without text: a beginning says little of the text that will be chosen."""
         return Draft(0, (), self.clock.milliseconds())
 
-    def likeliest(self) -> list[Written]:
+    def result(self, rows: Sequence[Row]) -> list[Written]:  # noqa: ARG002
         """Return the likeliest texts that have ended, the best first; of those that are followed all likely ones."""
         found = sorted(self.found.values(), key=lambda one: -one.score)
         count = self.writing.rows + len(self.followed)
