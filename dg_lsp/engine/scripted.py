@@ -18,8 +18,8 @@ _BODIES = ("return None", "return True", "return False", "return 0")
 _LINES = ("None", "True", "False", "0")
 # Words that a line of a test's file may hold before the gap, and the chances that a fill then has.
 CHANCES = {"unsure": 0.12, "doubtful": 0.04}
-# A comment above the gap that holds the line to write: `# says: return first`.
-SAYS = "says: "
+# A comment above the gap that holds the text to write, with END for a line's end: `# says: total = 1⏎return total`.
+SAYS, END = "says: ", "⏎"
 
 
 class ScriptedEngine:
@@ -101,8 +101,9 @@ def _scripted(request: Infill) -> Fill:
 
 
 def _said(request: Infill) -> str:
-    """The rest of the line that a comment above the gap holds; empty if the gap's line does not begin like it."""
+    """The rest of the text that a comment above the gap holds; empty if the gap's line does not begin like it."""
     *above, line = request.prefix.split("\n")
     said = next((text.partition(SAYS)[2] for text in reversed(above) if SAYS in text), "")
     typed, closers = line.lstrip(), request.suffix.split("\n")[0].strip()
+    said = said.replace(END, "\n" + line.removesuffix(typed))
     return said.removeprefix(typed).removesuffix(closers) if said.startswith(typed) else ""

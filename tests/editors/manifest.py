@@ -26,7 +26,8 @@ _OWN: dict[str, dict[str, Any]] = {
         "type": ["string", "null"],
         "default": None,
         "scope": "machine",
-        "description": "The program dg-lsp; without it the active Python environment and the PATH are searched.",
+        "description": "The program dg-lsp; without it the active Python environment, the program that installed the "
+        "extension, and the PATH are searched.",
     },
     "preview": {
         "type": "boolean",
@@ -51,6 +52,9 @@ def manifest(old: dict[str, Any]) -> dict[str, Any]:
     new["version"] = dg_lsp.__version__
     new["activationEvents"] = [f"onLanguage:{name}" for name in languages()]
     new["contributes"]["configuration"]["properties"] = settings
+    # A menu that opens on a dot would take Tab, and the ghost text that one is typing through.
+    ghost = {"".join(f"[{name}]" for name in languages()): {"editor.inlineSuggest.suppressSuggestions": True}}
+    new["contributes"]["configurationDefaults"] = ghost
     restricted = [name for name, schema in settings.items() if schema["scope"] == "machine"]
     new["capabilities"]["untrustedWorkspaces"]["restrictedConfigurations"] = restricted
     return new

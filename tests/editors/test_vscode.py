@@ -41,12 +41,7 @@ pytestmark = [pytest.mark.slow, skip_without(NODE, CHROMIUM, VSIX)]
 @pytest.fixture(scope="module")
 def code(tmp_path_factory: pytest.TempPathFactory) -> Iterator[VSCode]:
     """The session, with the scripted engine: `None` for an expression, `return None` for a body."""
-    # VS Code has a command for the next line of ghost text, and no key.
-    line = {"key": "ctrl+alt+l", "command": "editor.action.inlineSuggest.acceptNextLine"}
-    with (
-        open_sandbox(tmp_path_factory.mktemp("vscode")) as sandbox,
-        open_vscode(sandbox, keys=[line]) as editor,
-    ):
+    with open_sandbox(tmp_path_factory.mktemp("vscode")) as sandbox, open_vscode(sandbox) as editor:
         editor.status("ready")
         yield editor
 
@@ -116,7 +111,7 @@ def test_others_are_shown_and_a_word_is_accepted_in_each_language(code: VSCode, 
 def test_a_line_is_accepted_in_each_language(code: VSCode, language: str) -> None:
     line = begin(code, "line", language)
     ghost = code.ask("screen")["ghost"]
-    code.press("Control+Alt+l")
+    code.press("Control+ArrowDown")
     code.until(f"s.rows[1] === {json.dumps(line + ghost)} && !s.ghost")
 
 
@@ -296,7 +291,8 @@ def test_a_fill_that_a_restart_ends_says_so(code: VSCode) -> None:
     code.why("last fill asked for: the server ended, so nothing was filled")
     assert code.ask("screen")["rows"] == FILL_BEFORE.split("\n")
     code.settings()
-    code.status("ready")
+    works(code, "newer.py")
+    assert "last fill asked for" not in code.why("last fill: "), "that is over"
 
 
 def test_the_menu_of_the_status_item_says_why_and_switches(code: VSCode) -> None:
@@ -355,6 +351,18 @@ def test_a_killed_engine_is_started_again_with_a_visible_sign(code: VSCode) -> N
     code.status("ready")
 
 
+def test_the_status_is_there_for_another_file_while_the_engine_hangs(code: VSCode) -> None:
+    works(code, "before.py")
+    (engine,) = engines(code.sandbox)
+    os.kill(engine, signal.SIGSTOP)
+    try:
+        code.open("hangs.py", PYTHON)
+        assert "dg-lsp" in code.status("dg-lsp", patience=1000)
+    finally:
+        os.kill(engine, signal.SIGCONT)
+    code.status("ready")
+
+
 def test_a_killed_server_is_started_again(code: VSCode) -> None:
     code.open("killed.py", PYTHON, 2, 12)
     kill_server(code.sandbox)
@@ -392,6 +400,28 @@ def test_a_missing_server_is_told_with_the_command_that_installs_it(code: VSCode
     code.status("not installed")
     assert "pip" in code.message("Install it from its wheel or a clone")
     code.shot("missing")
+    code.settings()
+    code.status("ready")
+
+
+@pytest.mark.parametrize("by", ["message", "menu"])
+def test_the_path_of_a_missing_server_is_set(code: VSCode, by: str) -> None:
+    program = write_program(code.sandbox.root / f"elsewhere-{by}/dg-lsp")
+    code.settings(path=None)
+    code.status("not installed")
+    if by == "message":
+        press_button(code, "Set its path")
+    else:
+        code.ask("click", selector=STATUS)
+        code.ask("choose", text="Set the path of the server")
+    code.ask("text", selector=".quick-input-widget", wanted="The path of the program dg-lsp")
+    code.type("/nowhere/dg-lsp")
+    code.ask("text", selector=".quick-input-widget", wanted="/nowhere/dg-lsp is no program")
+    code.press("Control+a")
+    code.type(str(program))
+    code.press("Enter", wait=500)
+    works(code, f"elsewhere-{by}.py")
+    code.why(f"server: {program}")
     code.settings()
     code.status("ready")
 
@@ -474,8 +504,10 @@ def test_the_extension_that_the_command_line_installs_works(sandbox: Sandbox) ->
     command = [sys.executable, "-m", "dg_lsp", "editor", "install", "vscode"]
     paths = {"PATH": f"{program.parent}:/usr/bin:/bin"}
     subprocess.run(command, env=sandbox.environment | paths, cwd=sandbox.project, check=True)
-    with open_vscode(sandbox, vsix=None) as editor:
+    # As an editor that is started from a menu: no setting names the program, and it is not on the PATH.
+    with open_vscode(sandbox, settings={}, vsix=None) as editor:
         works(editor, "installed.py")
+        editor.why(f"server: {Path(sys.executable).with_name('dg-lsp')}")
 
 
 def test_an_untrusted_workspace_runs_nothing_of_its_own_and_says_so(sandbox: Sandbox) -> None:

@@ -1,11 +1,12 @@
 """Ghost text in a real VS Code stays while one types it or takes it word by word, in each painted frame.
 
-DG_LSP_TEXTS says how many texts are typed, and as many taken word by word.
+DG_LSP_TEXTS says how many texts are typed, as many taken word by word, and as many by scripts of all three keys.
 """
 
 import itertools
 import os
 import random
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -21,6 +22,8 @@ ROW = 3  # where the text is offered
 SLOW = "scripted:4:40"  # an engine that is asked again at a key leaves a hole in what is shown
 PACES = (80, 120, 160, 200)  # ms from one key to the next
 PRESSES = 40  # far more than a text has words
+WORD, LINE, ALL = "Control+ArrowRight", "Control+ArrowDown", "Tab"
+FAST = (0, 0, 20, 60)  # ms from one press to the next
 
 NAMES = ("first", "second", "values", "total", "hits", "sizes", "limit", "weights")
 # With the words of a name or two, two to eight of them.
@@ -115,3 +118,50 @@ def test_each_press_takes_a_word_and_the_rest_is_read_in_each_frame(code: VSCode
     told = "\n".join(f"{text}: {len(lost)} complaints, the first {lost[0]}" for text, lost in wrong.items())
     print(f"{TEXTS} texts taken by {presses} presses, {len(wrong)} with frames that lack them\n{told}")
     assert not wrong, told
+
+
+# A word of VS Code, where a language says nothing else, as its acceptNextWord looks for it.
+WORDS = re.compile(r"(-?\d*\.\d\w*)|([^`~!@#%^&*()\-=+\[{\]}\\|;:'\",.<>/?\s]+)")
+
+
+def taken(rest: str, key: str) -> int:
+    """How many characters of the ghost text `rest` a key takes."""
+    if key == ALL or not rest:
+        return len(rest)
+    if key == LINE:
+        return rest.find("\n") + 1 or len(rest)
+    word = WORDS.search(rest)
+    end = len(rest) if word is None else word.start() or word.end()
+    blanks = re.search(r"\s+", rest)
+    return min(end, blanks.end()) if blanks else end
+
+
+def presses(whole: str, chance: random.Random) -> tuple[list[str], str]:
+    """Some keys that take a part of `whole` or all of it, and that part; no key comes where nothing is left."""
+    keys, text = [], ""
+    for _ in range(chance.randint(2, 12)):
+        if text == whole:
+            break
+        keys.append(chance.choice((WORD, WORD, WORD, LINE, ALL)))
+        text += whole[len(text) :][: taken(whole[len(text) :], keys[-1])]
+    return keys, text
+
+
+def test_fast_presses_of_all_three_keys_take_just_what_they_say(code: VSCode) -> None:
+    code.open("fast.py", "")
+    wrong, count = [], 0
+    for seed in range(TEXTS):
+        chance = random.Random(seed)
+        lines = [shape.format(*chance.sample(NAMES, 3)) for shape in chance.sample(SHAPES, 3)]
+        head = f"# says: {'⏎'.join(lines)}\ndef known({', '.join(NAMES)}):\n"
+        code.ask("rewrite", text=f"{head}   \n\n\nlimit = 1\n", line=3)
+        code.type(" ")
+        code.until(f"s.whole === {('    ' + lines[0])!r} && !s.misplaced && s.more")
+        keys, part = presses("\n    ".join(lines), chance)
+        count += len(keys)
+        code.ask("play", keys=[(key, chance.choice(FAST)) for key in keys])
+        saved = code.saved("fast.py").decode()
+        if saved != f"{head}    {part}\n\n\nlimit = 1\n":
+            wrong.append(f"script {seed}, {keys}: {saved.removeprefix(head)!r} instead of {part!r}")
+    print(f"{TEXTS} scripts of {count} presses, {len(wrong)} wrong")
+    assert not wrong, "\n".join(wrong)

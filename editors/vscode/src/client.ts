@@ -16,6 +16,8 @@ import {
   type Middleware,
   type StaticFeature,
   TransportKind,
+  type WorkDoneProgressBegin,
+  type WorkDoneProgressReport,
 } from "vscode-languageclient/node";
 import { LANGUAGES } from "./languages";
 import { type Draft, type Status } from "./protocol";
@@ -49,16 +51,19 @@ export class Server implements Disposable {
   private readonly changed = new EventEmitter<Life>();
   private readonly statusHeard = new EventEmitter<Status>();
   private readonly draftHeard = new EventEmitter<Draft>();
+  private readonly progressHeard = new EventEmitter<WorkDoneProgressBegin | WorkDoneProgressReport>();
   private client: Client | undefined;
   private queue: Promise<void> = Promise.resolve();
   private crashes: number[] = [];
   private state: Life = { phase: "stopped" };
+  private kept = false;
   private where: Found | undefined;
   private lastWords: Promise<string> = Promise.resolve("");
 
   readonly onLife = this.changed.event;
   readonly onStatus = this.statusHeard.event;
   readonly onDraft = this.draftHeard.event;
+  readonly onProgress = this.progressHeard.event;
 
   constructor(
     private readonly log: LogOutputChannel,
@@ -77,6 +82,21 @@ export class Server implements Disposable {
 
   get running(): boolean {
     return this.client?.isRunning() ?? false;
+  }
+
+  /** Change settings that the server has applied already, for which it is not started again. */
+  async keepRunning(change: () => Promise<void>): Promise<void> {
+    this.kept = true;
+    try {
+      await change();
+    } finally {
+      this.kept = false;
+    }
+  }
+
+  /** Start the server again for changed settings. */
+  settingsChanged(): void {
+    if (!this.kept) void this.restart();
   }
 
   /** Stop the server if it runs and start it again; several calls are done one after another. */
@@ -102,7 +122,7 @@ export class Server implements Disposable {
 
   dispose(): void {
     void this.stop();
-    for (const emitter of [this.changed, this.statusHeard, this.draftHeard]) emitter.dispose();
+    for (const emitter of [this.changed, this.statusHeard, this.draftHeard, this.progressHeard]) emitter.dispose();
   }
 
   /** Send a request that the server has beyond the protocol. */
@@ -178,7 +198,13 @@ export class Server implements Disposable {
       {
         documentSelector: LANGUAGES.map((language) => ({ language })),
         outputChannel: this.log,
-        middleware: this.middleware,
+        middleware: {
+          ...this.middleware,
+          handleWorkDoneProgress: (token, value, next) => {
+            if (value.kind !== "end") this.progressHeard.fire(value);
+            next(token, value);
+          },
+        },
         initializationOptions: this.options,
         initializationFailedHandler: () => false,
         errorHandler: {

@@ -4,9 +4,11 @@ import type { Middleware } from "vscode-languageclient/node";
 import { Server } from "./client";
 import { Fills } from "./fill";
 import { Ghost } from "./ghost";
-import { doctor, install, sayMissing, sayStopped, trace } from "./install";
+import { doctor, install, sayMissing, sayStopped, setPath, trace } from "./install";
 import { LANGUAGES } from "./languages";
 import { showMenu } from "./menu";
+import { chooseModel } from "./models";
+import { NextEdits } from "./next_edit";
 import type { Target } from "./protocol";
 import { SCHEME } from "./review";
 import { keysOfMachine, type Manifest, ofMachine, ofWindow, SECTION } from "./settings";
@@ -24,9 +26,10 @@ export function activate(context: ExtensionContext): void {
   const started = new Server(log, middleware(manifest, ghost, () => void status.ask()), () => ofMachine(manifest));
   const fills: Fills = new Fills(started);
   const status: StatusItem = new StatusItem(started, ghost, fills);
+  const nextEdits = new NextEdits(started, (document) => fills.busy(document));
   server = started;
-  context.subscriptions.push(log, started, fills, status);
-  register(context, started, ghost, fills, status, manifest, () => {
+  context.subscriptions.push(log, started, fills, status, nextEdits);
+  register(context, { server: started, ghost, fills, status, nextEdits }, manifest, () => {
     log.show();
   });
   void commands.executeCommand("setContext", "dg-lsp.languages", LANGUAGES);
@@ -36,7 +39,7 @@ export function activate(context: ExtensionContext): void {
       if (life.phase === "failed") void sayStopped(life.why);
     }),
     workspace.onDidChangeConfiguration((event) => {
-      if (keysOfMachine(manifest).some((key) => event.affectsConfiguration(key))) void started.restart();
+      if (keysOfMachine(manifest).some((key) => event.affectsConfiguration(key))) started.settingsChanged();
     }),
     window.onDidChangeTextEditorSelection(({ textEditor }) => {
       ghost.moved(textEditor);
@@ -76,15 +79,17 @@ function middleware(manifest: Manifest, ghost: Ghost, told: () => void): Middlew
   };
 }
 
-function register(
-  context: ExtensionContext,
-  started: Server,
-  ghost: Ghost,
-  fills: Fills,
-  status: StatusItem,
-  manifest: Manifest,
-  showLog: () => void,
-): void {
+/** What the commands work on. */
+interface Parts {
+  server: Server;
+  ghost: Ghost;
+  fills: Fills;
+  status: StatusItem;
+  nextEdits: NextEdits;
+}
+
+function register(context: ExtensionContext, parts: Parts, manifest: Manifest, showLog: () => void): void {
+  const { server: started, ghost, fills, status, nextEdits } = parts;
   const flags = () => flagsFrom({ ...ofWindow(manifest), ...ofMachine(manifest) });
   const table: Record<string, () => unknown> = {
     fillBody: () => fills.fill("function_body"),
@@ -106,6 +111,8 @@ function register(
     trigger: () => commands.executeCommand("editor.action.inlineSuggest.trigger"),
     next: () => commands.executeCommand("editor.action.inlineSuggest.showNext"),
     previous: () => commands.executeCommand("editor.action.inlineSuggest.showPrevious"),
+    takeNextEdit: () => nextEdits.take(),
+    leaveNextEdit: () => nextEdits.leave(),
     restart: () => started.restart(),
     showLog,
     showTrace: () => {
@@ -120,7 +127,9 @@ function register(
       const watching = await install(started);
       if (watching) context.subscriptions.push(watching);
     },
-    menu: () => showMenu(status, ghost, (command) => commands.executeCommand(command)),
+    setPath,
+    chooseModel: () => chooseModel(started),
+    menu: () => showMenu(status, ghost, started, (command) => commands.executeCommand(command)),
   };
   // The command of the server's code actions.
   context.subscriptions.push(commands.registerCommand("dg-lsp.fill", (target: Target) => fills.act(target)));

@@ -2,7 +2,8 @@
 import { homedir } from "node:os";
 import { commands, Disposable, type TextDocument, type Position, Range, window, workspace } from "vscode";
 import type { Server } from "./client";
-import { findServer, NOT_INSTALLED, NOT_TRUSTED, onPath } from "./server";
+import { absolute, findServer, NOT_INSTALLED, NOT_TRUSTED, onPath, runs } from "./server";
+import { SECTION, setEverywhere } from "./settings";
 import { commandLine, quoted, unsupported } from "./shell";
 
 const LOOK = 3000; // ms between two looks for a server that is being installed
@@ -25,10 +26,12 @@ export async function sayMissing(why: string): Promise<void> {
   const trust = workspace.isTrusted ? "" : `; ${NOT_TRUSTED}`;
   const sentence = `dg-lsp: ${why}${trust}. Install it from its wheel or a clone: ${command}`;
   await sayWith(sentence, {
-    ...(trust && { "Trust ...": () => commands.executeCommand("workbench.trust.manage") }),
     "Install in a terminal ...": () => commands.executeCommand("dg-lsp.install"),
-    "Set its path ...": () => commands.executeCommand("workbench.action.openSettings", "dg-lsp.path"),
-    Restart: () => commands.executeCommand("dg-lsp.restart"),
+    "Set its path ...": () => commands.executeCommand("dg-lsp.setPath"),
+    // Once the workspace is trusted, the server is looked for again.
+    ...(trust
+      ? { "Trust ...": () => commands.executeCommand("workbench.trust.manage") }
+      : { Restart: () => commands.executeCommand("dg-lsp.restart") }),
   });
 }
 
@@ -72,6 +75,18 @@ export async function install(server: Server): Promise<Disposable | undefined> {
   return new Disposable(() => {
     clearInterval(timer);
   });
+}
+
+/** Ask for the path of the server's program, and keep it in the user's settings, of the remote host if there is one. */
+export async function setPath(): Promise<void> {
+  const path = await window.showInputBox({
+    title: "The path of the program dg-lsp",
+    prompt: "Where `command -v dg-lsp` finds it in a terminal, such as /home/me/.dg-lsp/bin/dg-lsp",
+    value: workspace.getConfiguration(SECTION).get<string | null>("path") ?? "",
+    ignoreFocusOut: true,
+    validateInput: async (given) => ((await runs(absolute(given))) ? undefined : `${absolute(given)} is no program`),
+  });
+  if (path) await setEverywhere("path", path);
 }
 
 /** Run `dg-lsp doctor` with what the settings say of the model. */

@@ -1,7 +1,9 @@
 // The menu behind the status item.
 import { QuickPickItemKind, type QuickPickItem, window, workspace } from "vscode";
+import type { Server } from "./client";
 import type { Ghost } from "./ghost";
 import { LANGUAGES } from "./languages";
+import { modelsOf } from "./models";
 import { SECTION, setEverywhere, setHere } from "./settings";
 import type { StatusItem, Words } from "./status";
 
@@ -13,16 +15,19 @@ type Entry = QuickPickItem & { run?: () => unknown };
 /** Commands that an entry runs, by their own titles. */
 export type Run = (command: string) => Thenable<unknown>;
 
-export async function showMenu(status: StatusItem, ghost: Ghost, run: Run): Promise<void> {
+export async function showMenu(status: StatusItem, ghost: Ghost, server: Server, run: Run): Promise<void> {
   const { word, why, lines, alarm } = status.words;
+  const better = (await modelsOf(server))?.better;
   const entries: Entry[] = [
     { label: `dg-lsp: ${word || why}`, ...(word && { detail: why }) },
     ...fixes(status.words, run),
     ...lines.map(row),
+    ...(better ? [{ label: `$(sparkle) Better on this machine: ${better}`, run: () => run("dg-lsp.chooseModel") }] : []),
     { label: "", kind: QuickPickItemKind.Separator },
     automatic(),
     ...language(),
     ...snooze(ghost, status),
+    ...(server.running ? [{ label: "$(database) Model ...", run: () => run("dg-lsp.chooseModel") }] : []),
     { label: "$(dashboard) Effort ...", description: effortNow(), run: chooseEffort },
     { label: "", kind: QuickPickItemKind.Separator },
     { label: "$(list-tree) Fill all stubs in this file", run: () => run("dg-lsp.fillStubs") },
@@ -110,8 +115,11 @@ async function chooseEffort(): Promise<void> {
 
 /** The entries that fix a server that does not run. */
 function fixes({ word, alarm }: Words, run: Run): Entry[] {
-  const install = { label: "$(terminal) Install the server in a terminal", run: () => run("dg-lsp.install") };
-  return [...(alarm ? [restart(run)] : []), ...(word === "not installed" ? [install] : [])];
+  const missing = [
+    { label: "$(terminal) Install the server in a terminal", run: () => run("dg-lsp.install") },
+    { label: "$(folder-opened) Set the path of the server", run: () => run("dg-lsp.setPath") },
+  ];
+  return [...(alarm ? [restart(run)] : []), ...(word === "not installed" ? missing : [])];
 }
 
 function restart(run: Run): Entry {

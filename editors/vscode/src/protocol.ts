@@ -15,6 +15,8 @@ export interface Status {
   queue: number;
   version?: string;
   last?: Last | null;
+  /** How the user has used ghost text on this machine; "" before anything was counted. */
+  use?: string;
 }
 
 /** The result of the last request for ghost text or a fill. */
@@ -37,6 +39,33 @@ export interface Draft {
   step: number;
   range: Range;
   runs: Run[];
+}
+
+/** The edit in the answer to the request `dg-lsp/nextEdit`. */
+export interface NextEdit {
+  id: string;
+  uri: string;
+  range: Range;
+  newText: string;
+  label: string;
+}
+
+/** A model in the answer to the request `dg-lsp/models`. */
+export interface Model {
+  name: string;
+  bytes: number;
+  memoryBytes: number;
+  /** Measured on this machine. */
+  secondsPerLine: number | null;
+  can: string[];
+  state: "in use" | "fetched" | "not fetched" | "too large";
+  note: string | null;
+}
+
+/** The answer to the request `dg-lsp/models`. better: the name of a model that this machine can run. */
+export interface Models {
+  models: Model[];
+  better: string | null;
 }
 
 /** The arguments of the command `dg-lsp.fill`, as in a code action. */

@@ -1,7 +1,7 @@
 // The path of the server's program, in the order of trust: the setting, the active Python environment, the workspace's
-// own environment, the PATH, ~/.local/bin. Nothing is ever downloaded here.
+// own environment, the program that installed this extension, the PATH, ~/.local/bin. Nothing is ever downloaded here.
 import { constants } from "node:fs";
-import { access } from "node:fs/promises";
+import { access, readFile, stat } from "node:fs/promises";
 import * as path from "node:path";
 import { extensions, Uri, workspace } from "vscode";
 import { unsupported } from "./shell";
@@ -10,6 +10,7 @@ import { unsupported } from "./shell";
 export type Found = { program: string; origin: string } | { program: undefined; why: string };
 
 const NAME = "dg-lsp";
+const INSTALLER = path.join(__dirname, "..", "server.txt"); // the path of the program, by `dg-lsp editor install`
 /** The message where no server is found. */
 export const NOT_INSTALLED = "the server dg-lsp is not installed";
 /** The message in a workspace that the user does not trust. */
@@ -34,7 +35,7 @@ export async function findServer(): Promise<Found> {
   if (why) return { program: undefined, why };
   const given = workspace.getConfiguration("dg-lsp").inspect<string | null>("path")?.globalValue;
   if (given) {
-    const program = path.resolve(given.replace(/^~(?=$|[/\\])/, process.env.HOME ?? "~"));
+    const program = absolute(given);
     if (await runs(program)) return { program, origin: "the setting dg-lsp.path" };
     return { program: undefined, why: `the setting dg-lsp.path names ${program}, which is no program` };
   }
@@ -48,12 +49,20 @@ export async function findServer(): Promise<Found> {
       if (folder.uri.scheme === "file" && (await runs(own))) return { program: own, origin: "the workspace's .venv" };
     }
   }
+  const installer = (await readFile(INSTALLER, "utf8").catch(() => "")).trim();
+  if (path.isAbsolute(installer) && (await runs(installer)))
+    return { program: installer, origin: "the program that installed this extension" };
   const program = await onPath(NAME);
   if (program) return { program, origin: "the PATH" };
   // Where README, pipx and uv put it; an editor that a desktop has started may not have it on its PATH.
   const local = process.env.HOME && path.join(process.env.HOME, ".local", "bin", NAME);
   if (local && (await runs(local))) return { program: local, origin: "~/.local/bin" };
   return { program: undefined, why: NOT_INSTALLED };
+}
+
+/** The absolute path that a user means by `given`, where ~ is the home. */
+export function absolute(given: string): string {
+  return path.resolve(given.trim().replace(/^~(?=$|[/\\])/, process.env.HOME ?? "~"));
 }
 
 /** The first program `name` in an absolute folder of the PATH. */
@@ -66,10 +75,11 @@ export async function onPath(name: string): Promise<string | undefined> {
   return undefined;
 }
 
-async function runs(program: string): Promise<boolean> {
+/** Return whether `program` is a file that can be run. */
+export async function runs(program: string): Promise<boolean> {
   try {
     await access(program, constants.X_OK);
-    return true;
+    return (await stat(program)).isFile();
   } catch {
     return false;
   }

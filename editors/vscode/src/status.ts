@@ -7,6 +7,8 @@ import { LANGUAGES } from "./languages";
 import type { Status } from "./protocol";
 import { NOT_TRUSTED } from "./server";
 
+const CROSSING = 1000; // ms in which the status of a fill may come after its end
+
 /** The words in the status bar. */
 export interface Words {
   icon: string;
@@ -50,13 +52,14 @@ export function details(status: Status | undefined, dismissed: boolean): string[
   if (!status) return [];
   const lines = [];
   if (status.checkpoint) lines.push(`model ${status.checkpoint}${status.device && ` on ${status.device}`}`);
-  if (status.checkpoint === "embedded") lines.push("the doctor says whether this machine can run a better model");
+  if (status.checkpoint === "embedded") lines.push("that is a demonstration; a click shows the models that write better");
   const steps = status.steps ? `, ${status.steps} steps` : "";
   if (status.milliseconds) lines.push(`last fill: ${Math.round(status.milliseconds)} ms${steps}`);
   const last = status.last;
   if (last && !last.offered && last.why) lines.push(`nothing offered: ${last.why}`);
   if (last?.offered && dismissed) lines.push("nothing offered: you dismissed what was offered here");
   else if (last?.offered && last.note) lines.push(`last offer: ${last.note}`);
+  if (status.use) lines.push(`your use: ${status.use}`);
   return lines;
 }
 
@@ -67,6 +70,7 @@ export class StatusItem implements Disposable {
   private here: Status | undefined;
   private asking = 0;
   private filled = "";
+  private filledAt = 0;
 
   constructor(
     private readonly server: Server,
@@ -82,11 +86,15 @@ export class StatusItem implements Disposable {
         void this.ask();
       }),
       server.onStatus((status) => {
+        // A newer answer is more use to know than the end of an older fill.
+        const newer = status.last?.offered && JSON.stringify(status.last) !== JSON.stringify(this.status?.last);
+        if (newer && Date.now() - this.filledAt > CROSSING) this.filled = "";
         this.status = status;
         this.draw();
       }),
       fills.onTold((sentence) => {
         this.filled = sentence;
+        this.filledAt = Date.now();
         this.draw();
       }),
       window.onDidChangeActiveTextEditor(() => void this.ask()),
@@ -124,6 +132,7 @@ export class StatusItem implements Disposable {
     const turn = ++this.asking;
     const document = window.activeTextEditor?.document;
     this.here = undefined;
+    this.draw();
     if (document && LANGUAGES.includes(document.languageId) && this.server.running) {
       const uri = this.server.uriOf(document);
       const told = await this.server.request<Status>("dg-lsp/status", { uri }).catch(() => undefined);

@@ -1,0 +1,84 @@
+"""Ghost text and the menu of a language server in a real VS Code: Tab takes what was there first, and all of it stays.
+
+The menu is that of `members/`, which answers as a language server does.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.editors.sandbox import CHROMIUM, NODE, open_sandbox, skip_without
+from tests.editors.vscode import VSIX, VSCode, open_vscode
+
+pytestmark = [pytest.mark.slow, skip_without(NODE, CHROMIUM, VSIX)]
+
+MEMBERS = Path(__file__).parent / "members"
+TEXTS = (
+    "return first.size",
+    "first.values.append(second)",
+    "return sum(one.size for one in second)",
+    "second.clear()",
+    "assert first.values == second.values",
+    "print(first.size, second.size)",
+)
+
+
+@pytest.fixture(scope="module")
+def code(tmp_path_factory: pytest.TempPathFactory) -> Iterator[VSCode]:
+    """The session, whose engine has in mind what a comment says, beside the other extension."""
+    with (
+        open_sandbox(tmp_path_factory.mktemp("vscode"), "scripted:1:20") as sandbox,
+        open_vscode(sandbox, extensions=[str(MEMBERS)]) as editor,
+    ):
+        editor.status("ready")
+        yield editor
+
+
+def begin(code: VSCode, name: str, text: str) -> str:
+    """Open a file in which the engine says `text`; the blanks before it."""
+    source = f"def known(first, second):\n    # says: {text}\n    print(second)\n   \n\n\nlimit = 1\n"
+    code.open(name, source, 4, 4)
+    return "    "
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_ghost_text_that_one_types_keeps_tab_and_no_menu_opens(code: VSCode, text: str) -> None:
+    blanks = begin(code, f"through-{TEXTS.index(text)}.py", text)
+    code.type(" ")
+    code.until(f"s.whole === {(blanks + text)!r}")
+    events = code.ask("play", keys=[(key, 150) for key in text[: text.index(".") + 2]])
+    assert not [event["menu"] for event in events if event["menu"]], "the menu has opened"
+    lost = [event for event in events if event["whole"] != blanks + text]
+    assert not lost, f"{len(lost)} frames lack the ghost text, the first {lost[0]}"
+    code.press("Tab")
+    code.until(f"s.rows[3] === {(blanks + text)!r}")
+
+
+def test_a_menu_that_was_there_first_keeps_tab(code: VSCode) -> None:
+    blanks = begin(code, "menu.py", "first.append(second)")
+    # Faster than ghost text comes.
+    code.type(" first.", delay=0)
+    code.until("s.menu.length")
+    pressed = code.press("Tab", wait=200)
+    assert pressed["met"]["menu"][0] == "append"
+    assert pressed["now"]["rows"][3] == f"{blanks}first.append"
+    code.until(f"s.whole === {(blanks + 'first.append(second)')!r} && !s.menu.length")
+    code.press("Tab")
+    code.until(f"s.rows[3] === {(blanks + 'first.append(second)')!r}")
+
+
+def test_the_key_of_the_menu_opens_it_beside_ghost_text_and_escape_closes_it_alone(code: VSCode) -> None:
+    text = TEXTS[0]
+    blanks = begin(code, "key.py", text)
+    code.type(" return first.")
+    code.press("Escape")
+    code.press("Backspace")
+    code.press(".")
+    code.until("s.menu.length || s.ghost")
+    code.press("Escape")
+    code.press("Control+Space")
+    code.until("s.menu.length")
+    code.press("ArrowDown")
+    pressed = code.press("Tab", wait=200)
+    assert pressed["now"]["rows"][3] == f"{blanks}return first.{pressed['met']['menu'][1]}"
