@@ -14,6 +14,7 @@ import { SCHEME } from "./review";
 import { keysOfMachine, type Manifest, ofMachine, ofWindow, SECTION } from "./settings";
 import { flagsFrom } from "./shell";
 import { StatusItem } from "./status";
+import { Used } from "./used";
 
 const SETTLED = 50; // ms in which the server applies new settings
 
@@ -23,13 +24,16 @@ export function activate(context: ExtensionContext): void {
   const log = window.createOutputChannel("dg-lsp", { log: true });
   const manifest = context.extension.packageJSON as Manifest;
   const ghost: Ghost = new Ghost((document) => fills.busy(document));
-  const started = new Server(log, middleware(manifest, ghost, () => void status.ask()), () => ofMachine(manifest));
+  const used: Used = new Used((document, kind, characters) => {
+    started.notify("dg-lsp/used", { textDocument: { uri: started.uriOf(document) }, kind, characters });
+  });
+  const started = new Server(log, middleware(manifest, ghost, used, () => void status.ask()), () => ofMachine(manifest));
   const fills: Fills = new Fills(started);
   const status: StatusItem = new StatusItem(started, ghost, fills);
   const nextEdits = new NextEdits(started, (document) => fills.busy(document));
   server = started;
-  context.subscriptions.push(log, started, fills, status, nextEdits);
-  register(context, { server: started, ghost, fills, status, nextEdits }, manifest, () => {
+  context.subscriptions.push(log, used, started, fills, status, nextEdits);
+  register(context, { server: started, ghost, used, fills, status, nextEdits }, manifest, () => {
     log.show();
   });
   void commands.executeCommand("setContext", "dg-lsp.languages", LANGUAGES);
@@ -55,9 +59,10 @@ export function deactivate(): Promise<void> | undefined {
 }
 
 /** The hooks between the editor and the server. */
-function middleware(manifest: Manifest, ghost: Ghost, told: () => void): Middleware {
+function middleware(manifest: Manifest, ghost: Ghost, used: Used, told: () => void): Middleware {
   return {
-    provideInlineCompletionItems: ghost.provide,
+    provideInlineCompletionItems: async (document, position, context, token, next) =>
+      used.answered(document, position, await ghost.provide(document, position, context, token, next)),
     workspace: {
       configuration: async (params, token, next) => {
         const answers = await next(params, token);
@@ -83,13 +88,14 @@ function middleware(manifest: Manifest, ghost: Ghost, told: () => void): Middlew
 interface Parts {
   server: Server;
   ghost: Ghost;
+  used: Used;
   fills: Fills;
   status: StatusItem;
   nextEdits: NextEdits;
 }
 
 function register(context: ExtensionContext, parts: Parts, manifest: Manifest, showLog: () => void): void {
-  const { server: started, ghost, fills, status, nextEdits } = parts;
+  const { server: started, ghost, used, fills, status, nextEdits } = parts;
   const flags = () => flagsFrom({ ...ofWindow(manifest), ...ofMachine(manifest) });
   const table: Record<string, () => unknown> = {
     fillBody: () => fills.fill("function_body"),
@@ -105,6 +111,7 @@ function register(context: ExtensionContext, parts: Parts, manifest: Manifest, s
       fills.answer(false);
     },
     dismiss: async () => {
+      used.dismissed();
       await ghost.dismiss(started);
       status.draw();
     },

@@ -1,0 +1,84 @@
+// Reports to the server what becomes of ghost text, for its counts. No stable interface of the editor tells an extension
+// whether a text was taken or typed, so that is read from the changes of the document.
+import {
+  type Disposable,
+  type InlineCompletionItem,
+  type Position,
+  Range,
+  type TextDocument,
+  type TextDocumentChangeEvent,
+  workspace,
+} from "vscode";
+
+// What an editor inserts for one key.
+const PAIRS = ["()", "[]", "{}", "<>", '""', "''", "``"];
+
+export type Kind = "shown" | "tab" | "word" | "line" | "typed" | "dismissed";
+
+/** Texts that are shown at a position: the rest of each, of which `taken` says whether a key took a part. */
+interface Offered {
+  document: TextDocument;
+  position: Position;
+  rests: string[];
+  length: number;
+  taken: boolean;
+}
+
+export class Used implements Disposable {
+  private offered: Offered | undefined;
+  private readonly listener: Disposable;
+
+  constructor(private readonly report: (document: TextDocument, kind: Kind, characters: number) => void) {
+    this.listener = workspace.onDidChangeTextDocument((event) => {
+      this.changed(event);
+    });
+  }
+
+  dispose(): void {
+    this.listener.dispose();
+  }
+
+  /** Note the items of an answer, which the editor shows; an answer with the rest of a text is no new text. */
+  answered(document: TextDocument, position: Position, items: InlineCompletionItem[]): InlineCompletionItem[] {
+    const rests = items.flatMap((item) => restOf(item, document, position));
+    const [first] = rests;
+    if (first === undefined) return items;
+    const known = this.offered;
+    if (known?.document === document && known.position.isEqual(position) && known.rests.includes(first)) return items;
+    this.offered = { document, position, rests, length: first.length, taken: false };
+    this.report(document, "shown", first.length);
+    return items;
+  }
+
+  /** Note that the shown text was dismissed. */
+  dismissed(): void {
+    const { offered } = this;
+    this.offered = undefined;
+    if (offered?.rests[0] !== undefined) this.report(offered.document, "dismissed", offered.rests[0].length);
+  }
+
+  private changed({ document, contentChanges, reason }: TextDocumentChangeEvent): void {
+    const { offered } = this;
+    const [change, more] = contentChanges;
+    if (offered?.document !== document || !change) return;
+    this.offered = undefined;
+    if (reason !== undefined || more || !change.range.start.isEqual(offered.position)) return;
+    const key = change.text.length === 1 || PAIRS.includes(change.text);
+    const text = key ? change.text.slice(0, 1) : change.text.replaceAll("\r\n", "\n");
+    const rests = offered.rests.filter((rest) => rest.startsWith(text)).map((rest) => rest.slice(text.length));
+    const [rest] = rests;
+    if (!text || rest === undefined) return;
+    if (!key) this.report(document, rest === "" ? "tab" : rest.startsWith("\n") ? "line" : "word", text.length);
+    else if (rest === "" && !offered.taken) this.report(document, "typed", offered.length);
+    if (rest === "") return;
+    const position = document.positionAt(document.offsetAt(offered.position) + (key ? 1 : change.text.length));
+    this.offered = { ...offered, position, rests, taken: offered.taken || !key };
+  }
+}
+
+/** The part of an item's text behind `position`, if it agrees with the text before that. */
+function restOf({ insertText, range }: InlineCompletionItem, document: TextDocument, position: Position): string[] {
+  const text = (typeof insertText === "string" ? insertText : insertText.value).replaceAll("\r\n", "\n");
+  const typed = document.getText(new Range(range?.start ?? position, position));
+  return text.startsWith(typed) && text.length > typed.length ? [text.slice(typed.length)] : [];
+}
