@@ -183,6 +183,12 @@ class Documents:
         found = self._open.get(uri)
         return found.bursts if found else Bursts()
 
+    def fingerprint(self, uri: str) -> int:
+        """Return a hash of the text of the document `uri`; 0 if it is not open."""
+        found = self._open.get(uri)
+        # Of a line that did not change the hash is known.
+        return hash(tuple(found.buffer.lines)) if found else 0
+
     def absorb(self, uri: str) -> None:
         """Take the newest burst of the document `uri` for a part of the one before it."""
         self._open[uri].bursts = self._open[uri].bursts.absorbed()

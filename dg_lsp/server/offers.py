@@ -60,6 +60,14 @@ class Offers:
         """Return whether the user has dismissed `text` at `cursor`."""
         return (cursor_key(document, cursor), text) in self._dismissed.get(document.uri, ())
 
+    def continues_dismissed(self, document: Document, cursor: int) -> bool:
+        """Return whether the text before `cursor` is a dismissed one up to where the user is typing it."""
+        here = cursor_key(document, cursor)
+        return any(
+            here.startswith(key) and key != here and text.encode("utf-8").startswith(here[len(key) :])
+            for key, text in self._dismissed.get(document.uri, ())
+        )
+
     def closed(self, uri: str) -> None:
         """Drop the offers for the document `uri` and those with text from it."""
         self._dismissed.pop(uri, None)

@@ -24,6 +24,7 @@ from dg_lsp.server.offers import Offers
 from dg_lsp.server.repeats import Repeats
 from dg_lsp.server.settings import configured
 from dg_lsp.server.snapshot import Snapshot
+from dg_lsp.server.trigger import Trigger
 from dg_lsp.server.workspace import Workspace
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
@@ -87,7 +88,7 @@ class Session:
         self._took: deque[float] = deque(maxlen=_FILLS)
         self._background: set[asyncio.Future[Any]] = set()
         self._picked = ""
-        self.offers, self.ahead, self.repeats = Offers(), Ahead(), Repeats()
+        self.offers, self.ahead, self.repeats, self.trigger = Offers(), Ahead(), Repeats(), Trigger()
 
     @property
     def engine(self) -> Engine:
@@ -294,6 +295,7 @@ class Session:
         self._asked.pop(uri, None)
         self.offers.closed(uri)
         self.repeats.closed(uri)
+        self.trigger.closed(uri)
         self._workspace.project.closed(uri)
         self._workspace.refusals.closed(uri)
 

@@ -45,7 +45,8 @@ def test_the_counts_are_what_was_done(code: VSCode) -> None:
     code.type(SAID)
     code.until(f"s.rows[3] === {('    ' + SAID)!r}")
     offered(code, "words.py")
-    for rest in (" sum(first, second)", "(first, second)"):
+    # The second press takes a blank, which an extension cannot tell from a typed one.
+    for rest in (" sum(first, second)", "sum(first, second)", "(first, second)"):
         code.press("Control+ArrowRight")
         code.ghost(rest)
     code.press("Escape")
@@ -56,5 +57,5 @@ def test_the_counts_are_what_was_done(code: VSCode) -> None:
         time.sleep(0.2)
     found = counted(code)
     assert {kind: found.get(kind) for kind in expected} == expected
-    assert found["characters"] == len(SAID) + len("return sum")
+    assert found["characters"] == len(SAID) + len("returnsum")
     assert "sum(first" not in (code.sandbox.root / "home/state/dg-lsp/use.json").read_text()

@@ -4,6 +4,7 @@ from lsprotocol import types
 
 from dg_lsp.server.handlers.context import Context
 from dg_lsp.server.handlers.inline_completion import look_ahead
+from dg_lsp.server.rpc.protocol import changes_of
 
 
 async def did_open(context: Context, params: types.DidOpenTextDocumentParams) -> None:
@@ -18,9 +19,13 @@ async def did_open(context: Context, params: types.DidOpenTextDocumentParams) ->
 
 
 async def did_change(context: Context, params: types.DidChangeTextDocumentParams) -> None:
-    """Cancel the work on the old text of the document."""
-    context.session.changed(params.text_document.uri)
-    look_ahead(context, params.text_document.uri)
+    """Cancel the work on the old text of the document, and note how it was changed."""
+    uri, session = params.text_document.uri, context.session
+    session.changed(uri)
+    shown = session.offers.shown(uri)
+    texts = shown.texts if shown else ()
+    session.trigger.changed(uri, changes_of(params), context.workspace.documents, texts)
+    look_ahead(context, uri)
 
 
 async def did_save(context: Context, params: types.DidSaveTextDocumentParams) -> None:

@@ -11,6 +11,7 @@ from dg_lsp.server import convert
 from dg_lsp.server.handlers.context import Context, Reply, Request, answered
 from dg_lsp.server.settings import silence
 from dg_lsp.server.snapshot import Snapshot
+from dg_lsp.server.trigger import opens
 from dg_lsp.settings import Settings
 from dg_lsp.text.budget import ASKED, UNASKED, within
 from dg_lsp.text.documents.document import Document, whole
@@ -91,8 +92,8 @@ async def ghost_text(
         await session.ahead.ended(spot.document, spot.cursor)
     edits = offers.edits_at(spot.snapshot, spot.cursor)
     if not edits or (len(edits) < 2 and not spot.automatic):
-        # 3.
-        if spot.automatic:
+        # 3. Where something must follow, nobody should wait.
+        if spot.automatic and not opens(spot.document.data, spot.cursor):
             await session.debounce(snapshot)
         # 4. and 5.
         edits = await fill_at(context, spot, "ghost")
@@ -218,7 +219,11 @@ def _unwanted(context: Context, spot: Spot) -> str:
         return "the cursor is in the middle of a word"
     if not offers.edits_at(spot.snapshot, cursor) and offers.accepted_at(spot.document, cursor):
         return "the fill that ends here was just accepted"
-    return ""
+    if offers.continues_dismissed(spot.document, cursor):
+        return "the text before the cursor begins a text that was dismissed here; type something else"
+    position = spot.snapshot.position(cursor)
+    at, uri = (position.line, position.character), spot.document.uri
+    return "" if spot.whole else context.session.trigger.silence(uri, at, data, cursor)
 
 
 def _with_endings(spot: Spot, gap: Gap, others: list[bytes]) -> Gap:

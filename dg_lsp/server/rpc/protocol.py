@@ -147,8 +147,8 @@ class Protocol(Conversation):
         self._server.documents.open(new.uri, language, new.version, new.text)
 
     def _change(self, params: lsp.DidChangeTextDocumentParams) -> None:
-        document, events = params.text_document, params.content_changes
-        self._server.documents.change(document.uri, document.version, [_change(event) for event in events])
+        document = params.text_document
+        self._server.documents.change(document.uri, document.version, changes_of(params))
 
     def _open_cells(self, cells: Sequence[lsp.TextDocumentItem]) -> _Steps:
         """Open the documents `cells`, all before any handler runs."""
@@ -211,6 +211,11 @@ def _cells(cells: Sequence[lsp.NotebookCell]) -> list[Cell]:
 
 def _closed(uri: str) -> lsp.DidCloseTextDocumentParams:
     return lsp.DidCloseTextDocumentParams(lsp.TextDocumentIdentifier(uri))
+
+
+def changes_of(params: lsp.DidChangeTextDocumentParams) -> list[Change]:
+    """Return the changes of a notification without types of the protocol."""
+    return [_change(event) for event in params.content_changes]
 
 
 def _change(event: lsp.TextDocumentContentChangeEvent) -> Change:

@@ -1,5 +1,5 @@
 // Reports to the server what becomes of ghost text, for its counts. No stable interface of the editor tells an extension
-// whether a text was taken or typed, so that is read from the changes of the document.
+// whether a text was taken or typed, so that is read from the changes of the document: one character counts as typed.
 import {
   type Disposable,
   type InlineCompletionItem,
@@ -15,12 +15,16 @@ const PAIRS = ["()", "[]", "{}", "<>", '""', "''", "``"];
 
 export type Kind = "shown" | "tab" | "word" | "line" | "typed" | "dismissed";
 
-/** Texts that are shown at a position: the rest of each, of which `taken` says whether a key took a part. */
+/**
+ * Texts that are shown: all of the first one, and where it begins; the rests of all and where these begin, none once the
+ * document disagrees. taken: whether a key took a part.
+ */
 interface Offered {
   document: TextDocument;
+  start: Position;
+  whole: string;
   position: Position;
   rests: string[];
-  length: number;
   taken: boolean;
 }
 
@@ -44,9 +48,12 @@ export class Used implements Disposable {
     const [first] = rests;
     if (first === undefined) return items;
     const known = this.offered;
-    if (known?.document === document && known.position.isEqual(position) && known.rests.includes(first)) return items;
-    this.offered = { document, position, rests, length: first.length, taken: false };
-    this.report(document, "shown", first.length);
+    if (known?.document === document && textBetween(document, known.start, position) + first === known.whole) {
+      this.offered = { ...known, position, rests };
+    } else {
+      this.offered = { document, start: position, whole: first, position, rests, taken: false };
+      this.report(document, "shown", first.length);
+    }
     return items;
   }
 
@@ -61,7 +68,7 @@ export class Used implements Disposable {
     const { offered } = this;
     const [change, more] = contentChanges;
     if (offered?.document !== document || !change) return;
-    this.offered = undefined;
+    this.offered = { ...offered, rests: [] };
     if (reason !== undefined || more || !change.range.start.isEqual(offered.position)) return;
     const key = change.text.length === 1 || PAIRS.includes(change.text);
     const text = key ? change.text.slice(0, 1) : change.text.replaceAll("\r\n", "\n");
@@ -69,7 +76,7 @@ export class Used implements Disposable {
     const [rest] = rests;
     if (!text || rest === undefined) return;
     if (!key) this.report(document, rest === "" ? "tab" : rest.startsWith("\n") ? "line" : "word", text.length);
-    else if (rest === "" && !offered.taken) this.report(document, "typed", offered.length);
+    else if (rest === "" && !offered.taken) this.report(document, "typed", offered.whole.length);
     if (rest === "") return;
     const position = document.positionAt(document.offsetAt(offered.position) + (key ? 1 : change.text.length));
     this.offered = { ...offered, position, rests, taken: offered.taken || !key };
@@ -79,6 +86,10 @@ export class Used implements Disposable {
 /** The part of an item's text behind `position`, if it agrees with the text before that. */
 function restOf({ insertText, range }: InlineCompletionItem, document: TextDocument, position: Position): string[] {
   const text = (typeof insertText === "string" ? insertText : insertText.value).replaceAll("\r\n", "\n");
-  const typed = document.getText(new Range(range?.start ?? position, position));
+  const typed = textBetween(document, range?.start ?? position, position);
   return text.startsWith(typed) && text.length > typed.length ? [text.slice(typed.length)] : [];
+}
+
+function textBetween(document: TextDocument, start: Position, end: Position): string {
+  return start.isAfter(end) ? "" : document.getText(new Range(start, end)).replaceAll("\r\n", "\n");
 }

@@ -1,0 +1,139 @@
+"""The trigger: what the user did last in a document, and why ghost text that nobody asked for would disturb then."""
+
+import re
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from dg_lsp.server.documents import Change, Documents, Position
+from dg_lsp.text.documents.document import Encoding
+from dg_lsp.text.syntax.lexer import line_start
+
+# erased: by one key; deleted: more than that; taken: of ghost text; unknown: the client does not say where.
+Deed = Literal["typed", "erased", "deleted", "pasted", "taken", "undone", "unknown"]
+
+_KEY = (
+    2  # characters that one key inserts or erases at most, beside white space: an emoji, a pair of brackets
+)
+_ENOUGH = 3  # erased characters after which the user is about to write something else
+_SEEN = 500  # earlier texts of a document that are remembered, each by a hash
+_WORD = re.compile(r"[\w.$@#!?:-]+(\(\))?")  # as a completion menu inserts it
+# The beginning of a line, behind which something must follow.
+_OPEN = re.compile(rb"(^|[(\[{,]|[^=!<>]=|\breturn)[ \t]*$")
+_LINE_END = re.compile(r"\r\n|\r|\n")
+
+
+@dataclass(slots=True)
+class Behaviour:
+    """What the user did last in a document. deed: None before the first change.
+
+    spans: the texts that the last changes left. erased: how many characters were erased one after another. seen: the
+    hashes of earlier texts.
+    """
+
+    deed: Deed | None = None
+    spans: list[tuple[Position, Position]] = field(default_factory=list)
+    erased: int = 0
+    seen: deque[int] = field(default_factory=lambda: deque(maxlen=_SEEN))
+
+    def is_away(self, position: Position) -> bool:
+        """Return whether `position` is not at the last change."""
+        return self.deed is not None and not any(start <= position <= end for start, end in self.spans)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """A reason for silence. yields: not where something must follow, as behind an opening bracket."""
+
+    holds: Callable[[Behaviour, Position], bool]
+    why: str
+    yields: bool = False
+
+
+_RULES = (
+    _Rule(lambda b, _: b.deed is None, "nothing was typed in this file since it was opened"),
+    _Rule(lambda b, _: b.deed == "undone", "the last change was undone"),
+    _Rule(lambda b, _: b.deed == "pasted", "the last change was pasted"),
+    _Rule(lambda b, _: b.deed == "deleted", "the last change deleted text", yields=True),
+    _Rule(lambda b, _: 0 < b.erased < _ENOUGH, "the last key erased something", yields=True),
+    _Rule(Behaviour.is_away, "the cursor is not at the last change", yields=True),
+)
+
+
+class Trigger:
+    """The behaviour in all documents of one client."""
+
+    def __init__(self) -> None:
+        self._of: dict[str, Behaviour] = {}
+        self._heard = False
+
+    def changed(
+        self, uri: str, changes: Sequence[Change], documents: Documents, offered: Sequence[str] = ()
+    ) -> None:
+        """Note the `changes` that led to the text of the document `uri`; `offered` are the texts shown in it."""
+        self._heard = self._heard or any(span is not None for span, _ in changes)
+        behaviour = self._of.setdefault(uri, Behaviour())
+        behaviour.spans = [_span(change, documents.encoding) for change in changes if change[0] is not None]
+        for change in changes:
+            behaviour.deed = _deed(change, offered)
+            behaviour.erased = behaviour.erased + 1 if behaviour.deed == "erased" else 0
+        now = documents.fingerprint(uri)
+        if now in behaviour.seen and not _is_key(changes[-1]):
+            behaviour.deed, behaviour.erased = "undone", 0
+        behaviour.seen.append(now)
+
+    def silence(self, uri: str, position: Position, data: bytes, cursor: int) -> str:
+        """Return why nothing is offered at a position unless the user asks, as a sentence; empty if something may be.
+
+        A client that never reports where its documents change is no editor in which somebody types.
+        """
+        behaviour = self._of.get(uri, Behaviour())
+        if not self._heard or behaviour.deed == "unknown" or not data.strip():
+            return ""
+        is_open = opens(data, cursor)
+        rules = (rule for rule in _RULES if not (rule.yields and is_open))
+        why = next((rule.why for rule in rules if rule.holds(behaviour, position)), "")
+        return f"{why}; type, or ask for ghost text" if why else ""
+
+    def closed(self, uri: str) -> None:
+        """Forget the document `uri`."""
+        self._of.pop(uri, None)
+
+
+def opens(data: bytes, cursor: int) -> bool:
+    """Return whether something must follow at `cursor`: in an empty line, behind `(`, `=` or `return`."""
+    return _OPEN.search(data[line_start(data, cursor) : cursor]) is not None
+
+
+def _deed(change: Change, offered: Sequence[str]) -> Deed:
+    """Return the kind of a change."""
+    span, text = change
+    if span is None:
+        return "unknown"
+    if not text:
+        return "erased" if _is_key(change) else "deleted"
+    if _is_key(change) or _WORD.fullmatch(text):
+        return "typed"
+    return "taken" if any(text in one for one in offered) else "pasted"
+
+
+def _is_key(change: Change) -> bool:
+    """Return whether one key makes a change: it inserts or erases little."""
+    span, text = change
+    if span is None or len(text.strip()) > _KEY:
+        return False
+    (first, start), (last, end) = sorted(span)
+    # The end of a line may go with the blanks of the next.
+    return (end - start <= _KEY if first == last else last - first == 1) or bool(text)
+
+
+def _span(change: Change, encoding: Encoding) -> tuple[Position, Position]:
+    """Return the positions between which the text of a change lies."""
+    span, text = change
+    assert span is not None, "its place is known"
+    line, column = min(span)
+    *above, last = _LINE_END.split(text)
+    size = len(last.encode(encoding + "-le" if encoding != "utf-8" else encoding, "surrogatepass"))
+    units = size // {"utf-8": 1, "utf-16": 2, "utf-32": 4}[encoding]
+    return (line, column), (line + len(above), units if above else column + units)
