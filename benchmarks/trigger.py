@@ -1,57 +1,180 @@
 """Typing sessions with and without the rules of the trigger: requests that they save, and taken texts that they lose.
 
-    python -m benchmarks.trigger [--sessions N]
+    python -m benchmarks.trigger [--sessions N] [--checkpoint NAME]
 
 A session types lines of a real file again that were cut out of it: by single keys, with typing errors, second thoughts,
 pastes, undos, and looks at other places. It is made twice from the same seed, once with the rules. The editor asks
-after each change and when Insert mode begins, but not while one types what it shows. In the place of a model, a part
-of the requests gets the rest of the line and another part a wrong text, drawn for each place. Nobody has recorded how
-often people do all this: the shares are at the top of the file.
+after each change and when Insert mode begins, but not while one types what it shows. Without a checkpoint, a part of
+the requests gets the rest of the line and another part a wrong text, drawn for each place; with one, the whole server
+answers. Nobody has recorded how often people do all this: the shares are at the top of the file.
 """
 
 import argparse
+import asyncio
 import random
 import sysconfig
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from dg_lsp.server.documents import Documents
+from lsprotocol import types
+
+from dg_lsp.engine.local import LocalEngine
+from dg_lsp.server.app import make_context
+from dg_lsp.server.documents import Change, Documents
+from dg_lsp.server.handlers.documents import did_change
+from dg_lsp.server.handlers.inline_completion import inline_completion
 from dg_lsp.server.offers import Offers
+from dg_lsp.server.rpc.protocol import Server
 from dg_lsp.server.trigger import Trigger
+from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
+from dg_lsp.text.messages import Draft, Fill, Infill
 
 _ROOT = Path(__file__).parents[1]
 _REGIONS, _LINES = 12, 4  # places of a session; lines of each at most
-# The shares of requests that get the right text and a wrong one; of right ones that are taken and not typed through; of
-# wrong ones that are dismissed.
-_RIGHT, _WRONG, _TAKEN, _DISMISSED = 0.1, 0.3, 0.7, 0.15
+# The shares of requests that get the right text and a wrong one.
+_RIGHT, _WRONG = 0.1, 0.3
+# The shares of right texts that are taken and not typed through, and of wrong ones that are dismissed.
+_TAKEN, _DISMISSED = 0.7, 0.15
 # At the beginning of a word: a typing error; the characters before it written again.
 _ERROR, _AGAIN = 0.08, 0.04
-# Before a place: looks into Insert mode elsewhere, at another file, a paste that is edited away; behind it an undo.
+# Before a place: looks into Insert mode elsewhere, at another file, a paste that is taken back; behind it an undo.
 _LOOK, _OTHER, _PASTE, _UNDO = 0.6, 0.3, 0.3, 0.3
 _LEAST = 3  # characters that are worth a key
-_OWN, _ELSEWHERE = "file:///own", "file:///elsewhere"
+_OWN, _ELSEWHERE = "file:///w/own.py", "file:///w/elsewhere.py"
+Place = tuple[object, ...]
+
+
+class Deaf(Trigger):
+    """A trigger without rules."""
+
+    def silence(self, *_: Any) -> str:
+        """Return no reason."""
+        return ""
+
+
+class Drawn:
+    """An editor whose answers are drawn. listens: with the rules. silent: the reasons for silence, counted."""
+
+    def __init__(self, name: str, *, listens: bool) -> None:
+        self.documents, self.offers = Documents("utf-32"), Offers()
+        self.trigger = Trigger() if listens else Deaf()
+        self._name, self._listens = name, listens
+        self.sent, self.silent = 0, Counter[str]()
+
+    def open(self, uri: str, text: str) -> None:
+        """Open a document."""
+        self.documents.open(uri, "python", 1, text)
+
+    def change(self, change: Change, offered: tuple[str, ...]) -> None:
+        """Change the document; `offered` is the text that was taken by that, if one was."""
+        self.documents.change(_OWN, 1, [change])
+        self.trigger.changed(_OWN, [change], self.documents, offered)
+
+    def ask(self, uri: str, at: int, rest: str, place: Place) -> str:
+        """Ask for ghost text; `rest` is the text to be typed. Return the text that is offered, "" without one."""
+        self.sent += 1
+        document, cursor = self._at(uri, at)
+        why = "the text before the cursor begins a dismissed one"
+        if not (self._listens and self.offers.continues_dismissed(document, cursor)):
+            why = self.trigger.silence(uri, _position(document.text, at), document.data, cursor)
+        if why:
+            self.silent[why] += 1
+            return ""
+        drawn, line = draw(self._name, *place, "answer"), rest.split("\n", 1)[0]
+        if len(line) >= _LEAST and drawn < _RIGHT:
+            return line
+        return "result" if drawn > 1 - _WRONG else ""
+
+    def dismiss(self, at: int, text: str) -> None:
+        """Dismiss the text that is offered."""
+        self.offers.dismiss(*self._at(_OWN, at), text)
+
+    def _at(self, uri: str, at: int) -> tuple[Document, int]:
+        document = self.documents.snapshot(uri)
+        assert document is not None
+        return document, len(document.text[:at].encode())
+
+
+class Served:
+    """An editor with the whole server. infills: what reached the engine. It has the same methods as Drawn."""
+
+    def __init__(self, engine: LocalEngine, loop: asyncio.AbstractEventLoop, *, listens: bool) -> None:
+        self._engine, self._loop = engine, loop
+        server = Server("dg-lsp", "1")
+        settings = Settings(checkpoint="embedded", related=False, prefetch=False)
+        self._context = make_context(server, settings, lambda *_: self)
+        units = types.GeneralClientCapabilities(position_encodings=[types.PositionEncodingKind.Utf32])
+        list(server.protocol.lsp_initialize(types.InitializeParams(types.ClientCapabilities(general=units))))
+        self.sent, self.infills, self.silent = 0, 0, Counter[str]()
+        self._version = 1
+        if not listens:
+            self._context.session.trigger = Deaf()
+            self._context.session.offers.continues_dismissed = lambda *_: False  # type: ignore[method-assign]
+
+    async def infill(self, request: Infill) -> AsyncGenerator[Draft | Fill, None]:
+        """Pass a request on to the engine, and count it."""
+        self.infills += 1
+        async for event in self._engine.infill(request):
+            yield event
+
+    async def close(self) -> None:
+        """Leave the engine open for the other editor."""
+
+    def open(self, uri: str, text: str) -> None:
+        """Open a document."""
+        self._context.workspace.documents.open(uri, "python", 1, text)
+
+    def change(self, change: Change, _: tuple[str, ...]) -> None:
+        """Change the document."""
+        self._version += 1
+        span, text = change
+        assert span is not None
+        self._context.workspace.documents.change(_OWN, self._version, [change])
+        event = types.TextDocumentContentChangePartial(
+            range=types.Range(*(types.Position(*p) for p in span)), text=text
+        )
+        version = types.VersionedTextDocumentIdentifier(self._version, _OWN)
+        self._loop.run_until_complete(
+            did_change(self._context, types.DidChangeTextDocumentParams(version, [event]))
+        )
+
+    def ask(self, uri: str, at: int, *_: Any) -> str:
+        """Ask for ghost text."""
+        self.sent += 1
+        text = self._document(uri).text
+        how = types.InlineCompletionContext(types.InlineCompletionTriggerKind.Automatic)
+        place = types.Position(*_position(text, at))
+        params = types.InlineCompletionParams(how, types.TextDocumentIdentifier(uri), place)
+        before = self.infills
+        items = self._loop.run_until_complete(inline_completion(self._context, params)).items
+        last = self._context.board.last
+        if not items and last is not None and self.infills == before:
+            self.silent[last.why] += 1
+        return str(items[0].insert_text) if items else ""
+
+    def dismiss(self, at: int, text: str) -> None:
+        """Dismiss the text that is offered."""
+        document = self._document(_OWN)
+        self._context.session.offers.dismiss(document, len(document.text[:at].encode()), text)
+
+    def _document(self, uri: str) -> Document:
+        document = self._context.workspace.documents.snapshot(uri)
+        assert document is not None
+        return document
 
 
 @dataclass
 class Session:
-    """One session with a file. listens: with the rules. text: the document now.
-
-    sent: the requests. silent: those that the rules answered, by their reasons. taken: (place, begin, end) of each text
-    that was taken.
-    """
+    """One session with a file. text: the document now. taken: (number of the place, begin, end) of each taken text."""
 
     name: str
     text: str
-    listens: bool
-    sent: int = 0
-    silent: Counter[str] = field(default_factory=Counter)
+    editor: Drawn | Served
     taken: list[tuple[int, int, int]] = field(default_factory=list)
-    documents: Documents = field(default_factory=lambda: Documents("utf-32"))
-    trigger: Trigger = field(default_factory=Trigger)
-    offers: Offers = field(default_factory=Offers)
 
     def play(self) -> "Session":
         """Do the whole session: cut the places out from the last to the first, and type them again the other way."""
@@ -60,22 +183,22 @@ class Session:
         for start, end in regions:
             self.text = self.text[:start] + self.text[end:]
         for uri in (_OWN, _ELSEWHERE):
-            self.documents.open(uri, "python", 1, self.text)
+            self.editor.open(uri, self.text)
         for number, ((start, _), lines) in reversed([*enumerate(zip(regions, wanted, strict=True))]):
             self._before(number, start)
             # Insert mode begins at the end of a line, and the first key is Enter or continues the line.
-            self._request(start, None if lines.startswith("\n") else lines.split("\n")[0], (number, 0))
+            self.editor.ask(_OWN, start, "" if lines.startswith("\n") else lines, (number, 0))
             self._type(number, start, lines)
             self._behind(number, start + len(lines))
         return self
 
     def _before(self, number: int, start: int) -> None:
-        """Look around, and paste something that is then undone or erased."""
+        """Look around, and paste something that is then taken back."""
         for look in range(3):
             if self._draw(number, "look", look) < _LOOK:
-                self._request(int(self._draw(number, look) * len(self.text)), None, (number, "look", look))
+                self.editor.ask(_OWN, int(self._draw(number, look) * len(self.text)), "", (number, look))
         if self._draw(number, "other") < _OTHER:
-            self._request(int(self._draw(number, "at") * len(self.text)), None, (number, "other"), _ELSEWHERE)
+            self.editor.ask(_ELSEWHERE, int(self._draw(number, "at") * len(self.text)), "", (number, "other"))
         if self._draw(number, "paste") < _PASTE:
             pasted = "\n" + self.text[max(start - 60, 0) : start].strip().replace("\n", " ")
             self._change(start, start, pasted, (number, "pasted"))
@@ -92,11 +215,11 @@ class Session:
         """Type `lines` at `start`, with errors, second thoughts, and the texts that are offered."""
         done, shown, again = 0, "", set[int]()
         while done < len(lines):
-            at, place = start + done, (number, done)
+            place = (number, done)
             if lines[done].isalpha() and not lines[done - 1 : done].isalnum() and done not in again:
                 again.add(done)
                 if self._draw(*place, "error") < _ERROR:
-                    self._err(at, place)
+                    self._err(start + done, place)
                     shown = ""
                 elif done > 8 and self._draw(*place, "again") < _AGAIN:
                     done, shown = self._rethink(number, start, done, lines), ""
@@ -104,22 +227,29 @@ class Session:
             key = lines[done]
             if key == "\n":
                 key += lines[done + 1 :][: len(lines[done + 1 :]) - len(lines[done + 1 :].lstrip(" "))]
+            shown = shown[len(key) :] if shown.startswith(key) else ""
+            self._edit(start + done, start + done, key)
             done += len(key)
-            follows = shown.startswith(key)
-            shown = shown[len(key) :] if follows else ""
-            rest = lines[done:].split("\n", maxsplit=1)[0]
-            offered = self._change(at, at, key, (number, done), rest, asks=not shown)
-            if not offered:
-                continue
-            if offered != rest:
-                if self._draw(number, done, "dismissed") < _DISMISSED:
-                    self.offers.dismiss(self._document(), start + done, offered)
-            elif self._draw(number, done, "taken") < _TAKEN:
-                self.taken.append((number, done, done + len(rest)))
-                self._change(start + done, start + done, rest, (number, done, "behind"), "", (rest,))
-                done += len(rest)
-            else:
-                shown = rest
+            if not shown:
+                offered = self.editor.ask(_OWN, start + done, lines[done:], (number, done))
+                shown, length = self._offered(number, (start, done), offered, lines[done:])
+                done += length
+
+    def _offered(self, number: int, at: tuple[int, int], offered: str, rest: str) -> tuple[str, int]:
+        """Take an offered text, or not; return what is still shown, and how many characters were taken."""
+        start, done = at
+        if not rest.startswith(offered) or len(offered) < _LEAST:
+            if offered and self._draw(number, done, "dismissed") < _DISMISSED:
+                self.editor.dismiss(start + done, offered)
+                return "", 0
+            return offered, 0
+        if self._draw(number, done, "taken") >= _TAKEN:
+            return offered, 0
+        end = done + len(offered)
+        self.taken.append((number, done, end))
+        self._edit(start + done, start + done, offered, (offered,))
+        self.editor.ask(_OWN, start + end, "", (number, end, "behind"))
+        return "", len(offered)
 
     def _err(self, at: int, place: tuple[int, int]) -> None:
         """Type some wrong characters, and erase them."""
@@ -130,66 +260,35 @@ class Session:
             self._change(at + n, at + n + 1, "", (*place, "erased", n))
 
     def _rethink(self, number: int, start: int, done: int, lines: str) -> int:
-        """Erase some characters key by key, or at once; how many are left."""
-        head = done - len(lines[:done].rsplit("\n", maxsplit=1)[-1].lstrip())
+        """Erase some characters key by key, or at once; return how many are left."""
+        head = done - len(lines[:done].rsplit("\n", 1)[-1].lstrip())
         left = max(done - 3 - int(self._draw(number, done, "back") * 10), head)
         if self._draw(number, done, "at once") < 0.3:
-            self._change(start + left, start + done, "", (number, done, "cut"))
+            self._change(start + left, start + done, "", (number, done, "cut"), lines[left:])
         else:
             for n in reversed(range(left, done)):
-                # Who erases may stop at any place, and wants to go on there: the last one is where that is.
-                rest = lines[n:].split("\n", maxsplit=1)[0] if n == left else None
-                self._change(start + n, start + n + 1, "", (number, done, "back", n), rest)
+                # Only behind the last one is the place from which it is written again.
+                wanted = lines[n:] if n == left else ""
+                self._change(start + n, start + n + 1, "", (number, done, "back", n), wanted)
         return left
 
-    def _change(  # noqa: PLR0917
-        self,
-        start: int,
-        end: int,
-        new: str,
-        place: tuple[object, ...],
-        rest: str | None = None,
-        offered: tuple[str, ...] = (),
-        *,
-        asks: bool = True,
-    ) -> str:
-        """Replace a part of the text, and ask behind it; the text that is offered there.
+    def _change(self, start: int, end: int, new: str, place: Place, rest: str = "") -> None:
+        """Replace a part of the text, and ask behind it."""
+        self._edit(start, end, new)
+        self.editor.ask(_OWN, start + len(new), rest, place)
 
-        rest: what will be typed there; None where nobody wants to type.
-        """
+    def _edit(self, start: int, end: int, new: str, offered: tuple[str, ...] = ()) -> None:
         span = _position(self.text, start), _position(self.text, end)
         self.text = self.text[:start] + new + self.text[end:]
-        self.documents.change(_OWN, 1, [(span, new)])
-        self.trigger.changed(_OWN, [(span, new)], self.documents, offered)
-        return self._request(start + len(new), rest, place) if asks else ""
-
-    def _request(self, at: int, rest: str | None, place: tuple[object, ...], uri: str = _OWN) -> str:
-        """Ask for ghost text; the text that is offered, "" if there is none."""
-        self.sent += 1
-        if self.listens and (why := self._silence(at, uri)):
-            self.silent[why] += 1
-            return ""
-        drawn = self._draw(*place, "answer")
-        if rest is not None and len(rest) >= _LEAST and drawn < _RIGHT:
-            return rest
-        return "result" if drawn > 1 - _WRONG else ""
-
-    def _silence(self, at: int, uri: str) -> str:
-        document = self._document(uri)
-        cursor = len(document.text[:at].encode())
-        if self.offers.continues_dismissed(document, cursor):
-            return "a dismissed text"
-        why = self.trigger.silence(uri, _position(document.text, at), document.data, cursor)
-        return why.partition(";")[0]
-
-    def _document(self, uri: str = _OWN) -> Document:
-        document = self.documents.snapshot(uri)
-        assert document is not None
-        return document
+        self.editor.change((span, new), offered)
 
     def _draw(self, *place: object) -> float:
-        """Draw a number from 0 to 1, the same one for the same place in both sessions with a file."""
-        return random.Random(f"{self.name} {place}").random()
+        return draw(self.name, *place)
+
+
+def draw(name: str, *place: object) -> float:
+    """Draw a number from 0 to 1, the same one for the same place in both sessions with the file `name`."""
+    return random.Random(f"{name} {place}").random()
 
 
 def lost(quiet: Session, loud: Session) -> int:
@@ -200,19 +299,21 @@ def lost(quiet: Session, loud: Session) -> int:
     )
 
 
-def files() -> list[Path]:
-    """Return the files: of the standard library, and of the extension."""
+def files(*suffixes: str) -> list[Path]:
+    """Return files of the standard library, and before them every third of the extension if ".ts" is wanted."""
     library = Path(sysconfig.get_path("stdlib"))
-    own = sorted((_ROOT / "editors/vscode/src").glob("*.ts"))
+    own = sorted((_ROOT / "editors/vscode/src").glob("*.ts"))[::3] if ".ts" in suffixes else []
     found = [*sorted(library.glob("*.py")), *sorted(library.glob("*/*.py"))]
     random.Random(0).shuffle(found)
-    return [file for file in [*own[::3], *found] if 4_000 < file.stat().st_size < 40_000]
+    return [file for file in [*own, *found] if 4_000 < file.stat().st_size < 40_000]
 
 
 def _regions(name: str, text: str) -> Iterator[tuple[int, int]]:
     """Yield places of a text, from the last to the first: whole lines behind a line's end, or from within a line."""
     chance, lines = random.Random(name), text.split("\n")
-    starts = sorted(chance.sample(range(10, len(lines) - 10), _REGIONS * 3), reverse=True)
+    starts = sorted(
+        chance.sample(range(10, len(lines) - 10), min(_REGIONS * 3, len(lines) - 20)), reverse=True
+    )
     last, count = len(lines), 0
     for first in starts:
         size = chance.randint(1, _LINES)
@@ -229,30 +330,47 @@ def _position(text: str, at: int) -> tuple[int, int]:
     return text.count("\n", 0, at), at - (text.rfind("\n", 0, at) + 1)
 
 
+def pairs(sessions: int, checkpoint: str | None) -> Iterator[tuple[Session, Session]]:
+    """Yield the sessions with each file: without the rules, and with them."""
+    loop = asyncio.new_event_loop()
+    engine = LocalEngine.open(Settings(checkpoint=checkpoint)) if checkpoint else None
+    for file in files(".ts" if engine is None else "")[:sessions]:
+        text = file.read_text(encoding="utf-8")
+        editors = [
+            Served(engine, loop, listens=listens) if engine else Drawn(file.name, listens=listens)
+            for listens in (False, True)
+        ]
+        loud, quiet = (Session(file.name, text, editor).play() for editor in editors)
+        assert quiet.text == loud.text == text, "both have typed the file"
+        yield loud, quiet
+
+
 def main() -> None:
     """Play the sessions, and print the sums."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--sessions", type=int, default=20)
+    parser.add_argument("--checkpoint", help="the model that answers; without one, answers are drawn")
     arguments = parser.parse_args()
-    sent = silent = taken = gone = 0
-    reasons = Counter[str]()
-    for file in files()[: arguments.sessions]:
-        text = file.read_text(encoding="utf-8")
-        loud, quiet = (Session(file.name, text, listens).play() for listens in (False, True))
-        assert quiet.text == loud.text == text, "both have typed the file"
-        asked = quiet.sent - quiet.silent.total()
-        print(
-            f"{file.name:24} {loud.sent:5} requests, {asked:5} with the rules; {len(loud.taken):3} texts taken"
+    asked, saved, taken, gone, reasons = 0, 0, 0, 0, Counter[str]()
+    for loud, quiet in pairs(arguments.sessions, arguments.checkpoint):
+        before, after = (
+            one.infills if isinstance(one, Served) else one.sent - one.silent.total()
+            for one in (loud.editor, quiet.editor)
         )
-        sent, silent = sent + loud.sent, silent + loud.sent - asked
+        print(
+            f"{loud.name:24} {loud.editor.sent:5} requests, {before:5} served; with the rules {after:5}; "
+            f"{len(loud.taken):3} texts taken, with the rules {len(quiet.taken):3}",
+            flush=True,
+        )
+        asked, saved = asked + before, saved + before - after
         taken, gone = taken + len(loud.taken), gone + lost(quiet, loud)
-        reasons += quiet.silent
+        reasons += quiet.editor.silent
     print(
-        f"saved {silent} of {sent} requests ({silent / sent:.1%}); lost {gone} of {taken} texts ({gone / taken:.1%})"
+        f"saved {saved} of {asked} requests ({saved / asked:.1%}); lost {gone} of {taken} texts ({gone / taken:.1%})"
     )
-    for why, count in reasons.most_common():
+    for why, count in reasons.most_common(12):
         print(f"  {count:5} {why}")
 
 

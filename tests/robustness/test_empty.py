@@ -39,11 +39,17 @@ def serve() -> Iterator[Serve]:
 
 
 def opened(wire: Wire, text: str, uri: str = URI, language: str = "python") -> int:
-    """Open `text`, in which | is the cursor; its offset."""
+    """Open `text`, in which | is the cursor, and type the character before that; the cursor's offset."""
     at, text = text.find("|"), text.replace("|", "")
     wire.send(notification("textDocument/didClose", {"textDocument": {"uri": uri}}))
-    document = {"uri": uri, "languageId": language, "version": 1, "text": text}
+    before = text[: max(at - 1, 0)] + text[max(at, 0) :]
+    document = {"uri": uri, "languageId": language, "version": 1, "text": before}
     wire.send(notification("textDocument/didOpen", {"textDocument": document}))
+    if at > 0:
+        place = position(before, at - 1)
+        key = {"range": {"start": place, "end": place}, "text": text[at - 1]}
+        change = {"textDocument": {"uri": uri, "version": 1}, "contentChanges": [key]}
+        wire.send(notification("textDocument/didChange", change))
     return at
 
 

@@ -172,14 +172,24 @@ local function offered(found)
   refresh()
 end
 
---- Ask for ghost text once no key has come for the option `debounce`.
+--- Return whether something must follow at the cursor: in an empty line, behind an opening bracket, `=` or `return`.
+---@return boolean
+local function must_follow()
+  local col = api.nvim_win_get_cursor(0)[2]
+  local before = api.nvim_get_current_line():sub(1, col)
+  return vim.iter({ "^", "[%(%[{]", "[^=!<>]=", "%f[%w_]return" }):any(function(pattern)
+    return before:find(pattern .. "%s*$") ~= nil
+  end)
+end
+
+--- Ask for ghost text once no key has come for the option `debounce`, or at once where something must follow.
 local function ask_soon()
   cancel()
   local own = options.get(0)
   if not (own.automatic and free()) or options.off(0) ~= "" or vim.fn.reg_executing() ~= "" then
     return
   end
-  if own.debounce == 0 then
+  if own.debounce == 0 or must_follow() then
     return send(AUTOMATIC, offered)
   end
   local mine = { place = here() }
