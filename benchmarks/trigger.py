@@ -1,6 +1,6 @@
 """Typing sessions with and without the rules of the trigger: requests that they save, and taken texts that they lose.
 
-    python -m benchmarks.trigger [--sessions N] [--checkpoint NAME]
+    python -m benchmarks.trigger [--sessions N] [--places N] [--checkpoint NAME]
 
 A session types lines of a real file again that were cut out of it: by single keys, with typing errors, second thoughts,
 pastes, undos, and looks at other places. It is made twice from the same seed, once with the rules. The editor asks
@@ -34,7 +34,7 @@ from dg_lsp.text.documents.document import Document
 from dg_lsp.text.messages import Draft, Fill, Infill
 
 _ROOT = Path(__file__).parents[1]
-_REGIONS, _LINES = 12, 4  # places of a session; lines of each at most
+_LINES = 4  # lines of a place at most
 # The shares of requests that get the right text and a wrong one.
 _RIGHT, _WRONG = 0.1, 0.3
 # The shares of right texts that are taken and not typed through, and of wrong ones that are dismissed.
@@ -174,11 +174,12 @@ class Session:
     name: str
     text: str
     editor: Drawn | Served
+    places: int
     taken: list[tuple[int, int, int]] = field(default_factory=list)
 
     def play(self) -> "Session":
         """Do the whole session: cut the places out from the last to the first, and type them again the other way."""
-        regions = list(_regions(self.name, self.text))
+        regions = list(_regions(self.name, self.text, self.places))
         wanted = [self.text[start:end] for start, end in regions]
         for start, end in regions:
             self.text = self.text[:start] + self.text[end:]
@@ -308,12 +309,10 @@ def files(*suffixes: str) -> list[Path]:
     return [file for file in [*own, *found] if 4_000 < file.stat().st_size < 40_000]
 
 
-def _regions(name: str, text: str) -> Iterator[tuple[int, int]]:
-    """Yield places of a text, from the last to the first: whole lines behind a line's end, or from within a line."""
+def _regions(name: str, text: str, most: int) -> Iterator[tuple[int, int]]:
+    """Yield `most` places of a text, the last one first: whole lines behind a line's end, or from within a line."""
     chance, lines = random.Random(name), text.split("\n")
-    starts = sorted(
-        chance.sample(range(10, len(lines) - 10), min(_REGIONS * 3, len(lines) - 20)), reverse=True
-    )
+    starts = sorted(chance.sample(range(10, len(lines) - 10), min(most * 3, len(lines) - 20)), reverse=True)
     last, count = len(lines), 0
     for first in starts:
         size = chance.randint(1, _LINES)
@@ -322,7 +321,7 @@ def _regions(name: str, text: str) -> Iterator[tuple[int, int]]:
         start = len("\n".join(lines[:first])) + (0 if chance.random() < 0.7 else 1 + len(lines[first]) // 2)
         yield start, len("\n".join(lines[: first + size]))
         last, count = first, count + 1
-        if count == _REGIONS:
+        if count == most:
             return
 
 
@@ -330,7 +329,7 @@ def _position(text: str, at: int) -> tuple[int, int]:
     return text.count("\n", 0, at), at - (text.rfind("\n", 0, at) + 1)
 
 
-def pairs(sessions: int, checkpoint: str | None) -> Iterator[tuple[Session, Session]]:
+def pairs(sessions: int, places: int, checkpoint: str | None) -> Iterator[tuple[Session, Session]]:
     """Yield the sessions with each file: without the rules, and with them."""
     loop = asyncio.new_event_loop()
     engine = LocalEngine.open(Settings(checkpoint=checkpoint)) if checkpoint else None
@@ -340,7 +339,7 @@ def pairs(sessions: int, checkpoint: str | None) -> Iterator[tuple[Session, Sess
             Served(engine, loop, listens=listens) if engine else Drawn(file.name, listens=listens)
             for listens in (False, True)
         ]
-        loud, quiet = (Session(file.name, text, editor).play() for editor in editors)
+        loud, quiet = (Session(file.name, text, editor, places).play() for editor in editors)
         assert quiet.text == loud.text == text, "both have typed the file"
         yield loud, quiet
 
@@ -351,10 +350,11 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--sessions", type=int, default=20)
+    parser.add_argument("--places", type=int, default=12, help="places of a file that are typed again")
     parser.add_argument("--checkpoint", help="the model that answers; without one, answers are drawn")
     arguments = parser.parse_args()
     asked, saved, taken, gone, reasons = 0, 0, 0, 0, Counter[str]()
-    for loud, quiet in pairs(arguments.sessions, arguments.checkpoint):
+    for loud, quiet in pairs(arguments.sessions, arguments.places, arguments.checkpoint):
         before, after = (
             one.infills if isinstance(one, Served) else one.sent - one.silent.total()
             for one in (loud.editor, quiet.editor)

@@ -1,4 +1,4 @@
-"""The trigger: what the user did last in a document, and why ghost text that nobody asked for would disturb then."""
+"""The trigger: the reasons, from the last deeds of a user, why ghost text that nobody asked for would disturb."""
 
 import re
 from collections import deque
@@ -26,7 +26,7 @@ _LINE_END = re.compile(r"\r\n|\r|\n")
 
 @dataclass(slots=True)
 class Behaviour:
-    """What the user did last in a document. deed: None before the first change.
+    """The last deeds of the user in a document. deed: the last one; None before the first change.
 
     spans: the texts that the last changes left. erased: how many characters were erased one after another. seen: the
     hashes of earlier texts.
