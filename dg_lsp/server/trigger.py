@@ -115,7 +115,12 @@ def _deed(change: Change, offered: Sequence[str]) -> Deed:
         return "erased" if _is_key(change) else "deleted"
     if _is_key(change) or _WORD.fullmatch(text):
         return "typed"
-    return "taken" if any(text in one for one in offered) else "pasted"
+    return "taken" if any(_plain(text) in _plain(one) for one in offered) else "pasted"
+
+
+def _plain(text: str) -> str:
+    """Return `text` with one kind of line end."""
+    return text.replace("\r\n", "\n")
 
 
 def _is_key(change: Change) -> bool:

@@ -97,6 +97,7 @@ def test_a_paste_is_silence_and_an_entry_of_a_menu_is_not_nor_taken_text() -> No
     assert not typist.paste("items.keys()")
     assert not typist.paste("\n    ")
     assert not typist.paste("count * size", offered=("total = count * size + 1",))
+    assert not typist.paste("y:\r\n    pass", offered=("if y:\n    pass",))
     assert not typist.paste("🙂") and not typist.paste("()")
 
 

@@ -24,8 +24,6 @@ async def next_edit(context: Context, params: Any) -> dict[str, Any]:
     except (KeyError, TypeError, ValueError):
         return _empty("a request dg-lsp/nextEdit has a textDocument with a uri, and a position")
     request = Request(uri, _empty, raises=False, quiet=True)
-    if not context.workspace.settings.next_edit:
-        return _empty("next edits are switched off by the setting nextEdit")
     document = context.workspace.permitted(uri)
     return await answered(context, request, document, lambda found: _answer(found, context, position))
 
@@ -42,6 +40,8 @@ async def _answer(snapshot: Snapshot, context: Context, position: types.Position
     1. Find the edit to repeat: the newest of the document, or, where a repetition was just taken in it, that which was
     repeated.  2. Find its places.  3. Take the first that is sound.
     """
+    if not snapshot.settings.next_edit:
+        return Reply(_empty("next edits are switched off by the setting nextEdit"), None)
     # 1.
     document, cursor = snapshot.document, snapshot.offset(position)
     source = _source(context, document)
