@@ -15,7 +15,7 @@ from dg_lsp.text.analysis import tree_of
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.documents.excluded import split_uri
 from dg_lsp.text.gaps.gap import Edit
-from dg_lsp.text.languages.language import Language, load_language
+from dg_lsp.text.languages.language import Language, knows, load_language
 from dg_lsp.text.syntax.lexer import line_start
 from dg_lsp.text.syntax.names import Name, binding, class_of, is_class, name_at, names_in, receiver_of
 
@@ -59,6 +59,17 @@ class Renamed:
     new: bytes
     at: tuple[int, int]
     count: int
+
+
+def may_share(source: Source, other: Document, word: bytes) -> bool:
+    """Return whether an `other` document has `word` and is written in the language of `source`, or in a form of it.
+
+    C and C++, or TypeScript and its form with elements, write names in the same places.
+    """
+    if word not in other.data or not knows(other.language):
+        return False
+    mine, yours = source.language.names, load_language(other.language).names
+    return {**mine, "bare": None} == {**yours, "bare": None}
 
 
 def words_like(word: bytes, data: bytes) -> int:
@@ -201,7 +212,7 @@ def _variable_places(
     # 4.
     if scope.parent is None and edited.scope is not None:
         for other in others:
-            if other.language == source.document.language and renamed.old in other.data:
+            if may_share(source, other, renamed.old):
                 there, shared = shared_names(source, other, (renamed.old, renamed.new))
                 mine = (n for n in shared if n.node.text == renamed.old)
                 yield from (_edit(there, n, renamed.new, member=False) for n in mine)
@@ -296,7 +307,7 @@ def _member_places(
         names = tuple(n for n in names if _is_function(n) == _is_function(edited))
     yield from _members(source, renamed, owner, names)
     for other in others:
-        if other.language == source.document.language and renamed.old in other.data:
+        if may_share(source, other, renamed.old):
             there = source_of(other)
             found = there.names(renamed.old)
             if all(

@@ -8,7 +8,7 @@ from tree_sitter import Node
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.documents.history import Change
 from dg_lsp.text.gaps.gap import Edit
-from dg_lsp.text.repeats.renames import Place, Source, is_evident, owner_of, related, shared_names
+from dg_lsp.text.repeats.renames import Place, Source, is_evident, may_share, owner_of, related, shared_names
 from dg_lsp.text.syntax.names import Name, binding, is_class, name_at
 
 _TOKENS = re.compile(rb"[\w$\x80-\xff]+|[^\w\s]")
@@ -57,11 +57,7 @@ def _headers(source: Source, name: Name, others: Sequence[Document]) -> Iterator
         if other.scope is not None and other.start != name.start and _is_same(source, name, other):
             yield source, other
     for document in others if "headers" in source.language.names.get("shares", ()) else ():
-        if (
-            document.language == source.document.language
-            and word in document.data
-            and name.role == "variable"
-        ):
+        if may_share(source, document, word) and name.role == "variable":
             there, names = shared_names(source, document, (word,))
             for other in names:
                 found = other.scope is not None and _parameters(other) is not None
@@ -300,7 +296,7 @@ def _calls(source: Source, name: Name, others: Sequence[Document]) -> Iterator[t
         return
     found = [(source, mine)]
     if name.role == "variable" and name.scope is not None and name.scope.parent is None:
-        same = (o for o in others if o.language == source.document.language and word in o.data)
+        same = (o for o in others if may_share(source, o, word))
         found += [shared_names(source, other, (word,)) for other in same]
     for there, names in found:
         for other in names:

@@ -58,7 +58,12 @@ def names_in(language: Language, root: Node, data: bytes, word: bytes) -> tuple[
 
 
 def name_at(language: Language, root: Node, start: int, end: int) -> Name | None:
-    """Return the name that is written at the bytes [start, end); None where there is none, as in a string."""
+    """Return the name that is written at the bytes [start, end); None where there is none, as in a string.
+
+    There is none in a language without a table of names.
+    """
+    if not language.names:
+        return None
     node = root.descendant_for_byte_range(start, end)
     if node is None or (node.start_byte, node.end_byte) != (start, end):
         return None
