@@ -127,7 +127,7 @@ def is_sound(document: Document, edit: Edit) -> bool:
 def _typed(document: Document, bursts: Bursts, cursor: int) -> Typed | None:
     """Return the newest edit; None where it is none that can be repeated.
 
-    It was undone, or spans lines, or is white space alone, or is a word that is still being typed.
+    It was undone, or spans lines, or is white space alone, or a new line, or a word that is still being typed.
     """
     data, burst = document.data, bursts.last
     if burst is None or len(data) > LARGEST or hash(data) in bursts.seen:
@@ -139,6 +139,9 @@ def _typed(document: Document, bursts: Bursts, cursor: int) -> Typed | None:
     ):
         return None
     if not any(b"".join(old.split()) != b"".join(new.split()) for old, new in core):
+        return None
+    # Code that is being written repeats nothing, and would be parsed at each pause.
+    if not _line(burst.before, spans[0].start).strip():
         return None
     if any(_is_half(data, c, old, new, cursor) for c, (old, new) in zip(spans, core, strict=True)):
         return None
