@@ -47,7 +47,7 @@ def context(marked: str, index: Index, path: str = "app/user.py", room: int = 40
     return context_of(document, find_gap(document, len(before.encode())), index, room)
 
 
-def test_an_imported_class_and_function_are_told_without_the_bodies_of_functions() -> None:
+def test_an_imported_class_and_function_are_sent_without_the_bodies_of_functions() -> None:
     found = context(USER, index_of({"app/shapes.py": SHAPES}))
     assert found.uris == ("file:///p/app/shapes.py",)
     (piece,) = found.pieces

@@ -99,7 +99,7 @@ def test_languages_without_macros_read_every_text_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("name", BLANKED)
-def test_a_text_that_becomes_a_macro_while_one_types_is_parsed_as_if_read_anew(name: str) -> None:
+def test_a_text_that_becomes_a_macro_while_one_types_is_parsed_as_if_read_afresh(name: str) -> None:
     language, source, _ = BLANKED[name]
     loaded, data = load_language(language), source.encode()
     tree = loaded.parse(b"")
@@ -108,10 +108,10 @@ def test_a_text_that_becomes_a_macro_while_one_types_is_parsed_as_if_read_anew(n
     assert str(tree.root_node) == str(loaded.parse(data).root_node)
     for at in range(0, len(data), 3):
         changed = loaded.reparse(tree, data, (at, at + 1), b"")
-        anew = loaded.parse(data[:at] + data[at + 1 :])
+        afresh = loaded.parse(data[:at] + data[at + 1 :])
         # In a broken text a parser that goes on from an older tree recovers otherwise.
-        assert changed.root_node.has_error == anew.root_node.has_error
-        assert anew.root_node.has_error or str(changed.root_node) == str(anew.root_node)
+        assert changed.root_node.has_error == afresh.root_node.has_error
+        assert afresh.root_node.has_error or str(changed.root_node) == str(afresh.root_node)
 
 
 @pytest.mark.parametrize("name", ["long heads", "open brackets", "words", "quotes", "directives"])
@@ -158,7 +158,7 @@ def test_neither_a_class_nor_a_loop_by_a_macro_is_a_function(name: str) -> None:
     assert said.startswith(body)
 
 
-def test_a_kind_of_macro_may_stand_for_something_and_look_at_what_is_above() -> None:
+def test_a_kind_of_macro_may_be_replaced_by_something_and_look_at_the_text_above() -> None:
     tables = [{"words": ["each"], "after": ";[ ]*", "blank": r"{WORD} \( {NAME} \)", "instead": "if(1)"}]
     macros = read_macros(tables, {"LETTER": "[a-z]", "NAME": "{LETTER}+"})
     assert blanked(macros, b"; each(ab) each(ab)") == b"; if(1)    each(ab)"
@@ -209,7 +209,7 @@ def test_so_many_names_that_each_file_would_be_slow_are_refused() -> None:
         override(Settings(), {"macros": [f"API_{number}" for number in range(101)]})
 
 
-def test_a_text_read_from_an_older_one_has_the_blanks_that_it_has_if_read_anew() -> None:
+def test_a_text_read_from_an_older_one_has_the_same_blanks_as_one_read_afresh() -> None:
     language, rng = load_language("cpp"), random.Random(3)
     parts = [
         b"class API_EXPORT Foo : public Bar {\n  Q_OBJECT\n",

@@ -15,7 +15,7 @@ def document(text: str) -> Document:
     return Document("file:///m.py", "python", 0, text.encode())
 
 
-def test_a_short_file_goes_along_whole() -> None:
+def test_a_short_file_is_sent_whole() -> None:
     found = document("\ufeffdef f(): pass\nx = 1\n")
     request = build(found, find_gap(found, 6), replace(SMALL, seed=4, effort="high", deadline=1.5))
     assert (request.prefix, request.suffix) == ("def f():\n    ", "\nx = 1\n")
@@ -76,7 +76,7 @@ def test_one_long_line_is_cut_at_a_character() -> None:
     )
 
 
-def test_what_stands_between_several_gaps_goes_along_whole() -> None:
+def test_the_text_between_several_gaps_is_sent_whole() -> None:
     data = b"def f(x):\r\n    y = x\r\n    ...\r\n    print(y)\r\n    ...\r\n    return y\r\n"
     document = Document("file:///m.py", "python", 1, data)
     request = build(document, find_gap(document, 20, "holes"), Settings(prefix_bytes=0, suffix_bytes=30))

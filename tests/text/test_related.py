@@ -36,7 +36,7 @@ def test_the_longest_run_of_words_comes_first_and_then_the_nearest_place() -> No
     assert texts("y = load(one)\ny = load(two)\ny = load(|)\n")[0] == "two"
 
 
-def test_a_candidate_ends_where_its_brackets_close_and_the_words_behind_the_gap_stand() -> None:
+def test_a_candidate_ends_where_its_brackets_close_and_the_words_behind_the_gap_follow() -> None:
     assert texts("f(g(1), 2)\nf(|, 3)\n")[0] == "g(1)"
     assert texts("f(g(1), 2)\nf(|)\n")[0] == "g(1), 2"
     assert texts("f(g(1), 2)\nf(|\n")[0] == "g(1), 2)"
@@ -107,7 +107,7 @@ def test_an_index_takes_no_more_than_it_has_room_for() -> None:
     assert texts("b = load(|)\n", index) == ["a"]
 
 
-def test_a_hole_in_a_function_gets_no_line_that_stands_in_none() -> None:
+def test_a_hole_in_a_function_gets_no_line_from_outside_of_functions() -> None:
     own = "from enum import Enum\n\n\ndef f(x):\n    total = 0\n    ...\n    return total\n"
     document = Document("file:///p/own.py", "python", 0, own.encode())
     gap = find_gap(document, own.index("..."), "holes")

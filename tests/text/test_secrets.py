@@ -93,7 +93,7 @@ def test_ordinary_text_is_not(line: str) -> None:
     assert not secrets_in(line) and redacted(line) == line
 
 
-def test_a_name_that_is_a_key_is_told_from_others() -> None:
+def test_a_name_that_is_a_key_is_distinguished_from_others() -> None:
     assert is_key("gh" + "p_16C7e42F292c6912E7710c838347Ae178B4a")
     assert not is_key("find_the_longest_common_prefix_of_2_texts")
 

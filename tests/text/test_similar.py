@@ -58,36 +58,36 @@ def found(above: bytes, below: bytes, language: str = "python") -> Similar | Non
 
 @pytest.mark.parametrize("newline", [b"\n", b"\r\n"])
 def test_the_likest_functions_are_found_above_and_below_without_their_docstrings(newline: bytes) -> None:
-    told = found(ABOVE.replace(b"\n", newline), BELOW.replace(b"\n", newline))
-    assert told is not None
-    as_lf = [Function(*(s.replace("\r\n", "\n") for s in (one.header, one.body))) for one in told.functions]
+    shown = found(ABOVE.replace(b"\n", newline), BELOW.replace(b"\n", newline))
+    assert shown is not None
+    as_lf = [Function(*(s.replace("\r\n", "\n") for s in (one.header, one.body))) for one in shown.functions]
     # Not `close`, whose name has nothing of it, no stub, nothing on one line, no function outside of the class.
     assert as_lf == [TEXT, FILE]
-    assert ABOVE.replace(b"\n", newline)[told.at :].startswith(b"    @traced")
+    assert ABOVE.replace(b"\n", newline)[shown.at :].startswith(b"    @traced")
 
 
 def test_the_likeness_is_that_of_the_words_of_names_and_headers() -> None:
     below = b"\n\ndef send_all(to):\n    x = 1\n    return x\n\n\ndef readItems(path):\n    return 2\n"
     for head in (b"def read_items(path):\n    ", b"def itemsRead(path):\n    "):
-        told = found(head, below)
-        assert told and [one.header for one in told.functions] == ["def readItems(path):\n"]
+        shown = found(head, below)
+        assert shown and [one.header for one in shown.functions] == ["def readItems(path):\n"]
     assert found(b"def other(to_it):\n    ", below) is None
 
 
 def test_between_braces_a_function_ends_with_its_brace() -> None:
     above = b"class A {\n  /** Doc. */\n  loadFile(path: string): string {\n    return read(path);\n  }\n\n"
-    told = found(above + b"  loadBytes(path: string): string {\n    ", b"\n  }\n}\n", "typescript")
+    shown = found(above + b"  loadBytes(path: string): string {\n    ", b"\n  }\n}\n", "typescript")
     header, body = "  loadFile(path: string): string {\n", "    return read(path);\n  }\n"
-    assert told == Similar(len(above), (Function(header, body),))
+    assert shown == Similar(len(above), (Function(header, body),))
 
 
 def test_what_is_long_is_left_out_and_all_has_its_room() -> None:
     long = b"\n\ndef read_one(path):\n" + b"    path = path + 1\n" * 100
     below = b"".join(b"\n\ndef read_%d(path):\n" % n + b"    path += 1\n" * 20 for n in range(9))
-    told = found(b"def read_it(path):\n    ", long + below)
-    assert told and all("read_one" not in one.header for one in told.functions)
-    assert 1 < len(told.functions) <= 3
-    assert sum(len(one.header + one.body) for one in told.functions) <= ROOM
+    shown = found(b"def read_it(path):\n    ", long + below)
+    assert shown and all("read_one" not in one.header for one in shown.functions)
+    assert 1 < len(shown.functions) <= 3
+    assert sum(len(one.header + one.body) for one in shown.functions) <= ROOM
 
 
 def test_outside_of_a_function_there_are_none() -> None:
@@ -96,7 +96,7 @@ def test_outside_of_a_function_there_are_none() -> None:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_whatever_the_text_each_function_stands_in_it_and_not_round_the_gap(seed: int) -> None:
+def test_whatever_the_text_each_function_is_in_it_and_not_around_the_gap(seed: int) -> None:
     rng = random.Random(seed)
     whole = ABOVE + b"return 1" + BELOW
     at, stop = sorted(rng.sample(range(len(whole)), 2))
@@ -104,10 +104,10 @@ def test_whatever_the_text_each_function_stands_in_it_and_not_round_the_gap(seed
     for _ in range(rng.randrange(3)):
         cut = rng.randrange(len(above) + 1)
         above = above[:cut] + rng.choice([b'"""', b"(", b"}", b"\r", b"\xc3", b"def x("]) + above[cut:]
-    told = found(above, below)
-    if told is not None:
-        assert 0 <= told.at <= len(above) and above[told.at - 1 : told.at] in (b"", b"\n", b"\r")
-        for one in told.functions:
+    shown = found(above, below)
+    if shown is not None:
+        assert 0 <= shown.at <= len(above) and above[shown.at - 1 : shown.at] in (b"", b"\n", b"\r")
+        for one in shown.functions:
             for part in (one.header, one.body):
                 text = part.encode().strip()
                 assert text and (text in above or text in below or b"\xef\xbf\xbd" in text)
