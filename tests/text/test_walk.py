@@ -17,8 +17,8 @@ CLEAN = {
 }
 # By language, an unclosed call and the most calls between modules that its gap may take.
 UNCLOSED = {
-    "python": (PYTHON % "    value = add(value, |", 100),
-    "typescript": (BRACES % "    sum = this.add(sum, |", 135),
+    "python": (PYTHON % "    value = add(value, |", 70),
+    "typescript": (BRACES % "    sum = this.add(sum, |", 80),
 }
 # What lacks an operand is repaired although it parses, and a stub's lines end as those of its file.
 LONGER = {

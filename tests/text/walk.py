@@ -23,6 +23,7 @@ from dg_lsp.text.messages import Fill
 from dg_lsp.text.prompts import prompt
 
 BUDGET = "dg_lsp.text.budget"  # reads no text: all that read one look at it
+READ = "_parsed.<locals>.read"  # gives a parser, and each query of its tree, the text
 
 
 @dataclass(slots=True)
@@ -37,6 +38,8 @@ class Stage:
         """Count one event of `sys.setprofile`."""
         name, caller = frame.f_globals.get("__name__", ""), frame.f_back
         if event != "call" or not name.startswith("dg_lsp.text.") or name == BUDGET:
+            return
+        if frame.f_code.co_qualname == READ:
             return
         if name not in self.modules:
             self.modules.append(name)

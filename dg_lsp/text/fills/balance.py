@@ -3,8 +3,8 @@
 import re
 
 from dg_lsp.text.languages.language import Language
-from dg_lsp.text.syntax.brackets import PAIRS, state_at, unopened
-from dg_lsp.text.syntax.lexer import line_end, line_start, tokens
+from dg_lsp.text.syntax.brackets import state_at, unpaired
+from dg_lsp.text.syntax.lexer import line_end, line_start
 
 # An open list of types on a line, such as `Map<String, `; an angle bracket that is no part of an arrow or comparison.
 _TYPES = re.compile(rb"[\w$] ?<[^<>;(){}]*\Z")
@@ -28,8 +28,8 @@ def doubled(language: Language, before: bytes, fill: bytes, after: bytes) -> int
         if angled is not None:
             return angled
     # 2.
-    own = list(unopened(language, fill))
-    if not own or next(unopened(language, rest), None) is None:
+    own = unpaired(language, fill).closers
+    if not own or not unpaired(language, rest).closers:
         return None
     state = state_at(language, before, len(before))
     if state.string or state.comment:
@@ -37,9 +37,14 @@ def doubled(language: Language, before: bytes, fill: bytes, after: bytes) -> int
     # 3.
     earlier = sum(at < here for at in state.opened)
     behind = after[: max(len(rest), _NEAR)]
-    most = _excess(language, state.brackets, earlier, behind)
+
+    def excess(text: bytes) -> int:
+        found = unpaired(language, text, state.brackets)
+        return len(found.closers) + max(earlier - found.outer, 0)
+
+    most = excess(behind)
     shorter = [fill, *(fill[:at] for at in reversed(own))]
-    found = (f for f in shorter if _excess(language, state.brackets, earlier, f + behind) <= most)
+    found = (beginning for beginning in shorter if excess(beginning + behind) <= most)
     kept = next(found, shorter[-1])
     return len(kept) if len(kept) < len(fill) else None
 
@@ -52,18 +57,3 @@ def _surplus_angle(fill: bytes) -> int | None:
         if depth < 0:
             return found.start()
     return None
-
-
-def _excess(language: Language, opened: bytes, earlier: int, text: bytes) -> int:
-    """Count the brackets that `text` closes though none is open, or only one of the first `earlier` of `opened`."""
-    stack, lowest, count = [opened[at : at + 1] for at in range(len(opened))], earlier, 0
-    for token in tokens(language, text, 0, len(text)):
-        bracket = text[token.start : token.end]
-        if token.kind == "open":
-            stack.append(bracket)
-        elif token.kind == "close" and stack and PAIRS[stack[-1]] == bracket:
-            stack.pop()
-            lowest = min(lowest, len(stack))
-        elif token.kind == "close":
-            count += 1
-    return count + earlier - lowest

@@ -14,8 +14,8 @@ from dg_lsp.text.gaps.find import Gap
 from dg_lsp.text.gaps.gap import Edit
 from dg_lsp.text.languages.language import Language, load_language
 from dg_lsp.text.messages import BODIES, LISTS, PARTS, STRINGS, Infill, Kind
-from dg_lsp.text.syntax.brackets import state_at, unopened
-from dg_lsp.text.syntax.lexer import line_start, logical_lines, tokens, width
+from dg_lsp.text.syntax.brackets import state_at, unpaired
+from dg_lsp.text.syntax.lexer import first_token, line_start, logical_lines, tokens, width
 
 # Kinds that may go on over line ends while a bracket is open, or while the text there is not complete.
 _LOGICAL: tuple[Kind, ...] = ("expression", "statement")
@@ -136,7 +136,7 @@ def within(language: Language, request: Infill, text: str) -> str:
 
 def surplus(language: Language, fill: bytes) -> int | None:
     """Return where `fill` closes a bracket that it has not opened; None if it does not."""
-    return next(unopened(language, fill), None)
+    return next(iter(unpaired(language, fill).closers), None)
 
 
 def deep(language: Language, text: str, indent: str) -> str:
@@ -478,7 +478,7 @@ def _end_of_literal(language: Language, prefix: str, fill: bytes) -> int:
         at = fill.find(literal.close)
         return at if at >= 0 else len(fill)
     text = before[state.begins :] + fill
-    first = next(tokens(language, text, 0, len(text)))
+    first = first_token(language, text, 0)
     # A regular expression ends with its flags, which are written with it.
     closed = first.end - len(literal.close) * (not literal.regex) - len(text) + len(fill)
     return max(closed, 0) if first.kind == "string" else len(fill)

@@ -4,14 +4,14 @@ A room is a small text of a header and the gap's own statement. The tokens of a 
 tokens, brackets and rooms; compares no files.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
 
 from dg_lsp.text.fills.baseline import Fault, Text, fault_at, searched
 from dg_lsp.text.languages.language import Language
 from dg_lsp.text.messages import BODIES
-from dg_lsp.text.syntax.brackets import PAIRS, State, read, state_at
+from dg_lsp.text.syntax.brackets import State, closers, read, state_at, unpaired
 from dg_lsp.text.syntax.items import head_of
 from dg_lsp.text.syntax.lexer import leading, line_end, line_start, tokens
 
@@ -54,17 +54,17 @@ def left_open(language: Language, kind: str, parts: tuple[bytes, bytes, bytes]) 
             return ()
         state = replace(state, brackets=b"", opened=(), string=b"", comment=False)
     first = min(state.line, line_start(before, len(before)))
-    own = [] if kind in BODIES else [at for at in state.opened if at >= first]
-    own_closers = [PAIRS[b] for b, at in _brackets(state) if at in own]
-    wanted = list(own_closers)
+    pairs = zip(state.brackets, state.opened, strict=True)
+    own = b"" if kind in BODIES else bytes(bracket for bracket, at in pairs if at >= first)
     rest = b"" if kind in BODIES else after[: line_end(after, 0)]
-    if wrong := _wrong_token(language, fill, wanted):
+    left = bytearray(own)
+    if wrong := _wrong_token(language, fill, left):
         return wrong
     if comment := open_comment(language, fill, rest):
         return comment
-    opened = len(_behind(language, wanted, rest)) - len(_behind(language, own_closers, rest))
-    if opened > _unopened(language, state, after[:REACH]):
-        return (fault_at(fill, len(fill), len(fill), f"a missing `{wanted[-1].decode()}`"),)
+    opened = unpaired(language, rest, bytes(left)).outer - unpaired(language, rest, own).outer
+    if opened > len(unpaired(language, after[:REACH], state.brackets).closers):
+        return (fault_at(fill, len(fill), len(fill), f"a missing `{closers(bytes(left[-1:])).decode()}`"),)
     return ()
 
 
@@ -75,23 +75,23 @@ def is_complete(language: Language, kind: str, parts: tuple[bytes, bytes, bytes]
     return not (quoted or left_open(language, kind, parts))
 
 
-def _wrong_token(language: Language, fill: bytes, wanted: list[bytes]) -> tuple[Fault, ...]:
+def _wrong_token(language: Language, fill: bytes, opened: bytearray) -> tuple[Fault, ...]:
     """Return a fault at the first token of `fill` that no text before it explains.
 
-    `wanted` closes what is open before the fill, the innermost last, and then what is open behind it.
+    `opened` are the brackets that are open before the fill, the innermost last, and then those behind it.
     """
     word = b""
     for token in tokens(language, fill, 0, len(fill)):
         text, what = fill[token.start : token.end], ""
         if text == b":" and word in language.words.blocks and language.style == "brace":
             what = f"unexpected `{word.decode()}:`"
-        elif token.kind == "close" and (not wanted or wanted.pop() != text):
+        elif token.kind == "close" and (not opened or closers(bytes([opened.pop()])) != text):
             what = "an unmatched closing bracket"
         elif token.kind == "open_string":
             what = "an unclosed string"
         if what:
             return (fault_at(fill, token.start, len(fill), what),)
-        wanted += [PAIRS[text]] if token.kind == "open" else []
+        opened += text if token.kind == "open" else b""
         word = word if token.kind == "space" else text
     return ()
 
@@ -104,22 +104,13 @@ def is_misread(before: bytes, state: State) -> bool:
     return 0 <= state.begins < line_start(before, len(before))
 
 
-def _brackets(state: State) -> Iterator[tuple[bytes, int]]:
-    return ((state.brackets[n : n + 1], at) for n, at in enumerate(state.opened))
-
-
 def is_closed(language: Language, fill: bytes) -> bool:
     """Return whether `fill` closes all brackets that it opens, and no others, and is no header whose body is to
     follow.
     """
-    if language.style == "indent" and fill.rstrip().endswith(b":"):
-        return False
-    depth = 0
-    for token in tokens(language, fill, 0, len(fill)):
-        depth += (token.kind == "open") - (token.kind == "close")
-        if depth < 0:
-            return False
-    return depth == 0
+    found = unpaired(language, fill)
+    headed = language.style == "indent" and fill.rstrip().endswith(b":")
+    return not (found.closers or found.openers or headed)
 
 
 def closes_more(language: Language, before: bytes, text: bytes, after: bytes) -> bool:
@@ -127,30 +118,10 @@ def closes_more(language: Language, before: bytes, text: bytes, after: bytes) ->
     state = state_at(language, before, len(before))
     if state.string or state.comment:
         return False
-    return _unopened(language, state, text + after[:REACH]) > _unopened(language, state, after[:REACH])
-
-
-def _behind(language: Language, wanted: Sequence[bytes], rest: bytes) -> list[bytes]:
-    """Return those of `wanted`, what is to close open brackets, that `rest` leaves open."""
-    left = list(wanted)
-    for token in tokens(language, rest, 0, len(rest)):
-        if token.kind == "close" and left and left[-1] == rest[token.start : token.end]:
-            left.pop()
-    return left
-
-
-def _unopened(language: Language, state: State, after: bytes) -> int:
-    """Count the brackets that the text near behind a gap closes, and neither it nor the text before has opened."""
-    stack = [PAIRS[bracket] for bracket, _ in _brackets(state)]
-    count = 0
-    for token in tokens(language, after, 0, len(after)):
-        if token.kind == "open":
-            stack.append(PAIRS[after[token.start : token.end]])
-        elif token.kind == "close" and stack and stack[-1] == after[token.start : token.end]:
-            stack.pop()
-        elif token.kind == "close":
-            count += 1
-    return count
+    with_text, without = (
+        unpaired(language, t, state.brackets) for t in (text + after[:REACH], after[:REACH])
+    )
+    return len(with_text.closers) > len(without.closers)
 
 
 def ended_comment(language: Language, fill: bytes) -> tuple[Fault, ...]:

@@ -14,8 +14,8 @@ from dg_lsp.text.fills.check import faults_of
 from dg_lsp.text.fills.fit import LINE_END, within
 from dg_lsp.text.languages.language import Language, load_language
 from dg_lsp.text.messages import BODIES, Infill
-from dg_lsp.text.syntax.brackets import closers, state_at
-from dg_lsp.text.syntax.lexer import Span, line_end, line_start, tokens
+from dg_lsp.text.syntax.brackets import closers, state_at, unpaired
+from dg_lsp.text.syntax.lexer import Span, line_end, line_start
 
 # A line that begins so continues the one before it.
 _GOES_ON = re.compile(r"[.?:,)\]}+*/%&|^=<>-]|(?:else|elif|except|finally|catch)\b")
@@ -169,7 +169,7 @@ def find_break(request: Infill, fill: str) -> Break | None:
         point = found[0].start
     # 3. An error may be as long as the fill; its end tells nothing then.
     end = min(max(found[0].end, point), point + len(data) // 4)
-    opened = _unclosed(language, data)
+    opened = unpaired(language, data).openers
     shut = (opened[0], line_end(data, opened[0])) if opened else None
     statement = _statement(language, data, (point, end))
     return Break(point, end, line_end(data, point), shut, statement, found)
@@ -237,21 +237,10 @@ def _line_start(text: str, newline: str) -> int:
     return text.rfind(newline) + len(newline) if newline in text else 0
 
 
-def _unclosed(language: Language, fill: bytes) -> list[int]:
-    """Return the places of the brackets of `fill` that nothing in it closes."""
-    opened: list[int] = []
-    for token in tokens(language, fill, 0, len(fill)):
-        if token.kind == "open":
-            opened.append(token.start)
-        elif token.kind == "close" and opened:
-            opened.pop()
-    return opened
-
-
 def _statement(language: Language, fill: bytes, span: Span) -> Span:
     """Return the lines of `span`, from the line of the outermost bracket that is open at its beginning."""
     point, end = span
-    start = min([*_unclosed(language, fill[:point]), point])
+    start = min([*unpaired(language, fill[:point]).openers, point])
     # The parser is before the white space; the token that could not follow is behind it.
     space = _SPACE.match(fill, point)
     assert space is not None, "it matches nothing, too"

@@ -48,7 +48,7 @@ def _words(text: str) -> Iterator[int]:
 def _ends(language: Language, text: str) -> Iterator[int]:
     """Yield where code may end, as far as its own brackets and strings tell."""
     data, depth = text.encode("utf-8", "replace"), 0
-    known = list(tokens(language, data, 0, len(data)))
+    known = tokens(language, data, 0, len(data))
     for token, behind in zip(known, [*known[1:], None], strict=False):
         depth += (token.kind == "open") - (token.kind == "close" and depth > 0)
         if depth == 0 and _ends_here(data, token, behind):

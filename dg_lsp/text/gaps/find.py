@@ -96,7 +96,7 @@ def find_gap(document: Document, offset: int, kind: Wanted | None = None) -> Gap
     gap = gap or _gap_in(analysis, kind)
     # A body that was asked for is closed; any other fill ends with its line.
     gap = gap if kind in BODIES else with_owed(analysis, gap)
-    return replace(gap, asked=kind is not None)
+    return gap if kind is None else replace(gap, asked=True)
 
 
 @bounded

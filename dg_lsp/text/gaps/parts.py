@@ -23,10 +23,10 @@ from dg_lsp.text.syntax.brackets import (
     state_at,
     template_at,
     unclosed,
-    unopened,
+    unpaired,
 )
 from dg_lsp.text.syntax.directives import directive_start
-from dg_lsp.text.syntax.lexer import Span, leading, newline_at, quotes_at, tokens
+from dg_lsp.text.syntax.lexer import Span, first_token, leading, newline_at, quotes_at, tokens
 
 _HOLDERS: tuple[Kind, ...] = ("statement", "string")
 _CLOSES = re.compile(rb"[)\]}>]")
@@ -153,7 +153,7 @@ def closed_gap(analysis: Analysis, kind: Kind) -> Gap | None:
     language = analysis.language
     if not (state.comment if kind == "comment" else state.string):
         return None
-    whole = next(tokens(language, data, state.begins, len(data)))
+    whole = first_token(language, data, state.begins)
     text = data[whole.start : whole.end]
     if kind == "comment":
         pairs = [(begin.encode(), end.encode()) for begin, end in language.block_comments]
@@ -177,15 +177,15 @@ def start_at_cursor(analysis: Analysis, gap: Gap) -> Gap:
     end = max(gap.end, offset if line.behind.strip() else line.end)
     # A statement that gave way for the repair took what it had opened along, and the rest of its line.
     taken = analysis.masks and (gap.kind in LISTS or _goes_on(analysis))
-    gap = replace(gap, insert_after="") if taken else gap
+    tail = "" if taken else gap.insert_after
     if first < last and not taken and (first == analysis.cursor or b"_g_" in analysis.data[first:last]):
         # What is open within the region wants to be closed as well.
         behind = _behind_operand(analysis)
-        closing = _needed(analysis, behind, _closers(analysis.data, behind, last))
-        gap = replace(gap, insert_after=closing.decode())
+        tail = _needed(analysis, behind, _closers(analysis.data, behind, last)).decode()
     elif (analysis.cost or taken) and gap.kind in LISTS and not _goes_on(analysis):
-        gap = replace(gap, insert_after=_left_open(analysis))
-    return replace(gap, start=offset, end=offset if analysis.document.data[offset:end].strip() else end)
+        tail = _left_open(analysis)
+    end = offset if analysis.document.data[offset:end].strip() else end
+    return replace(gap, start=offset, end=end, insert_after=tail)
 
 
 def start_open_gap_at_cursor(analysis: Analysis, gap: Gap) -> Gap:
@@ -232,7 +232,8 @@ def with_owed(analysis: Analysis, gap: Gap) -> Gap:
     state = state_at(language, data, gap.end) if gap.end > offset else analysis.state
     lead = gap.insert_before.encode()
     depth = sum(at >= line for at in state.opened)
-    depth += sum((t.kind == "open") - (t.kind == "close") for t in tokens(language, lead, 0, len(lead)))
+    put = tokens(language, lead, 0, len(lead)) if lead else ()
+    depth += sum((token.kind == "open") - (token.kind == "close") for token in put)
     kept = text.find(state.string) + len(state.string) if state.string in text else 0
     for token in tokens(language, text, kept, len(text)):
         depth += (token.kind == "open") - (token.kind == "close")
@@ -364,7 +365,7 @@ def _behind_operand(analysis: Analysis) -> int:
         return at
     at = data.find(b"_g_", first, last)
     start = at + 3 if at >= 0 else first
-    shut = next((start + n for n in unopened(analysis.language, data[start:last])), -1)
+    shut = next((start + n for n in unpaired(analysis.language, data[start:last]).closers), -1)
     if shut < 0:
         shut = last - 1 if data[start:last].endswith((b";", b":")) else start
     return shut if data[start:shut].strip(b" \t\r\n)]}>\"'`") else start

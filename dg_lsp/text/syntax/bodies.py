@@ -6,7 +6,6 @@ Those between braces and those that indentation holds together (Python). Knows n
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import Literal
 
 from tree_sitter import Node
@@ -20,12 +19,12 @@ from dg_lsp.text.syntax.items import head_of
 from dg_lsp.text.syntax.lexer import (
     LogicalLine,
     Span,
+    code_spans,
     indentation,
     leading,
     line_end,
     line_start,
     logical_lines,
-    marks,
     tokens,
     width,
     without_arguments,
@@ -129,7 +128,7 @@ def bodies_of(language: Language, root: Node, data: bytes, span: Span | None = N
     found = language.captures(root, span)
     around: list[Record] = []
     bodies: list[Body] = []
-    for found_record in _records(language, root, span):
+    for found_record in _records(language, root, data, span):
         around = [outer for outer in around if found_record.outer.end_byte <= outer.outer.end_byte]
         record = _owned(language, data, found_record, around[-1].owner if around else None)
         around.append(record)
@@ -242,7 +241,7 @@ def _between_braces(
     )
 
 
-def _records(language: Language, root: Node, span: Span | None) -> list[Record]:
+def _records(language: Language, root: Node, data: bytes, span: Span | None) -> list[Record]:
     """Return a Record of each body, the outer ones first; of several matches of one body, that with a name."""
     found: dict[Span, Record] = {}
     records = language.records(root, span)
@@ -253,7 +252,7 @@ def _records(language: Language, root: Node, span: Span | None) -> list[Record]:
                 continue
             key = body.start_byte, body.end_byte
             if key not in found or (name is not None and not found[key].name):
-                names = ".".join(filter(None, (_name(record.get(f"{owner}.owner")), _name(name))))
+                names = ".".join(filter(None, (_name(data, record.get(f"{owner}.owner")), _name(data, name))))
                 found[key] = Record(owner, outer, body, record.get(f"{owner}.colon"), names)
     return sorted(found.values(), key=lambda r: (r.outer.start_byte, -r.outer.end_byte, r.body.start_byte))
 
@@ -294,9 +293,9 @@ def _inside(body: Node) -> tuple[int, int, int] | None:
     return opening.end_byte, closing.start_byte, closing.end_byte
 
 
-def _name(node: Node | None) -> str:
-    """The name that a node says, with dots between its parts: `Stack.push` of `Stack<T>::push`."""
-    text = node.text.strip(b"\"'") if node is not None and node.text else b""
+def _name(data: bytes, node: Node | None) -> str:
+    """The name that a node of `data` says, with dots between its parts: `Stack.push` of `Stack<T>::push`."""
+    text = data[node.start_byte : node.end_byte].strip(b"\"'") if node is not None else b""
     text = without_arguments(text) if b"<" in text else text
     return re.sub(r"\s*(?:::|\.)\s*", ".", text.decode("utf-8", "replace"))
 
@@ -358,18 +357,7 @@ def has_only_placeholder(language: Language, data: bytes, inside: Span, stubs: I
     start, stop = inside
     within = [s for s in stubs if start <= s[0] and s[1] <= stop]
     low, high = max(within, key=lambda s: s[1] - s[0], default=(stop, stop))
-    return all(low <= first and end <= high for first, end in _code(language, data, start, stop))
-
-
-def _code(language: Language, data: bytes, start: int, stop: int) -> Iterator[Span]:
-    """The pieces of a text that are neither white space nor comments nor semicolons."""
-    for kind, first, end in chain(marks(language, data, start, stop), [("", stop, stop)]):
-        if piece := data[start:first].strip():
-            begins = data.index(piece, start)
-            yield begins, begins + len(piece)
-        if kind not in ("comment", "newline", "end", "joined", ""):
-            yield first, end
-        start = end
+    return all(low <= first and end <= high for first, end in code_spans(language, data, start, stop))
 
 
 def _place(body: Body) -> tuple[int, int, int]:
@@ -455,7 +443,7 @@ def _is_code(node: Node | None) -> bool:
 
 def _with_comment(data: bytes, at: int) -> int:
     """`at`, moved behind a comment (or semicolon) that ends its line."""
-    found = re.compile(rb"[ \t\f]*;?[ \t\f]*(?:#[^\r\n]*)?").match(data, at, line_end(data, at))
+    found = re.compile(rb"[ \t\f]*;?[ \t\f]*(?:#[^\r\n]*)?").match(data, at)
     assert found is not None
     return at + len(found[0].rstrip(b" \t\f"))
 

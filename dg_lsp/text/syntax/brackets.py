@@ -5,7 +5,7 @@ By kind and by the indentation of their lines. Knows tokens, lines and the words
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
@@ -250,13 +250,36 @@ def dangles(language: Language, data: bytes, offset: int, state: State) -> bool:
     return not inside and not deeper and wants_operand(language, data, offset)
 
 
-def unopened(language: Language, text: bytes) -> Iterator[int]:
-    """Yield the offsets at which `text` closes brackets that it has not opened."""
-    depth = 0
+@dataclass(frozen=True, slots=True)
+class Unpaired:
+    """The brackets of a text that have no mate in it, by their offsets.
+
+    closers: those that close none of its own; openers: those that it leaves open; outer: the number of the brackets
+    before it that it leaves open.
+    """
+
+    closers: tuple[int, ...]
+    openers: tuple[int, ...]
+    outer: int
+
+
+def unpaired(language: Language, text: bytes, outer: bytes = b"") -> Unpaired:
+    """Return the brackets of `text` without a mate, where the brackets `outer` are open before it.
+
+    A bracket closes the innermost open one of its kind, or none: in `(]` neither has a mate.
+    """
+    stack = [(-1, outer[at : at + 1]) for at in range(len(outer))]
+    closers = list[int]()
     for token in tokens(language, text, 0, len(text)):
-        if token.kind == "close" and depth == 0:
-            yield token.start
-        depth += (token.kind == "open") - (token.kind == "close" and depth > 0)
+        bracket = text[token.start : token.end]
+        if token.kind == "open":
+            stack.append((token.start, bracket))
+        elif token.kind == "close" and stack and PAIRS[stack[-1][1]] == bracket:
+            stack.pop()
+        elif token.kind == "close":
+            closers.append(token.start)
+    openers = tuple(at for at, _ in stack if at >= 0)
+    return Unpaired(tuple(closers), openers, len(stack) - len(openers))
 
 
 def template_at(data: bytes, opened: Sequence[int]) -> int:

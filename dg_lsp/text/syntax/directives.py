@@ -3,7 +3,7 @@
 import re
 
 from dg_lsp.text.languages.language import Language
-from dg_lsp.text.syntax.brackets import PAIRS, state_at
+from dg_lsp.text.syntax.brackets import state_at, unpaired
 from dg_lsp.text.syntax.lexer import line_end, line_start, marks, tokens
 
 _WORD = re.compile(rb"[ \t]*([A-Za-z_]\w*)?")
@@ -80,11 +80,5 @@ def _end_of_joined(data: bytes) -> int:
 
 def _unmatched(language: Language, text: bytes) -> int:
     """Count the brackets of `text` that have no other half in it."""
-    stack, count = list[bytes](), 0
-    for token in tokens(language, text, 0, len(text)):
-        bracket = text[token.start : token.end]
-        if token.kind == "open":
-            stack.append(PAIRS[bracket])
-        elif token.kind == "close" and (not stack or stack.pop() != bracket):
-            count += 1
-    return count + len(stack)
+    found = unpaired(language, text)
+    return len(found.closers) + len(found.openers)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
+from itertools import chain
 
 from dg_lsp.text.budget import check
 from dg_lsp.text.languages.language import Language, Quotes
@@ -73,8 +74,17 @@ class LogicalLine:
     comment: bool
 
 
-def tokens(language: Language, data: bytes, start: int, stop: int) -> Iterator[Token]:
+def tokens(language: Language, data: bytes, start: int, stop: int) -> list[Token]:
     """The tokens of data[start:stop], white space included, from a place that is in no string."""
+    return list(_tokens(language, data, start, stop))
+
+
+def first_token(language: Language, data: bytes, start: int) -> Token:
+    """The token that begins at `start`, a place before the end of `data` and in no string."""
+    return next(_tokens(language, data, start, len(data)))
+
+
+def _tokens(language: Language, data: bytes, start: int, stop: int) -> Iterator[Token]:
     at = start
     for kind, first, end in marks(language, data, start, stop):
         yield from _plain(data, at, first)
@@ -117,10 +127,23 @@ def _marks(language: Language, data: bytes, start: int, stop: int) -> Iterator[M
             return
 
 
+def code_spans(language: Language, data: bytes, start: int, stop: int) -> list[Span]:
+    """The pieces of data[start:stop] that are neither white space nor comments nor semicolons."""
+    found = list[Span]()
+    for kind, first, end in chain(marks(language, data, start, stop), [("", stop, stop)]):
+        if piece := data[start:first].strip():
+            begins = data.index(piece, start)
+            found.append((begins, begins + len(piece)))
+        if kind not in ("comment", "newline", "end", "joined", ""):
+            found.append((first, end))
+        start = end
+    return found
+
+
 def logical_lines(language: Language, data: bytes, start: int, stop: int) -> Iterator[LogicalLine]:
     """The logical lines of data[start:stop], from a place that begins one."""
     depth, first, end, comment, fresh = 0, -1, start, True, True
-    for token in tokens(language, data, start, stop):
+    for token in _tokens(language, data, start, stop):
         if fresh and depth and _begins_statement(language, data, token, first):
             yield LogicalLine(first, end, indentation(data, first), comment)
             depth, first, comment = 0, -1, True

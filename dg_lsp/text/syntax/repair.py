@@ -25,7 +25,7 @@ from dg_lsp.text.syntax.brackets import (
     read,
     state_at,
     unclosed,
-    unopened,
+    unpaired,
 )
 from dg_lsp.text.syntax.items import Head, focus, head_of
 from dg_lsp.text.syntax.lexer import Span, leading, line_at, line_end, line_start, quotes_at
@@ -389,7 +389,7 @@ def _ends(missing: MissingTokens) -> Iterable[bytes]:
         here = line_start(missing.data, missing.offset)
         # Behind a quote the rest of the line is read otherwise.
         opened = takewhile(lambda at: at >= here and missing.data[at : at + 1] in (b"(", b"[", b"{"), own)
-        closed = sum(1 for _ in unopened(missing.language, missing.rest))
+        closed = len(unpaired(missing.language, missing.rest).closers)
         balanced = max(sum(1 for _ in opened) - closed, 0)
         ends = words.ends if missing.rest.startswith(b"}") else (b"",)
         counts = sorted(range(len(own) + 1), key=lambda count: (count != balanced, count))
