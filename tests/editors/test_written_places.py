@@ -9,6 +9,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import cycle, islice
 from pathlib import Path
 
 import pytest
@@ -34,8 +35,10 @@ KINDS = (
     "string",
     "comment",
 )
-QUESTION, LEAVE = "now ↔ changed", "Leave the code as it is"
-WAIT = 1000  # milliseconds in which a fill or a question comes on an idle machine; the scripted engine takes none
+QUESTION, LEAVE = ".tab[aria-label*='now ↔ changed']", "Leave the code as it is"
+WAIT = (
+    600  # milliseconds in which a fill or a question comes on an idle machine; the scripted engine takes none
+)
 
 
 def sources() -> dict[str, Path]:
@@ -131,10 +134,10 @@ def test_no_written_text_goes_unasked_in_vscode(code: VSCode) -> None:
         )
         asked[place.name] = place, way.__name__
         way(code)
-        question = any(QUESTION in tab for tab in code.ask("texts", selector=".tab"))
+        question = bool(code.ask("texts", selector=QUESTION))
         if question:
             press_button(code, LEAVE)
-            code.ask("gone", selector=".tab", text=QUESTION)
+            code.ask("gone", selector=QUESTION, text="")
         came[f"{way.__name__}: {'question' if question else 'none'}"] += 1
     code.command("File: Save All")
     code.ask("gone", selector=".tab.dirty", text="")
@@ -152,8 +155,10 @@ def test_no_written_text_goes_unasked_in_vscode(code: VSCode) -> None:
 
 # Neovim
 
+EACH = 3  # ways at one place
+WINDOWS = "return #vim.api.nvim_list_wins()"
 ACTIONS = """
-local titles, done = {}, false
+local titles = {}
 local client = vim.lsp.get_clients({ bufnr = 0 })[1]
 local params = vim.lsp.util.make_range_params(0, client.offset_encoding)
 params.context = { diagnostics = {}, triggerKind = 1 }
@@ -173,62 +178,62 @@ def test_no_written_text_goes_unasked_in_neovim(tmp_path: Path) -> None:
     came: Counter[str] = Counter()
     wrong: list[str] = []
     with open_sandbox(tmp_path) as sandbox, Editor(sandbox, before=["set hidden"]) as editor:
-        for place in PLACES:
+        for number, place in enumerate(PLACES):
             (sandbox.project / place.name).write_bytes(place.data)
             editor.open(place.name)
-            for way in neovim_ways(editor, place):
-                time.sleep(0.05)
+            for name, way in islice(cycle(NEOVIM.items()), number * EACH, (number + 1) * EACH):
+                editor.rpc.api.win_set_cursor(0, (place.line, len(place.before.encode())))
+                way(editor)
                 settle(editor)
-                asked = editor.rpc.exec_lua("return #vim.api.nvim_list_wins()") == 2
+                asked = editor.rpc.exec_lua(WINDOWS) == 2
                 if asked:
                     time.sleep(0.3)
                     editor.keys("n")
-                    editor.wait(lambda: editor.rpc.exec_lua("return #vim.api.nvim_list_wins()") == 1, "open")
+                    editor.wait(lambda: editor.rpc.exec_lua(WINDOWS) == 1, "the question stays")
                 editor.keys("<Esc>")
                 data = ("\n".join(editor.lines()) + "\n").encode()
                 data = data if place.data.endswith(b"\n") else data[:-1]
-                came[f"{way}: {'question' if asked else 'filled' if data != place.data else 'none'}"] += 1
-                wrong += [told(place, way, data)] if gone(place, data) else []
+                came[f"{name}: {'question' if asked else 'filled' if data != place.data else 'none'}"] += 1
+                wrong += [told(place, name, data)] if gone(place, data) else []
                 if data != place.data:
                     editor.rpc.command("edit!")
                     editor.wait(editor.attached, "no server")
             editor.rpc.command("bwipeout!")
     print(f"Neovim, {len(PLACES)} places: {dict(sorted(came.items()))}")
     assert not wrong, "\n".join(wrong)
-    assert sum(count for what, count in came.items() if not what.endswith("none")) > len(PLACES), (
-        "hardly anything was asked"
-    )
+    assert sum(count for what, count in came.items() if not what.endswith("none")) > 0, "nothing was asked"
 
 
-def neovim_ways(editor: Editor, place: Place) -> Iterator[str]:
-    """Ask for a fill at `place` in each way, one after the other, and yield what asked."""
+def command_of(words: str) -> Callable[[Editor], None]:
+    """Return what runs `:DgLsp` with `words`."""
+    return lambda editor: editor.rpc.command(f"DgLsp {words}")
 
-    def put() -> None:
-        editor.rpc.api.win_set_cursor(0, (place.line, len(place.before.encode())))
 
-    for kind in KINDS:
-        put()
-        editor.rpc.command(f"DgLsp fill {kind}")
-        yield f"fill {kind}".strip()
-    for name in ("holes", "fill_all"):
-        put()
-        editor.rpc.command(f"DgLsp {name}")
-        yield name
-    put()
-    for title in editor.rpc.exec_lua(ACTIONS):
-        put()
+def actions(editor: Editor) -> None:
+    for title in editor.rpc.exec_lua(ACTIONS)[:1]:
         editor.rpc.exec_lua(ACT, title)
-        yield f"action {title}"
-    put()
+
+
+def selected(editor: Editor) -> None:
     editor.keys("^vg_")
     editor.wait(lambda: editor.rpc.api.get_mode()["mode"] == "v", "nothing is selected")
     editor.rpc.exec_lua(ACT, "Rewrite the selection")
-    yield "selection"
-    put()
+
+
+def ghost_keys(editor: Editor) -> None:
     editor.keys("i<M-]>")
     time.sleep(0.3)
     editor.keys("<Tab><C-Right><C-Down>")
-    yield "ghost text"
+
+
+NEOVIM: dict[str, Callable[[Editor], None]] = {
+    **{f"fill {kind}".strip(): command_of(f"fill {kind}") for kind in KINDS},
+    "holes": command_of("holes"),
+    "fill_all": command_of("fill_all"),
+    "action": actions,
+    "selection": selected,
+    "ghost text": ghost_keys,
+}
 
 
 def settle(editor: Editor) -> None:

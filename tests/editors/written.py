@@ -3,14 +3,15 @@
 import random
 import re
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from functools import cache
 from pathlib import Path
 
 from benchmarks.gaps.sources import find_corpus
-from benchmarks.guarantee.judge import Claim, changed, judge, read
 from dg_lsp.text.languages.language import load_language
 
 _LARGEST = 20_000  # bytes of a file, so that an editor reads it at once
+_TOKEN = re.compile(rb"\w+|[^\w\s]")
 # Words of a lost text that only said that something was not written yet, with blanks between its tokens.
 _UNWRITTEN = re.compile(
     rb"pass|\. \. \.|(?:raise|throw new) [\w ]*(?:\( (?:. [\w ]* . )?\))?|[\w ]+ ! \( \)|;"
@@ -69,9 +70,14 @@ def _files(language: str, folder: Path) -> tuple[bytes, ...]:
 
 
 def gone(place: Place, data: bytes) -> str:
-    """Return the written text of `place` that its file with the text `data` lost; empty if it lost none."""
-    language = load_language(place.language)
-    start, end, _ = changed(place.data, data)
-    verdict = judge(read(language, place.data), read(language, data), Claim((start, end), None))
-    lost = b" ".join((verdict.lost, *verdict.comments))
+    """Return the written words and signs of `place` that its file with the text `data` lost; empty if it lost none."""
+    old, new = (_TOKEN.findall(text) for text in (place.data, data))
+    # What is alike at both ends need not be compared, and most is.
+    while old and new and old[0] == new[0]:
+        del old[0], new[0]
+    while old and new and old[-1] == new[-1]:
+        del old[-1], new[-1]
+    blocks = SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()
+    kept = {number for block in blocks for number in range(block.a, block.a + block.size)}
+    lost = b" ".join(token for number, token in enumerate(old) if number not in kept)
     return _UNWRITTEN.sub(b"", lost).strip().decode("utf-8", "replace")
