@@ -15,10 +15,11 @@ from dg_lsp.text.documents.history import UNCHANGED, Changes, History
 from dg_lsp.text.languages.language import Language, load_language
 from dg_lsp.text.languages.shape import left_open
 from dg_lsp.text.reasons import Unreadable
-from dg_lsp.text.syntax.bodies import Body, bodies_by_lines, bodies_of, item_at
+from dg_lsp.text.syntax.bodies import Body, bodies_of, item_at
 from dg_lsp.text.syntax.brackets import State, dangles, lacks_end, state_at, state_from
 from dg_lsp.text.syntax.items import focus, top_level_item
 from dg_lsp.text.syntax.lexer import Line, Span, indentation, line_at, line_end, line_start
+from dg_lsp.text.syntax.lines import bodies_by_lines
 from dg_lsp.text.syntax.near import surroundings
 from dg_lsp.text.syntax.repair import cost_of, repair
 

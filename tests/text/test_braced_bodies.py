@@ -3,7 +3,8 @@
 import pytest
 
 from dg_lsp.text.languages.language import load_language
-from dg_lsp.text.syntax.bodies import Body, bodies_by_lines, bodies_of
+from dg_lsp.text.syntax.bodies import Body, bodies_of
+from dg_lsp.text.syntax.lines import bodies_by_lines
 
 Found = tuple[str, str, str]
 

@@ -17,10 +17,10 @@ from dg_lsp.text.documents.document import BOM
 from dg_lsp.text.languages.language import Language
 from dg_lsp.text.messages import PARTS, STRINGS
 from dg_lsp.text.reasons import Unreadable
-from dg_lsp.text.syntax.bodies import function_over
 from dg_lsp.text.syntax.brackets import closers, state_at
 from dg_lsp.text.syntax.items import block, top_level_item
 from dg_lsp.text.syntax.lexer import LogicalLine, indentation, line_end, line_start
+from dg_lsp.text.syntax.lines import function_over
 from dg_lsp.text.syntax.near import surroundings
 from dg_lsp.text.syntax.repair import Closing, closings, cost_of, insertions, out_of_reach
 

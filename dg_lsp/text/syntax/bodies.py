@@ -4,7 +4,7 @@ Those between braces and those that indentation holds together (Python). Knows n
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -14,18 +14,14 @@ from dg_lsp.text.budget import check
 from dg_lsp.text.languages import python
 from dg_lsp.text.languages.language import OWNERS, Language, Owner
 from dg_lsp.text.messages import Kind
-from dg_lsp.text.syntax.brackets import OpenBracket, read
 from dg_lsp.text.syntax.items import head_of
 from dg_lsp.text.syntax.lexer import (
-    LogicalLine,
     Span,
     code_spans,
     indentation,
     leading,
     line_end,
     line_start,
-    logical_lines,
-    tokens,
     width,
     without_arguments,
 )
@@ -35,8 +31,8 @@ _BLANK = re.compile(rb"\s*")
 _BEFORE = re.compile(rb"(?:\w+\s+|<[^{}();=]*>\s*)*\Z")
 _CALLED = re.compile(rb"\w+\s*\(.*\)\s*", re.DOTALL)
 _WORD = re.compile(rb"\w+")
-_NO_CODE = ("space", "comment", "newline", "joined")
 Captures = Mapping[str, Sequence[Node]]
+StatementKind = Literal["docstring", "stub", "code"]
 # The kind of gap that the body of an owner is, and the other way round.
 KIND_OF: dict[Owner, Kind] = {"function": "function_body", "class": "class_body", "block": "block"}
 # A comment that says only that something is to be done.
@@ -50,7 +46,7 @@ class Statement:
 
     start: int
     end: int
-    kind: Literal["docstring", "stub", "code"]
+    kind: StatementKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +136,8 @@ def bodies_of(language: Language, root: Node, data: bytes, span: Span | None = N
             bodies.append(body_of(data, header, record.body, marks))
         elif (inside := _inside(record.body)) is not None:
             header = Header(record.owner, start, define, inside[0], qualified)
-            bodies.append(_between_braces(language, data, header, inside, found))
-    return tuple(sorted(bodies, key=_place))
+            bodies.append(between_braces(language, data, header, inside, found))
+    return tuple(sorted(bodies, key=place))
 
 
 def unwritten(language: Language, before: bytes, after: bytes) -> Unwritten | None:
@@ -152,28 +148,6 @@ def unwritten(language: Language, before: bytes, after: bytes) -> Unwritten | No
     around = [body for body in functions if body.header.name and body.header.opens <= place < body.stop]
     own = max(around, key=lambda body: body.header.opens, default=None)
     return None if own is None else Unwritten(data, root, functions, own)
-
-
-def bodies_by_lines(language: Language, data: bytes, span: Span) -> tuple[Body, ...]:
-    """Every body of the text `span`, a place that begins and ends with whole lines, for text that does not parse.
-
-    Between braces where they match, and by indentation where one is missing; these have no names.
-    """
-    if language.style == "indent":
-        return tuple(sorted(indented_by_lines(language, data, span), key=_place))
-    bodies: list[Body] = []
-    around: list[tuple[int, Owner]] = []
-    for opened in (o for o in read(language, data, *span).all if o.bracket == b"{"):
-        check()
-        if head := head_of(language, data, opened.line, opened.at):
-            inside = opened.at + 1, *_ends(data, opened, span[1])
-            around = [outer for outer in around if opened.at < outer[0]]
-            is_loop = _is_loop(language, data, (head.start, opened.at), around[-1][1] if around else None)
-            owner: Owner = "block" if is_loop and head.owner == "function" else head.owner
-            around.append((inside[1], owner))
-            header = Header(owner, head.start, head.start, opened.at + 1, name="")
-            bodies.append(_between_braces(language, data, header, inside, {}))
-    return tuple(sorted(bodies, key=_place))
 
 
 def item_at(root: Node, offset: int) -> Node:
@@ -209,7 +183,7 @@ def code_end(node: Node) -> int:
     return node.end_byte
 
 
-def _between_braces(
+def between_braces(
     language: Language, data: bytes, header: Header, inside: tuple[int, int, int], found: Captures
 ) -> Body:
     """The Body behind `header`, whose text is between the first two of `inside`; the third is behind its brace.
@@ -221,7 +195,7 @@ def _between_braces(
     is_placeholder = has_only_placeholder(language, data, (opens, closes), stubs)
     begins = _BLANK.match(data, opens, closes)
     first = begins.end() if begins and begins.end() < closes else None
-    end = closes - _trailing(data, closes) if first is not None else opens
+    end = closes - trailing(data, closes) if first is not None else opens
     inline = first is not None and first <= line_end(data, opens)
     closes = closes if stop > closes else end
     return Body(
@@ -265,7 +239,7 @@ def _owned(language: Language, data: bytes, record: Record, around: Owner | None
     start, end = record.outer.start_byte, record.body.start_byte
     if record.owner != "function" or not language.macros.kinds:
         return record
-    if _is_loop(language, data, (start, end), around):
+    if is_loop(language, data, (start, end), around):
         return replace(record, owner="block", name="")
     word = _WORD.match(data, start, end)
     if word is not None and word[0] in language.words.classes:
@@ -274,7 +248,7 @@ def _owned(language: Language, data: bytes, record: Record, around: Owner | None
     return record
 
 
-def _is_loop(language: Language, data: bytes, header: Span, around: Owner | None) -> bool:
+def is_loop(language: Language, data: bytes, header: Span, around: Owner | None) -> bool:
     """Return whether a `header` in a body of `around` is that of a macro, `each(x)`: a function in a function has a
     type.
     """
@@ -320,16 +294,7 @@ def _start(language: Language, data: bytes, outer: Node) -> int:
     return start
 
 
-def _ends(data: bytes, opened: OpenBracket, stop: int) -> Span:
-    """Return where a body's text ends, and the text behind its brace; without one it goes as far as lines say."""
-    if opened.closed >= 0:
-        return opened.closed, opened.closed + 1
-    until = opened.stop if opened.stop >= 0 else stop
-    end = max(until - _trailing(data, until), opened.at + 1)
-    return end, end
-
-
-def _trailing(data: bytes, stop: int) -> int:
+def trailing(data: bytes, stop: int) -> int:
     """Return the number of bytes of white space before `stop`."""
     low = max(stop - 80, 0)
     piece = data[low:stop]
@@ -360,7 +325,7 @@ def has_only_placeholder(language: Language, data: bytes, inside: Span, stubs: I
     return all(low <= first and end <= high for first, end in code_spans(language, data, start, stop))
 
 
-def _place(body: Body) -> tuple[int, int, int]:
+def place(body: Body) -> tuple[int, int, int]:
     return body.header.define, -body.end, OWNERS.index(body.header.owner)
 
 
@@ -398,45 +363,6 @@ def _kinds(data: bytes, found: Captures) -> dict[Span, Literal["docstring", "stu
     return kinds
 
 
-def indented_by_lines(language: Language, data: bytes, span: Span) -> Iterator[Body]:
-    """Every body of the text `span` by indentation alone.
-
-    1. Read logical lines.  2. A header opens a body; a line of code that is not deeper closes it.
-    3. The text in between, at the indentation of its first line, is its body.
-    """
-    # 1. Comments neither open nor close anything.
-    lines = [line for line in logical_lines(language, data, *span) if not line.comment]
-    owners: list[tuple[int, str]] = []
-    for number, line in enumerate(lines):
-        check()
-        while owners and owners[-1][0] >= line.width:
-            owners.pop()
-        # 2. The body is the run of deeper lines.
-        named = python.DEF.match(data, line.start) or python.CLASS.match(data, line.start)
-        owner: Owner = "function" if named and named.re is python.DEF else "class" if named else "block"
-        colon = _colon(language, data, line)
-        if named is not None:
-            owners.append((line.width, named[1].decode("utf-8", "replace")))
-        elif not python.BLOCK.match(data, line.start) or data[colon - 1 : colon] != b":":
-            continue
-        above = _decorators(lines, number, data) if named else line.start
-        # 3. A line without its colon is no header; repair inserts one where it can.
-        body = _statements(language, data, (colon, line.end), _body_lines(lines, number))
-        empty = bool(python.ABSTRACT.search(data, above, line.start)) or _in_protocol(data, lines, number)
-        header = Header(owner, above, line.start, colon, ".".join(name for _, name in owners))
-        yield describe(data, header, body, is_intentionally_empty=empty)
-
-
-def function_over(language: Language, data: bytes, start: int, offset: int) -> LogicalLine | None:
-    """The header of the outermost function that is open at `offset`, read from `start`; None where there is none."""
-    opened: list[LogicalLine] = []
-    for line in logical_lines(language, data[:offset], start, offset):
-        if not line.comment:
-            opened = [above for above in opened if above.width < line.width]
-            opened += [line] if python.DEF.match(data, line.start) else []
-    return opened[0] if opened else None
-
-
 def _is_code(node: Node | None) -> bool:
     return node is not None and not node.type.endswith("comment") and node.end_byte > node.start_byte
 
@@ -457,59 +383,3 @@ def _with_comments(data: bytes, at: int, header: int) -> int:
             break
         at = at + len(found[0].rstrip())
     return at
-
-
-def _colon(language: Language, data: bytes, line: LogicalLine) -> int:
-    """The end of the colon that ends the header beginning at `line`, or of the line where there is none."""
-    depth, end = 0, line.start
-    for token in tokens(language, data, line.start, line.end):
-        depth += (token.kind == "open") - (token.kind == "close")
-        if token.kind == "other" and depth <= 0 and data[token.start : token.end] == b":":
-            return token.end
-        end = token.end if token.kind not in ("space", "comment") else end
-    return end
-
-
-def _decorators(lines: list[LogicalLine], number: int, data: bytes) -> int:
-    while (
-        number
-        and lines[number - 1].width == lines[number].width
-        and data.startswith(b"@", lines[number - 1].start)
-    ):
-        number -= 1
-    return lines[number].start
-
-
-def _in_protocol(data: bytes, lines: list[LogicalLine], number: int) -> bool:
-    owner = next((line for line in reversed(lines[:number]) if line.width < lines[number].width), None)
-    return owner is not None and python.PROTOCOL.match(data, owner.start, owner.end) is not None
-
-
-def _body_lines(lines: list[LogicalLine], number: int) -> list[LogicalLine]:
-    stop = number + 1
-    while stop < len(lines) and lines[stop].width > lines[number].width:
-        stop += 1
-    return lines[number + 1 : stop]
-
-
-def _statements(language: Language, data: bytes, behind: Span, inside: list[LogicalLine]) -> list[Statement]:
-    """The statements of a body as far as lines tell them: the rest of its header's line, and each line `inside`."""
-    spans = [(b.start, b.end) for b in inside]
-    same = re.compile(rb"[ \t\f]*([^\s#])").match(data, *behind)
-    spans[:0] = [(same.start(1), behind[1])] if same else []
-    body: list[Statement] = []
-    for start, last in spans:
-        check()
-        code = [t for t in tokens(language, data, start, last) if t.kind not in _NO_CODE]
-        end = code[-1].end if code else last
-        kind: Literal["docstring", "stub", "code"] = "code"
-        if (
-            not body
-            and python.DOCSTRING.fullmatch(data, start, end)
-            and [t.kind for t in code if t.kind != "word"] == ["string"]
-        ):
-            kind = "docstring"
-        elif python.STUB.fullmatch(data, start, end):
-            kind = "stub"
-        body.append(Statement(start, end, kind))
-    return body

@@ -10,7 +10,8 @@ from functools import lru_cache, partial
 from itertools import chain
 
 from dg_lsp.text.budget import check
-from dg_lsp.text.languages.language import Language, Quotes
+from dg_lsp.text.languages.language import Language
+from dg_lsp.text.languages.words import Quotes
 from dg_lsp.text.syntax import jsx
 from dg_lsp.text.syntax.jsx import Mark
 
