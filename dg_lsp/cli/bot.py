@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from dg_lsp.cli.options import check_output, explain, settings_of
+from dg_lsp.cli.options import check_output, explain, say, settings_of
 from dg_lsp.settings import RANGES, Settings, UsageError
 
 if TYPE_CHECKING:
@@ -196,7 +196,7 @@ async def _fill_files(
                 left = [path for path in left if report.taken_back(path)] if again else []
                 if left:
                     count = sum(len(report.taken_back(path)) for path in left)
-                    _tell(f"{report.kept - kept} kept; trying the other {count} again")
+                    say(f"{report.kept - kept} kept; trying the other {count} again")
     finally:
         report.diff = "".join(unified_diff(*change, str(path)) for path, change in work.changes.items())
         await engine.close()
@@ -275,7 +275,7 @@ async def _fill_file(work: _Work, path: Path) -> None:
                     line, seconds = started.document.line_at(started.gap.start) + 1, time.monotonic() - began
                     tried = Tried(str(path), started.gap.name, line, outcome, event.why, round(seconds, 3))
                     report.stubs.append(tried)
-                    _tell(_words(tried))
+                    say(_words(tried))
     finally:
         # Also what was filled before an interrupt; with a command it has been written already.
         work.changes[path] = work.changes.get(path, (first,))[0], now
@@ -296,7 +296,7 @@ def _tell_before(ran: "Ran") -> None:
         if ran.counts
         else "it counts no tests, so a fill is kept only if the command passes, whatever else it tests"
     )
-    _tell(f"before the first fill {ran.sentence}; {rule}")
+    say(f"before the first fill {ran.sentence}; {rule}")
 
 
 def _take_back(report: Report, path: Path, why: str) -> None:
@@ -304,7 +304,7 @@ def _take_back(report: Report, path: Path, why: str) -> None:
     for at, tried in enumerate(report.stubs):
         if tried.path == str(path) and tried.outcome == "kept":
             report.stubs[at] = replace(tried, outcome="taken back", why=why)
-            _tell(_words(report.stubs[at]))
+            say(_words(report.stubs[at]))
 
 
 @asynccontextmanager
@@ -335,9 +335,9 @@ def _print(report: Report, arguments: argparse.Namespace) -> None:
     if arguments.dry_run and arguments.json != "-":
         sys.stdout.write(report.diff)
     if arguments.dry_run:
-        _tell("{tried} stubs, {filled} filled; a dry run tests and writes nothing".format(**summary))
+        say("{tried} stubs, {filled} filled; a dry run tests and writes nothing".format(**summary))
     else:
-        _tell("{tried} stubs, {filled} filled, {kept} kept".format(**summary))
+        say("{tried} stubs, {filled} filled, {kept} kept".format(**summary))
     if arguments.json:
         plain = json.dumps({"summary": summary, **asdict(report)}, indent=1) + "\n"
         if arguments.json == "-":
@@ -354,8 +354,4 @@ def _words(tried: Tried) -> str:
 
 def _tell_skipped(path: str, why: str) -> None:
     """Say why a file is left alone; most reasons name it themselves."""
-    _tell(why if path in why else f"{path}: {why}")
-
-
-def _tell(sentence: str) -> None:
-    print("dg-lsp:", sentence, file=sys.stderr, flush=True)
+    say(why if path in why else f"{path}: {why}")

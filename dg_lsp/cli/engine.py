@@ -3,14 +3,13 @@
 import argparse
 import asyncio
 import json
-import logging
 import sys
 import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from dg_lsp.cli.options import SERVING, add_settings, explain, settings_of
+from dg_lsp.cli.options import SERVING, add_settings, explain, log_to_stderr, settings_of
 from dg_lsp.engine.states import name_of_state
 from dg_lsp.filling.engine import EngineError
 from dg_lsp.filling.fill import fill_gap
@@ -47,13 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.action == "run":
         from dg_lsp.serving.process import run_engine
 
-        logging.basicConfig(
-            stream=sys.stderr,
-            level=settings.log_level.upper(),
-            format="%(asctime)s %(levelname)s %(message)s",
-        )
-        # What other libraries have to say at this level may quote what they were given.
-        logging.getLogger("httpx2").setLevel(logging.WARNING)
+        log_to_stderr(settings.log_level, ["httpx2"])
         return run_engine(settings, arguments.socket)
     if arguments.action == "start":
         return _show([asyncio.run(_start(settings))], arguments)

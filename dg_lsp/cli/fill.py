@@ -7,14 +7,13 @@ loaded in this process. Importing this module loads neither a model nor a gramma
 import argparse
 import asyncio
 import json
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dg_lsp.cli.options import FILLING_CODES, add_settings, explain, settings_of
+from dg_lsp.cli.options import FILLING_CODES, add_settings, explain, say, settings_of
 from dg_lsp.settings import Settings
 from dg_lsp.text.messages import PARTS, WANTED, Draft, Kind, Status
 
@@ -52,22 +51,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Fill, print, and with --write change the file; return the exit code."""
-    from dg_lsp.cli.target import check_wanted, check_writable, locate, parse_target, replace_file
-    from dg_lsp.text.budget import BOT, within
+    from dg_lsp.cli.target import check_writable, replace_file
     from dg_lsp.text.gaps.gap import apply_edit
 
-    target = parse_target(arguments.target)
-    check_wanted(target.path, settings_of(arguments))
-    with within(BOT):
-        document, gap = locate(target, arguments.kind, settings_of(arguments).macros)
+    path, place = place_of(arguments)
     if arguments.write:
-        check_writable(target.path)
-    outcome = fill((document, gap), arguments)
-    diff = diff_of(document, outcome, str(target.path))
+        check_writable(path)
+    outcome, document = fill(place, arguments), place[0]
+    diff = diff_of(document, outcome, str(path))
     if arguments.write and outcome.edit is not None:
-        replace_file(target.path, document.data, apply_edit(document, outcome.edit).data)
-    print(_as_json(str(target.path), outcome, diff) if arguments.json else diff, end="")
+        replace_file(path, document.data, apply_edit(document, outcome.edit).data)
+    print(_as_json(str(path), outcome, diff) if arguments.json else diff, end="")
     return report(outcome)
+
+
+def place_of(arguments: argparse.Namespace) -> tuple[Path, "Place"]:
+    """Return the path of the file that the argument TARGET names, its document and the gap there.
+
+    Raises:
+        UsageError, DocumentError, NoGap, UnknownLanguage: there is none, or the file must not be filled.
+    """
+    from dg_lsp.cli.target import check_wanted, locate, parse_target
+    from dg_lsp.text.budget import BOT, within
+
+    target, settings = parse_target(arguments.target), settings_of(arguments)
+    check_wanted(target.path, settings)
+    with within(BOT):
+        return target.path, locate(target, arguments.kind, settings.macros)
 
 
 def add_target(parser: argparse.ArgumentParser) -> None:
@@ -115,7 +125,7 @@ def engine_of(arguments: argparse.Namespace) -> "Engine":
     if arguments.alone:
         from dg_lsp.engine.local import LocalEngine
 
-        return LocalEngine.open(settings, _tell)
+        return LocalEngine.open(settings, say)
     from dg_lsp.engine.runtime import address_of
     from dg_lsp.engine.team import open_engine
 
@@ -154,7 +164,7 @@ def report(outcome: "Outcome") -> int:
 
     fill, seconds = outcome.fill, outcome.fill.milliseconds / 1000
     if outcome.edit is None:
-        _tell(f"nothing offered after {seconds:.2f} s: {outcome.why}")
+        say(f"nothing offered after {seconds:.2f} s: {outcome.why}")
         return 1
     ends = {
         "stable": "the text no longer changed",
@@ -165,7 +175,7 @@ def report(outcome: "Outcome") -> int:
     # A text drafted from left to right has no denoising steps, so there is no reason why they stopped.
     end = f"stopped because {ends[fill.reason]}" if fill.steps or fill.reason != "stable" else ""
     cut = "what did not parse at its end was cut off" if fill.shortened else ""
-    _tell("; ".join(filter(None, (f"filled in {seconds:.2f} s{work}", end, note_of(fill), outcome.why, cut))))
+    say("; ".join(filter(None, (f"filled in {seconds:.2f} s{work}", end, note_of(fill), outcome.why, cut))))
     return 0
 
 
@@ -207,13 +217,9 @@ def _teller() -> Callable[[Status], None]:
         sentence = words.get(status.state, "")
         if sentence and sentence not in said:
             said.append(sentence)
-            _tell(sentence)
+            say(sentence)
 
     return tell
-
-
-def _tell(sentence: str) -> None:
-    print("dg-lsp:", sentence, file=sys.stderr, flush=True)
 
 
 def _as_json(path: str, outcome: "Outcome", diff: str) -> str:

@@ -4,8 +4,10 @@ Knows argparse and the settings.
 """
 
 import argparse
+import logging
 import os
 import shutil
+import sys
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
@@ -45,6 +47,23 @@ def add_settings(parser: argparse.ArgumentParser, names: Sequence[str] = FILLING
         shown = ", ".join(default) or "none" if isinstance(default, tuple) else default
         sentence = f"{help_of(name)} (default: {shown}, or what {variable} says)"
         parser.add_argument(f"--{name.replace('_', '-')}", metavar="VALUE", help=sentence)
+
+
+def say(sentence: str) -> None:
+    """Print a sentence for the user on stderr, where it is in nobody's way."""
+    print("dg-lsp:", sentence, file=sys.stderr, flush=True)
+
+
+def log_to_stderr(level: str, quiet: Sequence[str] = ()) -> None:
+    """Write the log of this process to stderr from `level` on; of the libraries `quiet` only what stops the process.
+
+    Their messages may quote what they were given.
+    """
+    logging.basicConfig(
+        stream=sys.stderr, level=level.upper(), format="%(asctime)s %(levelname)s %(message)s"
+    )
+    for name in quiet:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
 def check_output(path: str | Path | None) -> None:

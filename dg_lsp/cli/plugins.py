@@ -14,7 +14,6 @@ import zipfile
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 import dg_lsp
 from dg_lsp.settings import UsageError
@@ -32,33 +31,10 @@ _MISSING = {
 }
 
 
-class Plugin(Protocol):
-    """The plug-in of one editor. Its methods raise UsageError where the editor or a file does not allow the work."""
-
-    def install(self) -> str:
-        """Install the plug-in, or replace an older version; return a sentence about it."""
-        ...
-
-    def remove(self) -> str:
-        """Remove the plug-in; return a sentence about it, or an empty text if it was not installed."""
-        ...
-
-    def version(self) -> str:
-        """Return the installed version; an empty text if there is none."""
-        ...
-
-    def server(self) -> str | None:
-        """Return the path of the server that the plug-in finds; None if it finds none."""
-        ...
-
-    @property
-    def place(self) -> str:
-        """The folder or the program that it is installed by."""
-        ...
-
-
-def plugin_of(editor: str, program: str | None = None) -> Plugin:
+def plugin_of(editor: str, program: str | None = None) -> "Neovim | VSCode":
     """Return the plug-in for `editor`, one of EDITORS. program: VS Code's, else the first of PROGRAMS on PATH.
+
+    Its methods raise UsageError where the editor or a file does not allow the work.
 
     Raises:
         UsageError: VS Code's program is not on PATH.
@@ -129,7 +105,10 @@ class Neovim:
         return f"{len(names)} files of version {dg_lsp.__version__} are in {where}."
 
     def remove(self) -> str:
-        """Remove the files that are as they were installed, and the folders that are empty then; others stay."""
+        """Remove the files that are as they were installed, and the folders that are empty then; others stay.
+
+        Return a sentence about it, or an empty text if the plug-in was not installed.
+        """
         record = self._record()
         if record is None:
             return ""
@@ -147,7 +126,7 @@ class Neovim:
         return "\n".join([*lines, *(f"{path} stays, because it has been changed." for path in kept)])
 
     def version(self) -> str:
-        """Return the version of the record."""
+        """Return the version of the record; empty if the plug-in is not installed."""
         record = self._record()
         return str(record["version"]) if record else ""
 
@@ -180,14 +159,14 @@ class VSCode:
         return f"{self.place} has installed {EXTENSION} {dg_lsp.__version__}."
 
     def remove(self) -> str:
-        """Remove the extension."""
+        """Remove the extension; return an empty text if it was not installed."""
         if not self.version():
             return ""
         run(self.place, "--uninstall-extension", EXTENSION)
         return f"{self.place} has removed {EXTENSION}."
 
     def version(self) -> str:
-        """Return the version that the program lists."""
+        """Return the version that the program lists; empty if the extension is not installed."""
         lines = run(self.place, "--list-extensions", "--show-versions").splitlines()
         found = (line.strip().partition("@") for line in lines)
         return next((version for name, _, version in found if name.lower() == EXTENSION), "")

@@ -1,12 +1,10 @@
 """`dg-lsp serve-engine`: serve one engine to a team, over TCP and TLS."""
 
 import argparse
-import logging
 import os
-import sys
 from pathlib import Path
 
-from dg_lsp.cli.options import add_settings, explain, settings_of
+from dg_lsp.cli.options import add_settings, explain, log_to_stderr, settings_of
 from dg_lsp.settings import UsageError
 
 
@@ -55,12 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     from dg_lsp.serving.team import Listening, run_server
 
     settings = settings_of(arguments)
-    logging.basicConfig(
-        stream=sys.stderr, level=settings.log_level.upper(), format="%(asctime)s %(levelname)s %(message)s"
-    )
-    # What other libraries have to say may quote what they were given.
-    for name in ("httpx2", "uvicorn.error"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)
+    log_to_stderr(settings.log_level, ["httpx2", "uvicorn.error"])
     listening = Listening(
         arguments.tokens, arguments.host, arguments.port, arguments.certificate, arguments.key
     )

@@ -2,8 +2,8 @@
 
 import argparse
 
-from dg_lsp.cli.fill import add_engine, add_target, diff_of, fill, report
-from dg_lsp.cli.options import FILLING_CODES, check_output, explain, settings_of
+from dg_lsp.cli.fill import add_engine, add_target, diff_of, fill, place_of, report
+from dg_lsp.cli.options import FILLING_CODES, check_output, explain
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,18 +25,12 @@ def run(arguments: argparse.Namespace) -> int:
     from pathlib import Path
 
     from dg_lsp.cli.screen import page, screen_of
-    from dg_lsp.cli.target import check_wanted, locate, parse_target
-    from dg_lsp.text.budget import BOT, within
 
     check_output(arguments.html)
-    target = parse_target(arguments.target)
-    check_wanted(target.path, settings_of(arguments))
-    with within(BOT):
-        document, gap = locate(target, arguments.kind, settings_of(arguments).macros)
-    screen = screen_of(document, gap)
-    with closing(screen):
-        outcome = fill((document, gap), arguments, screen.show)
-    print(diff_of(document, outcome, str(target.path)), end="")
+    path, place = place_of(arguments)
+    with closing(screen_of(*place)) as screen:
+        outcome = fill(place, arguments, screen.show)
+    print(diff_of(place[0], outcome, str(path)), end="")
     if arguments.html:
         title = f"How {arguments.target} was filled in {outcome.fill.milliseconds / 1000:.2f} s"
         Path(arguments.html).write_text(page(screen.drafts, screen.context, title), encoding="utf-8")
