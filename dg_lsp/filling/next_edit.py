@@ -184,7 +184,7 @@ def _is_half(data: bytes, span: Change, old: bytes, new: bytes, cursor: int) -> 
     typed, rest = new[: cursor - span.now], new[cursor - span.now :]
     if rest and not (old.endswith(rest) and _begins_part(old, len(old) - len(rest))):
         return True
-    if len(typed) < _SHORT <= len(old) or old.startswith(typed + rest) or (not rest and typed.endswith(b"_")):
+    if len(typed) < _SHORT <= len(old) or old.startswith(typed) or (not rest and typed.endswith(b"_")):
         return True
     longer = re.compile(rb"(?<![\w$\x80-\xff])%b[\w$\x80-\xff]" % re.escape(new))
     return longer.search(data) is not None
@@ -277,29 +277,43 @@ def _core(burst: Burst, data: bytes) -> Core:
 
 
 def _renamed(source: Source, typed: Typed, bursts: Bursts, others: Sequence[Document]) -> Iterator[Place]:
-    """Yield the other places of a name that was changed, or of the name that an import has now."""
-    data, span = source.document.data, typed.spans[_last(typed)]
-    old, new = typed.core[_last(typed)]
-    if all(map(_NAME.fullmatch, (old, new))) and all(pair == (old, new) for pair in typed.core):
-        before = next((b.before for b in bursts if (old, new) in _core(b, data)), typed.burst.before)
+    """Yield the other places of the names that were changed, the last one first, or of the name that an import has now.
+
+    Where more than one name was changed, only those count that are defined there.
+    """
+    data, last = source.document.data, _last(typed)
+    older = [b for b in bursts.recent[:-1] if b.spans(data)]
+    lines = {line_start(data, c.now) for b in older for c in b.spans(data)}
+    alone, done = len(set(typed.core)) == 1, set[tuple[bytes, bytes]]()
+    for span, pair in sorted(
+        zip(typed.spans, typed.core, strict=True), key=lambda p: p[0] != typed.spans[last]
+    ):
+        if pair in done or not all(map(_NAME.fullmatch, pair)):
+            continue
+        done.add(pair)
+        old, new = pair
+        before = next((b.before for b in bursts if pair in _core(b, data)), typed.burst.before)
         count = max(words_like(new, data) - words_like(new, before), 1)
-        renamed = Renamed(old, new, (span.now, span.stop), count)
+        renamed = Renamed(old, new, (span.now, span.stop), count, alone)
         found = list(rename_places(source, renamed, others))
-        older = [b for b in bursts.recent[:-1] if b.spans(data)]
-        lines = {line_start(data, c.now) for b in older for c in b.spans(data)}
-        twice = any((old, new) in _core(b, data) for b in older)
-        yield from found or replaced_places(source, renamed, lines, twice=twice)
-        return
+        yield from found
+        if alone and not found:
+            twice = any(pair in _core(b, data) for b in older)
+            yield from replaced_places(source, renamed, lines, twice=twice)
+    if not done:
+        yield from _imported(source, typed, others)
+
+
+def _imported(source: Source, typed: Typed, others: Sequence[Document]) -> Iterator[Place]:
+    """Yield the places of the name that an import has had, where it has another one now, as without `as np`."""
+    data, span, old = source.document.data, typed.spans[0], typed.burst.before
     line = _line(data, span.now)
-    if line.split()[:1] not in ([b"import"], [b"from"], [b"use"], [b"using"]):
+    if b"," in line or line.split()[:1] not in ([b"import"], [b"from"], [b"use"], [b"using"]):
         return
-    first, last = (
-        _NAME.findall(_FROM.sub(b"", text)) for text in (_line(typed.burst.before, span.start), line)
-    )
-    if first and last and first[-1] != last[-1] and b"," not in line:
-        start = line_start(data, span.now)
-        end = start + len(_FROM.sub(b"", line).rstrip().rstrip(b";\"'"))
-        count = max(words_like(last[-1], data) - words_like(last[-1], typed.burst.before), 0) + 1
+    first, last = (_NAME.findall(_FROM.sub(b"", text)) for text in (_line(old, span.start), line))
+    if first and last and first[-1] != last[-1]:
+        end = line_start(data, span.now) + len(_FROM.sub(b"", line).rstrip().rstrip(b";\"'"))
+        count = max(words_like(last[-1], data) - words_like(last[-1], old), 0) + 1
         renamed = Renamed(first[-1], last[-1], (end - len(last[-1]), end), count)
         yield from rename_places(source, renamed, others)
 

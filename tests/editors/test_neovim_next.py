@@ -135,6 +135,13 @@ def test_the_setting_switches_it_off(editor: Editor) -> None:
     assert "widthbreadth" not in "".join(editor.sight().rows)
 
 
+def test_the_key_indents_before_the_text_of_another_line(editor: Editor) -> None:
+    rename(editor, leave="")
+    shows(editor, "whole = widthbreadth")
+    editor.keys("<Down><Down><Home><Tab>")
+    holds(editor, TEXT.replace("area(width", "area(breadth").replace("    return", "        return"))
+
+
 def test_a_menu_keeps_the_key(editor: Editor) -> None:
     rename(editor, leave="")
     shows(editor, "whole = widthbreadth")

@@ -53,12 +53,16 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Renamed:
-    """A name that was changed from `old` to `new` at the bytes `at`. count: how many places were changed already."""
+    """A name that was changed from `old` to `new` at the bytes `at`. count: how many places were changed already.
+
+    alone: nothing else was changed in the same edit, so that it may be a rename where the name is only used.
+    """
 
     old: bytes
     new: bytes
     at: tuple[int, int]
     count: int
+    alone: bool = True
 
 
 def may_share(source: Source, other: Document, word: bytes) -> bool:
@@ -98,7 +102,8 @@ def rename_places(source: Source, renamed: Renamed, others: Sequence[Document]) 
     if source.language.own_words & {word.decode("utf-8", "replace") for word in (renamed.old, renamed.new)}:
         return
     # At a use a word of the file is rather another name that is meant.
-    if edited.scope is None and words_like(renamed.new, source.document.data) > renamed.count:
+    known = words_like(renamed.new, source.document.data) > renamed.count
+    if edited.scope is None and (known or not renamed.alone):
         return
     if edited.role == "member":
         yield from _member_places(source, renamed, edited, others)

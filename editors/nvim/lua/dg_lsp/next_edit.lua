@@ -100,13 +100,13 @@ local function draw_edge()
     return
   end
   local top, bottom, line = vim.fn.line("w0"), vim.fn.line("w$"), found.first[1] + 1
-  local here = found.buf == buf
-  if here and top <= line and line <= bottom then
+  local own = found.buf == buf
+  if own and top <= line and line <= bottom then
     return
   end
-  local where = here and "" or vim.fn.fnamemodify(api.nvim_buf_get_name(found.buf), ":t") .. " "
+  local where = own and "" or vim.fn.fnamemodify(api.nvim_buf_get_name(found.buf), ":t") .. " "
   local sign = { { (" %sline %d: %s "):format(where, line, found.label), "DgLspNext" } }
-  local row = here and line < top and top or bottom
+  local row = own and line < top and top or bottom
   api.nvim_buf_set_extmark(buf, edge_space, row - 1, 0, { virt_text = sign, virt_text_pos = "right_align" })
 end
 
@@ -152,7 +152,7 @@ local function found_in(edit, client)
     tick = api.nvim_buf_get_changedtick(buf),
     first = place(edit.range.start),
     last = place(edit.range["end"]),
-    new = edit.newText,
+    new = edit.newText:gsub("\r", ""),
     label = edit.label,
   }
 end
@@ -194,10 +194,26 @@ local function changed()
   timer:start(PAUSE, 0, vim.schedule_wrap(ask))
 end
 
+--- Return whether the cursor is in the line of the place.
+---@param found dg_lsp.Next
+local function here(found)
+  return found.buf == api.nvim_get_current_buf() and api.nvim_win_get_cursor(0)[1] == found.first[1] + 1
+end
+
+--- Return whether the cursor is in the blanks before a line's text in Insert mode, where <Tab> indents.
+local function indents()
+  local before = api.nvim_get_current_line():sub(1, api.nvim_win_get_cursor(0)[2])
+  return api.nvim_get_mode().mode == "i" and not before:find("%S")
+end
+
 --- Return whether a place is shown that the accepting key may go to: neither ghost text nor a menu is in the way.
 ---@return boolean
 function M.visible()
-  return seen and current() ~= nil and vim.fn.pumvisible() == 0 and not suggestion.visible()
+  local found = current()
+  if not found or (indents() and not here(found)) then
+    return false
+  end
+  return seen and vim.fn.pumvisible() == 0 and not suggestion.visible()
 end
 
 --- Go to the place.
@@ -236,8 +252,7 @@ function M.go()
   if not found then
     return false
   end
-  local here = found.buf == api.nvim_get_current_buf() and api.nvim_win_get_cursor(0)[1] == found.first[1] + 1
-  if here then
+  if here(found) then
     take(found)
   else
     jump(found)
