@@ -667,3 +667,21 @@ def test_brackets_in_a_regular_expression_are_text(language: str, closers: str) 
         assert "/, e" not in filled(line, closers, text + ", e)")[1]
     divided = Line(language, BODY[language], "b = f(a ", "", "/ (d + 1)")
     assert filled(divided, closers, "/ (d + 1)")[1].startswith("b = f(a / (d + 1)")
+
+
+# A cast that awaits its operand, which comes behind the bracket.
+CASTS = [
+    ("java", "byte[] b = { (by", "te", ")}"),
+    ("java", "x = g(a, (by", "te", "))"),
+    ("c", "x = g((ch", "ar *", "))"),
+    ("cpp", "x = g(a, (unsigned ", "char", "))"),
+]
+
+
+@pytest.mark.parametrize(("language", "typed", "text", "closers"), CASTS)
+def test_a_type_in_a_cast_is_offered_before_its_operand(
+    language: str, typed: str, text: str, closers: str
+) -> None:
+    line = Line(language, BODY[language], typed, "", text)
+    assert filled(line, closers, text)[1] == typed + text + closers
+    assert filled(line, closers, text + " int")[1].startswith("<")

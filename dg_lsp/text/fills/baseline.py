@@ -352,12 +352,20 @@ def _new_errors(neutral: Text, filled: Text, old: Sequence[Node]) -> tuple[Fault
     known = {_key(neutral, node) for node in old}
     start = len(filled.before)
     new = [n for n in all_new if not old or (n.end_byte >= start and _key(filled, n) not in known)]
+    new = [] if all(_awaits_operand(node, filled) for node in new) else new
     found = []
     for node in sorted(new, key=lambda n: (n.start_byte, n.end_byte)):
         first = min(max(node.start_byte - start, 0), len(filled.fill))
         last = min(max(node.end_byte - start, first), len(filled.fill))
         found.append(fault_at(filled.fill, first, last, _name(node, filled)))
     return tuple(found)
+
+
+def _awaits_operand(node: Node, filled: Text) -> bool:
+    """Return whether `node` is the missing operand of a cast that the fill completes, as in `x = (byte)`."""
+    parent, behind = node.parent, filled.data[filled.end : node.start_byte]
+    is_cast = node.is_missing and parent is not None and parent.type == "cast_expression"
+    return is_cast and node.start_byte > filled.end and not behind.strip(b") \t\r\n")
 
 
 def _key(text: Text, node: Node) -> tuple[str, bool, int, int]:
