@@ -1,11 +1,14 @@
 """Cut the rest of a line, or a part of it, out of the samples; offer the truth and wrong texts; have a parser judge.
 
     python -m benchmarks.plain [LANGUAGE...]
+    python -m benchmarks.plain --checkpoint coder --count 12 [LANGUAGE...]
 
-The judge is the language's own parser where one is here (json, tomllib, html.parser, PyYAML, SQLite, `bash -n`), else
-the grammar that the guard reads, too.
+The second one has a checkpoint fill the rests of lines instead. The judge is the language's own parser where one is
+here (json, tomllib, html.parser, PyYAML, SQLite, `bash -n`), else the grammar that the guard reads, too.
 """
 
+import argparse
+import asyncio
 import json
 import random
 import re
@@ -20,6 +23,10 @@ from pathlib import Path
 
 import yaml
 
+from dg_lsp.engine.local import LocalEngine
+from dg_lsp.filling.engine import Engine
+from dg_lsp.filling.fill import fill_gap
+from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.fills import fit
 from dg_lsp.text.fills.harm import harm_of
@@ -99,7 +106,10 @@ def judge_of(language: str) -> Callable[[str], bool]:
 
 @dataclass(slots=True)
 class Counts:
-    """Places, true texts offered and valid; wrong texts, those offered, and those of them that broke a file."""
+    """Places, true texts offered and valid; wrong texts, those offered, and those of them that broke a file.
+
+    Of a checkpoint's texts: those offered, valid, and exactly right.
+    """
 
     places: int = 0
     offered: int = 0
@@ -107,6 +117,7 @@ class Counts:
     wrong: int = 0
     taken: int = 0
     broke: int = 0
+    right: int = 0
 
     @property
     def share_valid(self) -> float:
@@ -170,10 +181,42 @@ def _offered(language: str, text: str, span: tuple[int, int], fill: str) -> str 
     return None if harm_of(document, gap, edit) else apply_edit(document, edit).text
 
 
-def main(languages: list[str]) -> None:
-    """Print a line for each of `languages`, or for all."""
+def filled(path: Path, engine: Engine, count: int) -> Counts:
+    """Return how many rests of lines of the sample `path` the engine fills, rightly or validly, of `count`."""
+    language, text, counts = language_of(path), path.read_text(encoding="utf-8"), Counts()
+    rng, is_valid = random.Random(language), judge_of(language)
+    found = [span for span in _places(text, rng) if text[span[1] : span[1] + 1] == "\n"]
+    for start, end in rng.sample(found, count):
+        document = Document(path.as_uri(), language, 1, (text[:start] + text[end:]).encode())
+        gap = find_gap(document, len(text[:start].encode()))
+        outcome = asyncio.run(fill_gap(engine, document, gap, Settings(related=False)))
+        counts.places += 1
+        if outcome.edit is not None:
+            new = apply_edit(document, outcome.edit).text
+            counts.offered += 1
+            counts.valid += is_valid(new)
+            counts.right += new.rstrip() == text.rstrip()
+    return counts
+
+
+def main(arguments: list[str]) -> None:
+    """Print a line for each language that is named, or for all."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.plain")
+    parser.add_argument("languages", nargs="*")
+    parser.add_argument("--checkpoint")
+    parser.add_argument("--count", type=int, default=12)
+    given = parser.parse_args(arguments)
+    engine = LocalEngine.open(Settings(checkpoint=given.checkpoint)) if given.checkpoint else None
     for path in SAMPLES:
-        if languages and language_of(path) not in languages:
+        if given.languages and language_of(path) not in given.languages:
+            continue
+        if engine is not None:
+            one = filled(path, engine, given.count)
+            print(
+                f"{language_of(path):7} {one.places} places: {one.offered} offered, {one.valid} of these valid, "
+                f"{one.right} exactly right",
+                flush=True,
+            )
             continue
         one = measure(path)
         print(

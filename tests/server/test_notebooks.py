@@ -3,6 +3,7 @@
 import asyncio
 import json
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -87,9 +88,14 @@ def test_a_magic_is_a_comment_of_the_same_length(text: str, plain: str) -> None:
     assert len(plain) == len(text)
 
 
-def test_many_lines_that_look_like_magics_take_no_time() -> None:
-    text = b'x = """\n' + b"!ls\n" * 10_000
-    assert without_magics(text) == text
+@pytest.mark.parametrize("line", [b"!ls\n", b"!echo (\n", b"% f '\n", b"f?\n"])
+def test_many_lines_that_look_like_magics_take_no_time(line: bytes) -> None:
+    most = 50_000 // len(line)
+    for text in (b'x = """\n' + line * most, b"x = (\n" + line * most):
+        assert without_magics(text) == text
+    began = time.process_time()
+    assert without_magics(line * most) != line * most
+    assert time.process_time() - began < 5, "it grows with the square of the length"
 
 
 def test_the_code_cells_above_are_the_prefix_of_a_cell() -> None:

@@ -8,6 +8,7 @@ from dg_lsp.text.languages.language import Language, UnknownLanguage, knows, lan
 from dg_lsp.text.reasons import NoGap
 
 MARKDOWN = "markdown"
+_LARGEST = 500_000
 _FENCE = re.compile(rb"(?<![^\r\n])[ \t>]*(?P<marks>`{3,}|~{3,})[ \t]*(?P<name>[\w+#-]*)")
 _LINE = re.compile(rb"[^\r\n]+")
 
@@ -23,6 +24,8 @@ def fenced(document: Document, offset: int) -> tuple[Document, int]:
     """
     if document.language != MARKDOWN:
         return document, offset
+    if len(document.data) > _LARGEST:
+        raise NoGap(f"a Markdown file of more than {_LARGEST:,} bytes is not read")
     start, end, name = _around(document.data, offset)
     language = _language(name)
     begins = _line_behind(document.data, start)

@@ -1,7 +1,5 @@
 """Gaps in plain languages, of which no tree is read: the rest of a line, or an empty block by its indentation."""
 
-import re
-
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.documents.fences import MARKDOWN
 from dg_lsp.text.gaps.gap import Gap
@@ -14,8 +12,7 @@ from dg_lsp.text.syntax.lexer import Line, indentation, leading, line_at, line_s
 # Bytes before a cursor that are read for what is open there.
 REACH = 20_000
 _KINDS: tuple[Kind, ...] = ("rest_of_line", "block", "string", "comment")
-_ABOVE = re.compile(rb"[^\r\n]*[^\s][^\r\n]*(?=\s*\Z)")
-_BELOW = re.compile(rb"\s*(?<![^\r\n])[ \t]*(?=[^\s])")
+_LONGEST = 1_000  # bytes of a line that opens a block
 
 
 def plain_gap(language: Language, document: Document, offset: int, kind: Wanted | None) -> Gap:
@@ -50,17 +47,15 @@ def open_at(language: Language, data: bytes, offset: int) -> State:
 
 def _block(language: Language, data: bytes, offset: int, line: Line) -> Gap | None:
     """Return the empty block that a blank line is in: the line above opens one, and none below is deeper than that."""
-    above = _ABOVE.search(data, max(line.start - REACH, 0), line.start)
-    if (
-        (line.before + line.behind).strip()
-        or above is None
-        or not language.plain.opens.search(above[0].rstrip())
-    ):
+    near = data[max(line.start - REACH, 0) : line.start].rstrip()
+    above = near[line_start(near, len(near)) :]
+    if (line.before + line.behind).strip() or len(above) > _LONGEST or not language.plain.opens.search(above):
         return None
-    below = _BELOW.match(data, line.end)
-    if below is not None and indentation(data, below.end()) > indentation(data, above.start()):
+    outer = leading(above, 0)
+    below = data[line.end : line.end + REACH]
+    first = line.end + len(below) - len(below.lstrip())
+    if first < line.end + len(below) and indentation(data, first) > width(outer):
         return None
-    outer = leading(data, above.start())
     wanted = outer + (b"\t" if outer.startswith(b"\t") else language.indent.encode())
     if width(line.before) > width(outer):
         wanted = line.before

@@ -4,7 +4,7 @@ import re
 from functools import lru_cache
 
 from dg_lsp.text.languages.language import load_language
-from dg_lsp.text.syntax.brackets import state_from
+from dg_lsp.text.syntax.lexer import line_start, tokens
 
 # `%pip install x`, `!ls`, `?f`; `f?`; and `files = !ls`, whose sign begins a group.
 _LINE = re.compile(
@@ -16,8 +16,8 @@ _CELL = re.compile(rb"\s*%%(\w*)")
 _OF_PYTHON = {b"capture", b"prun", b"time", b"timeit"}
 _WRITTEN = re.compile(rb"(?<![^\r\n])([ \t]*)[^\s]")
 _REST = re.compile(rb"(?:[^\r\n\\]|\\(?:\r\n|.))*", re.DOTALL)
-# A longer cell is left as it is; of so many lines that look like magics the first are read.
-_LONGEST, _MOST = 60_000, 200
+# A longer cell is left as it is.
+_LONGEST = 60_000
 
 
 @lru_cache(maxsize=256)
@@ -31,25 +31,30 @@ def without_magics(data: bytes) -> bytes:
         return data
     if (cell := _CELL.match(data)) and cell[1] not in _OF_PYTHON:
         return _WRITTEN.sub(rb"\1#", data)
-    language, begins, at = load_language("python"), 0, 0
-    for _ in range(_MOST):
-        if (found := _LINE.search(data, at)) is None:
-            break
-        at = found.end()
-        state = state_from(language, data, found.start(), begins)
-        above = data[: found.start()].rstrip(b"\r\n")
-        if state.brackets or state.string or above.endswith(b"\\"):
-            continue
-        at = begins = _REST.match(data, found.start()).end()  # type: ignore[union-attr]  # it matches nothing, too
-        data = _as_comment(data, found, at)
-    return data
+    at, plain = 0, bytearray(data)
+    while (found := _next(data, at)) is not None:
+        at = _REST.match(data, found.start()).end()  # type: ignore[union-attr]  # it matches nothing, too
+        plain[found.start() : at] = _as_comment(data, found, at)
+    return bytes(plain)
+
+
+def _next(data: bytes, start: int) -> re.Match[bytes] | None:
+    """Return the first magic of `data` from `start` on, which is in no string or bracket."""
+    depth, fresh = 0, True
+    for token in tokens(load_language("python"), data, start, len(data)):
+        at = line_start(data, token.start)
+        if fresh and depth == 0 and at >= start and (found := _LINE.match(data, at)):
+            return found
+        fresh = token.kind == "newline"
+        depth = max(depth + (token.kind == "open") - (token.kind == "close"), 0)
+    return None
 
 
 def _as_comment(data: bytes, found: re.Match[bytes], end: int) -> bytes:
-    """Return `data` with a comment for the magic `found`, which ends at `end`."""
+    """Return a comment for the magic `found`, which ends at `end` of `data`."""
     start = found.start(found.lastgroup or 0)
     # A block, and an assignment, needs a value.
     sign = b"0#" if data[found.start() : start] and end - start > 1 else b"#"
     text = sign + data[start + len(sign) : end]
     # A line that is continued brings the next one along.
-    return data[:start] + re.sub(rb"(?<=[\r\n])([ \t]*)[^\s]", rb"\1#", text) + data[end:]
+    return data[found.start() : start] + re.sub(rb"(?<=[\r\n])([ \t]*)[^\s]", rb"\1#", text)
