@@ -593,7 +593,7 @@ MUTANTS = (
         12,
         "fill reads an excluded file",
         "dg_lsp/cli/fill.py",
-        "    check_wanted(target.path, settings_of(arguments))\n",
+        "    check_wanted(target.path, settings)\n",
         "",
         "tests/cli/test_main.py::test_an_excluded_file_is_not_read_under_any_of_its_names",
     ),
