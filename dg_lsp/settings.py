@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 AUTO = "auto"  # the checkpoint that `checkpoints.named` chooses on this machine
 EFFORTS = ("low", "normal", "high")
 GRAPHS = "+graphs"  # behind a CUDA device: its passes are recorded
-VLLM = "vllm+"  # before the address of a server that is vLLM
+VLLM, LLAMA = "vllm+", "llama+"  # before the address of a server that is vLLM or llama.cpp
 LOG_LEVELS = ("debug", "info", "warning", "error")
 # Files that hold passwords and keys by custom.
 SECRETS = (
@@ -245,7 +245,8 @@ class Settings:
             "machine": True,
             "help": "the address of a team's server (`dg-lsp serve-engine`) that fills instead of this machine, such "
             "as https://team.example:8765; it must be https unless it is this machine. "
-            "vllm+https://gpu.example:8000 is a vLLM server, whose tokenizer `checkpoint` then names. Your "
+            "vllm+https://gpu.example:8000 is a vLLM server, whose tokenizer `checkpoint` then names, and "
+            "llama+http://127.0.0.1:8012 is llama.cpp's, with a model that knows fill-in-the-middle. Your "
             "source text is sent there",
         },
     )
@@ -416,9 +417,9 @@ def _check(settings: Settings) -> None:
             f"{', '.join(SECRETS)}, or * for all"
         )
     check_url(settings.engine_url)
-    if is_vllm(settings.engine_url) and settings.engine_fallback:
+    if is_foreign(settings.engine_url) and settings.engine_fallback:
         raise SettingsError(
-            "setting 'engine_fallback' goes with a server of dg-lsp only: with vLLM, 'checkpoint' names a tokenizer"
+            "setting 'engine_fallback' goes with a server of dg-lsp only, not with vLLM and llama.cpp"
         )
 
 
@@ -435,14 +436,19 @@ def _check_macros(names: tuple[str, ...]) -> None:
         )
 
 
-def is_vllm(url: str) -> bool:
-    """Return whether `url`, an `engine_url`, is the address of a vLLM server."""
-    return url.startswith(VLLM)
+def is_foreign(url: str) -> bool:
+    """Return whether `url`, an `engine_url`, is the address of a server that is vLLM or llama.cpp."""
+    return url.startswith((VLLM, LLAMA))
 
 
 def is_team(url: str) -> bool:
-    """Return whether `url`, an `engine_url`, is the address of a team's server, not of a vLLM server and not empty."""
-    return bool(url) and not is_vllm(url)
+    """Return whether `url`, an `engine_url`, is the address of a team's server."""
+    return bool(url) and not is_foreign(url)
+
+
+def address_in(url: str) -> str:
+    """Return the address in `url`, an `engine_url`: `llama+http://127.0.0.1:8012` is `http://127.0.0.1:8012`."""
+    return url.removeprefix(VLLM).removeprefix(LLAMA)
 
 
 def check_url(url: str) -> None:
@@ -454,7 +460,7 @@ def check_url(url: str) -> None:
     if not url:
         return
     try:
-        parts = urlsplit(url.removeprefix(VLLM))
+        parts = urlsplit(address_in(url))
         named = parts.scheme in ("http", "https") and parts.hostname and (parts.port or True)
     except ValueError:
         named = False

@@ -497,8 +497,8 @@ MUTANTS = (
         3,
         "a text that is read with others sees them",
         "dg_lsp/model/tree.py",
-        "rows[:, columns] = own",
-        "rows[:] = True",
+        "seen[row] = seen[before - first]",
+        "seen[row] = True",
         "tests/model/test_drafted.py::test_texts_that_are_read_together_have_the_states_of_whole_texts",
     ),
     Mutant(

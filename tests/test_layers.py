@@ -61,7 +61,7 @@ ROOMS = (
     "fills",
 )
 # The modules of engine that run inside the engine's own process may use the engine, but only once it starts.
-INSIDE_THE_ENGINE = {"dg_lsp.engine.local", "dg_lsp.engine.memory", "dg_lsp.engine.vllm"}
+INSIDE_THE_ENGINE = {f"dg_lsp.engine.{name}" for name in ("local", "memory", "vllm", "llama")}
 
 
 # What starts a program: the engine, a fetch, git, an editor; and what a model wrote only in the last two, where a user

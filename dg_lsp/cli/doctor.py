@@ -32,7 +32,7 @@ from dg_lsp.checkpoints import (
     pinned,
 )
 from dg_lsp.cli.plugins import EDITORS
-from dg_lsp.settings import Settings, UsageError, is_vllm
+from dg_lsp.settings import Settings, UsageError, is_foreign
 
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
@@ -305,8 +305,8 @@ def check_fill(settings: Settings) -> Finding:
 
     if _is_absent(settings.checkpoint):
         return Finding("fill", "warn", "not tried without the checkpoint", "see the checkpoint's line")
-    if is_vllm(settings.engine_url):
-        return Finding("fill", "ok", "not tried in this process: a vLLM server has the weights")
+    if is_foreign(settings.engine_url):
+        return Finding("fill", "ok", "not tried in this process: a server has the weights")
     document = Document("sample.py", "python", 0, _SAMPLE)
     try:
         outcome, loaded = fill_alone((document, find_named(document, "add")), settings)

@@ -22,18 +22,18 @@ import httpx2
 from dg_lsp.engine.backoff import Backoff
 from dg_lsp.engine.http import (
     EngineAbsent,
-    EngineRefused,
     EngineSilent,
     EngineStrange,
-    busy_for,
     open_client,
-    proxy_to,
+    reaching,
+    refusal_of,
+    said_in,
     trusted,
-    untrusted,
 )
 from dg_lsp.filling.engine import EngineBusy, EngineError
-from dg_lsp.settings import VLLM, Settings
+from dg_lsp.settings import Settings, address_in
 
+_NAME = "vLLM"
 SINCE = (0, 32)  # the first version that was seen to pin slots
 # Requests under way, of all windows: the number that a server of DiffusionGemma runs at once by default.
 AT_ONCE = 8
@@ -137,7 +137,7 @@ class VllmServer:
     """
 
     def __init__(self, settings: Settings, encode: Callable[[str], tuple[int, ...]], slots: int) -> None:
-        self._settings, self._url = settings, settings.engine_url.removeprefix(VLLM)
+        self._settings, self._url = settings, address_in(settings.engine_url)
         self._encode, self._slots = encode, slots
         limits = httpx2.Limits(max_keepalive_connections=AT_ONCE, keepalive_expiry=_KEPT)
         self._client = open_client(settings, trusted(settings.engine_ca), _ANSWER, limits)
@@ -224,7 +224,7 @@ class VllmServer:
         wrong = Asked(tokens[:1], tokens[:1] * self._slots, (self._slots,), 1, tokens[:1])
         answer = await self._sent("/v1/completions", wrong.body(served.model))
         if answer.status_code != 400 or "diffusion_pinned" not in answer.text:
-            said = f" ({_said(answer)})" if answer.status_code != 200 else ""
+            said = f" ({said_in(answer)})" if answer.status_code != 200 else ""
             raise EngineError(
                 f"the server at {self._url} does not pin slots of a canvas of {self._slots} for {served.model}{said}; "
                 "it must serve DiffusionGemma, with canvases of that length"
@@ -242,40 +242,13 @@ class VllmServer:
         code = answer.status_code
         if code == 200:
             return answer.json()
-        if (wait := busy_for(answer)) is not None:
-            raise EngineBusy(f"the vLLM server at {self._url} is busy ({code}); try again later", wait)
-        if code in (401, 403):
-            raise EngineRefused(
-                f"the vLLM server at {self._url} does not take your token; see the setting engineTokenFile"
-            )
         if code == 404:
             gone = f"the server at {self._url} has no {path}; a proxy before vLLM must pass it on"
             raise EngineError(
-                gone if path == "/version" else f"{gone} (or the model changed: {_said(answer)})"
+                gone if path == "/version" else f"{gone} (or the model changed: {said_in(answer)})"
             )
-        raise EngineError(f"the vLLM server at {self._url} refused {path} ({code}): {_said(answer)}")
+        raise refusal_of(answer, self._settings, _NAME)
 
     async def _sent(self, path: str, body: dict[str, Any] | None) -> httpx2.Response:
-        try:
+        with reaching(self._settings, _NAME):
             return await (self._client.get(path) if body is None else self._client.post(path, json=body))
-        except httpx2.TimeoutException as error:
-            slow = f"the vLLM server at {self._url} answers too slowly; ask its administrator"
-            raise EngineSilent(slow) from error
-        except (httpx2.HTTPError, OSError) as error:
-            if "CERTIFICATE_VERIFY_FAILED" in str(error):
-                raise EngineRefused(untrusted(self._settings, self._url, str(error))) from error
-            if isinstance(error, httpx2.ConnectError | httpx2.ProxyError) and (proxy := proxy_to(self._url)):
-                raise EngineAbsent(
-                    f"the proxy {proxy}, by which {self._url} is reached, does not answer"
-                ) from error
-            away = f"no vLLM server answers at {self._url}; ask its administrator, or empty the setting engineUrl"
-            raise EngineAbsent(away) from error
-
-
-def _said(answer: httpx2.Response) -> str:
-    """The first words of the error in `answer`."""
-    try:
-        said = answer.json()["error"]["message"]
-    except (LookupError, TypeError, ValueError):
-        said = ""
-    return " ".join(str(said).split())[:200] or f"{answer.status_code} without a reason"

@@ -19,8 +19,8 @@ import httpcore2
 import httpx2
 
 from dg_lsp.engine.runtime import is_own
-from dg_lsp.filling.engine import EngineError
-from dg_lsp.settings import VLLM, Settings, is_loopback, path_of
+from dg_lsp.filling.engine import EngineBusy, EngineError
+from dg_lsp.settings import Settings, address_in, is_loopback, path_of
 from dg_lsp.text.documents.excluded import excluding, split_uri
 from dg_lsp.text.messages import Infill
 
@@ -59,11 +59,16 @@ class EngineForeign(EngineError):
 
 
 def open_client(settings: Settings, verify: Trust, read: float, limits: httpx2.Limits) -> httpx2.AsyncClient:
-    """Open an HTTP client of the server at `settings.engine_url`, which sends the user's token.
+    """Open an HTTP client of the server at `settings.engine_url`, as `client_options` describe it."""
+    return httpx2.AsyncClient(**client_options(settings, verify, read), limits=limits)
+
+
+def client_options(settings: Settings, verify: Trust, read: float) -> dict[str, Any]:
+    """Return the options of a client of the server at `settings.engine_url`, which sends the user's token.
 
     verify: as from `trusted`. read: seconds for the next bytes of an answer.
     """
-    url = settings.engine_url.removeprefix(VLLM)
+    url = address_in(settings.engine_url)
 
     def with_token(request: httpx2.Request) -> httpx2.Request:
         # The file is read for each request, so that a new token is used at once.
@@ -71,15 +76,57 @@ def open_client(settings: Settings, verify: Trust, read: float, limits: httpx2.L
             request.headers["authorization"] = f"Bearer {token_in(Path(settings.engine_token_file))}"
         return request
 
-    return httpx2.AsyncClient(
-        base_url=url,
-        auth=with_token,
-        verify=verify,
+    return {
+        "base_url": url,
+        "auth": with_token,
+        "verify": verify,
         # A proxy of the environment leads out of this machine, not into it.
-        trust_env=not is_loopback(urlsplit(url).hostname or ""),
-        timeout=httpx2.Timeout(CONNECT, read=read, pool=None),
-        limits=limits,
-    )
+        "trust_env": not is_loopback(urlsplit(url).hostname or ""),
+        "timeout": httpx2.Timeout(CONNECT, read=read, pool=None),
+    }
+
+
+@contextmanager
+def reaching(settings: Settings, name: str) -> Iterator[None]:
+    """Raise the engine's errors in place of the HTTP library's; they say that the server is `name`, and where it is.
+
+    Raises:
+        EngineSilent, EngineRefused, EngineAbsent: there is no answer.
+    """
+    url = address_in(settings.engine_url)
+    try:
+        yield
+    except httpx2.TimeoutException as error:
+        slow = f"the {name} server at {url} answers too slowly; ask its administrator"
+        raise EngineSilent(slow) from error
+    except (httpx2.HTTPError, OSError) as error:
+        if "CERTIFICATE_VERIFY_FAILED" in str(error):
+            raise EngineRefused(untrusted(settings, url, str(error))) from error
+        if isinstance(error, httpx2.ConnectError | httpx2.ProxyError) and (proxy := proxy_to(url)):
+            raise EngineAbsent(f"the proxy {proxy}, by which {url} is reached, does not answer") from error
+        away = f"no {name} server answers at {url}; ask its administrator, or empty the setting engineUrl"
+        raise EngineAbsent(away) from error
+
+
+def refusal_of(answer: httpx2.Response, settings: Settings, name: str) -> EngineError:
+    """Return the error that `answer`, which is not 200, means; the server is `name`."""
+    url, code, path = address_in(settings.engine_url), answer.status_code, answer.request.url.path
+    if (wait := busy_for(answer)) is not None:
+        return EngineBusy(f"the {name} server at {url} is busy ({code}); try again later", wait)
+    if code in (401, 403):
+        return EngineRefused(
+            f"the {name} server at {url} does not take your token; see the setting engineTokenFile"
+        )
+    return EngineError(f"the {name} server at {url} refused {path} ({code}): {said_in(answer)}")
+
+
+def said_in(answer: httpx2.Response) -> str:
+    """Return the first words of the error in `answer`."""
+    try:
+        said = answer.json()["error"]["message"]
+    except (LookupError, TypeError, ValueError):
+        said = ""
+    return " ".join(str(said).split())[:200] or f"{answer.status_code} without a reason"
 
 
 def busy_for(answer: httpx2.Response) -> float | None:

@@ -41,6 +41,8 @@ _LASTING = re.compile(r"(mkldnn_\w+ failed.*)?could not (create|execute) a ", re
 _LATE = "the engine was busy with other fills until the deadline; try again, or set ghostDeadline or deadline higher"
 _ENDS = "the model's libraries failed, most likely because memory was full; the engine ends; the next request starts it"
 _LESS = "; memory ran out, so it was tried at effort low, with half of the text before the gap"
+# Seconds without a request after which the rest of a prompt is read.
+_PAUSE = 0.3
 # Seconds, and bytes a second.
 _COMPILING, _SLOW_DISK = 25.0, 100e6
 # oneDNN and torch cache code for 1,024 shapes each, and a growing text makes ever new shapes; with 32 they take less by
@@ -74,6 +76,8 @@ class LocalEngine:
         weights: int = 0,
     ) -> None:
         self._thread, self._run, self._hits = thread, run, hits
+        self._read: Run | None = None
+        self._reading: asyncio.Task[None] | None = None
         self._turns = Turns()
         self.device, self._weights = device, weights
         self.passes = 0
@@ -87,7 +91,10 @@ class LocalEngine:
         """
         thread = ThreadPoolExecutor(1, thread_name_prefix="dg-lsp-model")
         try:
-            return cls(thread, *thread.submit(_load, settings, progress).result())
+            run, device, hits, weights, read = thread.submit(_load, settings, progress).result()
+            engine = cls(thread, run, device, hits, weights)
+            engine._read = read
+            return engine
         except BaseException:
             thread.shutdown(wait=False)
             raise
@@ -120,6 +127,7 @@ class LocalEngine:
         came, steps = loop.time(), None
         # Checking texts is bounded by itself, because the model's deadline is looked at between its steps only.
         budget = Budget(BOT if request.deadline is None else ASKED)
+        self._stop_reading()
         with self._turns.seat(request) as seat:
             try:
                 while True:
@@ -134,9 +142,28 @@ class LocalEngine:
                 if steps is not None:
                     # The model thread closes the iterator after the step that is running.
                     await asyncio.shield(loop.run_in_executor(self._thread, _close, steps))
+                if self._read is not None and not self.queue:
+                    self._reading = asyncio.create_task(self._read_on(self._read(request)))
+
+    async def _read_on(self, steps: Iterator[Draft | Fill]) -> None:
+        """Take all `steps`, which read what the next fill needs, once nobody has asked for anything for a while."""
+        loop, budget = asyncio.get_running_loop(), Budget(BOT, spare=True)
+        await asyncio.sleep(_PAUSE)
+        try:
+            while await loop.run_in_executor(self._thread, self._next, steps, budget) is not None:
+                pass
+        finally:
+            budget.cancelled = True
+            await asyncio.shield(loop.run_in_executor(self._thread, _close, steps))
+
+    def _stop_reading(self) -> None:
+        if self._reading is not None:
+            self._reading.cancel()
+            self._reading = None
 
     async def close(self) -> None:
         """End the model thread."""
+        self._stop_reading()
         self._thread.shutdown(wait=True, cancel_futures=True)
 
     def memory(self) -> int:
@@ -162,7 +189,9 @@ class LocalEngine:
         return event
 
 
-def _load(settings: Settings, progress: Callable[[str], None]) -> tuple[Run, str, Callable[[], int], int]:
+def _load(
+    settings: Settings, progress: Callable[[str], None]
+) -> tuple[Run, str, Callable[[], int], int, Run]:
     # torch reads these variables when it is imported.
     for name, value in ENVIRONMENT.items():
         os.environ.setdefault(name, value)
@@ -174,6 +203,7 @@ def _load(settings: Settings, progress: Callable[[str], None]) -> tuple[Run, str
     from dg_lsp.model.cache import PrefixCaches  # noqa: PLC0415
     from dg_lsp.model.checkpoint import find_directory, load_checkpoint  # noqa: PLC0415
     from dg_lsp.model.fill import fill  # noqa: PLC0415
+    from dg_lsp.model.near import near, read_on  # noqa: PLC0415
     from dg_lsp.model.plan import why_off  # noqa: PLC0415
 
     warnings.filterwarnings("error", r"mkldnn_\w+ failed")
@@ -196,9 +226,17 @@ def _load(settings: Settings, progress: Callable[[str], None]) -> tuple[Run, str
         if why := why_off(request, model):
             yield iter([Fill("", refusal=why, reason="deadline")])
             return
-        with caches.lend(request.session) as cache, closing(fill(model, cache, request)) as steps:
-            counts["hits"] += bool(cache.tokens)
-            yield steps
+        with caches.lend(request.session) as cache, caches.lend(f"{request.session} near") as other:
+            nearest = near(model, cache, request)
+            used = cache if nearest is request else other
+            counts["hits"] += bool(used.tokens)
+            with closing(fill(model, used, nearest)) as steps:
+                yield steps
+
+    def read(request: Infill) -> Iterator[Draft | Fill]:
+        with caches.lend(request.session) as cache:
+            for count in read_on(model, cache, request):
+                yield Draft(count, (), 0.0)
 
     def free() -> None:
         caches.clear()
@@ -207,7 +245,7 @@ def _load(settings: Settings, progress: Callable[[str], None]) -> tuple[Run, str
 
     weights = sum(t.nbytes for t in (*model.network.parameters(), *model.network.buffers()))
     run = with_second_try(begin, free, lambda: torch.set_num_threads(cores.threads()))
-    return run, str(model.device), lambda: counts["hits"], weights
+    return run, str(model.device), lambda: counts["hits"], weights, read
 
 
 def cache_budget(settings: Settings) -> int:

@@ -21,7 +21,7 @@ from typing import Any
 from dg_lsp.checkpoints import digest_of
 from dg_lsp.engine.wire import WIRE
 from dg_lsp.filling.engine import EngineError
-from dg_lsp.settings import Settings, is_vllm, path_of
+from dg_lsp.settings import Settings, is_foreign, path_of
 
 _GPUS = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")  # one of them is there where torch can see a GPU
 _LOG_BYTES = 1 << 20  # a longer log is written from its beginning
@@ -100,11 +100,11 @@ def address_of(settings: Settings) -> Address:
 def _device(settings: Settings) -> str:
     """The device of the settings; auto is cpu on a Linux without a GPU, where two engines would be one too many.
 
-    For a vLLM server it is a name of that server, of the token's file and of the certificates.
+    For a server of vLLM or llama.cpp it is a name of that server, of the token's file and of the certificates.
     """
-    if is_vllm(settings.engine_url):
+    if is_foreign(settings.engine_url):
         server = repr((settings.engine_url, settings.engine_token_file, settings.engine_ca))
-        return "vllm" + hashlib.sha256(server.encode("utf-8", "surrogateescape")).hexdigest()[:8]
+        return "at" + hashlib.sha256(server.encode("utf-8", "surrogateescape")).hexdigest()[:8]
     if settings.device != "auto" or sys.platform != "linux" or any(Path(gpu).exists() for gpu in _GPUS):
         return settings.device
     return "cpu"

@@ -24,7 +24,7 @@ from dg_lsp.engine.client import SILENCE, RemoteEngine
 from dg_lsp.engine.http import EngineAbsent, EngineDied, EngineSilent
 from dg_lsp.engine.runtime import Address, address_of, peer, runtime_directory, shorten
 from dg_lsp.filling.engine import EngineError
-from dg_lsp.settings import Settings, is_vllm, path_of
+from dg_lsp.settings import Settings, is_foreign, path_of
 from dg_lsp.text.messages import Status
 
 _PATIENCE = 20.0  # seconds in which a started process must listen; it loads after that
@@ -274,7 +274,7 @@ def _spawn(settings: Settings, address: Address) -> _Started:
         command += [f"--{name.replace('_', '-')}", str(getattr(settings, name))]
     # Named also where they are empty: the engine inherits the variables of this process.
     for name in ("engine_url", "engine_token_file", "engine_ca"):
-        value = getattr(settings, name) if is_vllm(settings.engine_url) else ""
+        value = getattr(settings, name) if is_foreign(settings.engine_url) else ""
         command += [
             f"--{name.replace('_', '-')}",
             value if name == "engine_url" or not value else str(path_of(value)),

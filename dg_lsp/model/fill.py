@@ -97,12 +97,13 @@ WAYS: dict[tuple[Asked, Ability], Way] = {
 
 
 def fill(model: Checkpoint, cache: PrefixCache, request: Infill) -> Generator[Draft | Fill, None, None]:
-    """Fill the gap of `request`; yield Drafts (step 0 while encoding and searching), then one Fill.
-
-    Choose the way: which sources are asked, and whether the judge compares the texts that they find.
-    """
+    """Fill the gap of `request` with `model`, in the way that both allow; yield Drafts, then one Fill."""
     task = Task(model, cache, request, Clock(request.deadline), partial(fill, model, cache))
-    way = way_of(model, request)
+    return follow(task, way_of(model, request))
+
+
+def follow(task: Task, way: Way) -> Generator[Draft | Fill, None, None]:
+    """Ask the sources of `way`; the judge compares the texts that they find, if the way says so."""
     return (_fill_judged if way.judged else _fill_in_turn)(task, way)
 
 
@@ -229,7 +230,7 @@ def score_candidates(task: Task, found: Sequence[Candidate]) -> list[Candidate]:
 
     The cache holds the prefix.
     """
-    model, request, join = task.model, task.request, task.join
+    model, request = task.model, task.request
     elsewhere, seen = {r.text.strip(): r for r in request.retrieved}, words_in_sight(request)
     described = [
         replace(
@@ -242,6 +243,7 @@ def score_candidates(task: Task, found: Sequence[Candidate]) -> list[Candidate]:
     known, unread = [one for one in described if one.tokens], [one for one in described if not one.tokens]
     if not unread:
         return known
+    join = task.join
     read = [read_together(model, join, one.text) for one in unread]
     texts, starts = [tokens for tokens, _ in read], [first for _, (first, _, _) in read]
     nats = neg_log_likelihoods_of_tokens(model.network, task.cache, texts, starts, join.kept)

@@ -93,7 +93,7 @@ def tokenise(model: Checkpoint, request: Infill) -> tuple[tuple[int, ...], Seam]
     than a quarter of the canvas, its beginning is encoded with the prefix; without a canvas all but its last tokens.
     """
     if len(model.encode(request.prefix)) >= model.max_prefix:
-        request = _shortened(model, request, model.max_prefix)
+        request = shorten_to(model, request, model.max_prefix)
     frame = frame_of(model.tokenizer, model.style, model.bos, request)
     above = model.encode(request.prefix[: frame.cut])
     lines, head = _lines_and_head(model, request.prefix[frame.cut :])
@@ -134,7 +134,7 @@ def with_similar(model: Checkpoint, request: Infill) -> Infill:
     room = sum(len(model.encode(one.header + one.body)) for one in found.functions)
     if room > model.max_prefix // 2:
         return request
-    short = _shortened(model, request, model.max_prefix - room)
+    short = shorten_to(model, request, model.max_prefix - room)
     above = short.prefix.removesuffix(own)
     unseen = [one.header + one.body + newline for one in found.functions if one.body not in above]
     if above == short.prefix or not unseen:
@@ -142,7 +142,7 @@ def with_similar(model: Checkpoint, request: Infill) -> Infill:
     return replace(short, prefix=above + "".join(unseen) + own)
 
 
-def _shortened(model: Checkpoint, request: Infill, limit: int) -> Infill:
+def shorten_to(model: Checkpoint, request: Infill, limit: int) -> Infill:
     """`request` with its prefix cut to fewer than `limit` tokens; BYTES_PER_TOKEN are tried in turn."""
     before = request.prefix.encode("utf-8", "replace")
     for share in BYTES_PER_TOKEN:

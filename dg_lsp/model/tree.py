@@ -16,6 +16,7 @@ from dg_lsp.model.cache import PrefixCache, PrefixLayer
 from dg_lsp.model.networks.base import Reader
 
 _UNUSED = 64  # columns that no text continues, before they are dropped: all other keys are copied then
+_ROOM = 64  # columns that a layer keeps free, so that its keys are not copied at each token
 
 
 class _Layer(PrefixLayer):
@@ -23,8 +24,15 @@ class _Layer(PrefixLayer):
 
     def update(self, key_states: Tensor, value_states: Tensor, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:
         """Append the keys and values of new tokens; return all."""
-        self.keys = torch.cat([self.keys, key_states], 2)
-        self.values = torch.cat([self.values, value_states], 2)
+        held = self.keys, self.values
+        start, end = held[0].shape[2], held[0].shape[2] + key_states.shape[2]
+        if not self._store or self._store[0].shape[2] < end:
+            self._store = [t.new_empty(*t.shape[:2], end + _ROOM, t.shape[3]) for t in held]
+            for store, old in zip(self._store, held, strict=True):
+                store[:, :, :start] = old
+        for store, new in zip(self._store, (key_states, value_states), strict=True):
+            store[:, :, start:end] = new
+        self.keys, self.values = (store[:, :, :end] for store in self._store)
         return self.keys, self.values
 
     def keep(self, columns: Sequence[int]) -> None:
@@ -32,12 +40,14 @@ class _Layer(PrefixLayer):
         kept = torch.tensor([*range(self.length), *(self.length + column for column in columns)])
         kept = kept.to(self.keys.device)
         self.keys, self.values = self.keys.index_select(2, kept), self.values.index_select(2, kept)
+        self._store = []
 
 
 class Tree(Cache):
     """The texts behind the first `kept` tokens of the prefix in `cache`, which stays as it is; at first one empty text.
 
-    The text with number i has read the tokens in the columns `_paths[i]` behind the prefix.
+    The text with number i has read the tokens in the columns `_paths[i]` behind the prefix. A token is read once behind
+    the same text: its column is in `_columns`, by the column before it (-1 for none) and the token.
     """
 
     layers: list[_Layer]
@@ -46,44 +56,69 @@ class Tree(Cache):
         super().__init__(layers=[_view(layer, kept) for layer in cache.layers])
         self._network, self._kept = network, kept
         self._paths: list[list[int]] = [[]]
+        self._parents: list[int] = []
         self._positions: list[int] = []
+        self._columns: dict[tuple[int, int], int] = {}
+        self._states: Tensor | None = None
 
-    def read(self, texts: Sequence[Sequence[int]]) -> list[Tensor]:
-        """Read `texts` on, each behind the text with its number; their hidden states, each [tokens, hidden]."""
+    def read(self, texts: Sequence[Sequence[int]], ahead: Sequence[Sequence[int]] = ()) -> list[Tensor]:
+        """Read `texts` on, each behind the text with its number; their hidden states, each [tokens, hidden].
+
+        ahead: tokens that may follow the first texts. They are read in the same pass, if there is one, and are known
+        should they come.
+        """
         assert len(texts) == len(self._paths)
-        first, tokens = len(self._positions), list[int]()
-        columns: dict[tuple[int, int], int] = {}  # of the new tokens, by the column before and the token
+        first, added = len(self._positions), list[int]()
         for path, text in zip(self._paths, texts, strict=True):
             for token in text:
-                place = path[-1] if path else -1, token
-                if place not in columns:
-                    columns[place] = first + len(tokens)
-                    tokens.append(token)
-                    self._positions.append(self._kept + len(path))
-                path.append(columns[place])
-        device = self._network.device
-        positions = torch.tensor(self._positions[first:], device=device)
-        added = torch.tensor(tokens, device=device)
-        states = self._network.read(self, added, positions, self._masks(first))
+                path.append(self._column(path[-1] if path else -1, token, added))
+        if added:
+            for path, text in zip(self._paths, ahead, strict=False):
+                column = path[-1]
+                for token in text:
+                    column = self._column(column, token, added)
+            device = self._network.device
+            positions = torch.tensor(self._positions[first:], device=device)
+            tokens = torch.tensor(added, device=device)
+            states = self._network.read(self, tokens, positions, self._masks(first))
+            self._states = states if self._states is None else torch.cat([self._states, states])
+        assert self._states is not None
         paths = zip(self._paths, texts, strict=True)
-        read = ([column - first for column in path[len(path) - len(text) :]] for path, text in paths)
-        return [states[torch.tensor(own, dtype=torch.int64, device=device)] for own in read]
+        own = (torch.tensor(path[len(path) - len(text) :], dtype=torch.int64) for path, text in paths)
+        return [self._states[columns.to(self._states.device)] for columns in own]
 
     def take(self, numbers: Sequence[int]) -> None:
         """Go on with the texts with these numbers; one may be taken several times."""
         self._paths = [list(self._paths[number]) for number in numbers]
         used = sorted({column for path in self._paths for column in path})
-        if len(self._positions) - len(used) > _UNUSED:
-            places = {column: place for place, column in enumerate(used)}
-            self._paths = [[places[column] for column in path] for path in self._paths]
-            self._positions = [self._positions[column] for column in used]
-            for layer in self.layers:
-                layer.keep(used)
+        if len(self._positions) - len(used) <= _UNUSED or self._states is None:
+            return
+        places = {column: place for place, column in enumerate(used)} | {-1: -1}
+        self._paths = [[places[column] for column in path] for path in self._paths]
+        self._parents = [places[self._parents[column]] for column in used]
+        self._positions = [self._positions[column] for column in used]
+        known = self._columns.items()
+        self._columns = {
+            (places[before], token): places[own] for (before, token), own in known if own in places
+        }
+        self._states = self._states[torch.tensor(used, device=self._states.device)]
+        for layer in self.layers:
+            layer.keep(used)
 
     def drop_last(self) -> None:
         """Drop the last token of the only text."""
         (path,) = self._paths
         path.pop()
+
+    def _column(self, before: int, token: int, added: list[int]) -> int:
+        """The column of `token` behind the one in column `before`; one that is new is among those `added`."""
+        place = before, token
+        if place not in self._columns:
+            self._columns[place] = len(self._positions)
+            self._parents.append(before)
+            self._positions.append(self._kept if before < 0 else self._positions[before] + 1)
+            added.append(token)
+        return self._columns[place]
 
     def _masks(self, first: int) -> dict[int | None, Tensor]:
         """Return, by the window of a layer, which keys the tokens from column `first` on see: bool [new tokens, keys].
@@ -93,13 +128,14 @@ class Tree(Cache):
         count = len(self._positions)
         seen = torch.zeros(count - first, self._kept + count, dtype=torch.bool)
         seen[:, : self._kept] = True
-        for path in self._paths:
-            columns = torch.tensor(path, dtype=torch.int64)
-            new = columns[columns >= first]
-            own = columns[None, :] <= new[:, None]
-            rows = torch.zeros(len(new), count, dtype=torch.bool)
-            rows[:, columns] = own
-            seen[new - first, self._kept :] |= rows
+        for row, column in enumerate(range(first, count)):
+            before = self._parents[column]
+            if before >= first:
+                seen[row] = seen[before - first]
+            while 0 <= before < first:
+                seen[row, self._kept + before] = True
+                before = self._parents[before]
+            seen[row, self._kept + column] = True
         keys = torch.tensor([*range(self._kept), *self._positions])
         masks: dict[int | None, Tensor] = {}
         for layer in self.layers:

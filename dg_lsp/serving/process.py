@@ -25,7 +25,7 @@ from dg_lsp.engine.scripted import open_scripted
 from dg_lsp.filling.engine import EngineError
 from dg_lsp.serving.app import make_app
 from dg_lsp.serving.service import Hosted, Service
-from dg_lsp.settings import Settings, is_vllm
+from dg_lsp.settings import LLAMA, VLLM, Settings, address_in
 
 TAKEN = 3  # exit code: another process is this engine already
 FAILED = 4  # exit code: the engine could not be loaded
@@ -106,8 +106,8 @@ async def _serve(settings: Settings, address: Address, listening: tuple[socket.s
 
 async def open_engine(settings: Settings, done: Callable[[float], None]) -> Hosted:
     """Load the engine for `settings`; `done` gets the share of the loading that is done."""
-    kind = "vllm" if is_vllm(settings.engine_url) else settings.checkpoint.partition(":")[0]
-    return await ENGINES.get(kind, _open_local)(settings, done)
+    server = settings.engine_url.removesuffix(address_in(settings.engine_url))
+    return await ENGINES.get(server or settings.checkpoint.partition(":")[0], _open_local)(settings, done)
 
 
 async def _open_local(settings: Settings, done: Callable[[float], None]) -> Hosted:
@@ -123,6 +123,14 @@ async def _open_scripted(settings: Settings, _: Callable[[float], None]) -> Host
     return open_scripted(settings.checkpoint)
 
 
+async def _open_llama(settings: Settings, _: Callable[[float], None]) -> Hosted:
+    from dg_lsp.engine.llama import LlamaEngine  # noqa: PLC0415 - as for vLLM
+
+    engine = await asyncio.to_thread(LlamaEngine, settings)
+    await engine.connect()
+    return engine
+
+
 async def _open_vllm(settings: Settings, _: Callable[[float], None]) -> Hosted:
     # It imports torch, which is slow, and which a process with weights imports later.
     from dg_lsp.engine.vllm import VllmEngine  # noqa: PLC0415
@@ -132,10 +140,11 @@ async def _open_vllm(settings: Settings, _: Callable[[float], None]) -> Hosted:
     return engine
 
 
-# The engines but for a checkpoint in this process: by the beginning of the checkpoint's name, or the kind of server.
+# The engines but for a checkpoint in this process: by the beginning of its name, or of a server's address.
 ENGINES: dict[str, Callable[[Settings, Callable[[float], None]], Awaitable[Hosted]]] = {
     "scripted": _open_scripted,
-    "vllm": _open_vllm,
+    VLLM: _open_vllm,
+    LLAMA: _open_llama,
 }
 
 

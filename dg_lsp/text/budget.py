@@ -33,11 +33,13 @@ class Budget:
     """The seconds for all text work of one request, and those spent so far. cancelled: the work ends at its next check.
 
     Seconds are processor time of the thread that does the work, so that a busy machine does not refuse good files.
+    spare: nobody has asked for the work, so a cancellation also ends a chunk that a network reads.
     """
 
     seconds: float
     spent: float = 0.0
     cancelled: bool = False
+    spare: bool = False
 
 
 @dataclass(slots=True, eq=False)

@@ -207,6 +207,49 @@ def test_fills_that_take_turns_in_one_document_are_what_each_is_alone(settings: 
     assert changes > 5, "they must have taken turns, or the test shows nothing"
 
 
+def test_the_rest_of_a_prompt_is_read_in_a_pause_and_a_request_ends_that(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read = list[str]()
+
+    def run(request: Infill) -> Iterator[Draft | Fill]:
+        yield Fill(request.prefix)
+
+    def rest(request: Infill) -> Iterator[Draft | Fill]:
+        try:
+            for _ in range(1000):
+                time.sleep(0.002)
+                read.append(request.prefix)
+                yield Draft(1, (), 0.0)
+        finally:
+            read.append("closed")
+
+    monkeypatch.setattr(local, "_PAUSE", 0.3)
+    engine = LocalEngine(ThreadPoolExecutor(1), run, "cpu")
+    engine._read = rest
+
+    async def asked(name: str) -> None:
+        events = [event async for event in engine.infill(Infill(name, "", "python", "statement"))]
+        assert events == [Fill(name)]
+
+    async def until(done: Callable[[], bool]) -> None:
+        async with asyncio.timeout(10):
+            while not done():
+                await asyncio.sleep(0.005)
+
+    async def whole() -> None:
+        for name in ("a", "b"):
+            await asked(name)
+        await until(lambda: read.count("b") > 3)
+        assert "a" not in read, "somebody asked before the pause was over"
+        await asked("c")
+        await until(lambda: "closed" in read)
+        assert read.count("b") < 1000
+        await engine.close()
+
+    asyncio.run(whole())
+
+
 def test_closing_the_engine_ends_its_thread(settings: Settings) -> None:
     before = threading.active_count()
     engine = LocalEngine.open(settings)

@@ -533,4 +533,4 @@ def ghost(wire: Wire, number: int, uri: str, line: str = "") -> list[Any]:
 
 def test_the_doctor_looks_for_no_weights(tmp_path: Path) -> None:
     found = check_fill(FakeVllm(RIGHT).settings(tmp_path, engine_url="vllm+http://127.0.0.1:1"))
-    assert found.state == "ok" and "a vLLM server has the weights" in found.found
+    assert found.state == "ok" and "a server has the weights" in found.found

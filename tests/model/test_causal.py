@@ -10,7 +10,7 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from dg_lsp.checkpoints import CheckpointError
-from dg_lsp.model.cache import PrefixCache, extend_to
+from dg_lsp.model.cache import CHUNK, PrefixCache, extend_to
 from dg_lsp.model.checkpoint import load_checkpoint
 from dg_lsp.model.fill import fill
 from dg_lsp.model.likelihood import neg_log_likelihoods
@@ -18,7 +18,9 @@ from dg_lsp.model.networks.base import Denoiser, Reader
 from dg_lsp.model.networks.causal import Causal
 from dg_lsp.model.networks.loading import NETWORKS, load_network
 from dg_lsp.model.tree import Tree
+from dg_lsp.text.budget import Budget, spending
 from dg_lsp.text.messages import Fill, Infill
+from dg_lsp.text.reasons import OutOfTime
 from tests.model.tiny import byte_tokenizer
 from tests.training.test_importing import SHAPE, SOURCES, drawn
 
@@ -46,6 +48,20 @@ def test_a_prefix_in_a_cache_gives_the_logits_of_a_whole_pass(network: Causal) -
         (states,) = tree.read([[prefix[-1]]])
         wanted = network.network(torch.tensor([prefix])).logits[0, -1].float()
         torch.testing.assert_close(network.logits(states)[0], wanted)
+
+
+def test_work_that_nobody_asked_for_ends_within_a_chunk(network: Causal) -> None:
+    cache, whole = PrefixCache(network.text_config), tokens(2 * CHUNK + 9)
+    budget = Budget(5.0, spare=True)
+    with spending(budget):
+        reading = extend_to(network, cache, whole)
+        next(reading)
+        budget.cancelled = True
+        with pytest.raises(OutOfTime):
+            next(reading)
+    assert len(cache.tokens) == CHUNK == cache.get_seq_length()
+    with spending(Budget(5.0, cancelled=True)):  # what somebody asked for is of use to the next key
+        assert len(list(extend_to(network, cache, whole))) == 2
 
 
 @torch.inference_mode()

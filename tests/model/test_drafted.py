@@ -9,7 +9,7 @@ from typing import Any, Never
 import pytest
 import torch
 
-from dg_lsp.model.beam import Row
+from dg_lsp.model.beam import Lookup, Row
 from dg_lsp.model.cache import PrefixCache, extend_to
 from dg_lsp.model.checkpoint import Checkpoint
 from dg_lsp.model.fill import fill as infill
@@ -94,6 +94,56 @@ def test_what_texts_begin_with_in_common_is_read_once(monkeypatch: pytest.Monkey
     assert torch.equal(first[:2], second[:2]) and torch.equal(first[:1], third[:1])
     assert [len(states) for states in (first, second, third, *fourth)] == [3, 4, 2, 1, 1, 1]
     assert not torch.equal(fourth[0], fourth[1])
+
+
+@torch.inference_mode()
+def test_what_is_read_ahead_is_known_when_it_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    network = tiny_network(3, torch.float64)
+    encoder, read = network.model.encoder.language_model, list[int]()
+    forward = encoder.forward
+    whole = forward(torch.tensor([[1, 2, 3, 4, 5, 6, 7]])).last_hidden_state[0]
+
+    def counted(*given: object, **named: Any) -> object:
+        read.append(named["input_ids"].shape[1])
+        return forward(*given, **named)
+
+    cache = encoded(network, [1, 2, 3])
+    monkeypatch.setattr(encoder, "forward", counted)
+    tree = Tree(network, cache, 2)
+    tree.take([0, 0])
+    tree.read([[3], [3]])
+    ours, other = tree.read([[4], [9]], [[5, 6, 8]])
+    torch.testing.assert_close(ours[0], whole[3], rtol=1e-6, atol=1e-8)
+    tree.take([0])
+    for token, place in ((5, 4), (6, 5), (7, 6)):  # 8 was a wrong guess
+        (states,) = tree.read([[token]], [[1]])
+        torch.testing.assert_close(states[0], whole[place], rtol=1e-6, atol=1e-8)
+    assert read == [1, 5, 2] and not torch.equal(ours, other)
+    monkeypatch.setattr("dg_lsp.model.tree._UNUSED", 0)
+    tree.take([0])  # what was guessed is dropped
+    (states,) = tree.read([[8]])
+    monkeypatch.undo()
+    longer = forward(torch.tensor([[1, 2, 3, 4, 5, 6, 7, 8]])).last_hidden_state[0, -1]
+    torch.testing.assert_close(states[0], longer, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "count", "guess"),
+    [
+        ((5,), 3, ()),  # 9, 5 was never seen
+        ((1, 2), 3, (4, 1, 9)),  # the latest of two places
+        ((1, 2), 2, (4, 1)),
+        ((7,), 3, (8,)),  # a text that may be in the gap begins so
+        ((6, 2), 3, (1,)),  # the likelier one of two
+        ((1, 2), 0, ()),
+        ((), 3, ()),
+    ],
+)
+def test_what_followed_the_same_tokens_before_is_guessed(
+    tokens: tuple[int, ...], count: int, guess: tuple[int, ...]
+) -> None:
+    lookup = Lookup((1, 2, 3, 0, 1, 2, 4, 1, 9), [(6, 2, 1), (7, 8), (6, 2, 5)])
+    assert lookup.behind(tokens, count) == guess
 
 
 def written(model: Checkpoint, request: Infill) -> list[str]:

@@ -15,10 +15,12 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 from transformers.cache_utils import Cache
 
 from dg_lsp.model import fill as door
-from dg_lsp.model.cache import PrefixCache
+from dg_lsp.model.cache import CHUNK, PrefixCache
 from dg_lsp.model.checkpoint import Checkpoint, load_checkpoint
+from dg_lsp.model.costs import Costs
 from dg_lsp.model.fill import fill
 from dg_lsp.model.judge import PLAIN, SITUATIONS
+from dg_lsp.model.near import near, read_on
 from dg_lsp.model.plan import Writing
 from dg_lsp.model.prompts.fim import FAMILIES, family_of, item_start, near_suffix
 from dg_lsp.model.prompts.styles import STYLES, frame_of, style_of
@@ -323,6 +325,52 @@ def test_a_key_costs_the_tokens_that_it_changes(knowing: Checkpoint) -> None:
         assert filled(knowing, request, cache).text.strip() == wanted.strip()
         costs.append(knowing.network.encoded - before)
     assert costs[0] > 20 and max(costs[1:]) <= 6 and sum(costs[1:]) <= len(typed)
+
+
+def test_what_stands_in_the_file_already_takes_fewer_passes(
+    knowing: Checkpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passes, fills = list[int](), list[Fill]()
+    request = replace(REQUEST, prefix=TOP + "a = min(r, half(r), 2)\n" + ITEM + HEAD)
+    knows(knowing, request, "min(r, half(r), 2)")
+    real = knowing.network.read
+
+    def counted(behind: Cache, tokens: Tensor, *more: Any) -> Tensor:
+        passes[-1] += 1
+        assert len(tokens) <= 8
+        found: Tensor = real(behind, tokens, *more)
+        return found
+
+    monkeypatch.setattr(knowing.network, "read", counted)
+    for together in (4, 0):
+        monkeypatch.setattr("dg_lsp.model.beam._TOGETHER", together)
+        passes.append(0)
+        fills.append(replace(filled(knowing, request), milliseconds=0))
+    assert fills[0] == fills[1] and fills[0].text == "min(r, half(r), 2)"
+    assert passes[0] <= passes[1] / 2
+
+
+def test_the_first_fill_of_a_long_file_sees_the_text_near_the_gap(knowing: Checkpoint) -> None:
+    slow = replace(knowing, costs=Costs(0.01, 0.64, 5.0), max_prefix=1024)
+    long = replace(REQUEST, prefix=TOP + "x = half(3)\n" * 300 + REQUEST.prefix, suffix=SUFFIX * 20)
+    ghost, cache = replace(long, deadline=2.0), PrefixCache(knowing.network.text_config)
+    least = near(slow, cache, ghost)
+    tokens, seam = tokenise(slow, least)
+    assert 100 < len(tokens) + len(seam.head) <= CHUNK
+    assert (
+        least.prefix.endswith(ITEM + HEAD) and SUFFIX.strip() in least.suffix and least.suffix in long.suffix
+    )
+    assert least.deadline is not None and least.deadline > 2.0 + 1.0
+    # Nobody waits, or the network is fast, or nothing is known of it.
+    for model, request in (
+        (slow, long),
+        (replace(slow, costs=Costs(1e-4, 1e-3, 0.01)), ghost),
+        (replace(knowing, costs=None), ghost),
+    ):
+        assert near(model, cache, request) is request
+    assert len(list(read_on(slow, cache, ghost))) > 2
+    assert near(slow, cache, replace(ghost, prefix=ghost.prefix + "r")).prefix == ghost.prefix + "r"
+    assert list(read_on(slow, cache, long)) == []
 
 
 def test_the_same_request_gets_the_same_fill_whatever_the_cache_holds(model: Checkpoint) -> None:

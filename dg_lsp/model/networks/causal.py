@@ -13,6 +13,8 @@ from transformers.cache_utils import Cache
 from dg_lsp.model.cache import windows_of
 from dg_lsp.model.networks.base import added
 from dg_lsp.model.networks.gguf_file import GGUF, GgufFile, read_gguf
+from dg_lsp.text.budget import BOT, current
+from dg_lsp.text.reasons import OutOfTime
 
 FAMILY = ("llama", "qwen2", "mistral")
 _LOCAL: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}
@@ -30,6 +32,8 @@ class Causal(torch.nn.Module):
     def __init__(self, network: Any) -> None:
         super().__init__()
         self.network = network
+        for layer in network.model.layers:
+            layer.register_forward_pre_hook(_end_spare_work)
 
     @property
     def device(self) -> torch.device:
@@ -73,6 +77,13 @@ class Causal(torch.nn.Module):
         """Return the logits of a whole pass over `tokens` [1, tokens]."""
         logits: Tensor = self.network(input_ids=tokens).logits
         return logits
+
+
+def _end_spare_work(*_: Any) -> None:
+    """Raise OutOfTime where the work is spare and was cancelled: a chunk of many tokens takes seconds."""
+    budget = current(BOT)
+    if budget.spare and budget.cancelled:
+        raise OutOfTime("somebody asked for something else")
 
 
 def where_of(path: Path) -> tuple[str, dict[str, Any]]:

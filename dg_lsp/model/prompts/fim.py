@@ -94,12 +94,12 @@ def family_of(tokenizer: Tokenizer) -> Family | None:
     return next(known, None)
 
 
-def near_suffix(suffix: str) -> str:
-    """The beginning of `suffix` that the network sees: whole lines, or a part of the first one if it is very long."""
-    if len(suffix) <= _SUFFIX:
+def near_suffix(suffix: str, most: int = _SUFFIX) -> str:
+    """The beginning of `suffix`, at most `most` characters: whole lines, or a part of the first if it is very long."""
+    if len(suffix) <= most:
         return suffix
-    end = max(suffix.rfind("\n", 0, _SUFFIX), suffix.rfind("\r", 0, _SUFFIX)) + 1
-    return suffix[: end or _SUFFIX]
+    end = max(suffix.rfind("\n", 0, most), suffix.rfind("\r", 0, most)) + 1
+    return suffix[: end or most]
 
 
 def item_start(prefix: str) -> int:

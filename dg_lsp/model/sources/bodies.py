@@ -231,6 +231,11 @@ def _longer(rows: Sequence[Row], logits: Tensor, count: int) -> list[Row]:
     return [Row(parent, (*rows[parent].tokens, token), score) for score, parent, token in split]
 
 
+def body_of(request: Infill, text: str) -> Fill:
+    """The part of a written text that belongs to the gap, as a Fill."""
+    return _fill_of(request, _kept(request, text))
+
+
 def _fill_of(request: Infill, text: str) -> Fill:
     """A written text as a Fill: all of it, or the longest beginning of a body that can be shown."""
     whole = fit.fit(request, text)

@@ -94,15 +94,16 @@ def draft_line(task: Task) -> Generator[Draft, None, list[Written]]:
     of `f()` are one token.
     """
     start = start_behind(task.model, task.cache, task.join)
+    known = _followed(task, start.again)
     policy = _UpToSuffix(
         task.model,
         _ends(task.model, task.join, task.request),
         start.again,
         plan_for(task.request, task.model).drafts,
         task.clock,
-        _followed(task, start.again) if task.model.ends else (),
+        known if task.model.ends else (),
     )
-    return search(start, policy, task.clock)
+    return search(start, policy, task.clock, known)
 
 
 def _followed(task: Task, again: str) -> tuple[tuple[int, ...], ...]:
@@ -140,7 +141,6 @@ class _UpToSuffix:
 
         Texts far behind the best one are dropped.
         """
-        never = _never(self.model.texts, self.model.special, self.model.vocabulary)
         before = torch.tensor([row.score for row in rows], device=states.device)
         totals = before[:, None] + few_logits(self.model.network, states).log_softmax(-1)
         for number, row in enumerate(rows):
@@ -151,7 +151,8 @@ class _UpToSuffix:
             for text, score, inside in _ended(totals[number], self.ends, written[len(self.again) :]):
                 alone = row.score if inside else score
                 self._note(Written(text, score, alone, len(row.tokens) + (not inside)))
-            totals[number, never] = -torch.inf
+        if rows[0].tokens or not self.again:
+            totals += _never(self.model.texts, self.model.special, self.model.vocabulary).to(totals.device)
         scores, places = totals.flatten().topk(self.writing.rows)
         least = max([float(scores[0]), *(one.score for one in self.found.values())]) - _BEHIND
         possible = int((scores > least).sum())
@@ -253,7 +254,9 @@ def _holding(texts: tuple[str, ...], special: frozenset[int], character: str) ->
 
 
 @lru_cache(maxsize=4)
-def _never(texts: tuple[str, ...], special: frozenset[int], vocabulary: int) -> list[int]:
-    """The tokens that are no part of a line: special ones, those that hold a line end, those without a text."""
+def _never(texts: tuple[str, ...], special: frozenset[int], vocabulary: int) -> Tensor:
+    """Minus infinity for each token that is no part of a line: special, with a line end, or without a text; else 0."""
     ends = {token for token, text in enumerate(texts) if any(b in text for b in LINE_BREAKS)}
-    return sorted(ends | special | {*range(len(texts), vocabulary)})
+    scores = torch.zeros(vocabulary)
+    scores[sorted(ends | special | {*range(len(texts), vocabulary)})] = -torch.inf
+    return scores

@@ -1,0 +1,274 @@
+"""A server of llama.cpp as an engine: its /infill drafts the text of a gap, which is then judged and checked here.
+
+Runs in the engine's own process, without a network or a tokenizer. Requests and answers follow tools/server/README.md
+of llama.cpp, as llama_contract.json among the tests records them of a real server.
+"""
+
+import asyncio
+import json
+import posixpath
+import re
+from collections.abc import Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
+from typing import Any
+
+import httpx2
+from tokenizers import Tokenizer
+from tokenizers.models import BPE
+
+from dg_lsp.engine.backoff import Backoff
+from dg_lsp.engine.completions import PATIENCE
+from dg_lsp.engine.http import (
+    EngineAbsent,
+    EngineSilent,
+    EngineStrange,
+    client_options,
+    reaching,
+    refusal_of,
+    trusted,
+)
+from dg_lsp.engine.local import LocalEngine
+from dg_lsp.filling.engine import EngineBusy, EngineError
+from dg_lsp.model.cache import PrefixCache
+from dg_lsp.model.candidates import Candidate, candidates_of, none_of
+from dg_lsp.model.checkpoint import Checkpoint
+from dg_lsp.model.fill import Way, follow, unable
+from dg_lsp.model.prompts.fim import FIM, near_suffix
+from dg_lsp.model.sources.bodies import body_of
+from dg_lsp.model.sources.several import one_by_one
+from dg_lsp.model.step import Schedule
+from dg_lsp.model.steps import Clock, draft_of
+from dg_lsp.model.task import Source, Task
+from dg_lsp.settings import Settings, address_in
+from dg_lsp.text.messages import BODIES, PARTS, Draft, Fill, Infill
+
+NAME = "llama.cpp"
+_SILENT = 60.0  # seconds; while it reads a prompt the server tells of its progress
+# Tokens that a part of a line, a docstring and a body have at most.
+_PART, _DOCSTRING, _BODY = 32, 96, 256
+_BEFORE = 16_000  # characters of the file that are sent from above the gap's line
+_WARM = 0.8  # the temperature of texts behind the first
+# The typed text that is written again: half a word before the gap, or the last blank.
+_AGAIN = re.compile(r" ?\w+\Z| \Z")
+
+
+@dataclass(slots=True)
+class Written:
+    """A text that the server has written, with the log probabilities of its tokens; ended: the network ended it."""
+
+    text: str = ""
+    nats: list[float] = field(default_factory=list)
+    ended: bool = False
+
+
+class LlamaServer:
+    """The server at `settings.engine_url`, which is asked from the model's thread.
+
+    device: which llama.cpp it is and what it serves, once it has been asked. backoff: when it may be asked again.
+
+    Raises:
+        EngineError: the certificates of the settings cannot be read.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings, self._url = settings, address_in(settings.engine_url)
+        self._client = httpx2.Client(**client_options(settings, trusted(settings.engine_ca), _SILENT))
+        self.device, self.backoff = NAME, Backoff(first=1.0)
+
+    def connect(self) -> None:
+        """Check that the server can fill gaps; no text of a user is sent.
+
+        Raises:
+            EngineError: it cannot be used; the message says why.
+        """
+        with reaching(self._settings, NAME):
+            found = self._client.get("/props")
+            if found.status_code != 200:
+                raise refusal_of(found, self._settings, NAME)
+            tried = self._client.post(
+                "/infill", json={"input_prefix": "", "input_suffix": "", "n_predict": 0}
+            )
+        try:
+            props = found.json()
+            build, path = str(props["build_info"]), str(props["model_path"])
+        except (LookupError, TypeError, ValueError) as error:
+            raise EngineStrange(f"the program at {self._url} is no server of llama.cpp") from error
+        if tried.status_code != 200:
+            raise EngineError(
+                f"{posixpath.basename(path)} at {self._url} knows no fill-in-the-middle; serve a model that does, such "
+                "as Qwen2.5-Coder"
+            )
+        self.device = f"{NAME} {build}, {posixpath.basename(path)}"
+
+    def write(self, body: dict[str, Any]) -> Generator[Written, None, None]:
+        """Yield the text so far at each sign of life. To close the generator closes the connection, and ends the work.
+
+        Raises:
+            EngineBusy, EngineAbsent, EngineSilent, EngineRefused, EngineError: there is no answer.
+        """
+        if (left := self.backoff.left) > 0:
+            raise EngineBusy(f"{self.backoff.why} (it is asked again in {left:.0f} s)", left)
+        count = self.backoff.count
+        try:
+            with reaching(self._settings, NAME), self._client.stream("POST", "/infill", json=body) as answer:
+                if answer.status_code != 200:
+                    answer.read()
+                    raise refusal_of(answer, self._settings, NAME)
+                yield from _written(answer.iter_lines())
+            self.backoff.succeed()
+        except (EngineAbsent, EngineBusy, EngineSilent) as error:
+            self.backoff.fail(error, count, max(error.wait, 0.5) if isinstance(error, EngineBusy) else 0.0)
+            raise
+
+    def close(self) -> None:
+        """Close the connections; the server runs on."""
+        self._client.close()
+
+
+def _written(lines: Iterator[str]) -> Iterator[Written]:
+    """The text so far behind each of the `lines` of a stream of events.
+
+    Raises:
+        EngineStrange: one is no event of llama.cpp's.
+    """
+    written = Written()
+    for line in lines:
+        if line.startswith("error"):
+            raise EngineStrange(f"the llama.cpp server failed: {line[:200]}")
+        if not line.startswith("data:"):
+            continue
+        try:
+            event = json.loads(line.removeprefix("data:"))
+            written.text += event["content"]
+            written.nats += [-float(token["logprob"]) for token in event.get("completion_probabilities", ())]
+            written.ended = bool(event["stop"]) and event.get("stop_type") in ("eos", "word")
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            raise EngineStrange("the server's answer is none of llama.cpp's") from error
+        yield written
+
+
+def body_for(request: Infill, number: int = 0) -> tuple[dict[str, Any], str]:
+    """The body of the request for text `number` of a gap, and the typed text that the answer begins with.
+
+    That is a blank or half a word before the gap, both a part of the next token, so they are written again.
+    """
+    prefix = request.prefix
+    line = max(prefix.rfind("\n"), prefix.rfind("\r")) + 1
+    found = _AGAIN.search(prefix, line)
+    head, again = (prefix[line : found.start()], found[0]) if found else (prefix[line:], "")
+    body: dict[str, Any] = {
+        "input_prefix": prefix[max(line - _BEFORE, 0) : line],
+        "input_suffix": near_suffix(request.suffix),
+        "input_extra": [{"filename": one.path, "text": one.text} for one in request.context],
+        "prompt": head,
+        "n_predict": _PART if request.kind in PARTS else _BODY if request.kind in BODIES else _DOCSTRING,
+        "stop": ["\n"] if request.kind in PARTS else [],
+        "temperature": _WARM if number else 0.0,
+        "seed": request.seed + number,
+        "n_probs": 1,
+        "stream": True,
+        "return_progress": True,
+    }
+    if again:
+        body["grammar"] = f"root ::= {json.dumps(again)} [^\\x00]*"
+    return body, again
+
+
+def drafted(server: LlamaServer) -> Source:
+    """The source that asks `server` for as many texts as are wanted, the likeliest first, then others."""
+
+    def ask(task: Task) -> Generator[Draft, None, list[Candidate]]:
+        request, found = task.request, dict[str, Candidate]()
+        for number in range(request.alternatives):
+            body, again = body_for(request, number)
+            written = Written()
+            with closing(server.write(body)) as steps:
+                for so_far in steps:
+                    written = so_far
+                    yield draft_of(0, "", task.clock)
+                    if task.clock.is_over():
+                        break
+            if written.text.startswith(again):
+                one = _candidate(request, replace(written, text=written.text.removeprefix(again)), number)
+                found.setdefault(one.text.strip(), one)
+            if task.clock.is_over():
+                break
+        shown = [one for one in found.values() if one.fill is None or not one.fill.refusal]
+        why = task.clock.why_nothing()
+        return shown or [*found.values()] or candidates_of("drafted", [none_of([], why)])
+
+    return ask
+
+
+def _candidate(request: Infill, written: Written, number: int) -> Candidate:
+    """A written text as a candidate: a part of a line with its likelihood, another gap's up to where the gap ends."""
+    if request.kind not in PARTS:
+        return Candidate(written.text, {"drafted": number}, body_of(request, written.text))
+    nats, count = written.nats, max(len(written.nats) - written.ended, 1)
+    return Candidate(
+        written.text, {"drafted": number}, gap=sum(nats[:count]), suffix=sum(nats[count:]), tokens=count
+    )
+
+
+class LlamaEngine(LocalEngine):
+    """The engine whose drafts come from the server at `settings.engine_url`.
+
+    Raises:
+        EngineError: the certificates of the settings cannot be read.
+    """
+
+    patience = PATIENCE
+
+    def __init__(self, settings: Settings) -> None:
+        self.server = LlamaServer(settings)
+        model, source = _model(), drafted(self.server)
+
+        def run(request: Infill) -> Iterator[Draft | Fill]:
+            task = Task(model, PrefixCache(model.network.text_config), request, Clock(request.deadline), run)
+            if request.between:
+                way = Way((one_by_one,))
+            elif request.like is not None:
+                way = Way((unable,))
+            else:
+                way = Way((source,), judged=request.kind in PARTS)
+            return follow(task, way)
+
+        super().__init__(ThreadPoolExecutor(1, thread_name_prefix="dg-lsp-model"), run, NAME)
+
+    async def connect(self) -> None:
+        """Check the server.
+
+        Raises:
+            EngineError: it cannot be used; the message says why.
+        """
+        await asyncio.to_thread(self.server.connect)
+        self.device = self.server.device
+
+    async def close(self) -> None:
+        """End the model thread and close the connections; the server runs on."""
+        await super().close()
+        self.server.close()
+
+
+def _model() -> Checkpoint:
+    """A Checkpoint without a network and a tokenizer, with the judge of the style `fim`."""
+    config = SimpleNamespace(num_hidden_layers=0, sliding_window=None)
+    return Checkpoint(
+        NAME,
+        SimpleNamespace(text_config=config, device="cpu"),
+        Tokenizer(BPE()),
+        Schedule(),
+        FIM.name,
+        canvas_lengths=(256,),
+        bos=0,
+        eos=0,
+        max_prefix=0,
+        special=frozenset(),
+        digest="",
+        judge=FIM.judge(),
+        denoises=False,
+        ends=(0,),
+    )
