@@ -4,9 +4,10 @@
 
 A session types lines of a real file again that were cut out of it: by single keys, with typing errors, second thoughts,
 pastes, undos, and looks at other places. It is made twice from the same seed, once with the rules. The editor asks
-after each change and when Insert mode begins, but not while one types what it shows. Without a checkpoint, a part of
-the requests gets the rest of the line and another part a wrong text, drawn for each place; with one, the whole server
-answers. Nobody has recorded how often people do all this: the shares are at the top of the file.
+after each change and when Insert mode begins, but not while one types what it shows. A part of the requests gets the
+rest of the line and another part a wrong text, drawn for each place. With --checkpoint the whole server answers, by
+that model, or by drawn texts if it is `drawn`, and the requests count that reach the engine. Nobody has recorded how
+often people do all this: the shares are at the top of the file.
 """
 
 import argparse
@@ -84,10 +85,7 @@ class Drawn:
         if why:
             self.silent[why] += 1
             return ""
-        drawn, line = draw(self._name, *place, "answer"), rest.split("\n", 1)[0]
-        if len(line) >= _LEAST and drawn < _RIGHT:
-            return line
-        return "result" if drawn > 1 - _WRONG else ""
+        return answer(self._name, rest, place)
 
     def dismiss(self, at: int, text: str) -> None:
         """Dismiss the text that is offered."""
@@ -102,7 +100,9 @@ class Drawn:
 class Served:
     """An editor with the whole server. infills: what reached the engine. It has the same methods as Drawn."""
 
-    def __init__(self, engine: LocalEngine, loop: asyncio.AbstractEventLoop, *, listens: bool) -> None:
+    def __init__(
+        self, engine: "LocalEngine | DrawnEngine", loop: asyncio.AbstractEventLoop, *, listens: bool
+    ) -> None:
         self._engine, self._loop = engine, loop
         server = Server("dg-lsp", "1")
         settings = Settings(checkpoint="embedded", related=False, prefetch=False)
@@ -142,10 +142,12 @@ class Served:
             did_change(self._context, types.DidChangeTextDocumentParams(version, [event]))
         )
 
-    def ask(self, uri: str, at: int, *_: Any) -> str:
+    def ask(self, uri: str, at: int, rest: str, drawn: Place) -> str:
         """Ask for ghost text."""
         self.sent += 1
         text = self._document(uri).text
+        if isinstance(self._engine, DrawnEngine):
+            self._engine.before, self._engine.answer = text[:at], answer(self._engine.name, rest, drawn)
         how = types.InlineCompletionContext(types.InlineCompletionTriggerKind.Automatic)
         place = types.Position(*_position(text, at))
         params = types.InlineCompletionParams(how, types.TextDocumentIdentifier(uri), place)
@@ -165,6 +167,23 @@ class Served:
         document = self._context.workspace.documents.snapshot(uri)
         assert document is not None
         return document
+
+
+@dataclass
+class DrawnEngine:
+    """An engine that answers with `answer` behind the text `before` the cursor. name: of the file."""
+
+    name: str
+    before: str = ""
+    answer: str = ""
+
+    async def infill(self, request: Infill) -> AsyncGenerator[Draft | Fill, None]:
+        """Yield a Fill, which begins at the gap's start."""
+        known = request.prefix[-80:]
+        heads = (n for n in range(len(self.before)) if self.before[: len(self.before) - n].endswith(known))
+        head = self.before[len(self.before) - next(heads, 0) :]
+        text = head + self.answer if self.answer else ""
+        yield Fill(text, refusal="" if text else "the model left the gap empty", chance=0.5 if text else None)
 
 
 @dataclass
@@ -292,6 +311,14 @@ def draw(name: str, *place: object) -> float:
     return random.Random(f"{name} {place}").random()
 
 
+def answer(name: str, rest: str, place: Place) -> str:
+    """Draw the text that is offered at a place of the file `name` where `rest` will be typed."""
+    drawn, line = draw(name, *place, "answer"), rest.split("\n", 1)[0]
+    if len(line) >= _LEAST and drawn < _RIGHT:
+        return line
+    return "result" if drawn > 1 - _WRONG else ""
+
+
 def lost(quiet: Session, loud: Session) -> int:
     """Count the texts that were taken in `loud` and of which nothing was taken in `quiet`."""
     return sum(
@@ -332,9 +359,10 @@ def _position(text: str, at: int) -> tuple[int, int]:
 def pairs(sessions: int, places: int, checkpoint: str | None) -> Iterator[tuple[Session, Session]]:
     """Yield the sessions with each file: without the rules, and with them."""
     loop = asyncio.new_event_loop()
-    engine = LocalEngine.open(Settings(checkpoint=checkpoint)) if checkpoint else None
-    for file in files(".ts" if engine is None else "")[:sessions]:
+    model = LocalEngine.open(Settings(checkpoint=checkpoint)) if checkpoint not in (None, "drawn") else None
+    for file in files(".ts" if checkpoint is None else "")[:sessions]:
         text = file.read_text(encoding="utf-8")
+        engine = model or (DrawnEngine(file.name) if checkpoint else None)
         editors = [
             Served(engine, loop, listens=listens) if engine else Drawn(file.name, listens=listens)
             for listens in (False, True)
@@ -351,7 +379,7 @@ def main() -> None:
     )
     parser.add_argument("--sessions", type=int, default=20)
     parser.add_argument("--places", type=int, default=12, help="places of a file that are typed again")
-    parser.add_argument("--checkpoint", help="the model that answers; without one, answers are drawn")
+    parser.add_argument("--checkpoint", help="the model behind the whole server, or drawn")
     arguments = parser.parse_args()
     asked, saved, taken, gone, reasons = 0, 0, 0, 0, Counter[str]()
     for loud, quiet in pairs(arguments.sessions, arguments.places, arguments.checkpoint):
