@@ -527,6 +527,14 @@ MUTANTS = (
     ),
     Mutant(
         12,
+        "the path of a checkpoint is in the counts",
+        "dg_lsp/server/uses.py",
+        'return name if name in (EMBEDDED, *OFFERED) or is_hub_name(name) else "of a folder"',
+        "return name",
+        "tests/server/test_uses.py::test_counts_of_two_servers_equal_what_500_keys_did",
+    ),
+    Mutant(
+        12,
         "an excluded document is searched for the next edit",
         "dg_lsp/server/handlers/next_edit.py",
         "others = context.workspace.beside(source)",

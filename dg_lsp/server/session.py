@@ -37,6 +37,7 @@ Open = Callable[[Settings, Callable[[Status], None]], Engine]
 
 _FILLS = 16  # recent fills whose times are kept
 _OF_THE_INDEX = ("exclude", "exclude_ignored", "include", "related")
+_SOON = 0.5  # seconds that the model menu waits for the status of an engine
 _FOLLOW = 0.2  # seconds between two looks at an engine that loads
 _WAITED = 0.25  # the share of the time of a fill that ghost text waits for the next key
 _log = logging.getLogger("dg_lsp.server")
@@ -247,8 +248,9 @@ class Session:
     async def models(self) -> list[Model]:
         """Return the entries of the model menu."""
         settings, status = self._workspace.settings, None
-        with suppress(EngineError):
-            status = await self.status()
+        with suppress(EngineError, TimeoutError):
+            async with asyncio.timeout(_SOON):
+                status = await self.status()
         if settings.engine_url:
             name, why = (
                 status.checkpoint if status else "",

@@ -33,7 +33,7 @@ from dg_lsp.server.rpc.envelope import RequestError
 from dg_lsp.server.rpc.protocol import Server
 from dg_lsp.settings import Settings
 from dg_lsp.text.gaps.find import find_gap
-from dg_lsp.text.messages import Fill
+from dg_lsp.text.messages import Fill, Status
 from tests.server.wire import Wire, request
 
 URI = "file:///w/shop.py"
@@ -144,6 +144,52 @@ def test_a_switch_sends_the_next_request_to_an_engine_with_that_model(data: Path
         assert (settings.checkpoint, settings.effort, warned) == (EMBEDDED, "low", [])
 
     asyncio.run(work())
+
+
+class Process(ScriptedEngine):
+    """An engine in a process of its own, which holds three gigabytes."""
+
+    stopped, patience = False, 0.0
+
+    async def start(self) -> Status:
+        return Status("ready", 1.0, memory=3_000_000_000)
+
+    async def status(self) -> Status:
+        await asyncio.sleep(self.patience)
+        return Status("ready", 1.0, memory=3_000_000_000)
+
+    async def stop(self) -> bool:
+        self.stopped = True
+        return True
+
+    def exclude(self, globs: tuple[str, ...]) -> None:
+        pass
+
+
+@pytest.mark.parametrize(("free", "stops"), [(1_500_000_000, True), (4_000_000_000, False)])
+def test_the_engine_of_the_old_model_ends_only_where_its_memory_is_needed(
+    data: Path, monkeypatch: pytest.MonkeyPatch, free: int, stops: bool
+) -> None:
+    here(data, CODER, 1.0, needs=2_000_000_000)
+    monkeypatch.setattr(memory, "free", lambda _: (free, "this machine"))
+    old = Process(Fill("1"))
+    context, engines = window()
+    engines.opened = {SMALL: old, CODER: Process(Fill("1"))}
+
+    async def work() -> None:
+        await models.use_model(context, CODER)
+        await context.session.close()
+
+    asyncio.run(work())
+    assert (old.stopped, old.closed) == (stops, True)
+
+
+def test_the_menu_does_not_wait_for_an_engine_that_hangs(data: Path) -> None:
+    context, engines = window()
+    engines.opened[SMALL] = Process(Fill("1"))
+    engines.opened[SMALL].patience = 60.0  # type: ignore[attr-defined]
+    began = time.monotonic()
+    assert len(asyncio.run(models.models(context))["models"]) == 4 and time.monotonic() - began < 20
 
 
 def test_auto_means_the_model_that_was_picked_also_after_a_restart(data: Path) -> None:
