@@ -7,11 +7,12 @@ pastes, undos, and looks at other places. It is made twice from the same seed, o
 after each change and when Insert mode begins, but not while one types what it shows. A part of the requests gets the
 rest of the line and another part a wrong text, drawn for each place. With --checkpoint the whole server answers, by
 that model, or by drawn texts if it is `drawn`, and the requests count that reach the engine. Nobody has recorded how
-often people do all this: the shares are at the top of the file.
+often people do all this: the shares and paces are at the top of the file.
 """
 
 import argparse
 import asyncio
+import math
 import random
 import sysconfig
 from collections import Counter
@@ -45,12 +46,20 @@ _ERROR, _AGAIN = 0.08, 0.04
 # Before a place: looks into Insert mode elsewhere, at another file, a paste that is taken back; behind it an undo.
 _LOOK, _OTHER, _PASTE, _UNDO = 0.6, 0.3, 0.3, 0.3
 _LEAST = 3  # characters that are worth a key
+# Seconds from key to key, within a word and elsewhere: the usual ones, their spread, and the share of those that are no
+# break. A text that is shown for less time than _SEEN is not seen.
+_PACES = {True: (0.13, 0.35, 0.92), False: (0.2, 0.4, 0.7)}
+_SEEN = 0.3
 _OWN, _ELSEWHERE = "file:///w/own.py", "file:///w/elsewhere.py"
 Place = tuple[object, ...]
 
 
 class Deaf(Trigger):
     """A trigger without rules."""
+
+    def pause(self, *_: Any) -> float:
+        """Return no seconds."""
+        return 0.0
 
     def silence(self, *_: Any) -> str:
         """Return no reason."""
@@ -61,8 +70,8 @@ class Drawn:
     """An editor whose answers are drawn. listens: with the rules. silent: the reasons for silence, counted."""
 
     def __init__(self, name: str, *, listens: bool) -> None:
-        self.documents, self.offers = Documents("utf-32"), Offers()
-        self.trigger = Trigger() if listens else Deaf()
+        self.documents, self.offers, self.now = Documents("utf-32"), Offers(), 0.0
+        self.trigger = (Trigger if listens else Deaf)(lambda: self.now)
         self._name, self._listens = name, listens
         self.sent, self.silent = 0, Counter[str]()
 
@@ -75,9 +84,12 @@ class Drawn:
         self.documents.change(_OWN, 1, [change])
         self.trigger.changed(_OWN, [change], self.documents, offered)
 
-    def ask(self, uri: str, at: int, rest: str, place: Place) -> str:
-        """Ask for ghost text; `rest` is the text to be typed. Return the text that is offered, "" without one."""
-        self.sent += 1
+    def ask(self, uri: str, at: int, rest: str, place: Place, pace: float = 1.0) -> str:
+        """Ask for ghost text; return the text that is offered and seen, "" without one.
+
+        rest: the text to be typed; pace: the seconds until its next key.
+        """
+        self.sent, self.now = self.sent + 1, self.now + pace
         document, cursor = self._at(uri, at)
         why = "the text before the cursor begins a dismissed one"
         if not (self._listens and self.offers.continues_dismissed(document, cursor)):
@@ -85,7 +97,10 @@ class Drawn:
         if why:
             self.silent[why] += 1
             return ""
-        return answer(self._name, rest, place)
+        if self.trigger.pause(uri, _position(document.text, at), document.data, cursor) > pace:
+            self.silent["the next letter of the word came before it"] += 1
+            return ""
+        return answer(self._name, rest, place) if pace > _SEEN else ""
 
     def dismiss(self, at: int, text: str) -> None:
         """Dismiss the text that is offered."""
@@ -142,7 +157,7 @@ class Served:
             did_change(self._context, types.DidChangeTextDocumentParams(version, [event]))
         )
 
-    def ask(self, uri: str, at: int, rest: str, drawn: Place) -> str:
+    def ask(self, uri: str, at: int, rest: str, drawn: Place, _: float = 1.0) -> str:
         """Ask for ghost text."""
         self.sent += 1
         text = self._document(uri).text
@@ -251,7 +266,8 @@ class Session:
             self._edit(start + done, start + done, key)
             done += len(key)
             if not shown:
-                offered = self.editor.ask(_OWN, start + done, lines[done:], (number, done))
+                pace = self._pace(number, done, lines)
+                offered = self.editor.ask(_OWN, start + done, lines[done:], (number, done), pace)
                 shown, length = self._offered(number, (start, done), offered, lines[done:])
                 done += length
 
@@ -270,6 +286,14 @@ class Session:
         self._edit(start + done, start + done, offered, (offered,))
         self.editor.ask(_OWN, start + end, "", (number, end, "behind"))
         return "", len(offered)
+
+    def _pace(self, number: int, done: int, lines: str) -> float:
+        """Draw the seconds until the next key of `lines`."""
+        usual, spread, share = _PACES[lines[done - 1 : done + 1].isalnum()]
+        drawn = random.Random(f"{self.name} {number} {done} pace")
+        return (
+            drawn.lognormvariate(math.log(usual), spread) if drawn.random() < share else drawn.uniform(0.5, 3)
+        )
 
     def _err(self, at: int, place: tuple[int, int]) -> None:
         """Type some wrong characters, and erase them."""

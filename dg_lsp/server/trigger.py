@@ -1,6 +1,8 @@
 """The trigger: the reasons, from the last deeds of a user, why ghost text that nobody asked for would disturb."""
 
 import re
+import statistics
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -8,6 +10,7 @@ from typing import Literal
 
 from dg_lsp.server.documents import Change, Documents, Position
 from dg_lsp.text.documents.document import Encoding
+from dg_lsp.text.gaps.words import half_word
 from dg_lsp.text.syntax.lexer import line_start
 
 # erased: by one key; deleted: more than that; taken: of ghost text; unknown: the client does not say where.
@@ -17,6 +20,10 @@ _KEY = (
     2  # characters that one key inserts or erases at most, beside white space: an emoji, a pair of brackets
 )
 _ENOUGH = 3  # erased characters after which the user is about to write something else
+# Keys whose pace is known, and at least to know it; the seconds of a break, which is no pace.
+_KEYS, _FEW, _BREAK = 20, 5, 1.0
+# Ghost text waits within a word as long as this multiple of the usual time from key to key, at most these seconds.
+_SLOWER, _LONGEST = 1.5, 0.25
 _SEEN = 500  # earlier texts of a document that are remembered, each by a hash
 _WORD = re.compile(r"[\w.$@#!?:-]+(\(\))?")  # as a completion menu inserts it
 # The beginning of a line, behind which something must follow.
@@ -29,13 +36,17 @@ class Behaviour:
     """The last deeds of the user in a document. deed: the last one; None before the first change.
 
     spans: the texts that the last changes left. erased: how many characters were erased one after another. seen: the
-    hashes of earlier texts.
+    hashes of earlier texts. pace: seconds from one typed key to the next; typed: when the last one was. asked: where
+    ghost text was asked for last.
     """
 
     deed: Deed | None = None
     spans: list[tuple[Position, Position]] = field(default_factory=list)
     erased: int = 0
     seen: deque[int] = field(default_factory=lambda: deque(maxlen=_SEEN))
+    pace: deque[float] = field(default_factory=lambda: deque(maxlen=_KEYS))
+    typed: float = 0.0
+    asked: Position | None = None
 
     def is_away(self, position: Position) -> bool:
         """Return whether `position` is not at the last change."""
@@ -62,9 +73,10 @@ _RULES = (
 
 
 class Trigger:
-    """The behaviour in all documents of one client."""
+    """The behaviour in all documents of one client. clock: returns the time in seconds."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
         self._of: dict[str, Behaviour] = {}
         self._heard = False
 
@@ -82,6 +94,9 @@ class Trigger:
         if now in behaviour.seen and not _is_key(changes[-1]):
             behaviour.deed, behaviour.erased = "undone", 0
         behaviour.seen.append(now)
+        if behaviour.deed == "typed":
+            since, behaviour.typed = self._clock() - behaviour.typed, self._clock()
+            behaviour.pace.extend([since / len(changes)] if since < _BREAK else [])
 
     def silence(self, uri: str, position: Position, data: bytes, cursor: int) -> str:
         """Return why nothing is offered at a position unless the user asks, as a sentence; empty if something may be.
@@ -95,6 +110,22 @@ class Trigger:
         rules = (rule for rule in _RULES if not (rule.yields and is_open))
         why = next((rule.why for rule in rules if rule.holds(behaviour, position)), "")
         return f"{why}; type, or ask for ghost text" if why else ""
+
+    def pause(self, uri: str, position: Position, data: bytes, cursor: int) -> float:
+        """Return the seconds for which ghost text asked for at `position` waits for the next key.
+
+        Within a word it was asked for before it is a little longer than the user takes for a key, so that no letter of
+        a word that is typed in one go costs a fill; else 0.
+        """
+        behaviour = self._of.get(uri)
+        if behaviour is None:
+            return 0.0
+        asked, behaviour.asked = behaviour.asked, position
+        if asked is None or asked[0] != position[0] or len(behaviour.pace) < _FEW:
+            return 0.0
+        if not 0 < position[1] - asked[1] < len(half_word(data, cursor).decode("utf-8", "replace")):
+            return 0.0
+        return min(_SLOWER * statistics.median(behaviour.pace), _LONGEST)
 
     def closed(self, uri: str) -> None:
         """Forget the document `uri`."""

@@ -27,7 +27,8 @@ class Typist:
     """Somebody who types at `at` in an editor; each action returns why nothing is offered behind it, or ""."""
 
     def __init__(self) -> None:
-        self.documents, self.trigger, self.at = Documents(), Trigger(), END
+        self.now = 0.0
+        self.documents, self.trigger, self.at = Documents(), Trigger(lambda: self.now), END
         for uri in (URI, OTHER):
             self.documents.open(uri, "python", 1, TEXT)
 
@@ -57,6 +58,30 @@ class Typist:
         assert document is not None
         cursor = document.offset(line, column, "utf-16")
         return self.trigger.silence(uri, (line, column), document.data, cursor)
+
+    def pauses(self, text: str, pace: float) -> list[float]:
+        """Type a text, `pace` seconds a key, and ask behind each; the seconds that the requests wait."""
+        found = []
+        for key in text:
+            self.now += pace
+            self.type(key)
+            document = self.documents.snapshot(URI)
+            assert document is not None
+            cursor = document.offset(*self.at, "utf-16")
+            found.append(round(self.trigger.pause(URI, self.at, document.data, cursor), 3))
+        return found
+
+
+def test_within_a_word_a_request_waits_a_little_longer_than_the_next_key_takes() -> None:
+    typist = Typist()
+    # Of a user whose pace is not known, and at the beginning of a word, nobody waits.
+    assert typist.pauses("+ abc", 0.1) == [0.0] * 4 + [0.15]
+    assert typist.pauses(" size", 0.1) == [0.0, 0.0, 0.15, 0.15, 0.15]
+    assert typist.pauses(" size", 0.3)[-1] <= 0.25
+    # A break is no pace, and behind a move nothing is known.
+    assert typist.pauses("s", 60.0)[-1] <= 0.25
+    typist.at = AWAY
+    assert typist.pauses("23", 0.1) == [0.0, 0.0]
 
 
 def test_nothing_is_offered_in_a_file_that_was_not_edited() -> None:
