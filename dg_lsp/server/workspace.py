@@ -13,6 +13,7 @@ from dg_lsp.server.settings import silence
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document, DocumentError, read_document
 from dg_lsp.text.documents.excluded import key_of, path_of
+from dg_lsp.text.documents.fences import fenced
 from dg_lsp.text.languages.language import knows
 from dg_lsp.text.reasons import NoGap
 from dg_lsp.text.syntax.magics import without_magics
@@ -55,6 +56,17 @@ class Workspace:
                 document = replace(document, data=plain, history=None)
         macros = self.settings.macros
         return replace(document, macros=macros) if macros else document
+
+    def part(self, document: Document, offset: int) -> tuple[Document, int]:
+        """Return the code fence of a Markdown file around `offset`, and the offset in it; any other document as it is.
+
+        Raises:
+            NoGap: there is no fence, or its language is switched off.
+        """
+        found = fenced(document, offset)
+        if found[0] is not document:
+            self.permit(document.uri, found[0].language)
+        return found
 
     def above(self, document: Document) -> bytes:
         """Return the text of the code cells above `document` in its notebook; empty if it is no cell."""

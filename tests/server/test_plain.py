@@ -44,6 +44,21 @@ def test_plain_languages_and_fences_get_ghost_text(wire: Wire) -> None:
     assert not ghost(wire, "dotenv", "A=‸\n")
 
 
+def test_the_command_fills_a_fence_at_the_places_of_the_file(wire: Wire) -> None:
+    wire.initialize()
+    ghost(wire, "markdown", "# Use\n\n```py\ndef f():\n    ‸\n```\n")
+    at = {"line": 4, "character": 4}
+    params = {"command": "dg-lsp.fill", "arguments": [{"uri": f"{URI}.markdown", "position": at}]}
+    edit = wire.ask("fill", "workspace/executeCommand", params)["result"]["edit"]
+    ((change,),) = edit["changes"].values()
+    assert change["newText"].strip() and change["range"]["start"] == at
+    prose = {
+        "command": "dg-lsp.fill",
+        "arguments": [{"uri": f"{URI}.markdown", "position": {**at, "line": 0}}],
+    }
+    assert "only the code fences" in wire.ask("prose", "workspace/executeCommand", prose)["result"]["why"]
+
+
 def test_of_prose_in_markdown_nothing_is_sent(wire: Wire) -> None:
     wire.initialize()
     assert not ghost(wire, "markdown", "# Use ‸\n\n```python\nx = 1\n```\n")

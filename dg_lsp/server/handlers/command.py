@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -57,6 +58,9 @@ async def _fill(snapshot: Snapshot, context: Context, target: Target) -> Reply[R
         NoGap: there is nothing to fill. EngineError: the engine gives no answer. RequestError: the document changed.
     """
     # 1. and 2.
+    with suppress(KeyError, TypeError, ValueError):  # `gap_of` says what is wrong
+        document, _ = context.workspace.part(snapshot.document, cursor_of(snapshot, target) or 0)
+        snapshot = replace(snapshot, document=document)
     with within(ASKED):
         gap = await gap_of(snapshot, target)
         outcome = await _uninterrupted(snapshot, context, fill_target(snapshot, context, gap, target))

@@ -15,7 +15,6 @@ from dg_lsp.server.trigger import opens
 from dg_lsp.settings import Settings
 from dg_lsp.text.budget import ASKED, UNASKED, within
 from dg_lsp.text.documents.document import Document, whole
-from dg_lsp.text.documents.fences import fenced
 from dg_lsp.text.fills.confirm import doubt
 from dg_lsp.text.gaps.find import Gap, NoGap, find_gap
 from dg_lsp.text.gaps.gap import Edit, apply_edit
@@ -187,9 +186,7 @@ def _spot(snapshot: Snapshot, context: Context, params: types.InlineCompletionPa
         NoGap: the place is in no code fence.
     """
     automatic = params.context.trigger_kind == types.InlineCompletionTriggerKind.Automatic
-    document, cursor = fenced(snapshot.document, snapshot.offset(params.position))
-    if document is not snapshot.document:
-        context.workspace.permit(document.uri, document.language)
+    document, cursor = context.workspace.part(snapshot.document, snapshot.offset(params.position))
     snapshot, selected = replace(snapshot, document=document), params.context.selected_completion_info
     replaced = snapshot.range(cursor, cursor)
     plain = Spot(snapshot, cursor, cursor, replaced, whole=False, automatic=automatic)
