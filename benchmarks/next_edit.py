@@ -14,9 +14,10 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal, get_args
 
 from dg_lsp.filling.next_edit import is_sound, nearest, next_edits
-from dg_lsp.server.documents import Documents
+from dg_lsp.server.documents import Change, Documents
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.gap import Edit
 from dg_lsp.text.languages.language import language_of, load_language
@@ -25,6 +26,9 @@ SCENARIOS = Path(__file__).resolve().parents[1] / "tests/filling/next_edit"
 _MOST = 40  # places that are taken before a scenario counts as endless
 _PIECE = re.compile(r"\w+|\s+|[^\w\s]")
 _WHERE = re.compile(r"([^:\s]+)(?::(\d+))?(?::(\d+))?")
+
+
+Way = Literal["keys", "lines", "whole"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +87,13 @@ def _scenario(text: str) -> Scenario:
 
 
 class Player:
-    """The open documents of a scenario, edited as a user does it. cursors: where each was left."""
+    """The open documents of a scenario, edited as a user does it. cursors: where each was left.
 
-    def __init__(self, scenario: Scenario, lines: int = 0) -> None:
+    way: what the client sends of an edit, the keys, the changed lines, or the whole text.
+    """
+
+    def __init__(self, scenario: Scenario, lines: int = 0, way: Way = "keys") -> None:
+        self.way: Way = way
         self.documents, self.cursors = Documents("utf-8"), dict[str, int]()
         self.above = 0
         for name, text in scenario.files.items():
@@ -109,10 +117,14 @@ class Player:
             start = document.line_starts[hunk.line + self.above - 1]
         else:
             start = document.text.encode().index(old.encode())
+        if self.way != "keys":
+            self.replace(hunk.name, start, start + len(old.encode()), new)
         before, after = _PIECE.findall(old), _PIECE.findall(new)
         shift = 0
         for tag, i, j, k, m in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
             if tag != "equal":
+                self.cursors[hunk.name] = start + len("".join(after[:m]).encode())
+            if tag != "equal" and self.way == "keys":
                 at = start + len("".join(before[:i]).encode()) + shift
                 gone, come = "".join(before[i:j]), "".join(after[k:m])
                 self.replace(hunk.name, at, at + len(gone.encode()), "")
@@ -125,13 +137,17 @@ class Player:
         """Replace the bytes [start, end) of a file, as one change."""
         document = self.now(name)
         span = document.position(start), document.position(end)
-        self.documents.change(_uri(name), document.version + 1, [(span, text)])
+        change: Change = (span, text)
+        if self.way == "whole":
+            data = document.data
+            change = None, (data[:start] + text.encode() + data[end:]).decode()
+        self.documents.change(_uri(name), document.version + 1, [change])
         self.cursors[name] = start + len(text.encode())
 
 
-def play(scenario: Scenario, lines: int = 0) -> Result:
+def play(scenario: Scenario, lines: int = 0, way: Way = "keys") -> Result:
     """Play `scenario`, with so many `lines` of other code above each file, and compare the end with what is wanted."""
-    player, result = Player(scenario, lines), Result(False)
+    player, result = Player(scenario, lines, way), Result(False)
     current = scenario.edits[-1].name
     for hunk in scenario.edits:
         player.type(hunk)
@@ -152,9 +168,9 @@ def play(scenario: Scenario, lines: int = 0) -> Result:
             result.wrong.append(result.offered[-1])
             break
         wanted.remove(shown)
-        name = document.uri.rpartition("/")[2]
+        name, count = document.uri.rpartition("/")[2], player.documents.bursts(document.uri).count
         player.replace(name, edit.start, edit.end, edit.text)
-        if name == current:
+        if name == current and player.documents.bursts(document.uri).count > count:
             player.documents.absorb(document.uri)
     result.right = not wanted and not result.wrong
     return result
@@ -197,9 +213,9 @@ def _filler(name: str, lines: int) -> str:
     return "".join(header.replace("_g_", f"filler{number}") + "\n" + end for number in range(lines // 3))
 
 
-def report(scenarios: list[Scenario], lines: int = 0) -> Iterator[str]:
+def report(scenarios: list[Scenario], lines: int = 0, way: Way = "keys") -> Iterator[str]:
     """Yield a line for each scenario that is not as it should be, and last the shares."""
-    results = [(s, play(s, lines)) for s in scenarios]
+    results = [(s, play(s, lines, way)) for s in scenarios]
     for scenario, result in results:
         if not result.right:
             missing = "" if result.wrong or not scenario.wanted else f" wanted {scenario.wanted[0].new}"
@@ -220,8 +236,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("folder", nargs="?", type=Path, default=SCENARIOS)
     parser.add_argument("--lines", type=int, default=0)
+    parser.add_argument("--way", choices=get_args(Way), default="keys")
     given = parser.parse_args()
-    for line in report(read_scenarios(given.folder), given.lines):
+    for line in report(read_scenarios(given.folder), given.lines, given.way):
         print(line)
 
 

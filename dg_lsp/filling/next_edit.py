@@ -8,7 +8,8 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import pairwise
+from difflib import SequenceMatcher
+from itertools import accumulate, pairwise
 
 from dg_lsp.text.analysis import tree_of
 from dg_lsp.text.budget import bounded, check
@@ -47,6 +48,7 @@ _SHORT = 3
 _WORD_BYTE = re.compile(rb"[\w$\x80-\xff]")
 _NAME = re.compile(rb"[A-Za-z_$\x80-\xff][\w$\x80-\xff]*")
 _TOKENS = re.compile(rb"[\w$\x80-\xff]+|\"[^\"\\]*\"|'[^'\\]*'|[^\w\s]")
+_PIECES = re.compile(rb"[\w$\x80-\xff]+|\s+|[^\w\s]")
 _STRING = re.compile(rb"([\"'`])([\w.-]+)\1")
 _FROM = re.compile(rb"\bfrom\s*[\"'].*|[#;].*|//.*")
 
@@ -132,7 +134,7 @@ def _typed(document: Document, bursts: Bursts, cursor: int) -> Typed | None:
     data, burst = document.data, bursts.last
     if burst is None or len(data) > LARGEST or hash(data) in bursts.seen:
         return None
-    spans = _words(burst.spans(data), burst.before, data)
+    spans = _spans(burst, data)
     core = tuple((burst.before[c.start : c.end], data[c.now : c.stop]) for c in spans)
     if not core or any(
         len(text) > _LONGEST or b"\n" in text or b"\r" in text for pair in core for text in pair
@@ -146,6 +148,27 @@ def _typed(document: Document, bursts: Bursts, cursor: int) -> Typed | None:
     if any(_is_half(data, c, old, new, cursor) for c, (old, new) in zip(spans, core, strict=True)):
         return None
     return Typed(document, burst, spans, core, cursor)
+
+
+def _spans(burst: Burst, data: bytes) -> tuple[Change, ...]:
+    """Return the changes of `burst` by whole tokens, however much of a line the client has replaced.
+
+    `x` that became `str(x)` is two changes: `str(` was put in before it, and `)` behind it.
+    """
+    found = list[Change]()
+    for span in _words(burst.spans(data), burst.before, data):
+        old, new = burst.before[span.start : span.end], data[span.now : span.stop]
+        if not old or not new or max(len(old), len(new)) > _LONGEST or b"\n" in old + new:
+            found.append(span)
+            continue
+        texts = [_PIECES.findall(text) for text in (old, new)]
+        starts = [[0, *accumulate(map(len, pieces))] for pieces in texts]
+        for tag, i, j, k, m in SequenceMatcher(None, *texts, autojunk=False).get_opcodes():
+            if tag != "equal":
+                first, last = span.start + starts[0][i], span.start + starts[0][j]
+                found.append(Change(first, last, span.now + starts[1][k], span.now + starts[1][m]))
+    blank = [c for c in found if not (burst.before[c.start : c.end] + data[c.now : c.stop]).strip()]
+    return tuple(c for c in found if c not in blank) or tuple(found)
 
 
 def _words(spans: tuple[Change, ...], old: bytes, new: bytes) -> tuple[Change, ...]:
@@ -272,7 +295,7 @@ def _disagrees(typed: Typed, bursts: Bursts, data: bytes) -> bool:
 
 
 def _core(burst: Burst, data: bytes) -> Core:
-    spans = _words(burst.spans(data), burst.before, data)
+    spans = _spans(burst, data)
     return tuple((burst.before[c.start : c.end], data[c.now : c.stop]) for c in spans)
 
 
@@ -393,7 +416,7 @@ class _Example:
     @staticmethod
     def of(burst: Burst, data: bytes) -> "_Example | None":
         """Return the line that `burst` has changed; None if it has changed none, or several."""
-        spans = burst.spans(data)
+        spans = _spans(burst, data)
         if not spans or any(line_start(data, c.now) != line_start(data, spans[0].now) for c in spans):
             return None
         first = line_start(burst.before, spans[0].start)

@@ -13,7 +13,7 @@ from dg_lsp.server.notebooks import Notebooks
 from dg_lsp.text.documents.bursts import LARGEST, Bursts
 from dg_lsp.text.documents.document import SURROGATE, Document, Encoding, utf8
 from dg_lsp.text.documents.excluded import key_of
-from dg_lsp.text.documents.history import MOST, Changes, History, begun
+from dg_lsp.text.documents.history import MOST, Changes, History, begun, trimmed
 
 Position = tuple[int, int]
 # A range and the text that replaces it; None means the whole document.
@@ -226,7 +226,7 @@ class _Open:
         if span is None:
             old, self.buffer = self.buffer, Buffer(text, encoding)
             edit = 0, _size(old.text), _size(self.buffer.text)
-            self.bursts = Bursts()
+            self._rewrite(old.text, self.buffer.text)
         else:
             edit = self._replace(span, text, encoding)
         self._record(edit)
@@ -244,6 +244,21 @@ class _Open:
                 self.buffer.splice(*span, text, encoding)
         self.bursts = Bursts()
         self._record((0, size, _size(self.buffer.text)))
+
+    def _rewrite(self, before: str, now: str) -> None:
+        """Record a change of the whole text, by a client that knows no other, as that of the lines that differ."""
+        if before == now or max(len(before), len(now)) > LARGEST:
+            self.bursts = self.bursts if before == now else Bursts()
+            return
+        old, new = utf8(before), utf8(now)
+        changes = trimmed(Changes().then(0, len(old), len(new)), old, new)
+        if not changes.spans:
+            return
+        start, end, _, stop = changes.spans[0]
+        first, last = old.count(b"\n", 0, start), old.count(b"\n", 0, end)
+        if not self.bursts.continues(first, last):
+            self.bursts = self.bursts.begin(old, first)
+        self.bursts = self.bursts.then((start, end, stop), (first, last), new.count(b"\n") - old.count(b"\n"))
 
     def _replace(
         self, span: tuple[Position, Position], text: str, encoding: Encoding

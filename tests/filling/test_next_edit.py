@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from benchmarks.next_edit import Hunk, Player, Scenario, play, read_scenarios
+from benchmarks.next_edit import Hunk, Player, Scenario, Way, play, read_scenarios
 from dg_lsp.filling.next_edit import is_sound, next_edits
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.gap import Edit
@@ -38,6 +38,13 @@ def test_no_wrong_edit_is_offered(results: list[tuple[Scenario, list[str], bool]
 def test_most_wanted_edits_are_offered(results: list[tuple[Scenario, list[str], bool]]) -> None:
     missed = [s.title for s, _, right in results if s.wanted and not right]
     assert len(missed) <= 0.1 * len(SCENARIOS), missed
+
+
+@pytest.mark.parametrize("way", ["lines", "whole"])
+def test_clients_that_send_lines_or_the_whole_text_get_the_same(way: Way) -> None:
+    results = [(scenario.title, play(scenario, way=way)) for scenario in SCENARIOS]
+    assert [title for title, result in results if result.wrong] == []
+    assert sum(not result.right for _, result in results) <= 0.1 * len(SCENARIOS)
 
 
 def test_a_scenario_with_other_wishes_is_not_right() -> None:
