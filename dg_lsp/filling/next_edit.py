@@ -163,7 +163,7 @@ def _spans(burst: Burst, data: bytes) -> tuple[Change, ...]:
             continue
         texts = [_PIECES.findall(text) for text in (old, new)]
         starts = [[0, *accumulate(map(len, pieces))] for pieces in texts]
-        for tag, i, j, k, m in SequenceMatcher(None, *texts, autojunk=False).get_opcodes():
+        for tag, i, j, k, m in SequenceMatcher(a=texts[0], b=texts[1], autojunk=False).get_opcodes():
             if tag != "equal":
                 first, last = span.start + starts[0][i], span.start + starts[0][j]
                 found.append(Change(first, last, span.now + starts[1][k], span.now + starts[1][m]))
