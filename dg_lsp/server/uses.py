@@ -18,7 +18,7 @@ from dg_lsp.text.syntax.lexer import line_start
 
 KEPT = 30.0  # seconds after which taken text counts as kept
 _EVERY = 10.0  # seconds between two writes of the file
-_MOST = 100  # taken texts that are watched
+_MOST = 20  # taken texts that are watched, each with the text of its document
 _TAKEN = ("tab", "word", "line")
 _LANGUAGE = re.compile(r"[\w+#.-]{1,30}", re.ASCII)
 _log = logging.getLogger("dg_lsp.server")

@@ -37,6 +37,8 @@ REQUESTS: tuple[tuple[str, Any], ...] = (
         {"command": "dg-lsp.fillAll", "arguments": [{"uri": URI, "version": 1, "seed": 3}]},
     ),
     ("dg-lsp/status", {"uri": URI}),
+    ("dg-lsp/models", {}),
+    ("workspace/executeCommand", {"command": "dg-lsp.useModel", "arguments": ["none"]}),
     ("textDocument/hover", {"textDocument": DOCUMENT, "position": PLACE}),
     ("initialize", {"processId": None, "rootUri": None, "capabilities": {}}),
     ("no/such/method", None),
@@ -57,6 +59,7 @@ NOTIFICATIONS: tuple[tuple[str, Any], ...] = (
     ("workspace/didChangeConfiguration", {"settings": {"dg-lsp": {"effort": "low", "automatic": False}}}),
     ("window/workDoneProgress/cancel", {"token": 1}),
     ("dg-lsp/dismissed", {"uri": URI, "position": PLACE, "text": "x"}),
+    ("dg-lsp/used", {"textDocument": DOCUMENT, "kind": "tab", "characters": 3}),
     ("$/cancelRequest", {"id": 3}),
     ("$/setTrace", {"value": "off"}),
 )

@@ -6,7 +6,7 @@ import json
 import socket
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -225,6 +225,22 @@ def test_the_model_of_a_teams_server_is_not_switched(data: Path) -> None:
     assert entry["state"] == "in use" and "the server" in entry["note"]
     with pytest.raises(RequestError, match=r"not among https://team\.example"):
         asyncio.run(models.use_model(context, EMBEDDED))
+
+
+def test_a_fetch_reports_its_name_and_only_known_models_are_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = list[str]()
+
+    async def fetch_nothing(name: str, tell: Callable[[str, int | None], None]) -> None:
+        asked.append(name)
+        tell("120 of 1117 MB", 10)
+
+    monkeypatch.setattr(models, "fetch", fetch_nothing)
+    context, _ = window()
+    assert asyncio.run(models.fetch_model(context, CODER)) == {"name": CODER}
+    for name in (EMBEDDED, "owner/net", "--again"):
+        with pytest.raises(RequestError, match="there is no model"):
+            asyncio.run(models.fetch_model(context, name))
+    assert asked == [CODER]
 
 
 @contextlib.contextmanager

@@ -14,7 +14,7 @@ _log = logging.getLogger("dg_lsp.server")
 async def used(context: Context, params: Any) -> None:
     """Count a use of ghost text; `params` has textDocument, kind and characters."""
     try:
-        uri, kind = params["textDocument"]["uri"], params["kind"]
+        uri, kind = str(params["textDocument"]["uri"]), params["kind"]
         characters = min(max(int(params["characters"]), 0), _LONGEST)
         if kind not in REPORTED:
             raise ValueError(kind)
