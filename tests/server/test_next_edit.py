@@ -166,11 +166,14 @@ def test_excluded_and_closed_documents_are_not_read() -> None:
 
 
 def test_a_malformed_request_gets_a_reason() -> None:
+    endless = {"line": float("inf"), "character": 0}
+    about: dict[str, Any] = {"textDocument": {"uri": STORE}}
     for params in (
         None,
         {},
-        {"textDocument": {"uri": STORE}},
+        about,
         {"textDocument": 1, "position": {"line": "x"}},
+        {**about, "position": endless},
     ):
         found = asyncio.run(next_edit(made(), params))
         assert found["edit"] is None

@@ -21,7 +21,7 @@ async def next_edit(context: Context, params: Any) -> dict[str, Any]:
     try:
         uri = str(params["textDocument"]["uri"])
         position = types.Position(int(params["position"]["line"]), int(params["position"]["character"]))
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, OverflowError):
         return _empty("a request dg-lsp/nextEdit has a textDocument with a uri, and a position")
     request = Request(uri, _empty, raises=False, quiet=True)
     document = context.workspace.permitted(uri)
