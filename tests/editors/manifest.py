@@ -52,9 +52,6 @@ def manifest(old: dict[str, Any]) -> dict[str, Any]:
     new["version"] = dg_lsp.__version__
     new["activationEvents"] = [f"onLanguage:{name}" for name in languages()]
     new["contributes"]["configuration"]["properties"] = settings
-    # A menu that opens on a dot would take Tab, and the ghost text that one is typing through.
-    ghost = {"".join(f"[{name}]" for name in languages()): {"editor.inlineSuggest.suppressSuggestions": True}}
-    new["contributes"]["configurationDefaults"] = ghost
     restricted = [name for name, schema in settings.items() if schema["scope"] == "machine"]
     new["capabilities"]["untrustedWorkspaces"]["restrictedConfigurations"] = restricted
     return new

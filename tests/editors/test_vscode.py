@@ -291,6 +291,7 @@ def test_a_fill_that_a_restart_ends_says_so(code: VSCode) -> None:
     code.why("last fill asked for: the server ended, so nothing was filled")
     assert code.ask("screen")["rows"] == FILL_BEFORE.split("\n")
     code.settings()
+    code.status("starting")
     works(code, "newer.py")
     assert "last fill asked for" not in code.why("last fill: "), "that is over"
 

@@ -23,6 +23,7 @@ SLOW = "scripted:4:40"  # an engine that is asked again at a key leaves a hole i
 PACES = (80, 120, 160, 200)  # ms from one key to the next
 PRESSES = 40  # far more than a text has words
 WORD, LINE, ALL = "Control+ArrowRight", "Control+ArrowDown", "Tab"
+TAB = 4
 FAST = (0, 0, 20, 60)  # ms from one press to the next
 
 NAMES = ("first", "second", "values", "total", "hits", "sizes", "limit", "weights")
@@ -125,9 +126,9 @@ WORDS = re.compile(r"(-?\d*\.\d\w*)|([^`~!@#%^&*()\-=+\[{\]}\\|;:'\",.<>/?\s]+)"
 
 
 def taken(rest: str, key: str) -> int:
-    """How many characters of the ghost text `rest` a key takes."""
+    """How many characters of the ghost text `rest` a key takes. Tab at the beginning of a line indents it."""
     if key == ALL or not rest:
-        return len(rest)
+        return TAB if rest.startswith(" " * TAB) else len(rest)
     if key == LINE:
         return rest.find("\n") + 1 or len(rest)
     word = WORDS.search(rest)
