@@ -4,7 +4,6 @@ A fifth of the files is held out, and holes in them, with their lengths given, a
 leaves this machine.
 """
 
-import argparse
 import asyncio
 import shutil
 from collections.abc import Sequence
@@ -15,14 +14,12 @@ from tokenizers import Tokenizer
 
 from dg_lsp.bench import measure as bench
 from dg_lsp.bench.holes import Case
-from dg_lsp.bench.lists import choose
 from dg_lsp.bench.score import Score
 from dg_lsp.filling.project import excluding_path, project_files
 from dg_lsp.settings import Settings, UsageError, from_environment
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.documents.ignored import TRACKED
 from dg_lsp.training.corpus import File, Source, hash_line, is_code, read_text, tokenise
-from dg_lsp.training.trainer import Recipe
 
 KINDS = ("rest_of_line", "expression", "statement")
 RATES = (
@@ -73,23 +70,6 @@ def prepare(repo: Path, base: Path, out: Path) -> list[Document]:
     return [Document(file.path, "python", 0, file.text.encode("utf-8")) for file in held]
 
 
-def recipe_of(arguments: argparse.Namespace, base: Path) -> Recipe:
-    """The recipe for the checkpoint in `base`: all weights of a small one, a LoRA adapter of a large one."""
-    rank = rank_for(base, arguments.lora)
-    return Recipe(
-        steps=arguments.steps,
-        seconds=60 * arguments.minutes,
-        seed=arguments.seed,
-        compiled=arguments.compile,
-        rates=LORA_RATES if rank else RATES,
-        warm=20,
-        rank=rank,
-        infill=INFILL,
-        decay=arguments.decay,
-        onward=False,
-    )
-
-
 def rank_for(base: Path, wanted: int | None) -> int:
     """The rank of the adapter to train for the checkpoint in `base`: the `wanted` one, else 0 for a small network."""
     weights = sum(file.stat().st_size for file in base.glob("*.safetensors")) // 2
@@ -101,8 +81,3 @@ def scores(checkpoint: str, cases: Sequence[Case], label: str) -> list[Score]:
     settings = Settings(checkpoint=checkpoint, threads=1)
     found = asyncio.run(bench.measure(cases, ["given"], settings))
     return [replace(score, kind=f"{score.kind} {label}") for score in found]
-
-
-def cases_of(held: Sequence[Document], count: int) -> list[Case]:
-    """At most `count` holes of each kind in the held-out files."""
-    return choose(held, KINDS, count, 0)

@@ -146,18 +146,24 @@ def beginning(checkpoint: str, out: Path) -> Path:
 def _adapt(arguments: argparse.Namespace, base: Path) -> int:
     """1. The repository's files, a fifth held out.  2. Fill holes in those.  3. Train.  4. Fill them again."""
     from dg_lsp.bench import adapted
+    from dg_lsp.bench.lists import choose
     from dg_lsp.bench.score import as_text, make_report
     from dg_lsp.training.trainer import Trainer
 
     # 1.
     held = adapted.prepare(arguments.repo, base, arguments.out)
-    cases = adapted.cases_of(held, arguments.cases)
+    cases = choose(held, adapted.KINDS, arguments.cases, 0)
     if not cases:
         raise UsageError("the held-out files hold nothing to measure on; name a larger --repo")
     # 2.
     found = adapted.scores(str(base), cases, "before")
-    # 3.
-    take_steps(Trainer(arguments.out, adapted.recipe_of(arguments, base), base), arguments)
+    # 3. All weights of a small network are trained, and an adapter of a large one.
+    rank = adapted.rank_for(base, arguments.lora)
+    rates = adapted.LORA_RATES if rank else adapted.RATES
+    recipe = replace(
+        recipe_of(arguments), rates=rates, warm=20, rank=rank, infill=adapted.INFILL, onward=False
+    )
+    take_steps(Trainer(arguments.out, recipe, base), arguments)
     # 4.
     to = str((arguments.export or arguments.out / "export").absolute())
     found += adapted.scores(to, cases, "then")
