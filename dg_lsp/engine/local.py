@@ -12,7 +12,7 @@ import warnings
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -127,7 +127,7 @@ class LocalEngine:
         came, steps = loop.time(), None
         # Checking texts is bounded by itself, because the model's deadline is looked at between its steps only.
         budget = Budget(BOT if request.deadline is None else ASKED)
-        self._stop_reading()
+        await self._stop_reading()
         with self._turns.seat(request) as seat:
             try:
                 while True:
@@ -150,20 +150,24 @@ class LocalEngine:
         loop, budget = asyncio.get_running_loop(), Budget(BOT, spare=True)
         await asyncio.sleep(_PAUSE)
         try:
-            while await loop.run_in_executor(self._thread, self._next, steps, budget) is not None:
-                pass
+            # Where memory ends the next request says so.
+            with suppress(MemoryError, RuntimeError):
+                while await loop.run_in_executor(self._thread, self._next, steps, budget) is not None:
+                    pass
         finally:
             budget.cancelled = True
             await asyncio.shield(loop.run_in_executor(self._thread, _close, steps))
 
-    def _stop_reading(self) -> None:
-        if self._reading is not None:
-            self._reading.cancel()
-            self._reading = None
+    async def _stop_reading(self) -> None:
+        """End the work of `_read_on`, so that its cache is free."""
+        reading, self._reading = self._reading, None
+        if reading is not None:
+            reading.cancel()
+            await asyncio.wait([reading])
 
     async def close(self) -> None:
         """End the model thread."""
-        self._stop_reading()
+        await self._stop_reading()
         self._thread.shutdown(wait=True, cancel_futures=True)
 
     def memory(self) -> int:
@@ -226,12 +230,13 @@ def _load(
         if why := why_off(request, model):
             yield iter([Fill("", refusal=why, reason="deadline")])
             return
-        with caches.lend(request.session) as cache, caches.lend(f"{request.session} near") as other:
+        with ExitStack() as stack:
+            cache = stack.enter_context(caches.lend(request.session))
             nearest = near(model, cache, request)
-            used = cache if nearest is request else other
-            counts["hits"] += bool(used.tokens)
-            with closing(fill(model, used, nearest)) as steps:
-                yield steps
+            if nearest is not request:
+                cache = stack.enter_context(caches.lend(f"{request.session} near"))
+            counts["hits"] += bool(cache.tokens)
+            yield stack.enter_context(closing(fill(model, cache, nearest)))
 
     def read(request: Infill) -> Iterator[Draft | Fill]:
         with caches.lend(request.session) as cache:

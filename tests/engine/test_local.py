@@ -213,6 +213,7 @@ def test_the_rest_of_a_prompt_is_read_in_a_pause_and_a_request_ends_that(
     read = list[str]()
 
     def run(request: Infill) -> Iterator[Draft | Fill]:
+        assert request.prefix != "c" or read[-1] == "closed", "the cache is free again"
         yield Fill(request.prefix)
 
     def rest(request: Infill) -> Iterator[Draft | Fill]:
