@@ -8,12 +8,15 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
+import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from dg_lsp.engine import wire
 from dg_lsp.serving.service import Service
@@ -66,6 +69,12 @@ def refusal(code: int, message: str, wait: float = 0.0) -> Response:
     if code == 401:
         headers["www-authenticate"] = "Bearer"
     return JSONResponse({"error": wire.pack(wire.Failure(message))}, code, headers)
+
+
+def config_of(app: ASGIApp, http: type[H11Protocol], **own: Any) -> uvicorn.Config:
+    """Return uvicorn's configuration for `app`, which writes its own log; own: further options."""
+    plain: dict[str, Any] = {"loop": "asyncio", "lifespan": "off", "ws": "none"}
+    return uvicorn.Config(app, http=http, log_config=None, access_log=False, **plain, **own)
 
 
 async def _body(request: Request) -> bytes:

@@ -23,7 +23,7 @@ from dg_lsp.engine.local import LocalEngine
 from dg_lsp.engine.runtime import Address, address_of, is_own, shorten
 from dg_lsp.engine.scripted import open_scripted
 from dg_lsp.filling.engine import EngineError
-from dg_lsp.serving.app import make_app
+from dg_lsp.serving.app import config_of, make_app
 from dg_lsp.serving.service import Hosted, Service
 from dg_lsp.settings import LLAMA, VLLM, Settings, address_in
 
@@ -74,18 +74,8 @@ def run_engine(settings: Settings, named: Path | None = None) -> int:
 async def _serve(settings: Settings, address: Address, listening: tuple[socket.socket, int]) -> int:
     service = Service(settings.checkpoint, address.digest)
     stop = asyncio.Event()
-    config = uvicorn.Config(
-        make_app(service, stop.set),
-        http=_SameUser,
-        loop="asyncio",
-        lifespan="off",
-        ws="none",
-        log_config=None,
-        access_log=False,
-        timeout_graceful_shutdown=1,
-        timeout_keep_alive=1,
-    )
-    server = uvicorn.Server(config)
+    app = make_app(service, stop.set)
+    server = uvicorn.Server(config_of(app, _SameUser, timeout_graceful_shutdown=1, timeout_keep_alive=1))
 
     load = asyncio.create_task(service.load(partial(open_engine, settings)))
     serve = asyncio.create_task(server.serve([listening[0]]))

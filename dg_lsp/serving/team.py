@@ -31,7 +31,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from dg_lsp.checkpoints import digest_of
 from dg_lsp.filling.engine import EngineError
-from dg_lsp.serving.app import CLIENT, make_app, refusal
+from dg_lsp.serving.app import CLIENT, config_of, make_app, refusal
 from dg_lsp.serving.process import FAILED, open_engine
 from dg_lsp.serving.service import Service, ignore_event
 from dg_lsp.serving.tokens import Bearer, Tokens, check_file
@@ -243,14 +243,9 @@ async def _watch(service: Service) -> int:
 
 
 def _config(app: ASGIApp, listening: Listening) -> uvicorn.Config:
-    return uvicorn.Config(
+    return config_of(
         app,
-        http=_Punctual,
-        loop="asyncio",
-        lifespan="off",
-        ws="none",
-        log_config=None,
-        access_log=False,
+        _Punctual,
         server_header=False,
         limit_concurrency=_CONNECTIONS,
         timeout_graceful_shutdown=_DRAIN,
