@@ -4,7 +4,7 @@ A place is offered only where a tree says that it plays the same part; an edit w
 """
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -407,7 +407,10 @@ def _similar_lines(source: Source, typed: Typed, bursts: Bursts) -> Iterator[Pla
 
 @dataclass(frozen=True, slots=True)
 class _Example:
-    """A line that was changed: the start of it as it is now, its old tokens, and which of them became which text."""
+    """A line that was changed: the start of it as it is now, its old tokens, and what was put in between which edges.
+
+    The edges of the tokens of a line are numbered: 0 is the start of the first one, 1 its end, and so on.
+    """
 
     start: int
     tokens: tuple[bytes, ...]
@@ -419,24 +422,29 @@ class _Example:
         spans = _spans(burst, data)
         if not spans or any(line_start(data, c.now) != line_start(data, spans[0].now) for c in spans):
             return None
-        first = line_start(burst.before, spans[0].start)
-        line = burst.before[first : line_end(burst.before, spans[-1].end)]
+        start = line_start(burst.before, spans[0].start)
+        line = burst.before[start : line_end(burst.before, spans[-1].end)]
         tokens = tuple(_TOKENS.finditer(line))
+        edges = [edge for token in tokens for edge in token.span()]
+        if not edges:
+            return None
         edits = list[tuple[int, int, bytes]]()
         for change in (_slid(c, burst.before, data) for c in spans):
-            low = next((n for n, t in enumerate(tokens) if t.end() > change.start - first), len(tokens))
-            high = next((n for n, t in enumerate(tokens) if t.start() >= change.end - first), len(tokens))
-            high = max(low, high)
-            text = data[change.now : change.stop]
-            if low < high:
-                lead = burst.before[first + tokens[low].start() : change.start]
-                text = (
-                    lead + text + burst.before[change.end : max(first + tokens[high - 1].end(), change.end)]
-                )
+            first, last = change.start - start, change.end - start
+            low, high = _edges(edges, first, last)
+            text = line[edges[low] : first] + data[change.now : change.stop] + line[last : edges[high]]
             edits.append((low, high, text))
         if any(a[1] > b[0] for a, b in pairwise(edits)):
             return None
         return _Example(line_start(data, spans[0].now), tuple(t[0] for t in tokens), tuple(edits))
+
+
+def _edges(edges: list[int], first: int, last: int) -> tuple[int, int]:
+    """Return the numbers of the edges around the bytes [first, last) of a line: whole tokens, and their blanks."""
+    low, high = bisect_right(edges, first) - 1, bisect_left(edges, last)
+    if first == last and low >= 0 and edges[low] == first:
+        return low, low
+    return max(low, 0), min(high, len(edges) - 1)
 
 
 def _slid(change: Change, old: bytes, new: bytes) -> Change:
@@ -502,12 +510,9 @@ def _repeated(
     edits: tuple[tuple[int, int, bytes], ...],
 ) -> Iterator[Place]:
     """Yield one edit that makes all of `edits` in the line at `begin`."""
-    spans = list[tuple[int, int, bytes]]()
-    for start, end, new in edits:
-        low = begin + (tokens[start].start() if start < len(tokens) else tokens[-1].end())
-        spans.append((low, begin + tokens[end - 1].end() if start < end else low, new))
-    text, at = b"", spans[0][0]
-    for low, high, new in spans:
-        text += document.data[at:low] + new
-        at = high
-    yield document, Edit(spans[0][0], at, text.decode("utf-8", "replace"))
+    edges = [begin + edge for token in tokens for edge in token.span()]
+    text, at = b"", edges[edits[0][0]]
+    for low, high, new in edits:
+        text += document.data[at : edges[low]] + new
+        at = edges[high]
+    yield document, Edit(edges[edits[0][0]], at, text.decode("utf-8", "replace"))

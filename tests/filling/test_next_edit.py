@@ -19,10 +19,10 @@ def results() -> list[tuple[Scenario, list[str], bool]]:
     return [(scenario, result.offered, result.right) for scenario, result in played]
 
 
-def test_there_are_enough_scenarios_and_half_of_them_want_silence() -> None:
+def test_there_are_enough_scenarios_and_about_half_of_them_want_silence() -> None:
     silent = sum(not scenario.wanted for scenario in SCENARIOS)
     assert len(SCENARIOS) >= 60
-    assert abs(2 * silent - len(SCENARIOS)) <= 0.1 * len(SCENARIOS)
+    assert 0.4 * len(SCENARIOS) <= silent <= 0.6 * len(SCENARIOS)
     assert len({scenario.title for scenario in SCENARIOS}) == len(SCENARIOS)
 
 

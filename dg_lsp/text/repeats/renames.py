@@ -209,6 +209,11 @@ def _variable_places(
     if any(is_class(source.language, d.place) for d in definitions):
         both = (renamed.old, renamed.new)
         bound += [n for n in old if n.role == "member" and _is_constructor(source.language, n, both)]
+    if spaces := {space for d in definitions for space in _spaces(d.place)}:
+        names = source.names(renamed.old)
+        bound += [
+            n for n in names if n.role == "member" and (_WORDS.findall(_receiver(n)) or [b""])[-1] in spaces
+        ]
     if any(d.parameter for d in definitions):
         function = _function_name(scope)
         names = source.names(renamed.old)
@@ -340,6 +345,18 @@ def _is_bound(source: Source, name: Name, known: tuple[Name, ...], scope: Node) 
         return False
     found = binding(source.language, name, known)
     return found is not None and found.id == scope.id
+
+
+def _spaces(place: Node) -> list[bytes]:
+    """Return the names of the namespaces and modules around a definition at the top level of one."""
+    found, node = list[bytes](), place.parent
+    while node is not None and not re.search("function|class|struct|impl|trait", node.type):
+        named = (
+            node.child_by_field_name("name") if re.search("namespace|mod_item|module", node.type) else None
+        )
+        found += _WORDS.findall(named.text or b"")[-1:] if named is not None else []
+        node = node.parent
+    return found if node is None else []
 
 
 def _is_constructor(language: Language, name: Name, both: tuple[bytes, bytes]) -> bool:
