@@ -192,7 +192,7 @@ class Settings:
             "help": "milliseconds that ghost text waits at most for the next key, while you type faster than the "
             "engine answers; at most a quarter of a fill's usual time, and never for Neovim, whose plug-in "
             "waits by itself. Within a word for which it was asked before it waits a little longer than your keys "
-            "usually take, a quarter of a second at most; 0 switches off both"
+            "usually take, 0.3 seconds at most; 0 switches off both"
         },
     )
     prefetch: bool = field(

@@ -23,7 +23,7 @@ _ENOUGH = 3  # erased characters after which the user is about to write somethin
 # Keys whose pace is known, and at least to know it; the seconds of a break, which is no pace.
 _KEYS, _FEW, _BREAK = 20, 5, 1.0
 # Ghost text waits within a word as long as this multiple of the usual time from key to key, at most these seconds.
-_SLOWER, _LONGEST = 1.5, 0.25
+_SLOWER, _LONGEST = 1.5, 0.3
 _SEEN = 500  # earlier texts of a document that are remembered, each by a hash
 _WORD = re.compile(r"[\w.$@#!?:-]+(\(\))?")  # as a completion menu inserts it
 # The beginning of a line, behind which something must follow.

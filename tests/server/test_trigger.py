@@ -77,9 +77,9 @@ def test_within_a_word_a_request_waits_a_little_longer_than_the_next_key_takes()
     # Of a user whose pace is not known, and at the beginning of a word, nobody waits.
     assert typist.pauses("+ abc", 0.1) == [0.0] * 4 + [0.15]
     assert typist.pauses(" size", 0.1) == [0.0, 0.0, 0.15, 0.15, 0.15]
-    assert typist.pauses(" size", 0.3)[-1] <= 0.25
+    assert typist.pauses(" size", 0.3)[-1] <= 0.3
     # A break is no pace, and behind a move nothing is known.
-    assert typist.pauses("s", 60.0)[-1] <= 0.25
+    assert typist.pauses("s", 60.0)[-1] <= 0.3
     typist.at = AWAY
     assert typist.pauses("23", 0.1) == [0.0, 0.0]
 
