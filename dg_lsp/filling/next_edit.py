@@ -145,7 +145,7 @@ def _typed(document: Document, bursts: Bursts, cursor: int) -> Typed | None:
     # Code that is being written repeats nothing, and would be parsed at each pause.
     if not _line(burst.before, spans[0].start).strip():
         return None
-    if any(_is_half(data, c, old, new, cursor) for c, (old, new) in zip(spans, core, strict=True)):
+    if any(_is_half(c, old, new, cursor) for c, (old, new) in zip(spans, core, strict=True)):
         return None
     return Typed(document, burst, spans, core, cursor)
 
@@ -197,7 +197,7 @@ def _word(span: Change, old: bytes, new: bytes) -> Change:
     return Change(start, end, now, stop)
 
 
-def _is_half(data: bytes, span: Change, old: bytes, new: bytes, cursor: int) -> bool:
+def _is_half(span: Change, old: bytes, new: bytes, cursor: int) -> bool:
     """Return whether the word at the cursor is probably not finished.
 
     A cursor inside of it is behind a part that was changed, as in `fetch|User` for `getUser`, and not in `co_|unt`.
@@ -207,10 +207,7 @@ def _is_half(data: bytes, span: Change, old: bytes, new: bytes, cursor: int) -> 
     typed, rest = new[: cursor - span.now], new[cursor - span.now :]
     if rest and not (old.endswith(rest) and _begins_part(old, len(old) - len(rest))):
         return True
-    if len(typed) < _SHORT <= len(old) or old.startswith(typed) or (not rest and typed.endswith(b"_")):
-        return True
-    longer = re.compile(rb"(?<![\w$\x80-\xff])%b[\w$\x80-\xff]" % re.escape(new))
-    return longer.search(data) is not None
+    return len(typed) < _SHORT <= len(old) or old.startswith(typed) or (not rest and typed.endswith(b"_"))
 
 
 def _begins_part(word: bytes, at: int) -> bool:
@@ -317,7 +314,8 @@ def _renamed(source: Source, typed: Typed, bursts: Bursts, others: Sequence[Docu
         old, new = pair
         before = next((b.before for b in bursts if pair in _core(b, data)), typed.burst.before)
         count = max(words_like(new, data) - words_like(new, before), 1)
-        renamed = Renamed(old, new, (span.now, span.stop), count, alone)
+        ends = typed.cursor == span.stop
+        renamed = Renamed(old, new, (span.now, span.stop), count, alone, typing=ends)
         found = list(rename_places(source, renamed, others))
         yield from found
         if alone and not found:

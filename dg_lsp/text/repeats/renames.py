@@ -56,6 +56,7 @@ class Renamed:
     """A name that was changed from `old` to `new` at the bytes `at`. count: how many places were changed already.
 
     alone: nothing else was changed in the same edit, so that it may be a rename where the name is only used.
+    typing: the cursor is behind it, so that it may become another word of the file.
     """
 
     old: bytes
@@ -63,6 +64,7 @@ class Renamed:
     at: tuple[int, int]
     count: int
     alone: bool = True
+    typing: bool = False
 
 
 def may_share(source: Source, other: Document, word: bytes) -> bool:
@@ -102,7 +104,9 @@ def rename_places(source: Source, renamed: Renamed, others: Sequence[Document]) 
     if source.language.own_words & {word.decode("utf-8", "replace") for word in (renamed.old, renamed.new)}:
         return
     # At a use a word of the file is rather another name that is meant.
+    word = rb"(?<![\w$\x80-\xff])%b[\w$\x80-\xff]" % re.escape(renamed.new)
     known = words_like(renamed.new, source.document.data) > renamed.count
+    known = known or (renamed.typing and re.search(word, source.document.data) is not None)
     if edited.scope is None and (known or not renamed.alone):
         return
     if edited.role == "member":

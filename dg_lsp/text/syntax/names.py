@@ -138,9 +138,7 @@ def _defined(language: Language, leaf: Node) -> Name | None:
     facts, node = language.names, leaf
     # 1.
     while node.parent is not None and not _is_in(facts, ("definitions", "parameters"), node):
-        if not _is_in(facts, ("patterns",), node) or (
-            node.parent.type == "dotted_name" and node.prev_sibling
-        ):
+        if not _is_in(facts, ("patterns",), node) or _is_dotted(node, node.parent):
             return None
         node = node.parent
     place = node.parent
@@ -158,6 +156,9 @@ def _defined(language: Language, leaf: Node) -> Name | None:
         scope = scope.parent
     if scope is None:
         return None
+    if parameter and any(child.type == "accessibility_modifier" for child in place.children):
+        # TypeScript declares a member so.
+        return Name(leaf, "member", place, class_of(language, leaf), parameter)
     member = (is_class(language, scope) and not parameter) or leaf.type in _MEMBERS
     role: Role = "member" if member else "variable"
     return Name(leaf, role, place, scope, parameter, leaf.type in _SHORTHANDS)
@@ -212,6 +213,14 @@ def _field(parent: Node, node: Node) -> str:
         if child.id == node.id:
             return parent.field_name_for_child(number) or ""
     return ""
+
+
+def _is_dotted(node: Node, parent: Node) -> bool:
+    """Return whether `node` is a part of a dotted name that defines nothing: `join` of `os.path`, all in a pattern."""
+    pattern = parent.parent is not None and parent.parent.type == "case_pattern"
+    return parent.type == "dotted_name" and (
+        node.prev_sibling is not None or (pattern and node.next_sibling is not None)
+    )
 
 
 def _same(node: Node, other: Node) -> bool:
