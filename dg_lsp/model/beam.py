@@ -23,9 +23,9 @@ from dg_lsp.model.tree import Tree
 from dg_lsp.text.messages import Draft
 
 LINE_BREAKS = ("\n", "\r")
-_TOGETHER = (
-    4  # tokens up to which a pass is filled with guesses: on a CPU four take less than twice as long as one
-)
+# Tokens up to which a pass is filled with guesses: a fifth of the passes for 360 truths is saved, and three tokens take
+# one and a half times as long as one where matrices have four bits (docs/research/speed-and-memory.md).
+_TOGETHER = 3
 
 
 Result_co = TypeVar("Result_co", covariant=True)

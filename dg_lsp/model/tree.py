@@ -16,7 +16,6 @@ from dg_lsp.model.cache import PrefixCache, PrefixLayer
 from dg_lsp.model.networks.base import Reader
 
 _UNUSED = 64  # columns that no text continues, before they are dropped: all other keys are copied then
-_ROOM = 64  # columns that a layer keeps free, so that its keys are not copied at each token
 
 
 class _Layer(PrefixLayer):
@@ -24,15 +23,8 @@ class _Layer(PrefixLayer):
 
     def update(self, key_states: Tensor, value_states: Tensor, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:
         """Append the keys and values of new tokens; return all."""
-        held = self.keys, self.values
-        start, end = held[0].shape[2], held[0].shape[2] + key_states.shape[2]
-        if not self._store or self._store[0].shape[2] < end:
-            self._store = [t.new_empty(*t.shape[:2], end + _ROOM, t.shape[3]) for t in held]
-            for store, old in zip(self._store, held, strict=True):
-                store[:, :, :start] = old
-        for store, new in zip(self._store, (key_states, value_states), strict=True):
-            store[:, :, start:end] = new
-        self.keys, self.values = (store[:, :, :end] for store in self._store)
+        self.keys = torch.cat([self.keys, key_states], 2)
+        self.values = torch.cat([self.values, value_states], 2)
         return self.keys, self.values
 
     def keep(self, columns: Sequence[int]) -> None:
@@ -40,7 +32,6 @@ class _Layer(PrefixLayer):
         kept = torch.tensor([*range(self.length), *(self.length + column for column in columns)])
         kept = kept.to(self.keys.device)
         self.keys, self.values = self.keys.index_select(2, kept), self.values.index_select(2, kept)
-        self._store = []
 
 
 class Tree(Cache):
