@@ -6,49 +6,34 @@ classes define, there are no places at all.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from tree_sitter import Node
 
-from dg_lsp.text.analysis import tree_of
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.documents.excluded import split_uri
 from dg_lsp.text.gaps.gap import Edit
 from dg_lsp.text.languages.language import Language, knows, load_language
-from dg_lsp.text.syntax.lexer import line_start
-from dg_lsp.text.syntax.names import Name, binding, class_of, is_class, name_at, names_in, receiver_of
-
-Place = tuple[Document, Edit]
-
-_BLOCK = re.compile(
-    r"(?:block|_body|statement_list|source_file|program|translation_unit|module|compound_statement|declaration_list)\Z"
+from dg_lsp.text.repeats.classes import (
+    BLOCK,
+    WORDS,
+    Place,
+    Source,
+    class_name,
+    class_of_literal,
+    is_evident,
+    name_of,
+    owner_of,
+    receiver_text,
+    related,
+    source_of,
+    statement_of,
 )
-_WORDS = re.compile(rb"[^\W\d]\w*")
-_SELVES = (b"self", b"this", b"Self", b"cls")
+from dg_lsp.text.syntax.lexer import line_start
+from dg_lsp.text.syntax.names import Name, binding, is_class, name_at
+
 _IMPORTS = ("import", "using", "use_")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Source:
-    """A document with its tree. known: the names that were looked up in it."""
-
-    document: Document
-    language: Language
-    root: Node
-    known: dict[bytes, tuple[Name, ...]] = field(default_factory=dict)
-
-    def within(self, node: Node) -> "Source":
-        """Return the source with the names in the top-level item of `node` only."""
-        while node.parent is not None and node.parent.parent is not None:
-            node = node.parent
-        return replace(self, root=node, known={})
-
-    def names(self, word: bytes) -> tuple[Name, ...]:
-        """Return the occurrences of `word` as a name."""
-        if word not in self.known:
-            self.known[word] = names_in(self.language, self.root, self.document.data, word)
-        return self.known[word]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,16 +66,6 @@ def may_share(source: Source, other: Document, word: bytes) -> bool:
 def words_like(word: bytes, data: bytes) -> int:
     """Return how often `word` is in `data`, in any role."""
     return len(re.findall(rb"(?<![\w$\x80-\xff])%b(?![\w$\x80-\xff])" % re.escape(word), data))
-
-
-def source_of(document: Document) -> Source:
-    """Return `document` with its tree.
-
-    Raises:
-        UnknownLanguage: it has no grammar. OutOfTime, Unreadable: it cannot be parsed in time.
-    """
-    language = load_language(document.language, document.macros)
-    return Source(document, language, tree_of(language, document).root_node)
 
 
 def rename_places(source: Source, renamed: Renamed, others: Sequence[Document]) -> Iterator[Place]:
@@ -132,7 +107,7 @@ def replaced_places(source: Source, renamed: Renamed, lines: set[int], *, twice:
         found = [n for n in old if n.role in ("variable", "type")]
     elif twice and _is_called(edited.node):
         found = [n for n in old if n.role == edited.role and _is_called(n.node)]
-        found = [n for n in found if n.role != "member" or _receiver(n) == _receiver(edited)]
+        found = [n for n in found if n.role != "member" or receiver_text(n) == receiver_text(edited)]
     else:
         return
     yield from (_edit(source, n, renamed.new, member=False) for n in found)
@@ -216,7 +191,9 @@ def _variable_places(
     if spaces := {space for d in definitions for space in _spaces(d.place)}:
         names = source.names(renamed.old)
         bound += [
-            n for n in names if n.role == "member" and (_WORDS.findall(_receiver(n)) or [b""])[-1] in spaces
+            n
+            for n in names
+            if n.role == "member" and (WORDS.findall(receiver_text(n)) or [b""])[-1] in spaces
         ]
     if any(d.parameter for d in definitions):
         function = _function_name(scope)
@@ -242,8 +219,8 @@ def shared_names(source: Source, other: Document, words: tuple[bytes, ...]) -> t
     found = [n for word in words for n in there.names(word)]
     stem, how = _stem(source.document), source.language.names.get("shares", frozenset())
     tops = [n for n in found if n.scope is not None and n.scope.parent is None]
-    imports = [n for n in tops if stem in _WORDS.findall(_statement(n.place).text or b"")]
-    shared = [n for n in found if n.role == "member" and _WORDS.findall(_receiver(n))[-1:] == [stem]]
+    imports = [n for n in tops if stem in WORDS.findall(statement_of(n.place).text or b"")]
+    shared = [n for n in found if n.role == "member" and WORDS.findall(receiver_text(n))[-1:] == [stem]]
     if "headers" in how:
         if not _includes(source, there) and not _includes(there, source):
             return there, []
@@ -263,7 +240,7 @@ def shared_names(source: Source, other: Document, words: tuple[bytes, ...]) -> t
 
 def _are_near(source: Source, other: Document) -> bool:
     """Return whether `other` is in the same folder, and names the file of `source` where paths begin with that."""
-    named = "paths" not in source.language.names["shares"] or _stem(source.document) in _WORDS.findall(
+    named = "paths" not in source.language.names["shares"] or _stem(source.document) in WORDS.findall(
         other.data
     )
     return named and _folder(other) == _folder(source.document)
@@ -290,7 +267,7 @@ def _member_places(
     # 1.
     names = source.names(renamed.old)
     definitions = [n for n in names if n.role == "member" and n.scope is not None]
-    owners = {_class_name(d): owner_of(source.language, d) for d in definitions}
+    owners = {class_name(d): owner_of(source.language, d) for d in definitions}
     if edited.scope is not None:
         owner = owner_of(source.language, edited)
     elif len(owners) == 1:
@@ -336,7 +313,7 @@ def _members(source: Source, renamed: Renamed, owner: Node, names: tuple[Name, .
         if name.role == "member":
             wanted = name.scope is not None or is_evident(source, name, owner)
         elif name.role == "keyword" or name.shorthand:
-            wanted = _class_of_literal(source, name.node) == _name_of(owner)
+            wanted = class_of_literal(source, name.node) == name_of(owner)
         else:
             scope = binding(source.language, name, (*names, *source.names(renamed.new)))
             wanted = scope is not None and is_class(source.language, scope) and related(owner, scope)
@@ -358,7 +335,7 @@ def _spaces(place: Node) -> list[bytes]:
         named = (
             node.child_by_field_name("name") if re.search("namespace|mod_item|module", node.type) else None
         )
-        found += _WORDS.findall(named.text or b"")[-1:] if named is not None else []
+        found += WORDS.findall(named.text or b"")[-1:] if named is not None else []
         node = node.parent
     return found if node is None else []
 
@@ -366,15 +343,15 @@ def _spaces(place: Node) -> list[bytes]:
 def _is_constructor(language: Language, name: Name, both: tuple[bytes, bytes]) -> bool:
     """Return whether the member `name` is called like its class, whose old and new names are `both`."""
     if name.scope is not None:
-        return is_class(language, name.scope) and _name_of(name.scope) in both
-    return _receiver(name) in both
+        return is_class(language, name.scope) and name_of(name.scope) in both
+    return receiver_text(name) in both
 
 
 def _is_one(source: Source, definitions: list[Name], edited: Name) -> bool:
     """Return whether `definitions` are of one variable: all others are assignments in blocks below the first."""
     if not definitions:
         return False
-    if all("function" in _statement(d.place).type or "method" in d.place.type for d in definitions):
+    if all("function" in statement_of(d.place).type or "method" in d.place.type for d in definitions):
         return not _is_overloaded(source.language, definitions)
     first = edited if edited.scope is not None else min(definitions, key=lambda d: d.start)
     block = _block(first.place)
@@ -402,89 +379,12 @@ def _is_overloaded(language: Language, definitions: list[Name]) -> bool:
     return language.style == "brace" and len({d.start for d in bodies}) > 1
 
 
-def is_evident(source: Source, name: Name, owner: Node) -> bool:
-    """Return whether the receiver of the member `name` is evidently of the class `owner`.
-
-    It is `self` in the class, the class itself, a variable whose definition names the class, or called like it.
-    """
-    called, receiver = _name_of(owner), receiver_of(name)
-    around = class_of(source.language, name.node)
-    inside = around is not None and related(owner, around)
-    if receiver is None:
-        return inside
-    text = receiver.text or b""
-    if text in _SELVES:
-        return inside
-    words = _WORDS.findall(text)
-    if not words or not called:
-        return False
-    if words[-1] == called or (words[0] == called and text[-1:] in b")}"):
-        return True
-    if receiver.type == "identifier":
-        mine = name_at(source.language, source.root, receiver.start_byte, receiver.end_byte)
-        same = source.names(text)
-        scope = binding(source.language, mine, same) if mine is not None else None
-        places = [
-            n.place for n in same if scope is not None and n.scope is not None and n.scope.id == scope.id
-        ]
-        if any(called in _WORDS.findall((_statement(p).text or b"").splitlines()[0]) for p in places[:1]):
-            return True
-    return re.sub(rb"\A.*_", b"", words[-1]).lower() == called.lower()
-
-
-def _class_of_literal(source: Source, node: Node) -> bytes:
-    """Return the name of the class of the literal or call that `node` is a key of, from the line where that begins."""
-    literal = node.parent
-    while literal is not None and not (literal.text or b"").endswith((b"}", b")")):
-        literal = literal.parent
-    if literal is None:
-        return b""
-    data, start = source.document.data, literal.start_byte
-    before = _WORDS.findall(data[line_start(data, start) : start + 1])
-    return next((word for word in reversed(before) if word[:1].isupper()), b"")
-
-
 def _edit(source: Source, name: Name, new: bytes, *, member: bool) -> Place:
     """Return the edit that renames `name`; of a shorthand such as `{ mail }` only the part that is meant."""
     text, old = new.decode(), (name.node.text or b"").decode()
     if name.shorthand:
         text = f"{text}: {old}" if member else f"{old}: {text}"
     return source.document, Edit(name.start, name.end, text)
-
-
-def owner_of(language: Language, name: Name) -> Node:
-    """Return the class in which the member `name` is defined; of a method in Go, the method."""
-    return name.scope if name.scope is not None and is_class(language, name.scope) else name.place
-
-
-def _class_name(name: Name) -> bytes:
-    return _name_of(name.scope) if name.scope is not None else b""
-
-
-def _name_of(owner: Node) -> bytes:
-    """Return the name of a class, or of that of the receiver of a method."""
-    named = owner.child_by_field_name("receiver") or owner.child_by_field_name("type")
-    if owner.type == "type_spec" or named is None:
-        named = owner.child_by_field_name("name")
-    words = _WORDS.findall(re.split(rb"[<\[]", named.text or b"")[0]) if named is not None else []
-    return words[-1] if words else b""
-
-
-def related(one: Node, other: Node) -> bool:
-    """Return whether two classes are the same one, or the header of one names the other."""
-    mine, yours = _name_of(one), _name_of(other)
-    return one.id == other.id or mine == yours or mine in _header(other) or yours in _header(one)
-
-
-def _header(owner: Node) -> list[bytes]:
-    body = owner.child_by_field_name("body")
-    text = owner.text or b""
-    return _WORDS.findall(text[: body.start_byte - owner.start_byte] if body is not None else text[:200])
-
-
-def _receiver(name: Name) -> bytes:
-    node = receiver_of(name)
-    return (node.text or b"") if node is not None else b""
 
 
 def _function_name(scope: Node) -> bytes:
@@ -499,24 +399,13 @@ def _callee(node: Node) -> bytes:
     while call is not None and call.child_by_field_name("arguments") is None:
         call = call.parent
     function = call.child_by_field_name("function") if call is not None else None
-    words = _WORDS.findall(function.text or b"") if function is not None else []
+    words = WORDS.findall(function.text or b"") if function is not None else []
     return words[-1] if words else b""
-
-
-def _statement(node: Node) -> Node:
-    """Return the statement, or the parameter, that `node` is in."""
-    while (
-        node.parent is not None
-        and not _BLOCK.search(node.parent.type)
-        and "parameters" not in node.parent.type
-    ):
-        node = node.parent
-    return node
 
 
 def _block(node: Node) -> Node:
     """Return the block that `node` is a statement of, or in one of."""
-    while node.parent is not None and not _BLOCK.search(node.parent.type):
+    while node.parent is not None and not BLOCK.search(node.parent.type):
         node = node.parent
     return node.parent or node
 
@@ -526,7 +415,7 @@ def _within(node: Node, outer: Node) -> bool:
 
 
 def _is_import(place: Node) -> bool:
-    return _statement(place).type.startswith(_IMPORTS)
+    return statement_of(place).type.startswith(_IMPORTS)
 
 
 def _folder(document: Document) -> str:

@@ -8,7 +8,8 @@ from tree_sitter import Node
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.documents.history import Change
 from dg_lsp.text.gaps.gap import Edit
-from dg_lsp.text.repeats.renames import Place, Source, is_evident, may_share, owner_of, related, shared_names
+from dg_lsp.text.repeats.classes import Place, Source, is_evident, owner_of, related
+from dg_lsp.text.repeats.renames import may_share, shared_names
 from dg_lsp.text.syntax.names import Name, binding, is_class, name_at
 
 _TOKENS = re.compile(rb"[\w$\x80-\xff]+|[^\w\s]")
