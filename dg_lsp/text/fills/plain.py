@@ -11,12 +11,12 @@ from dg_lsp.text.fills.baseline import errors_of
 from dg_lsp.text.gaps.plain import REACH, open_at
 from dg_lsp.text.languages.language import Language
 from dg_lsp.text.syntax.brackets import PAIRS
-from dg_lsp.text.syntax.lexer import line_end, line_start, marks, tokens
+from dg_lsp.text.syntax.lexer import leading, line_end, line_start, marks, tokens
 
 # A longer text is not parsed: tokens must do.
 PARSED = 200_000
 # Bytes that are parsed at most to find a neutral text.
-_EFFORT = 1_000_000
+_EFFORT = 4_000_000
 # Names behind a gap that may be the one of its line.
 _NAMES = 8
 _LINE = re.compile(rb"[^\r\n]*\s*")
@@ -82,7 +82,14 @@ def _unbalanced(language: Language, parts: Parts) -> str:
         old, new = (_count(language, start + text + rest) for text in (b"", fill))
         if len(new[0]) > len(old[0]):
             return "an unmatched closing bracket"
-    return f"a missing end of `{new[1][-1].decode()}`" if len(new[1]) > len(old[1]) else ""
+    # An element of one line ends on it, unless the next line is deeper.
+    rest, below = after[: line_end(after, 0)], after[line_end(after, 0) :]
+    inside = leading(below, len(below) - len(below.lstrip())) > leading(line, 0)
+    elements = (
+        [] if inside else [name for name in _count(language, line + fill + rest)[1] if name not in PAIRS]
+    )
+    left = elements or (new[1] if len(new[1]) > len(old[1]) else [])
+    return f"a missing end of `{left[-1].decode()}`" if left else ""
 
 
 def _count(language: Language, data: bytes) -> tuple[list[bytes], list[bytes]]:

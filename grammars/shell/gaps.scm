@@ -1,0 +1,5 @@
+; Parsed, and refused by a shell: a redirection whose file is on the next line, a body without a command, and a reserved
+; word where it ends nothing.
+((file_redirect) @refuse (#match? @refuse "^[0-9]*[<>&|]+[ \t]*[\r\n]"))
+((compound_statement) @refuse (#match? @refuse "^[{]\\s*[}]$"))
+((command name: (command_name) @refuse) (#any-of? @refuse "do" "then" "else" "elif" "fi" "done" "esac" "}" "in"))
