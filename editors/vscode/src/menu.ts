@@ -3,7 +3,7 @@ import { QuickPickItemKind, type QuickPickItem, window, workspace } from "vscode
 import type { Server } from "./client";
 import type { Ghost } from "./ghost";
 import { LANGUAGES } from "./languages";
-import { modelsOf } from "./models";
+import { betterModel } from "./models";
 import { SECTION, setEverywhere, setHere } from "./settings";
 import type { StatusItem, Words } from "./status";
 
@@ -17,7 +17,7 @@ export type Run = (command: string) => Thenable<unknown>;
 
 export async function showMenu(status: StatusItem, ghost: Ghost, server: Server, run: Run): Promise<void> {
   const { word, why, lines, alarm } = status.words;
-  const better = (await modelsOf(server))?.better;
+  const better = await betterModel(server);
   const entries: Entry[] = [
     { label: `dg-lsp: ${word || why}`, ...(word && { detail: why }) },
     ...fixes(status.words, run),

@@ -4,29 +4,33 @@ import type { Server } from "./client";
 import type { Model, Models } from "./protocol";
 import { SECTION, setEverywhere } from "./settings";
 
-const PATIENCE = 1000; // ms for an answer that a menu waits for
+const PATIENCE = 500; // ms that a menu of other things waits for the better model
 
 type Row = QuickPickItem & { model: Model };
 
-/** The models that the server can use or fetch; undefined if it does not say so in time. */
-export async function modelsOf(server: Server): Promise<Models | undefined> {
-  if (!server.running) return undefined;
-  const late = new Promise<undefined>((done) => setTimeout(done, PATIENCE, undefined));
-  return Promise.race([server.request<Models>("dg-lsp/models", {}).catch(() => undefined), late]);
+/** The name of a model that is better on this machine, if the server says so in time. */
+export async function betterModel(server: Server): Promise<string | null> {
+  if (!server.running) return null;
+  const late = new Promise<null>((done) => setTimeout(done, PATIENCE, null));
+  const asked = models(server).then(
+    ({ better }) => better,
+    () => null,
+  );
+  return Promise.race([asked, late]);
+}
+
+function models(server: Server): Promise<Models> {
+  return server.request("dg-lsp/models", {});
 }
 
 /** Have the user choose a model, fetch it if it is not here, and use it from now on. */
 export async function chooseModel(server: Server): Promise<void> {
-  const found = await modelsOf(server);
-  if (!found) {
-    void window.showWarningMessage("dg-lsp: the server does not say which models there are; start it first");
-    return;
-  }
-  const title = found.better ? `dg-lsp: better on this machine: ${found.better}` : "dg-lsp: models";
-  const chosen = await window.showQuickPick(found.models.map(row), { title, matchOnDetail: true });
-  if (!chosen || chosen.model.state === "in use") return;
-  const { name, state, note } = chosen.model;
   try {
+    const found = await models(server);
+    const title = found.better ? `dg-lsp: better on this machine: ${found.better}` : "dg-lsp: models";
+    const chosen = await window.showQuickPick(found.models.map(row), { title, matchOnDetail: true });
+    if (!chosen || chosen.model.state === "in use") return;
+    const { name, state, note } = chosen.model;
     if (state === "too large") throw new Error(`${name} does not fit this machine${note ? `: ${note}` : ""}`);
     if (state === "not fetched" && !(await fetched(server, name))) return;
     await server.command("dg-lsp.useModel", name);
