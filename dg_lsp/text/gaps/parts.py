@@ -214,7 +214,8 @@ def start_open_gap_at_cursor(analysis: Analysis, gap: Gap) -> Gap:
         # A header has its body below it, which does not show what is open in it.
         first, last = analysis.inserted
         headed = not rest and analysis.data.endswith(analysis.language.words.headers, first, last)
-        tail = _closers(analysis.data, first, last).decode() if headed else _left_open(analysis)
+        shut = _closers(analysis.data, first, last) if headed else b""
+        tail = shut.decode() or _left_open(analysis)
     end = offset if rest else analysis.line.end
     return replace(gap, start=offset, end=end, insert_before="", insert_after=tail)
 
