@@ -2,21 +2,24 @@
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import lru_cache
 from itertools import islice
 
 from tree_sitter import Node, Tree
 
+from dg_lsp.text.budget import attempt
 from dg_lsp.text.fills.baseline import errors_of
 from dg_lsp.text.gaps.plain import REACH, open_at
 from dg_lsp.text.languages.language import Language
+from dg_lsp.text.reasons import Unreadable
 from dg_lsp.text.syntax.brackets import PAIRS
-from dg_lsp.text.syntax.lexer import leading, line_end, line_start, marks, tokens
+from dg_lsp.text.syntax.lexer import leading, line_end, line_start, marks
 
 # A longer text is not parsed: tokens must do.
 PARSED = 200_000
-# Bytes that are parsed at most to find a neutral text.
-_EFFORT = 4_000_000
+# Neutral texts that are tried at most.
+_TRIES = 300
 # Names behind a gap that may be the one of its line.
 _NAMES = 8
 _LINE = re.compile(rb"[^\r\n]*\s*")
@@ -46,7 +49,7 @@ def harm_between(language: Language, parts: Parts) -> str:
     # 3.
     if language.tree is None or len(before) + len(after) > PARSED:
         return ""
-    tree, first = language.parse(before + fill + after), line_start(before, len(before))
+    tree, first = _filled(language, before, fill, after), line_start(before, len(before))
     last = len(before + fill) + _LINE.match(after).end()  # type: ignore[union-attr]  # it matches nothing, too
     faults = _faults(language, tree)
     # One in the line itself is none of damage elsewhere, unless brackets above are not closed yet.
@@ -85,14 +88,14 @@ def _unbalanced(language: Language, parts: Parts) -> str:
     # An element of one line ends on it, unless the next line is deeper.
     rest, below = after[: line_end(after, 0)], after[line_end(after, 0) :]
     inside = leading(below, len(below) - len(below.lstrip())) > leading(line, 0)
-    elements = (
-        [] if inside else [name for name in _count(language, line + fill + rest)[1] if name not in PAIRS]
-    )
-    left = elements or (new[1] if len(new[1]) > len(old[1]) else [])
+    open_here = () if inside else _count(language, line + fill + rest)[1]
+    elements = tuple(name for name in open_here if name not in PAIRS)
+    left = elements or (new[1] if len(new[1]) > len(old[1]) else ())
     return f"a missing end of `{left[-1].decode()}`" if left else ""
 
 
-def _count(language: Language, data: bytes) -> tuple[list[bytes], list[bytes]]:
+@lru_cache(maxsize=8)
+def _count(language: Language, data: bytes) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
     """Return the brackets that `data` closes without opening them, and those that it opens and does not close."""
     lacking, opened = list[bytes](), list[bytes]()
     for opens, name in _brackets(language, data):
@@ -102,15 +105,15 @@ def _count(language: Language, data: bytes) -> tuple[list[bytes], list[bytes]]:
             opened.pop()
         else:
             lacking.append(name)
-    return lacking, opened
+    return tuple(lacking), tuple(opened)
 
 
 def _brackets(language: Language, data: bytes) -> Iterator[tuple[bool, bytes]]:
     """Yield whether each bracket opens, and what opens such a pair."""
-    for token in tokens(language, data, 0, len(data)):
-        bracket = data[token.start : token.end]
-        if token.kind in ("open", "close") and bracket in language.plain.brackets:
-            yield token.kind == "open", bracket if token.kind == "open" else _OPENERS[bracket]
+    for kind, start, end in marks(language, data, 0, len(data)):
+        bracket = data[start:end]
+        if kind in ("open", "close") and bracket in language.plain.brackets:
+            yield kind == "open", bracket if kind == "open" else _OPENERS[bracket]
     for tag in language.plain.tags.finditer(data):
         if not (tag["alone"] or tag["name"].lower() in language.plain.alone):
             yield not tag["close"], tag["name"].lower()
@@ -118,15 +121,29 @@ def _brackets(language: Language, data: bytes) -> Iterator[tuple[bool, bytes]]:
 
 @lru_cache(maxsize=2)
 def _errors_without(language: Language, before: bytes, after: bytes) -> int:
-    """The fewest errors with nothing in the gap, or with a neutral text that may complete its line."""
-    data, at = before + after, len(before)
-    tree, tries = language.parse(data), max(_EFFORT // (len(data) + 1), 1)
-    fewest = len(_faults(language, tree))
-    for text in islice(_neutral(language, before, after), tries if fewest else 0):
-        fewest = min(fewest, len(_faults(language, language.reparse(tree, data, (at, at), text))))
-        if not fewest:
-            break
+    """The fewest errors with nothing in the gap, or with a neutral text that may complete its line.
+
+    Neutral texts are tried in a part of the time that is left.
+    """
+    fewest = len(_faults(language, _tree(language, before, after)))
+    with suppress(Unreadable), attempt():
+        for text in islice(_neutral(language, before, after), _TRIES if fewest else 0):
+            fewest = min(fewest, len(_faults(language, _filled(language, before, text, after))))
+            if not fewest:
+                break
     return fewest
+
+
+@lru_cache(maxsize=2)
+def _tree(language: Language, before: bytes, after: bytes) -> Tree:
+    """The tree with nothing in the gap."""
+    return language.parse(before + after)
+
+
+def _filled(language: Language, before: bytes, text: bytes, after: bytes) -> Tree:
+    """The tree with `text` in the gap."""
+    tree, at = _tree(language, before, after), len(before)
+    return language.reparse(tree, before + after, (at, at), text)
 
 
 def _neutral(language: Language, before: bytes, after: bytes) -> Iterator[bytes]:

@@ -10,7 +10,7 @@ from dg_lsp.text.syntax.brackets import State, state_from
 from dg_lsp.text.syntax.lexer import Line, indentation, leading, line_at, line_start, width
 
 # Bytes before a cursor that are read for what is open there.
-REACH = 20_000
+REACH = 8_000
 _KINDS: tuple[Kind, ...] = ("rest_of_line", "block", "string", "comment")
 _LONGEST = 1_000  # bytes of a line that opens a block
 
