@@ -11,7 +11,7 @@ import re
 from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
@@ -49,6 +49,7 @@ NAME = "llama.cpp"
 _SILENT = 60.0  # seconds; while it reads a prompt the server tells of its progress
 # Tokens that a part of a line, a docstring and a body have at most.
 _PART, _DOCSTRING, _BODY = 32, 96, 256
+_CUTS = 4  # beginnings of a text that are tried
 _BEFORE = 16_000  # characters of the file that are sent from above the gap's line
 _WARM = 0.8  # the temperature of texts behind the first
 # The typed text that is written again: half a word before the gap, or the last blank.
@@ -57,11 +58,10 @@ _AGAIN = re.compile(r" ?\w+\Z| \Z")
 
 @dataclass(slots=True)
 class Written:
-    """A text that the server has written, with the log probabilities of its tokens; ended: the network ended it."""
+    """A text that the server has written, and the length up to which each token goes, with its -log p in nats."""
 
     text: str = ""
-    nats: list[float] = field(default_factory=list)
-    ended: bool = False
+    tokens: list[tuple[int, float]] = field(default_factory=list)
 
 
 class LlamaServer:
@@ -143,8 +143,8 @@ def _written(lines: Iterator[str]) -> Iterator[Written]:
         try:
             event = json.loads(line.removeprefix("data:"))
             written.text += event["content"]
-            written.nats += [-float(token["logprob"]) for token in event.get("completion_probabilities", ())]
-            written.ended = bool(event["stop"]) and event.get("stop_type") in ("eos", "word")
+            nats = [-float(token["logprob"]) for token in event.get("completion_probabilities", ())]
+            written.tokens += [(len(written.text), one) for one in nats]
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise EngineStrange("the server's answer is none of llama.cpp's") from error
         yield written
@@ -192,8 +192,8 @@ def drafted(server: LlamaServer) -> Source:
                     if task.clock.is_over():
                         break
             if written.text.startswith(again):
-                one = _candidate(request, replace(written, text=written.text.removeprefix(again)), number)
-                found.setdefault(one.text.strip(), one)
+                for one in _candidates(request, written, len(again), number):
+                    found.setdefault(one.text.strip(), one)
             if task.clock.is_over():
                 break
         shown = [one for one in found.values() if one.fill is None or not one.fill.refusal]
@@ -203,14 +203,30 @@ def drafted(server: LlamaServer) -> Source:
     return ask
 
 
-def _candidate(request: Infill, written: Written, number: int) -> Candidate:
-    """A written text as a candidate: a part of a line with its likelihood, another gap's up to where the gap ends."""
+def _candidates(request: Infill, written: Written, begin: int, number: int) -> list[Candidate]:
+    """The texts for the gap in a written one, of which the first `begin` characters are typed.
+
+    Of a part of a line also its beginnings up to the text behind the gap: of `4))]` in front of `)` also `4` and `4)`,
+    of which the guard leaves those that are right there. Each has its likelihood, and that of the token where it ends.
+    """
+    text = written.text
     if request.kind not in PARTS:
-        return Candidate(written.text, {"drafted": number}, body_of(request, written.text))
-    nats, count = written.nats, max(len(written.nats) - written.ended, 1)
-    return Candidate(
-        written.text, {"drafted": number}, gap=sum(nats[:count]), suffix=sum(nats[count:]), tokens=count
-    )
+        return [Candidate(text[begin:], {"drafted": number}, body_of(request, text[begin:]))]
+    sign = request.suffix[:1].strip()
+    ends = [at for at in range(begin + 1, len(text)) if text[at] == sign][:_CUTS]
+    found, starts = list[Candidate](), [0, *(length for length, _ in written.tokens)]
+    for end in (len(text), *ends):
+        places = zip(starts, written.tokens, strict=False)
+        count = sum(start < end and length <= end for start, (length, _) in places)
+        nats = [nats for _, nats in written.tokens[: count + 1]]
+        if len(nats) > count:  # else the text has not ended
+            kept = text[begin:end]
+            found.append(
+                Candidate(
+                    kept, {"drafted": number}, gap=sum(nats[:-1]), suffix=nats[-1], tokens=max(count, 1)
+                )
+            )
+    return found
 
 
 class LlamaEngine(LocalEngine):

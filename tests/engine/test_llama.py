@@ -106,6 +106,15 @@ def test_a_text_that_ends_within_a_line_and_other_files_are_told_of() -> None:
     assert server.bodies[0]["input_extra"] == [{"filename": "a/b.py", "text": "x = 1\n"}]
 
 
+def test_a_text_that_goes_on_behind_the_gap_ends_where_the_text_behind_it_begins() -> None:
+    inside = replace(ASKED, prefix="print(area(3, ", suffix=")\n", kind="expression")
+
+    async def work(engine: LlamaEngine) -> None:
+        assert (await fill_of(engine, inside)).text.strip() == "4 )"
+
+    with_server(FakeLlama(" 4 ) ) ]"), work)
+
+
 def test_half_a_word_is_completed_and_no_other_word_is_taken() -> None:
     half = replace(ASKED, prefix=ASKED.prefix + "su", endings=("m", "mmary"))
 
