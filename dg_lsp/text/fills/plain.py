@@ -19,7 +19,7 @@ from dg_lsp.text.syntax.lexer import leading, line_end, line_start, marks
 # A longer text is not parsed: tokens must do.
 PARSED = 200_000
 # Neutral texts that are tried at most.
-_TRIES = 300
+_TRIES = 500
 # Names behind a gap that may be the one of its line.
 _NAMES = 8
 _LINE = re.compile(rb"[^\r\n]*\s*")
