@@ -23,7 +23,7 @@ from dg_lsp.model.tree import Tree
 from dg_lsp.text.messages import Draft
 
 LINE_BREAKS = ("\n", "\r")
-# Tokens up to which a pass is filled with guesses: a fifth of the passes for 360 truths is saved, and three tokens take
+# Tokens up to which a pass is filled with guesses: a sixth of the passes for 360 truths is saved, and three tokens take
 # one and a half times as long as one where matrices have four bits (docs/research/speed-and-memory.md).
 _TOGETHER = 3
 
