@@ -162,3 +162,17 @@ SENSELESS = [
 @pytest.mark.parametrize("fill", ["else:", "else :", "for: a;"])
 def test_a_word_of_a_block_is_no_label(language: str, text: str, fill: str) -> None:
     assert shown(language, text, fill) is None
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "fill"),
+    [
+        ("cpp", "{\n    Q(int a READ a)\n    cout << '¦n';\n    cout << '\\n';\n", "\\"),
+        ("cpp", '{\n    Q(int a READ a)\n    cout << "¦";\n    cout << "\\n";\n', "\\"),
+        ("java", "class A { void f() {\n    a ?? b;\n    g('¦b');\n    h('c');\n", "else"),
+    ],
+)
+def test_a_string_of_a_broken_file_ends_where_it_did(language: str, text: str, fill: str) -> None:
+    document = Document("file:///m", language, 0, text.replace("¦", "").encode())
+    edit = finish(document, find_gap(document, text.index("¦"), "string"), Fill(fill)).edit
+    assert edit is None or not edit.text.rstrip("'\"").endswith(fill), edit

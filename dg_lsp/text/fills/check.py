@@ -35,10 +35,11 @@ from dg_lsp.text.syntax.bodies import Body, bodies_of, item_at
 from dg_lsp.text.syntax.brackets import state_at
 from dg_lsp.text.syntax.directives import flaw_of_directives
 from dg_lsp.text.syntax.items import top_level_item
-from dg_lsp.text.syntax.lexer import line_end, line_start
+from dg_lsp.text.syntax.lexer import first_token, line_end, line_start
 
 # Deeper nesting could overflow a parser's stack; no real body comes near it.
 DEEPEST = 90
+_NEAR = 2_000  # bytes behind a gap in a string that may hold the end of the string
 
 
 def faults_of(request: Infill, fill: str) -> tuple[Fault, ...]:
@@ -105,9 +106,12 @@ def _faults(language: Language, kind: str, parts: tuple[bytes, bytes, bytes]) ->
         return wrong
     # 1. The neutral text may be a part of the whole, or have more at its ends: what makes it parse.
     read = neutral_text(language, kind, before, after)
-    if kind in STRINGS and not read.clean and _is_text(language, before, fill):
-        # An error that comes or goes elsewhere is the parser's, which recovers otherwise behind other bytes.
-        return ()
+    if kind in STRINGS and not read.clean:
+        if _is_text(language, before, fill):
+            # An error that comes or goes elsewhere is the parser's, which recovers otherwise behind other bytes.
+            return ()
+        if _ends_elsewhere(language, parts):
+            return (fault_at(fill, 0, len(fill), "a string that would end elsewhere"),)
     blind = is_blind(language, kind, before, read)
     opened = left_open(language, kind, parts) if blind else ()
     neutral = undisturbed(language, read, kind, parts) if blind and not opened else read
@@ -159,6 +163,18 @@ def _is_text(language: Language, before: bytes, fill: bytes) -> bool:
     """Return whether `fill`, in the string that is open behind `before`, can neither end it nor hold code."""
     close = state_at(language, before, len(before)).string
     return bool(close) and not any(sign in fill for sign in (close, b"\n", b"\r", b"\\", b"{", b"}"))
+
+
+def _ends_elsewhere(language: Language, parts: tuple[bytes, bytes, bytes]) -> bool:
+    """Return whether the string around the fill of `parts` ends elsewhere than without it, as that in `'\\'` does."""
+    before, fill, after = parts
+    state = state_at(language, before, len(before))
+    # Directly behind the quote of a character no string is open yet.
+    begins = state.begins if state.string else len(before) - 1
+    if not any(before.startswith(quotes.open, begins) for quotes in language.strings):
+        return False
+    old, new = (first_token(language, before[begins:] + text + after[:_NEAR], 0) for text in (b"_", fill))
+    return old.kind == "string" and new.end - old.end != len(fill) - 1
 
 
 def _parses_afresh(language: Language, data: bytes) -> bool:
