@@ -66,6 +66,7 @@ editors: .venv/ready vsix
 editors-long: .venv/ready vsix
 	DG_LSP_KEY_SCRIPTS=1000 $(BIN)/pytest -s --timeout 0 tests/editors/test_neovim_keys.py
 	DG_LSP_KEY_SCRIPTS=1000 DG_LSP_TYPED=2000 $(BIN)/pytest -s --timeout 0 tests/editors/test_vscode_keys.py
+	DG_LSP_WRITTEN=200 $(BIN)/pytest -s --timeout 0 tests/editors/test_written_places.py
 
 # The extension for VS Code, checked and packed. Needs npm and Node 20 or newer.
 VSCODE := editors/vscode

@@ -155,13 +155,15 @@ def outcome(code: VSCode, told_before: list[str]) -> str:
     """Wait for a question, a change or a message that is not one of `told_before`; which of them came, or "none"."""
     until = time.monotonic() + PATIENCE
     while time.monotonic() < until:
-        # A question opens a tab of its own.
-        if any(QUESTION in tab for tab in code.ask("texts", selector=".tab")):
+        new = set(code.ask("texts", selector=MESSAGES)) - set(told_before)
+        told = [text for text in new if text.startswith("dg-lsp: ")]
+        if any("this replaces" in text or "unsure" in text for text in told):
+            code.ask("text", selector=".tab.active", wanted=QUESTION)
             return "question"
+        if told:
+            return "message"
         if code.ask("texts", selector=".tab.dirty.active"):
             return "filled"
-        if set(code.ask("texts", selector=MESSAGES)) - set(told_before):
-            return "message"
         time.sleep(0.1)
     return "none"
 
