@@ -9,6 +9,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from itertools import cycle, islice
 from pathlib import Path
 
@@ -158,7 +159,9 @@ def outcome(code: VSCode, told_before: list[str]) -> str:
         new = set(code.ask("texts", selector=MESSAGES)) - set(told_before)
         told = [text for text in new if text.startswith("dg-lsp: ")]
         if any("this replaces" in text or "unsure" in text for text in told):
-            code.ask("text", selector=".tab.active", wanted=QUESTION)
+            with suppress(AssertionError):
+                # The message may come before the two sides, and stay when they are gone.
+                code.ask("text", selector=".tab", wanted=QUESTION, patience=5_000)
             return "question"
         if told:
             return "message"

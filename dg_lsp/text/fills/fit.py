@@ -185,10 +185,15 @@ def _request(document: Document, gap: Gap) -> Infill:
 
 def _is_of_one_line(language: Language, request: Infill) -> bool:
     """Return whether a fill of the gap ends with its line; not in a block comment or a triple-quoted string."""
-    if request.kind in ("string", "comment"):
-        literal = literal_at(language, request.prefix)
-        return literal is None or not literal.lines
-    return request.kind not in (*LISTS, *_LOGICAL)
+    if request.kind not in ("string", "comment"):
+        return request.kind not in (*LISTS, *_LOGICAL)
+    before = request.prefix.encode("utf-8", "replace")
+    state = state_at(language, before, len(before))
+    if not state.string:
+        return not (state.comment and _comment_end(language, before[state.begins :]))
+    # Quotes that no table lists are those of a raw string, whose close holds what its beginning says.
+    kinds = [quotes for quotes in language.strings if quotes.close == state.string]
+    return bool(kinds) and not any(quotes.lines for quotes in kinds)
 
 
 def _ended(request: Infill, text: str) -> str:
@@ -416,15 +421,6 @@ def _faulty(request: Infill, text: str) -> bool:
     return bool(check.faults_of(request, text))
 
 
-@dataclass(frozen=True, slots=True)
-class Literal:
-    """A string, a comment or a `regex`. close: what ends it. lines: it may go on over line ends."""
-
-    close: bytes
-    lines: bool
-    regex: bool = False
-
-
 def _end_of_span(language: Language, request: Infill, fill: bytes) -> int:
     """Return where `fill` leaves the function that its span is in; its length where it does not.
 
@@ -447,38 +443,23 @@ def _end_of_span(language: Language, request: Infill, fill: bytes) -> int:
     return kept - start if data[kept:stop].strip() else len(fill)
 
 
-def literal_at(language: Language, prefix: str) -> Literal | None:
-    """Return the string or block comment that is open at the end of `prefix`; None if none is."""
-    data = prefix.encode("utf-8", "replace")
-    state = state_at(language, data, len(data))
-    if state.string:
-        # Quotes that no table lists are those of a raw string, whose close holds what its beginning says.
-        kinds = [quotes for quotes in language.strings if quotes.close == state.string]
-        return Literal(state.string, lines=any(quotes.lines for quotes in kinds) or not kinds)
-    if state.text:
-        regex = data.startswith(b"/", state.begins)
-        return Literal(b"/" if regex else b"<", lines=False, regex=regex)
-    for opening, closing in language.block_comments if state.comment else ():
-        if data.startswith(opening.encode(), state.begins):
-            return Literal(closing.encode(), lines=True)
-    return None
+def _comment_end(language: Language, begun: bytes) -> bytes:
+    """Return what ends the comment that `begun` begins with; empty if it is no block comment."""
+    pairs = ((opening.encode(), closing.encode()) for opening, closing in language.block_comments)
+    return next((closing for opening, closing in pairs if begun.startswith(opening)), b"")
 
 
 def _end_of_literal(language: Language, prefix: str, fill: bytes) -> int:
     """Return where `fill` closes the string or comment that its gap is in; its length if it does not.
 
-    Quotes in the code inside a string, as in `${f("a")}`, do not close it.
+    Quotes in the code inside a string, as in `${f("a")}`, do not close it. A regular expression ends with its flags.
     """
-    literal = literal_at(language, prefix)
-    if literal is None:
-        return len(fill)
     before = prefix.encode("utf-8", "replace")
     state = state_at(language, before, len(before))
-    if not state.string and not literal.regex:
-        at = fill.find(literal.close)
-        return at if at >= 0 else len(fill)
-    text = before[state.begins :] + fill
-    first = first_token(language, text, 0)
-    # A regular expression ends with its flags, which are written with it.
-    closed = first.end - len(literal.close) * (not literal.regex) - len(text) + len(fill)
-    return max(closed, 0) if first.kind == "string" else len(fill)
+    begun = before[state.begins :] if state.begins >= 0 else b""
+    if state.string or (state.text and begun.startswith(b"/")):
+        first = first_token(language, begun + fill, 0)
+        return max(first.end - len(state.string) - len(begun), 0) if first.kind == "string" else len(fill)
+    close = b"<" if state.text else _comment_end(language, begun)
+    at = fill.find(close) if close else -1
+    return at if at >= 0 else len(fill)
