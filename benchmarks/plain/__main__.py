@@ -16,7 +16,7 @@ import sqlite3
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
@@ -181,7 +181,7 @@ def _offered(language: str, text: str, span: tuple[int, int], fill: str) -> str 
     return None if harm_of(document, gap, edit) else apply_edit(document, edit).text
 
 
-def filled(path: Path, engine: Engine, count: int) -> Counts:
+async def filled(path: Path, engine: Engine, count: int) -> Counts:
     """Return how many rests of lines of the sample `path` the engine fills, rightly or validly, of `count`."""
     language, text, counts = language_of(path), path.read_text(encoding="utf-8"), Counts()
     rng, is_valid = random.Random(language), judge_of(language)
@@ -189,7 +189,7 @@ def filled(path: Path, engine: Engine, count: int) -> Counts:
     for start, end in rng.sample(found, count):
         document = Document(path.as_uri(), language, 1, (text[:start] + text[end:]).encode())
         gap = find_gap(document, len(text[:start].encode()))
-        outcome = asyncio.run(fill_gap(engine, document, gap, Settings(related=False)))
+        outcome = await fill_gap(engine, document, gap, Settings(related=False))
         counts.places += 1
         if outcome.edit is not None:
             new = apply_edit(document, outcome.edit).text
@@ -199,6 +199,18 @@ def filled(path: Path, engine: Engine, count: int) -> Counts:
     return counts
 
 
+async def _print_filled(paths: Sequence[Path], checkpoint: str, count: int) -> None:
+    engine = LocalEngine.open(Settings(checkpoint=checkpoint))
+    for path in paths:
+        one = await filled(path, engine, count)
+        print(
+            f"{language_of(path):7} {one.places} places: {one.offered} offered, {one.valid} of these valid, "
+            f"{one.right} exactly right",
+            flush=True,
+        )
+    await engine.close()
+
+
 def main(arguments: list[str]) -> None:
     """Print a line for each language that is named, or for all."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.plain")
@@ -206,18 +218,11 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--checkpoint")
     parser.add_argument("--count", type=int, default=12)
     given = parser.parse_args(arguments)
-    engine = LocalEngine.open(Settings(checkpoint=given.checkpoint)) if given.checkpoint else None
-    for path in SAMPLES:
-        if given.languages and language_of(path) not in given.languages:
-            continue
-        if engine is not None:
-            one = filled(path, engine, given.count)
-            print(
-                f"{language_of(path):7} {one.places} places: {one.offered} offered, {one.valid} of these valid, "
-                f"{one.right} exactly right",
-                flush=True,
-            )
-            continue
+    paths = [path for path in SAMPLES if not given.languages or language_of(path) in given.languages]
+    if given.checkpoint:
+        asyncio.run(_print_filled(paths, given.checkpoint, given.count))
+        return
+    for path in paths:
         one = measure(path)
         print(
             f"{language_of(path):7} {one.places} places; truth offered {one.offered / one.places:.1%}, valid "
