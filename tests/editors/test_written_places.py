@@ -88,7 +88,7 @@ def command(code: VSCode) -> None:
 
 
 def light_bulb(code: VSCode, wanted: str = "this function") -> None:
-    titles = [title for title in code.ask("actions", patience=2500) if wanted in title]
+    titles = [title for title in code.ask("actions") if wanted in title]
     if titles:
         code.ask("act", title=titles[0])
         code.press("Shift", wait=WAIT)

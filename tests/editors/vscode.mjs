@@ -457,18 +457,21 @@ class Session {
     await row.click();
   }
 
-  // The titles of the code actions at the cursor, none if no menu comes.
-  async actions({ patience = 2000 }) {
-    const menu = this.page.locator(".action-widget").first();
-    await this.page.keyboard.press("Control+.");
-    try {
-      await menu.waitFor({ timeout: patience });
-    } catch {
-      return [];
+  // The titles of the code actions at the cursor, none if no menu comes. It is asked for twice, as in `act`.
+  async actions({ patience = 3000 }) {
+    const rows = this.page.locator(".action-widget .monaco-list-row");
+    for (let left = 2; left; left--) {
+      await this.page.keyboard.press("Control+.");
+      try {
+        await rows.first().waitFor({ state: "attached", timeout: patience });
+        const titles = await rows.allTextContents();
+        await this.page.keyboard.press("Escape");
+        return titles;
+      } catch {
+        await this.page.keyboard.press("Escape");
+      }
     }
-    const titles = await menu.locator(".monaco-list-row").allTextContents();
-    await this.page.keyboard.press("Escape");
-    return titles;
+    return [];
   }
 
   // Wait until a draft with `text` is drawn in the editor, or none is.
