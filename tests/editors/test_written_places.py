@@ -49,7 +49,10 @@ def sources() -> dict[str, Path]:
     return {"python": Path(), "typescript": ROOT / "editors/vscode/src"}
 
 
-PLACES = written_places(sources(), COUNT, SEED)
+@pytest.fixture(scope="module")
+def places() -> list[Place]:
+    """The places, the same ones for both editors."""
+    return written_places(sources(), COUNT, SEED)
 
 
 def told(place: Place, way: str, data: bytes) -> str:
@@ -124,9 +127,9 @@ VSCODE: tuple[Callable[[VSCode], None], ...] = (
 
 
 @skip_without(NODE, CHROMIUM, VSIX)
-def test_no_written_text_goes_unasked_in_vscode(code: VSCode) -> None:
+def test_no_written_text_goes_unasked_in_vscode(code: VSCode, places: list[Place]) -> None:
     came, asked = Counter[str](), dict[str, tuple[Place, str]]()
-    for number, place in enumerate(PLACES):
+    for number, place in enumerate(places):
         way = VSCODE[number % len(VSCODE)]
         shown = len(place.before.expandtabs(4)) + 1
         code.open(
@@ -146,7 +149,7 @@ def test_no_written_text_goes_unasked_in_vscode(code: VSCode) -> None:
         data = (code.sandbox.project / place.name).read_bytes()
         wrong += [told(place, way_name, data)] if gone(place, data) else []
     print(
-        f"VS Code, {len(PLACES)} places: {dict(sorted(came.items()))}; {code.ask('texts', selector=MESSAGES)}"
+        f"VS Code, {len(places)} places: {dict(sorted(came.items()))}; {code.ask('texts', selector=MESSAGES)}"
     )
     assert not wrong, "\n".join(wrong)
     assert sum(count for what, count in came.items() if not what.endswith("none")) > 0, "nothing was asked"
@@ -192,11 +195,11 @@ vim.lsp.buf.code_action({ apply = true, filter = function(action) return action.
 
 
 @skip_without(NVIM)
-def test_no_written_text_goes_unasked_in_neovim(tmp_path: Path) -> None:
+def test_no_written_text_goes_unasked_in_neovim(tmp_path: Path, places: list[Place]) -> None:
     came: Counter[str] = Counter()
     wrong: list[str] = []
     with open_sandbox(tmp_path) as sandbox, Editor(sandbox, before=["set hidden"]) as editor:
-        for number, place in enumerate(PLACES):
+        for number, place in enumerate(places):
             (sandbox.project / place.name).write_bytes(place.data)
             editor.open(place.name)
             for name, way in islice(cycle(NEOVIM.items()), number * EACH, (number + 1) * EACH):
@@ -217,7 +220,7 @@ def test_no_written_text_goes_unasked_in_neovim(tmp_path: Path) -> None:
                     editor.rpc.command("edit!")
                     editor.wait(editor.attached, "no server")
             editor.rpc.command("bwipeout!")
-    print(f"Neovim, {len(PLACES)} places: {dict(sorted(came.items()))}")
+    print(f"Neovim, {len(places)} places: {dict(sorted(came.items()))}")
     assert not wrong, "\n".join(wrong)
     assert sum(count for what, count in came.items() if not what.endswith("none")) > 0, "nothing was asked"
 
