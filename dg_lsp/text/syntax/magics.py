@@ -4,7 +4,7 @@ import re
 from functools import lru_cache
 
 from dg_lsp.text.languages.language import load_language
-from dg_lsp.text.syntax.lexer import line_start, tokens
+from dg_lsp.text.syntax.lexer import marks
 
 # `%pip install x`, `!ls`, `?f`; `f?`; and `files = !ls`, whose sign begins a group.
 _LINE = re.compile(
@@ -40,13 +40,13 @@ def without_magics(data: bytes) -> bytes:
 
 def _next(data: bytes, start: int) -> re.Match[bytes] | None:
     """Return the first magic of `data` from `start` on, which is in no string or bracket."""
-    depth, fresh = 0, True
-    for token in tokens(load_language("python"), data, start, len(data)):
-        at = line_start(data, token.start)
-        if fresh and depth == 0 and at >= start and (found := _LINE.match(data, at)):
+    depth = 0
+    if start == 0 and (found := _LINE.match(data)):
+        return found
+    for kind, _, end in marks(load_language("python"), data, start, len(data)):
+        depth = max(depth + (kind == "open") - (kind == "close"), 0)
+        if kind == "newline" and depth == 0 and (found := _LINE.match(data, end)):
             return found
-        fresh = token.kind == "newline"
-        depth = max(depth + (token.kind == "open") - (token.kind == "close"), 0)
     return None
 
 
