@@ -28,7 +28,7 @@ from tests.model.gguf_files import MIXED, VOCABULARY, Kind, blocks_of, source, t
 
 # Of the largest value: what a product may differ by from that of the same values in fp32, and the logits of a network
 # from those of the file's own values, where bf16 alone is off by 0.7 to 1.4e-2.
-SAME, OWN = 5e-3, 4e-2
+SAME, OWN = 5e-3, 3e-2
 CPU = torch.device("cpu")
 TOKENS = torch.randint(VOCABULARY, (1, 40), generator=torch.Generator().manual_seed(5))
 
@@ -81,7 +81,7 @@ def test_products_are_those_of_the_values_in_fp32_for_few_and_many_rows(
         made = Eight.of([blocks.weights_of(kind, raw)], (384, 512), CPU)
         values = made.dequantised()
         assert far(values, blocks.weights_of(kind, raw)) < 0.5 / 127 + 2**-9
-    states = torch.randn(rows, 512).bfloat16()
+    states = torch.randn(rows, 512, generator=torch.Generator().manual_seed(0)).bfloat16()
     states[:, 3] *= 100  # as some are in every network
     for many in (made.many, 1):
         made.many = many if quantized._is_interleaved() else made.many

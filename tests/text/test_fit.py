@@ -161,6 +161,11 @@ def test_a_diff_names_both_sides_and_a_missing_line_end() -> None:
     assert unified_diff(document("a"), document("a"), "m.py") == ""
 
 
+def test_a_patch_names_an_absolute_path_from_the_root() -> None:
+    lines = unified_diff(document("a"), document("b"), "/tmp/m.py").splitlines()
+    assert lines[:2] == ["--- a/tmp/m.py", "+++ b/tmp/m.py"]
+
+
 def test_an_edit_gives_the_next_version() -> None:
     after = apply_edit(document("abc"), Edit(1, 2, "é"))
     assert (after.text, after.version, after.uri) == ("aéc", 1, "file:///m.py")

@@ -71,9 +71,12 @@ def apply_edit(document: Document, edit: Edit) -> Document:
 
 
 def unified_diff(old: Document, new: Document, path: str) -> str:
-    """The change from `old` to `new` as `git apply` and `patch` take it; empty where there is none."""
+    """The change from `old` to `new` as `git apply` and `patch` take it; empty where there is none.
+
+    An absolute `path` is named from the root directory: `/tmp/a.py` is `a/tmp/a.py` and `b/tmp/a.py`.
+    """
     # Git ends the name by a tab where it holds a space.
-    name = path + ("\t" if " " in path else "")
+    name = path.lstrip("/") + ("\t" if " " in path else "")
     lines = difflib.unified_diff(_lines_of(old.text), _lines_of(new.text), f"a/{name}", f"b/{name}")
     marked = (line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
     return "".join(marked)
