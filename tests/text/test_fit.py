@@ -295,3 +295,26 @@ def test_the_header_of_a_block_is_not_cut_before_its_brace(language: str, header
     # The next statement would become its body.
     prefix, suffix = HEADERS[language].split("|")
     assert fit(Infill(prefix, suffix, language, "statement"), header) == header
+
+
+@pytest.mark.parametrize(
+    ("owner", "fill", "wanted"),
+    [
+        ("impl Bag", "usize;", "usize"),
+        ("impl<T> Sized for Bag<T> where T: Copy", "usize;", "usize"),
+        ("impl Bag", "usize {\n        let n = 1;\n        n\n    }", None),
+        ("trait Bag", "usize;", None),
+    ],
+)
+def test_the_header_of_a_function_that_has_to_have_a_body_is_not_ended(
+    owner: str, fill: str, wanted: str | None
+) -> None:
+    found, gap = opened("rust", owner + " {\n    fn len(&self) -> |\n}\n", None)
+    assert make_edit(found, gap, fill).text == (fill if wanted is None else wanted)
+
+
+def test_a_statement_in_a_function_of_an_impl_keeps_its_end() -> None:
+    found, gap = opened(
+        "rust", "impl Bag {\n    fn len(&self) -> usize {\n        let n = |\n    }\n}\n", None
+    )
+    assert make_edit(found, gap, "self.n;").text == "self.n;"

@@ -39,6 +39,8 @@ _CALL = re.compile(r"\s*(?:(?:await|go|defer|yield)\s+)?[\w$.:>-]+\(.*\)[\w.?]*;
 _WORD = re.compile(r"[\w$]+")
 _ENDS_WORD = re.compile(r"[\w$]\Z")
 _LAST_END = re.compile(r"[ \t\f]*[\r\n]\s*\Z")
+# A header or the statement that a text ends with.
+_HEADER = re.compile(rb"[^;{}]*\Z")
 
 
 @bounded
@@ -50,7 +52,8 @@ def fit(request: Infill, text: str) -> str:
     1. Replace what cannot be text; take the file's line ends and indentation; begin a body with its first word.
     2. Cut it where the gap's container ends. Cut a part of a line at the line's end, but not in a string or a comment
     of several lines. Cut an expression or a statement where it is complete.
-    3. Remove what repeats the suffix. Cut a part of a line before a bracket that is behind the gap already.
+    3. Remove what repeats the suffix, and a `;` in place of a body. Cut a part of a line before a bracket that is
+    behind the gap already.
     4. Remove white space at the end, unless the line continues after the gap.
     5. Close what the line opens and nothing below it closes, if that makes it parse.
     """
@@ -65,6 +68,7 @@ def fit(request: Infill, text: str) -> str:
         text = LINE_END.split(text, maxsplit=1)[0] if _is_of_one_line(language, request) else text
     # 3.
     text = _without_repeated_lines(request, _without_repeated_word(request, text))
+    text = _without_end_of_header(language, request, text)
     rest = LINE_END.split(request.suffix, maxsplit=1)[0]
     if rest.strip():
         # One line needs no end in front of what follows it; of several the last one may.
@@ -407,6 +411,24 @@ def _without_repeated_rest(request: Infill, text: str, rest: str) -> str:
         return text
     long = (len(wanted) >= 4 and any(c.isalnum() for c in wanted)) or wanted in (";", ",")
     return short if long or _faulty(request, text) else text
+
+
+def _without_end_of_header(language: Language, request: Infill, text: str) -> str:
+    """Return `text` without the `;` behind the header of a function that has to have a body.
+
+    In an `impl` of Rust `fn len(&self) -> |` gets `usize`, not `usize;`: the grammar takes that, and no compiler does.
+    """
+    if request.kind not in PARTS or request.kind in (*STRINGS, "comment") or not text.endswith(";"):
+        return text
+    before = request.prefix.encode("utf-8", "replace")
+    opened = state_at(language, before, len(before)).opened
+    brace = next((at for at in reversed(opened) if before[at : at + 1] == b"{"), None)
+    owner = None if brace is None else _HEADER.search(before, 0, brace)
+    if owner is None or not language.words.bodied.match(owner[0].lstrip()):
+        return text
+    header = _HEADER.search(before + text[:-1].encode("utf-8", "replace"))
+    is_function = header is not None and not language.words.functions.isdisjoint(header[0].split())
+    return text[:-1] if is_function else text
 
 
 def _without_doubled(language: Language, request: Infill, text: str) -> str:

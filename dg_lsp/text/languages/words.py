@@ -13,7 +13,8 @@ class Words:
     functions, classes, blocks: words of the headers of such bodies. alone: block headers of one word (`static`).
     operators: words that need an operand. starts: words that only begin a statement, where indentation holds bodies
     together. lambdas: the end of a header of a function without a name. lists: a header whose brace holds a list and
-    no statements. parted: a bracket and its text up to a semicolon that ends no statement.
+    no statements. parted: a bracket and its text up to a semicolon that ends no statement. bodied: the header of an
+    owner whose functions all have bodies.
 
     items: the beginning of a line at column 0 that begins an item of the file; members: of one that begins a part of
     an item; above: of one that belongs to the item below it. labels: a label, which may be less deep than its block.
@@ -34,6 +35,7 @@ class Words:
     lambdas: re.Pattern[bytes]
     lists: tuple[re.Pattern[bytes], ...]
     parted: re.Pattern[bytes]
+    bodied: re.Pattern[bytes]
     items: re.Pattern[bytes]
     members: re.Pattern[bytes]
     above: re.Pattern[bytes]
@@ -54,6 +56,7 @@ def read_words(facts: Mapping[str, Any]) -> Words:
         lambdas=_pattern(facts.get("lambdas", r"(?!)")),
         lists=tuple(_pattern(pattern) for pattern in facts.get("lists", ())),
         parted=_pattern(facts.get("parted", r"(?!)")),
+        bodied=_pattern(facts.get("bodied", r"(?!)")),
         items=_pattern(facts.get("items", r"[\w$@#(\[\"'~!]")),
         members=_pattern(facts.get("members", r"[\w$@#~*&<\[\"'\x80-\xff]")),
         above=_pattern(facts.get("above", "@")),
