@@ -170,7 +170,9 @@ def test_braces_in_an_interpolated_string_are_brackets() -> None:
     at = data.index(b"b)}")
     spot = replace(CUT, language="csharp", at=at, changes=((at, data.index(b" }", at), ""),), ends=())
     both = forms(spot, data)
-    assert both is not None and both[0].missing == (b"}", b")")
+    assert both is not None and both[1].closers == b')}"'
+    # As in a template of TypeScript, what the string has opened is read with the string.
+    assert both[0].missing == () and both[0].quoted == b'$"a {G('
 
 
 def test_two_tables_are_compared_place_by_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
