@@ -86,11 +86,12 @@ ELSEWHERE = """
 import { registerHooks } from 'node:module';
 const [platform, folder] = process.argv.slice(1);
 Object.defineProperty(process, 'platform', { value: platform });
+globalThis.__dirname = folder;
 globalThis.said = [];
 const stub = `const nothing = { getConfiguration: () => ({ inspect: () => undefined }), isTrusted: true };
 export const workspace = nothing, extensions = { getExtension: () => undefined }, commands = {};
 export const window = { showErrorMessage: async (...words) => void globalThis.said.push(words) };
-export class Uri {} export class Range {} export class Disposable {}`;
+export class Uri {} export class Range {} export class Disposable {} export const ConfigurationTarget = {};`;
 registerHooks({
   resolve: (name, context, next) =>
     name === 'vscode'
