@@ -178,8 +178,9 @@ class VllmServer:
                 self.served = None
             raise
         finally:
-            # That closes their connections, and vLLM ends their work.
-            for future in futures:
+            # That closes their connections, and vLLM ends their work. Those that wait for a turn go first: they would
+            # take the turns of the others.
+            for future in reversed(futures):
                 future.cancel()
 
     def close(self) -> None:
