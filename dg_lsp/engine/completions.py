@@ -24,13 +24,14 @@ from dg_lsp.engine.http import (
     EngineAbsent,
     EngineSilent,
     EngineStrange,
+    attempting,
     open_client,
     reaching,
     refusal_of,
     said_in,
     trusted,
 )
-from dg_lsp.filling.engine import EngineBusy, EngineError
+from dg_lsp.filling.engine import EngineError
 from dg_lsp.settings import Settings, address_in
 
 _NAME = "vLLM"
@@ -163,19 +164,15 @@ class VllmServer:
         Raises:
             EngineBusy: the server takes no more for now, or was away a moment ago. EngineError: there is no answer.
         """
-        if (left := self.backoff.left) > 0:
-            raise EngineBusy(f"{self.backoff.why} (it is asked again in {left:.0f} s)", left)
-        count, futures = self.backoff.count, list[Future[Answer]]()
+        futures = list[Future[Answer]]()
         try:
-            served = self.connect()
-            futures += [self._begin(self._denoised(row, served.model)) for row in rows(served)]
-            yield futures
-            self.backoff.succeed()
-        except (EngineAbsent, EngineBusy, EngineSilent) as error:
-            self.backoff.fail(error, count, max(error.wait, 0.5) if isinstance(error, EngineBusy) else 0.0)
-            if not isinstance(error, EngineBusy):
-                # It may be another one by then.
-                self.served = None
+            with attempting(self.backoff):
+                served = self.connect()
+                futures += [self._begin(self._denoised(row, served.model)) for row in rows(served)]
+                yield futures
+        except (EngineAbsent, EngineSilent):
+            # It may be another one by then.
+            self.served = None
             raise
         finally:
             # That closes their connections, and vLLM ends their work. Those that wait for a turn go first: they would

@@ -18,6 +18,7 @@ from urllib.request import getproxies, proxy_bypass
 import httpcore2
 import httpx2
 
+from dg_lsp.engine.backoff import Backoff
 from dg_lsp.engine.runtime import is_own
 from dg_lsp.filling.engine import EngineBusy, EngineError
 from dg_lsp.settings import Settings, address_in, is_loopback, path_of
@@ -26,6 +27,7 @@ from dg_lsp.text.messages import Infill
 
 Trust = ssl.SSLContext | bool  # how a certificate is checked; True is as this system does
 CONNECT = 10.0  # seconds for a connection to a server and its handshake
+_SHORTEST = 0.5  # seconds between two attempts at a busy server at least
 _TOKEN = 4096  # bytes of a token's file
 _AUTHORITIES = ("SSL_CERT_FILE", "SSL_CERT_DIR")  # variables of OpenSSL
 
@@ -106,6 +108,29 @@ def reaching(settings: Settings, name: str) -> Iterator[None]:
             raise EngineAbsent(f"the proxy {proxy}, by which {url} is reached, does not answer") from error
         away = f"no {name} server answers at {url}; ask its administrator, or empty the setting engineUrl"
         raise EngineAbsent(away) from error
+
+
+@contextmanager
+def attempting(backoff: Backoff) -> Iterator[None]:
+    """Ask a server in the block, unless it was away or busy a moment ago, and note in `backoff` how that ended.
+
+    Raises:
+        EngineBusy: it may not be asked yet; the message has the reason and the seconds that are left.
+    """
+    if (left := backoff.left) > 0:
+        raise EngineBusy(f"{backoff.why} (it is asked again in {left:.0f} s)", left)
+    count = backoff.count
+    try:
+        yield
+        backoff.succeed()
+    except (EngineAbsent, EngineBusy, EngineSilent) as error:
+        backoff.fail(error, count, pause_after(error))
+        raise
+
+
+def pause_after(error: EngineError) -> float:
+    """Return the seconds for which a server that is busy wants not to be asked; 0 for any other `error`."""
+    return max(error.wait, _SHORTEST) if isinstance(error, EngineBusy) else 0.0
 
 
 def refusal_of(answer: httpx2.Response, settings: Settings, name: str) -> EngineError:

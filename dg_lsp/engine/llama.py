@@ -22,16 +22,15 @@ from tokenizers.models import BPE
 from dg_lsp.engine.backoff import Backoff
 from dg_lsp.engine.completions import PATIENCE
 from dg_lsp.engine.http import (
-    EngineAbsent,
-    EngineSilent,
     EngineStrange,
+    attempting,
     client_options,
     reaching,
     refusal_of,
     trusted,
 )
 from dg_lsp.engine.local import LocalEngine
-from dg_lsp.filling.engine import EngineBusy, EngineError
+from dg_lsp.filling.engine import EngineError
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.candidates import Candidate, candidates_of, none_of
 from dg_lsp.model.checkpoint import Checkpoint
@@ -109,19 +108,15 @@ class LlamaServer:
         Raises:
             EngineBusy, EngineAbsent, EngineSilent, EngineRefused, EngineError: there is no answer.
         """
-        if (left := self.backoff.left) > 0:
-            raise EngineBusy(f"{self.backoff.why} (it is asked again in {left:.0f} s)", left)
-        count = self.backoff.count
-        try:
-            with reaching(self._settings, NAME), self._client.stream("POST", "/infill", json=body) as answer:
-                if answer.status_code != 200:
-                    answer.read()
-                    raise refusal_of(answer, self._settings, NAME)
-                yield from _written(answer.iter_lines())
-            self.backoff.succeed()
-        except (EngineAbsent, EngineBusy, EngineSilent) as error:
-            self.backoff.fail(error, count, max(error.wait, 0.5) if isinstance(error, EngineBusy) else 0.0)
-            raise
+        with (
+            attempting(self.backoff),
+            reaching(self._settings, NAME),
+            self._client.stream("POST", "/infill", json=body) as answer,
+        ):
+            if answer.status_code != 200:
+                answer.read()
+                raise refusal_of(answer, self._settings, NAME)
+            yield from _written(answer.iter_lines())
 
     def close(self) -> None:
         """Close the connections; the server runs on."""

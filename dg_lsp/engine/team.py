@@ -27,6 +27,7 @@ from dg_lsp.engine.http import (
     EngineStrange,
     check_leaving,
     open_client,
+    pause_after,
     proxy_to,
     trusted,
     untrusted,
@@ -41,7 +42,6 @@ from dg_lsp.text.messages import Draft, Fill, Infill, Status
 _SPARE = 2  # open connections that wait for the next request
 _KEPT = 240.0  # seconds that one is kept; the server keeps it longer
 _SLOW = 3.0  # seconds without a draft after which the engine of this machine takes over
-_SHORTEST = 0.5  # seconds between two attempts at least
 # Errors that concern the server, and not only one request.
 _AWAY = (EngineAbsent, EngineBusy, EngineDied, EngineFailed, EngineRefused)
 
@@ -261,9 +261,8 @@ class TeamEngine:
 
     def _fail(self, error: EngineError, count: int) -> None:
         """Note that the attempt that began after `count` failures failed, and tell why."""
-        wait = max(error.wait, _SHORTEST) if isinstance(error, EngineBusy) else 0.0
         why = _named(error, self._settings)
-        if self._backoff.fail(why, count, wait) and not isinstance(error, EngineBusy):
+        if self._backoff.fail(why, count, pause_after(error)) and not isinstance(error, EngineBusy):
             # It may be another one by then.
             self._agreed = None
             if not self._settings.engine_fallback:
