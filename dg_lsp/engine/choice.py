@@ -63,7 +63,8 @@ def models(settings: Settings, held: int = 0) -> list[Model]:
     held: bytes of memory of the engine in use, which ends where another one needs them.
     """
     names = dict.fromkeys([*OFFERED, EMBEDDED, *fetched_from_hub(), settings.checkpoint])
-    return [_model(name, settings, held) for name in names]
+    speed = _speed()
+    return [_model(name, settings, held, speed) for name in names]
 
 
 def better_in(found: list[Model]) -> str | None:
@@ -88,17 +89,17 @@ def room_for(name: str, settings: Settings) -> int:
     return free("cpu")[0]
 
 
-def _model(name: str, settings: Settings, held: int) -> Model:
-    """Return the entry for the checkpoint `name`."""
+def _model(name: str, settings: Settings, held: int, speed: float) -> Model:
+    """Return the entry for the checkpoint `name`; `speed` is that of this machine, as of `_speed`."""
     offered, known, folder = OFFERED.get(name), measured(name), folder_of(name)
     used, here = name == settings.checkpoint, folder.exists()
     size = offered.download if offered else _size(folder)
     memory = known.memory if known and known.memory else offered.memory if offered else 0
     memory = memory or int(size * _LOADED) + _LIBRARIES
-    expected = known.seconds if known else offered.seconds / _speed() if offered else None
+    expected = known.seconds if known else offered.seconds / speed if offered else None
     notes = [offered.words if offered else "part of dg-lsp" if name == EMBEDDED else ""]
     if known is None and offered:
-        where = "here" if _speed() != 1 else f"on {REFERENCE}"
+        where = "here" if speed != 1 else f"on {REFERENCE}"
         notes.append(f"about {expected:.1f} s for a line {where}")
     elif known and known.seconds > FAST_ENOUGH:
         notes.append("slow here")

@@ -23,7 +23,7 @@ Record = Callable[[tuple[int, int], str, str, str], tuple[int, int, int]]
 
 # Changes of one notification that are recorded one by one.
 _MANY = 100
-_LINE_END = re.compile(r"\r\n|\n|\r")
+LINE_END = re.compile(r"\r\n|\n|\r")
 _log = logging.getLogger(__name__)
 
 
@@ -286,7 +286,7 @@ def _split(text: str) -> list[str]:
     if "\r" not in text:
         *ended, last = text.split("\n")
         return [*(f"{line}\n" for line in ended), last]
-    starts = [0, *(end.end() for end in _LINE_END.finditer(text)), len(text)]
+    starts = [0, *(end.end() for end in LINE_END.finditer(text)), len(text)]
     return [text[start:end] for start, end in pairwise(starts)]
 
 

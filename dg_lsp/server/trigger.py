@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from dg_lsp.server.documents import Change, Documents, Position
+from dg_lsp.server.documents import LINE_END, Change, Documents, Position
 from dg_lsp.text.documents.document import Encoding
 from dg_lsp.text.gaps.words import half_word
 from dg_lsp.text.syntax.lexer import line_start
@@ -28,7 +28,6 @@ _SEEN = 500  # earlier texts of a document that are remembered, each by a hash
 _WORD = re.compile(r"[\w.$@#!?:-]+(\(\))?")  # as a completion menu inserts it
 # The beginning of a line, behind which something must follow.
 _OPEN = re.compile(rb"(^|[(\[{,]|[^=!<>]=|\breturn)[ \t]*$")
-_LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 @dataclass(slots=True)
@@ -169,7 +168,7 @@ def _span(change: Change, encoding: Encoding) -> tuple[Position, Position]:
     span, text = change
     assert span is not None, "its place is known"
     line, column = min(span)
-    *above, last = _LINE_END.split(text)
+    *above, last = LINE_END.split(text)
     size = len(last.encode(encoding + "-le" if encoding != "utf-8" else encoding, "surrogatepass"))
     units = size // {"utf-8": 1, "utf-16": 2, "utf-32": 4}[encoding]
     return (line, column), (line + len(above), units if above else column + units)

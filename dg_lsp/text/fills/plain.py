@@ -149,13 +149,13 @@ def _filled(language: Language, before: bytes, text: bytes, after: bytes) -> Tre
 def _neutral(language: Language, before: bytes, after: bytes) -> Iterator[bytes]:
     """Texts that may complete the line of a gap: one of the language, what closes the line, what opens the next one."""
     state, here = open_at(language, before, len(before)), line_start(before, len(before))
-    shut = state.closing(at for at in state.opened if at >= here)
+    closers = state.closing(at for at in state.opened if at >= here)
     near = before[line_start(before, max(len(before) - REACH, 0)) :]
     lacking, _ = _count(language, near + after[:REACH])
     opener = b"".join(bracket for bracket in lacking[:1] if bracket in PAIRS)
     names = dict.fromkeys(found[1] for found in language.plain.names.finditer(after, 0, REACH))
     texts = (
-        state.string * quoted + text.replace(b"{0}", name) + shut * closed + opener * opened + end
+        state.string * quoted + text.replace(b"{0}", name) + closers * closed + opener * opened + end
         for name in list(names)[:_NAMES] or [b"_g_"]
         for end in language.words.ends
         for text in (b"", *language.plain.fillers)

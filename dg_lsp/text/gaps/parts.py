@@ -214,8 +214,8 @@ def start_open_gap_at_cursor(analysis: Analysis, gap: Gap) -> Gap:
         # A header has its body below it, which does not show what is open in it.
         first, last = analysis.inserted
         headed = not rest and analysis.data.endswith(analysis.language.words.headers, first, last)
-        shut = _closers(analysis.data, first, last) if headed else b""
-        tail = shut.decode() or _left_open(analysis)
+        closers = _closers(analysis.data, first, last) if headed else b""
+        tail = closers.decode() or _left_open(analysis)
     end = offset if rest else analysis.line.end
     return replace(gap, start=offset, end=end, insert_before="", insert_after=tail)
 
@@ -366,10 +366,10 @@ def _behind_operand(analysis: Analysis) -> int:
         return at
     at = data.find(b"_g_", first, last)
     start = at + 3 if at >= 0 else first
-    shut = next((start + n for n in unpaired(analysis.language, data[start:last]).closers), -1)
-    if shut < 0:
-        shut = last - 1 if data[start:last].endswith((b";", b":")) else start
-    return shut if data[start:shut].strip(b" \t\r\n)]}>\"'`") else start
+    closer = next((start + n for n in unpaired(analysis.language, data[start:last]).closers), -1)
+    if closer < 0:
+        closer = last - 1 if data[start:last].endswith((b";", b":")) else start
+    return closer if data[start:closer].strip(b" \t\r\n)]}>\"'`") else start
 
 
 def _goes_on(analysis: Analysis) -> bool:

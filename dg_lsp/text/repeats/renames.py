@@ -31,7 +31,7 @@ from dg_lsp.text.repeats.classes import (
     statement_of,
 )
 from dg_lsp.text.syntax.lexer import line_start
-from dg_lsp.text.syntax.names import Name, binding, is_class, name_at
+from dg_lsp.text.syntax.names import Name, binding, is_class, name_at, whole
 
 _IMPORTS = ("import", "using", "use_")
 
@@ -65,7 +65,7 @@ def may_share(source: Source, other: Document, word: bytes) -> bool:
 
 def words_like(word: bytes, data: bytes) -> int:
     """Return how often `word` is in `data`, in any role."""
-    return len(re.findall(rb"(?<![\w$\x80-\xff])%b(?![\w$\x80-\xff])" % re.escape(word), data))
+    return len(whole(word).findall(data))
 
 
 def rename_places(source: Source, renamed: Renamed, others: Sequence[Document]) -> Iterator[Place]:

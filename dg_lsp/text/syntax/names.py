@@ -43,11 +43,15 @@ class Name:
         return self.node.end_byte
 
 
+def whole(word: bytes) -> re.Pattern[bytes]:
+    """Return the pattern of `word` where it is no part of a longer word."""
+    return re.compile(rb"(?<![\w$\x80-\xff])%b(?![\w$\x80-\xff])" % re.escape(word))
+
+
 def names_in(language: Language, root: Node, data: bytes, word: bytes) -> tuple[Name, ...]:
     """Return the occurrences of `word` as a name below `root`, a node of the tree of `data`; none if there are many."""
     found = list[Name]()
-    pattern = re.compile(rb"(?<![\w$\x80-\xff])%b(?![\w$\x80-\xff])" % re.escape(word))
-    for number, match in enumerate(pattern.finditer(data, root.start_byte, root.end_byte)):
+    for number, match in enumerate(whole(word).finditer(data, root.start_byte, root.end_byte)):
         if number == MOST:
             return ()
         check()
