@@ -63,14 +63,19 @@ def rename(editor: Editor, leave: str = "<Esc>") -> None:
     editor.keys("gg0fwcwbreadth" + leave)
 
 
-def test_the_key_goes_there_and_then_takes_it_and_undo_takes_each_back(editor: Editor) -> None:
-    rename(editor)
+def take_first(editor: Editor) -> None:
+    """Go to the first place and take it; the second one is shown then."""
     shows(editor, "whole = widthbreadth * height")
     editor.keys("<Tab>")
     editor.wait(lambda: editor.sight().row == 1, "the cursor is not there")
     editor.keys("<Tab>")
     holds(editor, RENAMED.replace("or breadth", "or width"))
     shows(editor, "or widthbreadth")
+
+
+def test_the_key_goes_there_and_then_takes_it_and_undo_takes_each_back(editor: Editor) -> None:
+    rename(editor)
+    take_first(editor)
     editor.keys("<Tab><Tab>")
     holds(editor, RENAMED)
     editor.keys("u")
@@ -81,12 +86,7 @@ def test_the_key_goes_there_and_then_takes_it_and_undo_takes_each_back(editor: E
 
 def test_insert_mode_has_the_same_keys(editor: Editor) -> None:
     rename(editor, leave="")
-    shows(editor, "whole = widthbreadth * height")
-    editor.keys("<Tab>")
-    editor.wait(lambda: editor.sight().row == 1, "the cursor is not there")
-    editor.keys("<Tab>")
-    holds(editor, RENAMED.replace("or breadth", "or width"))
-    shows(editor, "or widthbreadth")
+    take_first(editor)
     assert editor.sight().mode == "i"
     editor.keys("<C-]>")
     editor.wait(lambda: "widthbreadth" not in "".join(editor.sight().rows), "the place was not left")

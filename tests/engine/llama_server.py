@@ -4,20 +4,18 @@ import asyncio
 import copy
 import json
 import re
-import socket
-import threading
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from dg_lsp.settings import Settings, override
+from tests.engine.served import served
 
 CONTRACT: dict[str, Any] = json.loads(
     (Path(__file__).parent / "data" / "llama_contract.json").read_text(encoding="utf-8")
@@ -91,18 +89,8 @@ class FakeLlama:
     @contextmanager
     def serving(self) -> Iterator["FakeLlama"]:
         """Serve at `url` in a thread."""
-        door = socket.create_server(("127.0.0.1", 0))
-        self.url = f"http://127.0.0.1:{door.getsockname()[1]}"
-        server = uvicorn.Server(uvicorn.Config(self.app, lifespan="off", log_config=None))
-        thread = threading.Thread(target=lambda: asyncio.run(server.serve([door])), daemon=True)
-        thread.start()
-        try:
+        with served(self.app) as self.url:
             yield self
-        finally:
-            server.should_exit = True
-            thread.join(10)
-            with suppress(OSError):
-                door.close()
 
     def settings(self, **more: Any) -> Settings:
         """Settings for this server."""

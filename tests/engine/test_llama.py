@@ -19,8 +19,9 @@ from dg_lsp.engine.resident import ResidentEngine
 from dg_lsp.engine.team import open_engine
 from dg_lsp.filling.engine import EngineBusy, EngineError
 from dg_lsp.settings import Settings, SettingsError, override
-from dg_lsp.text.messages import Draft, Fill, Infill, Piece
+from dg_lsp.text.messages import Fill, Infill, Piece
 from tests.engine.llama_server import CONTRACT, FakeLlama, texts_of
+from tests.engine.served import answer_of, with_engine
 
 ASKED = Infill(
     "def total(values):\n    result = ",
@@ -32,22 +33,12 @@ ASKED = Infill(
 
 
 def with_server(server: FakeLlama, work: Callable[[LlamaEngine], Awaitable[None]], **settings: Any) -> None:
-    async def whole() -> None:
-        engine = await asyncio.to_thread(LlamaEngine, server.settings(**settings))
-        try:
-            async with asyncio.timeout(60):
-                await work(engine)
-        finally:
-            await engine.close()
-
     with server.serving():
-        asyncio.run(whole())
+        with_engine(lambda: LlamaEngine(server.settings(**settings)), work)
 
 
 async def fill_of(engine: Any, request: Infill = ASKED) -> Fill:
-    events = [event async for event in engine.infill(request)]
-    assert isinstance(events[-1], Fill) and all(isinstance(e, Draft) for e in events[:-1])
-    return events[-1]
+    return await answer_of(engine, request)
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,9 @@ from dg_lsp.model.sampler import AnchoredSampler, SeededNoise
 from dg_lsp.model.step import Schedule
 from dg_lsp.model.tokens import tokenise
 from dg_lsp.settings import Settings, SettingsError, override
-from dg_lsp.text.messages import Draft, Fill, Infill, Piece
+from dg_lsp.text.messages import Fill, Infill, Piece
+from tests.engine import served
+from tests.engine.served import with_engine
 from tests.engine.vllm_contract import CANVAS, CHANGES, REQUEST, changed, contract, record, why_wrong
 from tests.engine.vllm_server import FakeVllm
 from tests.server.wire import Wire, notification
@@ -55,22 +57,12 @@ def model() -> Checkpoint:
 def with_server(
     server: FakeVllm, folder: Path, work: Callable[[VllmEngine], Awaitable[None]], **settings: Any
 ) -> None:
-    async def whole() -> None:
-        engine = await asyncio.to_thread(VllmEngine, server.settings(folder, **settings))
-        try:
-            async with asyncio.timeout(60):
-                await work(engine)
-        finally:
-            await engine.close()
-
     with server.serving():
-        asyncio.run(whole())
+        with_engine(lambda: VllmEngine(server.settings(folder, **settings)), work)
 
 
 async def fill_of(engine: Any, request: Infill = ASKED) -> Fill:
-    events = [event async for event in engine.infill(request)]
-    assert isinstance(events[-1], Fill) and all(isinstance(e, Draft) for e in events[:-1])
-    return events[-1]
+    return await served.answer_of(engine, request)
 
 
 def test_the_record_is_what_vllm_says() -> None:

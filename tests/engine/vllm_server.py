@@ -3,14 +3,11 @@
 import asyncio
 import copy
 import json
-import socket
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -19,6 +16,7 @@ from tokenizers import Tokenizer
 
 from dg_lsp.checkpoints import EMBEDDED, folder_of
 from dg_lsp.settings import Settings, override
+from tests.engine.served import served
 from tests.engine.vllm_contract import CANVAS, VOCABULARY, contract, why_wrong
 
 
@@ -119,21 +117,8 @@ class FakeVllm:
     @contextmanager
     def serving(self, certificate: tuple[Path, Path] | None = None) -> Iterator["FakeVllm"]:
         """Serve at `url` in a thread, over TLS with a certificate and its key."""
-        door = socket.create_server(("127.0.0.1", 0))
-        self.url = f"http{'s' if certificate else ''}://127.0.0.1:{door.getsockname()[1]}"
-        files: dict[str, Any] = dict(
-            zip(("ssl_certfile", "ssl_keyfile"), certificate or (None, None), strict=True)
-        )
-        server = uvicorn.Server(uvicorn.Config(self.app, lifespan="off", log_config=None, **files))
-        thread = threading.Thread(target=lambda: asyncio.run(server.serve([door])), daemon=True)
-        thread.start()
-        try:
+        with served(self.app, certificate) as self.url:
             yield self
-        finally:
-            server.should_exit = True
-            thread.join(10)
-            with suppress(OSError):
-                door.close()
 
     def settings(self, folder: Path, **more: Any) -> Settings:
         """Settings for this server; `folder` is made the checkpoint's: its tokenizer and config, and no weights."""
