@@ -5,12 +5,10 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.editors.sandbox import CHROMIUM, NODE, open_sandbox, skip_without
-from tests.editors.vscode import VSIX, VSCode, answer, open_vscode, press_button
+from tests.editors.vscode import LEAVE, QUESTION, TAKE, VSIX, VSCode, answer, open_vscode, press_button
 
 pytestmark = [pytest.mark.slow, skip_without(NODE, CHROMIUM, VSIX)]
 
-TAKE, LEAVE = "Take the change", "Leave the code as it is"
-QUESTION = "now ↔ changed"
 
 # A function and the line of its body at which the fill is asked for.
 WRITTEN = {

@@ -17,7 +17,7 @@ import pytest
 
 from tests.editors.nvim import Editor
 from tests.editors.sandbox import CHROMIUM, NODE, NVIM, open_sandbox, skip_without
-from tests.editors.vscode import MESSAGES, VSIX, VSCode, open_vscode, press_button
+from tests.editors.vscode import LEAVE, MESSAGES, QUESTION, VSIX, VSCode, open_vscode, press_button
 from tests.editors.written import Place, gone, written_places
 
 pytestmark = pytest.mark.slow
@@ -36,7 +36,6 @@ KINDS = (
     "string",
     "comment",
 )
-QUESTION, LEAVE = "now ↔ changed", "Leave the code as it is"
 WAIT = 100  # milliseconds between two keys that one action needs
 PATIENCE = 4  # seconds in which a fill, a question or a message comes
 
@@ -55,7 +54,7 @@ def places() -> list[Place]:
     return written_places(sources(), COUNT, SEED)
 
 
-def told(place: Place, way: str, data: bytes) -> str:
+def loss(place: Place, way: str, data: bytes) -> str:
     return f"{place.name} line {place.line} behind {place.before!r}, {way}: lost {gone(place, data)!r}"
 
 
@@ -136,9 +135,9 @@ def test_no_written_text_goes_unasked_in_vscode(code: VSCode, places: list[Place
             place.name, place.data, place.line, len(place.before.encode("utf-16-le")) // 2 + 1, shown=shown
         )
         asked[place.name] = place, way.__name__
-        told_before = code.ask("texts", selector=MESSAGES)
+        messages_before = code.ask("texts", selector=MESSAGES)
         way(code)
-        came[f"{way.__name__}: {outcome(code, told_before)}"] += 1
+        came[f"{way.__name__}: {outcome(code, messages_before)}"] += 1
         if any(QUESTION in tab for tab in code.ask("texts", selector=".tab")):
             press_button(code, LEAVE)
             code.ask("gone", selector=".tab", text=QUESTION)
@@ -147,7 +146,7 @@ def test_no_written_text_goes_unasked_in_vscode(code: VSCode, places: list[Place
     wrong = []
     for place, way_name in asked.values():
         data = (code.sandbox.project / place.name).read_bytes()
-        wrong += [told(place, way_name, data)] if gone(place, data) else []
+        wrong += [loss(place, way_name, data)] if gone(place, data) else []
     print(
         f"VS Code, {len(places)} places: {dict(sorted(came.items()))}; {code.ask('texts', selector=MESSAGES)}"
     )
@@ -155,18 +154,18 @@ def test_no_written_text_goes_unasked_in_vscode(code: VSCode, places: list[Place
     assert sum(count for what, count in came.items() if not what.endswith("none")) > 0, "nothing was asked"
 
 
-def outcome(code: VSCode, told_before: list[str]) -> str:
-    """Wait for a question, a change or a message that is not one of `told_before`; which of them came, or "none"."""
+def outcome(code: VSCode, messages_before: list[str]) -> str:
+    """Wait for a question, a change, or a message that is not in `messages_before`: which of them came, or "none"."""
     until = time.monotonic() + PATIENCE
     while time.monotonic() < until:
-        new = set(code.ask("texts", selector=MESSAGES)) - set(told_before)
-        told = [text for text in new if text.startswith("dg-lsp: ")]
-        if any("this replaces" in text or "unsure" in text for text in told):
+        new = set(code.ask("texts", selector=MESSAGES)) - set(messages_before)
+        said = [text for text in new if text.startswith("dg-lsp: ")]
+        if any("this replaces" in text or "unsure" in text for text in said):
             with suppress(AssertionError):
                 # The message may come before the two sides, and stay when they are gone.
                 code.ask("text", selector=".tab", wanted=QUESTION, patience=5_000)
             return "question"
-        if told:
+        if said:
             return "message"
         if code.ask("texts", selector=".tab.dirty.active"):
             return "filled"
@@ -205,7 +204,7 @@ def test_no_written_text_goes_unasked_in_neovim(tmp_path: Path, places: list[Pla
             for name, way in islice(cycle(NEOVIM.items()), number * EACH, (number + 1) * EACH):
                 editor.rpc.api.win_set_cursor(0, (place.line, len(place.before.encode())))
                 way(editor)
-                settle(editor)
+                wait_for_end(editor)
                 asked = editor.rpc.exec_lua(WINDOWS) == 2
                 if asked:
                     time.sleep(0.3)
@@ -215,7 +214,7 @@ def test_no_written_text_goes_unasked_in_neovim(tmp_path: Path, places: list[Pla
                 data = ("\n".join(editor.lines()) + "\n").encode()
                 data = data if place.data.endswith(b"\n") else data[:-1]
                 came[f"{name}: {'question' if asked else 'filled' if data != place.data else 'none'}"] += 1
-                wrong += [told(place, name, data)] if gone(place, data) else []
+                wrong += [loss(place, name, data)] if gone(place, data) else []
                 if data != place.data:
                     editor.rpc.command("edit!")
                     editor.wait(editor.attached, "no server")
@@ -257,7 +256,7 @@ NEOVIM: dict[str, Callable[[Editor], None]] = {
 }
 
 
-def settle(editor: Editor) -> None:
+def wait_for_end(editor: Editor) -> None:
     """Wait until no request runs."""
     running = "for _, c in ipairs(vim.lsp.get_clients()) do if next(c.requests) then return true end end return false"
     editor.wait(lambda: not editor.rpc.exec_lua(running), "a request hangs")

@@ -498,7 +498,8 @@ class Session {
   }
 
   async choose({ text }) {
-    await this.page.locator(".quick-input-list .monaco-list-row").first().waitFor();
+    // The rows of the list before, such as the palette's, may still be there when these are asked for.
+    await this.page.locator(".quick-input-list .monaco-list-row", { hasText: text }).first().waitFor();
     await this.page.keyboard.type(text);
     await this.page.locator(".quick-input-list .monaco-list-row.focused", { hasText: text }).waitFor();
     await this.page.keyboard.press("Enter");

@@ -19,6 +19,8 @@ VSIX = HERE.parents[1] / "editors/vscode/dg-lsp.vsix"
 YARDSTICK = HERE / "yardstick"
 STATUS = "#dg-lsp\\.dg-lsp\\.dg-lsp\\.status"  # publisher, extension, our name of the item
 MESSAGES = ".notifications-toasts .notification-list-item-message"
+# The tab of a change that is to be taken or left, and the buttons of its message.
+QUESTION, TAKE, LEAVE = "now ↔ changed", "Take the change", "Leave the code as it is"
 _PATIENCE = 200  # seconds for one request, far above the driver's own
 
 
@@ -115,9 +117,9 @@ def press_button(code: VSCode, text: str) -> None:
 
 def answer(code: VSCode, text: str) -> None:
     """Answer the question whether a change is taken by its button `text`, and wait until the two sides are gone."""
-    code.ask("text", selector=".tab.active", wanted="now ↔ changed")
+    code.ask("text", selector=".tab.active", wanted=QUESTION)
     press_button(code, text)
-    code.ask("gone", selector=".tab", text="now ↔ changed")
+    code.ask("gone", selector=".tab", text=QUESTION)
 
 
 def own_settings(sandbox: Sandbox) -> dict[str, Any]:

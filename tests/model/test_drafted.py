@@ -73,8 +73,8 @@ def test_tokens_that_no_text_goes_on_from_are_dropped_in_time() -> None:
     assert most < len(prefix) + 200, "of the 361 that were read"
 
 
-def test_what_texts_begin_with_in_common_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    network = tiny_network(3, torch.float64)
+def counted_reads(network: Any, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return a list that gets the number of tokens of each pass of the encoder from now on."""
     encoder, read = network.model.encoder.language_model, list[int]()
     forward = encoder.forward
 
@@ -82,8 +82,14 @@ def test_what_texts_begin_with_in_common_is_read_once(monkeypatch: pytest.Monkey
         read.append(named["input_ids"].shape[1])
         return forward(*given, **named)
 
-    cache = encoded(network, [1, 2, 3])
     monkeypatch.setattr(encoder, "forward", counted)
+    return read
+
+
+def test_what_texts_begin_with_in_common_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    network = tiny_network(3, torch.float64)
+    cache = encoded(network, [1, 2, 3])
+    read = counted_reads(network, monkeypatch)
     tree = Tree(network, cache, 2)
     tree.take([0, 0, 0])
     with torch.inference_mode():
@@ -99,16 +105,10 @@ def test_what_texts_begin_with_in_common_is_read_once(monkeypatch: pytest.Monkey
 @torch.inference_mode()
 def test_what_is_read_ahead_is_known_when_it_comes(monkeypatch: pytest.MonkeyPatch) -> None:
     network = tiny_network(3, torch.float64)
-    encoder, read = network.model.encoder.language_model, list[int]()
-    forward = encoder.forward
-    whole = forward(torch.tensor([[1, 2, 3, 4, 5, 6, 7]])).last_hidden_state[0]
-
-    def counted(*given: object, **named: Any) -> object:
-        read.append(named["input_ids"].shape[1])
-        return forward(*given, **named)
-
+    encoder = network.model.encoder.language_model
+    whole = encoder.forward(torch.tensor([[1, 2, 3, 4, 5, 6, 7]])).last_hidden_state[0]
     cache = encoded(network, [1, 2, 3])
-    monkeypatch.setattr(encoder, "forward", counted)
+    read = counted_reads(network, monkeypatch)
     tree = Tree(network, cache, 2)
     tree.take([0, 0])
     tree.read([[3], [3]])
@@ -123,7 +123,7 @@ def test_what_is_read_ahead_is_known_when_it_comes(monkeypatch: pytest.MonkeyPat
     tree.take([0])  # what was guessed is dropped
     (states,) = tree.read([[8]])
     monkeypatch.undo()
-    longer = forward(torch.tensor([[1, 2, 3, 4, 5, 6, 7, 8]])).last_hidden_state[0, -1]
+    longer = encoder.forward(torch.tensor([[1, 2, 3, 4, 5, 6, 7, 8]])).last_hidden_state[0, -1]
     torch.testing.assert_close(states[0], longer, rtol=1e-6, atol=1e-8)
 
 

@@ -2,9 +2,7 @@
 
 import asyncio
 import json
-import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -33,13 +31,13 @@ def book(*cells: tuple[dict[str, Any], str], uri: str = BOOK) -> dict[str, Any]:
     texts = [
         {"uri": one["document"], "languageId": "python", "version": 1, "text": text} for one, text in cells
     ]
-    told = {"uri": uri, "notebookType": "jupyter-notebook", "version": 1, "cells": [one for one, _ in cells]}
-    return notification("notebookDocument/didOpen", {"notebookDocument": told, "cellTextDocuments": texts})
+    given = {"uri": uri, "notebookType": "jupyter-notebook", "version": 1, "cells": [one for one, _ in cells]}
+    return notification("notebookDocument/didOpen", {"notebookDocument": given, "cellTextDocuments": texts})
 
 
 def change(cells: dict[str, Any], uri: str = BOOK) -> dict[str, Any]:
-    told = {"notebookDocument": {"uri": uri, "version": 2}, "change": {"cells": cells}}
-    return notification("notebookDocument/didChange", told)
+    given = {"notebookDocument": {"uri": uri, "version": 2}, "change": {"cells": cells}}
+    return notification("notebookDocument/didChange", given)
 
 
 class Book:
@@ -180,18 +178,10 @@ def test_a_cell_of_an_excluded_notebook_is_not_read() -> None:
     asyncio.run(work())
 
 
-@pytest.fixture
-def wire(runtime: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Wire]:
-    monkeypatch.setenv("DG_LSP_CHECKPOINT", "scripted")
-    one = Wire([sys.executable, "-m", "dg_lsp", "--stdio"])
-    yield one
-    one.__exit__()
-
-
 def test_a_bare_client_gets_ghost_text_in_the_coordinates_of_the_cell(wire: Wire) -> None:
     able: dict[str, Any] = {"notebookDocument": {"synchronization": {}}}
-    told = wire.initialize(capabilities=able)["result"]["capabilities"]["notebookDocumentSync"]
-    (selector,) = told["notebookSelector"]
+    given = wire.initialize(capabilities=able)["result"]["capabilities"]["notebookDocumentSync"]
+    (selector,) = given["notebookSelector"]
     assert selector["notebook"] == "*" and {"language": "python"} in selector["cells"]
     wire.send(book((cell("a"), "!ls (\nrate = 3\n"), (cell("d"), "%time f()\nx = ")))
     at = {"line": 1, "character": 4}

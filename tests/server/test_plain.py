@@ -1,8 +1,6 @@
 """Ghost text in plain languages and in the code fences of Markdown, and the checkpoints that give none."""
 
 import json
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +11,6 @@ from dg_lsp.settings import Settings
 from tests.server.wire import Wire, notification
 
 URI = "file:///w/a"
-
-
-@pytest.fixture
-def wire(runtime: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Wire]:
-    monkeypatch.setenv("DG_LSP_CHECKPOINT", "scripted")
-    one = Wire([sys.executable, "-m", "dg_lsp", "--stdio"])
-    yield one
-    one.__exit__()
 
 
 def ghost(wire: Wire, language: str, marked: str) -> list[Any]:

@@ -59,7 +59,7 @@ export function deactivate(): Promise<void> | undefined {
 }
 
 /** The hooks between the editor and the server. */
-function middleware(manifest: Manifest, ghost: Ghost, used: Used, told: () => void): Middleware {
+function middleware(manifest: Manifest, ghost: Ghost, used: Used, configured: () => void): Middleware {
   return {
     provideInlineCompletionItems: async (document, position, context, token, next) =>
       used.answered(document, position, await ghost.provide(document, position, context, token, next)),
@@ -68,7 +68,7 @@ function middleware(manifest: Manifest, ghost: Ghost, used: Used, told: () => vo
         const answers = await next(params, token);
         if (!Array.isArray(answers)) return answers;
         // Only then does the server answer for a document by the new settings.
-        setTimeout(told, SETTLED);
+        setTimeout(configured, SETTLED);
         return answers.map((answer: unknown, index) =>
           params.items[index]?.section === SECTION ? ofWindow(manifest) : answer,
         );
