@@ -7,7 +7,6 @@
 whose package's own tests fail while it is a stub and pass with the truth. They run code out of FOLDER with your rights.
 """
 
-import argparse
 import asyncio
 import hashlib
 import json
@@ -22,6 +21,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks import parser_of
 from benchmarks.unseen.projects import Projects
 from dg_lsp.engine.local import LocalEngine
 from dg_lsp.filling.fill import FillOptions, fill_gap
@@ -184,9 +184,7 @@ def _lines(text: str) -> int:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("command", choices=("fetch", "measure"))
     parser.add_argument("folder", type=Path)
     parser.add_argument("--checkpoint", default="embedded")

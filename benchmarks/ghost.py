@@ -8,12 +8,12 @@ Neither waits for a further key, as the option `debounce` is 0. In VS Code a pro
 with the server: what it costs is the editor's own, and the difference is ours.
 """
 
-import argparse
 import statistics
 import tempfile
 import time
 from pathlib import Path
 
+from benchmarks import parser_of
 from tests.editors.nvim import Editor
 from tests.editors.sandbox import Sandbox, open_sandbox
 from tests.editors.vscode import YARDSTICK, open_vscode
@@ -65,9 +65,7 @@ def report(name: str, taken: list[float]) -> tuple[float, float]:
 
 def main() -> None:
     """Measure both editors and print the figures."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--rounds", type=int, default=50)
     parser.add_argument("--pause", type=int, default=400, help="milliseconds before the key")
     parser.add_argument("--checkpoint", default="scripted", help="a scripted one, such as scripted:10:20")

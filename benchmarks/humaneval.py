@@ -8,13 +8,14 @@ As in Bavarian et al. 2022 (arXiv:2207.14255): a task is a line of a solution th
 with the docstring, is the prompt, and what stands below it the suffix. All 164 solutions give 1,033 tasks.
 """
 
-import argparse
 import gzip
 import json
 import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from benchmarks import parser_of
 
 _SEED = 2207
 
@@ -35,9 +36,7 @@ def tasks_of(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("problems", type=Path, help="HumanEval.jsonl.gz")
     parser.add_argument("out", type=Path)
     parser.add_argument("--count", type=int, default=0, help="so many tasks, drawn by chance; 0 takes all")

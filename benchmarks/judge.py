@@ -8,7 +8,6 @@ LIST is `shipped`, `new` or `fit` (benchmarks/unseen), FOLDER has the files of t
 already are left out, so that a run can be continued.
 """
 
-import argparse
 import json
 import os
 from collections.abc import Sequence
@@ -18,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from benchmarks import parser_of
 from benchmarks.judging import Example, examples, fit, fit_together
 from benchmarks.unseen.fetch import list_path
 from benchmarks.unseen.projects import Projects, key_of
@@ -98,9 +98,7 @@ def report(rows: Sequence[tuple[str, int, str, Example]], weights: dict[str, dic
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     sub = parser.add_subparsers(dest="do", required=True)
     one = sub.add_parser("collect")
     one.add_argument("name")

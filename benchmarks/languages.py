@@ -6,7 +6,6 @@ FOLDER has sources of one language, such as those of benchmarks/fetch_sources.sh
 their files' paths, one a file while there are enough, so that they are the same each time.
 """
 
-import argparse
 import json
 import math
 import re
@@ -17,6 +16,7 @@ from pathlib import Path
 
 import torch
 
+from benchmarks import parser_of
 from benchmarks.judge import hash_of
 from benchmarks.judging import examples
 from dg_lsp.bench.holes import Case, case_at
@@ -89,9 +89,7 @@ def interval(hits: int, count: int) -> tuple[float, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("language", choices=SUFFIXES)
     parser.add_argument("--count", type=int, default=100)

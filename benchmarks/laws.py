@@ -6,7 +6,6 @@ on tiny networks that break one of laws 1 to 4.
 Prints each zero together with the share of the same requests that got a real fill, of the same rows that stopped.
 """
 
-import argparse
 import asyncio
 import random
 import sysconfig
@@ -16,6 +15,7 @@ from pathlib import Path
 
 import torch
 
+from benchmarks import parser_of
 from dg_lsp.engine.local import LocalEngine
 from dg_lsp.filling.fill import fill_gap
 from dg_lsp.model.cache import PrefixCache, extend_to
@@ -135,9 +135,7 @@ def print_cases(found: dict[str, list[Verdict]]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--fills", type=int, default=20)
     parser.add_argument("--cases", type=int, default=15)

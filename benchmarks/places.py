@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks import parser_of
 from tests.server.wire import Wire, notification
 
 _CURSOR = "|>"
@@ -146,9 +147,7 @@ def measure(given: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     root = Path(__file__).resolve().parents[1]
     parser.add_argument("--code", type=Path, default=root, help="the checkout whose server is asked")
     parser.add_argument("--deadline", type=float, default=2.0, help="seconds for ghost text; 0 is no limit")

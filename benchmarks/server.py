@@ -5,10 +5,8 @@
 Each part prints one line for each number. Run it on an idle machine; a fresh runtime directory is used.
 """
 
-import argparse
 import os
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -16,6 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from benchmarks import parser_of, spread
 from tests.server.wire import Wire, notification, request
 
 URI = "file:///w/a.py"
@@ -39,14 +38,6 @@ def inline(line: int, character: int, kind: int = 2, uri: str = URI) -> dict[str
     return {"textDocument": {"uri": uri}, "position": at, "context": {"triggerKind": kind}}
 
 
-def spread(name: str, values: list[float], unit: str = "ms") -> None:
-    ranked = sorted(values)
-    p95 = ranked[min(int(len(ranked) * 0.95), len(ranked) - 1)]
-    print(
-        f"{name}: p50 {statistics.median(values):.1f}, p95 {p95:.1f}, most {ranked[-1]:.1f} {unit}, n = {len(values)}"
-    )
-
-
 def status(wire: Wire) -> dict[str, Any]:
     return wire.ask(f"s{time.monotonic()}", "dg-lsp/status", {}, 20)["result"]  # type: ignore[no-any-return]
 
@@ -58,7 +49,7 @@ def start() -> None:
         wire = server("scripted")
         times.append((time.perf_counter() - before) * 1000)
         wire.__exit__()
-    spread("start to initialize answered (first run left out)", times[1:])
+    print(f"start to initialize answered (first run left out): {spread(times[1:])}")
     wire = server("scripted")
     opened(wire, LINES)
     wire.ask(1, "textDocument/inlineCompletion", inline(9_999, 4), 20)
@@ -104,7 +95,7 @@ def cancel() -> None:
         once = sum(count == 1 for count in answers.values())
         codes = [m.get("error", {}).get("code") for m in wire.messages if isinstance(m.get("id"), int)]
         print(f"{engine}: {once} of {pairs} ids answered exactly once, {codes.count(-32800)} by -32800")
-        spread(f"{engine}: reply to a cancel", replies)
+        print(f"{engine}: reply to a cancel: {spread(replies)}")
         print(f"{engine}: passes after a close: most {max(beyond)}, n = {len(beyond)}")
         wire.__exit__()
 
@@ -118,9 +109,7 @@ def stop_all() -> None:
 PARTS = {f.__name__: f for f in (start, cancel)}
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("parts", nargs="*", choices=[*PARTS, []], metavar="PART", help=", ".join(PARTS))
     asked = parser.parse_args().parts
     os.environ["DG_LSP_RUNTIME_DIR"] = tempfile.mkdtemp(prefix="dg-")

@@ -1,39 +1,28 @@
 """Typing sessions with and without the rules of the trigger: requests that they save, and taken texts that they lose.
 
-    python -m benchmarks.trigger [--sessions N] [--places N] [--checkpoint NAME]
+    python -m benchmarks.trigger [--sessions N] [--places N]
 
 A session types lines of a real file again that were cut out of it: by single keys, with typing errors, second thoughts,
 pastes, undos, and looks at other places. It is made twice from the same seed, once with the rules. The editor asks
 after each change and when Insert mode begins, but not while one types what it shows. A part of the requests gets the
-rest of the line and another part a wrong text, drawn for each place. With --checkpoint the whole server answers, by
-that model, or by drawn texts if it is `drawn`, and the requests count that reach the engine. Nobody has recorded how
-often people do all this: the shares and paces are at the top of the file.
+rest of the line and another part a wrong text, drawn for each place. Nobody has recorded how often people do all this:
+the shares and paces are at the top of the file.
 """
 
-import argparse
-import asyncio
 import math
 import random
 import sysconfig
 from collections import Counter
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lsprotocol import types
-
-from dg_lsp.engine.local import LocalEngine
-from dg_lsp.server.app import make_context
+from benchmarks import parser_of
 from dg_lsp.server.documents import Change, Documents
-from dg_lsp.server.handlers.documents import did_change
-from dg_lsp.server.handlers.inline_completion import inline_completion
 from dg_lsp.server.offers import Offers
-from dg_lsp.server.rpc.protocol import Server
 from dg_lsp.server.trigger import Trigger
-from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
-from dg_lsp.text.messages import Draft, Fill, Infill
 
 _ROOT = Path(__file__).parents[1]
 _LINES = 4  # lines of a place at most
@@ -112,102 +101,13 @@ class Drawn:
         return document, len(document.text[:at].encode())
 
 
-class Served:
-    """An editor with the whole server. infills: what reached the engine. It has the same methods as Drawn."""
-
-    def __init__(
-        self, engine: "LocalEngine | DrawnEngine", loop: asyncio.AbstractEventLoop, *, listens: bool
-    ) -> None:
-        self._engine, self._loop = engine, loop
-        server = Server("dg-lsp", "1")
-        settings = Settings(checkpoint="embedded", related=False, prefetch=False)
-        self._context = make_context(server, settings, lambda *_: self)
-        units = types.GeneralClientCapabilities(position_encodings=[types.PositionEncodingKind.Utf32])
-        list(server.protocol.lsp_initialize(types.InitializeParams(types.ClientCapabilities(general=units))))
-        self.sent, self.infills, self.silent = 0, 0, Counter[str]()
-        self._version = 1
-        if not listens:
-            self._context.session.trigger = Deaf()
-            self._context.session.offers.continues_dismissed = lambda *_: False  # type: ignore[method-assign]
-
-    async def infill(self, request: Infill) -> AsyncGenerator[Draft | Fill, None]:
-        """Pass a request on to the engine, and count it."""
-        self.infills += 1
-        async for event in self._engine.infill(request):
-            yield event
-
-    async def close(self) -> None:
-        """Leave the engine open for the other editor."""
-
-    def open(self, uri: str, text: str) -> None:
-        """Open a document."""
-        self._context.workspace.documents.open(uri, "python", 1, text)
-
-    def change(self, change: Change, _: tuple[str, ...]) -> None:
-        """Change the document."""
-        self._version += 1
-        span, text = change
-        assert span is not None
-        self._context.workspace.documents.change(_OWN, self._version, [change])
-        event = types.TextDocumentContentChangePartial(
-            range=types.Range(*(types.Position(*p) for p in span)), text=text
-        )
-        version = types.VersionedTextDocumentIdentifier(self._version, _OWN)
-        self._loop.run_until_complete(
-            did_change(self._context, types.DidChangeTextDocumentParams(version, [event]))
-        )
-
-    def ask(self, uri: str, at: int, rest: str, drawn: Place, _: float = 1.0) -> str:
-        """Ask for ghost text."""
-        self.sent += 1
-        text = self._document(uri).text
-        if isinstance(self._engine, DrawnEngine):
-            self._engine.before, self._engine.answer = text[:at], answer(self._engine.name, rest, drawn)
-        how = types.InlineCompletionContext(types.InlineCompletionTriggerKind.Automatic)
-        place = types.Position(*_position(text, at))
-        params = types.InlineCompletionParams(how, types.TextDocumentIdentifier(uri), place)
-        before = self.infills
-        items = self._loop.run_until_complete(inline_completion(self._context, params)).items
-        last = self._context.board.last
-        if not items and last is not None and self.infills == before:
-            self.silent[last.why] += 1
-        return str(items[0].insert_text) if items else ""
-
-    def dismiss(self, at: int, text: str) -> None:
-        """Dismiss the text that is offered."""
-        document = self._document(_OWN)
-        self._context.session.offers.dismiss(document, len(document.text[:at].encode()), text)
-
-    def _document(self, uri: str) -> Document:
-        document = self._context.workspace.documents.snapshot(uri)
-        assert document is not None
-        return document
-
-
-@dataclass
-class DrawnEngine:
-    """An engine that answers with `answer` behind the text `before` the cursor. name: of the file."""
-
-    name: str
-    before: str = ""
-    answer: str = ""
-
-    async def infill(self, request: Infill) -> AsyncGenerator[Draft | Fill, None]:
-        """Yield a Fill, which begins at the gap's start."""
-        known = request.prefix[-80:]
-        heads = (n for n in range(len(self.before)) if self.before[: len(self.before) - n].endswith(known))
-        head = self.before[len(self.before) - next(heads, 0) :]
-        text = head + self.answer if self.answer else ""
-        yield Fill(text, refusal="" if text else "the model left the gap empty", chance=0.5 if text else None)
-
-
 @dataclass
 class Session:
     """One session with a file. text: the document now. taken: (number of the place, begin, end) of each taken text."""
 
     name: str
     text: str
-    editor: Drawn | Served
+    editor: Drawn
     places: int
     taken: list[tuple[int, int, int]] = field(default_factory=list)
 
@@ -351,10 +251,10 @@ def lost(quiet: Session, loud: Session) -> int:
     )
 
 
-def files(*suffixes: str) -> list[Path]:
-    """Return files of the standard library, and before them every third of the extension if ".ts" is wanted."""
+def files() -> list[Path]:
+    """Return every third file of the extension, and files of the standard library."""
     library = Path(sysconfig.get_path("stdlib"))
-    own = sorted((_ROOT / "editors/vscode/src").glob("*.ts"))[::3] if ".ts" in suffixes else []
+    own = sorted((_ROOT / "editors/vscode/src").glob("*.ts"))[::3]
     found = [*sorted(library.glob("*.py")), *sorted(library.glob("*/*.py"))]
     random.Random(0).shuffle(found)
     return [file for file in [*own, *found] if 4_000 < file.stat().st_size < 40_000]
@@ -380,17 +280,11 @@ def _position(text: str, at: int) -> tuple[int, int]:
     return text.count("\n", 0, at), at - (text.rfind("\n", 0, at) + 1)
 
 
-def pairs(sessions: int, places: int, checkpoint: str | None) -> Iterator[tuple[Session, Session]]:
+def pairs(sessions: int, places: int) -> Iterator[tuple[Session, Session]]:
     """Yield the sessions with each file: without the rules, and with them."""
-    loop = asyncio.new_event_loop()
-    model = LocalEngine.open(Settings(checkpoint=checkpoint)) if checkpoint not in (None, "drawn") else None
-    for file in files(".ts" if checkpoint is None else "")[:sessions]:
+    for file in files()[:sessions]:
         text = file.read_text(encoding="utf-8")
-        engine = model or (DrawnEngine(file.name) if checkpoint else None)
-        editors = [
-            Served(engine, loop, listens=listens) if engine else Drawn(file.name, listens=listens)
-            for listens in (False, True)
-        ]
+        editors = [Drawn(file.name, listens=listens) for listens in (False, True)]
         loud, quiet = (Session(file.name, text, editor, places).play() for editor in editors)
         assert quiet.text == loud.text == text, "both have typed the file"
         yield loud, quiet
@@ -398,19 +292,13 @@ def pairs(sessions: int, places: int, checkpoint: str | None) -> Iterator[tuple[
 
 def main() -> None:
     """Play the sessions, and print the sums."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--sessions", type=int, default=20)
     parser.add_argument("--places", type=int, default=12, help="places of a file that are typed again")
-    parser.add_argument("--checkpoint", help="the model behind the whole server, or drawn")
     arguments = parser.parse_args()
     asked, saved, taken, gone, reasons = 0, 0, 0, 0, Counter[str]()
-    for loud, quiet in pairs(arguments.sessions, arguments.places, arguments.checkpoint):
-        before, after = (
-            one.infills if isinstance(one, Served) else one.sent - one.silent.total()
-            for one in (loud.editor, quiet.editor)
-        )
+    for loud, quiet in pairs(arguments.sessions, arguments.places):
+        before, after = (one.sent - one.silent.total() for one in (loud.editor, quiet.editor))
         print(
             f"{loud.name:24} {loud.editor.sent:5} requests, {before:5} served; with the rules {after:5}; "
             f"{len(loud.taken):3} texts taken, with the rules {len(quiet.taken):3}",

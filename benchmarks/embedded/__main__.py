@@ -7,7 +7,6 @@ Gather the corpus, train the tokenizer, train the network, export. SIGTERM ends 
 """
 
 import argparse
-import os
 import sysconfig
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +16,6 @@ from tokenizers import Tokenizer
 
 from benchmarks.embedded.corpus import prepare
 from benchmarks.embedded.fusing import fuse
-from benchmarks.embedded.workers import run_processes
 from dg_lsp.cli import train
 from dg_lsp.training.layouts import BUCKETS
 from dg_lsp.training.trainer import Trainer
@@ -37,9 +35,6 @@ def parser() -> argparse.ArgumentParser:
         metavar="DIR",
         help="a site-packages folder; default: this Python's",
     )
-    made.add_argument(
-        "--processes", type=int, default=0, help="that share the work; default: one on a GPU, else one a core"
-    )
     made.add_argument("--batch", type=int, default=1, help="batches of so many times as many documents")
     made.add_argument("--loaders", type=int, default=0, help="processes that draw batches, for a GPU")
     made.add_argument("--hidden", type=int, default=256, help="width of a fresh network")
@@ -56,10 +51,6 @@ def main(given: argparse.Namespace) -> int:
         print("gathering the corpus", flush=True)
         known = Tokenizer.from_file(str(base / "tokenizer.json")) if base else None
         prepare(given.out, given.packages or [Path(sysconfig.get_path("purelib"))], known)
-    gpu, worker = torch.cuda.is_available(), "WORLD_SIZE" in os.environ
-    count = 1 if worker or given.export else given.processes or (1 if gpu else os.cpu_count() or 1)
-    if count > 1:
-        return run_processes(count)
     recipe = replace(
         train.recipe_of(given),
         width=given.hidden,
@@ -68,7 +59,7 @@ def main(given: argparse.Namespace) -> int:
         loaders=given.loaders,
     )
     trainer = Trainer(given.out, recipe, base)
-    if gpu:
+    if torch.cuda.is_available():
         fuse(trainer.network)
     train.take_steps(trainer, given)
     return 0

@@ -5,7 +5,6 @@
 Nothing is sampled but noise, so the table shows progress that exact matches do not show yet.
 """
 
-import argparse
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,6 +12,7 @@ from dataclasses import replace
 import torch
 import torch.nn.functional as F
 
+from benchmarks import parser_of
 from dg_lsp.bench import lists
 from dg_lsp.bench.holes import HOLES
 from dg_lsp.model.cache import PrefixCache, extend_to
@@ -103,9 +103,7 @@ def as_text(found: dict[str, dict[str, float]]) -> str:
 
 def main(given: Sequence[str] | None = None) -> None:
     """Measure the shipped holes and print the table."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--checkpoint", default="embedded")
     parser.add_argument("--cases", type=int, default=125, help="holes of each kind")
     options = parser.parse_args(given)

@@ -1,22 +1,25 @@
-"""Fetch the packages of an unseen list, each in the pinned version and unpacked into a folder of its own.
+"""Fetch the packages of a list, unpacked and not installed; nothing in them is run.
 
     python -m benchmarks.unseen.fetch new FOLDER
 
-Lists are `new.txt` (code first published in 2026) and `fit.txt` (other packages, for fitting the judge). A line names a
-package, its version and, in `new.txt`, its last version of 2025. Nothing fetched is run.
+`new` is code first published in 2026, `fit` other packages, for fitting the judge, each in a folder of its own. A line
+of their lists names a package, its version and, in `new.txt`, its last version of 2025. `corpus`
+(`benchmarks/corpus.txt`, the newest versions) is what the embedded checkpoint learns from:
+`python -m benchmarks.embedded --packages FOLDER --packages .venv/lib/python3.11/site-packages --out DIR`.
 """
 
-import argparse
 import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks import parser_of
+
 LISTS = ("new", "fit")
+CORPUS = Path(__file__).parents[1] / "corpus.txt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,36 +42,33 @@ def list_path(name: str) -> Path:
     return Path(__file__).with_name(f"{name}.json")
 
 
-def fetch(name: str, version: str, folder: Path) -> bool:
-    """Unpack the Python files of `name` in `version` into `folder`; False if the index lacks it."""
+def fetch(asked: str, folder: Path) -> bool:
+    """Unpack the wheel of `asked`: its Python files and its metadata; return False if the index does not have it."""
     with tempfile.TemporaryDirectory() as place:
-        if _download([f"{name}=={version}"], Path(place)):
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
+        command += ["--only-binary", ":all:", "--dest", place, asked]
+        if subprocess.run(command, capture_output=True, check=False).returncode:
             return False
         for wheel in Path(place).glob("*.whl"):
             with zipfile.ZipFile(wheel) as packed:
-                packed.extractall(folder, [n for n in packed.namelist() if n.endswith(".py")])
+                wanted = [n for n in packed.namelist() if n.endswith(".py") or ".dist-info/" in n]
+                packed.extractall(folder, wanted)
     return True
 
 
-def _download(asked: Sequence[str], place: Path) -> int:
-    """Download a wheel without what it needs; return pip's exit status."""
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
-    command += ["--only-binary", ":all:", "--dest", str(place), *asked]
-    return subprocess.run(command, capture_output=True, check=False).returncode
-
-
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("list", choices=LISTS)
+    parser = parser_of(__doc__)
+    parser.add_argument("list", choices=(*LISTS, "corpus"))
     parser.add_argument("folder", type=Path)
     given = parser.parse_args()
-    pins = read_pins(given.list)
+    if given.list == "corpus":
+        wanted = dict.fromkeys(CORPUS.read_text().split(), given.folder)
+    else:
+        wanted = {f"{pin.name}=={pin.version}": given.folder / pin.name for pin in read_pins(given.list)}
     with ThreadPoolExecutor(4) as pool:
-        there = list(pool.map(lambda pin: fetch(pin.name, pin.version, given.folder / pin.name), pins))
-    missing = [pin.name for pin, found in zip(pins, there, strict=True) if not found]
-    print(f"{sum(there)} of {len(there)} packages fetched; missing: {', '.join(missing) or 'none'}")
+        found = list(pool.map(fetch, wanted, wanted.values()))
+    missing = [name for name, there in zip(wanted, found, strict=True) if not there]
+    print(f"{sum(found)} of {len(found)} packages fetched; missing: {', '.join(missing) or 'none'}")
     return 0
 
 

@@ -221,8 +221,7 @@ def take_steps(trainer: "Trainer", arguments: argparse.Namespace) -> None:
     if not arguments.export:
         with loop.caught_signals() as received:
             loop.train(trainer, received)
-    if trainer.place.is_main_process:
-        trainer.export(arguments.export or trainer.out / "export")
+    trainer.export(arguments.export or trainer.out / "export")
 
 
 def _share(text: str) -> float:

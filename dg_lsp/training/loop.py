@@ -29,32 +29,28 @@ def train(trainer: Trainer, signals: Sequence[int]) -> None:
     """Take steps until the run is done or `signals` is not empty.
 
     After step 1 and then every 10 steps a line goes to log.jsonl, every 5 minutes the state is saved, every
-    10 minutes the held-out losses are measured and, if all weights are trained, a snapshot is exported. Of several
-    processes only the first one writes.
+    10 minutes the held-out losses are measured and, if all weights are trained, a snapshot is exported.
     """
     log = trainer.out / "log.jsonl"
     saved = measured = time.monotonic()
     sums: dict[str, Any] = {}
     seconds, falling = 0.0, trainer.done() > 1 - trainer.recipe.decay
     count = trainer.count
-    if trainer.place.is_main_process and count == trainer.first:
+    if count == trainer.first:
         trainer.forget_before_decay()
-    stop, taken = 0.0, 0
-    while trainer.done() < 1 and not stop:
+    taken = 0
+    while trainer.done() < 1 and not signals:
         if not falling and trainer.done() > 1 - trainer.recipe.decay:
             falling = True
             # An adapter is merged into the checkpoint that it began with, and a later run begins with a new one.
-            if trainer.place.is_main_process and not trainer.recipe.rank:
+            if not trainer.recipe.rank:
                 trainer.save_before_decay()
         begin = time.monotonic()
-        shown = trainer.advance(stop=bool(signals))
-        stop = shown.pop("stop")
+        shown = trainer.advance()
         seconds += time.monotonic() - begin
         for name, value in shown.items():
             sums[name] = sums.get(name, 0.0) + value
         taken += 1
-        if not trainer.place.is_main_process:
-            continue
         if count.step % 10 == 0 or count.step == 1:
             means = {name: float(value) / taken for name, value in sums.items()}
             trainer.recent = {name: round(means[name], 4) for name in ("diffusion", "ahead")}
@@ -73,9 +69,8 @@ def train(trainer: Trainer, signals: Sequence[int]) -> None:
         if now - saved > _SAVE_SECONDS:
             trainer.save()
             saved = time.monotonic()
-    if trainer.place.is_main_process:
-        trainer.save()
-        _append(log, {"step": count.step, "heldout": measure(trainer)})
+    trainer.save()
+    _append(log, {"step": count.step, "heldout": measure(trainer)})
 
 
 @contextmanager
@@ -104,7 +99,7 @@ def measure(trainer: Trainer, rows: int = 24) -> dict[str, dict[str, float]]:
     corpus, learned = Corpus.load(trainer.out / "heldout.npz"), trainer.cutter
     held_out = Cutter.of(corpus, trainer.tokenizer, learned.bos, learned.eos)
     found: dict[str, dict[str, float]] = {}
-    device = trainer.place.device
+    device = trainer.device
     vocabulary = int(trainer.network.config.text_config.vocab_size)
     for kind, share in (("continuation", 0.0), ("infill", 1.0)):
         batch = draw(held_out, Bucket(rows, 512, 8, 64, 1.0), random.Random(0), share)

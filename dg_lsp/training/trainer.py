@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from accelerate import Accelerator
 from safetensors import safe_open
 from safetensors.torch import save_file
 from tokenizers import Tokenizer
@@ -80,12 +79,7 @@ class Recipe:
 
 
 class Trainer:
-    """A network in training: optimiser, data, random state and counts, all of which the state file holds.
-
-    Several processes (started through accelerate's environment variables) each draw their own batches and average their
-    gradients, losses and clocks, so that all take the same steps. On a CPU two processes of one thread show a fifth
-    more tokens a second than one process of two threads.
-    """
+    """A network in training: optimiser, data, random state and counts, all of which the state file holds."""
 
     def __init__(self, out: Path, recipe: Recipe, base: Path | None = None) -> None:
         """out: the folder of tokenizer and corpus. base: the folder of the checkpoint to start from, if any."""
@@ -104,20 +98,14 @@ class Trainer:
         if recipe.rank:
             add_adapter(network, recipe.rank, recipe.seed)
         self.warm = recipe.warm or (_WARM_STEPS if base is None else _REWARM_STEPS)
-        self.place = Accelerator()
-        self.network = network.to(self.place.device).train()
+        self.device = torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")
+        self.network = network.to(self.device).train()
         self.optimiser = Optimiser(_trained(self.network), recipe.rates)
         text = network.config.text_config
         eos = text.eos_token_id[0] if isinstance(text.eos_token_id, list) else text.eos_token_id
         corpus = Corpus.load(out / "corpus.npz")
         self.cutter = Cutter.of(corpus, self.tokenizer, text.bos_token_id, eos)
-        self.draws = Draws(
-            self.cutter,
-            recipe.buckets,
-            recipe.infill,
-            int(text.vocab_size),
-            recipe.seed + 7919 * self.place.process_index,
-        )
+        self.draws = Draws(self.cutter, recipe.buckets, recipe.infill, int(text.vocab_size), recipe.seed)
         self._batches: Iterator[tuple[Tensor, ...]] | None = None
         self.first = Count(**asdict(self.count))
         self.recent: dict[str, float] = {}
@@ -137,54 +125,31 @@ class Trainer:
             return (self.count.step - self.first.step) / self.recipe.steps
         return (self.count.seconds - self.first.seconds) / self.recipe.seconds
 
-    def advance(self, *, stop: bool = False) -> dict[str, Any]:
-        """Take one step; return the losses, the gradient norm, the share of the rate, seconds, and `stop` as 0 or 1.
+    def advance(self) -> dict[str, Any]:
+        """Take one step; return the losses, the gradient norm, the share of the rate, and the seconds of waiting.
 
-        Take a batch, compute the losses, average with the other processes, update the weights. Losses and norm are
-        scalars on the device where there is one process: reading them waits for the device, so read them rarely.
-        "waiting" are the seconds until the batch was there.
-        stop: this process wants to stop. All processes then return stop = 1.
+        Losses and norm are scalars on the device: reading them waits for the device, so read them rarely. "waiting" are
+        the seconds until the batch was drawn.
         """
         begin = time.monotonic()
         if self._batches is None:
             self._batches = batches(self.draws, self.count.step, self.recipe.loaders)
         drawn = next(self._batches)
         waiting = time.monotonic() - begin
-        tokens, canvas, *others = (part.to(self.place.device, non_blocking=True) for part in drawn)
+        tokens, canvas, *others = (part.to(self.device, non_blocking=True) for part in drawn)
         total, diffusion, ahead = self.loss(self.network, tokens, canvas, *others)
-        self.place.backward(total)
-        seconds, denoiser, encoder, stopping = self._average([self._spent(), diffusion, ahead, stop])
-        rate = self.share()
+        total.backward()  # type: ignore[no-untyped-call]
+        seconds, rate = self._spent(), self.share()
         norm = self.optimiser.step(rate)
         self.count.step += 1
         self.count.seconds += seconds
-        self.count.tokens += (tokens.numel() + canvas.numel()) * self.place.num_processes
-        return {
-            "diffusion": denoiser,
-            "ahead": encoder,
-            "norm": norm,
-            "rate": rate,
-            "waiting": waiting,
-            "stop": float(stopping > 0),
-        }
+        self.count.tokens += tokens.numel() + canvas.numel()
+        return {"diffusion": diffusion, "ahead": ahead, "norm": norm, "rate": rate, "waiting": waiting}
 
     def _spent(self) -> float:
         """Seconds since the last call, at most _LONGEST, so that compiling or a pause does not shorten the schedule."""
         before, self._mark = self._mark, time.monotonic()
         return min(self._mark - before, _LONGEST)
-
-    def _average(self, numbers: Sequence[Any]) -> Sequence[Any]:
-        """Average the gradients over all processes, in place; return the averages of `numbers`."""
-        if self.place.num_processes == 1:
-            return numbers
-        own = torch.tensor([float(number) for number in numbers], device=self.place.device)
-        grads = [w.grad for _, w in _trained(self.network) if w.grad is not None]
-        flat = torch.cat([*(grad.flatten().float() for grad in grads), own])
-        mean: Any = self.place.reduce(flat, reduction="mean")
-        sizes = [grad.numel() for grad in grads] + [len(own)]
-        for grad, part in zip(grads, mean.split(sizes), strict=False):
-            grad.copy_(part.view_as(grad))
-        return list(mean[-len(own) :].tolist())
 
     def save(self) -> None:
         """Write the state file; it is renamed into place, so that a crash leaves the one before."""

@@ -1,11 +1,7 @@
-"""The recipe of the embedded checkpoint: what its corpus leaves out, its fused parts, and runs of several processes."""
+"""The recipe of the embedded checkpoint: what its corpus leaves out, its fused parts, and a run."""
 
 import json
 import random
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Iterable, Sequence
 from importlib import resources
 from pathlib import Path
@@ -128,42 +124,9 @@ def test_fused_parts_change_neither_losses_nor_gradients(cutter: Cutter) -> None
     torch.testing.assert_close(found[0], found[1], rtol=1e-3, atol=1e-5)
 
 
-def test_several_processes_take_the_same_steps_and_are_told_to_stop_together(
-    installed: Path, tmp_path: Path
-) -> None:
-    """Real processes: the command starts them, their weights agree, and they end by SIGTERM with an export."""
-    corpus.prepare(tmp_path, [installed])
-    command = [
-        sys.executable,
-        "-m",
-        "benchmarks.embedded",
-        "--out",
-        str(tmp_path),
-        "--hidden",
-        "32",
-        "--no-compile",
-    ]
-    run = subprocess.Popen([*command, "--steps", "10000", "--processes", "2"])
-    log = tmp_path / "log.jsonl"
-    try:
-        # However slow the machine is; the first line comes with the first step.
-        while run.poll() is None and not (log.exists() and log.read_text().endswith("\n")):
-            time.sleep(0.2)
-        run.send_signal(signal.SIGTERM)
-        assert run.wait() == 0
-    finally:
-        run.terminate()
-    lines = [json.loads(line) for line in log.read_text().splitlines()]
-    assert lines[0]["step"] == 1
-    # Twice a batch of the recipe's, which has at least 6,000 tokens.
-    assert lines[0]["tokens"] > 2 * 6_000
-    assert lines[-1]["step"] < 10_000
-    assert load_checkpoint(str(tmp_path / "export"), "cpu").digest
-
-
 def test_the_command_makes_a_checkpoint_that_loads(installed: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    given = ["--out", str(out), "--hidden", "32", "--no-compile", "--processes", "1"]
+    given = ["--out", str(out), "--hidden", "32", "--no-compile"]
     assert (
         recipe.main(recipe.parser().parse_args([*given, "--steps", "2", "--packages", str(installed)])) == 0
     )
