@@ -102,12 +102,23 @@ def reaching(settings: Settings, name: str) -> Iterator[None]:
         slow = f"the {name} server at {url} answers too slowly; ask its administrator"
         raise EngineSilent(slow) from error
     except (httpx2.HTTPError, OSError) as error:
-        if "CERTIFICATE_VERIFY_FAILED" in str(error):
-            raise EngineRefused(untrusted(settings, url, str(error))) from error
-        if isinstance(error, httpx2.ConnectError | httpx2.ProxyError) and (proxy := proxy_to(url)):
-            raise EngineAbsent(f"the proxy {proxy}, by which {url} is reached, does not answer") from error
         away = f"no {name} server answers at {url}; ask its administrator, or empty the setting engineUrl"
-        raise EngineAbsent(away) from error
+        raise in_the_way(settings, error) or EngineAbsent(away) from error
+
+
+def in_the_way(settings: Settings, cause: BaseException | None) -> EngineError | None:
+    """Return the error that names the certificate or the proxy where `cause` is due to one; else None."""
+    url = address_in(settings.engine_url)
+    if "CERTIFICATE_VERIFY_FAILED" in str(cause):
+        return EngineRefused(_untrusted(settings, url, str(cause)))
+    proxy = proxy_to(url)
+    if proxy and isinstance(cause, httpx2.ConnectError):
+        return EngineAbsent(f"the proxy {proxy}, which the environment names for {url}, does not answer")
+    if proxy and isinstance(cause, httpx2.ProxyError):
+        return EngineAbsent(
+            f"the proxy {proxy} does not lead to {url}; ask its administrator, or set NO_PROXY"
+        )
+    return None
 
 
 @contextmanager
@@ -199,7 +210,7 @@ def proxy_to(url: str) -> str:
     return urlsplit(proxy if "://" in proxy else f"//{proxy}").netloc.rpartition("@")[2]
 
 
-def untrusted(settings: Settings, url: str, words: str) -> str:
+def _untrusted(settings: Settings, url: str, words: str) -> str:
     """Return that the certificate of `url` is not trusted, and with which authorities it was checked.
 
     words: OpenSSL's own, such as "... certificate verify failed: self-signed certificate (_ssl.c:1000)".

@@ -26,11 +26,10 @@ from dg_lsp.engine.http import (
     EngineSilent,
     EngineStrange,
     check_leaving,
+    in_the_way,
     open_client,
     pause_after,
-    proxy_to,
     trusted,
-    untrusted,
 )
 from dg_lsp.engine.resident import ResidentEngine
 from dg_lsp.engine.states import Pace, telling
@@ -296,14 +295,7 @@ async def _opened(lane: _Lane) -> None:
 
 def _named(error: EngineError, settings: Settings) -> EngineError:
     """`error` in words that name the server at `engine_url`, and the proxy on the way to it."""
-    url, proxy = settings.engine_url, proxy_to(settings.engine_url)
-    if "CERTIFICATE_VERIFY_FAILED" in str(error.__cause__):
-        return EngineRefused(untrusted(settings, url, str(error.__cause__)))
-    if proxy and isinstance(error.__cause__, httpx2.ConnectError):
-        return EngineAbsent(f"the proxy {proxy}, which the environment names for {url}, does not answer")
-    if proxy and isinstance(error.__cause__, httpx2.ProxyError):
-        return EngineAbsent(
-            f"the proxy {proxy} does not lead to {url}; ask its administrator, or set NO_PROXY"
-        )
+    if found := in_the_way(settings, error.__cause__):
+        return found
     kind = next((kind for kind in _WORDS if isinstance(error, kind)), None)
-    return kind(_WORDS[kind].format(error=error, url=url)) if kind else error
+    return kind(_WORDS[kind].format(error=error, url=settings.engine_url)) if kind else error
