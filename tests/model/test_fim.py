@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +23,7 @@ from dg_lsp.model.fill import fill
 from dg_lsp.model.judge import PLAIN, SITUATIONS
 from dg_lsp.model.near import near, read_on
 from dg_lsp.model.plan import Writing
-from dg_lsp.model.prompts.fim import FAMILIES, family_of, item_start, near_suffix
+from dg_lsp.model.prompts.fim import _PIECES, FAMILIES, family_of, item_start, near_suffix
 from dg_lsp.model.prompts.styles import STYLES, frame_of, style_of
 from dg_lsp.model.sources import lines as line_source
 from dg_lsp.model.sources.lines import lines_in_sight
@@ -55,7 +56,7 @@ def tokenizer_with(names: Sequence[str], *, special: bool = True) -> Tokenizer:
 def names_of(family: str) -> list[str]:
     found = FAMILIES[family]
     first = ["<bos>"] if found.begins else []
-    return list(dict.fromkeys([*first, *found.needed, *found.ends, *filter(None, [found.repository])]))
+    return list(dict.fromkeys([*first, *found.needed, *found.ends]))
 
 
 def as_text(tokenizer: Tokenizer, ids: Sequence[int]) -> str:
@@ -105,16 +106,45 @@ def test_a_tokenizer_without_such_tokens_belongs_to_no_family() -> None:
     assert style_of(tokenizer_with(["<|endoftext|>"])) == "raw"
 
 
-def test_pieces_of_other_files_come_as_files_of_one_repository() -> None:
+@pytest.mark.parametrize("family", FAMILIES)
+def test_pieces_of_other_files_come_before_the_files_own_text(family: str) -> None:
+    tokenizer = tokenizer_with(names_of(family))
+    pieces = (Piece("a.py", "def g(b): ...\n"), Piece("x\ny.py", FAMILIES[family].prefix))
+    bos = tokenizer.token_to_id("<bos>") or 0
+    frame = frame_of(tokenizer, "fim", bos, replace(REQUEST, context=pieces))
+    ids = [*frame.before, *tokenizer.encode(ABOVE[: frame.cut]).ids, *frame.between]
+    own = f"# a.py\ndef g(b): ...\n\n# x y.py\n{FAMILIES[family].prefix}\n\n"
+    above = PROMPTS[family].format(above=own + TOP, head="", suffix=SUFFIX)
+    assert as_text(tokenizer, ids) == above.removesuffix("" if FAMILIES[family].middle else TOP)
+    special = tokenizer.token_to_id(FAMILIES[family].prefix)
+    assert sum(token == special for token in ids) == 1, "what a file says is text"
+
+
+def test_pieces_of_other_files_take_bounded_room_and_repeat_nothing_in_sight() -> None:
     tokenizer = tokenizer_with(names_of("Qwen2.5-Coder, Qwen3-Coder"))
-    pieces = (Piece("a.py", "def g(b): ...\n"), Piece("x\ny.py", "<|fim_middle|>"))
-    request = replace(REQUEST, context=pieces, session="file:///p/area.py")
+    pieces = tuple(Piece(f"{n:02}.py", f"def part_{n:02}(a, b): ...\n" * 3) for n in range(40))
+    same = Piece("copy.py", ITEM + HEAD + "r ** 2\n" + SUFFIX)
+    half = Piece("half.py", "def half(x):\n    return x // 2\n\n\ndef third(x):\n    return x / 3\n")
+    request = replace(REQUEST, context=(half, *pieces, same))
     before = frame_of(tokenizer, "fim", 0, request).before
-    assert as_text(tokenizer, before) == (
-        "<|repo_name|>project\n<|file_sep|>a.py\ndef g(b): ...\n<|file_sep|>x y.py\n<|fim_middle|>\n"
-        "<|file_sep|>area.py\n<|fim_prefix|>"
+    kept = re.findall(r"# (\d+)\.py", as_text(tokenizer, before))
+    assert len(before) <= _PIECES + 1 and "copy.py" not in as_text(tokenizer, before)
+    assert 2 <= len(kept) < 40 and kept == [f"{n:02}" for n in range(40 - len(kept), 40)], (
+        "the last ones stay"
     )
-    assert tokenizer.token_to_id("<|fim_middle|>") not in before, "what a file says is text"
+    alone = frame_of(tokenizer, "fim", 0, replace(request, context=(half,))).before
+    assert "third" in as_text(tokenizer, alone), "a quarter of its lines is in sight"
+
+
+def test_the_pieces_of_other_files_stay_while_one_types_in_a_line() -> None:
+    tokenizer = tokenizer_with(names_of("Qwen2.5-Coder, Qwen3-Coder"))
+    request = replace(REQUEST, context=(Piece("a.py", "    return r * r\n"), Piece("b.py", "b = 2\n")))
+    frames = {
+        frame_of(tokenizer, "fim", 0, replace(request, prefix=REQUEST.prefix + "r * r"[:count], suffix=end))
+        for count in range(6)
+        for end in (SUFFIX, ")" + SUFFIX)
+    }
+    assert len({frame.before for frame in frames}) == 1
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ The text above the gap's item, the text behind the gap, and then the item up to 
 While one types in an item, a token is only ever added behind those that are cached.
 """
 
-import posixpath
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,11 +12,15 @@ from tokenizers import Tokenizer
 
 from dg_lsp.checkpoints import read_json
 from dg_lsp.model.prompts.base import Frame, Style, Weights
+from dg_lsp.text.fills.fit import LINE_END
+from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import Infill
 
 # Characters behind a gap that the network sees, about 200 tokens; and tokens before it. A CPU reads 100 to 300 tokens
 # a second.
 _SUFFIX, _READS = 700, 1024
+# Tokens of pieces of other files at most, a third of what is read of the file itself.
+_PIECES = 320
 # The start of a top-level item: a line after an empty one that is not indented and begins with no closing bracket.
 _ITEM = re.compile(r"(?:\n|\r\n?)[ \t]*(?:\n|\r\n?)(?=[^\s)\]}])")
 # The weights of the judge for the style, whatever the network (docs/research/candidates-and-judge.md).
@@ -30,22 +33,20 @@ class Family:
 
     prefix, suffix, middle: the tokens in front of the text above a gap, of the text behind it, and of its own; without
     a middle the suffix comes first, and the prefix and the gap's text are one. ends: tokens that end a gap's text.
-    repository, file: the tokens in front of the name of a repository and of a file. begins: whether the first token of
-    a text comes first.
+    mark: a further token by which the family is known. begins: whether the first token of a text comes first.
     """
 
     prefix: str
     suffix: str
     middle: str
     ends: tuple[str, ...]
-    repository: str = ""
-    file: str = ""
+    mark: str = ""
     begins: bool = False
 
     @property
     def needed(self) -> tuple[str, ...]:
         """The tokens by which a tokenizer of the family is known."""
-        return tuple(filter(None, (self.prefix, self.suffix, self.middle, self.file)))
+        return tuple(filter(None, (self.prefix, self.suffix, self.middle, self.mark)))
 
 
 # A tokenizer is of the first family of which it has the needed tokens.
@@ -55,7 +56,6 @@ FAMILIES = {
         "<|fim_suffix|>",
         "<|fim_middle|>",
         ("<|endoftext|>", "<|fim_pad|>", "<|file_sep|>", "<|repo_name|>", "<|im_end|>"),
-        "<|repo_name|>",
         "<|file_sep|>",
     ),
     "CodeGemma": Family(
@@ -63,15 +63,14 @@ FAMILIES = {
         "<|fim_suffix|>",
         "<|fim_middle|>",
         ("<|file_separator|>", "<eos>"),
-        file="<|file_separator|>",
+        mark="<|file_separator|>",
         begins=True,
     ),
     "StarCoder2": Family(
         "<fim_prefix>",
         "<fim_suffix>",
         "<fim_middle>",
-        ("<|endoftext|>", "<file_sep>", "<fim_pad>"),
-        "<repo_name>",
+        ("<|endoftext|>", "<file_sep>", "<fim_pad>", "<repo_name>"),
         "<file_sep>",
     ),
     "StarCoder, Granite": Family(
@@ -116,7 +115,7 @@ def _names(tokenizer: Tokenizer) -> tuple[str, ...] | None:
     family = family_of(tokenizer)
     if family is None:
         return None
-    names = dict.fromkeys((*family.needed, *family.ends, *filter(None, (family.repository, family.file))))
+    names = dict.fromkeys((*family.needed, *family.ends))
     return tuple(name for name in names if tokenizer.token_to_id(name) is not None)
 
 
@@ -131,27 +130,44 @@ def _frame(tokenizer: Tokenizer, bos: int, request: Infill) -> Frame:
     family = family_of(tokenizer)
     assert family is not None, "the tokenizer has no tokens for fill-in-the-middle"
     suffix = _plain(tokenizer, near_suffix(request.suffix))
-    opening = (*((bos,) if family.begins else ()), *_other_files(tokenizer, family, request))
-    prefix, behind = _special(tokenizer, family.prefix), _special(tokenizer, family.suffix)
+    opening = (bos,) if family.begins else ()
+    prefix = (*_special(tokenizer, family.prefix), *_pieces(tokenizer, request))
+    behind = (*_special(tokenizer, family.suffix), *suffix)
     if not family.middle:
-        return Frame((*opening, *behind, *suffix, *prefix))
-    between = (*behind, *suffix, *_special(tokenizer, family.middle))
+        return Frame((*opening, *behind, *prefix))
+    between = (*behind, *_special(tokenizer, family.middle))
     return Frame((*opening, *prefix), cut=item_start(request.prefix), between=between)
 
 
-def _other_files(tokenizer: Tokenizer, family: Family, request: Infill) -> tuple[int, ...]:
-    """The pieces of other files as the family was shown files of one repository; () if there are none."""
-    if not (family.file and request.context):
-        return ()
-    opening = (
-        _special(tokenizer, family.repository) + _plain(tokenizer, "project\n") if family.repository else ()
-    )
-    file, name = _special(tokenizer, family.file), posixpath.basename(request.session)
-    pieces = [
-        file + _plain(tokenizer, f"{' '.join(piece.path.split())}\n{piece.text.strip(chr(10))}\n")
-        for piece in request.context
-    ]
-    return (*opening, *(token for piece in pieces for token in piece), *file, *_plain(tokenizer, f"{name}\n"))
+def _pieces(tokenizer: Tokenizer, request: Infill) -> tuple[int, ...]:
+    """The tokens of the pieces of other files, each below its path in a comment; () if there are none.
+
+    At most _PIECES tokens, the last pieces first: a cold prompt has to be read in time. A piece that shares half of its
+    lines with the text around the gap is left out, since the network would repeat it.
+    """
+    language, around = load_language(request.language, request.macros), _lines_around(request)
+    found, room = list[tuple[int, ...]](), _PIECES
+    for piece in reversed(request.context):
+        lines = _lines(piece.text)
+        if 2 * len(lines & around) >= len(lines):
+            continue
+        path = language.commented(" ".join(piece.path.split()))
+        tokens = _plain(tokenizer, f"{path}\n{piece.text.strip(chr(10))}\n\n")
+        if len(tokens) <= room:
+            found.append(tokens)
+            room -= len(tokens)
+    return tuple(token for tokens in reversed(found) for token in tokens)
+
+
+def _lines_around(request: Infill) -> frozenset[str]:
+    """The lines in sight around the gap but for its own, which is being written."""
+    above, behind = (LINE_END.split(text) for text in (request.prefix, near_suffix(request.suffix)))
+    return _lines("\n".join((*above[:-1], *behind[1:])))
+
+
+def _lines(text: str) -> frozenset[str]:
+    """The lines of `text` that are not blank, without the white space around them."""
+    return frozenset(filter(None, map(str.strip, LINE_END.split(text))))
 
 
 def _special(tokenizer: Tokenizer, name: str) -> tuple[int, ...]:

@@ -101,6 +101,11 @@ class Language:
         """Return whether a mark begins a comment that ends with its line."""
         return self.comment != _NEVER
 
+    def commented(self, text: str) -> str:
+        """`text`, a line, as a comment; as it is in a language without comments."""
+        begin, end = (self.comment, "") if self.has_comments else next(iter(self.block_comments), ("", ""))
+        return f"{begin} {text} {end}".strip()
+
     @property
     def grammar(self) -> tree_sitter.Language:
         """The grammar.
