@@ -6,6 +6,7 @@ Knows bytes and line ends; knows no grammar and no editor.
 import os
 import re
 import stat
+from bisect import bisect_right
 from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
@@ -109,11 +110,7 @@ class Document:
 
     def line_at(self, offset: int) -> int:
         """The number of the line that holds the byte at `offset`, counted from 0."""
-        low, high = 0, len(self.line_starts)
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if self.line_starts[middle] <= offset else (low, middle)
-        return low
+        return max(bisect_right(self.line_starts, offset) - 1, 0)
 
     def line_end(self, line: int) -> int:
         """The offset where the text of `line` ends, before its line end."""

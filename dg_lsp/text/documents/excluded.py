@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fnmatch import translate
 from functools import lru_cache
-from itertools import product
 from pathlib import PurePosixPath
 from urllib.parse import quote_from_bytes, unquote, urlsplit
 
@@ -20,6 +19,8 @@ from dg_lsp.settings import SECRETS
 _LINKS = 40  # links that are followed in one path, as Linux does
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 _VARIANTS = 64  # texts that one glob with braces expands to, at most
+# Stars, a set of characters such as `[!a-z]`, or any other character.
+_TOKEN = re.compile(r"(?<![^/])\*\*/|\*+|\[!?\]?[^\]]*\]|(?s:.)")
 _DRIVE = re.compile(r"/?([A-Za-z])[:|](?=/|\Z)")
 
 
@@ -82,7 +83,7 @@ def excluding(path: PurePosixPath, globs: Iterable[str]) -> str:
     (`deploy/live`). `*` matches any text, also one with slashes, `**/` for any folders or none, `{a,b}` for `a`
     or `b`. Case does not matter.
     """
-    return _compiled(tuple(globs)).first([str(path)])
+    return excluding_names([str(path)], globs)
 
 
 def excluding_file(path: str, folders: Iterable[str], globs: Iterable[str]) -> str:
@@ -95,7 +96,10 @@ def excluding_file(path: str, folders: Iterable[str], globs: Iterable[str]) -> s
 
 def excluding_names(names: Iterable[str], globs: Iterable[str]) -> str:
     """The first of `globs` that excludes a file with these `names`; empty if none does."""
-    return _compiled(tuple(globs)).first(names)
+    globs, paths = tuple(globs), {_plain(name).strip("/") for name in names}
+    if not _compiled(globs).fit(paths):
+        return ""
+    return next(glob for glob in globs if _compiled((glob,)).fit(paths))
 
 
 def names_of(path: str, folders: Iterable[str]) -> tuple[str, ...]:
@@ -160,79 +164,43 @@ def _target(path: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Patterns:
-    """Patterns that whole texts are compared with: `texts` themselves, ends of texts, and others."""
+    """Globs, compiled: one pattern of files' names, one of folders' names, one of paths."""
 
-    texts: frozenset[str]
-    ends: tuple[str, ...]
-    others: tuple["tuple[str, ...] | re.Pattern[str]", ...]
+    names: re.Pattern[str]
+    folders: re.Pattern[str]
+    paths: re.Pattern[str]
 
-    def fit(self, text: str) -> bool:
-        """Return whether one of them fits `text`."""
-        return text in self.texts or text.endswith(self.ends) or any(_fits(one, text) for one in self.others)
-
-
-@dataclass(frozen=True, slots=True)
-class _Globs:
-    """Globs, compiled: the patterns of files' names, of folders' names, and of paths; each glob with its own."""
-
-    patterns: tuple[_Patterns, _Patterns, _Patterns]
-    each: tuple[tuple[str, "tuple[_Patterns, _Patterns, _Patterns]"], ...] = ()
-
-    def first(self, names: Iterable[str]) -> str:
-        """The first glob that fits one of `names`; empty if none does."""
-        split = [_split(name) for name in names]
-        lasts, folders = {one[0] for one in split}, {folder for one in split for folder in one[1]}
-        of_names, of_folders, of_paths = (patterns.fit for patterns in self.patterns)
-        paths = (one[2] for one in split)
-        if not (any(map(of_names, lasts)) or any(map(of_folders, folders)) or any(map(of_paths, paths))):
-            return ""
-        return next(glob for glob, own in self.each if any(_fit(own, *one) for one in split))
-
-
-def _split(name: str) -> tuple[str, list[str], str]:
-    """The name of a file without its folders, its folders' names, and all of it, as they are compared."""
-    path = _plain(name).strip("/")
-    *folders, last = path.split("/")
-    return last, folders, path
-
-
-def _fit(patterns: tuple[_Patterns, _Patterns, _Patterns], last: str, folders: list[str], path: str) -> bool:
-    names, of_folders, paths = patterns
-    return names.fit(last) or any(map(of_folders.fit, folders)) or paths.fit(path)
+    def fit(self, paths: Iterable[str]) -> bool:
+        """Return whether one of the patterns fits one of `paths`, or the name of a folder or the file in it."""
+        for path in paths:
+            *folders, last = path.split("/")
+            if self.names.match(last) or self.paths.match(path) or any(map(self.folders.match, folders)):
+                return True
+        return False
 
 
 def _plain(text: str) -> str:
     return unicodedata.normalize("NFC", text).lower()
 
 
-@lru_cache(maxsize=8)
-def _compiled(globs: tuple[str, ...]) -> _Globs:
+@lru_cache(maxsize=256)
+def _compiled(globs: tuple[str, ...]) -> _Patterns:
     """Compile `globs`; kept, since each request asks for each open document."""
-    each = [(glob, _read(glob)) for glob in globs]
-    joined = ([text for _, own in each for text in own[where]] for where in range(3))
-    names, folders, paths = map(_patterns, joined)
-    singles = tuple((glob, (_patterns(a), _patterns(b), _patterns(c))) for glob, (a, b, c) in each)
-    return _Globs((names, folders, paths), singles)
-
-
-def _read(glob: str) -> tuple[list[str], list[str], list[str]]:
-    """The patterns of `glob`: those of files' names, of folders' names, and of paths."""
     names, folders, paths = list[str](), list[str](), list[str]()
-    for one in _without_braces(_plain(glob).strip()):
-        text = re.sub(r"/{2,}", "/", one).removeprefix("./")
-        body = text.strip("/")
-        if not body:
-            continue
-        if "/" not in text:
-            names.append(body)
-            folders += [] if glob in SECRETS else [body]
-        elif text == f"{body}/" and "/" not in body:
-            folders.append(body)
-        else:
-            for path in _without_stars(body):
-                paths += [path] if not text.endswith("/") else []
-                paths += [] if path.endswith("*") and not text.endswith("/") else [f"{path}/*"]
-    return names, folders, paths
+    for glob in globs:
+        for one in _without_braces(_plain(glob).strip()):
+            text = re.sub(r"/{2,}", "/", one).removeprefix("./")
+            body = text.strip("/")
+            if not body:
+                continue
+            if "/" not in text:
+                names.append(body)
+                folders += [] if glob in SECRETS else [body]
+            elif text == f"{body}/" and "/" not in body:
+                folders.append(body)
+            else:
+                paths += [f"{body}/*"] if text.endswith("/") else [body, f"{body}/*"]
+    return _Patterns(*(re.compile("|".join(map(_regular, one)) or "(?!)") for one in (names, folders, paths)))
 
 
 def _without_braces(glob: str) -> list[str]:
@@ -247,51 +215,16 @@ def _without_braces(glob: str) -> list[str]:
     return done + found
 
 
-def _without_stars(path: str) -> Iterator[str]:
-    """The patterns of a path with and without the folders that each `**/` may match."""
-    while path.startswith("**/"):
-        yield path
-        path = path[3:]
-    first, *rest = path.split("/**/")
-    if len(rest) > 3:
-        yield from (path, path.replace("/**/", "/"))
-        return
-    for between in product(("/**/", "/"), repeat=len(rest)):
-        yield first + "".join(sign + part for sign, part in zip(between, rest, strict=True))
+def _regular(glob: str) -> str:
+    """The regular expression of `glob`, in which `**/` matches any folders or none.
 
-
-def _patterns(texts: Iterable[str]) -> _Patterns:
-    whole, ends, others = list[str](), list[str](), list["tuple[str, ...] | re.Pattern[str]"]()
-    for text in dict.fromkeys(texts):
-        pieces = re.split(r"\*+", text)
-        if "?" in text or "[" in text:
-            others.append(_regular(text))
-        elif len(pieces) == 1:
-            whole.append(text)
-        elif len(pieces) == 2 and not pieces[0]:
-            ends.append(pieces[1])
+    Each star takes as little as it can and gives nothing back, so that no path takes long.
+    """
+    done = piece = ""
+    for token in _TOKEN.findall(glob):
+        if token.startswith("*"):
+            done, piece = f"{done}(?>{piece})", "(?:.*?/)??" if token == "**/" else ".*?"
         else:
-            others.append(tuple(pieces))
-    return _Patterns(frozenset(whole), tuple(ends), tuple(others))
-
-
-@lru_cache(maxsize=4096)
-def _regular(glob: str) -> re.Pattern[str]:
-    """The regular expression of a glob with `?` or `[`; to compile one takes as long as a hundred comparisons."""
-    return re.compile(translate(glob))
-
-
-def _fits(pattern: "tuple[str, ...] | re.Pattern[str]", text: str) -> bool:
-    """Return whether `pattern`, pieces with any text between them or a regular expression, fits all of `text`."""
-    if isinstance(pattern, re.Pattern):
-        return pattern.match(text) is not None
-    first, *middle, last = pattern
-    at, end = len(first), len(text) - len(last)
-    if not (text.startswith(first) and text.endswith(last)):
-        return False
-    for piece in middle:
-        at = text.find(piece, at, max(end, 0))
-        if at < 0:
-            return False
-        at += len(piece)
-    return at <= end
+            # Without the group and the end that `translate` puts around it.
+            piece += translate(token)[4:-3]
+    return rf"(?s:{done}(?>{piece}\Z))"
