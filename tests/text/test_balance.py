@@ -4,6 +4,7 @@ import pytest
 
 from dg_lsp.text.fills.balance import doubled
 from dg_lsp.text.fills.fit import fit
+from dg_lsp.text.fills.site import Site, site_of
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import Infill, Kind
 from tests.text.faulty import faults
@@ -30,7 +31,7 @@ DOUBLED = {
 def test_a_fill_ends_before_the_bracket_behind_the_gap(name: str) -> None:
     language, text, fill, kept = DOUBLED[name]
     before, after = text.split("|")
-    at = doubled(load_language(language), before.encode(), fill.encode(), after.encode())
+    at = doubled(site_of(Infill(before, after, language, "rest_of_line")), fill.encode())
     assert at == len(kept)
     assert fit(Infill(before, after, language, "rest_of_line"), fill) == kept
 
@@ -62,7 +63,7 @@ def test_a_bracket_that_is_closed_twice_is_a_fault(name: str) -> None:
 )
 def test_brackets_that_pair_stay(language: str, text: str, fill: str) -> None:
     before, after = (part.encode() for part in text.split("|"))
-    assert doubled(load_language(language), before, fill.encode(), after) is None
+    assert doubled(Site(load_language(language), "rest_of_line", before, after), fill.encode()) is None
 
 
 @pytest.mark.parametrize(
@@ -75,10 +76,10 @@ def test_brackets_that_pair_stay(language: str, text: str, fill: str) -> None:
 )
 def test_an_angle_bracket_is_closed_once(language: str, text: str, fill: str, kept: str) -> None:
     before, after = (part.encode() for part in text.split("|"))
-    assert doubled(load_language(language), before, fill.encode(), after) == len(kept)
+    assert doubled(Site(load_language(language), "rest_of_line", before, after), fill.encode()) == len(kept)
 
 
 @pytest.mark.parametrize("text", ["if a <| > b\n", "x = f(a => |>)\n", "fn f<T>(|) -> T\n"])
 def test_what_only_looks_like_an_angle_bracket_stays(text: str) -> None:
     before, after = (part.encode() for part in text.split("|"))
-    assert doubled(load_language("rust"), before, b"|a| -> b", after) is None
+    assert doubled(Site(load_language("rust"), "rest_of_line", before, after), b"|a| -> b") is None

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from dg_lsp.text.fills.site import site_of
 from dg_lsp.text.fills.stitch import find_break, resume_point
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import Infill
@@ -99,10 +100,10 @@ def test_a_reading_that_fails_while_another_goes_on_is_not_the_place() -> None:
 
 def test_what_is_broken_before_the_gap_is_not_the_fills_fault() -> None:
     before = PYTHON[0] + "y = (1 1)\n    "
-    parts = tuple(text.encode() for text in (before, "a = 1\n    b = (a a)\n    return b", PYTHON[1]))
-    point = resume_point(load_language("python"), "function_body", parts)  # type: ignore[arg-type]
+    fill = b"a = 1\n    b = (a a)\n    return b"
+    point = resume_point(site_of(request(before, PYTHON[1])), fill)
     assert point is not None
-    assert parts[1][:point] == b"a = 1\n    b = (a"
+    assert fill[:point] == b"a = 1\n    b = (a"
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
@@ -122,8 +123,7 @@ def test_a_long_file_behind_the_fill_is_not_read_to_its_end() -> None:
         assert near is not None and far is not None
         assert near.point == far.point
     # That the text is cut there is no fault of the fill.
-    parts = tuple(text.encode() for text in (before, "a = 1\n    return a", long))
-    assert resume_point(load_language("python"), "function_body", parts) is None  # type: ignore[arg-type]
+    assert resume_point(site_of(request(before, long)), b"a = 1\n    return a") is None
 
 
 def test_what_only_the_interpreter_objects_to_has_its_place() -> None:

@@ -2,9 +2,8 @@
 
 import re
 
-from dg_lsp.text.languages.language import Language
-from dg_lsp.text.syntax.brackets import state_at, unpaired
-from dg_lsp.text.syntax.lexer import line_end, line_start
+from dg_lsp.text.fills.site import Site
+from dg_lsp.text.syntax.brackets import unpaired
 
 # An open list of types on a line, such as `Map<String, `; an angle bracket that is no part of an arrow or comparison.
 _TYPES = re.compile(rb"[\w$] ?<[^<>;(){}]*\Z")
@@ -12,8 +11,8 @@ _ANGLE = re.compile(rb"<(?!=)|(?<![-=])>(?!=)")
 _NEAR = 2_000  # bytes behind a gap that may close what the line of the gap has opened
 
 
-def doubled(language: Language, before: bytes, fill: bytes, after: bytes) -> int | None:
-    """Return where `fill` closes a bracket that is closed behind the gap; None if it does not.
+def doubled(site: Site, fill: bytes) -> int | None:
+    """Return where `fill` closes a bracket that is closed behind the gap of `site`; None if it does not.
 
     For the gap in `f(a[|])` and the fill `0])` it is 1. It counts the brackets alone, however broken the text is.
 
@@ -21,22 +20,19 @@ def doubled(language: Language, before: bytes, fill: bytes, after: bytes) -> int
     that closes what it has not opened, before a rest of the line that does so too, is looked at.  3. The longest
     beginning of the fill stays with which the text near behind it closes no more than with nothing in the gap.
     """
+    language, state = site.language, site.state
     # 1.
-    rest, here = after[: line_end(after, 0)], line_start(before, len(before))
-    if rest.lstrip().startswith(b">") and _TYPES.search(before, here):
+    if site.rest.lstrip().startswith(b">") and _TYPES.search(site.before, site.line):
         angled = _surplus_angle(fill)
         if angled is not None:
             return angled
     # 2.
     own = unpaired(language, fill).closers
-    if not own or not unpaired(language, rest).closers:
-        return None
-    state = state_at(language, before, len(before))
-    if state.string or state.comment:
+    if not own or not unpaired(language, site.rest).closers or state.string or state.comment:
         return None
     # 3.
-    earlier = sum(at < here for at in state.opened)
-    behind = after[: max(len(rest), _NEAR)]
+    earlier = sum(at < site.line for at in state.opened)
+    behind = site.after[: max(len(site.rest), _NEAR)]
 
     def excess(text: bytes) -> int:
         found = unpaired(language, text, state.brackets)

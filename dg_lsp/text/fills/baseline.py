@@ -4,7 +4,7 @@ Knows trees, repairs, what a cut at either end of a text may have taken away, an
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import chain, islice
@@ -14,6 +14,7 @@ from tree_sitter import Node, Tree
 from dg_lsp.text.budget import check, tried
 from dg_lsp.text.checked import CHECKED
 from dg_lsp.text.documents.document import BOM
+from dg_lsp.text.fills.site import Site
 from dg_lsp.text.languages.language import Language
 from dg_lsp.text.messages import PARTS, STRINGS
 from dg_lsp.text.reasons import Unreadable
@@ -50,51 +51,65 @@ WHOLE = 400_000
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """before + fill + after as bytes, and its tree.
+    """The text of a site with a fill in its gap, and its tree.
 
-    tail: what of `after` was put there to end the line, and where: behind the brackets that close behind the fill.
+    tail: the text that was put behind the fill to end the line, and where in the site's own text: behind the brackets
+    that close there.
     """
 
-    before: bytes
+    site: Site
     fill: bytes
-    after: bytes
     tree: Tree
     tail: tuple[int, bytes] = (0, b"")
 
     @property
-    def data(self) -> bytes:
-        """The whole text."""
-        return self.before + self.fill + self.after
+    def language(self) -> Language:
+        """The language of the site."""
+        return self.site.language
+
+    @property
+    def start(self) -> int:
+        """The offset where the fill begins."""
+        return len(self.site.before)
 
     @property
     def end(self) -> int:
-        """Return where the fill ends."""
-        return len(self.before) + len(self.fill)
+        """The offset where the fill ends."""
+        return len(self.site.before) + len(self.fill)
+
+    @property
+    def data(self) -> bytes:
+        """The whole text."""
+        return self.site.before + self.fill + self.site.after
 
     @property
     def clean(self) -> bool:
         """Return whether the tree has no error."""
         return not self.tree.root_node.has_error
 
-    def filled(self, language: Language, fill: bytes) -> "Text":
-        """The same text with another fill, parsed incrementally."""
-        tree = language.reparse(self.tree, self.data, (len(self.before), self.end), fill)
-        return Text(self.before, fill, self.after, tree, self.tail)
+    def filled(self, fill: bytes, tail: tuple[int, bytes] = (0, b"")) -> "Text":
+        """The same text with another fill, and with a `tail` put into what follows it; parsed incrementally."""
+        at, end = tail if tail[1] else (0, b"")
+        site, between = self.site, self.site.after[:at]
+        tree = self.language.reparse(self.tree, self.data, (self.start, self.end + at), fill + between + end)
+        site = site.between(site.before, between + end + site.after[at:]) if end else site
+        return Text(site, fill, tree, tail if end else self.tail)
 
-    def ended(self, language: Language, fill: bytes, tail: tuple[int, bytes]) -> "Text":
-        """The same text with another fill, and with a `tail` put into what follows it."""
-        at, text = tail
-        if not text:
-            return self.filled(language, fill)
-        between = self.after[:at]
-        span = len(self.before), self.end + at
-        tree = language.reparse(self.tree, self.data, span, fill + between + text)
-        return Text(self.before, fill, between + text + self.after[at:], tree, tail)
+
+def parsed(site: Site, fill: bytes) -> Text:
+    """The text of `site` with `fill` in its gap, parsed from its beginning."""
+    return Text(site, fill, site.language.parse(site.before + fill + site.after))
+
+
+def filler(site: Site) -> bytes:
+    """The placeholder of the gap of `site`; in a string it completes a backslash that is begun."""
+    slashes = len(site.before) - len(site.before.rstrip(b"\\")) if site.kind in STRINGS else 0
+    return b"\\" * (slashes % 2) + site.language.placeholder(site.kind).encode()
 
 
 @lru_cache(maxsize=2)
-def neutral_text(language: Language, kind: str, before: bytes, after: bytes) -> Text:
-    """before + filler + after, or the part of it around the gap that parses cleanly, or the best there is.
+def neutral_text(site: Site) -> Text:
+    """The text of `site` with a filler, or the part of it around the gap that parses cleanly, or the best there is.
 
     1. The whole with the kind's placeholder, and a span always.  2. The top-level item around the gap, or its block,
     any filler.  3. The whole with any filler.  4. The whole with what cuts at its ends may have taken.
@@ -104,78 +119,77 @@ def neutral_text(language: Language, kind: str, before: bytes, after: bytes) -> 
     which takes some forty times as many bytes as its text.
     """
     # 1. Nearly every body ends here.
-    data = before + language.placeholder(kind).encode() + after
-    whole = tried(partial(_placed, language, kind, before, after)) if len(data) <= WHOLE else None
-    if whole is not None and (whole.clean or kind == "span"):
+    size = len(site.before + site.language.placeholder(site.kind).encode() + site.after)
+    whole = tried(partial(_placed, site)) if size <= WHOLE else None
+    if whole is not None and (whole.clean or site.kind == "span"):
         # No filler is neutral where the fill may begin and end in the middle of anything.
         return whole
-    short = len(data) <= SEARCHED and whole is not None
+    short = size <= SEARCHED and whole is not None
     # What is open at the end of a cut text is closed behind it, and not by a filler.
-    if short and (after_ended := _ended(language, kind, before, after)) is not None:
-        ended = tried(partial(searched, language, kind, before, after_ended))
+    if short and (complete := _ended(site)):
+        ended = tried(partial(searched, complete))
         if ended and ended.clean:
             return ended
     # 2. Damage elsewhere in the file must not drown the comparison.
-    part = _part(language, kind, before, after) or whole
-    if part is None:
-        return _surroundings(language, kind, before, after)
+    part = _part(site) or whole or _surroundings(site)
     if whole is not None and part.clean:
         # The item alone would not show what a fill does to the next one.
-        ended = tried(partial(whole.ended, language, part.fill, part.tail))
+        ended = tried(partial(whole.filled, part.fill, part.tail))
         if ended and ended.clean:
             return ended
     # 3. The item may have been found wrongly, for a string can look like a def.
     if short and not part.clean:
-        part = tried(partial(searched, language, kind, before, after)) or part
+        part = tried(partial(searched, site)) or part
     # 4. What an engine sees of a file is cut at both ends.
-    return part if part.clean else _completed(language, kind, part)
+    return part if part.clean or whole is None else _completed(part)
 
 
-def _part(language: Language, kind: str, before: bytes, after: bytes) -> Text | None:
+def _part(site: Site) -> Text | None:
     """The best filler in the top-level item around the gap, or in its block; None if neither can be read in time."""
-    data, best = before + language.placeholder(kind).encode() + after, None
-    for start, stop in (top_level_item(language, data, len(before)), block(language, data, len(before))):
+    data, best = site.before + site.language.placeholder(site.kind).encode() + site.after, None
+    at = len(site.before)
+    for start, stop in (top_level_item(site.language, data, at), block(site.language, data, at)):
         behind = len(data) - stop
-        if start <= len(before) and behind <= len(after) and not (best and best.clean):
-            item = before[start:], after[: len(after) - behind]
-            best = tried(partial(searched, language, kind, *item)) or best
+        if start <= at and behind <= len(site.after) and not (best and best.clean):
+            item = site.between(site.before[start:], site.after[: len(site.after) - behind])
+            best = tried(partial(searched, item)) or best
     return best
 
 
-def _surroundings(language: Language, kind: str, before: bytes, after: bytes) -> Text:
+def _surroundings(site: Site) -> Text:
     """The best filler in the surroundings of the gap in its top-level item."""
-    start, stop = top_level_item(language, before + after, len(before))
-    near = surroundings((before + after)[start:stop], len(before) - start)
-    at = len(before) - start
-    return searched(language, kind, near[:at], near[at:])
+    start, stop = top_level_item(site.language, site.before + site.after, len(site.before))
+    at = len(site.before) - start
+    near = surroundings((site.before + site.after)[start:stop], at)
+    return searched(site.between(near[:at], near[at:]))
 
 
 @lru_cache(maxsize=2)
-def alone(language: Language, kind: str, header: bytes, line: bytes) -> Text:
-    """A neutral filler in a body of nothing else: behind its `header` and what its `line` has before the gap."""
-    return _completed(language, kind, _placed(language, kind, header.rstrip() + b"\n" + line, b"\n"))
+def alone(site: Site, header: bytes) -> Text:
+    """A neutral filler in a body of nothing else: behind its `header` and the beginning of the line of `site`."""
+    return _completed(_placed(site.between(header.rstrip() + b"\n" + site.before[site.line :], b"\n")))
 
 
-def filled_in(language: Language, kind: str, neutral: Text, fill: bytes) -> Text:
+def filled_in(neutral: Text, fill: bytes) -> Text:
     """`neutral` with `fill` in its gap; a header that the fill leaves without an end or a body gets them behind it.
 
     The filler of `def f() -> |` is `_g_: pass`; so `int` and `int:` begin a header, which is no error.
     """
-    plain = neutral.filled(language, fill)
+    plain, language, kind = neutral.filled(fill), neutral.language, neutral.site.kind
     end = language.words.headers[-1]
     # The rest of a line has its header's end from `fit`.
     header = kind in PARTS and kind != "rest_of_line" and neutral.clean and neutral.fill.endswith(end)
-    if not header or (plain.clean and not _lacks_body(language, plain)):
+    if not header or is_sound(plain):
         return plain
     # A text that has begun to end it needs the rest; a brace that the fill opens is its own to close.
     begun = fill.rstrip()[-1:] == end.strip()[:1] and language.style == "indent"
-    whole = plain.filled(language, fill + (end.strip()[1:] if begun else end))
+    whole = plain.filled(fill + (end.strip()[1:] if begun else end))
     return whole if whole.clean else plain
 
 
-def _lacks_body(language: Language, text: Text) -> bool:
-    """Return whether Python's own parser refuses what the grammar takes: a header that nothing follows."""
-    return language.name == "python" and complaint(text.data) is not None
+def is_sound(text: Text) -> bool:
+    """Return whether `text` has no error; tree-sitter also takes Python whose indentation or headers are wrong."""
+    return text.clean and (text.language.name != "python" or complaint(text.data) is None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,10 +213,28 @@ def unexpected(text: bytes) -> str:
     return f"unexpected `{begun}`" if begun else "an unexpected end"
 
 
-def added(language: Language, kind: str, neutral: Text, filled: Text) -> tuple[Fault, ...]:
-    """The errors of `filled`, which has a fill in a gap of `kind`, that are not those of the `neutral` text."""
-    blamed = kind in ("rest_of_line", "span") and is_sound_but_for_its_gap(language, kind, neutral)
-    return _new_errors(neutral, filled, [] if blamed else errors_of(neutral.tree.root_node))
+def added(neutral: Text, filled: Text) -> tuple[Fault, ...]:
+    """The errors of `filled`, a text with a fill, that are not those of the `neutral` text.
+
+    Where there are any of those, only what touches or follows the fill counts.
+    """
+    blamed = neutral.site.kind in ("rest_of_line", "span") and is_sound_but_for_its_gap(neutral)
+    old = [] if blamed else errors_of(neutral.tree.root_node)
+    new = errors_of(filled.tree.root_node)
+    # In a text that stays broken the ends of errors move with every byte; then only their number tells.
+    if old and len(new) <= len(old):
+        return ()
+    if old:
+        known = {_key(neutral, node) for node in old}
+        new = [n for n in new if n.end_byte >= filled.start and _key(filled, n) not in known]
+    if all(_awaits_operand(node, filled) for node in new):
+        return ()
+    found, length = list[Fault](), len(filled.fill)
+    for node in sorted(new, key=lambda n: (n.start_byte, n.end_byte)):
+        first = min(max(node.start_byte - filled.start, 0), length)
+        last = min(max(node.end_byte - filled.start, first), length)
+        found.append(fault_at(filled.fill, first, last, _name(node, filled)))
+    return tuple(found)
 
 
 def errors_of(root: Node) -> list[Node]:
@@ -218,17 +250,16 @@ def errors_of(root: Node) -> list[Node]:
     return found
 
 
-def given_up(language: Language, text: Text, behind: bytes) -> Iterator[int]:
-    """Yield the places in `text.before` + `behind` where every reading had failed, counted from the start of `behind`.
+def given_up(text: Text, behind: bytes) -> Iterator[int]:
+    """Yield the places where every reading of `text`, with `behind` for its fill, had failed, counted from the fill.
 
     The text up to such a place, from the one before it on, is the beginning of something that parses. A `detect_error`
     in the log alone is not enough: in an ambiguous grammar one reading fails and another continues.
     """
     log: list[str] = []
-    span = (len(text.before), len(text.data))
-    language.reparse(text.tree, text.data, span, behind, log.append)
-    # Rows are counted as tree-sitter does in what Language gives it to read.
-    rows = re.finditer(rb"\r\n|\n|\r", text.before + behind)
+    text.language.reparse(text.tree, text.data, (text.start, len(text.data)), behind, log.append)
+    # Rows are counted as tree-sitter does in the text that Language gives it to read.
+    rows = re.finditer(rb"\r\n|\n|\r", text.site.before + behind)
     starts = [0, *(found.end() for found in rows)]
     at, failed = 0, [0]
     for words in log:
@@ -237,32 +268,31 @@ def given_up(language: Language, text: Text, behind: bytes) -> Iterator[int]:
         elif words.startswith("detect_error"):
             failed.append(at)
         elif words.startswith("resume version"):
-            yield max(failed) - len(text.before)
+            yield max(failed) - text.start
             failed = [0]
 
 
-def container_of(language: Language, text: Text) -> tuple[int, int] | None:
+def container_of(text: Text) -> tuple[int, int] | None:
     """Return the places of the innermost brackets around the fill, by the tree of `text`; None if it has none."""
-    state = state_at(language, text.before, len(text.before))
-    if not state.opened:
+    opened = text.site.state.opened[-1:]
+    bracket = text.tree.root_node.descendant_for_byte_range(opened[0], opened[0] + 1) if opened else None
+    holder = bracket.parent if bracket and bracket.child_count == 0 else None
+    if bracket is None or holder is None or holder.is_error:
         return None
-    opened = text.tree.root_node.descendant_for_byte_range(state.opened[-1], state.opened[-1] + 1)
-    holder = opened.parent if opened and opened.child_count == 0 else None
-    if opened is None or holder is None or holder.is_error:
-        return None
-    last = _closer(opened, holder)
-    return (opened.start_byte, last.start_byte) if last else None
+    behind = [c for c in holder.children if c.start_byte > bracket.start_byte and not c.is_missing]
+    last = next((c for c in reversed(behind) if c.type in (")", "]", "}")), None)
+    return (bracket.start_byte, last.start_byte) if last else None
 
 
-def function_of_span(language: Language, before: bytes) -> LogicalLine | None:
-    """The header of the function that a span behind `before` may not leave; None where there is none.
+def function_of_span(site: Site) -> LogicalLine | None:
+    """The header of the function that the span of `site` may not leave; None where there is none.
 
     That is the outermost one: a span may end a function in it, and the text behind the span does not show that.
     """
-    if language.style != "indent":
+    if site.language.style != "indent":
         return None
-    start, _ = top_level_item(language, before, len(before))
-    return function_over(language, before, start, len(before))
+    start, _ = top_level_item(site.language, site.before, len(site.before))
+    return function_over(site.language, site.before, start, len(site.before))
 
 
 def complaint(text: bytes) -> tuple[str, int, int] | None:
@@ -283,7 +313,7 @@ def complaint(text: bytes) -> tuple[str, int, int] | None:
 
 
 @lru_cache(maxsize=1)
-def is_sound_but_for_its_gap(language: Language, kind: str, neutral: Text) -> bool:
+def is_sound_but_for_its_gap(neutral: Text) -> bool:
     """Return whether the only error is the unfinished line of the gap, which can still be continued.
 
     Of a span the same is asked of its top-level item.
@@ -293,35 +323,33 @@ def is_sound_but_for_its_gap(language: Language, kind: str, neutral: Text) -> bo
 
     The last answer is kept, since all candidates of one request are compared with the same text.
     """
-    # 1.
     if neutral.clean:
         return False
-    spans = (
-        iter((top_level_item(language, neutral.data, len(neutral.before)),))
-        if kind == "span"
-        else _spans(neutral)
-    )
-    start = next((span[0] for span in spans if _parses_without(language, neutral, span)), None)
+    # 1.
+    item = neutral.site.kind == "span"
+    spans = [top_level_item(neutral.language, neutral.data, neutral.start)] if item else _spans(neutral)
+    start = next((span[0] for span in spans if _parses_without(neutral, span)), None)
     if start is None:
         return False
     # 2.
-    typed = neutral.before[start:]
+    typed = neutral.site.before[start:]
     last = re.search(rb"\s*(?:\w+|[^\w\s)\]},;])?\s*\Z", typed)
     assert last is not None, "it matches nothing, too"
-    return not any(-len(typed) <= at < last.start() - len(typed) for at in given_up(language, neutral, b""))
+    return not any(-len(typed) <= at < last.start() - len(typed) for at in given_up(neutral, b""))
 
 
-def _parses_without(language: Language, neutral: Text, span: tuple[int, int]) -> bool:
-    return not language.reparse(neutral.tree, neutral.data, span, b"").root_node.has_error
+def _parses_without(neutral: Text, span: tuple[int, int]) -> bool:
+    tree = neutral.language.reparse(neutral.tree, neutral.data, span, b"")
+    return not tree.root_node.has_error
 
 
 def _spans(neutral: Text) -> Iterator[tuple[int, int]]:
     """Yield the spans of the gap's line, of it with the indented lines below, and of both with the line above."""
-    data, line = neutral.data, line_start(neutral.before, len(neutral.before))
+    data, line = neutral.data, neutral.site.line
     yield line, neutral.end
     yield line, _below(data, line, neutral.end)
     start, columns = line, indentation(data, line)
-    if not neutral.before[line:].strip() and (next_line := _LINE.search(data, neutral.end)):
+    if not neutral.site.before[line:].strip() and (next_line := _LINE.search(data, neutral.end)):
         # A line of white space may be less deep than the text that replaces it.
         columns = max(columns, indentation(data, next_line.start()))
     while start and (_BLANK.match(data, start) or indentation(data, start) >= columns):
@@ -340,27 +368,6 @@ def _below(data: bytes, start: int, end: int) -> int:
     return len(data)
 
 
-def _new_errors(neutral: Text, filled: Text, old: Sequence[Node]) -> tuple[Fault, ...]:
-    """ERROR and MISSING nodes of `filled` that are not those `old` ones of `neutral`.
-
-    Where there are any of those, only what touches or follows the fill counts.
-    """
-    all_new = errors_of(filled.tree.root_node)
-    # In a text that stays broken the ends of errors move with every byte; then only their number tells.
-    if old and len(all_new) <= len(old):
-        return ()
-    known = {_key(neutral, node) for node in old}
-    start = len(filled.before)
-    new = [n for n in all_new if not old or (n.end_byte >= start and _key(filled, n) not in known)]
-    new = [] if all(_awaits_operand(node, filled) for node in new) else new
-    found = []
-    for node in sorted(new, key=lambda n: (n.start_byte, n.end_byte)):
-        first = min(max(node.start_byte - start, 0), len(filled.fill))
-        last = min(max(node.end_byte - start, first), len(filled.fill))
-        found.append(fault_at(filled.fill, first, last, _name(node, filled)))
-    return tuple(found)
-
-
 def _awaits_operand(node: Node, filled: Text) -> bool:
     """Return whether `node` is the missing operand of a cast that the fill completes, as in `x = (byte)`."""
     parent, behind = node.parent, filled.data[filled.end : node.start_byte]
@@ -371,7 +378,7 @@ def _awaits_operand(node: Node, filled: Text) -> bool:
 def _key(text: Text, node: Node) -> tuple[str, bool, int, int]:
     """Return the key by which errors of two texts are the same: type and ends, behind the fill from the text's end."""
     start, end = (
-        at if at < len(text.before) else at - len(text.data) - 1 for at in (node.start_byte, node.end_byte)
+        at if at < text.start else at - len(text.data) - 1 for at in (node.start_byte, node.end_byte)
     )
     return node.type, node.is_missing, start, end
 
@@ -393,49 +400,40 @@ def _begun(text: bytes) -> str:
     return f"{line[:20]}…" if len(line) > 20 else line
 
 
-def _ended(language: Language, kind: str, before: bytes, after: bytes) -> bytes | None:
-    """`after` without the statement that its end cuts, and with the brackets closed that are open there."""
-    text = before + after
-    state = state_at(language, text, len(text))
+def _ended(site: Site) -> Site | None:
+    """`site` without the statement that its end cuts, and with the brackets closed that are open there."""
+    text = site.before + site.after
+    state = state_at(site.language, text, len(text))
     if not (state.brackets or state.string or state.comment):
         return None
     stop = state.begins if state.comment else state.line
-    whole = stop <= line_end(text, len(before))
+    whole = stop <= line_end(text, len(site.before))
     stop = len(text) if whole else stop
     # What the gap's own line opens the fill may close.
-    here = range(line_start(before, len(before)), len(before))
-    shut = state.closing(at for at in state.opened if at < stop and at not in here)
-    string = state.string if whole and (kind in STRINGS or state.begins not in here) else b""
-    return text[len(before) : stop] + string + shut
+    own = range(site.line, len(site.before))
+    shut = state.closing(at for at in state.opened if at < stop and at not in own)
+    string = state.string if whole and (site.kind in STRINGS or state.begins not in own) else b""
+    return site.between(site.before, text[len(site.before) : stop] + string + shut)
 
 
-def _placed(language: Language, kind: str, before: bytes, after: bytes) -> Text:
-    text = filler(language, kind, before)
-    return Text(before, text, after, language.parse(before + text + after))
+def _placed(site: Site) -> Text:
+    return parsed(site, filler(site))
 
 
-def filler(language: Language, kind: str, before: bytes) -> bytes:
-    """The placeholder of a gap of `kind` behind `before`; in a string it completes a backslash that is begun."""
-    slashes = len(before) - len(before.rstrip(b"\\")) if kind in STRINGS else 0
-    return b"\\" * (slashes % 2) + language.placeholder(kind).encode()
-
-
-def searched(language: Language, kind: str, before: bytes, after: bytes) -> Text:
-    """The text with the filler that parses best; a body has one filler, a line may want brackets closed."""
-    best = _placed(language, kind, before, after)
-    if kind not in PARTS or best.clean:
+def searched(site: Site) -> Text:
+    """The text of `site` with the filler that parses best; a body has one filler, a line may want brackets closed."""
+    first = best = _placed(site)
+    if site.kind not in PARTS or best.clean:
         return best
-    data = before + after
-    state = state_at(language, data, len(before))
-    first, lowest = best, cost_of(best.tree)
+    data, at = site.before + site.after, len(site.before)
+    state, lowest = state_at(site.language, data, at), cost_of(best.tree)
     # Parsing costs by the byte, and no filler repairs an error above the line.
     tries = 1 if out_of_reach(best.tree, state.line) else max(EFFORT // (len(data) + 1), 1)
-    ended, later = closings(language, data, len(before), state)
-    plain = (Closing(text, len(before), b"") for text in insertions(language, data, len(before), state))
-    ways = chain((Closing(b"", len(before), b""),), ended, plain, later)
-    for way in islice(ways, tries):
+    ended, later = closings(site.language, data, at, state)
+    plain = (Closing(text, at, b"") for text in insertions(site.language, data, at, state))
+    for way in islice(chain((Closing(b"", at, b""),), ended, plain, later), tries):
         try:
-            candidate = first.ended(language, way.text, (way.at - len(before), way.tail))
+            candidate = first.filled(way.text, (way.at - at, way.tail))
         except Unreadable:
             continue
         cost = cost_of(candidate.tree)
@@ -446,25 +444,19 @@ def searched(language: Language, kind: str, before: bytes, after: bytes) -> Text
     return best
 
 
-def _completed(language: Language, kind: str, broken: Text) -> Text:
+def _completed(broken: Text) -> Text:
     """`broken` with an opening before it and what closes it behind it, where that parses cleanly."""
+    site, language = broken.site, broken.language
     if len(broken.data) > SEARCHED:
         return broken
     for lead in LEADS[language.style]:
-        before = state_at(language, lead + broken.before, len(lead + broken.before), 0)
-        if (before.string or before.comment) and kind not in (*STRINGS, "comment"):
+        before = state_at(language, lead + site.before, len(lead + site.before), 0)
+        if (before.string or before.comment) and not site.is_prose:
             # Within a string everything is clean.
             continue
         data = lead + broken.data
         state = state_at(language, data, len(data), 0)
-        trail = state.string + closers(state.brackets)
-        text = searched(language, kind, lead + broken.before, broken.after + trail)
+        text = searched(site.between(lead + site.before, site.after + state.string + closers(state.brackets)))
         if text.clean:
             return text
     return broken
-
-
-def _closer(opened: Node, holder: Node) -> Node | None:
-    """Return the bracket among the children of `holder` that closes `opened`."""
-    behind = [c for c in holder.children if c.start_byte > opened.start_byte and not c.is_missing]
-    return next((c for c in reversed(behind) if c.type in (")", "]", "}")), None)

@@ -28,11 +28,10 @@ from dg_lsp.text.fills.baseline import (
 )
 from dg_lsp.text.fills.plain import harm_between
 from dg_lsp.text.fills.room import ended_comment, is_closed, is_misread, left_open, open_comment, room_of
+from dg_lsp.text.fills.site import Site, site_of, site_of_edit, to_bytes
 from dg_lsp.text.gaps.gap import Edit, Gap
-from dg_lsp.text.languages.language import Language, load_language
-from dg_lsp.text.messages import BODIES, LISTS, PARTS, STRINGS, Infill
+from dg_lsp.text.messages import BODIES, LISTS, STRINGS, Infill
 from dg_lsp.text.syntax.bodies import Body, bodies_of, item_at
-from dg_lsp.text.syntax.brackets import state_at
 from dg_lsp.text.syntax.directives import flaw_of_directives
 from dg_lsp.text.syntax.items import top_level_item
 from dg_lsp.text.syntax.lexer import first_token, line_end, line_start
@@ -54,14 +53,7 @@ def faults_of(request: Infill, fill: str) -> tuple[Fault, ...]:
     Raises:
         OutOfTime: the text takes too long to read.
     """
-    language = load_language(request.language, request.macros)
-    return _faults_between(language, request.kind, request.prefix, fill, request.suffix)
-
-
-@bounded
-@lru_cache(maxsize=16)
-def _faults_between(language: Language, kind: str, before: str, fill: str, after: str) -> tuple[Fault, ...]:
-    return _faults(language, kind, (_bytes(before), _bytes(fill), _bytes(after)))
+    return _faults(site_of(request), to_bytes(fill))
 
 
 @bounded
@@ -72,255 +64,236 @@ def faults_of_edit(document: Document, gap: Gap, edit: Edit) -> tuple[Fault, ...
     """
     # The grammar's binding does not survive a character that is cut in two.
     if any(0x80 <= byte < 0xC0 for at in (edit.start, edit.end) for byte in document.data[at : at + 1]):
-        return (fault_at(_bytes(edit.text), 0, 0, "half a character"),)
-    return _faults(load_language(document.language, document.macros), gap.kind, parts_of(document, gap, edit))
+        return (fault_at(to_bytes(edit.text), 0, 0, "half a character"),)
+    return _faults(*site_of_edit(document, gap, edit))
 
 
 @bounded
 def is_stub(request: Infill, fill: str) -> bool:
     """Return whether the body of the gap is still a stub with `fill` in it, as with `pass`."""
-    if request.kind not in BODIES:
+    site = site_of(request)
+    if site.kind not in BODIES or site.language.is_plain:
         return False
-    language = load_language(request.language, request.macros)
-    if language.is_plain:
-        return False
-    neutral = neutral_text(language, request.kind, _bytes(request.prefix), _bytes(request.suffix))
-    body = _around(language, neutral.filled(language, _bytes(fill)), request.kind)
+    body = _around(neutral_text(site).filled(to_bytes(fill)), site.kind)
     return body is not None and body.stub
 
 
-def parts_of(document: Document, gap: Gap, edit: Edit) -> tuple[bytes, bytes, bytes]:
-    """Split the text after `edit` into the text before the fill, the fill itself, and the rest."""
-    inner = edit.text.removeprefix(gap.insert_before)
-    fill = inner.removesuffix(gap.insert_after) if gap.insert_after else inner
-    before = document.data[: edit.start] + _bytes(gap.insert_before)
-    return before, _bytes(fill), _bytes(gap.insert_after) + document.data[edit.end :]
-
-
-def _faults(language: Language, kind: str, parts: tuple[bytes, bytes, bytes]) -> tuple[Fault, ...]:
-    before, fill, after = parts
-    if language.is_plain:
-        harm = harm_between(language, parts)
-        return (fault_at(fill, 0, len(fill), harm),) if harm else ()
-    if wrong := _wrong_by_itself(language, kind, parts):
+@bounded
+@lru_cache(maxsize=16)
+def _faults(site: Site, fill: bytes) -> tuple[Fault, ...]:
+    if site.language.is_plain:
+        harm = harm_between(site.language, (site.before, fill, site.after))
+        return _whole(fill, harm) if harm else ()
+    if wrong := _wrong_by_itself(site, fill):
         return wrong
     # 1. The neutral text may be a part of the whole, or have more at its ends: what makes it parse.
-    read = neutral_text(language, kind, before, after)
-    if kind in STRINGS and not read.clean:
-        if _is_text(language, before, fill):
+    read = neutral_text(site)
+    if site.kind in STRINGS and not read.clean:
+        if _is_text(site, fill):
             # An error that comes or goes elsewhere is the parser's, which recovers otherwise behind other bytes.
             return ()
-        if _ends_elsewhere(language, parts):
-            return (fault_at(fill, 0, len(fill), "a string that would end elsewhere"),)
-    blind = is_blind(language, kind, before, read)
-    opened = left_open(language, kind, parts) if blind else ()
-    neutral = undisturbed(language, read, kind, parts) if blind and not opened else read
-    filled = filled_in(language, kind, neutral, fill)
+        if _ends_elsewhere(site, fill):
+            return _whole(fill, "a string that would end elsewhere")
+    blind = is_blind(site, read)
+    opened = left_open(site, fill) if blind else ()
+    neutral = undisturbed(site, read, fill) if blind and not opened else read
+    filled = filled_in(neutral, fill)
     # 2. Where both have something to say, the interpreter's own words and place are the better ones.
-    wrong = opened or _refused(language, neutral, filled) + added(language, kind, neutral, filled)
+    wrong = opened or _refused(neutral, filled) + added(neutral, filled)
     # The neutral text has guessed what the fill itself may say: what a bracket before the gap needs behind it.
-    if wrong and not _parses_afresh(language, before + fill + after):
+    if wrong and not _parses_afresh(site, fill):
         return wrong
-    return () if opened else _senseless(language, kind, neutral, filled)
+    return () if opened else _senseless(neutral, filled)
 
 
-def _senseless(language: Language, kind: str, neutral: Text, filled: Text) -> tuple[Fault, ...]:
+def _whole(fill: bytes, what: str) -> tuple[Fault, ...]:
+    """Return the fault that all of `fill` is `what`."""
+    return (fault_at(fill, 0, len(fill), what),)
+
+
+def _senseless(neutral: Text, filled: Text) -> tuple[Fault, ...]:
     """Faults of a fill that parses: it is no code, or it ends elsewhere than its gap."""
-    found: tuple[Fault, ...] = ()
-    if not filled.tree.root_node.has_error:
-        found = _misread(language, neutral, filled)
+    kind, language = neutral.site.kind, neutral.language
+    found = _misread(neutral, filled) if filled.clean else ()
     if not found and kind in BODIES:
-        found = _misplaced(language, neutral, filled, kind)
+        found = _misplaced(neutral, filled)
     if not found and kind == "span":
-        found = _outside(language, filled)
+        found = _outside(filled)
     # Where the neutral text has errors, its brackets may pair otherwise.
     listed = kind in LISTS or (kind in BODIES and language.style != "indent")
     if not found and listed and (neutral.clean or not filled.clean):
-        found = _left(language, neutral, filled)
+        found = _left(neutral, filled)
     return found
 
 
-def _wrong_by_itself(language: Language, kind: str, parts: tuple[bytes, bytes, bytes]) -> tuple[Fault, ...]:
+def _wrong_by_itself(site: Site, fill: bytes) -> tuple[Fault, ...]:
     """Faults of a fill whatever its tree says: what no text holds, or what takes in the text behind it."""
-    before, fill, after = parts
     if b"\0" in fill:
         at = fill.index(b"\0")
         return (fault_at(fill, at, at + 1, "a null byte"),)
     if _depth(fill) > DEEPEST:
-        return (fault_at(fill, 0, len(fill), "nesting that is too deep"),)
-    if kind in PARTS and kind not in (*STRINGS, "comment"):
-        twice = doubled(language, before, fill, after)
-        if twice is not None:
-            return (fault_at(fill, twice, len(fill), "a bracket that is already closed"),)
-    if flaw := flaw_of_directives(language, before, fill, after):
-        return (fault_at(fill, 0, len(fill), flaw),)
-    if kind not in (*STRINGS, "comment", "span") and (ended := ended_comment(language, fill)):
+        return _whole(fill, "nesting that is too deep")
+    if site.is_part and (twice := doubled(site, fill)) is not None:
+        return (fault_at(fill, twice, len(fill), "a bracket that is already closed"),)
+    if flaw := flaw_of_directives(site.language, site.before, fill, site.after):
+        return _whole(fill, flaw)
+    if not site.is_prose and site.kind != "span" and (ended := ended_comment(site.language, fill)):
         return ended
-    return open_comment(language, fill, b"") if kind in (*BODIES, "statement", "expression") else ()
+    code = site.kind in (*BODIES, "statement", "expression")
+    return open_comment(site.language, fill, b"") if code else ()
 
 
-def _is_text(language: Language, before: bytes, fill: bytes) -> bool:
-    """Return whether `fill`, in the string that is open behind `before`, can neither end it nor hold code."""
-    close = state_at(language, before, len(before)).string
+def _is_text(site: Site, fill: bytes) -> bool:
+    """Return whether `fill`, in the string that is open at `site`, can neither end it nor hold code."""
+    close = site.state.string
     return bool(close) and not any(sign in fill for sign in (close, b"\n", b"\r", b"\\", b"{", b"}"))
 
 
-def _ends_elsewhere(language: Language, parts: tuple[bytes, bytes, bytes]) -> bool:
-    """Return whether the string around the fill of `parts` ends elsewhere than without it, as that in `'\\'` does."""
-    before, fill, after = parts
-    state = state_at(language, before, len(before))
+def _ends_elsewhere(site: Site, fill: bytes) -> bool:
+    """Return whether the string around `fill` ends elsewhere than without it, as that in `'\\'` does."""
     # Directly behind the quote of a character no string is open yet.
-    begins = state.begins if state.string else len(before) - 1
-    if not any(before.startswith(quotes.open, begins) for quotes in language.strings):
+    begins = site.state.begins if site.state.string else len(site.before) - 1
+    if not any(site.before.startswith(quotes.open, begins) for quotes in site.language.strings):
         return False
-    old, new = (first_token(language, before[begins:] + text + after[:_NEAR], 0) for text in (b"_", fill))
+    head, rest = site.before[begins:], site.after[:_NEAR]
+    old, new = (first_token(site.language, head + text + rest, 0) for text in (b"_", fill))
     return old.kind == "string" and new.end - old.end != len(fill) - 1
 
 
-def _parses_afresh(language: Language, data: bytes) -> bool:
-    """Return whether `data`, read afresh, has no error; a text that is too long is not read."""
-    tree = tried(partial(language.parse, data)) if len(data) <= WHOLE else None
+def _parses_afresh(site: Site, fill: bytes) -> bool:
+    """Return whether the text with `fill`, read afresh, has no error; a text that is too long is not read."""
+    data = site.before + fill + site.after
+    tree = tried(partial(site.language.parse, data)) if len(data) <= WHOLE else None
     if tree is None or tree.root_node.has_error:
         return False
-    return language.name != "python" or complaint(data) is None
+    return site.language.name != "python" or complaint(data) is None
 
 
-def is_blind(language: Language, kind: str, before: bytes, neutral: Text) -> bool:
-    """Return whether the tree of `neutral`, a text around a gap behind `before`, shows little of a fill.
+def is_blind(site: Site, neutral: Text) -> bool:
+    """Return whether the tree of `neutral`, the neutral text of `site`, shows little of a fill.
 
     It has errors that no filler removes, or quotes above the gap are broken, so that its code is read as a string.
     """
-    if kind in (*STRINGS, "comment", "span"):
+    if site.is_prose or site.kind == "span":
         return False
-    if is_misread(before, state_at(language, before, len(before))):
+    if is_misread(site):
         return True
-    return not (
-        neutral.clean or (kind == "rest_of_line" and is_sound_but_for_its_gap(language, kind, neutral))
-    )
+    return not (neutral.clean or (site.kind == "rest_of_line" and is_sound_but_for_its_gap(neutral)))
 
 
-def undisturbed(language: Language, neutral: Text, kind: str, parts: tuple[bytes, bytes, bytes]) -> Text:
-    """Return the gap of `parts` in a room, else alone in its body, whichever parses first; else `neutral`."""
-    before, fill, after = parts
+def undisturbed(site: Site, neutral: Text, fill: bytes) -> Text:
+    """Return the gap of `site` in a room, else alone in its body, whichever parses first; else `neutral`."""
     # What a fill closes for others, a room has closed already.
-    if is_closed(language, fill) and (room := room_of(language, kind, before, after)) is not None:
+    if is_closed(site.language, fill) and (room := room_of(site)) is not None:
         return room
-    if kind not in (*BODIES, "statement"):
+    if site.kind not in (*BODIES, "statement"):
         return neutral
-    body = _around(language, neutral, kind if kind in BODIES else "function_body")
+    body = _around(neutral, site.kind if site.kind in BODIES else "function_body")
     if body is None:
         return neutral
-    header = neutral.data[line_start(neutral.data, body.header.define) : body.header.opens]
-    line = neutral.before[line_start(neutral.before, len(neutral.before)) :]
-    own = alone(language, kind, header, line)
+    own = alone(neutral.site, neutral.data[line_start(neutral.data, body.header.define) : body.header.opens])
     return own if own.clean else neutral
 
 
-def _left(language: Language, neutral: Text, filled: Text) -> tuple[Fault, ...]:
+def _left(neutral: Text, filled: Text) -> tuple[Fault, ...]:
     """Return a fault if the brackets around the gap close elsewhere than before."""
-    old, new = container_of(language, neutral), container_of(language, filled)
+    old, new = container_of(neutral), container_of(filled)
     if old is None or (new is not None and len(neutral.data) - old[1] == len(filled.data) - new[1]):
         return ()
     length = len(filled.fill)
-    at = length if new is None else min(max(new[1] - len(filled.before), 0), length)
+    at = length if new is None else min(max(new[1] - filled.start, 0), length)
     return (fault_at(filled.fill, at, length, "an end that does not match the brackets around the gap"),)
 
 
-def _misread(language: Language, neutral: Text, filled: Text) -> tuple[Fault, ...]:
+def _misread(neutral: Text, filled: Text) -> tuple[Fault, ...]:
     """Return parts of the fill that the grammar accepts and the language does not, such as a keyword as a name.
 
     What is refused with the neutral filler as well was typed so: `name: f(|)` may get arguments.
     """
-    start = len(filled.before)
-    typed = {(n.type, n.start_byte) for n in _refusals(language, neutral) if n.start_byte < start}
-    inside = [n for n in _refusals(language, filled) if n.start_byte < filled.end and n.end_byte > start]
-    inside = [n for n in inside if (n.type, n.start_byte) not in typed]
-    places = [(max(n.start_byte - start, 0), min(n.end_byte, filled.end) - start) for n in inside]
+    start, end = filled.start, filled.end
+    typed = {(n.type, n.start_byte) for n in _refusals(neutral) if n.start_byte < start}
+    inside = [n for n in _refusals(filled) if n.start_byte < end and n.end_byte > start]
+    new = [n for n in inside if (n.type, n.start_byte) not in typed]
+    places = [(max(n.start_byte - start, 0), min(n.end_byte, end) - start) for n in new]
     return tuple(fault_at(filled.fill, a, b, unexpected(filled.fill[a:b])) for a, b in places)
 
 
-def _refusals(language: Language, text: Text) -> list[Node]:
+def _refusals(text: Text) -> list[Node]:
     """Return the nodes in the fill of `text` that are code for the grammar only."""
-    span = len(text.before), max(text.end, len(text.before) + 1)
-    return language.captures(text.tree.root_node, span).get("refuse", [])
+    span = text.start, max(text.end, text.start + 1)
+    return text.language.captures(text.tree.root_node, span).get("refuse", [])
 
 
-def _misplaced(language: Language, neutral: Text, filled: Text, kind: str) -> tuple[Fault, ...]:
+def _misplaced(neutral: Text, filled: Text) -> tuple[Fault, ...]:
     """A fault where the body that holds the gap is none any more: `() => {'a': 1}` reads like an object.
 
     Where indentation holds bodies together also where it does not end where the fill ends, though it should.
     """
-    body = _around(language, neutral, kind)
+    kind, fill = neutral.site.kind, filled.fill
+    body = _around(neutral, kind)
     if body is None:
         return ()
-    what, length = kind.removesuffix("_body"), len(filled.fill)
-    found = (b for b in _bodies(language, filled, kind) if b.header.define == body.header.define)
-    same = next(found, None)
+    owner = kind.removesuffix("_body")
+    same = next((b for b in _bodies(filled, kind) if b.header.define == body.header.define), None)
     if same is None:
-        return (fault_at(filled.fill, 0, length, f"code that is no longer in a {what}"),)
-    if language.style != "indent":
+        return _whole(fill, f"code that is no longer in a {owner}")
+    if neutral.language.style != "indent":
         return ()
-    end = same.end
-    wanted = len(filled.before) + len(filled.fill.rstrip())
+    end, wanted = same.end - filled.start, len(fill.rstrip())
     if end < wanted:
-        at = end - len(filled.before)
-        at += len(filled.fill[max(at, 0) :]) - len(filled.fill[max(at, 0) :].lstrip()) if at >= 0 else -at
-        return (fault_at(filled.fill, at, length, f"text outside of the {what}"),)
+        at = max(end, 0)
+        at += len(fill[at:]) - len(fill[at:].lstrip())
+        return (fault_at(fill, at, len(fill), f"text outside of the {owner}"),)
     # A gap that ends in the middle of a body has the rest of it behind; that is nothing new.
-    if end > line_end(filled.data, filled.end) and body.end <= line_end(neutral.data, neutral.end):
-        return (fault_at(filled.fill, length, length, "an end that takes in what follows"),)
+    if same.end > line_end(filled.data, filled.end) and body.end <= line_end(neutral.data, neutral.end):
+        return (fault_at(fill, len(fill), len(fill), "an end that takes in what follows"),)
     return ()
 
 
-def _outside(language: Language, filled: Text) -> tuple[Fault, ...]:
+def _outside(filled: Text) -> tuple[Fault, ...]:
     """A fault where the function that a span is in ends before the fill does."""
-    header = function_of_span(language, filled.before)
+    header = function_of_span(filled.site)
     if header is None:
         return ()
-    same = (b for b in _bodies(language, filled, "function_body") if b.header.define == header.start)
+    same = (b for b in _bodies(filled, "function_body") if b.header.define == header.start)
     function, length = next(same, None), len(filled.fill)
-    if function is None and filled.tree.root_node.has_error:
+    if function is None and not filled.clean:
         return ()
-    end = function.end - len(filled.before) if function else 0
+    end = function.end - filled.start if function else 0
     if end < len(filled.fill.rstrip()):
         return (fault_at(filled.fill, max(end, 0), length, "text outside of the function"),)
     return ()
 
 
-def _bodies(language: Language, text: Text, kind: str) -> list[Body]:
+def _bodies(text: Text, kind: str) -> list[Body]:
     """Return the bodies of `kind` in the top-level item that holds the fill."""
-    item, owner = item_at(text.tree.root_node, len(text.before)), kind.removesuffix("_body")
-    near = (max(len(text.before) - 1, 0), text.end + 1)
-    return [b for b in bodies_of(language, item, text.data, near) if b.header.owner == owner]
+    item, owner = item_at(text.tree.root_node, text.start), kind.removesuffix("_body")
+    near = (max(text.start - 1, 0), text.end + 1)
+    return [b for b in bodies_of(text.language, item, text.data, near) if b.header.owner == owner]
 
 
-def _around(language: Language, text: Text, kind: str) -> Body | None:
+def _around(text: Text, kind: str) -> Body | None:
     """Return the innermost body of `kind` that holds the fill."""
-    at = len(text.before)
-    holds = [f for f in _bodies(language, text, kind) if f.header.opens <= at <= max(f.end, f.closes)]
+    holds = [f for f in _bodies(text, kind) if f.header.opens <= text.start <= max(f.end, f.closes)]
     return max(holds, key=lambda f: f.header.define, default=None)
 
 
-def _refused(language: Language, neutral: Text, filled: Text) -> tuple[Fault, ...]:
+def _refused(neutral: Text, filled: Text) -> tuple[Fault, ...]:
     """Return errors of Python's parser in the enclosing function or top-level item, if a neutral fill has none.
 
     The parser and not the compiler: a part of the file does not show whether a name may be nonlocal.
     """
-    if language.name != "python":
+    if neutral.language.name != "python":
         return ()
-    function = _around(language, neutral, "function_body")
-    start = (
-        function.header.define if function else top_level_item(language, neutral.data, len(neutral.before))[0]
-    )
-    behind = line_end(neutral.data, max(function.end, neutral.end) if function else len(neutral.data))
-    start = line_start(neutral.data, start)
-    tail = len(neutral.data) - behind
-    before, stop = neutral.before[start:], len(neutral.after) - tail
+    data, function = neutral.data, _around(neutral, "function_body")
+    start = function.header.define if function else top_level_item(neutral.language, data, neutral.start)[0]
+    stop = line_end(data, max(function.end, neutral.end) if function else len(data))
+    before, behind = data[line_start(data, start) : neutral.start], len(data) - stop
+    after = neutral.site.after[: len(neutral.site.after) - behind]
     # Only another named argument may follow a named one, or none.
-    fills = (neutral.fill, b"_g_=_g_", b"")
-    if all(complaint(before + text + neutral.after[:stop]) is not None for text in fills):
+    if all(complaint(before + text + after) is not None for text in (neutral.fill, b"_g_=_g_", b"")):
         return ()
-    error = complaint(before + filled.fill + filled.after[:stop])
+    error = complaint(before + filled.fill + filled.site.after[: len(after)])
     if error is None:
         return ()
     message, line, column = error
@@ -338,7 +311,3 @@ def _depth(fill: bytes) -> int:
         depth += (byte in b"([{") - (byte in b")]}")
         deepest = max(deepest, depth)
     return deepest
-
-
-def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "replace")

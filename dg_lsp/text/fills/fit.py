@@ -10,6 +10,7 @@ from dg_lsp.text.documents.document import Document
 from dg_lsp.text.fills import check
 from dg_lsp.text.fills.balance import doubled
 from dg_lsp.text.fills.baseline import container_of, function_of_span, neutral_text
+from dg_lsp.text.fills.site import site_of, to_bytes
 from dg_lsp.text.gaps.find import Gap
 from dg_lsp.text.gaps.gap import Edit
 from dg_lsp.text.languages.language import Language, load_language
@@ -73,7 +74,7 @@ def fit(request: Infill, text: str) -> str:
     if rest.strip():
         # One line needs no end in front of what follows it; of several the last one may.
         text = text if LINE_END.search(text.rstrip()) else _LAST_END.sub("", text)
-        return _without_doubled(language, request, _without_repeated_rest(request, text, rest))
+        return _without_doubled(request, _without_repeated_rest(request, text, rest))
     # 4.
     text = text.rstrip()
     # 5.
@@ -131,10 +132,9 @@ def within(language: Language, request: Infill, text: str) -> str:
         return deep(language, text, request.indent)
     if request.kind not in (*BODIES, *LISTS) or (counted := surplus(language, data)) is None:
         return text
-    before, after = (part.encode("utf-8", "replace") for part in (request.prefix, request.suffix))
-    filled = neutral_text(language, request.kind, before, after).filled(language, data)
-    span = container_of(language, filled)
-    closes = span[1] - len(filled.before) if span else -1
+    filled = neutral_text(site_of(request)).filled(data)
+    span = container_of(filled)
+    closes = span[1] - filled.start if span else -1
     return data[: closes if 0 <= closes < len(data) else counted].decode("utf-8", "ignore")
 
 
@@ -431,12 +431,10 @@ def _without_end_of_header(language: Language, request: Infill, text: str) -> st
     return text[:-1] if is_function else text
 
 
-def _without_doubled(language: Language, request: Infill, text: str) -> str:
+def _without_doubled(request: Infill, text: str) -> str:
     """Return `text` up to a bracket that is behind the gap already: for `if f(|)`, `a) and b:` becomes `a`."""
-    if request.kind not in PARTS or request.kind in (*STRINGS, "comment"):
-        return text
-    before, fill, after = (p.encode("utf-8", "replace") for p in (request.prefix, text, request.suffix))
-    return fill[: doubled(language, before, fill, after)].decode("utf-8")
+    site, fill = site_of(request), to_bytes(text)
+    return fill[: doubled(site, fill)].decode("utf-8") if site.is_part else text
 
 
 def _faulty(request: Infill, text: str) -> bool:
@@ -449,11 +447,11 @@ def _end_of_span(language: Language, request: Infill, fill: bytes) -> int:
     The span `a()\n    b()\n\nc()` at the end of a function with four spaces ends behind `b()`; so it does where a
     comment at the left margin takes the place of `c()`, unless more of the function follows.
     """
-    before, after = (part.encode("utf-8", "replace") for part in (request.prefix, request.suffix))
-    header = function_of_span(language, before)
+    site = site_of(request)
+    header, start = function_of_span(site), len(site.before)
     if header is None:
         return len(fill)
-    data, start, stop = before + fill + after, len(before), len(before) + len(fill)
+    data, stop = site.before + fill + site.after, start + len(fill)
     kept = start
     for line in logical_lines(language, data, header.start, len(data)):
         if line.width > header.width or line.start == header.start:

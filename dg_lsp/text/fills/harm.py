@@ -16,19 +16,21 @@ from dg_lsp.text.fills.baseline import (
     errors_of,
     filled_in,
     filler,
+    is_sound,
     neutral_text,
+    parsed,
 )
-from dg_lsp.text.fills.check import faults_of_edit, is_blind, parts_of, undisturbed
+from dg_lsp.text.fills.check import faults_of_edit, is_blind, undisturbed
 from dg_lsp.text.fills.room import closes_more, is_complete
+from dg_lsp.text.fills.site import Site, site_of_edit, to_bytes
 from dg_lsp.text.gaps.find import reach
 from dg_lsp.text.gaps.gap import Edit, Gap
 from dg_lsp.text.languages.language import Language, check_shape, load_language, query_cursor
 from dg_lsp.text.messages import STRINGS
 from dg_lsp.text.reasons import OutOfTime, Unreadable
 from dg_lsp.text.syntax.bodies import MARKER
-from dg_lsp.text.syntax.brackets import state_at
 from dg_lsp.text.syntax.items import top_level_item
-from dg_lsp.text.syntax.lexer import Span, line_end, line_start
+from dg_lsp.text.syntax.lexer import Span, line_end
 from dg_lsp.text.syntax.near import readings
 
 # How many bytes behind a gap strings and brackets are compared; a quote too many shows at the next one.
@@ -160,81 +162,68 @@ def _harm_in(language: Language, document: Document, gap: Gap, edit: Edit) -> st
     | not sound   | not sound           |               | there are more errors, or other pairs behind it       |
     """
     start, stop = _scope(language, document.data, edit.start)
-    text = edit.text.encode("utf-8", "replace")
     data = document.data[start:stop]
     first, last = edit.start - start, edit.end - start
-    old = Text(data[:first], data[first:last], data[last:], _tree(language, data))
-    new = old.filled(language, text)
+    old = Text(Site(language, gap.kind, data[:first], data[last:]), data[first:last], _tree(language, data))
+    new = old.filled(to_bytes(edit.text))
     if language.name == "python" and complaint(old.data) is None and (said := complaint(new.data)):
         return f"the fill would add a syntax error: {said[0]}"
-    if _is_sound(language, old):
+    if is_sound(old):
         if not new.clean:
             return "the fill would add a syntax error: the file would no longer parse"
-        return _changed(language, gap, old, new)
-    before, fill, after = parts = parts_of(document, gap, edit)
-    neutral = neutral_text(language, gap.kind, before, after)
-    filled = filled_in(language, gap.kind, neutral, fill)
-    is_sound = _is_sound(language, new)
-    if _is_sound(language, neutral) and (filled.clean or not is_sound):
-        changed = _changed(language, gap, neutral, filled)
+        return _changed(gap, old, new)
+    return _harm_in_broken(document, gap, edit, old, new)
+
+
+def _harm_in_broken(document: Document, gap: Gap, edit: Edit, old: Text, new: Text) -> str:
+    """The same for a file that is not sound, which `edit` makes `new` of `old`."""
+    site, fill = site_of_edit(document, gap, edit)
+    neutral = neutral_text(site)
+    filled = filled_in(neutral, fill)
+    sound = is_sound(new)
+    if is_sound(neutral) and (filled.clean or not sound):
+        changed = _changed(gap, neutral, filled)
         # What was read in a part of the file, or with guessed ends, may be read otherwise in the file itself.
-        if _is_whole(gap, old, neutral) or (changed and not is_sound):
+        if _is_whole(gap, old, neutral) or (changed and not sound):
             return changed
-    if not neutral.clean and is_blind(language, gap.kind, before, neutral):
-        return _harm_unread(language, gap, neutral, old, parts)
-    return _worse(language, gap, _ended(language, gap, old, neutral), text)
+    if not neutral.clean and is_blind(site, neutral):
+        # The text inserted around it may be a guess at what is missing in the file.
+        if closes_more(old.site, edit.text.encode()):
+            return _OTHERWISE
+        # A fill that is right by itself and leaves nothing open changes nothing that could be read.
+        if undisturbed(site, neutral, fill).clean:
+            return ""
+    return _worse(gap, _ended(gap, old, neutral), new.fill)
 
 
-def _harm_unread(
-    language: Language, gap: Gap, neutral: Text, old: Text, parts: tuple[bytes, bytes, bytes]
-) -> str:
-    """Return why the fill of `parts` does harm in code whose tree shows little of it, such as `neutral`, or "".
-
-    1. The text inserted around it may be a guess at what is missing in the file.  2. A fill that is right by itself and
-    leaves nothing open changes nothing that could be read.
-    """
-    # 1.
-    text = gap.insert_before.encode() + parts[1] + gap.insert_after.encode()
-    if closes_more(language, old.before, text, old.after):
-        return _OTHERWISE
-    # 2.
-    if undisturbed(language, neutral, gap.kind, parts).clean:
-        return ""
-    return _worse(language, gap, _ended(language, gap, old, neutral), text)
-
-
-def _ended(language: Language, gap: Gap, old: Text, neutral: Text) -> Text:
+def _ended(gap: Gap, old: Text, neutral: Text) -> Text:
     """`old` with the same end of its line as `neutral`."""
-    at, tail = neutral.tail
+    (at, tail), site = neutral.tail, old.site
     at -= len(gap.insert_after.encode())
-    if not tail or not 0 <= at <= len(old.after):
+    if not tail or not 0 <= at <= len(site.after):
         return old
-    return _parsed(language, replace(old, after=old.after[:at] + tail + old.after[at:]), old.fill)
+    return parsed(site.between(site.before, site.after[:at] + tail + site.after[at:]), old.fill)
 
 
 def _is_whole(gap: Gap, old: Text, neutral: Text) -> bool:
     """Return whether `neutral` is `old` with another fill and line end: no part of it, nor longer at its ends."""
-    around = (
-        len(neutral.tail[1])
-        + len(old.before + old.after)
-        + len((gap.insert_before + gap.insert_after).encode())
-    )
-    return len(neutral.before + neutral.after) == around
+    inserted = len((gap.insert_before + gap.insert_after).encode()) + len(neutral.tail[1])
+    return len(neutral.data) - len(neutral.fill) == len(old.data) - len(old.fill) + inserted
 
 
-def _worse(language: Language, gap: Gap, old: Text, fill: bytes) -> str:
+def _worse(gap: Gap, old: Text, fill: bytes) -> str:
     """Return the harm that `fill` does to a broken file, compared with the file as it is, `old`; empty if none."""
+    site, lead = old.site, gap.insert_before.encode()
+    text = lead + filler(site.between(site.before + lead, site.after)) + gap.insert_after.encode()
     # A parser that continues an older tree recovers otherwise than one that begins again.
-    lead = gap.insert_before.encode()
-    neutral = lead + filler(language, gap.kind, old.before + lead) + gap.insert_after.encode()
-    new, plain = (_parsed(language, old, text) for text in (fill, neutral))
-    complete = is_complete(language, gap.kind, (old.before, fill, old.after))
+    new, plain = parsed(site, fill), parsed(site, text)
+    complete = is_complete(site, fill)
     # A line that was asked for may open the string that the text behind it closes.
-    if _is_sound(language, new) and (complete or _is_asked_line(gap) or not _may_quote(language, fill)):
+    if is_sound(new) and (complete or _is_asked_line(gap) or not _may_quote(site.language, fill)):
         return ""
     # One quote too many may turn all errors into a single one; a span may begin what its last line ends.
     guarded = gap.kind != "span" and not complete
-    if guarded and _marks(language, new) not in (_marks(language, old), _marks(language, plain)):
+    if guarded and _marks(new) not in (_marks(old), _marks(plain)):
         return _OTHERWISE
     most: tuple[int, ...] = (0, 0) if plain.clean else _error_counts(old)
     # The text of a string adds none, but what ends the string may.
@@ -267,57 +256,44 @@ def _may_quote(language: Language, fill: bytes) -> bool:
     return any(mark in fill for mark in (*quotes, *(mark.encode() for mark in marks)))
 
 
-def _parsed(language: Language, text: Text, fill: bytes) -> Text:
-    """`text` with another fill, parsed from its beginning."""
-    return Text(text.before, fill, text.after, language.parse(text.before + fill + text.after))
-
-
-def _is_sound(language: Language, text: Text) -> bool:
-    """Return whether `text` has no error; tree-sitter also takes Python whose indentation is wrong."""
-    return text.clean and (language.name != "python" or complaint(text.data) is None)
-
-
-def _changed(language: Language, gap: Gap, old: Text, new: Text) -> str:
+def _changed(gap: Gap, old: Text, new: Text) -> str:
     """Return the text behind the gap that is read differently in `new` than in `old`; empty if none is.
 
     A line or a span that was asked for may end a block, such as `else:`, and what is defined within the outermost
     function, but not that function. A span may also begin what the rest of its last line ends.
     """
     line = line_end(old.data, old.end) - old.end if gap.kind == "span" else -1
-    if [m for m in _marks(language, old) if m[1] >= line] != [
-        m for m in _marks(language, new) if m[1] >= line
-    ]:
+    if [m for m in _marks(old) if m[1] >= line] != [m for m in _marks(new) if m[1] >= line]:
         return _OTHERWISE
-    held = _holders(language, old, old) - _begun(language, gap, old)
+    held = _holders(old, old) - _begun(gap, old)
     if _is_asked_line(gap):
-        outermost = min((at for name, at, _ in held if name == "function.outer"), default=len(old.before))
+        outermost = min((at for name, at, _ in held if name == "function.outer"), default=old.start)
         held = {holder for holder in held if holder[1] <= outermost and not holder[0].startswith("block")}
-    if not held <= _holders(language, new, old):
+    if not held <= _holders(new, old):
         return "the fill would end the block that it is in, and the code after it would belong to another one"
     return ""
 
 
-def _begun(language: Language, gap: Gap, old: Text) -> set[tuple[str, int, int]]:
+def _begun(gap: Gap, old: Text) -> set[tuple[str, int, int]]:
     """The holders that begin on the gap's line and have their bodies below it, if the gap is at the line's end.
 
     A parser joins what is being typed with the next line: `priv` above `Kind() {` is a type for it.
     """
-    end, line = line_end(old.data, old.end), line_start(old.data, len(old.before))
-    state = state_at(language, old.before, len(old.before))
-    if gap.kind not in ("rest_of_line", "expression", "statement") or old.data[old.end : end].strip():
+    site = old.site
+    if gap.kind not in ("rest_of_line", "expression", "statement") or site.rest.strip():
         return set()
-    if state.opened and state.opened[-1] >= line:
+    if site.state.opened and site.state.opened[-1] >= site.line:
         return set()
-    held = [holder for holder in _holders(language, old, old) if holder[1] >= line]
-    return set() if any(name.endswith(".body") for name, *_ in held) else set(held)
+    held = {holder for holder in _holders(old, old) if holder[1] >= site.line}
+    return set() if any(name.endswith(".body") for name, *_ in held) else held
 
 
-def _marks(language: Language, text: Text) -> list[tuple[str, int, int]]:
+def _marks(text: Text) -> list[tuple[str, int, int]]:
     """The strings, comments and brackets behind the gap, counted from where the text behind it begins.
 
     What begins before and takes in text behind the gap begins at -1: in C, `// a\\` takes in the next line.
     """
-    root, end = text.tree.root_node, text.end
+    root, end, language = text.tree.root_node, text.end, text.language
     check_shape(root)
     cursor = query_cursor(_brackets(language), (end, end + REACH))
     found = [(n.type, n) for n in cursor.captures(root).get("bracket", ())]
@@ -328,22 +304,19 @@ def _marks(language: Language, text: Text) -> list[tuple[str, int, int]]:
     return sorted(mark for mark in marks if mark[1] < REACH)
 
 
-def _holders(language: Language, text: Text, old: Text) -> set[tuple[str, int, int]]:
+def _holders(text: Text, old: Text) -> set[tuple[str, int, int]]:
     """The functions, classes, blocks and their bodies that begin before the gap and go on behind it.
 
     Each by what it is, its beginning, and its end counted from the end of the text.
     """
-    span = (max(len(text.before) - 1, 0), text.end + 1)
     # White space behind the gap may belong to what ends there or not.
-    first, rest = len(text.before.rstrip()), len(old.after.lstrip())
-    found = language.captures(text.tree.root_node, span)
+    first, rest, size = len(text.site.before.rstrip()), len(old.site.after.lstrip()), len(text.data)
+    found = text.language.captures(text.tree.root_node, (max(text.start - 1, 0), text.end + 1))
     return {
-        (name, node.start_byte, len(text.data) - node.end_byte)
+        (name, node.start_byte, size - node.end_byte)
         for name, nodes in found.items()
         for node in nodes
-        if name.endswith((".outer", ".body"))
-        and node.start_byte < first
-        and len(text.data) - node.end_byte < rest
+        if name.endswith((".outer", ".body")) and node.start_byte < first and size - node.end_byte < rest
     }
 
 

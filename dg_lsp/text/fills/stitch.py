@@ -12,6 +12,7 @@ from dg_lsp.text.fills import check, fit
 from dg_lsp.text.fills.baseline import Fault, given_up, neutral_text
 from dg_lsp.text.fills.check import faults_of
 from dg_lsp.text.fills.fit import LINE_END, within
+from dg_lsp.text.fills.site import Site, site_of, to_bytes
 from dg_lsp.text.languages.language import Language, load_language
 from dg_lsp.text.messages import BODIES, Infill
 from dg_lsp.text.syntax.brackets import closers, state_at, unpaired
@@ -55,7 +56,7 @@ class Break:
 
     def behind(self, before: str) -> "Break":
         """Return the same, counted from the end of `before`, a beginning of the fill; places inside that become 0."""
-        skipped = len(_bytes(before))
+        skipped = len(to_bytes(before))
 
         def moved(*offsets: int) -> list[int]:
             return [max(offset - skipped, 0) for offset in offsets]
@@ -162,9 +163,8 @@ def find_break(request: Infill, fill: str) -> Break | None:
     if not found:
         return None
     # 2.
-    language, data = load_language(request.language, request.macros), _bytes(fill)
-    parts = (_bytes(request.prefix), data, _bytes(request.suffix))
-    point = resume_point(language, request.kind, parts)
+    site, data = site_of(request), to_bytes(fill)
+    language, point = site.language, resume_point(site, data)
     if point is None:
         point = found[0].start
     # 3. An error may be as long as the fill; its end tells nothing then.
@@ -175,20 +175,19 @@ def find_break(request: Infill, fill: str) -> Break | None:
     return Break(point, end, line_end(data, point), shut, statement, found)
 
 
-def resume_point(language: Language, kind: str, parts: tuple[bytes, bytes, bytes]) -> int | None:
-    """Return where in the fill of `parts` = (before, fill, after) the parser first gave up; None if nowhere.
+def resume_point(site: Site, fill: bytes) -> int | None:
+    """Return where the parser first gave up in `fill`, which is in the gap of `site`; None if nowhere.
 
     The text before that place is the beginning of something that parses.
     """
-    before, fill, after = parts
-    if language.is_plain:
+    if site.language.is_plain:
         return None
-    neutral = neutral_text(language, kind, before, after)
+    neutral = neutral_text(site)
     # A parser that logs is slow, and how it continues far behind the fill is not asked for.
-    behind = neutral.after[:NEAR]
+    behind = neutral.site.after[:NEAR]
     # What is broken before the fill is not the fill's fault.
-    point = next((p for p in given_up(language, neutral, fill + behind) if p >= 0), None)
-    cut = behind != neutral.after and point is not None and point >= len(fill + behind.rstrip())
+    point = next((p for p in given_up(neutral, fill + behind) if p >= 0), None)
+    cut = behind != neutral.site.after and point is not None and point >= len(fill + behind.rstrip())
     return None if point is None or cut else min(point, len(fill))
 
 
@@ -245,7 +244,3 @@ def _statement(language: Language, fill: bytes, span: Span) -> Span:
     space = _SPACE.match(fill, point)
     assert space is not None, "it matches nothing, too"
     return line_start(fill, start), line_end(fill, max(end, space.end()))
-
-
-def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "replace")

@@ -1,0 +1,81 @@
+"""Site: a gap between two texts of one language, and the strings and brackets that are open there.
+
+Knows tokens; knows no tree and no fill.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+
+from dg_lsp.text.documents.document import Document
+from dg_lsp.text.gaps.gap import Edit, Gap
+from dg_lsp.text.languages.language import Language, load_language
+from dg_lsp.text.messages import PARTS, STRINGS, Infill
+from dg_lsp.text.syntax.brackets import State, state_at
+from dg_lsp.text.syntax.lexer import line_end, line_start
+
+
+@dataclass(frozen=True)
+class Site:
+    """A gap of a `kind` between the texts `before` and `after`; what is read of them is read once."""
+
+    language: Language
+    kind: str
+    before: bytes
+    after: bytes
+
+    @cached_property
+    def state(self) -> State:
+        """The state at the gap."""
+        return state_at(self.language, self.before, len(self.before))
+
+    @cached_property
+    def line(self) -> int:
+        """The offset where the gap's line begins."""
+        return line_start(self.before, len(self.before))
+
+    @cached_property
+    def rest(self) -> bytes:
+        """The rest of the line behind the gap."""
+        return self.after[: line_end(self.after, 0)]
+
+    @property
+    def is_prose(self) -> bool:
+        """Return whether the gap is in a string or a comment."""
+        return self.kind in (*STRINGS, "comment")
+
+    @property
+    def is_part(self) -> bool:
+        """Return whether the gap is a part of a line of code."""
+        return self.kind in PARTS and not self.is_prose
+
+    def between(self, before: bytes, after: bytes) -> "Site":
+        """Return the same gap between other texts."""
+        return replace(self, before=before, after=after)
+
+
+@lru_cache(maxsize=2)
+def _site(language: Language, kind: str, before: bytes, after: bytes) -> Site:
+    """The site of the last requests, which all candidates of one request ask for."""
+    return Site(language, kind, before, after)
+
+
+@lru_cache(maxsize=2)
+def site_of(request: Infill) -> Site:
+    """Return the site of the gap of `request`."""
+    language = load_language(request.language, request.macros)
+    return _site(language, request.kind, to_bytes(request.prefix), to_bytes(request.suffix))
+
+
+def site_of_edit(document: Document, gap: Gap, edit: Edit) -> tuple[Site, bytes]:
+    """Split the text after `edit`, made for `gap` of `document`, into the site around the fill, and the fill."""
+    inner = edit.text.removeprefix(gap.insert_before)
+    fill = inner.removesuffix(gap.insert_after) if gap.insert_after else inner
+    before = document.data[: edit.start] + to_bytes(gap.insert_before)
+    after = to_bytes(gap.insert_after) + document.data[edit.end :]
+    language = load_language(document.language, document.macros)
+    return _site(language, gap.kind, before, after), to_bytes(fill)
+
+
+def to_bytes(text: str) -> bytes:
+    """Return `text` in UTF-8, with `?` for lone surrogates."""
+    return text.encode("utf-8", "replace")
