@@ -42,6 +42,20 @@ def test_the_result_is_that_of_the_fused_kernel(heads: int, groups: int, slots: 
     torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("kind", ["all", "bool", "added", "one mask"])
+@pytest.mark.parametrize("scores", [1, 2 * 5 * 70, 4 * 5 * 70])
+def test_the_result_is_the_same_bit_for_bit_however_many_heads_are_computed_together(
+    kind: str, scores: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query, key, value = (some.bfloat16() for some in tensors(4, 2, 5, 70))
+    seen = torch.ones(2, 1, 5, 70, dtype=torch.bool).tril(6)
+    seen[1] = seen[1].tril(3)
+    masks = {"all": None, "bool": seen, "added": torch.where(seen, 0.0, -1e9), "one mask": seen[:1]}
+    whole = both(query, key, value, masks[kind], is_causal=False)[0]
+    monkeypatch.setattr(attention, "_CACHED", scores)
+    assert torch.equal(both(query, key, value, masks[kind], is_causal=False)[0], whole)
+
+
 def test_a_causal_pass_and_a_large_one_and_training_are_left_to_the_fused_kernel(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

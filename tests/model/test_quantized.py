@@ -5,16 +5,20 @@ from typing import Any
 
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 from transformers.models.diffusion_gemma.modeling_diffusion_gemma import DiffusionGemmaTextExperts
 
 from benchmarks.released import build, tiny_config
+from dg_lsp.model.networks import quantized
 from dg_lsp.model.networks.quantized import (
+    Float4,
     Format,
     Packed,
     QuantizedError,
     QuantizedExperts,
     QuantizedLinear,
     best_way,
+    halves_of,
     quantise,
 )
 from tests.model.tiny import encoded, tiny_network
@@ -37,6 +41,48 @@ def test_products_are_those_of_the_dequantised_matrices(bits: int, way: str, gro
     states, counts = torch.randn(70, 256).bfloat16(), torch.tensor([3, 0, 66, 1])
     parts = zip(states.float().split(counts.tolist()), quanta.dequantised(), strict=True)
     assert far(packed(states, counts), torch.cat([part @ matrix.T for part, matrix in parts])) < TOLERANCE
+
+
+class Shapes(TorchDispatchMode):
+    """Collects the numbers of rows of all products in bf16."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows = set[int]()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Compute as usual."""
+        if func is torch.ops.aten.mm.default and args[0].dtype == torch.bfloat16:
+            self.rows.add(len(args[0]))
+        return func(*args, **(kwargs or {}))
+
+
+def few_bits(kind: str) -> tuple[Packed | Float4, torch.Tensor]:
+    """A stack of one matrix of 256 inputs whose many rows bf16 products compute, and its values in fp32."""
+    if kind == "four bits":
+        quanta = quantise(torch.randn(1, 128, 256) / 16, Format(4, 64))
+        packed = Packed.of(quanta, "cpu")
+        packed.many = 57
+        return packed, quanta.dequantised()[0]
+    numbers = torch.randint(256, (1, 128, 128), dtype=torch.uint8)
+    stack = Float4(numbers, torch.ones(1, 128, 16).to(torch.float8_e4m3fn), torch.full((1, 128), 64.0))
+    return stack, halves_of(numbers)[0].float() / 64
+
+
+@pytest.mark.parametrize("kind", ["four bits", "fp4"])
+def test_products_have_few_sizes_however_many_rows_an_expert_gets(kind: str) -> None:
+    """oneDNN would compile code for each of the sizes, some 100 in a chunk of the released shape."""
+    if kind == "four bits" and not quantized._is_interleaved():
+        pytest.skip("this torch packs four bits in another order, so its own kernel computes all rows")
+    torch.manual_seed(0)
+    stack, weights = few_bits(kind)
+    with Shapes() as shapes:
+        for rows in (57, 63, 64, 65, 90, 128, 129, 200, 256, 257, 320, 500, 513):
+            states = torch.randn(rows, 256).bfloat16()
+            found = stack(states, torch.tensor([rows]))
+            assert found.shape == (rows, 128)
+            assert far(found, states.float() @ weights.T) < TOLERANCE
+    assert shapes.rows == {64, 128, 256}
 
 
 @pytest.mark.parametrize(("bits", "most"), [(4, 0.08), (8, 0.005)])

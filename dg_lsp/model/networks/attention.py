@@ -4,6 +4,7 @@ torch 2.13's fused kernel takes two to four times as long for a canvas or a few 
 of 64 slots behind 512 tokens spends a fifth of its time there (docs/research/speed-and-memory.md).
 """
 
+from itertools import product
 from typing import Any
 
 import torch
@@ -13,7 +14,8 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
 
 GROUPED = "grouped"  # the name by which transformers knows it
-_SCORES = 1 << 24  # that are in memory at once: 64 MB; beyond it the fused kernel, which needs no such memory
+_SCORES = 1 << 24  # that are in memory at once: 32 MB; beyond it the fused kernel, which needs no such memory
+_CACHED = 1 << 19  # scores that are turned into chances at once: 2 MB, which a CPU's cache holds
 
 
 def grouped_attention(
@@ -27,7 +29,7 @@ def grouped_attention(
     [rows, slots, heads, size].
 
     The queries of all heads of a group are read as one matrix, so that no key is copied. Not on a GPU, not in training,
-    not for a causal pass without a mask, nor where the scores would take more than 64 MB.
+    not for a causal pass without a mask, nor where the scores would take more than 32 MB.
     """
     rows, heads, slots, size = query.shape
     groups, tokens = key.shape[1:3]
@@ -35,16 +37,35 @@ def grouped_attention(
     if query.device.type != "cpu" or query.requires_grad or causal or rows * heads * slots * tokens > _SCORES:
         return sdpa_attention_forward(module, query, key, value, attention_mask, **options)  # type: ignore[no-any-return]
     together = query.reshape(rows * groups, -1, size)
-    scores = torch.bmm(together, key.reshape(rows * groups, tokens, size).transpose(1, 2)).float()
-    scores = scores.mul_(options.get("scaling") or size**-0.5).view(rows, heads, slots, tokens)
-    if attention_mask is not None:
-        if attention_mask.dtype == torch.bool:
-            scores.masked_fill_(~attention_mask, -torch.inf)
-        else:
-            scores.add_(attention_mask)
-    chances = scores.softmax(-1).to(value.dtype).view(rows * groups, -1, tokens)
+    scores = torch.bmm(together, key.reshape(rows * groups, tokens, size).transpose(1, 2))
+    scores = scores.view(rows, heads, slots, tokens)
+    chances = _chances(scores, attention_mask, options.get("scaling") or size**-0.5)
+    chances = chances.to(value.dtype).view(rows * groups, -1, tokens)
     read = torch.bmm(chances, value.reshape(rows * groups, tokens, size))
     return read.view(rows, heads, slots, size).transpose(1, 2).contiguous(), None
+
+
+def _chances(scores: Tensor, mask: Tensor | None, scaling: float) -> Tensor:
+    """Return the softmax of `scores` [rows, heads, slots, tokens] times `scaling` behind `mask`, in the scores' type.
+
+    It is computed in fp32, for some rows or some heads of a row at a time: memory that is new for each operation takes
+    longer than the operation.
+    """
+    rows, heads, slots, tokens = scores.shape
+    some_rows, some_heads = (max(_CACHED // (n * slots * tokens), 1) for n in (heads, 1))
+    chances = torch.empty_like(scores)
+    for row, head in product(range(0, rows, some_rows), range(0, heads, some_heads)):
+        at = slice(row, row + some_rows), slice(head, head + some_heads)
+        some = scores[at].float()
+        if scaling != 1:
+            some.mul_(scaling)
+        own = mask if mask is None or len(mask) == 1 else mask[at[0]]
+        if own is not None and own.dtype == torch.bool:
+            some.masked_fill_(~own, -torch.inf)
+        elif own is not None:
+            some.add_(own)
+        chances[at] = some.softmax(-1)
+    return chances
 
 
 AttentionInterface.register(GROUPED, grouped_attention)

@@ -23,7 +23,10 @@ from torch import Tensor
 
 GROUPS = (128, 64, 32)  # inputs of a group; the larger, the fewer scales
 _AT_ONCE = 1024  # tokens that experts are computed for together: some 250 MB at the released shape
-_TILE = 1 << 20  # weights that are dequantised at a time, so that they stay in the CPU's cache
+_TILE = 1 << 21  # weights that are dequantised at a time, so that they stay in the CPU's cache
+# Rows of a bf16 product whose number the text decides, as an expert's: oneDNN compiles code for each size, which takes
+# longer than the product and 2 MB, and the rows that fill it up take less than dequantising the matrix.
+_SIZES = (64, 128, 256)
 _STACKED = 16  # fp4 matrices that are dequantised together: their bytes become indices of four bytes each
 _LEVELS = 127 * 256  # the largest of the whole numbers that states become
 _BLOCK = 64  # outputs whose numbers torch's kernel interleaves, with AVX-512
@@ -250,8 +253,10 @@ class Packed(torch.nn.Module):
             found: Tensor = kernel(states, self.quanta[number], self.format.group, self.both[number])
             return found
         step = max(_TILE // self.inputs // _BLOCK, 1) * _BLOCK
-        tiles = range(0, self.outputs, step)
-        return torch.cat([states @ self.tile(number, slice(first, first + step)) for first in tiles], 1)
+        tiles = (self.tile(number, slice(first, first + step)) for first in range(0, self.outputs, step))
+        parts = parts_of_few_sizes(states)
+        made = torch.cat([torch.cat([part @ tile for part in parts]) for tile in tiles], 1)
+        return made[: len(states)]
 
     def tile(self, number: int, outputs: slice) -> Tensor:
         """Some outputs of a matrix in bf16 [inputs, outputs]; of the way "cpu", whole blocks of 64 outputs."""
@@ -283,6 +288,13 @@ class Packed(torch.nn.Module):
     def nbytes(self) -> int:
         """Bytes of the matrices with their scales and zeros."""
         return sum(buffer.nbytes for buffer in self.buffers())
+
+
+def parts_of_few_sizes(states: Tensor) -> tuple[Tensor, ...]:
+    """Return `states` [rows, inputs], filled up with rows of zeros, in parts of as many rows as `_SIZES` has."""
+    rest = len(states) % _SIZES[-1]
+    last = next(size for size in (0, *_SIZES) if size >= rest)
+    return F.pad(states, (0, 0, 0, last - rest)).split(_SIZES[-1])
 
 
 def grouped_product(states: Tensor, matrices: Tensor, counts: Tensor) -> Tensor:
@@ -424,13 +436,17 @@ class Float4(torch.nn.Module):
         divisors = self.divisor.repeat_interleave(counts, 0, output_size=len(states))
         if self.way == "each":  # only the matrices that have rows are dequantised
             parts = enumerate(states.split(counts.tolist()))
-            rows = [F.linear(part, self._times_scale(n, n + 1)[0]) for n, part in parts if len(part)]
+            rows = [self._product(part, n) for n, part in parts if len(part)]
             found = torch.cat(rows) if rows else states.new_empty(0, self.divisor.shape[1])
         else:
             some = range(0, self.count, _STACKED)
             whole = torch.cat([self._times_scale(n, n + _STACKED) for n in some])
             found = grouped_product(states, whole.transpose(1, 2), counts)
         return (found.float() / divisors).to(states.dtype)
+
+    def _product(self, states: Tensor, number: int) -> Tensor:
+        matrix = self._times_scale(number, number + 1)[0]
+        return torch.cat([F.linear(part, matrix) for part in parts_of_few_sizes(states)])[: len(states)]
 
     def _times_scale(self, first: int, last: int) -> Tensor:
         """The matrices from `first` up to `last` in bf16 [matrices, outputs, inputs], before they are divided."""
@@ -494,7 +510,13 @@ class QuantizedExperts(torch.nn.Module):
         sorted_ = states.bfloat16()[token]
         tiles = self.gate_up.tiles(sorted_, counts)
         gate, up = self.gate_up(sorted_, counts, tiles).chunk(2, -1)
-        found = self.down(self.act(gate) * up, counts, tiles) * weights.flatten()[order, None]
+        found = self.down(self.act(gate) * up, counts, tiles)
+        if found.device.type == "cpu":
+            # One operation, where those below write three tensors of this size: 2 of 31 ms for 256 tokens.
+            places = torch.empty_like(order).index_copy_(0, order, torch.arange(len(order))).view_as(index)
+            whole = F.embedding_bag(places, found.float(), mode="sum", per_sample_weights=weights.float())
+            return whole.to(states.dtype)
+        found = found * weights.flatten()[order, None]
         # Put back in order and summed, rather than added in place: the sum of a token does not depend on the others.
         back = torch.empty_like(found).index_copy_(0, order, found)
         return back.unflatten(0, index.shape).sum(1).to(states.dtype)
