@@ -37,7 +37,7 @@ _COMMENT_ENDS = re.compile(rb"(?:[ \t]*\*+/|[\r\n]+)$")
 # A rest of a line that begins so belongs to no list.
 _BEHIND = (b")", b"]", b"}", b"{", b";")
 # What a repair has put behind a placeholder: of it a fill needs the brackets and what ends a header or statement.
-_CLOSERS = re.compile(rb"(?:\s*[)\]}>\"'`])*[:;]?")
+_CLOSERS = re.compile(rb"(?:\s*[)\]}>\"'`])*(?:[:;](?!_g_))?")
 _TODO = re.compile(rb"\b(?:TODO|FIXME|XXX)\b")
 
 
