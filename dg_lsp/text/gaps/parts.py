@@ -29,7 +29,7 @@ from dg_lsp.text.syntax.directives import directive_start
 from dg_lsp.text.syntax.lexer import Span, first_token, leading, newline_at, quotes_at, tokens
 
 _HOLDERS: tuple[Kind, ...] = ("statement", "string")
-_CLOSES = re.compile(rb"[)\]}>]")
+_CLOSES = re.compile(rb"[)\]}>;]")
 _QUOTES = re.compile(rb"[A-Za-z@$]*(#*)(?:\"\"\"|'''|[\"'`]|<)(?:(?<=R\")[^()\s]*\()?")
 _COMMENT_BEGINS = re.compile(rb"(?:/\*+|//+!?|#+|--|<!--)[ \t]?")
 _COMMENT_ENDS = re.compile(rb"(?:[ \t]*\*+/|[\r\n]+)$")
