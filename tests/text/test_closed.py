@@ -469,6 +469,21 @@ HALF = [
     ("csharp", "f(new ", "A()", ");"),
     ("java", "for (int i = 0; i < dep", "th; i++", ")"),
     ("cpp", "for (int i = 0; i <", " b(); ++i", ")"),
+    *(
+        (language, f"for ({declared} = {typed}", text, ")")
+        for language, declared in (
+            ("c", "int i"),
+            ("cpp", "auto i"),
+            ("csharp", "var i"),
+            ("javascript", "let i"),
+        )
+        for typed, text in (
+            ("", "0; i < b; i++"),
+            ("a.", "b; i != c; i++"),
+            ("0; ", "i < b; i++"),
+            ("0; i", " < b; i++"),
+        )
+    ),
 ]
 
 
@@ -667,6 +682,38 @@ def test_brackets_in_a_regular_expression_are_text(language: str, closers: str) 
         assert "/, e" not in filled(line, closers, text + ", e)")[1]
     divided = Line(language, BODY[language], "b = f(a ", "", "/ (d + 1)")
     assert filled(divided, closers, "/ (d + 1)")[1].startswith("b = f(a / (d + 1)")
+
+
+# A text that is being typed at ¦, and the true rest of its line.
+STATES = [
+    ("c", "static in¦\nf(void)\n{\n    g();\n}\n", "t"),
+    ("java", "class A {\n    boolean of¦\n    int b;\n}\n", "fer;"),
+    ("c", "void f() {\n    if ((a && !(b &¦\n        g();\n    }\n}\n", " c)) || (d == e)) {"),
+    ("cpp", "void f() {\n    if constexpr (g<A,¦\n        h();\n}\n", " B>)"),
+    ("c", "#define NAME ¦\n#include <a.h>\n", "1"),
+    ("c", "#define NAME ¦\n\n#include <a.h>\n", "1"),
+    ("cpp", "A::A(int a)\n    : b(¦\n      c(1) {}\n", "std::move(a)),"),
+]
+
+
+@pytest.mark.parametrize(("language", "source", "text"), STATES)
+def test_the_true_rest_of_a_line_is_offered(language: str, source: str, text: str) -> None:
+    before, after = source.encode().split("¦".encode())
+    document = Document("file:///m", language, 0, before + after)
+    edit = finish(document, find_gap(document, len(before)), Fill(text)).edit
+    assert edit is not None
+    assert edit.text.startswith(text.split(")")[0])
+
+
+@pytest.mark.parametrize("language", ["c", "cpp", "csharp", "java", "javascript"])
+@pytest.mark.parametrize(
+    ("typed", "text"), [("", "0; i < b; i++"), ("0; ", "i < b; i++"), ("0; i < b; ", "i++")]
+)
+def test_a_header_of_a_loop_needs_its_three_parts(language: str, typed: str, text: str) -> None:
+    line = Line(language, BODY[language], f"for (i = {typed}", "", text)
+    assert filled(line, ") {", text)[1].startswith(f"for (i = {typed}{text})")
+    if ";" in text:
+        assert filled(line, ") {", "i")[1].startswith("<")
 
 
 # A cast that awaits its operand, which comes behind the bracket.

@@ -57,6 +57,81 @@ BLANKED = {
         "c", "#if A\nint f(int a)\n#elif B\nint f(b)\n#else\nint f()\n#endif\n{\n}\n",
         ".....\nint f(int a)\n.......\n........\n.....\n.......\n......\n{\n}\n",
     ),
+    "behind the head of a declaration": (
+        "cpp", "void f(char *a, ...) PRINTF(1, 2) __cold;\n", "void f(char *a, ...) ...................;\n"
+    ),
+    "behind the head of a constructor": ("cpp", "A(A b) NOEXCEPT : c(b) {\n}\n", "A(A b) ........ : c(b) {\n}\n"),
+    "before a constructor of a template": (
+        "cpp", "template <class T>\nINLINE A<T>::A() : b(1) {}\n", "template <class T>\n.......A<T>::A() : b(1) {}\n"
+    ),
+    "behind a member": ("cpp", "class A {\n  int a GUARDED_BY(b);\n};\n", "class A {\n  int a .............;\n};\n"),
+    "before a type of a kernel": ("c", "static __always_inline int f() {}\n", "static ............... int f() {}\n"),
+    "of a pointer": ("c", "void __user *a;\n", "void ...... *a;\n"),
+    "as a type": ("c", "struct a {\n  ENTRY(a) next;\n};\n", "struct a {\n  ENTRY    next;\n};\n"),
+    "a type among arguments": ("c", "void f() { g(a, struct b *, c); }\n", "void f() { g(a, .......b ., c); }\n"),
+    "before a block": ("cpp", "void f() {\n  ON_EXIT { g(); };\n}\n", "void f() {\n  ........{ g(); };\n}\n"),
+    "a loop without braces": (
+        "c", "void f() {\n  a_foreach(b)\n    g();\n}\n",
+        "void f() {\n  for(;;).....\n    g();\n}\n",
+    ),
+    "a test with a name": (
+        "cpp", 'TEST_CASE("a b") {\n  SECTION("c") {\n  }\n}\n', "void _g_()       {\n  if(1)        {\n  }\n}\n"
+    ),
+    "the language of a header": (
+        "c", '#ifdef __cplusplus\nextern "C" {\n#endif\nint f();\n#ifdef __cplusplus\n}\n#endif\n',
+        "..................\n............\n......\nint f();\n..................\n.\n......\n",
+    ),
+    "directives in a list": (
+        "c", "int a[] = {\n  1,\n#ifdef A\n  2,\n#endif\n  3};\n", "int a[] = {\n  1,\n........\n  2,\n......\n  3};\n"
+    ),
+    "directives in a call": (
+        "csharp", "class A { void F() {\n  G(a,\n#if B\n    b,\n#else\n    c,\n#endif\n    d);\n} }\n",
+        "class A { void F() {\n  G(a,\n.....\n    b,\n.....\n    ..\n......\n    d);\n} }\n",
+    ),
+    "directives round a condition": (
+        "c", "void f() {\n#if A\n  if (a)\n#endif\n    g();\n}\n", "void f() {\n.....\n  if (a)\n......\n    g();\n}\n"
+    ),
+    "directives round half a statement": (
+        "c", "void f() {\n#if A\n  if (a) g(); else\n#endif\n    g();\n}\n",
+        "void f() {\n.....\n  if (a) g(); else\n......\n    g();\n}\n",
+    ),
+    "a list in a file": (
+        "c", 'int a[] = {\n#define X(b) b,\n#include "a.def"\n};\n',
+        "int a[] = {\n...............\n................\n};\n"
+    ),
+    "a label above a directive": (
+        "c", "void f() {\nout:\n#if A\n  g();\n#endif\n}\n", "void f() {\n....\n#if A\n  g();\n#endif\n}\n"
+    ),
+    "a blank behind a definition": ("c", "#define A \n#include <b>\n", "#define A;\n#include <b>\n"),
+    "a computed jump": ("c", "void f() { goto *a[1]; }\n", "void f() { goto _g   ; }\n"),
+    "bits without a name": ("c", "struct a { int b : 1; int : 0; };\n", "struct a { int b : 1; int ...; };\n"),
+    "a range of cases": (
+        "cpp", "void f() { switch (a) { case 1 ... 3: g(); } }\n",
+        "void f() { switch (a) { case 1 .....: g(); } }\n",
+    ),
+    "a default in braces": ("cpp", "struct A { void f(B b = {}, C c); };\n", "struct A { void f(B b ...., C c); };\n"),
+    "an attribute of an enum": ("cpp", "enum class [[a]] E { A };\n", "enum class ..... E { A };\n"),
+    "a value thrown": ("cpp", "void f() { a = b ? 1 : throw c; }\n", "void f() { a = b ? 1 : ......c; }\n"),
+    "a template made": ("cpp", "extern template class A<int>;\n", "................class A<int>;\n"),
+    "modules": ("cpp", "export module a.b;\nexport int f();\n", "..................\n.......int f();\n"),
+    "a member assigned if there": (
+        "csharp", "class A { void F() { a?.B = 1; } }\n",
+        "class A { void F() { a..B = 1; } }\n",
+    ),
+    "a slice of a list": (
+        "csharp", "class A { bool F() => a is [1, .. var b]; }\n",
+        "class A { bool F() => a is [1, .. var b]; }\n",
+    ),
+    "an operator that assigns": (
+        "csharp", "class A { void operator +=(A a) { } }\n", "class A { void operator + (A a) { } }\n"
+    ),
+    "an extension block": (
+        "csharp", "static class A {\n  extension(string s) {\n  }\n}\n",
+        "static class A {\n  class _g            {\n  }\n}\n"
+    ),
+    "a constraint that takes none away": (
+        "csharp", "class A<T> where T : allows ref struct { }\n", "class A<T> where T : class             { }\n"
+    ),
     "with carriage returns": ("cpp", "class API_X Foo {\r\n};\r\n", "class ......Foo {\r\n};\r\n"),
 }  # fmt: skip
 # What looks like a macro and is none.
@@ -75,6 +150,15 @@ KEPT = [
     ("c", "void f(void) {\n  g(A |\n    B\n  );\n  if (a) RETURN;\n  x = MAX(a, b);\n  LOG(a);\n}\n"),
     ("c", "#define F(x) \\\n  A(x) \\\n  B(x)\nint a;\n"),
     ("c", "#ifdef A\nint f(int a) {\n}\n#else\nint f(void) {\n}\n#endif\n"),
+    ("c", "void f() {\n  if (a) DONE;\n  g(a) DONE;\n  return g(a) DONE;\n}\n"),
+    ("cpp", "void f() {\n  std::for_each(a, b, c)\n  g();\n  for_each(a, b)\n  g();\n}\n"),
+    ("c", "#if A\nint a;\n#else\nint b;\n#endif\n#ifndef A_H\n#define A_H\n#endif\n"),
+    ("c", "void f() {\n  x = a ? (struct b *) c : d;\n  return(struct b *)c;\n  public: g();\n}\n"),
+    (
+        "csharp",
+        "class A {\n  int? b = c?.D == 1 ? 2 : 3;\n  E? f = g is H { I: 1 } ? null : J?[0] ?? k;\n}\n",
+    ),
+    ("csharp", "class A {\n#if B\n  int a;\n#else\n  int b;\n#endif\n  int[] c = d[1..];\n}\n"),
     ("cpp", "BOOL operator==(A a, B b);\nBOOL f();\n"),
 ]
 

@@ -50,14 +50,15 @@ __all__ = [
 ]
 _VALUE = re.compile(
     rb"(?:^|[^=!<>:+\-*/%&|^])(?:=|:=|[+\-*/%&|^]=|=>|->)(?![=>])|<-"
-    rb"|\b(?:return|if|elif|while|for|match|switch|throw|raise|yield|await|assert|in|of|case|when)\b"
+    rb"|\b(?:return|throw|raise|yield|await|assert)\b|\b(?:if|elif|while|for|match|switch|in|of|case|when)\b(?!\Z)"
 )
 # A key whose value is to come.
 _KEY = re.compile(rb"[\w\"'\])]\??[ \t]*:[ \t]*\Z")
-_CALLED = re.compile(rb"[\w\x80-\xff)\]>!?][ \t]*$")
+_CALLED = re.compile(rb"(?:[\w\x80-\xff)\]][ \t]*|[\w)\]]!|>)$")
 # These take a bracket without being called.
 _WORDS = re.compile(
-    rb"\b(?:if|elif|while|for|switch|match|return|in|and|or|not|yield|await|assert|raise|throw|catch|with|case)[ \t]*$"
+    rb"\b(?:if|elif|while|for|switch|match|return|in|and|or|not|yield|await|assert|raise|throw|catch|with|case"
+    rb"|constexpr)[ \t]*$"
 )
 
 # Nobody writes a longer line by hand, nor so many brackets open at once.
