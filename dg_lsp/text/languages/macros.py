@@ -35,9 +35,13 @@ class Macro:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Macros:
-    """All kinds of macros of one language, in the order in which they are looked for."""
+    """All kinds of macros of one language, in the order in which they are looked for.
+
+    loops: some are read as loops, so that a call before a brace may be one, too.
+    """
 
     kinds: tuple[Macro, ...] = ()
+    loops: bool = False
 
 
 def read_macros(tables: Sequence[Mapping[str, Any]], parts: Mapping[str, str]) -> Macros:
@@ -59,7 +63,7 @@ def read_macros(tables: Sequence[Mapping[str, Any]], parts: Mapping[str, str]) -
                     instead=table.get("instead", "").encode(),
                 )
             )
-    return Macros(tuple(found))
+    return Macros(tuple(found), any(macro.instead.startswith(b"for") for macro in found))
 
 
 def with_names(macros: Macros, names: Sequence[str]) -> Macros:
@@ -75,7 +79,7 @@ def with_names(macros: Macros, names: Sequence[str]) -> Macros:
         loop = _expanded(whole + r" [ \t]*+ {ARGUMENTS} (?= \s*+ \{ )", {})
         found.append(Macro(near, _compiled(loop), _compiled(r"(?: [;{})] | \*/ ) \s* \Z"), b"for(;;)"))
         found.append(Macro(near, _compiled(_expanded(whole + r" (?: {ARGUMENTS} )?", {})), None, b""))
-    return Macros((*found, *macros.kinds))
+    return Macros((*found, *macros.kinds), macros.loops)
 
 
 @dataclass(frozen=True, slots=True)

@@ -237,7 +237,7 @@ def _owned(language: Language, data: bytes, record: Record, around: Owner | None
     `class API Foo {` looks like a function of the type `class API`, and `each(x) {` in a function like another one.
     """
     start, end = record.outer.start_byte, record.body.start_byte
-    if record.owner != "function" or not language.macros.kinds:
+    if record.owner != "function" or not language.macros.loops:
         return record
     if is_loop(language, data, (start, end), around):
         return replace(record, owner="block", name="")
@@ -252,7 +252,7 @@ def is_loop(language: Language, data: bytes, header: Span, around: Owner | None)
     """Return whether a `header` in a body of `around` is that of a macro, `each(x)`: a function in a function has a
     type.
     """
-    inside = language.macros.kinds and around in ("function", "block")
+    inside = language.macros.loops and around in ("function", "block")
     return bool(inside and _CALLED.fullmatch(data, *header))
 
 
