@@ -6,19 +6,25 @@ import json
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import aclosing, asynccontextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import aclosing
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from dg_lsp.cli.fill import add_engine, engine_of, index_for
 from dg_lsp.cli.options import check_output, explain, say, settings_of
+from dg_lsp.cli.target import check_writable, replace_file, why_excluded
+from dg_lsp.cli.trial import Judge, Ran, check_no_backup
+from dg_lsp.filling.engine import Engine
+from dg_lsp.filling.fill import FillOptions
+from dg_lsp.filling.project import project_files
+from dg_lsp.filling.stubs import StubEnded, StubStarted, fill_stubs
 from dg_lsp.settings import RANGES, Settings, UsageError
-
-if TYPE_CHECKING:
-    from dg_lsp.cli.trial import Judge, Ran
-    from dg_lsp.filling.engine import Engine
-    from dg_lsp.text.documents.document import Document
+from dg_lsp.text.documents.document import Document, DocumentError, read_document
+from dg_lsp.text.gaps.gap import unified_diff
+from dg_lsp.text.languages.language import UnknownLanguage, has_language, language_of
+from dg_lsp.text.reasons import OutOfTime
 
 _TESTED = (
     "a shell command that is run after each fill, with {path}, {name} and {qualname} replaced by the file, the "
@@ -69,6 +75,15 @@ class Report:
         """Return whether every stub was filled, and no file was skipped."""
         return not self.skipped and all(tried.outcome in ("kept", "filled") for tried in self.stubs)
 
+    def add(self, tried: Tried, earlier: list[Tried]) -> None:
+        """Add a result, in the place of that of the same stub among the `earlier` ones, which loses it."""
+        old = next((one for one in earlier if one.name == tried.name), None)
+        if old is None:
+            self.stubs.append(tried)
+        else:
+            earlier.remove(old)
+            self.stubs[self.stubs.index(old)] = tried
+
     def taken_back(self, path: Path) -> list[Tried]:
         """The stubs of `path` whose fills were taken back."""
         return [tried for tried in self.stubs if (tried.path, tried.outcome) == (str(path), "taken back")]
@@ -78,17 +93,15 @@ class Report:
 class _Work:
     """A run of the bot. changes: the text of each file before the first fill and now."""
 
-    engine: "Engine"
+    engine: Engine
     arguments: argparse.Namespace
     report: Report
-    judge: "Judge | None" = None
-    changes: dict[Path, tuple["Document", "Document"]] = field(default_factory=dict)
+    judge: Judge | None = None
+    changes: dict[Path, tuple[Document, Document]] = field(default_factory=dict)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of `dg-lsp bot`."""
-    from dg_lsp.cli.fill import add_engine
-
     explain(
         parser,
         "Fill every unwritten function (a body of pass, ..., NotImplementedError, todo!() and the like) of files and "
@@ -117,8 +130,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Fill, report, and return the exit code."""
-    from dg_lsp.cli.fill import engine_of
-
     if arguments.dry_run and arguments.keep_if:
         raise UsageError("--dry-run changes no file, so --keep-if would test nothing; leave one of them away")
     least, most, _ = RANGES["alternatives"]
@@ -133,7 +144,7 @@ def run(arguments: argparse.Namespace) -> int:
         _tell_skipped(path, why)
     try:
         asyncio.run(_fill_files(engine_of(arguments), paths, arguments, report))
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, asyncio.CancelledError):
         report.interrupted = True
     finally:
         _print(report, arguments)
@@ -151,10 +162,6 @@ def find_files(paths: Sequence[Path], settings: Settings, report: Report) -> Ite
     Raises:
         UsageError: a path does not exist.
     """
-    from dg_lsp.cli.target import why_excluded
-    from dg_lsp.filling.project import project_files
-    from dg_lsp.text.languages.language import UnknownLanguage, has_language, language_of
-
     named = [path for path in paths if path.is_file()]
     for path in paths:
         if not path.exists():
@@ -174,29 +181,29 @@ def find_files(paths: Sequence[Path], settings: Settings, report: Report) -> Ite
 
 
 async def _fill_files(
-    engine: "Engine", paths: Sequence[Path], arguments: argparse.Namespace, report: Report
+    engine: Engine, paths: Sequence[Path], arguments: argparse.Namespace, report: Report
 ) -> None:
-    """Fill the files of `paths` one after another and close the engine; SIGTERM is an interrupt, as Ctrl+C is.
+    """Fill the files of `paths` one after another and close the engine; SIGTERM is an interrupt.
 
     With a test command, stubs whose fills were taken back are tried again as long as others were kept meanwhile: these
     may have been what the command failed for.
     """
-    from dg_lsp.cli.trial import Judge
-    from dg_lsp.text.gaps.gap import unified_diff
-
     judge = Judge(arguments.keep_if, arguments.timeout) if arguments.keep_if else None
     work, left = _Work(engine, arguments, report, judge), list(paths)
+    task = asyncio.current_task()
+    assert task is not None
+    # As Ctrl+C does, so that a file on trial gets its text back.
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     try:
-        async with _interruptible():
-            while left:
-                kept = report.kept
-                for path in left:
-                    await _try_file(work, path)
-                again = judge is not None and report.kept > kept
-                left = [path for path in left if report.taken_back(path)] if again else []
-                if left:
-                    count = sum(len(report.taken_back(path)) for path in left)
-                    say(f"{report.kept - kept} kept; trying the other {count} again")
+        while left:
+            kept = report.kept
+            for path in left:
+                await _try_file(work, path)
+            again = judge is not None and report.kept > kept
+            left = [path for path in left if report.taken_back(path)] if again else []
+            if left:
+                count = sum(len(report.taken_back(path)) for path in left)
+                say(f"{report.kept - kept} kept; trying the other {count} again")
     finally:
         report.diff = "".join(unified_diff(*change, str(path)) for path, change in work.changes.items())
         await engine.close()
@@ -204,25 +211,11 @@ async def _fill_files(
 
 async def _try_file(work: _Work, path: Path) -> None:
     """Fill the stubs of one file; a file that cannot be filled is reported as skipped."""
-    from dg_lsp.text.documents.document import DocumentError
-    from dg_lsp.text.reasons import OutOfTime
-
-    earlier, report = work.report.taken_back(path), work.report
-    begin = len(report.stubs)
     try:
         await _fill_file(work, path)
     except (DocumentError, UsageError, OutOfTime) as error:
-        report.skipped.append((str(path), str(error)))
+        work.report.skipped.append((str(path), str(error)))
         _tell_skipped(str(path), str(error))
-    finally:
-        # What was tried again takes the place of the earlier try.
-        report.stubs, new = report.stubs[:begin], report.stubs[begin:]
-        for at, old in enumerate(report.stubs):
-            found = next((one for one in new if one.name == old.name), None)
-            if found is not None and any(old is one for one in earlier):
-                report.stubs[at] = found
-                new.remove(found)
-        report.stubs += new
 
 
 async def _fill_file(work: _Work, path: Path) -> None:
@@ -232,13 +225,6 @@ async def _fill_file(work: _Work, path: Path) -> None:
         DocumentError, UsageError: the file cannot be read, or has been changed by somebody else.
         EngineError: the engine gives no answer. OutOfTime: the file takes too long to read.
     """
-    from dg_lsp.cli.fill import index_for
-    from dg_lsp.cli.target import check_writable, replace_file
-    from dg_lsp.cli.trial import check_no_backup
-    from dg_lsp.filling.fill import FillOptions
-    from dg_lsp.filling.stubs import StubEnded, StubStarted, fill_stubs
-    from dg_lsp.text.documents.document import read_document
-
     arguments, judge, report = work.arguments, work.judge, work.report
     check_no_backup(path)
     if not arguments.dry_run:
@@ -249,9 +235,9 @@ async def _fill_file(work: _Work, path: Path) -> None:
     first = now = read_document(path, settings.macros)
     options = FillOptions(tries, index=index_for(first, settings, "function_body"))
     turn: StubStarted | None = None
-    filled, began = False, 0.0
+    filled, began, earlier = False, 0.0, report.taken_back(path)
 
-    async def choose(documents: Sequence["Document"]) -> tuple[int | None, str]:
+    async def choose(documents: Sequence[Document]) -> tuple[int | None, str]:
         nonlocal filled
         filled = True
         if judge is None or turn is None:
@@ -274,7 +260,7 @@ async def _fill_file(work: _Work, path: Path) -> None:
                         outcome = "taken back" if filled else "no fill"
                     line, seconds = started.document.line_at(started.gap.start) + 1, time.monotonic() - began
                     tried = Tried(str(path), started.gap.name, line, outcome, event.why, round(seconds, 3))
-                    report.stubs.append(tried)
+                    report.add(tried, earlier)
                     say(_words(tried))
     finally:
         # Also what was filled before an interrupt; with a command it has been written already.
@@ -287,7 +273,7 @@ async def _fill_file(work: _Work, path: Path) -> None:
                 raise
 
 
-def _tell_before(ran: "Ran") -> None:
+def _tell_before(ran: Ran) -> None:
     """Say how the test command runs before the first fill, where it fails."""
     if ran.status == 0:
         return
@@ -305,28 +291,6 @@ def _take_back(report: Report, path: Path, why: str) -> None:
         if tried.path == str(path) and tried.outcome == "kept":
             report.stubs[at] = replace(tried, outcome="taken back", why=why)
             say(_words(report.stubs[at]))
-
-
-@asynccontextmanager
-async def _interruptible() -> AsyncIterator[None]:
-    """Let SIGTERM cancel the block as Ctrl+C does, so that a file on trial gets its text back."""
-    task = asyncio.current_task()
-    assert task is not None
-    terminated = False
-
-    def stop() -> None:
-        nonlocal terminated
-        terminated = True
-        task.cancel()
-
-    with suppress(NotImplementedError):
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop)
-    try:
-        yield
-    except asyncio.CancelledError:
-        if terminated:
-            raise KeyboardInterrupt from None
-        raise
 
 
 def _print(report: Report, arguments: argparse.Namespace) -> None:

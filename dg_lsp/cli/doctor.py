@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Any, Literal
 
 import dg_lsp
 from dg_lsp.checkpoints import (
@@ -31,11 +31,9 @@ from dg_lsp.checkpoints import (
     named,
     pinned,
 )
-from dg_lsp.cli.plugins import EDITORS
+from dg_lsp.cli import plugins
+from dg_lsp.cli.options import add_settings, explain, settings_of
 from dg_lsp.settings import Settings, UsageError, is_foreign
-
-if TYPE_CHECKING:
-    from packaging.requirements import Requirement
 
 State = Literal["ok", "warn", "fail"]
 _PYTHON = (3, 11)
@@ -63,8 +61,6 @@ class Finding:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of `dg-lsp doctor`."""
-    from dg_lsp.cli.options import add_settings, explain
-
     explain(
         parser,
         "Check this installation step by step: Python, packages, device, memory, grammars, checkpoint, a fill in this "
@@ -75,7 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the findings as one JSON object")
     parser.add_argument(
         "--editor",
-        choices=EDITORS,
+        choices=plugins.EDITORS,
         help="check the chain from this editor to the engine: its version, the plug-in, the server on PATH, a fill",
     )
     parser.add_argument(
@@ -92,8 +88,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print a line for each check; 1 if one failed."""
-    from dg_lsp.cli.options import settings_of
-
     checks: list[Callable[[Settings], Finding]]
     checks = [check_python, check_packages, check_device, check_memory, check_grammars]
     checks += [partial(check_checkpoint, large=sys.maxsize) if arguments.hashes else check_checkpoint]
@@ -298,7 +292,8 @@ def _speed() -> float:
 
 def check_fill(settings: Settings) -> Finding:
     """Fill a small function in this process."""
-    from dg_lsp.cli.fill import fill_alone
+    from dg_lsp.cli.fill import fill_and_close
+    from dg_lsp.engine.local import LocalEngine
     from dg_lsp.filling.engine import EngineError
     from dg_lsp.text.documents.document import Document
     from dg_lsp.text.gaps.find import find_named
@@ -307,9 +302,11 @@ def check_fill(settings: Settings) -> Finding:
         return Finding("fill", "warn", "not tried without the checkpoint", "see the checkpoint's line")
     if is_foreign(settings.engine_url):
         return Finding("fill", "ok", "not tried in this process: a server has the weights")
-    document = Document("sample.py", "python", 0, _SAMPLE)
+    document, began = Document("sample.py", "python", 0, _SAMPLE), time.perf_counter()
     try:
-        outcome, loaded = fill_alone((document, find_named(document, "add")), settings)
+        engine = LocalEngine.open(settings)
+        loaded = time.perf_counter() - began
+        outcome = asyncio.run(fill_and_close(engine, (document, find_named(document, "add")), settings))
     except EngineError as error:
         return Finding("fill", "fail", str(error), "see the checkpoint's and the device's line")
     times = f"loaded in {loaded:.1f} s, answered in {outcome.fill.milliseconds / 1000:.2f} s"
@@ -341,13 +338,11 @@ def check_engine(settings: Settings) -> Finding:
 
 def check_editor(editor: str, program: str | None, _: Settings) -> Finding:
     """Check that the editor is there, in a version that the plug-in is made for."""
-    from dg_lsp.cli import plugins
-
     try:
         found = plugins.find_program(program) if editor == "vscode" else shutil.which("nvim")
         if found is None:
             return Finding("editor", "fail", "nvim is not on PATH", "install Neovim 0.12 or newer")
-        version = _first_line_of(plugins.run(found, "--version"))
+        version = _first_line(plugins.run(found, "--version"))
     except UsageError as error:
         return Finding("editor", "fail", str(error), "install it, or name its program with --with")
     numbers = tuple(int(n) for n in re.findall(r"\d+", version)[:2])
@@ -360,8 +355,6 @@ def check_editor(editor: str, program: str | None, _: Settings) -> Finding:
 
 def check_plugin(editor: str, program: str | None, _: Settings) -> Finding:
     """Check that the plug-in is installed, in the version of this server."""
-    from dg_lsp.cli import plugins
-
     fix = f"dg-lsp editor install {editor}"
     try:
         plugin = plugins.plugin_of(editor, program)
@@ -378,8 +371,6 @@ def check_plugin(editor: str, program: str | None, _: Settings) -> Finding:
 
 def check_server(editor: str, program: str | None, _: Settings) -> Finding:
     """Check that the editor finds the server, in the version of this one."""
-    from dg_lsp.cli import plugins
-
     setting = "vim.g.dg_lsp.cmd" if editor == "nvim" else "the setting dg-lsp.path"
     here = Path(sys.executable).with_name("dg-lsp")
     try:
@@ -387,7 +378,7 @@ def check_server(editor: str, program: str | None, _: Settings) -> Finding:
         if found is None:
             fix = f"dg-lsp editor install {editor}, or set {setting} to {here}"
             return Finding("server", "fail", "dg-lsp is not on PATH", fix)
-        version = _first_line_of(plugins.run(found, "--version")).removeprefix("dg-lsp ")
+        version = _first_line(plugins.run(found, "--version")).removeprefix("dg-lsp ")
     except UsageError as error:
         return Finding("server", "fail", str(error), f"set {setting} to {here}")
     if version != dg_lsp.__version__:
@@ -399,11 +390,7 @@ def check_server(editor: str, program: str | None, _: Settings) -> Finding:
 EDITOR_CHECKS = (check_editor, check_plugin, check_server)
 
 
-def _first_line_of(said: str) -> str:
-    return next(iter(said.splitlines()), "").strip()
-
-
-def _requirements() -> "list[Requirement]":
+def _requirements() -> list[Any]:
     """Return the packages that the installed dg-lsp requires, without its extras."""
     from packaging.requirements import Requirement
 
@@ -411,7 +398,7 @@ def _requirements() -> "list[Requirement]":
     return [need for need in named if need.marker is None or need.marker.evaluate({"extra": ""})]
 
 
-def _package(need: "Requirement") -> tuple[bool, str]:
+def _package(need: Any) -> tuple[bool, str]:
     """Return whether a required package can be imported in a version of its range, and words about it."""
     try:
         version = importlib.metadata.version(need.name)
@@ -428,9 +415,10 @@ def _is_absent(name: str) -> bool:
     return is_hub_name(name) and not folder_of(name).exists()
 
 
-def _first_line(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0] if lines else type(error).__name__
+def _first_line(said: object) -> str:
+    """Return the first line of a text or of an error, whose kind it is where that has no text."""
+    kind = type(said).__name__ if isinstance(said, Exception) else ""
+    return next(iter(str(said).strip().splitlines()), kind)
 
 
 def _line(finding: Finding) -> str:

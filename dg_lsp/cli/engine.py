@@ -5,12 +5,19 @@ import asyncio
 import json
 import sys
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
+from dg_lsp.cli.fill import teller
 from dg_lsp.cli.options import SERVING, add_settings, explain, log_to_stderr, settings_of
+from dg_lsp.engine.client import running
+from dg_lsp.engine.resident import ResidentEngine
+from dg_lsp.engine.runtime import sockets
 from dg_lsp.engine.states import name_of_state
+from dg_lsp.engine.supervisor import stop_at
+from dg_lsp.engine.team import TeamEngine, open_engine
 from dg_lsp.filling.engine import EngineError
 from dg_lsp.filling.fill import fill_gap
 from dg_lsp.settings import Settings
@@ -55,56 +62,48 @@ def run(arguments: argparse.Namespace) -> int:
     return _show(asyncio.run(_status(settings, everyone=arguments.all)), arguments)
 
 
-async def _start(settings: Settings) -> Status:
-    from dg_lsp.engine.team import open_engine
-
+@asynccontextmanager
+async def _opened(settings: Settings) -> AsyncIterator[TeamEngine | ResidentEngine]:
+    """Open the engine of `settings`, and close it at the end of the block."""
     engine = open_engine(settings)
     try:
-        return await _loaded(engine)
+        yield engine
     finally:
         await engine.close()
 
 
-async def _loaded(engine: Any) -> Status:
-    """Start the engine and wait until it has loaded, telling how far it is."""
-    status: Status = await engine.start()
-    shown = ""
+async def _start(settings: Settings) -> Status:
+    async with _opened(settings) as engine:
+        return await _loaded(engine)
+
+
+async def _loaded(engine: TeamEngine | ResidentEngine) -> Status:
+    """Start the engine and wait until it has loaded, saying how far it is."""
+    status, tell = await engine.start(), teller()
     while status.state in ("starting", "loading"):
-        if (name := name_of_state(status)) != shown:
-            print(f"dg-lsp: {name}", file=sys.stderr)
-        shown = name
+        tell(status)
         await asyncio.sleep(0.2)
         status = await engine.status() or Status("failed", why="the engine died while it loaded")
     return status
 
 
 async def round_trip(document: Document, name: str, settings: Settings) -> tuple[Status, float]:
-    """Have the resident engine fill the function `name`; how it fares then, and the seconds of the request.
+    """Have the resident engine fill the function `name`; return its status then, and the seconds of the request.
 
     Raises:
         EngineError: the engine cannot be started or loaded.
     """
-    from dg_lsp.engine.team import open_engine
-
-    engine = open_engine(settings)
-    try:
+    async with _opened(settings) as engine:
         await _loaded(engine)
         start = time.perf_counter()
         await fill_gap(engine, document, find_named(document, name), settings)
         seconds = time.perf_counter() - start
-        status = await engine.status()
-        if status is None:
+        if (status := await engine.status()) is None:
             raise EngineError("the engine ended by itself; its log is in the runtime directory")
         return status, seconds
-    finally:
-        await engine.close()
 
 
 async def _stop(settings: Settings, *, everyone: bool) -> int:
-    from dg_lsp.engine.resident import ResidentEngine
-    from dg_lsp.engine.runtime import sockets
-    from dg_lsp.engine.supervisor import stop_at
-
     if everyone:
         stopped = [await stop_at(path) for path in sockets()]
     else:
@@ -116,17 +115,11 @@ async def _stop(settings: Settings, *, everyone: bool) -> int:
 
 
 async def _status(settings: Settings, *, everyone: bool) -> list[Status]:
-    from dg_lsp.engine.client import running
-    from dg_lsp.engine.team import open_engine
-
     if everyone:
         return await asyncio.to_thread(running)
-    engine = open_engine(settings)
-    try:
+    async with _opened(settings) as engine:
         status = await engine.status()
         return [status] if status else []
-    finally:
-        await engine.close()
 
 
 def _show(found: list[Status], arguments: argparse.Namespace) -> int:

@@ -12,26 +12,30 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from dg_lsp.checkpoints import (
     EMBEDDED,
     FAST_ENOUGH,
     OFFERED,
     SMALL,
+    CheckpointError,
     Measured,
     folder_of,
     is_hub_name,
     lock_file,
     measured,
+    network_in,
     note_measured,
     pinned,
 )
 from dg_lsp.cli.options import explain
+from dg_lsp.engine.local import LocalEngine, cache_budget
+from dg_lsp.engine.memory import needed
+from dg_lsp.filling.engine import Engine, EngineError
+from dg_lsp.filling.fill import fill_gap
 from dg_lsp.settings import Settings, UsageError, from_environment, override
-
-if TYPE_CHECKING:
-    from dg_lsp.filling.engine import Engine
+from dg_lsp.text.documents.document import Document
+from dg_lsp.text.gaps.find import find_gap
 
 _PAUSE = 10.0  # seconds between two passing messages in a file
 
@@ -104,7 +108,6 @@ def _is_pinned(name: str, file: str | None) -> bool:
 
 def _from_hub(arguments: argparse.Namespace) -> int:
     """Fetch a checkpoint from the hub, and say how it is used."""
-    from dg_lsp.checkpoints import CheckpointError, network_in
     from dg_lsp.model.networks.loading import kind_of
     from dg_lsp.training.hub import fetch_from_hub
 
@@ -177,8 +180,6 @@ def measure(name: str, tell: Callable[[str], None] = lambda _: None) -> Measured
     Raises:
         UsageError: the checkpoint cannot be used.
     """
-    from dg_lsp.filling.engine import EngineError
-
     tell("measuring a line")
     try:
         found = line_of(name)
@@ -232,21 +233,14 @@ def line_of(name: str) -> Measured:
     Raises:
         EngineError: the checkpoint cannot be used.
     """
-    from dg_lsp.engine.local import LocalEngine, cache_budget
-    from dg_lsp.engine.memory import needed
-
     settings = override(from_environment(), {"checkpoint": name})
     seconds = asyncio.run(_best_of_three(LocalEngine.open(settings), settings))
     needs = needed(folder_of(name), settings.place, cache_budget(settings), settings.weight_bits)
     return Measured(seconds, needs)
 
 
-async def _best_of_three(engine: "Engine", settings: Settings) -> float:
+async def _best_of_three(engine: Engine, settings: Settings) -> float:
     """Return the seconds that `line_of` measures; closes `engine`."""
-    from dg_lsp.filling.fill import fill_gap
-    from dg_lsp.text.documents.document import Document
-    from dg_lsp.text.gaps.find import find_gap
-
     best, code = math.inf, Path(__file__).read_bytes()
     try:
         for number in range(3):

@@ -1,30 +1,36 @@
-"""`dg-lsp fill`: fill one gap of a file and print the change as a diff. `trace` and `demo` fill with its parts.
+"""`dg-lsp fill`: fill one gap of a file and print the change as a diff. The other commands fill with its parts.
 
 The model is that of the engine process which all windows share, started if it does not run; with `--alone` it is
-loaded in this process. Importing this module loads neither a model nor a grammar.
+loaded in this process. Importing this module loads no model.
 """
 
 import argparse
 import asyncio
 import json
-import time
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from dg_lsp.checkpoints import definitions_for
 from dg_lsp.cli.options import FILLING_CODES, add_settings, explain, say, settings_of
+from dg_lsp.cli.target import check_wanted, check_writable, locate, parse_target, replace_file
+from dg_lsp.engine.local import LocalEngine
+from dg_lsp.engine.runtime import address_of
+from dg_lsp.engine.states import name_of_state
+from dg_lsp.engine.team import open_engine
+from dg_lsp.filling.engine import Engine, EngineError
+from dg_lsp.filling.fill import FillOptions, Outcome, fill_gap
+from dg_lsp.filling.project import index_near
 from dg_lsp.settings import Settings
+from dg_lsp.text.budget import BOT, within
+from dg_lsp.text.documents.document import Document
+from dg_lsp.text.documents.excluded import path_of
+from dg_lsp.text.fills.confirm import note_of
+from dg_lsp.text.gaps.gap import Gap, apply_edit, unified_diff
 from dg_lsp.text.messages import PARTS, WANTED, Draft, Kind, Status
+from dg_lsp.text.related.index import Index
 
-if TYPE_CHECKING:
-    from dg_lsp.filling.engine import Engine
-    from dg_lsp.filling.fill import Outcome
-    from dg_lsp.text.documents.document import Document
-    from dg_lsp.text.gaps.find import Gap
-    from dg_lsp.text.related.index import Index
-
-    Place = tuple[Document, Gap]
+Place = tuple[Document, Gap]
 
 _TARGET = (
     "where the gap is: FILE:LINE or FILE:LINE:COLUMN, counted from 1 and in characters; without a column, the end of "
@@ -51,9 +57,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Fill, print, and with --write change the file; return the exit code."""
-    from dg_lsp.cli.target import check_writable, replace_file
-    from dg_lsp.text.gaps.gap import apply_edit
-
     path, place = place_of(arguments)
     if arguments.write:
         check_writable(path)
@@ -65,15 +68,12 @@ def run(arguments: argparse.Namespace) -> int:
     return report(outcome)
 
 
-def place_of(arguments: argparse.Namespace) -> tuple[Path, "Place"]:
+def place_of(arguments: argparse.Namespace) -> tuple[Path, Place]:
     """Return the path of the file that the argument TARGET names, its document and the gap there.
 
     Raises:
         UsageError, DocumentError, NoGap, UnknownLanguage: there is none, or the file must not be filled.
     """
-    from dg_lsp.cli.target import check_wanted, locate, parse_target
-    from dg_lsp.text.budget import BOT, within
-
     target, settings = parse_target(arguments.target), settings_of(arguments)
     check_wanted(target.path, settings)
     with within(BOT):
@@ -103,65 +103,52 @@ def add_engine(parser: argparse.ArgumentParser) -> None:
 
 
 def fill(
-    place: "Place", arguments: argparse.Namespace, show: Callable[[Draft], None] = lambda _: None
-) -> "Outcome":
+    place: Place, arguments: argparse.Namespace, show: Callable[[Draft], None] = lambda _: None
+) -> Outcome:
     """Fill the gap of `place` with the engine that `arguments` ask for; `show` gets each Draft.
 
     Raises:
         EngineError: the engine cannot be reached or started, or stopped.
     """
-    return asyncio.run(_fill(engine_of(arguments), place, settings_of(arguments), show))
+    return asyncio.run(fill_and_close(engine_of(arguments), place, settings_of(arguments), show))
 
 
-def engine_of(arguments: argparse.Namespace) -> "Engine":
+def engine_of(arguments: argparse.Namespace) -> Engine:
     """Return the engine that `arguments` ask for: the shared one, or with --alone one that is loaded here.
 
     Raises:
         EngineError: it cannot be reached or loaded.
     """
-    from dg_lsp.filling.engine import EngineError
-
     settings = settings_of(arguments)
     if arguments.alone:
-        from dg_lsp.engine.local import LocalEngine
-
         return LocalEngine.open(settings, say)
-    from dg_lsp.engine.runtime import address_of
-    from dg_lsp.engine.team import open_engine
-
     try:
         if not settings.engine_url:
             address_of(settings)
     except EngineError as error:
         raise EngineError(f"{error}, or add --alone to load the model in this process") from error
-    return open_engine(settings, _teller())
+    return open_engine(settings, teller())
 
 
-def fill_alone(place: "Place", settings: Settings) -> tuple["Outcome", float]:
-    """Load the model in this process and fill the gap of `place`; return the Outcome and the seconds of loading.
-
-    Raises:
-        EngineError: the checkpoint cannot be used, or the engine stopped.
-    """
-    from dg_lsp.engine.local import LocalEngine
-
-    start = time.perf_counter()
-    engine = LocalEngine.open(settings)
-    loaded = time.perf_counter() - start
-    return asyncio.run(_fill(engine, place, settings, lambda _: None)), loaded
+async def fill_and_close(
+    engine: Engine, place: Place, settings: Settings, show: Callable[[Draft], None] = lambda _: None
+) -> Outcome:
+    """Fill the gap of `place` and close `engine`; an interrupt closes the stream, which cancels."""
+    document, gap = place
+    options = FillOptions(index=index_for(document, settings, gap.kind), show=show)
+    try:
+        return await fill_gap(engine, document, gap, settings, options)
+    finally:
+        await engine.close()
 
 
-def diff_of(document: "Document", outcome: "Outcome", path: str) -> str:
+def diff_of(document: Document, outcome: Outcome, path: str) -> str:
     """The change of `outcome` as a unified diff of `path`; empty where nothing is offered."""
-    from dg_lsp.text.gaps.gap import apply_edit, unified_diff
-
     return unified_diff(document, apply_edit(document, outcome.edit), path) if outcome.edit else ""
 
 
-def report(outcome: "Outcome") -> int:
+def report(outcome: Outcome) -> int:
     """Print a status line on stderr and return the exit code."""
-    from dg_lsp.text.fills.confirm import note_of
-
     fill, seconds = outcome.fill, outcome.fill.milliseconds / 1000
     if outcome.edit is None:
         say(f"nothing offered after {seconds:.2f} s: {outcome.why}")
@@ -179,50 +166,29 @@ def report(outcome: "Outcome") -> int:
     return 0
 
 
-async def _fill(
-    engine: "Engine", place: "Place", settings: Settings, show: Callable[[Draft], None]
-) -> "Outcome":
-    """Fill the gap of `place` and close `engine`; an interrupt closes the stream, which cancels."""
-    from dg_lsp.filling.fill import FillOptions, fill_gap
-
-    document, gap = place
-    options = FillOptions(index=index_for(document, settings, gap.kind), show=show)
-    try:
-        return await fill_gap(engine, *place, settings, options)
-    finally:
-        await engine.close()
-
-
-def index_for(document: "Document", settings: Settings, kind: Kind) -> "Index | None":
+def index_for(document: Document, settings: Settings, kind: Kind) -> Index | None:
     """Return an index of the files near `document`; None where it is of no use for a gap of `kind`.
 
     It is of use for a part of a line, which may be found in other files, and to a model that reads definitions.
     """
-    from dg_lsp.checkpoints import definitions_for
-    from dg_lsp.filling.project import index_near
-    from dg_lsp.text.documents.excluded import path_of
-
     path, useful = path_of(document.uri), kind in PARTS or definitions_for(settings) > 0
     return index_near(Path(path), settings) if settings.related and path and useful else None
 
 
-def _teller() -> Callable[[Status], None]:
-    """A function that says on stderr how far the engine's start is, no sentence twice."""
-    from dg_lsp.engine.states import name_of_state
-
-    said: list[str] = []
+def teller() -> Callable[[Status], None]:
+    """Return a function that says on stderr how far the engine's start is, no sentence twice."""
+    said: set[str] = set()
 
     def tell(status: Status) -> None:
-        words = {"starting": "starting the engine ...", "loading": name_of_state(status)}
-        sentence = words.get(status.state, "")
-        if sentence and sentence not in said:
-            said.append(sentence)
+        sentence = "starting the engine ..." if status.state == "starting" else name_of_state(status)
+        if status.state in ("starting", "loading") and sentence not in said:
+            said.add(sentence)
             say(sentence)
 
     return tell
 
 
-def _as_json(path: str, outcome: "Outcome", diff: str) -> str:
+def _as_json(path: str, outcome: Outcome, diff: str) -> str:
     edit = asdict(outcome.edit) if outcome.edit else None
     answer = {"path": path, "edit": edit, "why": outcome.why, "fill": asdict(outcome.fill), "diff": diff}
     return json.dumps(answer, ensure_ascii=False) + "\n"

@@ -6,6 +6,9 @@ import logging
 import sys
 
 from dg_lsp.cli.options import SERVING, add_settings, explain, settings_of
+from dg_lsp.engine.team import open_engine
+from dg_lsp.server.app import make_server
+from dg_lsp.server.rpc.streams import serve
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,10 +32,6 @@ def run(arguments: argparse.Namespace) -> int:
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     log.addHandler(handler)
     log.setLevel(settings.log_level.upper())
-    from dg_lsp.engine.team import open_engine
-    from dg_lsp.server.app import make_server
-    from dg_lsp.server.rpc.streams import serve
-
     if sys.stdin.isatty():
         log.warning("a language server waits for its editor here; end it with Ctrl+D, or see dg-lsp --help")
     server = make_server(settings, open_engine)

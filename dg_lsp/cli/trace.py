@@ -1,9 +1,12 @@
 """`dg-lsp trace`: show step by step how one gap settles, in the terminal and as a page."""
 
 import argparse
+from contextlib import closing
+from pathlib import Path
 
 from dg_lsp.cli.fill import add_engine, add_target, diff_of, fill, place_of, report
 from dg_lsp.cli.options import FILLING_CODES, check_output, explain
+from dg_lsp.cli.screen import page, screen_of
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,11 +24,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Fill and show; return the exit code."""
-    from contextlib import closing
-    from pathlib import Path
-
-    from dg_lsp.cli.screen import page, screen_of
-
     check_output(arguments.html)
     path, place = place_of(arguments)
     with closing(screen_of(*place)) as screen:

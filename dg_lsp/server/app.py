@@ -5,6 +5,7 @@ it.
 """
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,13 @@ _HANDLERS: dict[str, Handler] = {
     "dg-lsp/nextEdit": next_edit,
     "dg-lsp/nextEdit/dismiss": dismiss,
 }
+# Each with the type of its argument.
+_COMMANDS: dict[str, tuple[Any, Handler]] = {
+    FILL: (dict[str, Any], command.fill),
+    FILL_ALL: (dict[str, Any], command.fill_all),
+    models.FETCH: (str, models.fetch_model),
+    models.USE: (str, models.use_model),
+}
 
 
 def make_server(settings: Settings, open_engine: Open) -> Server:
@@ -73,14 +81,12 @@ def make_server(settings: Settings, open_engine: Open) -> Server:
 
     async def initialize(params: types.InitializeParams) -> None:
         await lifecycle.initialize(context, params)
-        commands = {FILL: _command(command.fill, context), FILL_ALL: _command(command.fill_all, context)}
-        commands |= {models.FETCH: _by_name(models.fetch_model, context)}
-        commands |= {models.USE: _by_name(models.use_model, context)}
-        server.set_commands({context.client.prefix + name: one for name, one in commands.items()})
+        bound = {context.client.prefix + name: _command(*own, context) for name, own in _COMMANDS.items()}
+        server.set_commands(bound)
 
     server.feature(types.INITIALIZE)(initialize)
     for method, handler in _HANDLERS.items():
-        server.feature(method, _OPTIONS.get(method))(_bound(handler, context))
+        server.feature(method, _OPTIONS.get(method))(partial(handler, context))
     return server
 
 
@@ -103,23 +109,11 @@ def make_context(server: Server, settings: Settings, open_engine: Open) -> Conte
     return Context(workspace, Session(workspace, open_engine, changed), client, board, uses)
 
 
-def _bound(handler: Handler, context: Context) -> Handler:
-    async def call(*params: Any) -> Any:
-        return await handler(context, *params)
+def _command(kind: Any, handler: Handler, context: Context) -> Handler:
+    """Return a command with one argument of a `kind`, which pygls reads from its signature."""
 
-    return call
+    async def call(argument: Any) -> Any:
+        return await handler(context, argument)
 
-
-def _command(handler: Handler, context: Context) -> Handler:
-    # pygls compares the arguments with this signature.
-    async def call(target: dict[str, Any]) -> Any:
-        return await handler(context, target)
-
-    return call
-
-
-def _by_name(handler: Handler, context: Context) -> Handler:
-    async def call(name: str) -> Any:
-        return await handler(context, name)
-
+    call.__annotations__["argument"] = kind
     return call

@@ -9,8 +9,6 @@ from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.gap import Edit, Gap
 from dg_lsp.text.messages import BODIES, Draft
 
-_NOTE = "dg-lsp"  # the name of the one annotation of an edit
-
 
 def plain(position: types.Position) -> dict[str, int]:
     """Return a position as a JSON object."""
@@ -20,27 +18,6 @@ def plain(position: types.Position) -> dict[str, int]:
 def plain_range(span: types.Range) -> dict[str, dict[str, int]]:
     """Return a range as a JSON object."""
     return {"start": plain(span.start), "end": plain(span.end)}
-
-
-def annotated(edit: types.WorkspaceEdit, label: str, why: str) -> types.WorkspaceEdit:
-    """Return `edit`, of one document at a version, so that the client makes it only once a person has confirmed it.
-
-    label: the name of the edit; why: the reason to confirm it, as a sentence.
-    """
-    note = types.ChangeAnnotation(label, needs_confirmation=True, description=why)
-    changes = [
-        types.TextDocumentEdit(
-            change.text_document,
-            [
-                types.AnnotatedTextEdit(_NOTE, one.range, one.new_text)
-                for one in change.edits
-                if isinstance(one, types.TextEdit)
-            ],
-        )
-        for change in edit.document_changes or ()
-        if isinstance(change, types.TextDocumentEdit)
-    ]
-    return types.WorkspaceEdit(document_changes=changes, change_annotations={_NOTE: note})
 
 
 def not_inline(document: Document, cursor: int, gap: Gap) -> str:

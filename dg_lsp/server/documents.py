@@ -23,6 +23,9 @@ Record = Callable[[tuple[int, int], str, str, str], tuple[int, int, int]]
 
 # Changes of one notification that are recorded one by one.
 _MANY = 100
+# The codec of each encoding, and the bytes of a unit.
+UNITS: dict[Encoding, tuple[str, int]]
+UNITS = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2), "utf-32": ("utf-32-le", 4)}
 LINE_END = re.compile(r"\r\n|\n|\r")
 _log = logging.getLogger(__name__)
 
@@ -293,24 +296,17 @@ def _split(text: str) -> list[str]:
 def _cut(line: str, column: int, encoding: Encoding) -> tuple[str, str]:
     """Split `line` at `column`, or before its line end if that comes first."""
     content = line.rstrip("\r\n")
-    if encoding == "utf-32" or content.isascii():
+    if content.isascii():
         at = min(column, len(content))
         return line[:at], line[at:]
     # No character has less than a unit, so the text behind need not be looked at.
-    near = content[:column]
-    if encoding == "utf-16":
-        units = near.encode("utf-16-le", "surrogatepass")
-        if len(units) == 2 * len(near):
-            return near, line[len(near) :]
-        # A column inside a surrogate pair splits the pair, because such a client edits halves.
-        at = min(2 * column, len(units))
-        head, rest = (u.decode("utf-16-le", "surrogatepass") for u in (units[:at], units[at:]))
-    else:
-        data = near.encode("utf-8", "surrogatepass")
-        at = min(column, len(data))
-        while 0 < at < len(data) and data[at] & 0xC0 == 0x80:
-            at -= 1  # a column inside a character means its beginning
-        head, rest = (part.decode("utf-8", "surrogatepass") for part in (data[:at], data[at:]))
+    near, (codec, size) = content[:column], UNITS[encoding]
+    units = near.encode(codec, "surrogatepass")
+    # A column inside a surrogate pair splits the pair, because such a client edits halves.
+    at = min(size * column, len(units))
+    while encoding == "utf-8" and 0 < at < len(units) and units[at] & 0xC0 == 0x80:
+        at -= 1  # a column inside a character means its beginning
+    head, rest = (part.decode(codec, "surrogatepass") for part in (units[:at], units[at:]))
     return head, rest + line[len(near) :]
 
 

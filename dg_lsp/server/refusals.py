@@ -1,17 +1,13 @@
 """Refusals: the reasons why a document gets no fills, from the settings, and from git where they ask for it."""
 
 import asyncio
-import threading
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path, PurePosixPath
-from typing import Any, TypeVar
 
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.excluded import excluding_file, path_of, split_uri
 from dg_lsp.text.documents.ignored import ignored
-
-Result = TypeVar("Result")
 
 _KNOWN = 1_000  # files for which the answers of git and of the globs are kept
 _GITS = 4  # processes of git at a time
@@ -23,7 +19,8 @@ class Refusals:
     def __init__(self) -> None:
         self._excluded: dict[str, str] = {}
         self._ignored: dict[str, asyncio.Future[bool]] = {}
-        self._gits = asyncio.Semaphore(_GITS)
+        # Threads of its own, as git may hang, and must not fill those that requests are served by.
+        self._gits = ThreadPoolExecutor(_GITS, "git")
 
     def reason(self, uri: str, language: str, settings: Settings, folders: Sequence[str]) -> str:
         """Return why the document `uri` gets no fills, as a sentence; empty if it does.
@@ -66,6 +63,7 @@ class Refusals:
         """Stop waiting for git."""
         for asked in self._ignored.values():
             asked.cancel()
+        self._gits.shutdown(wait=False, cancel_futures=True)
 
     def _excluding_glob(self, uri: str, settings: Settings, folders: Sequence[str]) -> str:
         """Return the glob that excludes the document `uri`; empty if there is none."""
@@ -90,30 +88,9 @@ class Refusals:
         return self._ignored[uri]
 
     async def _is_ignored(self, path: Path) -> bool:
-        async with self._gits:
-            try:
-                return bool(await in_thread(ignored, path.parent, [path]))
-            except (OSError, ValueError):
-                # No file can have such a name.
-                return True
-
-
-async def in_thread(work: Callable[..., Result], *arguments: Any) -> Result:
-    """Return the result of `work`, called in a thread of its own that the end of the process does not wait for.
-
-    Work that may hang, such as another program's, must not fill the threads that requests are served by.
-    """
-    loop, done = asyncio.get_running_loop(), Future[Result]()
-    # From now on nobody who gives up waiting can cancel it, so that the thread can always set it.
-    done.set_running_or_notify_cancel()
-
-    def run() -> None:
+        work = asyncio.get_running_loop().run_in_executor(self._gits, ignored, path.parent, [path])
         try:
-            result = work(*arguments)
-        except BaseException as error:
-            done.set_exception(error)
-        else:
-            done.set_result(result)
-
-    threading.Thread(target=run, name=work.__name__, daemon=True).start()
-    return await asyncio.wrap_future(done, loop=loop)
+            return bool(await work)
+        except (OSError, ValueError):
+            # No file can have such a name.
+            return True

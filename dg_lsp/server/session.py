@@ -12,10 +12,12 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, TypeVar
 
 from dg_lsp.checkpoints import pick
 from dg_lsp.engine.choice import Model, models, room_for
+from dg_lsp.engine.resident import ResidentEngine
+from dg_lsp.engine.team import TeamEngine
 from dg_lsp.filling.engine import Engine, EngineError
 from dg_lsp.filling.fill import FillOptions, Outcome, fill_gap
 from dg_lsp.filling.offers import Offer
@@ -33,6 +35,7 @@ from dg_lsp.text.gaps.gap import Gap
 from dg_lsp.text.messages import Draft, Priority, Status
 
 Result = TypeVar("Result")
+Remote = TeamEngine | ResidentEngine
 Open = Callable[[Settings, Callable[[Status], None]], Engine]
 
 _FILLS = 16  # recent fills whose times are kept
@@ -41,32 +44,6 @@ _SOON = 0.5  # seconds that the model menu waits for the status of an engine
 _FOLLOW = 0.2  # seconds between two looks at an engine that loads
 _WAITED = 0.25  # the share of the time of a fill that ghost text waits for the next key
 _log = logging.getLogger("dg_lsp.server")
-
-
-@runtime_checkable
-class Resident(Protocol):
-    """An engine in a process that has to be started."""
-
-    async def start(self) -> Status:
-        """Start it if it does not run; return its status."""
-        ...
-
-    async def status(self) -> Status | None:
-        """Return its status; None if it does not run."""
-        ...
-
-    def exclude(self, globs: tuple[str, ...]) -> None:
-        """Keep the text of files that `globs` name on this machine from now on."""
-        ...
-
-
-@runtime_checkable
-class Own(Protocol):
-    """An engine in a process of this user."""
-
-    async def stop(self) -> bool:
-        """End it; return False if it does not run."""
-        ...
 
 
 class Superseded(Exception):
@@ -111,7 +88,7 @@ class Session:
         settings, wrong = configured(base, own, workspace)
         if settings != before:
             self._workspace.settings = settings
-            if isinstance(self._engine, Resident):
+            if isinstance(self._engine, Remote):
                 self._engine.exclude(settings.exclude)
             self.offers.clear()
             if any(getattr(before, name) != getattr(settings, name) for name in _OF_THE_INDEX):
@@ -221,12 +198,12 @@ class Session:
 
     def warm(self) -> None:
         """Start the engine in the background, and pass on its status until it is loaded."""
-        if isinstance(self.engine, Resident):
+        if isinstance(self.engine, Remote):
             task = asyncio.ensure_future(self._load(self.engine))
             self._background.add(task)
             task.add_done_callback(self._background.discard)
 
-    async def _load(self, engine: Resident) -> None:
+    async def _load(self, engine: Remote) -> None:
         try:
             status = await engine.start()
             while status.state in ("starting", "loading"):
@@ -243,7 +220,7 @@ class Session:
 
     async def status(self) -> Status | None:
         """Return the engine's status; None if no engine runs."""
-        return await self.engine.status() if isinstance(self.engine, Resident) else None
+        return await self.engine.status() if isinstance(self.engine, Remote) else None
 
     async def models(self) -> list[Model]:
         """Return the entries of the model menu."""
@@ -281,7 +258,7 @@ class Session:
         self.offers.clear()
         self._stop_work()
         if old is not None:
-            if isinstance(old, Own) and one.memory > room_for(checkpoint, settings):
+            if isinstance(old, ResidentEngine) and one.memory > room_for(checkpoint, settings):
                 await old.stop()
             await old.close()
 

@@ -10,6 +10,8 @@ from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document, Encoding
 from dg_lsp.text.gaps.gap import Edit
 
+_NOTE = "dg-lsp"  # the name of the one annotation of an edit
+
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
@@ -37,8 +39,17 @@ class Snapshot:
     def workspace_edit(self, edits: Sequence[Edit]) -> types.WorkspaceEdit:
         """Return `edits` as one WorkspaceEdit, with the document's version if the client supports that."""
         changes = [types.TextEdit(self.range(edit.start, edit.end), edit.text) for edit in edits]
-        uri = self.document.uri
         if not self.client.versions:
-            return types.WorkspaceEdit(changes={uri: changes})
-        versioned = types.OptionalVersionedTextDocumentIdentifier(uri, self.document.version)
-        return types.WorkspaceEdit(document_changes=[types.TextDocumentEdit(versioned, [*changes])])
+            return types.WorkspaceEdit(changes={self.document.uri: changes})
+        return types.WorkspaceEdit(document_changes=[types.TextDocumentEdit(self._versioned, changes)])
+
+    def edit_to_confirm(self, edit: Edit, label: str, why: str) -> types.WorkspaceEdit:
+        """Return `edit`, called `label`, so that the client makes it only once a person has confirmed it, and `why`."""
+        note = types.ChangeAnnotation(label, needs_confirmation=True, description=why)
+        change = types.AnnotatedTextEdit(_NOTE, self.range(edit.start, edit.end), edit.text)
+        changes = [types.TextDocumentEdit(self._versioned, [change])]
+        return types.WorkspaceEdit(document_changes=changes, change_annotations={_NOTE: note})
+
+    @property
+    def _versioned(self) -> types.OptionalVersionedTextDocumentIdentifier:
+        return types.OptionalVersionedTextDocumentIdentifier(self.document.uri, self.document.version)

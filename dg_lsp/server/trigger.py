@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from dg_lsp.server.documents import LINE_END, Change, Documents, Position
+from dg_lsp.server.documents import LINE_END, UNITS, Change, Documents, Position
 from dg_lsp.text.documents.document import Encoding
 from dg_lsp.text.gaps.words import half_word
 from dg_lsp.text.syntax.lexer import line_start
@@ -169,6 +169,6 @@ def _span(change: Change, encoding: Encoding) -> tuple[Position, Position]:
     assert span is not None, "its place is known"
     line, column = min(span)
     *above, last = LINE_END.split(text)
-    size = len(last.encode(encoding + "-le" if encoding != "utf-8" else encoding, "surrogatepass"))
-    units = size // {"utf-8": 1, "utf-16": 2, "utf-32": 4}[encoding]
+    codec, size = UNITS[encoding]
+    units = len(last.encode(codec, "surrogatepass")) // size
     return (line, column), (line + len(above), units if above else column + units)

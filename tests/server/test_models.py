@@ -25,6 +25,7 @@ from dg_lsp.checkpoints import (
     picked,
 )
 from dg_lsp.engine import memory
+from dg_lsp.engine.resident import ResidentEngine
 from dg_lsp.engine.scripted import ScriptedEngine
 from dg_lsp.server.app import make_context
 from dg_lsp.server.handlers import configuration, models
@@ -146,7 +147,7 @@ def test_a_switch_sends_the_next_request_to_an_engine_with_that_model(data: Path
     asyncio.run(work())
 
 
-class Process(ScriptedEngine):
+class Process(ScriptedEngine, ResidentEngine):
     """An engine in a process of its own, which holds three gigabytes."""
 
     stopped, patience = False, 0.0

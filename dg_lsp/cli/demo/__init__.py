@@ -9,16 +9,17 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from importlib import resources
 
 from dg_lsp.checkpoints import better_than
 from dg_lsp.cli.fill import add_engine, engine_of
 from dg_lsp.cli.options import explain, settings_of
-
-if TYPE_CHECKING:
-    from dg_lsp.filling.fill import Outcome
-    from dg_lsp.text.documents.document import Document
-    from dg_lsp.text.gaps.find import Gap
+from dg_lsp.cli.screen import screen_of, visible
+from dg_lsp.engine.choice import room_for
+from dg_lsp.filling.fill import FillOptions, Outcome, fill_gap
+from dg_lsp.text.documents.document import Document
+from dg_lsp.text.gaps.find import Gap, find_gap
+from dg_lsp.text.gaps.gap import apply_edit
 
 _WORDS = """\
 Gaps of a small file, cut out one at a time. The model sees the rest of the file, and not the text that was in the gap.
@@ -50,10 +51,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Fill and show; return the exit code."""
-    from importlib import resources
-
-    from dg_lsp.engine.choice import room_for
-
     source = (resources.files("dg_lsp.cli.demo") / "dogs.txt").read_text(encoding="utf-8")
     print(_WORDS, flush=True)
     filled, same, count = asyncio.run(_fill_all(list(cuts(source)), arguments))
@@ -77,11 +74,6 @@ def cuts(source: str) -> Iterator[Cut]:
 
 async def _fill_all(todo: list[Cut], arguments: argparse.Namespace) -> tuple[int, int, int]:
     """Fill each of `todo` and print it; how many were filled, how many as they were, how many there are."""
-    from dg_lsp.cli.screen import screen_of
-    from dg_lsp.filling.fill import FillOptions, fill_gap
-    from dg_lsp.text.documents.document import Document
-    from dg_lsp.text.gaps.find import find_gap
-
     settings, filled, same = settings_of(arguments), 0, 0
     engine = await asyncio.to_thread(engine_of, arguments)
     try:
@@ -102,20 +94,16 @@ async def _fill_all(todo: list[Cut], arguments: argparse.Namespace) -> tuple[int
     return filled, same, len(todo)
 
 
-def filling_of(cut: Cut, document: "Document", outcome: "Outcome") -> str:
+def filling_of(cut: Cut, document: Document, outcome: Outcome) -> str:
     """Return the text in the gap of `cut` after `outcome`; empty without a fill."""
-    from dg_lsp.text.gaps.gap import apply_edit
-
     if outcome.edit is None:
         return ""
     whole = apply_edit(document, outcome.edit).data.decode("utf-8")
     return whole.removeprefix(cut.before).removesuffix(cut.after)
 
 
-def summary_of(cut: Cut, gap: "Gap", outcome: "Outcome", text: str) -> str:
+def summary_of(cut: Cut, gap: Gap, outcome: Outcome, text: str) -> str:
     """One gap in one line, or two where `text`, its fill, is not what was cut out."""
-    from dg_lsp.cli.screen import visible
-
     kind, seconds = gap.kind.replace("_", " "), outcome.fill.milliseconds / 1000
     before, after = cut.before.rpartition("\n")[2].lstrip(), cut.after.partition("\n")[0]
     line = f"{kind:14} {before}⟦{visible(text, '↵')}⟧{after}".ljust(70) + f" {seconds:5.2f} s"

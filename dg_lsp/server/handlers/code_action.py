@@ -146,10 +146,9 @@ def _edit(snapshot: Snapshot, outcome: Outcome) -> tuple[types.WorkspaceEdit | N
     An edit that a person must confirm is annotated; a client that cannot ask does not get it.
     """
     assert outcome.edit is not None
-    edit = snapshot.workspace_edit([outcome.edit])
     why = why_confirm(snapshot.document, outcome.gap, outcome.edit, outcome.fill)
     if not why:
-        return edit, outcome
+        return snapshot.workspace_edit([outcome.edit]), outcome
     if snapshot.client.annotations:
-        return convert.annotated(edit, title_of(outcome.gap), why), outcome
+        return snapshot.edit_to_confirm(outcome.edit, title_of(outcome.gap), why), outcome
     return None, replace(outcome, edit=None, why=f"{why}, and this client cannot ask before it makes an edit")

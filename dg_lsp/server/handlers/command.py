@@ -27,7 +27,7 @@ T = TypeVar("T")
 Target = Mapping[str, Any]
 Result = dict[str, Any]
 Handler = Callable[[Snapshot, Context, Target], Awaitable[Reply[Result]]]
-_CANCELLED = types.LSPErrorCodes.RequestCancelled.value
+_CANCELLED = types.LSPErrorCodes.RequestCancelled
 
 
 async def fill(context: Context, target: Target) -> Result:
@@ -183,7 +183,7 @@ async def _uninterrupted(snapshot: Snapshot, context: Context, work: Coroutine[A
         if documents.snapshot(uri) is before:
             raise RequestError(_CANCELLED, "cancelled") from error
         message = "the document changed meanwhile; ask again for the new version"
-        raise RequestError(types.LSPErrorCodes.ContentModified.value, message) from error
+        raise RequestError(types.LSPErrorCodes.ContentModified, message) from error
 
 
 async def _apply(

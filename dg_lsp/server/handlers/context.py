@@ -117,7 +117,7 @@ async def answered(
         reply = Reply(request.empty(str(error)), str(error))
         if request.raises:
             context.record(request, reply)
-            raise RequestError(types.LSPErrorCodes.RequestFailed.value, str(error)) from error
+            raise RequestError(types.LSPErrorCodes.RequestFailed, str(error)) from error
     except Exception as error:
         if request.raises:
             raise

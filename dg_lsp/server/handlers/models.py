@@ -9,7 +9,7 @@ from dg_lsp.engine.choice import Model, better_in
 from dg_lsp.engine.fetching import fetch
 from dg_lsp.filling.engine import EngineError
 from dg_lsp.server.handlers.context import Context
-from dg_lsp.server.rpc.envelope import INVALID_PARAMS, RequestError
+from dg_lsp.server.rpc.envelope import RequestError
 
 FETCH, USE = "dg-lsp.fetchModel", "dg-lsp.useModel"
 
@@ -28,13 +28,14 @@ async def fetch_model(context: Context, name: str) -> dict[str, Any]:
     """
     if name not in OFFERED:
         raise RequestError(
-            INVALID_PARAMS, f"there is no model {name[:80]!r} to fetch, only {', '.join(OFFERED)}"
+            types.ErrorCodes.InvalidParams,
+            f"there is no model {name[:80]!r} to fetch, only {', '.join(OFFERED)}",
         )
     try:
         async with context.client.progress(f"Fetch the model {name}", None) as progress:
             await fetch(name, progress.report)
     except EngineError as error:
-        raise RequestError(types.LSPErrorCodes.RequestFailed.value, str(error)) from error
+        raise RequestError(types.LSPErrorCodes.RequestFailed, str(error)) from error
     return {"name": name}
 
 
@@ -47,7 +48,7 @@ async def use_model(context: Context, name: str) -> dict[str, Any]:
     try:
         await context.session.use(name)
     except (EngineError, OSError) as error:
-        raise RequestError(types.LSPErrorCodes.RequestFailed.value, str(error)) from error
+        raise RequestError(types.LSPErrorCodes.RequestFailed, str(error)) from error
     context.board.begin(name)
     context.session.warm()
     return {"name": name}

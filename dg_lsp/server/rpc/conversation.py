@@ -18,6 +18,7 @@ from typing import Any
 from uuid import uuid4
 
 from lsprotocol import types as lsp
+from lsprotocol.types import ErrorCodes
 from pygls.exceptions import JsonRpcException
 from pygls.protocol import LanguageServerProtocol
 
@@ -27,7 +28,7 @@ from dg_lsp.server.rpc.envelope import Message, MsgId, RequestError
 Handler = Callable[..., Any]
 
 _HANDLERS_END_S = 0.5  # seconds that cancelled handlers get to clean up
-_CANCELLED = (envelope.CANCELLED, "the request was cancelled")
+_CANCELLED = (lsp.LSPErrorCodes.RequestCancelled, "the request was cancelled")
 _log = logging.getLogger(__name__)
 
 
@@ -112,20 +113,20 @@ class Conversation(LanguageServerProtocol):
             RequestError: it may not be served now.
         """
         if msg_id in self._live:
-            raise RequestError(envelope.INVALID_REQUEST, "another request with this id is in flight")
+            raise RequestError(ErrorCodes.InvalidRequest, "another request with this id is in flight")
         if self._shutdown:
-            raise RequestError(envelope.INVALID_REQUEST, "the server is shutting down")
+            raise RequestError(ErrorCodes.InvalidRequest, "the server is shutting down")
         if not self._initialized and method != lsp.INITIALIZE:
-            raise RequestError(envelope.NOT_INITIALIZED, "the first request must be initialize")
+            raise RequestError(ErrorCodes.ServerNotInitialized, "the first request must be initialize")
         if self._initialized and method == lsp.INITIALIZE:
-            raise RequestError(envelope.INVALID_REQUEST, "the server is initialized already")
+            raise RequestError(ErrorCodes.InvalidRequest, "the server is initialized already")
         handler, message_type = self._handler(method), self.get_message_type(method)
         if handler is None or (message_type is not None and not hasattr(message_type, "id")):
-            raise RequestError(envelope.METHOD_NOT_FOUND, f"this server answers no request {method[:100]!r}")
+            raise RequestError(ErrorCodes.MethodNotFound, f"this server answers no request {method[:100]!r}")
         try:
             return handler, envelope.read_params(self._converter, message_type, body)
         except Exception as error:
-            raise RequestError(envelope.INVALID_PARAMS, envelope.misfit(error)) from error
+            raise RequestError(ErrorCodes.InvalidParams, envelope.misfit(error)) from error
 
     def _take_notification(self, method: str, body: dict[str, Any]) -> None:
         if method == lsp.CANCEL_REQUEST:
@@ -160,7 +161,7 @@ class Conversation(LanguageServerProtocol):
         if future is None or future.done():
             _log.debug("ignored a reply that nobody waits for")
             if not body.keys() & {"result", "error"}:
-                self.refuse(message.id, envelope.INVALID_REQUEST, "this is neither a request nor a reply")
+                self.refuse(message.id, ErrorCodes.InvalidRequest, "this is neither a request nor a reply")
             return
         try:
             future.set_result(envelope.read_result(self._converter, result_type, body))
@@ -191,7 +192,7 @@ class Conversation(LanguageServerProtocol):
             if self._live.get(live.id) is live:
                 log_failure(live.method, error)
             reason = f"the handler of {live.method} failed ({type(error).__name__}); see the server's log"
-            self._fail(live, envelope.INTERNAL_ERROR, reason)
+            self._fail(live, ErrorCodes.InternalError, reason)
 
     async def _run(self, method: str, handler: Handler, params: Any) -> None:
         """Run a notification's handler; a failure is only logged."""

@@ -9,19 +9,11 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
-from lsprotocol.types import CodeActionKind, ProgressToken
+from lsprotocol.types import CodeActionKind, ErrorCodes, ProgressToken
 from pygls.exceptions import JsonRpcException
 from pygls.protocol import default_converter
 
 MsgId = int | str
-
-PARSE_ERROR = -32700
-INVALID_REQUEST = -32600
-METHOD_NOT_FOUND = -32601
-INVALID_PARAMS = -32602
-INTERNAL_ERROR = -32603
-NOT_INITIALIZED = -32002
-CANCELLED = -32800
 
 _SHOWN_PATHS = 5
 
@@ -66,20 +58,24 @@ def parse_message(data: bytes) -> Message:
         text = data.decode("utf-8", "surrogatepass")
         body = json.loads(text, parse_float=_finite, parse_constant=_no_json)
     except (ValueError, RecursionError) as error:
-        raise Refusal(PARSE_ERROR, "the message is not valid JSON in UTF-8") from error
+        raise Refusal(ErrorCodes.ParseError, "the message is not valid JSON in UTF-8") from error
     if not isinstance(body, dict):
-        raise Refusal(INVALID_REQUEST, "the message is not an object; batches are not part of this protocol")
+        raise Refusal(
+            ErrorCodes.InvalidRequest, "the message is not an object; batches are not part of this protocol"
+        )
     msg_id, method = body.get("id"), body.get("method")
     known = msg_id if _is_id(msg_id) else None
     if "id" in body and known is None:
-        raise Refusal(INVALID_REQUEST, "the id is neither an integer nor a string")
+        raise Refusal(ErrorCodes.InvalidRequest, "the id is neither an integer nor a string")
     if body.get("jsonrpc") != "2.0":
-        raise Refusal(INVALID_REQUEST, 'the message has no member "jsonrpc" with the value "2.0"', known)
+        raise Refusal(
+            ErrorCodes.InvalidRequest, 'the message has no member "jsonrpc" with the value "2.0"', known
+        )
     if "method" in body:
         if not isinstance(method, str):
-            raise Refusal(INVALID_REQUEST, "the method is not a string", known)
+            raise Refusal(ErrorCodes.InvalidRequest, "the method is not a string", known)
     elif known is None:
-        raise Refusal(INVALID_REQUEST, "the message has neither a method nor an id")
+        raise Refusal(ErrorCodes.InvalidRequest, "the message has neither a method nor an id")
     return Message(known, method, body)
 
 
@@ -105,7 +101,7 @@ def read_result(converter: Any, result_type: type[Any] | None, body: dict[str, A
         code, message = fields.get("code"), fields.get("message")
         raise JsonRpcException(
             message if isinstance(message, str) else "the client answered with an error without a message",
-            code if isinstance(code, int) else INTERNAL_ERROR,
+            code if isinstance(code, int) else ErrorCodes.InternalError,
         )
     result = body.get("result")
     if result_type is None:

@@ -21,7 +21,7 @@ from pygls.protocol import lsp_method
 from dg_lsp.server.documents import Change, Documents, UnknownDocument
 from dg_lsp.server.notebooks import Cell
 from dg_lsp.server.rpc.conversation import Conversation
-from dg_lsp.server.rpc.envelope import INVALID_PARAMS, Ignored, RequestError, strict_converter
+from dg_lsp.server.rpc.envelope import Ignored, RequestError, strict_converter
 
 __all__ = ["ClientError", "Protocol", "RequestError", "Sender", "Server"]
 
@@ -121,7 +121,7 @@ class Protocol(Conversation):
             return (yield from super().lsp_workspace__execute_command(params))
         except (JsonRpcInvalidParams, TypeError) as error:
             reason = "there is no such command, or its arguments do not fit it"
-            raise RequestError(INVALID_PARAMS, reason) from error
+            raise RequestError(lsp.ErrorCodes.InvalidParams, reason) from error
 
     def not_taken(self, method: str, body: dict[str, Any]) -> None:
         """Close a document whose change cannot be read, because its text would differ from the client's text.
