@@ -22,6 +22,8 @@ from dg_lsp.text.messages import Draft, Fill, Reason, Run
 # the fill wrote, by the round of repair, by the number of the batch.
 CANVAS_SEED, _ROUND_SEED, _BATCH_SEED = 104729, 1299709, 7919
 
+_LATE = 2.0  # deadlines after which nobody waits for a text any more
+
 Event = TypeVar("Event")
 Result = TypeVar("Result")
 
@@ -43,6 +45,10 @@ class Clock:
     def is_over(self) -> bool:
         """Return whether the deadline has passed."""
         return self._deadline is not None and self.milliseconds() > self._deadline * 1000
+
+    def is_hopeless(self) -> bool:
+        """Return whether the deadline passed long ago; before that a late text is better than none."""
+        return self._deadline is not None and self.milliseconds() > _LATE * self._deadline * 1000
 
     def left(self) -> float | None:
         """Seconds to the deadline, at least 0.001; None without a deadline."""

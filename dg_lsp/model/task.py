@@ -11,6 +11,7 @@ from dg_lsp.model.checkpoint import Checkpoint
 from dg_lsp.model.steps import Clock
 from dg_lsp.model.tokens import Join, join_of, tokenise
 from dg_lsp.text.messages import Draft, Fill, Infill
+from dg_lsp.text.reasons import OutOfTime
 
 
 @dataclass(frozen=True)
@@ -37,15 +38,30 @@ class Task:
         return join_of(self.model, self.request, *self.tokens)
 
     def encode(self, prefix: Sequence[int]) -> Generator[Draft, None, None]:
-        """Make the cache hold `prefix`; a Draft after each chunk lets the caller cancel."""
-        # A request with a deadline need not be reproducible.
-        exact = self.request.deadline is None
-        for _ in extend_to(self.model.network, self.cache, prefix, exact=exact):
-            yield Draft(0, (), self.clock.milliseconds())
+        """Make the cache hold `prefix`, as `read_in_time` does."""
+        return read_in_time(self.model, self.cache, prefix, self.clock)
 
     def wanting(self, alternatives: int) -> "Task":
         """The same task for another number of texts."""
         return replace(self, request=replace(self.request, alternatives=alternatives))
+
+
+def read_in_time(
+    model: Checkpoint, cache: PrefixCache, prefix: Sequence[int], clock: Clock
+) -> Generator[Draft, None, None]:
+    """Make `cache` hold `prefix`; a Draft after each chunk lets the caller cancel.
+
+    Raises:
+        OutOfTime: the deadline passed long ago; the cache holds what has been read.
+    """
+    # A request with a deadline need not be reproducible.
+    for count in extend_to(model.network, cache, prefix, exact=clock.left() is None):
+        yield Draft(0, (), clock.milliseconds())
+        if count < len(prefix) and clock.is_hopeless():
+            raise OutOfTime(
+                f"the deadline passed when {count} of {len(prefix)} tokens before the gap had been read, which are "
+                "kept; ask again, or set ghostDeadline or deadline higher, or prefixBytes lower"
+            )
 
 
 # Yields Drafts, and returns what it has found, the best first; a candidate that was checked holds its Fill.

@@ -1,6 +1,7 @@
 """The prefix cache: cut and extended anywhere, it gives the logits that a fresh one gives (law 3)."""
 
 import random
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -9,6 +10,9 @@ from transformers.cache_utils import DynamicCache
 
 from dg_lsp.model.cache import CHUNK, PrefixCache, PrefixCaches, extend_to
 from dg_lsp.model.denoise import step_logits
+from dg_lsp.model.steps import Clock
+from dg_lsp.model.task import read_in_time
+from dg_lsp.text.reasons import OutOfTime
 from tests.model.tiny import CANVAS, VOCABULARY, WINDOW, encoded, extend, tiny_network
 
 
@@ -50,6 +54,20 @@ def test_a_batch_of_canvases_reads_one_prefix() -> None:
     with torch.inference_mode():
         rows = step_logits(network, cache.seen_by(3), canvas, torch.arange(3 * CANVAS), None)
     assert float((rows.view(3, CANVAS, -1) - alone).abs().max()) < 1e-10
+
+
+def test_reading_ends_long_after_the_deadline_with_the_reason_and_goes_on_when_asked_again() -> None:
+    model: Any = SimpleNamespace(network=tiny_network(0))
+    cache, tokens = PrefixCache(model.network.text_config), [n % VOCABULARY for n in range(2 * CHUNK + 9)]
+    for read in (CHUNK, 2 * CHUNK):
+        with pytest.raises(OutOfTime, match=f"{read} of {len(tokens)} tokens .* ask again"):
+            list(read_in_time(model, cache, tokens, Clock(1e-9)))
+        assert len(cache.tokens) == read
+    # The last chunk is never in vain, nor is any where there is no deadline, or one that has hardly passed.
+    assert len(list(read_in_time(model, cache, tokens, Clock(1e-9)))) == 1
+    for clock in (Clock(None), Clock(60)):
+        cache.cut(0)
+        assert len(list(read_in_time(model, cache, tokens, clock))) == 3
 
 
 def test_a_cut_beyond_the_end_is_refused() -> None:

@@ -6,7 +6,7 @@ The gaps are lines or parts of lines. One that gets no fill on the shared canvas
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 
-from dg_lsp.model.cache import PrefixCache, extend_to
+from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.candidates import Candidate, why_refused
 from dg_lsp.model.canvas import FREE, LayoutError, Seam, lay_out, stack
 from dg_lsp.model.checkpoint import Checkpoint
@@ -15,7 +15,7 @@ from dg_lsp.model.plan import ANCHORS, plan_for
 from dg_lsp.model.rows import Batch, decode, fill_of, row_neg_log_likelihoods
 from dg_lsp.model.step import Step
 from dg_lsp.model.steps import Clock, denoise_batch, report_steps
-from dg_lsp.model.task import Task
+from dg_lsp.model.task import Task, read_in_time
 from dg_lsp.model.tokens import tokenise
 from dg_lsp.text.fills import fit
 from dg_lsp.text.languages.language import load_language
@@ -108,8 +108,7 @@ def fill_together(
     request, plan = gaps.request, plan_for(gaps.request, model)
     # 1.
     prefix, seam = tokenise(model, request)
-    for _ in extend_to(model.network, cache, prefix, exact=request.deadline is None):
-        yield Draft(0, (), clock.milliseconds())
+    yield from read_in_time(model, cache, prefix, clock)
     # 2.
     between = [model.encode(text) for text in request.between]
     slots = _slots(model, seam, between, gaps)
