@@ -59,8 +59,9 @@ def read_in_time(
         yield Draft(0, (), clock.milliseconds())
         if count < len(prefix) and clock.is_hopeless():
             raise OutOfTime(
-                f"the deadline passed when {count} of {len(prefix)} tokens before the gap had been read, which are "
-                "kept; ask again, or set ghostDeadline or deadline higher, or prefixBytes lower"
+                f"the deadline passed when {count} of {len(prefix)} "
+                "tokens before the gap had been read, which are kept; "
+                "ask again, or set ghostDeadline or deadline higher, or prefixBytes lower"
             )
 
 
