@@ -1,23 +1,28 @@
 """Next edits in scenarios: how many are right where one is wanted, silent where none is, and how many are wrong.
 
-    python -m benchmarks.next_edit [FOLDER]
+    python -m benchmarks.next_edit [FOLDER] [--checkpoint NAME]
 
 A scenario is played key by key through the server's own documents: its edits are typed, the places that are offered are
 taken one after the other until there is none. It is right if the files are then as they are wanted, and silent if
-nothing was offered. `--lines N` puts N lines of other code in front of each file, for the times.
+nothing was offered. With a checkpoint its model rates guesses where the rules have found nothing. `--lines N` puts N
+lines of other code in front of each file, for the times.
 """
 
 import argparse
+import asyncio
 import difflib
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, get_args
 
+from dg_lsp.engine.local import LocalEngine
+from dg_lsp.filling.guesses import Guess, guesses_for, is_likely
 from dg_lsp.filling.next_edit import is_sound, nearest, next_edits
 from dg_lsp.server.documents import Change, Documents
+from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.gap import Edit
 from dg_lsp.text.languages.language import language_of, load_language
@@ -29,6 +34,7 @@ _WHERE = re.compile(r"([^:\s]+)(?::(\d+))?(?::(\d+))?")
 
 
 Way = Literal["keys", "lines", "whole"]
+Rate = Callable[[Guess], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +151,11 @@ class Player:
         self.cursors[name] = start + len(text.encode())
 
 
-def play(scenario: Scenario, lines: int = 0, way: Way = "keys") -> Result:
-    """Play `scenario`, with so many `lines` of other code above each file, and compare the end with what is wanted."""
+def play(scenario: Scenario, lines: int = 0, way: Way = "keys", likely: Rate | None = None) -> Result:
+    """Play `scenario`, with so many `lines` of other code above each file, and compare the end with what is wanted.
+
+    likely: returns whether a guess is shown; without it the rules are alone.
+    """
     player, result = Player(scenario, lines, way), Result(False)
     current = scenario.edits[-1].name
     for hunk in scenario.edits:
@@ -154,11 +163,14 @@ def play(scenario: Scenario, lines: int = 0, way: Way = "keys") -> Result:
     if scenario.cursor:
         current, line, column = scenario.cursor
         player.cursors[current] = player.now(current).line_starts[line + player.above - 1] + column
-    wanted = [player_hunk(hunk) for hunk in scenario.wanted]
+    wanted, ruled = [player_hunk(hunk) for hunk in scenario.wanted], False
     for _ in range(_MOST):
         began = time.process_time()
         place = _offered(player, current)
         result.seconds.append(time.process_time() - began)
+        ruled = ruled or place is not None
+        if place is None and not ruled and likely is not None:
+            place = _guessed(player, current, likely)
         if place is None:
             break
         document, edit = place
@@ -191,6 +203,12 @@ def _offered(player: Player, current: str) -> tuple[Document, Edit] | None:
     return next(((d, e) for d, e in places if is_sound(d, e)), None)
 
 
+def _guessed(player: Player, current: str, likely: Rate) -> tuple[Document, Edit] | None:
+    document = player.now(current)
+    found = guesses_for(document, player.documents.bursts(document.uri), player.cursors[current])
+    return next(((document, guess.edit) for guess in found if likely(guess)), None)
+
+
 def _shown(document: Document, edit: Edit) -> tuple[str, str, str]:
     data = document.data
     start = document.line_starts[document.line_at(edit.start)]
@@ -213,9 +231,11 @@ def _filler(name: str, lines: int) -> str:
     return "".join(header.replace("_g_", f"filler{number}") + "\n" + end for number in range(lines // 3))
 
 
-def report(scenarios: list[Scenario], lines: int = 0, way: Way = "keys") -> Iterator[str]:
+def report(
+    scenarios: list[Scenario], lines: int = 0, way: Way = "keys", likely: Rate | None = None
+) -> Iterator[str]:
     """Yield a line for each scenario that is not as it should be, and last the shares."""
-    results = [(s, play(s, lines, way)) for s in scenarios]
+    results = [(s, play(s, lines, way, likely)) for s in scenarios]
     for scenario, result in results:
         if not result.right:
             missing = "" if result.wrong or not scenario.wanted else f" wanted {scenario.wanted[0].new}"
@@ -237,8 +257,16 @@ def main() -> None:
     parser.add_argument("folder", nargs="?", type=Path, default=SCENARIOS)
     parser.add_argument("--lines", type=int, default=0)
     parser.add_argument("--way", choices=get_args(Way), default="keys")
+    parser.add_argument("--checkpoint", default="")
     given = parser.parse_args()
-    for line in report(read_scenarios(given.folder), given.lines, given.way):
+    likely: Rate | None = None
+    if given.checkpoint:
+        engine = LocalEngine.open(Settings(checkpoint=given.checkpoint))
+
+        def likely(guess: Guess) -> bool:
+            return asyncio.run(is_likely(engine, guess))
+
+    for line in report(read_scenarios(given.folder), given.lines, given.way, likely):
         print(line)
 
 

@@ -36,6 +36,7 @@ from dg_lsp.model.candidates import Candidate, candidates_of, none_of
 from dg_lsp.model.checkpoint import Checkpoint
 from dg_lsp.model.fill import Way, follow, unable
 from dg_lsp.model.prompts.fim import FIM, near_suffix
+from dg_lsp.model.ratings import rate
 from dg_lsp.model.sources.bodies import body_of
 from dg_lsp.model.sources.several import one_by_one
 from dg_lsp.model.step import Schedule
@@ -239,6 +240,8 @@ class LlamaEngine(LocalEngine):
 
         def run(request: Infill) -> Iterator[Draft | Fill]:
             task = Task(model, PrefixCache(model.network.text_config), request, Clock(request.deadline), run)
+            if request.rated:
+                return rate(task)
             if request.between:
                 way = Way((one_by_one,))
             elif request.like is not None:

@@ -126,8 +126,9 @@ class LocalEngine:
         loop = asyncio.get_running_loop()
         came, steps = loop.time(), None
         # Checking texts is bounded by itself, because the model's deadline is looked at between its steps only.
-        budget = Budget(BOT if request.deadline is None else ASKED)
-        await self._stop_reading()
+        budget = Budget(BOT if request.deadline is None else ASKED, spare=bool(request.rated))
+        if not request.rated:
+            await self._stop_reading()
         with self._turns.seat(request) as seat:
             try:
                 while True:
@@ -142,7 +143,7 @@ class LocalEngine:
                 if steps is not None:
                     # The model thread closes the iterator after the step that is running.
                     await asyncio.shield(loop.run_in_executor(self._thread, _close, steps))
-                if self._read is not None and not self.queue:
+                if self._read is not None and not self.queue and not request.rated:
                     self._reading = asyncio.create_task(self._read_on(self._read(request)))
 
     async def _read_on(self, steps: Iterator[Draft | Fill]) -> None:
@@ -231,10 +232,11 @@ def _load(
             yield iter([Fill("", refusal=why, reason="deadline")])
             return
         with ExitStack() as stack:
-            cache = stack.enter_context(caches.lend(request.session))
+            name = f"{request.session} rated" if request.rated else request.session
+            cache = stack.enter_context(caches.lend(name))
             nearest = near(model, cache, request)
             if nearest is not request:
-                cache = stack.enter_context(caches.lend(f"{request.session} near"))
+                cache = stack.enter_context(caches.lend(f"{name} near"))
             counts["hits"] += bool(cache.tokens)
             yield stack.enter_context(closing(fill(model, cache, nearest)))
 

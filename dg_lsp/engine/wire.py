@@ -15,7 +15,7 @@ from dg_lsp.settings import RANGES
 from dg_lsp.text.languages.language import knows
 from dg_lsp.text.messages import Draft, Fill, Infill, State, Status
 
-WIRE = 10  # version of this format; part of the socket's name
+WIRE = 11  # version of this format; part of the socket's name
 BEAT = 1.0  # seconds after which a silent engine sends a line
 
 # The bounds of an Infill that comes from a client. An editor stays far below them: they keep one client from taking the
@@ -33,13 +33,14 @@ _TEXTS = {
     "start": 256 << 10,
 }
 # Items of the fields that are lists, and characters of all texts of one: gaps of a function, half words, files,
-# candidates.
+# candidates, lines.
 _LISTS = {
     "between": (100, 2 << 20),
     "endings": (100, 100_000),
     "context": (100, 1 << 20),
     "retrieved": (100, 100_000),
     "macros": (100, 10_000),
+    "rated": (100, 100_000),
 }
 _COUNT = 10**6  # words that agree, places where a candidate was found
 

@@ -1,6 +1,6 @@
-"""Next edits: the places where the user's last edit is likely to be repeated, by rules alone.
+"""Next edits: the places where the user's last edit is likely to be repeated.
 
-A place is offered only where a tree says that it plays the same part; an edit whose repetition is a guess has none.
+A rule offers a place only where a tree says that it plays the same part; other places are guesses, which a model rates.
 """
 
 import re
@@ -19,8 +19,16 @@ from dg_lsp.text.gaps.gap import Edit
 from dg_lsp.text.languages.language import UnknownLanguage, load_language
 from dg_lsp.text.reasons import Unreadable
 from dg_lsp.text.repeats.classes import Place, Source, source_of
+from dg_lsp.text.repeats.guesses import guesses
 from dg_lsp.text.repeats.lines import LONGEST, NAME, similar_lines, spans_of
-from dg_lsp.text.repeats.renames import Renamed, key_owner, rename_places, replaced_places, words_like
+from dg_lsp.text.repeats.renames import (
+    Renamed,
+    is_import,
+    key_owner,
+    rename_places,
+    replaced_places,
+    words_like,
+)
 from dg_lsp.text.repeats.signatures import (
     argument_places,
     awaited_places,
@@ -72,6 +80,21 @@ def next_edits(
     with suppress(UnknownLanguage, Unreadable):
         found = _found(source_of(document), typed, bursts, others) if typed is not None else ()
         return tuple(dict.fromkeys(found)) or tuple(_next_line(document, bursts, cursor))
+    return ()
+
+
+@bounded
+def guessed_edits(document: Document, bursts: Bursts, cursor: int) -> tuple[Edit, ...]:
+    """Return the edits of `document` that may repeat the newest of its `bursts`, where no rule finds any place.
+
+    Raises:
+        OutOfTime: looking for them takes too long.
+    """
+    typed = _typed(document, bursts, cursor)
+    with suppress(UnknownLanguage, Unreadable):
+        source = source_of(document)
+        if typed is not None and not _is_unclear(source, typed, bursts) and not _is_defined(source, typed):
+            return tuple(edit for edit in guesses(document, typed.burst) if is_sound(document, edit))
     return ()
 
 
@@ -186,12 +209,8 @@ def _next_line(document: Document, bursts: Bursts, cursor: int) -> Iterator[Plac
 
 def _found(source: Source, typed: Typed, bursts: Bursts, others: Sequence[Document]) -> Iterator[Place]:
     """Yield the places of the first rule that finds any."""
-    data = source.document.data
     at = typed.spans[_last(typed)]
-    broken = next(
-        (n for n in source.root.children if n.start_byte <= at.now <= n.end_byte and n.has_error), None
-    )
-    if broken is not None or _disagrees(typed, bursts, data):
+    if _is_unclear(source, typed, bursts):
         return
     rules: tuple[Callable[[], Iterator[Place]], ...] = (
         lambda: _renamed(source, typed, bursts, others),
@@ -209,6 +228,24 @@ def _found(source: Source, typed: Typed, bursts: Bursts, others: Sequence[Docume
             yield from found
             if rule is not rules[1]:
                 return
+
+
+def _is_unclear(source: Source, typed: Typed, bursts: Bursts) -> bool:
+    """Return whether the edit is in broken code, or was made in another way elsewhere."""
+    at = typed.spans[_last(typed)].now
+    around = (n for n in source.root.children if n.start_byte <= at <= n.end_byte)
+    return any(n.has_error for n in around) or _disagrees(typed, bursts, source.document.data)
+
+
+def _is_defined(source: Source, typed: Typed) -> bool:
+    """Return whether only names were changed, and the file defines one, so that the rules know all its places."""
+    words = {word for pair in typed.core for word in pair}
+    spans = ((span.now, span.stop) for span in typed.spans)
+    if not all(map(NAME.fullmatch, words)) or None in (
+        name_at(source.language, source.root, *s) for s in spans
+    ):
+        return False
+    return any(n.scope is not None and not is_import(n.place) for word in words for n in source.names(word))
 
 
 def _last(typed: Typed) -> int:

@@ -16,6 +16,7 @@ from dg_lsp.model.judge import PLAIN, chances, sure_length, words_in_sight
 from dg_lsp.model.likelihood import neg_log_likelihoods_of_tokens
 from dg_lsp.model.networks.base import Reader
 from dg_lsp.model.plan import NOISED, may_denoise, plan_for
+from dg_lsp.model.ratings import rate
 from dg_lsp.model.sources.bodies import bodies, bodies_beside_similar, docstrings
 from dg_lsp.model.sources.denoised import denoised
 from dg_lsp.model.sources.lines import lines, lines_in_sight
@@ -97,9 +98,9 @@ WAYS: dict[tuple[Asked, Ability], Way] = {
 
 
 def fill(model: Checkpoint, cache: PrefixCache, request: Infill) -> Generator[Draft | Fill, None, None]:
-    """Fill the gap of `request` with `model`, in the way that both allow; yield Drafts, then one Fill."""
+    """Fill the gap of `request` with `model`, in the way that both allow, or rate texts; yield Drafts, then a Fill."""
     task = Task(model, cache, request, Clock(request.deadline), partial(fill, model, cache))
-    return follow(task, way_of(model, request))
+    return rate(task) if request.rated else follow(task, way_of(model, request))
 
 
 def follow(task: Task, way: Way) -> Generator[Draft | Fill, None, None]:

@@ -36,6 +36,7 @@ class Repeats:
         self._offered: deque[Repeat] = deque(maxlen=_OFFERED)
         self._dismissed: deque[Key] = deque(maxlen=_DISMISSED)
         self._count = 0
+        self._sure = deque[tuple[str, int]](maxlen=_OFFERED)
         self._taken: tuple[str, int, Repeat] | None = None
 
     def taken(self, document: Document) -> Repeat | None:
@@ -52,6 +53,14 @@ class Repeats:
         self._offered.append(made)
         return made
 
+    def settle(self, source: str, burst: Burst) -> None:
+        """Note that the rules have found the places of this burst, so that no others need to be guessed."""
+        self._sure.append((source, burst.number))
+
+    def is_settled(self, source: str, burst: Burst) -> bool:
+        """Return whether the rules have found the places of this burst."""
+        return (source, burst.number) in self._sure
+
     def left(self, source: str, burst: Burst, places: Iterable[Place]) -> list[Place]:
         """Return those of `places` that were not dismissed for this burst."""
         return [p for p in places if _key(source, burst.number, p) not in self._dismissed]
@@ -65,6 +74,7 @@ class Repeats:
         kept = (one for one in self._offered if uri not in (one.source, one.document.uri))
         self._offered = deque(kept, _OFFERED)
         # The bursts of a document that is opened again are numbered from the beginning.
+        self._sure = deque((one for one in self._sure if one[0] != uri), _OFFERED)
         self._dismissed = deque((key for key in self._dismissed if uri not in (key[0], key[2])), _DISMISSED)
         self._taken = None
 

@@ -218,6 +218,14 @@ class Session:
         except Exception as error:
             _log.error("the engine was not started: %s", type(error).__name__)
 
+    async def loaded(self) -> Engine | None:
+        """Return the engine if it was asked before and is loaded: what nobody has asked for must not load a model."""
+        engine = self._engine
+        if not isinstance(engine, Resident):
+            return engine
+        status = await engine.status()
+        return engine if status is not None and status.state in ("ready", "busy") else None
+
     async def status(self) -> Status | None:
         """Return the engine's status; None if no engine runs."""
         return await self.engine.status() if isinstance(self.engine, Remote) else None

@@ -88,6 +88,7 @@ class Infill:
     best first. `start`, where given, is a text that the free slots start from, of which the share `noised` is noise.
     `macros` are names that the parser reads as blanks, in languages that have macros.
     `confidence`: where the best text is right with a lower probability, its beginning that is surer is wanted instead.
+    `rated`, where given: nothing is written; the Fill has the likelihood of each of these texts as that of the gap.
     """
 
     prefix: str
@@ -111,6 +112,7 @@ class Infill:
     noised: float = 1.0
     confidence: float = 0.0
     macros: tuple[str, ...] = ()
+    rated: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +149,7 @@ class Fill:
     has an empty text. `shortened`: the candidate was broken, and this is its longest beginning of whole statements
     that is not. `source` is where the text comes from; `chance` is the estimated probability that it is exactly right,
     None where nobody has estimated it. `partial`: the text is the beginning of a candidate, and `chance` is that of the
-    beginning.
+    beginning. `ratings`: how unlikely each of the request's `rated` texts is, in nats.
     """
 
     text: str
@@ -165,6 +167,7 @@ class Fill:
     source: Source = "denoised"
     chance: float | None = None
     partial: bool = False
+    ratings: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

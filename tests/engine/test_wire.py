@@ -35,6 +35,7 @@ RECORDS: dict[Any, st.SearchStrategy[Any]] = {
     float | None: st.none() | NUMBERS,
     str | None: st.none() | TEXTS,
     tuple[str, ...]: st.lists(TEXTS, max_size=3).map(tuple),
+    tuple[float, ...]: st.lists(NUMBERS, max_size=3).map(tuple),
 }
 
 
@@ -84,16 +85,16 @@ def test_a_status_arrives_as_it_was_sent(status: Status) -> None:
 # What crosses in each version of the wire. A window and an engine of one version may come from two installations, so
 # a field may only be added, renamed or removed together with a new version.
 SHAPES = {
-    10: {
+    11: {
         "Infill": "prefix suffix language kind indent seed effort deadline session like alternatives between "
         "priority window endings context retrieved start noised "
-        "confidence macros",
+        "confidence macros rated",
         "Piece": "path text",
         "Retrieved": "text before behind count near",
         "Run": "text anchored accepted entropy",
         "Draft": "step runs milliseconds",
         "Fill": "text score steps searched reason parses repairs milliseconds refusal others further shortened "
-        "source chance partial",
+        "source chance partial ratings",
         "Status": "state done why checkpoint digest device memory milliseconds steps queue passes fills hits wire "
         "package python torch process seconds",
         "State": "starting loading ready busy slow failed",

@@ -6,13 +6,16 @@ from typing import Any
 
 import pytest
 
+from dg_lsp.engine.scripted import ScriptedEngine
 from dg_lsp.server.capabilities import Capabilities
+from dg_lsp.server.handlers import next_edit as handler
 from dg_lsp.server.handlers.context import Context
 from dg_lsp.server.handlers.next_edit import dismiss, next_edit
 from dg_lsp.server.session import Session
 from dg_lsp.server.uses import Uses
 from dg_lsp.server.workspace import Workspace
 from dg_lsp.settings import Settings
+from dg_lsp.text.messages import Draft, Fill
 from dg_lsp.text.reasons import NoGap
 
 STORE, MAIN, SECRET = "file:///w/store.py", "file:///w/main.py", "file:///w/secrets.py"
@@ -178,3 +181,91 @@ def test_a_malformed_request_gets_a_reason() -> None:
         found = asyncio.run(next_edit(made(), params))
         assert found["edit"] is None
         assert "nextEdit" in found["reason"]
+
+
+POINT = "file:///w/point.py"
+FIELDS = "class Point:\n    x: int\n    y: int\n    z: int\n"
+
+
+def guessing(monkeypatch: pytest.MonkeyPatch, answer: Fill) -> tuple[Context, ScriptedEngine]:
+    """A context in which the first field of a class has become a float, and an engine that is loaded."""
+    monkeypatch.setattr(handler, "_PAUSE", 0.0)
+    context, engine = made(), ScriptedEngine(answer)
+    context.session._engine = engine
+    context.workspace.documents.open(POINT, "python", 1, FIELDS)
+    replace(
+        context, POINT, {"start": {"line": 1, "character": 7}, "end": {"line": 1, "character": 10}}, "float"
+    )
+    return context, engine
+
+
+LIKELY, UNLIKELY = Fill("", ratings=(30.0, 5.0)), Fill("", ratings=(5.0, 30.0))
+
+
+def test_guesses_that_the_model_finds_likely_are_offered_until_there_is_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> list[tuple[int, str]]:
+        context, _ = guessing(monkeypatch, LIKELY)
+        taken, found = list[tuple[int, str]](), await asked(context, POINT, 1, 12)
+        while (edit := found["edit"]) is not None:
+            taken.append((edit["range"]["start"]["line"], edit["label"]))
+            replace(context, POINT, edit["range"], edit["newText"])
+            end = edit["range"]["start"]
+            found = await asked(context, POINT, end["line"], end["character"] + len(edit["newText"]))
+        return taken
+
+    assert asyncio.run(scenario()) == [(2, "int → float"), (3, "int → float")]
+
+
+def test_a_guess_that_was_dismissed_is_not_rated_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario() -> list[int]:
+        context, engine = guessing(monkeypatch, LIKELY)
+        lines = list[int]()
+        while (edit := (await asked(context, POINT, 1, 12))["edit"]) is not None:
+            lines.append(edit["range"]["start"]["line"])
+            await dismiss(context, edit)
+        assert len(engine.requests) == 2
+        return lines
+
+    assert asyncio.run(scenario()) == [2, 3]
+
+
+@pytest.mark.parametrize("answer", [UNLIKELY, Fill("", refusal="this checkpoint rates no edits"), Fill("x")])
+def test_unlikely_guesses_and_engines_that_rate_none_offer_nothing(
+    answer: Fill, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context, engine = guessing(monkeypatch, answer)
+    assert asyncio.run(asked(context, POINT, 1, 12))["edit"] is None
+    assert len(engine.requests) == 2 and {one.priority for one in engine.requests} == {"ahead"}
+
+
+def test_no_model_is_asked_where_the_rules_know_the_places_or_none_was_loaded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        context, engine = guessing(monkeypatch, LIKELY)
+        renamed(context)
+        while (edit := (await asked(context))["edit"]) is not None:
+            await dismiss(context, edit)
+        assert engine.requests == []
+        context.session._engine = None
+        assert (await asked(context, POINT, 1, 12))["edit"] is None
+
+    asyncio.run(scenario())
+
+
+def test_the_next_key_ends_the_rating(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario() -> None:
+        context, engine = guessing(monkeypatch, LIKELY)
+        engine._drafts, engine._pause = (Draft(0, (), 0.0),) * 1000, 0.01
+        task = asyncio.create_task(asked(context, POINT, 1, 12))
+        while not engine.passes:
+            await asyncio.sleep(0.001)
+        replace(context, POINT, {side: {"line": 1, "character": 12} for side in ("start", "end")}, "s")
+        assert (await task)["edit"] is None
+        passes = engine.passes
+        await asyncio.sleep(0.05)
+        assert engine.passes == passes < 1000
+
+    asyncio.run(scenario())

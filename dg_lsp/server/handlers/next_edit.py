@@ -1,19 +1,25 @@
 """Next edits: the request `dg-lsp/nextEdit` and the notification `dg-lsp/nextEdit/dismiss`."""
 
 import asyncio
+from contextlib import suppress
 from typing import Any
 
 from lsprotocol import types
 
+from dg_lsp.filling.engine import EngineError
+from dg_lsp.filling.guesses import guesses_for, is_likely
 from dg_lsp.filling.next_edit import is_sound, nearest, next_edits
 from dg_lsp.server.handlers.context import Context, Reply, Request, answered
 from dg_lsp.server.repeats import Repeat
 from dg_lsp.server.snapshot import Snapshot
 from dg_lsp.text.budget import UNASKED, within
+from dg_lsp.text.documents.bursts import Burst
 from dg_lsp.text.documents.document import Document
+from dg_lsp.text.gaps.gap import Edit
 from dg_lsp.text.reasons import NoGap
 
 _LONGEST = 60  # characters of a label
+_PAUSE = 0.3  # seconds without a key after which a model is asked; ghost text is asked for before
 
 
 async def next_edit(context: Context, params: Any) -> dict[str, Any]:
@@ -38,7 +44,8 @@ async def _answer(snapshot: Snapshot, context: Context, position: types.Position
     """Return the reply for the cursor at `position`.
 
     1. Find the edit to repeat: the newest of the document, or, where a repetition was just taken in it, that which was
-    repeated.  2. Find its places.  3. Take the first that is sound.
+    repeated.  2. Find its places by rules.  3. Take the first that is sound.  4. Where the rules have none, take the
+    first guess that a loaded model finds likely.
     """
     if not snapshot.settings.next_edit:
         return Reply(_empty("next edits are switched off by the setting nextEdit"), None)
@@ -55,12 +62,35 @@ async def _answer(snapshot: Snapshot, context: Context, position: types.Position
         work = asyncio.to_thread(next_edits, source, bursts, at, others)
         places = await context.session.current(document.uri, work)
         repeats = context.session.repeats
+        if places:
+            repeats.settle(source.uri, burst)
         # 3.
         for place in repeats.left(source.uri, burst, nearest(places, document.uri, cursor)):
             if await context.session.current(document.uri, asyncio.to_thread(is_sound, *place)):
                 shown = repeats.offer(source.uri, burst, place)
                 return Reply({"edit": _edit(context, shown), "reason": None}, None)
+    # 4.
+    if source is document and not repeats.is_settled(source.uri, burst):
+        edit = await context.session.current(document.uri, _guessed(context, document, burst, cursor))
+        if edit is not None:
+            shown = repeats.offer(source.uri, burst, (document, edit))
+            return Reply({"edit": _edit(context, shown), "reason": None}, None)
     return Reply(_empty("the last edit is not to be repeated at any other place"), None)
+
+
+async def _guessed(context: Context, document: Document, burst: Burst, cursor: int) -> Edit | None:
+    """Return the first edit that a loaded model finds likely to repeat `burst`; it is asked after a pause only."""
+    session = context.session
+    await asyncio.sleep(_PAUSE)
+    with suppress(EngineError), within(UNASKED):
+        engine = await session.loaded()
+        bursts = context.workspace.documents.bursts(document.uri)
+        found = await asyncio.to_thread(guesses_for, document, bursts, cursor) if engine is not None else []
+        for guess in found:
+            left = session.repeats.left(document.uri, burst, [(document, guess.edit)])
+            if engine is not None and left and await is_likely(engine, guess):
+                return guess.edit
+    return None
 
 
 def _source(context: Context, document: Document) -> Document:

@@ -167,7 +167,7 @@ def _form(one: tuple[bytes, ...], two: tuple[bytes, ...]) -> tuple[tuple[bytes, 
     pairs: dict[tuple[bytes, bytes], int] = {}
     form = list[tuple[bytes, int]]()
     for a, b in zip(one, two, strict=True):
-        if a != b and _kind(a) != _kind(b):
+        if a != b and kind_of(a) != kind_of(b):
             return None
         form.append((a, -1 if a == b else pairs.setdefault((a, b), len(pairs))))
     fixed = [token for token, number in form if number < 0]
@@ -181,12 +181,12 @@ def _fits(form: tuple[tuple[bytes, int], ...], tokens: tuple[bytes, ...]) -> boo
     for (text, number), token in zip(form, tokens, strict=True):
         if number < 0 and token != text:
             return False
-        if number >= 0 and (_kind(token) != _kind(text) or known.setdefault(number, token) != token):
+        if number >= 0 and (kind_of(token) != kind_of(text) or known.setdefault(number, token) != token):
             return False
     return True
 
 
-def _kind(token: bytes) -> str:
+def kind_of(token: bytes) -> str:
     if token[:1] in b"\"'`":
         return "string"
     return "number" if token[:1].isdigit() else "word" if NAME.fullmatch(token) else token.decode("latin-1")

@@ -100,7 +100,7 @@ def replaced_places(source: Source, renamed: Renamed, lines: set[int], *, twice:
     if edited is None or edited.scope is not None or edited.role not in ("variable", "type", "member"):
         return
     old, data = source.names(renamed.old), source.document.data
-    if any(n.scope is not None and not _is_import(n.place) for n in old):
+    if any(n.scope is not None and not is_import(n.place) for n in old):
         return
     moved = any(n.scope is not None and line_start(data, n.start) in lines for n in source.names(renamed.new))
     if moved and not any(n.scope is not None for n in old) and edited.role != "member":
@@ -178,7 +178,7 @@ def _variable_places(
     definitions = [n for n in known if n.scope is not None and n.scope.id == scope.id and n.role != "other"]
     if len(taken) > renamed.count or not _is_one(source, definitions, edited):
         return
-    if edited.scope is None and any(_is_import(d.place) for d in definitions):
+    if edited.scope is None and any(is_import(d.place) for d in definitions):
         return
     member = next((d for d in definitions if d.role == "member"), None)
     if member is not None:
@@ -227,7 +227,7 @@ def shared_names(source: Source, other: Document, words: tuple[bytes, ...]) -> t
     elif "imports" in how:
         if len(imports) < len(tops) or not imports:
             # A module may be imported whole.
-            return there, shared if any(_is_import(n.place) for n in there.names(stem)) else []
+            return there, shared if any(is_import(n.place) for n in there.names(stem)) else []
     elif len(imports) < len(tops) or (not imports and not _are_near(source, other)):
         return there, []
     known = tuple(found)
@@ -414,7 +414,8 @@ def _within(node: Node, outer: Node) -> bool:
     return outer.start_byte <= node.start_byte and node.end_byte <= outer.end_byte
 
 
-def _is_import(place: Node) -> bool:
+def is_import(place: Node) -> bool:
+    """Return whether `place` is a part of an import."""
     return statement_of(place).type.startswith(_IMPORTS)
 
 

@@ -1,0 +1,176 @@
+"""Guesses: places where an edit of one line may be repeated, though no rule is sure of it; a model rates them.
+
+It is repeated where its old text is, and at the same tokens of lines that are written like that line.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import TypeVar
+
+from dg_lsp.text.budget import check
+from dg_lsp.text.documents.bursts import Burst
+from dg_lsp.text.documents.document import Document
+from dg_lsp.text.documents.history import Change
+from dg_lsp.text.gaps.gap import Edit
+from dg_lsp.text.repeats.lines import kind_of, spans_of
+from dg_lsp.text.syntax.lexer import line_end, line_start
+from dg_lsp.text.syntax.names import whole
+
+# How alike two lines must be, by their tokens and by the kinds of their tokens; the letters of a word that is no chance
+# find in any other line.
+_TOKENS_ALIKE, _KINDS_ALIKE, _TELLING = 0.34, 0.7, 4
+# Guesses of one edit, those in the likest lines first; and the longest line.
+_MOST, _LONGEST = 4, 300
+_TOKENS = re.compile(rb"[\w$\x80-\xff]+|[^\w\s]")
+_WORD = re.compile(rb"[^\W\d]\w*")
+_CONSTANT = re.compile(rb"(?i:\s|[\d.+*/%<>=!&|^~-]|true|false|null|nil|none|undefined|0x[\da-f]+)*")
+Token = TypeVar("Token", str, bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A line that was edited. start, end: the line as it is now; old: as it was; spans: its changes, within the line.
+
+    now, stop of a span are offsets in the text as it is now.
+    """
+
+    start: int
+    end: int
+    old: bytes
+    spans: tuple[Change, ...]
+
+    @staticmethod
+    def of(burst: Burst, data: bytes) -> "Example | None":
+        """Return the line that `burst` has changed; None if it has changed several, or has put in or removed one."""
+        spans = spans_of(burst, data)
+        if not spans:
+            return None
+        start, first = line_start(data, spans[0].now), line_start(burst.before, spans[0].start)
+        end, last = line_end(data, start), line_end(burst.before, first)
+        if spans[-1].stop > end or spans[-1].end > last or not burst.before[first:last].strip():
+            return None
+        moved = tuple(Change(c.start - first, c.end - first, c.now, c.stop) for c in spans)
+        return Example(start, end, burst.before[first:last], moved)
+
+    def changed(self, data: bytes) -> tuple[bytes, bytes]:
+        """Return the text from the first change to the last one, before and after; `data` is the text as it is now."""
+        first, last = self.spans[0], self.spans[-1]
+        return self.old[first.start : last.end], data[first.now : last.stop]
+
+
+def _is_value(example: Example, data: bytes) -> bool:
+    """Return whether a constant, an operator or all of a string has become another: such an edit is rarely repeated."""
+    if len(example.spans) != 1:
+        return False
+    (change,), both = example.spans, example.changed(data)
+    quotes = example.old[change.start - 1 : change.start] + example.old[change.end : change.end + 1]
+    if both[0] and quotes in (b'""', b"''", b"``"):
+        return True
+    constants = [bool(text.strip() and _CONSTANT.fullmatch(text)) for text in both]
+    # `NULL` and `nullptr` are two words for one constant.
+    return any(constants) and both[0][:4].lower() != both[1][:4].lower()
+
+
+def guesses(document: Document, burst: Burst) -> list[Edit]:
+    """Return the edits that may repeat `burst` in other lines of `document`, one a line, the likest lines first."""
+    data, found = document.data, list[tuple[float, int, Edit]]()
+    example = Example.of(burst, data)
+    if example is None or len(example.old) > _LONGEST or _is_value(example, data):
+        return []
+    mine, at = [*_TOKENS.finditer(example.old)], 0
+    texts, old = {t[0] for t in mine}, example.changed(data)[0]
+    for whole_line in data.splitlines(keepends=True):
+        begin, at = at, at + len(whole_line)
+        check()
+        line = whole_line.rstrip(b"\r\n")
+        yours = [] if len(line) > _LONGEST or begin == example.start else [*_TOKENS.finditer(line)]
+        # Most lines have too little in common to be compared.
+        common = len(texts.intersection(t[0] for t in yours))
+        if not yours or (2 * common < _TOKENS_ALIKE * (len(texts) + common) and (not old or old not in line)):
+            continue
+        kinds = _matched([kind_of(t[0]) for t in mine], [kind_of(t[0]) for t in yours])
+        alike = _matched([t[0] for t in mine], [t[0] for t in yours]).ratio(), kinds.ratio()
+        near = alike[0] >= _TOKENS_ALIKE and alike[1] >= _KINDS_ALIKE
+        new = _replaced(example, data, line, near=near)
+        if near and not new:
+            new = _aligned(example, data, (mine, yours), kinds)
+        if new and new != line:
+            found.append((-sum(alike), abs(begin - example.start), _trimmed(begin, line, new)))
+    return [edit for _, _, edit in sorted(found, key=lambda one: one[:2])[:_MOST]]
+
+
+def _matched(mine: list[Token], yours: list[Token]) -> SequenceMatcher[Token]:
+    return SequenceMatcher(None, mine, yours, autojunk=False)
+
+
+def _replaced(example: Example, data: bytes, line: bytes, *, near: bool) -> bytes:
+    """Return `line` with the new text wherever the old one is in it; b"" if it is not, or is too short to tell."""
+    old, new = example.changed(data)
+    telling = any(len(word) >= _TELLING for word in _WORD.findall(old))
+    if not old.strip() or not (near or telling):
+        return b""
+    word = whole(old) if _WORD.match(old) and _WORD.match(old[-1:]) else re.compile(re.escape(old))
+    return word.sub(lambda _: new, line) if word.search(line) else b""
+
+
+def _aligned(
+    example: Example, data: bytes, tokens: Sequence[list[re.Match[bytes]]], kinds: SequenceMatcher[str]
+) -> bytes:
+    """Return the line of the second `tokens` with the changes at the counterparts of the tokens of the first.
+
+    b"" where one has no counterpart, or would replace another text.
+    """
+    mine, yours = tokens
+    line = yours[0].string
+    pairs = {i + n: j + n for i, j, size in kinds.get_matching_blocks() for n in range(size)}
+    new, at = b"", 0
+    for change in example.spans:
+        span = _span(change, mine, [yours[pairs[n]].span() if n in pairs else None for n in range(len(mine))])
+        text = data[change.now : change.stop]
+        if span is None or not at <= span[0] <= span[1]:
+            return b""
+        if text.strip() and line[slice(*span)] != example.old[change.start : change.end]:
+            return b""
+        new, at = new + line[at : span[0]] + text, span[1]
+    return new + line[at:]
+
+
+def _span(
+    change: Change, mine: list[re.Match[bytes]], yours: list[tuple[int, int] | None]
+) -> tuple[int, int] | None:
+    """Return where `change` is in the other line, whose counterparts of the tokens `mine` are at `yours`."""
+
+    def edge(offset: int, *, ends: bool) -> int | None:
+        order = (1, 0) if ends else (0, 1)
+        for side in order:
+            for token, there in zip(mine, yours, strict=True):
+                if token.span()[side] == offset and there is not None:
+                    return there[side]
+        return None
+
+    if change.start == change.end:
+        at = edge(change.start, ends=True)
+        return (at, at) if at is not None else None
+    first, last = edge(change.start, ends=False), edge(change.end, ends=True)
+    return (first, last) if first is not None and last is not None else None
+
+
+def _trimmed(begin: int, old: bytes, new: bytes) -> Edit:
+    """Return the edit that makes the line `old`, which begins at `begin`, the line `new`, by whole words."""
+    first, last = _common(old, new), 0
+    while first and _TOKENS.match(old[first - 1 : first]):
+        first -= 1
+    last = min(_common(old[::-1], new[::-1]), min(len(old), len(new)) - first)
+    while last and _WORD.match(old[len(old) - last : len(old) - last + 1]):
+        last -= 1
+    return Edit(
+        begin + first, begin + len(old) - last, new[first : len(new) - last].decode("utf-8", "replace")
+    )
+
+
+def _common(one: bytes, two: bytes) -> int:
+    return next(
+        (n for n, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), min(len(one), len(two))
+    )

@@ -1,0 +1,101 @@
+"""Guesses of the next edit: the places in the scenarios of next_edit_model/, and when a rating is good enough."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from benchmarks.next_edit import Hunk, Player, Scenario, play, read_scenarios
+from dg_lsp.engine.scripted import ScriptedEngine
+from dg_lsp.filling.guesses import Guess, guesses_for, is_likely
+from dg_lsp.text.messages import Fill
+
+HERE = Path(__file__).parent
+SCENARIOS = read_scenarios(HERE / "next_edit_model")
+BOX = "struct Box {\n    int width;\n    int height;\n    double depth;\n};\n"
+WIDER = Hunk("box.cpp", 0, ("    int width;",), ("    long width;",))
+
+
+def guessed(text: str, hunk: Hunk, *more: Hunk) -> list[Guess]:
+    player = Player(Scenario("", {hunk.name: text}, (), None, ()))
+    for one in (hunk, *more):
+        player.type(one)
+    document = player.now(hunk.name)
+    return guesses_for(document, player.documents.bursts(document.uri), player.cursors[hunk.name])
+
+
+def knowing(scenario: Scenario) -> Callable[[Guess], bool]:
+    """A model that rates as the scenario wants it."""
+    new = {line for hunk in scenario.wanted for line in hunk.new}
+    return lambda guess: guess.request.rated[1] in new
+
+
+def test_there_are_enough_scenarios_of_which_half_want_silence() -> None:
+    assert len(SCENARIOS) >= 40
+    assert sum(not s.wanted for s in SCENARIOS) == len(SCENARIOS) // 2
+
+
+def test_the_rules_alone_are_silent_in_all_of_them() -> None:
+    assert [s.title for s in SCENARIOS if play(s).offered] == []
+
+
+def test_nearly_all_that_is_wanted_is_guessed() -> None:
+    missed = [s.title for s in SCENARIOS if not play(s, likely=knowing(s)).right]
+    assert missed == ["Rust: a reference to a string becomes a slice"]
+
+
+def test_nothing_is_guessed_where_the_rules_have_found_places() -> None:
+    def fail(guess: Guess) -> bool:
+        raise AssertionError(guess.edit)
+
+    for scenario in read_scenarios(HERE / "next_edit"):
+        if scenario.wanted:
+            assert play(scenario, likely=fail).right, scenario.title
+
+
+def test_a_model_that_likes_everything_is_asked_about_few_of_the_silent_scenarios() -> None:
+    silent = [s for s in read_scenarios(HERE / "next_edit") if not s.wanted]
+    shown = [s.title for s in silent if play(s, likely=lambda _: True).offered]
+    assert len(shown) <= 0.25 * len(silent), shown
+
+
+def test_a_request_has_the_text_around_the_line_and_both_lines() -> None:
+    first, *_ = guessed(BOX, WIDER)
+    request = first.request
+    assert (request.prefix, request.suffix) == (
+        "struct Box {\n    long width;\n",
+        "\n    double depth;\n};\n",
+    )
+    assert request.rated == ("    int height;", "    long height;")
+    assert request.context == () and request.priority == "ahead"
+
+
+def test_an_edit_out_of_sight_comes_as_a_diff() -> None:
+    far = BOX.replace("    int height", "    // \n" * 400 + "    int height")
+    (guess,) = guessed(far, WIDER)
+    assert [piece.text for piece in guess.request.context] == ["-    int width;\n+    long width;\n"]
+    assert len(guess.request.prefix) < 1500 < len(far)
+
+
+@pytest.mark.parametrize(
+    ("hunk", "why"),
+    [
+        (Hunk("box.cpp", 0, ("    int width;",), ("    int wide;",)), "the file defines the name"),
+        (Hunk("box.cpp", 0, ("    int width;",), ("    int width;", "    int x;")), "a line is new"),
+        (Hunk("box.cpp", 0, ("    double depth;",), ("    float depth;",)), "no other line has the text"),
+    ],
+)
+def test_nothing_is_guessed(hunk: Hunk, why: str) -> None:
+    assert guessed(BOX, hunk) == [], why
+
+
+def test_a_guess_is_shown_only_if_all_its_texts_were_rated() -> None:
+    guess = guessed(BOX, WIDER)[0]
+
+    def likely(*ratings: float) -> bool:
+        return asyncio.run(is_likely(ScriptedEngine(Fill("", ratings=ratings)), guess))
+
+    assert likely(30.0, 5.0)
+    assert not likely(5.0, 30.0) and not likely(5.0, 5.0)
+    assert not likely() and not likely(30.0)
