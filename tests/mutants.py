@@ -547,6 +547,14 @@ MUTANTS = (
     ),
     Mutant(
         12,
+        "an unlikely guess of the next edit is offered",
+        "dg_lsp/filling/guesses.py",
+        "ratings[0] - ratings[1] > _LIKELIER",
+        "bool(ratings)",
+        "tests/filling/test_guesses.py::test_a_guess_is_shown_only_if_all_its_texts_were_rated",
+    ),
+    Mutant(
+        12,
         "an excluded document is searched for the next edit",
         "dg_lsp/server/handlers/next_edit.py",
         "others = context.workspace.beside(source)",

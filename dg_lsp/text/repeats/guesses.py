@@ -80,12 +80,13 @@ def guesses(document: Document, burst: Burst) -> list[Edit]:
     if example is None or len(example.old) > _LONGEST or _is_value(example, data):
         return []
     mine, at = [*_TOKENS.finditer(example.old)], 0
-    texts, old = {t[0] for t in mine}, example.changed(data)[0]
+    texts, (old, new) = {t[0] for t in mine}, example.changed(data)
     for whole_line in data.splitlines(keepends=True):
         begin, at = at, at + len(whole_line)
         check()
         line = whole_line.rstrip(b"\r\n")
-        yours = [] if len(line) > _LONGEST or begin == example.start else [*_TOKENS.finditer(line)]
+        done = not old.strip() and new.strip() in line
+        yours = [] if len(line) > _LONGEST or begin == example.start or done else [*_TOKENS.finditer(line)]
         # Most lines have too little in common to be compared.
         common = len(texts.intersection(t[0] for t in yours))
         if not yours or (2 * common < _TOKENS_ALIKE * (len(texts) + common) and (not old or old not in line)):
@@ -93,11 +94,11 @@ def guesses(document: Document, burst: Burst) -> list[Edit]:
         kinds = _matched([kind_of(t[0]) for t in mine], [kind_of(t[0]) for t in yours])
         alike = _matched([t[0] for t in mine], [t[0] for t in yours]).ratio(), kinds.ratio()
         near = alike[0] >= _TOKENS_ALIKE and alike[1] >= _KINDS_ALIKE
-        new = _replaced(example, data, line, near=near)
-        if near and not new:
-            new = _aligned(example, data, (mine, yours), kinds)
-        if new and new != line:
-            found.append((-sum(alike), abs(begin - example.start), _trimmed(begin, line, new)))
+        changed = _replaced(example, data, line, near=near)
+        if near and not changed:
+            changed = _aligned(example, data, (mine, yours), kinds)
+        if changed and changed != line:
+            found.append((-sum(alike), abs(begin - example.start), _trimmed(begin, line, changed)))
     return [edit for _, _, edit in sorted(found, key=lambda one: one[:2])[:_MOST]]
 
 
