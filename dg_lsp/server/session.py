@@ -221,7 +221,7 @@ class Session:
     async def loaded(self) -> Engine | None:
         """Return the engine if it was asked before and is loaded: what nobody has asked for must not load a model."""
         engine = self._engine
-        if not isinstance(engine, Resident):
+        if not isinstance(engine, Remote):
             return engine
         status = await engine.status()
         return engine if status is not None and status.state in ("ready", "busy") else None
