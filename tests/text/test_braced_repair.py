@@ -5,7 +5,15 @@ import pytest
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.syntax.brackets import state_at
 from dg_lsp.text.syntax.items import top_level_item
-from dg_lsp.text.syntax.repair import TRIED, Repaired, candidates, cost_of, insertions, repair
+from dg_lsp.text.syntax.repair import (
+    TRIED,
+    Closing,
+    Repaired,
+    cost_of,
+    insertions,
+    missing_tokens_at,
+    repair,
+)
 
 
 def cut(text: str) -> tuple[bytes, int]:
@@ -70,17 +78,16 @@ def test_a_clean_text_needs_nothing() -> None:
 def test_what_is_tried_has_a_bound() -> None:
     data, offset = cut("class A {\n  void f() {\n    for (a ? b < c(d[¦\n    }}}) ] )\n")
     java = load_language("java")
-    tried = list(candidates(java, data, offset, state_at(java, data, offset)))
+    tried = list(insertions(missing_tokens_at(java, data, offset, state_at(java, data, offset))))
     assert 5 < len(tried) <= TRIED + 5
     assert len(set(tried)) == len(tried)
 
 
-def test_insertions_begin_with_nothing_and_touch_nothing_else() -> None:
+def test_insertions_touch_nothing_else() -> None:
     data, offset = cut("func f() {\n\tg(a¦\n}\n")
     go = load_language("go")
-    found = list(insertions(go, data, offset, state_at(go, data, offset)))
-    assert found[0] == b""
-    assert b")" in found
+    found = list(insertions(missing_tokens_at(go, data, offset, state_at(go, data, offset))))
+    assert Closing(b")", offset, b"") in found
 
 
 def test_a_large_class_is_repaired_without_its_other_members() -> None:
@@ -100,6 +107,6 @@ def test_no_place_of_a_text_raises(language: str) -> None:
         start, stop = top_level_item(loaded, text, offset)
         assert start <= stop
         state = state_at(loaded, text, offset)
-        for first, last, _ in candidates(loaded, text, offset, state):
-            assert 0 <= first <= last <= len(text)
+        for way in insertions(missing_tokens_at(loaded, text, offset, state)):
+            assert offset <= way.at <= len(text)
         assert cost_of(repair(loaded, text, offset).tree) >= 0

@@ -59,7 +59,7 @@ def test_a_fill_is_cut_where_its_container_closes(name: str) -> None:
     text, language, kind, fill, wanted = LONG[name]
     indent = {"go": "\t", "java": "        "}.get(language, "    ")
     asked = request(language, text, kind, indent)  # type: ignore[arg-type]
-    assert within(load_language(language), asked, fill).rstrip() == wanted
+    assert within(asked, fill).rstrip() == wanted
     assert fit(asked, fill) == wanted
     assert not faults(language, kind, asked.prefix, wanted, asked.suffix)
 
@@ -70,7 +70,7 @@ def test_the_tree_is_asked_before_brackets_are_counted() -> None:
     language = load_language("java")
     # Counting alone would end the fill at its first stray brace.
     assert surplus(language, fill.encode()) == fill.index("}")
-    assert within(language, asked, fill).rstrip() == "if (a) }\n            b();"
+    assert within(asked, fill).rstrip() == "if (a) }\n            b();"
 
 
 ESCAPES = {

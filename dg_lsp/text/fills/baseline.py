@@ -23,7 +23,7 @@ from dg_lsp.text.syntax.items import block, top_level_item
 from dg_lsp.text.syntax.lexer import LogicalLine, indentation, line_end, line_start
 from dg_lsp.text.syntax.lines import function_over
 from dg_lsp.text.syntax.near import surroundings
-from dg_lsp.text.syntax.repair import Closing, closings, cost_of, insertions, out_of_reach
+from dg_lsp.text.syntax.repair import Closing, cost_of, insertions, missing_tokens_at, out_of_reach
 
 _PLACE = re.compile(r"process version:\d+, .*\brow:(\d+), col:(\d+)")
 # A line with text and its first character; those that go on with what is above; the end of a header or a statement.
@@ -429,9 +429,8 @@ def searched(site: Site) -> Text:
     state, lowest = state_at(site.language, data, at), cost_of(best.tree)
     # Parsing costs by the byte, and no filler repairs an error above the line.
     tries = 1 if out_of_reach(best.tree, state.line) else max(EFFORT // (len(data) + 1), 1)
-    ended, later = closings(site.language, data, at, state)
-    plain = (Closing(text, at, b"") for text in insertions(site.language, data, at, state))
-    for way in islice(chain((Closing(b"", at, b""),), ended, plain, later), tries):
+    ways = insertions(missing_tokens_at(site.language, data, at, state))
+    for way in islice(chain((Closing(b"", at, b""),), ways), tries):
         try:
             candidate = first.filled(way.text, (way.at - at, way.tail))
         except Unreadable:

@@ -1,6 +1,7 @@
 """Sentences for the user about a fill: how likely it is right, and why a person must confirm its edit."""
 
 from dg_lsp.text.documents.document import Document
+from dg_lsp.text.documents.history import common
 from dg_lsp.text.gaps.find import Gap
 from dg_lsp.text.gaps.gap import Edit
 from dg_lsp.text.gaps.open import finished
@@ -84,9 +85,4 @@ def _percent(share: float) -> str:
 
 def _is_kept(old: bytes, new: bytes) -> bool:
     """Return whether `new` is `old` with one more piece of text in it, before it or behind it."""
-    same = 0
-    for one, other in zip(old, new, strict=False):
-        if one != other:
-            break
-        same += 1
-    return len(new) >= len(old) and new.endswith(old[same:])
+    return len(new) >= len(old) and new.endswith(old[common(old, new) :])

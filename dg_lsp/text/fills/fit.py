@@ -3,20 +3,20 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice, pairwise, takewhile
+from itertools import islice, pairwise
 
 from dg_lsp.text.budget import bounded
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.fills import check
 from dg_lsp.text.fills.balance import doubled
 from dg_lsp.text.fills.baseline import container_of, function_of_span, neutral_text
-from dg_lsp.text.fills.site import site_of, to_bytes
+from dg_lsp.text.fills.site import Site, site_of, to_bytes
 from dg_lsp.text.gaps.find import Gap
 from dg_lsp.text.gaps.gap import Edit
-from dg_lsp.text.languages.language import Language, load_language
-from dg_lsp.text.messages import BODIES, LISTS, PARTS, STRINGS, Infill, Kind
+from dg_lsp.text.languages.language import Language
+from dg_lsp.text.messages import BODIES, LISTS, PARTS, Infill, Kind
 from dg_lsp.text.syntax.brackets import state_at, unpaired
-from dg_lsp.text.syntax.lexer import first_token, line_start, logical_lines, tokens, width
+from dg_lsp.text.syntax.lexer import first_token, logical_lines, tokens, width
 
 # Kinds that may go on over line ends while a bracket is open, or while the text there is not complete.
 _LOGICAL: tuple[Kind, ...] = ("expression", "statement")
@@ -58,18 +58,17 @@ def fit(request: Infill, text: str) -> str:
     4. Remove white space at the end, unless the line continues after the gap.
     5. Close what the line opens and nothing below it closes, if that makes it parse.
     """
-    language = load_language(request.language, request.macros)
     # 1. In the middle of a line the fill's own line ends nothing.
-    text = within(language, request, plain(request, text))
+    text = within(request, plain(request, text))
     if request.kind == "span":
         return text
     # 2.
     if request.kind in PARTS:
         text = _first_whole(request, text) if request.kind in _LOGICAL else text
-        text = LINE_END.split(text, maxsplit=1)[0] if _is_of_one_line(language, request) else text
+        text = LINE_END.split(text, maxsplit=1)[0] if _is_of_one_line(site_of(request)) else text
     # 3.
     text = _without_repeated_lines(request, _without_repeated_word(request, text))
-    text = _without_end_of_header(language, request, text)
+    text = _without_end_of_header(site_of(request), text)
     rest = LINE_END.split(request.suffix, maxsplit=1)[0]
     if rest.strip():
         # One line needs no end in front of what follows it; of several the last one may.
@@ -99,15 +98,12 @@ def endings(request: Infill, text: str) -> Iterator[str]:
 
     `f(a` gets `)`, and `if a` in Python gets `:` and an indented `pass`.
     """
-    language = load_language(request.language, request.macros)
-    before = request.prefix.encode("utf-8", "replace")
-    data = before + text.encode("utf-8", "replace")
-    state = state_at(language, data, len(data))
+    site, data = site_of(request), to_bytes(request.prefix + text)
+    language, state = site.language, state_at(site.language, data, len(data))
     if state.string or state.comment:
         return
     below, body = "\n" + request.indent, language.placeholder("block")
-    here = line_start(before, len(before))
-    shut = state.closing(at for at in state.opened if at >= here).decode()
+    shut = state.closing(at for at in state.opened if at >= site.line).decode()
     if shut and text.endswith("{"):
         shut = below + shut
     if body and not shut:
@@ -117,22 +113,22 @@ def endings(request: Infill, text: str) -> Iterator[str]:
     yield from (below + word for word in language.plain.closings)
 
 
-def within(language: Language, request: Infill, text: str) -> str:
+def within(request: Infill, text: str) -> str:
     """Return `text` up to where it leaves the container of its gap: for the gap in `f(|)`, `a) + b` becomes `a`.
 
     A body of Python ends with its indentation. Other containers end where the tree of the text with the fill says; if
     the tree has no such bracket, at the first bracket that the fill closes and has not opened.
     """
-    data = text.encode("utf-8", "replace")
-    if request.kind == "span":
-        return data[: _end_of_span(language, request, data)].decode("utf-8")
-    if request.kind in (*STRINGS, "comment"):
-        return data[: _end_of_literal(language, request.prefix, data)].decode("utf-8", "ignore")
-    if request.kind in BODIES and language.style != "brace":
-        return deep(language, text, request.indent)
-    if request.kind not in (*BODIES, *LISTS) or (counted := surplus(language, data)) is None:
+    site, data = site_of(request), to_bytes(text)
+    if site.kind == "span":
+        return data[: _end_of_span(site, data)].decode("utf-8")
+    if site.is_prose:
+        return data[: _end_of_literal(site, data)].decode("utf-8", "ignore")
+    if site.kind in BODIES and site.language.style != "brace":
+        return deep(site.language, text, request.indent)
+    if site.kind not in (*BODIES, *LISTS) or (counted := surplus(site.language, data)) is None:
         return text
-    filled = neutral_text(site_of(request)).filled(data)
+    filled = neutral_text(site).filled(data)
     span = container_of(filled)
     closes = span[1] - filled.start if span else -1
     return data[: closes if 0 <= closes < len(data) else counted].decode("utf-8", "ignore")
@@ -161,7 +157,7 @@ def deep(language: Language, text: str, indent: str) -> str:
 def plain(request: Infill, text: str) -> str:
     """Return `text` with the file's line ends and indentation, and a body without blank lines before it."""
     # A lone surrogate has no bytes.
-    text = text.encode("utf-8", "replace").decode("utf-8")
+    text = to_bytes(text).decode("utf-8")
     if request.kind not in (*PARTS, "span"):
         text = re.sub(r"^(?:[ \t\f]*(?:\r\n|\n|\r))*[ \t\f]*", "", text)
     return LINE_END.sub(newline_of(request), _indented(request, text))
@@ -187,16 +183,15 @@ def _request(document: Document, gap: Gap) -> Infill:
     )
 
 
-def _is_of_one_line(language: Language, request: Infill) -> bool:
+def _is_of_one_line(site: Site) -> bool:
     """Return whether a fill of the gap ends with its line; not in a block comment or a triple-quoted string."""
-    if request.kind not in ("string", "comment"):
-        return request.kind not in (*LISTS, *_LOGICAL)
-    before = request.prefix.encode("utf-8", "replace")
-    state = state_at(language, before, len(before))
+    state = site.state
+    if site.kind not in ("string", "comment"):
+        return site.kind not in (*LISTS, *_LOGICAL)
     if not state.string:
-        return not (state.comment and _comment_end(language, before[state.begins :]))
+        return not (state.comment and _comment_end(site.language, site.before[state.begins :]))
     # Quotes that no table lists are those of a raw string, whose close holds what its beginning says.
-    kinds = [quotes for quotes in language.strings if quotes.close == state.string]
+    kinds = [quotes for quotes in site.language.strings if quotes.close == state.string]
     return bool(kinds) and not any(quotes.lines for quotes in kinds)
 
 
@@ -213,7 +208,7 @@ def _first_whole(request: Infill, text: str) -> str:
 
     Where all add one, a bracket that `text` closes without opening it ends it: for `if (|)`, `a) b();` becomes `a`.
     """
-    language = load_language(request.language, request.macros)
+    language = site_of(request).language
     starts = [text[:end] for end in islice(_line_ends(language, text), _LINES)]
     data = text.encode("utf-8")
     if (end_of_brackets := surplus(language, data)) is not None:
@@ -239,8 +234,7 @@ def _indented(request: Infill, text: str) -> str:
 
     Where they have both, as in a file that aligns by spaces behind tabs, the lines of `text` stay as they are.
     """
-    step = load_language(request.language, request.macros).indent
-    columns = len(step.expandtabs(4))
+    columns = len(site_of(request).language.indent.expandtabs(4))
     style = _style_of(request, columns)
     if style == "tabs":
         spaces = re.compile(f"(?<=[\r\n])(\t*)((?: {{{columns}}})+)")
@@ -388,8 +382,8 @@ def _meets_word(request: Infill, text: str) -> bool:
         return True
     if first is None or not _ENDS_WORD.search(request.prefix):
         return False
-    common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first[0], rest, strict=False)))
-    return common >= 2 or common in (len(rest), len(text))
+    count = min(2, len(rest), len(text))
+    return first[0][:count] == rest[:count]
 
 
 def _word_behind(request: Infill) -> str:
@@ -413,21 +407,20 @@ def _without_repeated_rest(request: Infill, text: str, rest: str) -> str:
     return short if long or _faulty(request, text) else text
 
 
-def _without_end_of_header(language: Language, request: Infill, text: str) -> str:
+def _without_end_of_header(site: Site, text: str) -> str:
     """Return `text` without the `;` behind the header of a function that has to have a body.
 
     In an `impl` of Rust `fn len(&self) -> |` gets `usize`, not `usize;`: the grammar takes that, and no compiler does.
     """
-    if request.kind not in PARTS or request.kind in (*STRINGS, "comment") or not text.endswith(";"):
+    if not (site.is_part and text.endswith(";")):
         return text
-    before = request.prefix.encode("utf-8", "replace")
-    opened = state_at(language, before, len(before)).opened
-    brace = next((at for at in reversed(opened) if before[at : at + 1] == b"{"), None)
+    words, before = site.language.words, site.before
+    brace = next((at for at in reversed(site.state.opened) if before[at : at + 1] == b"{"), None)
     owner = None if brace is None else _HEADER.search(before, 0, brace)
-    if owner is None or not language.words.bodied.match(owner[0].lstrip()):
+    if owner is None or not words.bodied.match(owner[0].lstrip()):
         return text
-    header = _HEADER.search(before + text[:-1].encode("utf-8", "replace"))
-    is_function = header is not None and not language.words.functions.isdisjoint(header[0].split())
+    header = _HEADER.search(before + to_bytes(text[:-1]))
+    is_function = header is not None and not words.functions.isdisjoint(header[0].split())
     return text[:-1] if is_function else text
 
 
@@ -441,19 +434,18 @@ def _faulty(request: Infill, text: str) -> bool:
     return bool(check.faults_of(request, text))
 
 
-def _end_of_span(language: Language, request: Infill, fill: bytes) -> int:
+def _end_of_span(site: Site, fill: bytes) -> int:
     """Return where `fill` leaves the function that its span is in; its length where it does not.
 
     The span `a()\n    b()\n\nc()` at the end of a function with four spaces ends behind `b()`; so it does where a
     comment at the left margin takes the place of `c()`, unless more of the function follows.
     """
-    site = site_of(request)
     header, start = function_of_span(site), len(site.before)
     if header is None:
         return len(fill)
     data, stop = site.before + fill + site.after, start + len(fill)
     kept = start
-    for line in logical_lines(language, data, header.start, len(data)):
+    for line in logical_lines(site.language, data, header.start, len(data)):
         if line.width > header.width or line.start == header.start:
             kept = max(kept, min(line.end, stop))
         elif not line.comment:
@@ -469,17 +461,16 @@ def _comment_end(language: Language, begun: bytes) -> bytes:
     return next((closing for opening, closing in pairs if begun.startswith(opening)), b"")
 
 
-def _end_of_literal(language: Language, prefix: str, fill: bytes) -> int:
+def _end_of_literal(site: Site, fill: bytes) -> int:
     """Return where `fill` closes the string or comment that its gap is in; its length if it does not.
 
     Quotes in the code inside a string, as in `${f("a")}`, do not close it. A regular expression ends with its flags.
     """
-    before = prefix.encode("utf-8", "replace")
-    state = state_at(language, before, len(before))
-    begun = before[state.begins :] if state.begins >= 0 else b""
+    state = site.state
+    begun = site.before[state.begins :] if state.begins >= 0 else b""
     if state.string or (state.text and begun.startswith(b"/")):
-        first = first_token(language, begun + fill, 0)
+        first = first_token(site.language, begun + fill, 0)
         return max(first.end - len(state.string) - len(begun), 0) if first.kind == "string" else len(fill)
-    close = b"<" if state.text else _comment_end(language, begun)
+    close = b"<" if state.text else _comment_end(site.language, begun)
     at = fill.find(close) if close else -1
     return at if at >= 0 else len(fill)

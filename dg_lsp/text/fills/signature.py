@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from dg_lsp.text.languages.language import WORD, Language, load_language
+from dg_lsp.text.fills.site import site_of
+from dg_lsp.text.languages.language import WORD, Language
 from dg_lsp.text.messages import Infill
 from dg_lsp.text.syntax.bodies import unwritten
 from dg_lsp.text.syntax.lexer import Span
@@ -45,16 +46,15 @@ def signature_of(request: Infill) -> Signature:
     """The Signature of the function whose body is to be written; an empty one for all other gaps."""
     if request.kind != "function_body":
         return Signature()
-    language = load_language(request.language, request.macros)
-    before, after = (text.encode("utf-8", "replace") for text in (request.prefix, request.suffix))
-    found = unwritten(language, before, after)
+    site = site_of(request)
+    found = unwritten(site.language, site.before, site.after)
     if found is None:
         return Signature()
     own, name = found.own, found.own.header.last_name
-    behind = len(found.data) - len(after)
-    rest = found.data[own.opens : len(before)] + found.data[behind : own.stop]
-    known = language.own_words.union(WORD.findall(rest.decode("utf-8", "replace")))
-    parameters = _parameters(language, found.root, (own.header.define, own.header.opens))
+    behind = len(found.data) - len(site.after)
+    rest = found.data[own.opens : len(site.before)] + found.data[behind : own.stop]
+    known = site.language.own_words.union(WORD.findall(rest.decode("utf-8", "replace")))
+    parameters = _parameters(site.language, found.root, (own.header.define, own.header.opens))
     return Signature(
         "" if any(one != own and one.header.last_name == name for one in found.functions) else name,
         frozenset(one for one in parameters if one not in known and not one.startswith("_")),

@@ -13,7 +13,7 @@ from dg_lsp.text.fills.baseline import Fault, given_up, neutral_text
 from dg_lsp.text.fills.check import faults_of
 from dg_lsp.text.fills.fit import LINE_END, within
 from dg_lsp.text.fills.site import Site, site_of, to_bytes
-from dg_lsp.text.languages.language import Language, load_language
+from dg_lsp.text.languages.language import Language
 from dg_lsp.text.messages import BODIES, Infill
 from dg_lsp.text.syntax.brackets import closers, state_at, unpaired
 from dg_lsp.text.syntax.lexer import Span, line_end, line_start
@@ -70,7 +70,7 @@ class Break:
 def ended(request: Infill, text: str) -> Written:
     """Return the part of `text` in the gap's container, and whether that closes in it."""
     whole = fit.plain(request, text)
-    kept = within(load_language(request.language, request.macros), request, whole)
+    kept = within(request, whole)
     return Written(kept, ended=bool(whole[len(kept) :].strip()))
 
 
@@ -140,15 +140,11 @@ def go_on(request: Infill, before: str, more: str) -> Written:
 def shorten(request: Infill, fill: str) -> str:
     """Return the longest beginning of `fill` in whole statements that adds no fault; empty if there is none.
 
-    `a = 1\nb = (` becomes `a = 1`. A statement that the next line continues does not count, though it may parse.
+    `a = 1\nb = (` becomes `a = 1`. A statement that the next line continues does not count, though it may parse. Of
+    another kind than a body a part is no use.
     """
-    if request.kind not in BODIES:
-        # Of the other kinds a part is no use.
-        return ""
-    for text in _beginnings(load_language(request.language, request.macros), fill):
-        if not check.faults_of(request, text):
-            return text
-    return ""
+    starts = _beginnings(site_of(request).language, fill) if request.kind in BODIES else ()
+    return next((text for text in starts if not check.faults_of(request, text)), "")
 
 
 @bounded
@@ -204,16 +200,12 @@ def _beginnings(language: Language, fill: str) -> Iterator[str]:
 
 def _can_come_right(request: Infill, lines: str) -> bool:
     """Return whether some end behind `lines` makes the gap's container parse as well as before."""
-    for ending in _endings(request, lines):
-        fill = lines + ending
-        if not check.faults_of(request, fill):
-            return True
-    return False
+    return any(not check.faults_of(request, lines + ending) for ending in _endings(request, lines))
 
 
 def _endings(request: Infill, lines: str) -> Iterator[str]:
     """Yield short texts that may end what `lines` have begun, likeliest first."""
-    language = load_language(request.language, request.macros)
+    language = site_of(request).language
     placeholder = language.placeholder(request.kind)
     # The next statement is as deep as the gap, or deeper where the last line opens a block.
     yield request.indent + placeholder
@@ -222,7 +214,7 @@ def _endings(request: Infill, lines: str) -> Iterator[str]:
     lead = re.match(r"[ \t]*", re.split(r"[\r\n]", (head + lines).rstrip())[-1])
     yield (lead[0] if lead else "") + language.indent + placeholder
     # A bracket or a string may be open.
-    data = (request.prefix + lines).encode("utf-8", "replace")
+    data = to_bytes(request.prefix + lines)
     state = state_at(language, data, len(data))
     if state.string or state.brackets:
         yield (state.string + closers(state.brackets)).decode()

@@ -4,8 +4,9 @@ import re
 from collections.abc import Iterator
 
 from dg_lsp.text.fills import check
-from dg_lsp.text.languages.language import Language, load_language
-from dg_lsp.text.messages import STRINGS, Infill
+from dg_lsp.text.fills.site import site_of
+from dg_lsp.text.languages.language import Language
+from dg_lsp.text.messages import Infill
 from dg_lsp.text.syntax.lexer import Token, tokens
 
 # Places of a fill at which it is tried to end, the last ones first.
@@ -23,9 +24,8 @@ def sure_beginning(request: Infill, text: str, sure: int) -> str:
     adds no fault (law 5). Of `first.total(x) + y`, sure up to `+`, `first.total(x)` is left; sure up to the bracket
     before `x`, `first.total`. Empty where no such beginning has LEAST characters.
     """
-    language, found = load_language(request.language, request.macros), list[str]()
-    prose = request.kind in (*STRINGS, "comment")
-    for end in _words(text) if prose else _ends(language, text):
+    site, found = site_of(request), list[str]()
+    for end in _words(text) if site.is_prose else _ends(site.language, text):
         if end <= sure and len("".join(text[:end].split())) >= LEAST:
             found.append(text[:end])
     return next((start for start in found[: -TRIES - 1 : -1] if _can_stand(request, start)), "")

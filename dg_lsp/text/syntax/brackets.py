@@ -8,12 +8,14 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import chain
 
 from dg_lsp.text.budget import check
 from dg_lsp.text.languages.language import Language
 from dg_lsp.text.syntax.items import LONG, focus, top_level_item
 from dg_lsp.text.syntax.jsx import Mark
 from dg_lsp.text.syntax.lexer import (
+    begins_statement,
     character_at,
     column,
     comment_end,
@@ -113,10 +115,12 @@ class BracketMatcher:
     all: list[OpenBracket] = field(default_factory=list)
     line: int = -1
     last: Mark | None = None
-    # The columns of the present line and of the statement's first; whether nothing of the line was read yet.
+    # The columns of the present line and of the statement's first; whether nothing of the line was read yet; whether
+    # the bracket that is read begins it.
     columns: int = 0
     base: int = 0
     fresh: bool = True
+    is_first: bool = False
     # A brace has just been closed: the text that follows shows whether the statement ends there.
     shut: bool = False
 
@@ -337,28 +341,28 @@ def read(language: Language, data: bytes, start: int, stop: int) -> BracketMatch
     The last answers are kept, for one pick asks the same several times; nobody changes them.
     """
     reading = BracketMatcher(language, data, start, b"{" if language.style == "brace" else b"")
-    for mark in marks(language, data, start, stop):
+    steps = {"open": _open, "close": _close, "end": _end}
+    for mark in chain(marks(language, data, start, stop), [("stop", stop, stop)]):
         kind, first, end = mark
         if found := _TEXT.search(data, reading.end, first):
-            _text(reading, found.start())
+            _begin_text(reading, found.start())
+        if kind == "stop":
+            break
         reading.last, reading.end = mark, end
         if kind == "newline":
             check()
             reading.fresh = True
-        elif kind == "open":
-            _open(reading, first)
-        elif kind == "close":
-            _close(reading, first)
-        elif kind == "end":
-            _end(reading, first)
         elif kind in ("string", "open_string", "open_text"):
-            _text(reading, first)
-    if found := _TEXT.search(data, reading.end, stop):
-        _text(reading, found.start())
+            _begin_text(reading, first)
+        elif kind in steps:
+            reading.is_first = reading.fresh
+            if reading.fresh:
+                _begin_line(reading, first)
+            steps[kind](reading, first)
     return reading
 
 
-def _text(reading: BracketMatcher, at: int) -> None:
+def _begin_text(reading: BracketMatcher, at: int) -> None:
     """Plain text or a string begins at `at`."""
     if reading.fresh:
         _begin_line(reading, at)
@@ -367,8 +371,13 @@ def _text(reading: BracketMatcher, at: int) -> None:
         if word is not None and word[0] not in reading.language.words.blocks:
             reading.line = -1
     elif reading.stack and reading.stack[-1].inner < 0:
-        # What begins on the line of its bracket continues deeper than that.
+        # The text on the line of its bracket continues deeper than that.
         reading.stack[-1].inner = reading.columns + 1
+    _begin_statement(reading, at)
+
+
+def _begin_statement(reading: BracketMatcher, at: int) -> None:
+    """A statement begins at `at`, unless one has begun already."""
     reading.shut = False
     if reading.line < 0:
         reading.line, reading.base = at, reading.columns
@@ -376,59 +385,55 @@ def _text(reading: BracketMatcher, at: int) -> None:
 
 def _begin_line(reading: BracketMatcher, at: int) -> None:
     """`at` is the first text of its line: it may show that brackets above have lost their mates."""
-    data, stack, words = reading.data, reading.stack, reading.language.words
-    reading.fresh = False
-    columns = reading.columns = column(data, at)
+    stack = reading.stack
+    reading.fresh, reading.columns = False, column(reading.data, at)
     if stack and stack[-1].inner < 0:
-        stack[-1].inner = columns
-    if not reading.holder:
-        # A line end ends a statement but inside brackets, and those do not go on over the beginning of one.
-        if stack and _begins_statement(reading, at):
-            stack.clear()
-        reading.line = reading.line if stack else -1
+        stack[-1].inner = reading.columns
+    if reading.holder:
+        _begin_braced_line(reading, at)
         return
-    joined = _JOINED.match(data, at) is not None
+    # A line end ends a statement but inside brackets, and those do not go on over the beginning of one.
+    if stack and begins_statement(reading.language, reading.data, at, reading.base):
+        stack.clear()
+    reading.line = reading.line if stack else -1
+
+
+def _begin_braced_line(reading: BracketMatcher, at: int) -> None:
+    """The same where braces hold statements.
+
+    1. Brackets go on only over deeper lines, and braces over lines that are as deep as the text in them.  2. A
+    statement ends where a line is no deeper than its first, and a header where its body may begin.
+    """
+    data, stack, columns = reading.data, reading.stack, reading.columns
+    if _JOINED.match(data, at):
+        return
     # A label may be less deep than the block that it is in.
-    if joined or words.labels.match(data, at):
-        if not joined:
-            reading.line = -1
+    if reading.language.words.labels.match(data, at):
+        reading.line = -1
         return
-    # 1. Brackets go on only over deeper lines, and braces over lines that are as deep as what is in them.
+    # 1.
     while stack and columns <= stack[-1].width:
         if reading.is_between_statements and stack[-1].inner <= stack[-1].width:
             break
         _drop(reading, at)
         reading.line = -1
-    # 2. A statement ends where a line is no deeper than its first, and a header where what it holds may begin.
-    if reading.is_between_statements:
-        first = _WORD.match(data, reading.line) if reading.line >= 0 else None
-        headed = first is not None and first[0] in words.blocks
-        headed = headed or (reading.line >= 0 and words.labels.match(data, reading.line) is not None)
-        reading.line = -1 if columns <= reading.base or reading.shut or headed else reading.line
+    # 2.
+    if reading.line >= 0 and reading.is_between_statements:
+        headed = _is_header(reading) or reading.language.words.labels.match(data, reading.line)
+        if columns <= reading.base or reading.shut or headed:
+            reading.line = -1
 
 
-def _begins_statement(reading: BracketMatcher, at: int) -> bool:
-    """Return whether the line that begins at `at`, inside brackets, shows that they have lost their mates (Python).
-
-    It does where it begins with a keyword or a decorator, or with a word less deep than the statement's first line.
-    """
-    word = _WORD.match(reading.data, at)
-    if word is None:
-        return reading.data[at : at + 1] == b"@" and reading.data[at + 1 : at + 2].isalpha()
-    return word[0] in reading.language.words.starts or reading.columns < reading.base
+def _is_header(reading: BracketMatcher) -> bool:
+    """Return whether the statement at the end begins with the word of a block."""
+    word = _WORD.match(reading.data, reading.line) if reading.line >= 0 else None
+    return word is not None and word[0] in reading.language.words.blocks
 
 
 def _open(reading: BracketMatcher, at: int) -> None:
-    fresh = reading.fresh
-    if fresh:
-        _begin_line(reading, at)
-    if reading.line < 0:
-        reading.line, reading.base = at, reading.columns
-    reading.shut = False
-    bracket = reading.data[at : at + 1]
-    opened = OpenBracket(
-        at, bracket, reading.columns, min(reading.columns, reading.base), reading.line, reading.base
-    )
+    _begin_statement(reading, at)
+    bracket, columns, base = reading.data[at : at + 1], reading.columns, reading.base
+    opened = OpenBracket(at, bracket, columns, min(columns, base), reading.line, base)
     reading.stack.append(opened)
     reading.all.append(opened)
     if bracket == reading.holder:
@@ -436,11 +441,8 @@ def _open(reading: BracketMatcher, at: int) -> None:
 
 
 def _close(reading: BracketMatcher, at: int) -> None:
-    """Close the nearest bracket that fits; what fits none closes nothing."""
-    fresh = reading.fresh
-    if fresh:
-        _begin_line(reading, at)
-    found = _fitting(reading, at, fresh=fresh)
+    """Close the nearest bracket that fits; one that fits none closes nothing."""
+    found = _fitting(reading, at)
     if found < 0:
         return
     while len(reading.stack) > found + 1:
@@ -450,7 +452,7 @@ def _close(reading: BracketMatcher, at: int) -> None:
     reading.line, reading.base, reading.shut = opened.line, opened.base, opened.bracket == reading.holder
 
 
-def _fitting(reading: BracketMatcher, at: int, *, fresh: bool) -> int:
+def _fitting(reading: BracketMatcher, at: int) -> int:
     """The place in the stack of the bracket that is closed at `at`, -1 without one.
 
     A brace at the beginning of a line closes one as deep as that line, where there is one. A round bracket closes
@@ -464,12 +466,12 @@ def _fitting(reading: BracketMatcher, at: int, *, fresh: bool) -> int:
     if opener != reading.holder:
         braces = [n for n, opened in enumerate(stack) if opened.bracket == reading.holder]
         inside = not braces or fitting[-1] > braces[-1]
-        return fitting[-1] if inside or (fresh and stack[fitting[-1]].width >= columns) else -1
+        return fitting[-1] if inside or (reading.is_first and stack[fitting[-1]].width >= columns) else -1
     # Only the innermost may be closed as deep as its own line; a header's brace is closed as deep as the header.
     near = [n for n in fitting[-1:] if columns == stack[n].columns]
-    level = (near or [n for n in fitting if columns == stack[n].width]) if fresh else []
+    level = (near or [n for n in fitting if columns == stack[n].width]) if reading.is_first else []
     # One that is deeper than what it would close has lost its mate.
-    lost = fresh and not level and columns > stack[fitting[-1]].width
+    lost = reading.is_first and not level and columns > stack[fitting[-1]].width
     return -1 if lost else (level or fitting)[-1]
 
 
@@ -482,8 +484,6 @@ def _drop(reading: BracketMatcher, at: int) -> None:
 def _end(reading: BracketMatcher, at: int) -> None:
     """A semicolon ends a statement; round brackets that are still open have then lost their mates."""
     data, stack = reading.data, reading.stack
-    if reading.fresh:
-        _begin_line(reading, at)
     reading.shut = False
     behind = data[at + 1 : line_end(data, at)].lstrip()
     if not reading.is_between_statements:
@@ -494,6 +494,5 @@ def _end(reading: BracketMatcher, at: int) -> None:
         while not reading.is_between_statements:
             _drop(reading, at)
     # Go's headers hold statements of their own.
-    word = _WORD.match(data, reading.line) if behind and reading.line >= 0 else None
-    if word is None or word[0] not in reading.language.words.blocks:
+    if not (behind and _is_header(reading)):
         reading.line = -1

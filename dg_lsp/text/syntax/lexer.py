@@ -30,6 +30,7 @@ _REGEX_BEGUN = re.compile(
 )
 _OFTEN = 256  # tokens between two looks at the budget
 _WORD = re.compile(rb"[\w$\x80-\xff]+\Z")
+_NAME = re.compile(rb"(?!\d)[\w$\x80-\xff]+")
 # A number up to here, in which an apostrophe parts digits.
 _NUMBER = re.compile(rb"(?<![\w$])\d[\w']*\Z")
 # What a value ends with, so that a slash behind it divides.
@@ -145,7 +146,8 @@ def logical_lines(language: Language, data: bytes, start: int, stop: int) -> Ite
     """The logical lines of data[start:stop], from a place that begins one."""
     depth, first, end, comment, fresh = 0, -1, start, True, True
     for token in _tokens(language, data, start, stop):
-        if fresh and depth and _begins_statement(language, data, token, first):
+        fresh_text = fresh and depth and token.kind not in ("space", "newline")
+        if fresh_text and begins_statement(language, data, token.start, indentation(data, first)):
             yield LogicalLine(first, end, indentation(data, first), comment)
             depth, first, comment = 0, -1, True
         if token.kind == "newline":
@@ -476,19 +478,16 @@ def _hole(language: Language, data: bytes, quotes: Quotes, span: Span) -> tuple[
     begins, stop = span
     at, depth = begins, 1
     ends = re.compile(quotes.format) if quotes.format else None
-    for kind, first, end in marks(language, data, begins, stop):
+    for kind, first, end in chain(marks(language, data, begins, stop), [("", stop, stop)]):
         if ends and depth == 1 and (found := ends.search(data, at, first)):
             shut, holes = _format(language, data, quotes, (found.end(), stop))
             return shut, (begins, *holes) if holes else ()
         at = end
         if kind == "open_string" and end == stop:
-            return -1, (begins,)
+            break
         depth += (data[first:end] in b"([{" if kind == "open" else 0) - (kind == "close")
         if depth == 0:
             return end, ()
-    if ends and depth == 1 and (found := ends.search(data, at, stop)):
-        shut, holes = _format(language, data, quotes, (found.end(), stop))
-        return shut, (begins, *holes) if holes else ()
     return -1, (begins,)
 
 
@@ -519,12 +518,12 @@ def _format(language: Language, data: bytes, quotes: Quotes, span: Span) -> tupl
     return -1, ()
 
 
-def _begins_statement(language: Language, data: bytes, token: Token, line: int) -> bool:
-    """Return whether `token`, the first of a line inside brackets, begins a statement: then a bracket was lost.
+def begins_statement(language: Language, data: bytes, at: int, columns: int) -> bool:
+    """Return whether the text at `at`, the first of a line inside brackets, begins a statement: a bracket was lost.
 
-    So does a keyword, a decorator, or a word less deep than `line`, where the brackets were opened.
+    So does a keyword, a decorator, or a word less deep than `columns`, where the brackets were opened (Python).
     """
-    text = data[token.start : token.end]
-    if text in language.words.starts or (text == b"@" and data[token.end : token.end + 1].isalpha()):
-        return True
-    return token.kind == "word" and indentation(data, token.start) < indentation(data, line)
+    word = _NAME.match(data, at)
+    if word is None:
+        return data[at : at + 1] == b"@" and data[at + 1 : at + 2].isalpha()
+    return word[0] in language.words.starts or indentation(data, at) < columns

@@ -1,6 +1,7 @@
 """Names: where a word is written as a name, in which role, and which scope binds it, as far as the tree tells."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -113,14 +114,6 @@ def class_of(language: Language, node: Node) -> Node | None:
     return around
 
 
-def scope_of(language: Language, node: Node) -> Node:
-    """Return the innermost node around `node` that holds names of its own; the root where none does."""
-    around = node.parent or node
-    while around.parent is not None and around.type not in language.names["scopes"]:
-        around = around.parent
-    return around
-
-
 def receiver_of(name: Name) -> Node | None:
     """Return the text before the dot of a member, as a node."""
     parent = name.node.parent
@@ -141,15 +134,17 @@ def _defined(language: Language, leaf: Node) -> Name | None:
     """
     facts, node = language.names, leaf
     # 1.
-    while node.parent is not None and not _is_in(facts, ("definitions", "parameters"), node):
-        if not _is_in(facts, ("patterns",), node) or _is_dotted(node, node.parent):
+    while node.parent is not None and not any(
+        _is_in(facts, key, node) for key in ("definitions", "parameters")
+    ):
+        if not _is_in(facts, "patterns", node) or _is_dotted(node, node.parent):
             return None
         node = node.parent
     place = node.parent
     if place is None:
         return None
     # 2.
-    parameter = _is_in(facts, ("parameters",), node)
+    parameter = _is_in(facts, "parameters", node)
     if not parameter and _is_reference(place, node):
         return None
     # 3.
@@ -176,11 +171,11 @@ def _used(language: Language, leaf: Node) -> Name | None:
     role: Role = "variable"
     if leaf.type in _SHORTHANDS or parent.type == "shorthand_field_initializer":
         return Name(leaf, role, parent, shorthand=True)
-    if _is_in(facts, ("keywords",), leaf) or _is_in(facts, ("keywords",), parent):
+    if _is_in(facts, "keywords", leaf) or _is_in(facts, "keywords", parent):
         role = "keyword"
-    elif _is_in(facts, ("members",), leaf) or leaf.type in _MEMBERS or _is_behind_dot(leaf):
+    elif _is_in(facts, "members", leaf) or leaf.type in _MEMBERS or _is_behind_dot(leaf):
         role = "member"
-    elif leaf.type == "type_identifier" or _is_in(facts, ("types",), leaf):
+    elif leaf.type == "type_identifier" or _is_in(facts, "types", leaf):
         role = "type"
     elif (
         parent.type in ("dotted_name", "import_specifier", "scoped_identifier") and leaf.next_sibling is None
@@ -193,22 +188,13 @@ def _used(language: Language, leaf: Node) -> Name | None:
     return Name(leaf, role, parent)
 
 
-def _is_in(facts: object, keys: tuple[str, ...], node: Node) -> bool:
-    """Return whether one of the entries PARENT or PARENT.FIELD under `keys` names the place of `node`."""
-    parent = node.parent
-    assert isinstance(facts, dict)
-    if parent is None:
+def _is_in(facts: Mapping[str, frozenset[str]], key: str, node: Node) -> bool:
+    """Return whether one of the entries PARENT or PARENT.FIELD under `key` names the place of `node`."""
+    parent, entries = node.parent, facts.get(key, frozenset())
+    if parent is None or all(entry.partition(".")[0] != parent.type for entry in entries):
         return False
-    for key in keys:
-        entries = facts.get(key, frozenset())
-        if parent.type in entries and not _field(parent, node):
-            return True
-        prefix = parent.type + "."
-        if any(
-            entry.startswith(prefix) and _field(parent, node) == entry[len(prefix) :] for entry in entries
-        ):
-            return True
-    return False
+    field = _field(parent, node)
+    return (f"{parent.type}.{field}" if field else parent.type) in entries
 
 
 def _field(parent: Node, node: Node) -> str:

@@ -191,7 +191,7 @@ def repair(language: Language, data: bytes, offset: int) -> Repaired:
     worst, better, begun = lowest, list[tuple[Span, bytes]](), time.thread_time()
     # Where more follows on the line, it may close what a candidate closes, too.
     skipping = not data[offset : line_end(data, offset)].strip()
-    for edits in _ways(language, data, offset, state):
+    for edits in _edits(missing_tokens_at(language, data, offset, state)):
         # 2. Only the neighbourhood of the cursor is parsed again.
         span, text, changes = _joined(data, edits)
         if skipping and any(_closes_less(text, other) for at, other in better if at == span):
@@ -211,14 +211,26 @@ def repair(language: Language, data: bytes, offset: int) -> Repaired:
     return best
 
 
-def _ways(language: Language, data: bytes, offset: int, state: State) -> Iterator[tuple[Replacement, ...]]:
-    """The repairs to try at `offset`, the likeliest first, each as replacements in the order of the text."""
-    ended, later = (
-        [((offset, offset, way.text), (way.at, way.at, way.tail)) for way in ways]
-        for ways in closings(language, data, offset, state)
-    )
+def _edits(missing: MissingTokens) -> Iterator[tuple[Replacement, ...]]:
+    """The repairs to try at the cursor, the likeliest first, each as replacements in the order of the text.
+
+    Last of all the whole statement gives way.
+    """
+    offset = missing.offset
+    yield from (((offset, offset, way.text), (way.at, way.at, way.tail)) for way in insertions(missing))
+    yield from ((mask,) for mask in _masks(missing))
+
+
+def insertions(missing: MissingTokens) -> Iterator[Closing]:
+    """Texts to insert at the cursor, and behind brackets there, without touching any other byte; likeliest first.
+
+    1. Texts that go with brackets which an editor has closed on the line.  2. An operand at the cursor, and closers for
+    the brackets that lines below do not close.  3. The same as 1 for brackets that are closed below.
+    """
+    ended, later = _closings(missing)
     yield from ended
-    yield from ((candidate,) for candidate in candidates(language, data, offset, state))
+    texts = dict.fromkeys(text for text in _at_cursor(missing) if text)
+    yield from (Closing(text, missing.offset, b"") for text in islice(texts, TRIED))
     yield from later
 
 
@@ -268,19 +280,17 @@ def cost_of(tree: Tree) -> int:
     return cost or MISSING_COST * tree.root_node.has_error
 
 
-def closings(
-    language: Language, data: bytes, offset: int, state: State
-) -> tuple[list[Closing], list[Closing]]:
-    """Texts to insert at `offset` and behind the brackets there that close what is open; the likeliest first.
+def _closings(missing: MissingTokens) -> tuple[list[Closing], list[Closing]]:
+    """Texts to insert at the cursor and behind the brackets there that close what is open; the likeliest first.
 
     Editors close brackets while one types: `def f(|)` gets a placeholder and `: pass`. Those of the second list close
-    below the line of `offset`, as in a function that is an argument, and are less likely.
+    below the line of the cursor, as in a function that is an argument, and are less likely.
     """
-    ends = _shut_ends(data, offset, state)
+    language, data = missing.language, missing.data
+    ends = _shut_ends(data, missing.offset, missing.state)
     if not ends:
         return [], []
-    missing = missing_tokens_at(language, data, offset, state)
-    operands = (b"", b"_") if state.string else tuple(_operands(missing))
+    operands = (b"", b"_") if missing.state.string else tuple(_operands(missing))
     found: dict[Closing, None] = {}
     for at in ends:
         behind = missing_tokens_at(language, data, at, state_at(language, data, at))
@@ -324,25 +334,6 @@ def _shut_ends(data: bytes, offset: int, state: State) -> tuple[int, ...]:
     if at == offset or data[at : line_end(data, at)].strip():
         return ()
     return (own, at) if 0 <= own < at else (at,)
-
-
-def candidates(language: Language, data: bytes, offset: int, state: State) -> Iterator[Replacement]:
-    """Replacements at the cursor, where `state` is open, the likeliest first.
-
-    1. At the cursor an operand, and what closes the brackets that lines below do not close.  2. Last of all the whole
-    statement gives way.
-    """
-    missing = missing_tokens_at(language, data, offset, state)
-    # 1.
-    texts = dict.fromkeys(text for text in _at_cursor(missing) if text)
-    yield from ((offset, offset, text) for text in islice(texts, TRIED))
-    # 2.
-    yield from _masks(missing)
-
-
-def insertions(language: Language, data: bytes, offset: int, state: State) -> Iterator[bytes]:
-    """Texts to insert at `offset`, where `state` is open, without touching any other byte; nothing comes first."""
-    yield from dict.fromkeys((b"", *_at_cursor(missing_tokens_at(language, data, offset, state))))
 
 
 def _at_cursor(missing: MissingTokens) -> Iterator[bytes]:
