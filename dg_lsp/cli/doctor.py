@@ -40,8 +40,10 @@ _PYTHON = (3, 11)
 _OLDEST = {"nvim": (0, 12), "vscode": (1, 91)}
 _LITTLE = 2 << 30  # bytes of free memory below which loading the embedded checkpoint may fail
 _RELEASED = "google/diffusiongemma-26B-A4B-it"
-# Bytes of a GPU that the released checkpoint needs, by the bits of its experts' weights (docs/hardware.md).
+# Bytes of a GPU that the released checkpoint needs, by the bits of its experts' weights; the seconds that a line and a
+# body take with four bits on REFERENCE (docs/hardware.md).
 _RELEASED_NEEDS = {16: 60_000_000_000, 4: 21_000_000_000}
+_RELEASED_LINE, _RELEASED_BODY = 9.0, 250.0
 _PRODUCT = 1.76e-3  # seconds that `_speed` measures on REFERENCE
 _REINSTALL = "reinstall it: python -m pip install --force-reinstall dg-lsp"
 _SAMPLE = (
@@ -177,11 +179,24 @@ def check_device(settings: Settings) -> Finding:
         return Finding("device", "fail", f"torch sees no CUDA device ({found})", fix)
     if not folder_of(settings.checkpoint).is_dir() and named(settings.checkpoint) not in OFFERED:
         fix = (
-            "the released checkpoint needs a GPU with 60 GB free, or 21 GB with --weight-bits 4; "
-            f"{EMBEDDED} and {', '.join(OFFERED)} run on a CPU"
+            "the released checkpoint needs a GPU with 60 GB free, or 21 GB, also of main memory, with "
+            f"--weight-bits 4; {EMBEDDED} and {', '.join(OFFERED)} run on a CPU"
         )
         return Finding("device", "warn", found, fix)
-    return Finding("device", "ok", found)
+    return Finding("device", "ok", found + _released_on_cpu())
+
+
+def _released_on_cpu() -> str:
+    """Say how the released checkpoint runs on this processor, and in about what time; empty where it does not."""
+    import torch
+
+    from dg_lsp.engine.memory import free
+
+    fast = torch.backends.cpu.get_cpu_capability() == "AVX512"
+    if not fast or free("cpu")[0] < _RELEASED_NEEDS[4]:
+        return ""
+    line, body = (seconds / _speed() for seconds in (_RELEASED_LINE, _RELEASED_BODY))
+    return f"{_released(_RELEASED_NEEDS[4])}: about {line:.0f} s for a line here, {body:.0f} s for a body"
 
 
 def _released(free: int) -> str:

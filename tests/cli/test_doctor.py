@@ -97,6 +97,23 @@ def test_a_gpu_that_holds_the_released_checkpoint_says_the_command(monkeypatch, 
     assert ("DiffusionGemma" in finding.found) == bool(said)
 
 
+@pytest.mark.parametrize(
+    ("free", "capability", "fits"),
+    [(24e9, "AVX512", True), (70e9, "AVX512", True), (20e9, "AVX512", False), (24e9, "AVX2", False)],
+)
+def test_a_processor_that_runs_the_released_checkpoint_says_in_what_time(monkeypatch, free, capability, fits):
+    import torch  # noqa: PLC0415
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: capability)
+    monkeypatch.setattr("dg_lsp.engine.memory.free", lambda _: (int(free), "main memory"))
+    monkeypatch.setattr(doctor, "_speed", lambda: 4.0)
+    found = doctor.check_device(Settings(device="auto")).found
+    line, body = doctor._RELEASED_LINE / 4, doctor._RELEASED_BODY / 4
+    said = f"--weight-bits 4: about {line:.0f} s for a line here, {body:.0f} s for a body"
+    assert (said in found, "DiffusionGemma" in found) == (fits, fits)
+
+
 @pytest.mark.parametrize(("free", "state"), [(8 << 30, "ok"), (1 << 20, "warn")])
 def test_little_memory_is_a_warning(monkeypatch, free, state):
     monkeypatch.setattr("dg_lsp.engine.memory.free", lambda _: (free, "this machine"))
