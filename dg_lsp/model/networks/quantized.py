@@ -328,6 +328,7 @@ class Eight(torch.nn.Module):
         packed = torch.ops.onednn.qlinear_prepack(numbers, None) if self.in_bytes else numbers
         self.register_buffer("numbers", packed, persistent=False)
         self.register_buffer("scale", scale, persistent=False)
+        self._factors = scale.float(), scale.new_zeros(len(scale), dtype=torch.int32)
 
     @classmethod
     def of(cls, weights: Iterable[Tensor], shape: tuple[int, int], device: torch.device) -> "Eight":
@@ -347,7 +348,9 @@ class Eight(torch.nn.Module):
         """The weights in fp32 [outputs, inputs], exactly as they are stored."""
         numbers = self.numbers
         if self.in_bytes:  # oneDNN does not give them back
-            numbers = _product_of_bytes(torch.eye(self.inputs, dtype=torch.int8), self.numbers, self.scale)
+            numbers = _product_of_bytes(
+                torch.eye(self.inputs, dtype=torch.int8), self.numbers, *self._factors
+            )
             numbers = (numbers.T / self.scale.float()[:, None]).round_()
         return numbers.float() * self.scale.float()[:, None]
 
@@ -371,7 +374,7 @@ class Eight(torch.nn.Module):
         size = states.abs().amax(1, keepdim=True).float().clamp_(min=1e-30).div_(_LEVELS)
         whole = states.div(size).round_().to(torch.int16)
         parts = torch.cat([(whole + 128) >> 8, whole]).to(torch.int8)
-        high, low = _product_of_bytes(parts, self.numbers, self.scale).chunk(2)
+        high, low = _product_of_bytes(parts, self.numbers, *self._factors).chunk(2)
         return low.add_(high, alpha=256).mul_(size).to(states.dtype)
 
 
@@ -381,19 +384,22 @@ def multiplies_bytes() -> bool:
     if not getattr(torch.cpu, "_is_vnni_supported", lambda: False)():
         return False
     numbers = torch.arange(-127, 129, dtype=torch.int32).clamp(max=127).to(torch.int8).view(2, 128)
-    ones = torch.ones(2, dtype=torch.bfloat16)
+    ones, middle = torch.ones(2), torch.zeros(2, dtype=torch.int32)
     try:
-        found = _product_of_bytes(numbers, torch.ops.onednn.qlinear_prepack(numbers, None), ones)
+        found = _product_of_bytes(numbers, torch.ops.onednn.qlinear_prepack(numbers, None), ones, middle)
     except (AttributeError, TypeError, RuntimeError):
         return False
     return torch.equal(found, numbers.float() @ numbers.float().T)
 
 
-def _product_of_bytes(states: Tensor, packed: Tensor, scale: Tensor) -> Tensor:
-    """The product in fp32 of int8 `states` [rows, inputs] with a packed matrix, whose outputs have a scale each."""
-    qlinear, middle = torch.ops.onednn.qlinear_pointwise, scale.new_zeros(len(scale), dtype=torch.int32)
+def _product_of_bytes(states: Tensor, packed: Tensor, scale: Tensor, middle: Tensor) -> Tensor:
+    """The product in fp32 of int8 `states` [rows, inputs] with a packed matrix.
+
+    scale, middle: of each output, fp32, and the number that stands for zero, int32.
+    """
+    qlinear = torch.ops.onednn.qlinear_pointwise
     found: Tensor = qlinear(
-        states, 1.0, 0, packed, scale.float(), middle, None, 1.0, 0, torch.float32, "none", [], ""
+        states, 1.0, 0, packed, scale, middle, None, 1.0, 0, torch.float32, "none", [], ""
     )
     return found
 
