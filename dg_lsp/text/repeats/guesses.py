@@ -25,6 +25,7 @@ _TOKENS_ALIKE, _KINDS_ALIKE, _TELLING = 0.34, 0.7, 4
 _MOST, _LONGEST = 4, 300
 _TOKENS = re.compile(rb"[\w$\x80-\xff]+|[^\w\s]")
 _WORD = re.compile(rb"[^\W\d]\w*")
+_PREFIX = re.compile(rb"[A-Za-z]{1,2}")
 _CONSTANT = re.compile(rb"(?i:\s|[\d.+*/%<>=!&|^~-]|true|false|null|nil|none|undefined|0x[\da-f]+)*")
 Token = TypeVar("Token", str, bytes)
 
@@ -65,8 +66,11 @@ def _is_value(example: Example, data: bytes) -> bool:
     if len(example.spans) != 1:
         return False
     (change,), both = example.spans, example.changed(data)
-    quotes = example.old[change.start - 1 : change.start] + example.old[change.end : change.end + 1]
+    behind = example.old[change.end : change.end + 1]
+    quotes = example.old[change.start - 1 : change.start] + behind
     if both[0] and quotes in (b'""', b"''", b"``"):
+        return True
+    if not both[0] and behind in (b'"', b"'") and _PREFIX.fullmatch(both[1]):
         return True
     constants = [bool(text.strip() and _CONSTANT.fullmatch(text)) for text in both]
     # `NULL` and `nullptr` are two words for one constant.
@@ -113,7 +117,11 @@ def _replaced(example: Example, data: bytes, line: bytes, *, near: bool) -> byte
     if not old.strip() or not (near or telling):
         return b""
     word = whole(old) if _WORD.match(old) and _WORD.match(old[-1:]) else re.compile(re.escape(old))
-    return word.sub(lambda _: new, line) if word.search(line) else b""
+    # Where the edit has left one, or the line has more of them, it is not all of them that are meant.
+    left, count = word.search(data, example.start, example.end), len(word.findall(line))
+    if not 0 < count <= len(word.findall(example.old)) or (left and old not in new):
+        return b""
+    return word.sub(lambda _: new, line)
 
 
 def _aligned(
