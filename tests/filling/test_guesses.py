@@ -33,7 +33,7 @@ def knowing(scenario: Scenario) -> Callable[[Guess], bool]:
 
 def test_there_are_enough_scenarios_of_which_half_want_silence() -> None:
     assert len(SCENARIOS) >= 40
-    assert sum(not s.wanted for s in SCENARIOS) == len(SCENARIOS) // 2
+    assert abs(sum(not s.wanted for s in SCENARIOS) - len(SCENARIOS) / 2) <= 1
 
 
 def test_the_rules_alone_are_silent_in_all_of_them() -> None:
@@ -42,7 +42,7 @@ def test_the_rules_alone_are_silent_in_all_of_them() -> None:
 
 def test_nearly_all_that_is_wanted_is_guessed() -> None:
     missed = [s.title for s in SCENARIOS if not play(s, likely=knowing(s)).right]
-    assert missed == ["Rust: a reference to a string becomes a slice"]
+    assert len(missed) <= 0.1 * len(SCENARIOS) / 2, missed
 
 
 def test_nothing_is_guessed_where_the_rules_have_found_places() -> None:
