@@ -45,6 +45,9 @@ _BARE = re.compile(rb"[^(){}\[\]=<>]*")
 _WORDS = re.compile(rb"[\w$]+")
 _SHUT = re.compile(rb"\s*(?=[)\]}>\"'`])")
 _LAST_WORD = re.compile(rb"[\w$]+\Z")
+# What the header of a loop of three parts begins with.
+_LOOP = re.compile(rb"\bfor\s*\Z")
+_PARTS = re.compile(rb"\((?:[^=;:()]|::)*(?:=(?![=>])|;)")
 # The bytes [start, end) of a text, and the text that replaces them.
 Replacement = tuple[int, int, bytes]
 
@@ -100,11 +103,19 @@ class MissingTokens:
             if head is not None:
                 text += b"" if ended or self._is_list(at) else end
                 text += self.breaks.get(at) or b" " * bool(text)
+            text += self.parts(at) if at != self.opened[0] else b""
             text += PAIRS.get(data[at : at + 1]) or quotes_at(self.language, data, at).close
             ended = head is not None
         left = [at for at in self.opened if at not in brackets]
         listed = bool(left) and self._is_list(left[0])
         return text + (b"," if listed and end else b"" if ended or listed else end)
+
+    def parts(self, at: int) -> bytes:
+        """Return the parts that are missing in the bracket at `at` if it is that of a loop: `for (i = 0` has one."""
+        data = self.data
+        if not (_LOOP.search(data, max(at - 20, 0), at) and _PARTS.match(data, at, self.offset)):
+            return b""
+        return (b";" + _FILLER) * (2 - data.count(b";", at, self.offset) - self.rest.count(b";"))
 
     def _is_list(self, at: int) -> bool:
         """Return whether the bracket at `at` holds a list and not statements."""
@@ -359,16 +370,22 @@ def _behind_comment(missing: MissingTokens) -> Iterator[bytes]:
 
 def _operands(missing: MissingTokens) -> Iterable[bytes]:
     """Return the texts that may come between a half-written line and its closers."""
+    parts = missing.parts(missing.opened[0]) if missing.opened else b""
+    return dict.fromkeys(text + parts for text in _values(missing))
+
+
+def _values(missing: MissingTokens) -> Iterable[bytes]:
+    """Return the texts that may complete a half-written value, the likeliest first."""
     before, words = missing.before, missing.language.words
     word = _LAST_WORD.search(before.rstrip())
     wanting = word is not None and word[0] in words.operators
     forms = [text for pattern, text in words.operands if pattern.search(before)]
     if not before.strip():
-        return dict.fromkeys((b"", _FILLER))
+        return (b"", _FILLER)
     if _VALUE.search(before.rstrip()) and not wanting:
-        return dict.fromkeys((b"", *forms, _FILLER))
+        return (b"", *forms, _FILLER)
     space = b" " if wanting and _TOUCHED.search(before) else b""
-    return dict.fromkeys((space + _FILLER, *forms, b"", _FILLER))
+    return (space + _FILLER, *forms, b"", _FILLER)
 
 
 def _ends(missing: MissingTokens) -> Iterable[bytes]:
