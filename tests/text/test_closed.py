@@ -722,6 +722,7 @@ CASTS = [
     ("java", "x = g(a, (by", "te", "))"),
     ("c", "x = g((ch", "ar *", "))"),
     ("cpp", "x = g(a, (unsigned ", "char", "))"),
+    ("csharp", "byte[] b = { (by", "te", ")}"),
 ]
 
 

@@ -206,3 +206,10 @@ def test_a_line_that_was_asked_for_may_open_the_string_that_is_closed_behind_it(
     broken = "def f():\n|    \n        b('c')\n        \"\"\")\n    return 'd'\n"
     assert harm("python", broken, '    a = g("""', "rest_of_line", asked=True) == ""
     assert "read" in harm("python", broken, '    a = g("""', "rest_of_line")
+
+
+@pytest.mark.parametrize("language", ["typescript", "javascript"])
+def test_a_line_of_its_own_in_a_list_that_cannot_be_read_ends_with_a_comma(language: str) -> None:
+    source = "f(a).g(\n  h(\n    b,|\n      c.d();\n  )\n);\n"
+    assert "a missing `,`" in harm(language, source, "\nx", "arguments")
+    assert harm(language, source, "\nx,", "arguments") == ""

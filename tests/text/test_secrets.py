@@ -50,6 +50,13 @@ SECRETS = (
     'k = "q7Xz9Lm2Rt4Wv8Yb1Nc6Kd3Hf5Jg0Ps"',
     'h = {"Authorization": "Bearer abc123def456ghi789"}',
     'token = "9f8e7d6c5b4a"',
+    'auth = ("ann", "hunter2")',
+    "requests.get(url, auth=('ann', 'hunter2'))",
+    'auth=HTTPBasicAuth(user, "hunter2")',
+    'smtp.login("ann@example.org", "hunter2")',
+    'password = "pass" + "word" + "77"',
+    "API_KEY = 'q7Xz9Lm2Rt' '4Wv8Yb1Nc6Kd3Hf5Jg0Ps'",
+    'x = "AK" + "IAEXAMPLE" + "EXAMPLE0"',
 )
 ORDINARY = (
     'password = "password"',
@@ -76,6 +83,10 @@ ORDINARY = (
     'headers["Authorization"] = f"Bearer {token_in(path)}"',
     'u = "https://user@example.com/a:b"',
     'u = "%Y-%m-%dT%H:%M:%S.%fZ"',
+    'auth = ("user", "password")',
+    'login("name", "value")',
+    'help = ("The password of "\n    "the user")',
+    'x = "a-long-name" + "-of-some-file" + ".txt"',
 )
 
 

@@ -370,8 +370,10 @@ def _below(data: bytes, start: int, end: int) -> int:
 
 def _awaits_operand(node: Node, filled: Text) -> bool:
     """Return whether `node` is the missing operand of a cast that the fill completes, as in `x = (byte)`."""
-    parent, behind = node.parent, filled.data[filled.end : node.start_byte]
-    is_cast = node.is_missing and parent is not None and parent.type == "cast_expression"
+    holder, behind = node.parent, filled.data[filled.end : node.start_byte]
+    # A name without text is the operand in some grammars; what follows may be an error in place of it.
+    holder = holder.parent if holder and holder.type == "identifier" else holder
+    is_cast = holder is not None and holder.type == "cast_expression"
     return is_cast and node.start_byte > filled.end and not behind.strip(b") \t\r\n")
 
 

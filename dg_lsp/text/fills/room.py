@@ -4,6 +4,7 @@ A room is a small text of a header and the gap's own statement. The tokens of a 
 tokens, brackets and rooms; compares no files.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
@@ -16,6 +17,9 @@ from dg_lsp.text.syntax.brackets import closers, read, state_at, unpaired
 from dg_lsp.text.syntax.items import head_of
 from dg_lsp.text.syntax.lexer import leading, tokens
 
+# A line of its own that ends with a value, and text that begins one.
+_OWN_LINE = re.compile(rb"\s*[\r\n].*[\w)\]}\"'`]\s*\Z", re.DOTALL)
+_NEXT_VALUE = re.compile(rb"\s*[\w\"'`]")
 # So many bytes behind a gap are looked at for brackets that close what a fill has opened.
 REACH = 20_000
 
@@ -62,6 +66,8 @@ def left_open(site: Site, fill: bytes) -> tuple[Fault, ...]:
     opened = unpaired(language, rest, bytes(left)).outer - unpaired(language, rest, own).outer
     if opened > len(unpaired(language, site.after[:REACH], state.brackets).closers):
         return (fault_at(fill, len(fill), len(fill), f"a missing `{closers(bytes(left[-1:])).decode()}`"),)
+    if site.is_part and left and _OWN_LINE.match(fill) and _NEXT_VALUE.match(site.after):
+        return (fault_at(fill, len(fill), len(fill), "a missing `,`"),)
     return ()
 
 

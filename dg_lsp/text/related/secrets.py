@@ -78,6 +78,14 @@ _CONNECTION = re.compile(
     r"(?P<value>[^\s;&\"'`,()]{3,}(?=[;&\"'`])|(?=[^\s\d]*\d)[^\s;&\"'`,()]{3,}(?=\s))"
 )
 _HEADER = re.compile(r"(?i)\b(?:basic|bearer|token|apikey)\s(?P<value>[\w.~+/=-]{12,})")
+# A password behind a name: `auth = ("ann", "...")`, `HTTPBasicAuth("ann", "...")`, `login("ann", "...")`.
+_PAIR = re.compile(
+    r"""(?i)(?<![a-z])\w{0,20}(?:auth|login|credentials?)\s{0,4}(?:[=:]\s{0,4})?(?:new\s)?[\w.]{0,40}\(\s{0,9}"""
+    rf"""(?:"[^"\n]{{1,80}}"|'[^'\n]{{1,80}}'|[\w.]{{1,40}}),\s{{0,40}}{_LITERAL}"""
+)
+# A string in several parts, `"hun" + "ter2"`, and one of them.
+_PART = r"""(?:"[^"\\\n]{0,200}"|'[^'\\\n]{0,200}')"""
+_PARTS = re.compile(rf"{_PART}(?:\s{{0,4}}[+.]?[\s\\]{{0,60}}{_PART}){{1,8}}")
 # A string that could be a key as a whole. Shorter ones are words more often.
 _WHOLE = re.compile(
     r"""(?P<quote>["'`])(?P<value>[\w+/=.~-]{20,}|[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){9,})(?P=quote)"""
@@ -97,6 +105,7 @@ _ABOUT = (
 )
 _WORDS = re.compile(rf"(?i)(?:{'|'.join(sorted(_ABOUT.split(), key=len, reverse=True))}|[_\W])*+")
 _SENTENCE = re.compile(r"[A-Z][^\d]*\s[^\d]*\s[^\d]*")
+_BEFORE = 100  # characters before a string in parts that may say what it is
 _LONGEST = 4_000  # characters of a private key at most, so that much is looked at round a candidate
 
 
@@ -105,7 +114,7 @@ def secrets_in(text: str) -> list[tuple[int, int]]:
 
     Example: in `password = "hunter2"` the span of `hunter2`.
     """
-    return sorted({span for span in _found(text) if span[0] < span[1]})
+    return sorted({span for span in (*_found(text), *_found_in_parts(text)) if span[0] < span[1]})
 
 
 def has_secret(data: bytes, start: int, stop: int) -> bool:
@@ -136,7 +145,7 @@ def is_key(word: str) -> bool:
 def _found(text: str) -> Iterator[tuple[int, int]]:
     for pattern in (_KEY, _PRIVATE):
         yield from (match.span() for match in pattern.finditer(text))
-    for pattern in (_ADDRESS, _CONNECTION):
+    for pattern in (_ADDRESS, _CONNECTION, _PAIR):
         yield from (m.span("value") for m in pattern.finditer(text) if _may_be_secret(m["value"]))
     yield from (m.span("value") for m in _HEADER.finditer(text) if _has_digits(m["value"]))
     for pattern in _NAMED:
@@ -145,6 +154,16 @@ def _found(text: str) -> Iterator[tuple[int, int]]:
             if _may_be_secret(value) if match["strong"] else _is_mixed(value):
                 yield match.span("value")
     yield from (m.span("value") for m in _WHOLE.finditer(text) if _is_random(m["value"]))
+
+
+def _found_in_parts(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the parts of strings that are secrets once they are joined."""
+    for parts in _PARTS.finditer(text):
+        spans = [(p.start() + 1, p.end() - 1) for p in re.finditer(_PART, parts[0])]
+        head = text[max(parts.start() - _BEFORE, 0) : parts.start()]
+        joined = "".join(parts[0][start:end] for start, end in spans)
+        if any(stop > len(head) for _, stop in _found(f'{head}"{joined}"')):
+            yield from ((parts.start() + start, parts.start() + end) for start, end in spans)
 
 
 def _may_be_secret(value: str) -> bool:
