@@ -12,9 +12,9 @@ from typing import TypeVar
 from dg_lsp.text.budget import check
 from dg_lsp.text.documents.bursts import Burst
 from dg_lsp.text.documents.document import Document
-from dg_lsp.text.documents.history import Change
+from dg_lsp.text.documents.history import Change, Changes, trimmed
 from dg_lsp.text.gaps.gap import Edit
-from dg_lsp.text.repeats.lines import kind_of, spans_of
+from dg_lsp.text.repeats.lines import kind_of, spans_of, whole_words
 from dg_lsp.text.syntax.lexer import line_end, line_start
 from dg_lsp.text.syntax.names import whole
 
@@ -102,7 +102,7 @@ def guesses(document: Document, burst: Burst) -> list[Edit]:
         if near and not changed:
             changed = _aligned(example, data, (mine, yours), kinds)
         if changed and changed != line:
-            found.append((-sum(alike), abs(begin - example.start), _trimmed(begin, line, changed)))
+            found.append((-sum(alike), abs(begin - example.start), _edit(begin, line, changed)))
     return [edit for _, _, edit in sorted(found, key=lambda one: one[:2])[:_MOST]]
 
 
@@ -132,54 +132,23 @@ def _aligned(
     b"" where one has no counterpart, or would replace another text.
     """
     mine, yours = tokens
-    line = yours[0].string
-    pairs = {i + n: j + n for i, j, size in kinds.get_matching_blocks() for n in range(size)}
-    new, at = b"", 0
+    line, new, at = yours[0].string, b"", 0
+    pairs = [(mine[i + n], yours[j + n]) for i, j, size in kinds.get_matching_blocks() for n in range(size)]
+    starts = {one.start(): other.start() for one, other in pairs}
+    ends = {one.end(): other.end() for one, other in pairs}
     for change in example.spans:
-        span = _span(change, mine, [yours[pairs[n]].span() if n in pairs else None for n in range(len(mine))])
-        text = data[change.now : change.stop]
-        if span is None or not at <= span[0] <= span[1]:
+        old, text = example.old[change.start : change.end], data[change.now : change.stop]
+        last = ends.get(change.end, starts.get(change.end, -1))
+        first = starts.get(change.start, ends.get(change.start, -1)) if old else last
+        if not at <= first <= last or (text.strip() and line[first:last] != old):
             return b""
-        if text.strip() and line[slice(*span)] != example.old[change.start : change.end]:
-            return b""
-        new, at = new + line[at : span[0]] + text, span[1]
+        new, at = new + line[at:first] + text, last
     return new + line[at:]
 
 
-def _span(
-    change: Change, mine: list[re.Match[bytes]], yours: list[tuple[int, int] | None]
-) -> tuple[int, int] | None:
-    """Return where `change` is in the other line, whose counterparts of the tokens `mine` are at `yours`."""
-
-    def edge(offset: int, *, ends: bool) -> int | None:
-        order = (1, 0) if ends else (0, 1)
-        for side in order:
-            for token, there in zip(mine, yours, strict=True):
-                if token.span()[side] == offset and there is not None:
-                    return there[side]
-        return None
-
-    if change.start == change.end:
-        at = edge(change.start, ends=True)
-        return (at, at) if at is not None else None
-    first, last = edge(change.start, ends=False), edge(change.end, ends=True)
-    return (first, last) if first is not None and last is not None else None
-
-
-def _trimmed(begin: int, old: bytes, new: bytes) -> Edit:
+def _edit(begin: int, old: bytes, new: bytes) -> Edit:
     """Return the edit that makes the line `old`, which begins at `begin`, the line `new`, by whole words."""
-    first, last = _common(old, new), 0
-    while first and _TOKENS.match(old[first - 1 : first]):
-        first -= 1
-    last = min(_common(old[::-1], new[::-1]), min(len(old), len(new)) - first)
-    while last and _WORD.match(old[len(old) - last : len(old) - last + 1]):
-        last -= 1
-    return Edit(
-        begin + first, begin + len(old) - last, new[first : len(new) - last].decode("utf-8", "replace")
-    )
-
-
-def _common(one: bytes, two: bytes) -> int:
-    return next(
-        (n for n, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), min(len(one), len(two))
-    )
+    whole_line = Changes((Change(0, len(old), 0, len(new)),))
+    (change,) = whole_words(trimmed(whole_line, old, new).spans, old, new)
+    text = new[change.now : change.stop].decode("utf-8", "replace")
+    return Edit(begin + change.start, begin + change.end, text)

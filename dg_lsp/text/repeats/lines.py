@@ -64,7 +64,7 @@ def spans_of(burst: Burst, data: bytes) -> tuple[Change, ...]:
     `x` that became `str(x)` is two changes: `str(` was put in before it, and `)` behind it.
     """
     found = list[Change]()
-    for span in _words(burst.spans(data), burst.before, data):
+    for span in whole_words(burst.spans(data), burst.before, data):
         old, new = burst.before[span.start : span.end], data[span.now : span.stop]
         if not old or not new or max(len(old), len(new)) > LONGEST or b"\n" in old + new:
             found.append(span)
@@ -79,7 +79,7 @@ def spans_of(burst: Burst, data: bytes) -> tuple[Change, ...]:
     return tuple(c for c in found if c not in blank) or tuple(found)
 
 
-def _words(spans: tuple[Change, ...], old: bytes, new: bytes) -> tuple[Change, ...]:
+def whole_words(spans: tuple[Change, ...], old: bytes, new: bytes) -> tuple[Change, ...]:
     """Return `spans` extended to the whole words that they change a part of: `total` to `tot` for `al` to nothing."""
     found = list[Change]()
     for span in spans:
