@@ -80,15 +80,15 @@ async def _answer(snapshot: Snapshot, context: Context, position: types.Position
 
 async def _guessed(context: Context, document: Document, burst: Burst, cursor: int) -> Edit | None:
     """Return the first edit that a loaded model finds likely to repeat `burst`; it is asked after a pause only."""
-    session = context.session
-    await asyncio.sleep(_PAUSE)
+    session, bursts = context.session, context.workspace.documents.bursts(document.uri)
     with suppress(EngineError), within(UNASKED):
         engine = await session.loaded()
-        bursts = context.workspace.documents.bursts(document.uri)
-        found = await asyncio.to_thread(guesses_for, document, bursts, cursor) if engine is not None else []
-        for guess in found:
+        if engine is None:
+            return None
+        await asyncio.sleep(_PAUSE)
+        for guess in await asyncio.to_thread(guesses_for, document, bursts, cursor):
             left = session.repeats.left(document.uri, burst, [(document, guess.edit)])
-            if engine is not None and left and await is_likely(engine, guess):
+            if left and await is_likely(engine, guess):
                 return guess.edit
     return None
 
