@@ -188,6 +188,8 @@ def tested(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (folder / "cash" / "test_cash.py").write_text(CASH_TESTS)
     (folder / "cash" / "run.py").write_text(RUNNER)
     monkeypatch.chdir(folder / "cash")
+    # The tests of the three stubs need no plug-in of pytest, and loading ours takes longer than they do.
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     return path
 
 

@@ -1,4 +1,4 @@
-"""A random checkpoint of bytes, and a tiny network that really denoises: trained for some seconds to count."""
+"""A random checkpoint of bytes, and a tiny network that really denoises: it was taught to count."""
 
 from typing import Any
 
@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from transformers.cache_utils import DynamicCache
 
 from dg_lsp.model.checkpoint import Checkpoint, load_checkpoint
+from tests.model.stored import counting
 from tests.model.tiny import CANVAS, VOCABULARY, save_checkpoint, tiny_config, tiny_network
 
 # Enough for a wide margin on every CPU, each of which has other last digits: all 12 cases of test_law.py that are to
@@ -26,8 +27,8 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Checkpoint:
 
 @pytest.fixture(scope="session")
 def counting_network() -> Any:
-    """What `teach_counting` gives."""
-    return teach_counting()
+    """The network that `teach_counting` gave, stored."""
+    return counting()
 
 
 def teach_counting() -> Any:

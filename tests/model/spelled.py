@@ -1,4 +1,4 @@
-"""A text in which every gap has one right content, and a small network that is taught it in less than a minute.
+"""A text in which every gap has one right content, and a small network that is taught it in about a minute.
 
 The text is the numbers from 1 to 99 spelled out, over and over; its characters are the tokens. The network has the
 embedded one's layout and the published losses, with plain uniform corruption only: like the released checkpoint it

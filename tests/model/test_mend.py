@@ -150,7 +150,7 @@ def test_no_anchor_changes_whatever_is_written(model: Checkpoint, monkeypatch: p
     write_with(monkeypatch, babble)
     monkeypatch.setattr("dg_lsp.model.repair.free", seen)
     good = 0
-    for seed, text in enumerate([*BROKEN.values()] * 20):
+    for seed, text in enumerate([*BROKEN.values()] * 8):
         _, fill = mended(model, request(effort="high", seed=seed), text)
         if fill is not None:
             head, tail = spans[-1]
@@ -158,7 +158,7 @@ def test_no_anchor_changes_whatever_is_written(model: Checkpoint, monkeypatch: p
             assert len(fill.text) >= len(head) + len(tail)
             assert not why_refused(request(), fill.text)
             good += 1
-    assert good >= 20, "else nothing was shown"
+    assert good >= 8, "else nothing was shown"
 
 
 def test_the_same_seed_mends_alike_and_another_one_does_not(model: Checkpoint) -> None:

@@ -2,8 +2,8 @@
 
     python -m pytest -s tests/model/test_spelled.py
 
-prints the rates. Three seeds on one machine gave: the search 90 to 96 % of the lengths; exact fills at the length found
-79 to 85 %, at the true one 85 to 90 %, after 7 to 9 steps. The bars leave room for other machines.
+prints the rates. On one machine the search finds 77 % of the lengths; fills are exact at the length found in 60 %, at
+the true one in 73 %, after 9 steps. The bars leave room for other machines.
 """
 
 from dataclasses import dataclass
@@ -17,11 +17,11 @@ from dg_lsp.model.denoise import denoise
 from dg_lsp.model.length import Search, search_length
 from dg_lsp.model.sampler import AnchoredSampler, SeededNoise
 from dg_lsp.model.step import Schedule, Step
-from tests.model.spelled import CANVAS, PREFIX, Hole, Spelled, holes, spell, spelled_text, train
+from tests.model.spelled import CANVAS, PREFIX, Hole, Spelled, holes, spell, spelled_text
+from tests.model.stored import spelling
 from tests.model.tiny import encoded
 
-# Training takes most of a minute on a core of its own, and several on one that is shared.
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
+pytestmark = pytest.mark.slow
 
 HOLES = 48
 LENGTHS = range(3, 19)  # of the gaps
@@ -39,11 +39,7 @@ class Taught:
 
 @pytest.fixture(scope="session")
 def taught() -> Taught:
-    text = spelled_text()
-    network, loss = train(text, 0)
-    print(f"\nmean loss of the last steps: {loss:.3f} nats a token")
-    assert loss < 0.4, "the network did not learn to spell"
-    return Taught(text, network)
+    return Taught(spelled_text(), spelling())
 
 
 def fill(taught: Taught, hole: Hole, length: int, schedule: Schedule, seed: int) -> Step:

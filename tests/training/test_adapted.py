@@ -18,7 +18,9 @@ from dg_lsp.training.lora import ADAPTER, SCALE, add_adapter, merge_stored
 from dg_lsp.training.shape import stored_network
 from dg_lsp.training.trainer import Recipe, Trainer
 from tests.model.tiny import save_checkpoint
-from tests.training.test_train import program
+from tests.training.test_train import program, small_batches
+
+__all__ = ["small_batches"]
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +85,7 @@ def test_options_that_do_not_go_together_are_refused(
     assert said in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("small_batches")
 @pytest.mark.parametrize("rank", [0, 4])
 def test_the_command_shows_scores_before_and_after(
     rank: int, repo: Path, base: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -120,7 +120,7 @@ def test_one_file_of_a_repository_is_fetched_if_it_is_named(hub: Hub) -> None:
     pin = pinned(NAME)
     assert pin is not None and load_checkpoint(f"{folder}", "cpu")
     assert not {"second.safetensors", "model.safetensors.index.json", "a-q4.gguf"} & {*pin.files}
-    for name in ("c.gguf", "README.md", "pytorch_model.bin", "modeling_net.py"):
+    for name in ("c.gguf", "modeling_net.py"):
         done = fetch("--file", name)
         assert (
             done.returncode == 2

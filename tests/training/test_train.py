@@ -6,6 +6,7 @@ import random
 import sysconfig
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -148,7 +149,15 @@ def test_options_that_make_no_sense_are_named(
     assert code == 2 and said in capsys.readouterr().err
 
 
-def test_the_command_learns_from_a_folder_and_goes_on(tmp_path: Path) -> None:
+@pytest.fixture
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command takes batches of a few hundred tokens, and measures the held-out losses on a few thousand."""
+    real = train.recipe_of
+    monkeypatch.setattr(train, "recipe_of", lambda given: replace(real(given), buckets=(SMALL,)))
+    monkeypatch.setattr(loop, "measure", partial(loop.measure, rows=1))
+
+
+def test_the_command_learns_from_a_folder_and_goes_on(tmp_path: Path, small_batches: None) -> None:
     for number in range(4):
         write(tmp_path / "code" / f"part{number}.py", program(number))
     base, out = tmp_path / "base", tmp_path / "out"
