@@ -31,7 +31,7 @@ SHORT: dict[str, Callable[[], Row]] = {
     "together": lambda: together(1),
     "endings": lambda: endings(1),
     "growth": lambda: growth(500),
-    "soak": lambda: soak(24, every=3, checkpoint="scripted:4:20", silence=3),
+    "soak": lambda: soak(40, every=4, checkpoint="scripted:4:20", silence=3),
 }
 
 
