@@ -12,3 +12,7 @@
 
 (init_declarator value: (_) @expression)
 (subscript_expression index: (_) @expression)
+
+; A call without its semicolon, and the next line: `f(a)` above `g();` is read as a macro that gives a type.
+((macro_type_specifier name: (identifier) @refuse)
+  (#match? @refuse "^[a-z]") (#not-eq? @refuse "typeof"))

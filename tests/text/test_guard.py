@@ -213,3 +213,14 @@ def test_a_line_of_its_own_in_a_list_that_cannot_be_read_ends_with_a_comma(langu
     source = "f(a).g(\n  h(\n    b,|\n      c.d();\n  )\n);\n"
     assert "a missing `,`" in harm(language, source, "\nx", "arguments")
     assert harm(language, source, "\nx,", "arguments") == ""
+
+
+def test_a_call_without_its_semicolon_is_refused_where_c_reads_a_macro_for_a_type() -> None:
+    source = "void f(void) {\n    g();\n    |\n    h();\n}\n"
+    assert "unexpected `call`" in harm("c", source, "call(a)")
+    assert (
+        harm("c", source, "typeof(a) b;")
+        == harm("c", source, "LIST(a) b;")
+        == harm("c", source, "call(a);")
+        == ""
+    )
