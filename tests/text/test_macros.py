@@ -122,6 +122,11 @@ BLANKED = {
         "csharp", "class A { bool F() => a is [1, .. var b]; }\n",
         "class A { bool F() => a is [1, .. var b]; }\n",
     ),
+    "a condition of a list": (
+        "csharp",
+        "class A { int F() => a switch { [1, 2] when b => 1, _ => 2 }; }\n",
+        "class A { int F() => a switch { [1, 2] &&.. b => 1, _ => 2 }; }\n",
+    ),
     "an operator that assigns": (
         "csharp", "class A { void operator +=(A a) { } }\n", "class A { void operator + (A a) { } }\n"
     ),
