@@ -395,7 +395,7 @@ def multiplies_bytes() -> bool:
 def _product_of_bytes(states: Tensor, packed: Tensor, scale: Tensor, middle: Tensor) -> Tensor:
     """The product in fp32 of int8 `states` [rows, inputs] with a packed matrix.
 
-    scale, middle: of each output, fp32, and the number that stands for zero, int32.
+    scale, middle: of each output, fp32, and the number that means zero, int32.
     """
     qlinear = torch.ops.onednn.qlinear_pointwise
     found: Tensor = qlinear(
