@@ -650,6 +650,7 @@ def main(given: Sequence[str] | None = None) -> None:
     options = parser.parse_args(given)
     if options.memory:
         resource.setrlimit(resource.RLIMIT_AS, (options.memory << 30,) * 2)
+    torch.set_flush_denormal(True)  # as an engine does
     if options.threads:
         torch.set_num_threads(options.threads)
     options.sizes = Sizes(

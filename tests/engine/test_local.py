@@ -16,6 +16,7 @@ from typing import Any
 
 import psutil
 import pytest
+import torch
 
 from dg_lsp.engine import local, memory
 from dg_lsp.engine.local import LocalEngine, with_second_try
@@ -268,6 +269,20 @@ def test_the_code_kept_for_shapes_is_bounded_unless_the_environment_says_otherwi
     asyncio.run(LocalEngine.open(settings).close())
     assert os.environ["LRU_CACHE_CAPACITY"] == "7"
     assert os.environ["ONEDNN_PRIMITIVE_CACHE_CAPACITY"] == "32"
+
+
+def test_numbers_near_zero_count_as_zero_in_all_threads_that_compute_for_the_model(
+    settings: Settings,
+) -> None:
+    engine = LocalEngine.open(settings)
+
+    def left() -> int:
+        return int((torch.full((1 << 20,), 1e-40) * 1.5).count_nonzero())
+
+    able = torch.set_flush_denormal(True)  # not on every processor
+    torch.set_flush_denormal(False)
+    assert engine._thread.submit(left).result() == (0 if able else 1 << 20)
+    asyncio.run(engine.close())
 
 
 def test_memory_that_was_freed_is_given_back_and_a_library_without_a_way_to_do_so_does_no_harm(
