@@ -637,7 +637,7 @@ MUTANTS = (
         12,
         "the cells of a closed notebook stay",
         "dg_lsp/server/rpc/protocol.py",
-        "        yield from self._close_cells([*known, *(one.uri for one in params.cell_text_documents)])\n",
+        "        yield from self._cells_changed(closed=[*known, *(one.uri for one in params.cell_text_documents)])\n",
         "        assert known is not None\n        yield from ()\n",
         "tests/server/test_notebooks.py::test_a_closed_notebook_leaves_and_others_are_not_above",
     ),

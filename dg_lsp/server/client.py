@@ -119,9 +119,5 @@ class Client:
             return ""
         return (answer and answer.failure_reason) or "the client did not apply the edit"
 
-    def as_json(self, value: Any) -> Any:
-        """Return an object of the protocol as plain dictionaries and lists."""
-        return self._server.as_json(value)
-
     def _show(self, kind: types.MessageType, message: str) -> None:
         self._server.window_show_message(types.ShowMessageParams(kind, f"dg-lsp: {message}"))

@@ -195,7 +195,7 @@ async def _apply(
     """
     label, target = how
     edit = snapshot.workspace_edit(edits)
-    result = {"edit": context.client.as_json(edit), "applied": False, "why": ""}
+    result = {"edit": edit, "applied": False, "why": ""}
     if target.get("apply", True) and snapshot.client.applies:
         result["why"] = await context.client.apply(edit, label)
         result["applied"] = not result["why"]

@@ -135,26 +135,22 @@ async def fill_at(context: Context, spot: Spot, priority: Priority) -> list[Edit
     Raises:
         NoGap: nothing can be offered here. EngineError: the engine gives no answer.
     """
-    with within(UNASKED if spot.automatic else ASKED):
-        return await _fill_at(context, spot, priority)
-
-
-async def _fill_at(context: Context, spot: Spot, priority: Priority) -> list[Edit]:
     document, cursor, settings = spot.document, spot.cursor, spot.snapshot.settings
-    # In a thread, so that the event loop can read messages between the parses.
-    gap = await asyncio.to_thread(find_gap, document, cursor)
-    if reason := convert.not_inline(document, cursor, gap):
-        raise NoGap(reason)
-    prose = _is_prose(gap)
-    if spot.automatic and prose and not settings.prose:
-        raise NoGap("ghost text in comments and strings is switched off by the setting prose")
-    if not prose and half_word(document.data, cursor):
-        beside = context.workspace.beside(document)
-        others = [one.data for one in beside if one.language == document.language][:_OTHERS]
-        gap = await asyncio.to_thread(_with_endings, spot, gap, others)
-    settings = _ghost_settings(spot)
-    show = context.client.drafts(spot.snapshot, gap) if priority == "ghost" else lambda _: None
-    outcome = await context.session.fill(document, gap, settings, show, priority)
+    with within(UNASKED if spot.automatic else ASKED):
+        # In a thread, so that the event loop can read messages between the parses.
+        gap = await asyncio.to_thread(find_gap, document, cursor)
+        if reason := convert.not_inline(document, cursor, gap):
+            raise NoGap(reason)
+        prose = _is_prose(gap)
+        if spot.automatic and prose and not settings.prose:
+            raise NoGap("ghost text in comments and strings is switched off by the setting prose")
+        if not prose and half_word(document.data, cursor):
+            beside = context.workspace.beside(document)
+            others = [one.data for one in beside if one.language == document.language][:_OTHERS]
+            gap = await asyncio.to_thread(_with_endings, spot, gap, others)
+        settings = _ghost_settings(spot)
+        show = context.client.drafts(spot.snapshot, gap) if priority == "ghost" else lambda _: None
+        outcome = await context.session.fill(document, gap, settings, show, priority)
     if outcome.edit is None:
         raise NoGap(outcome.why)
     typed = document.data[gap.start : cursor].decode("utf-8")

@@ -78,7 +78,7 @@ class Protocol(Conversation):
         notebook, notebooks = params.notebook_document, self._server.documents.notebooks
         notebooks.close(notebook.uri)
         notebooks.splice(notebook.uri, 0, 0, _cells(notebook.cells))
-        yield from self._open_cells(params.cell_text_documents)
+        yield from self._cells_changed(opened=params.cell_text_documents)
 
     @lsp_method(lsp.NOTEBOOK_DOCUMENT_DID_CHANGE)
     def lsp_notebook_document__did_change(self, params: lsp.DidChangeNotebookDocumentParams) -> _Steps:
@@ -88,26 +88,20 @@ class Protocol(Conversation):
             array = structure.array
             notebooks, uri = self._server.documents.notebooks, params.notebook_document.uri
             notebooks.splice(uri, array.start, array.delete_count, _cells(array.cells or ()))
-        changed = [
-            lsp.DidChangeTextDocumentParams(one.document, one.changes) for one in changes.text_content or ()
-        ]
-        opened, closed = (structure.did_open, structure.did_close) if structure else ((), ())
-        for new in opened or ():
-            self._open(new)
-        for one in changed:
-            with suppress(UnknownDocument):
-                self._change(one)
-        yield from self._close_cells([one.uri for one in closed or ()])
-        for new in opened or ():
-            yield from self._registered(lsp.TEXT_DOCUMENT_DID_OPEN, lsp.DidOpenTextDocumentParams(new))
-        for one in changed:
-            yield from self._registered(lsp.TEXT_DOCUMENT_DID_CHANGE, one)
+        yield from self._cells_changed(
+            (structure and structure.did_open) or (),
+            [
+                lsp.DidChangeTextDocumentParams(one.document, one.changes)
+                for one in changes.text_content or ()
+            ],
+            [one.uri for one in (structure and structure.did_close) or ()],
+        )
 
     @lsp_method(lsp.NOTEBOOK_DOCUMENT_DID_CLOSE)
     def lsp_notebook_document__did_close(self, params: lsp.DidCloseNotebookDocumentParams) -> _Steps:
         """Close a notebook with all its cells."""
         known = self._server.documents.notebooks.close(params.notebook_document.uri)
-        yield from self._close_cells([*known, *(one.uri for one in params.cell_text_documents)])
+        yield from self._cells_changed(closed=[*known, *(one.uri for one in params.cell_text_documents)])
         yield from self._registered(lsp.TEXT_DOCUMENT_DID_CLOSE, _closed(params.notebook_document.uri))
 
     @lsp_method(lsp.WORKSPACE_EXECUTE_COMMAND)
@@ -150,20 +144,28 @@ class Protocol(Conversation):
         document = params.text_document
         self._server.documents.change(document.uri, document.version, changes_of(params))
 
-    def _open_cells(self, cells: Sequence[lsp.TextDocumentItem]) -> _Steps:
-        """Open the documents `cells`, all before any handler runs."""
-        for new in cells:
+    def _cells_changed(
+        self,
+        opened: Sequence[lsp.TextDocumentItem] = (),
+        changed: Sequence[lsp.DidChangeTextDocumentParams] = (),
+        closed: Sequence[str] = (),
+    ) -> _Steps:
+        """Open, change and close documents of cells, all before any handler runs; unknown ones are ignored."""
+        documents = self._server.documents
+        for new in opened:
             self._open(new)
-        for new in cells:
-            yield from self._registered(lsp.TEXT_DOCUMENT_DID_OPEN, lsp.DidOpenTextDocumentParams(new))
-
-    def _close_cells(self, uris: Sequence[str]) -> _Steps:
-        """Close those of the documents `uris` that are open."""
-        open_ones = [uri for uri in dict.fromkeys(uris) if uri in self._server.documents.uris()]
-        for uri in open_ones:
-            self._server.documents.close(uri)
-        for uri in open_ones:
+        for one in changed:
+            with suppress(UnknownDocument):
+                self._change(one)
+        gone = [uri for uri in dict.fromkeys(closed) if uri in documents.uris()]
+        for uri in gone:
+            documents.close(uri)
+        for uri in gone:
             yield from self._registered(lsp.TEXT_DOCUMENT_DID_CLOSE, _closed(uri))
+        for new in opened:
+            yield from self._registered(lsp.TEXT_DOCUMENT_DID_OPEN, lsp.DidOpenTextDocumentParams(new))
+        for one in changed:
+            yield from self._registered(lsp.TEXT_DOCUMENT_DID_CHANGE, one)
 
     def _registered(self, method: str, *args: Any) -> _Steps:
         """Yield the registered handler of `method`, if there is one."""
@@ -199,10 +201,6 @@ class Server(LanguageServer):
         self.protocol.fm.commands.clear()
         for name, handler in handlers.items():
             self.command(name)(handler)
-
-    def as_json(self, value: Any) -> Any:
-        """Return an object of the protocol as plain dictionaries and lists."""
-        return self.protocol._converter.unstructure(value)
 
 
 def _cells(cells: Sequence[lsp.NotebookCell]) -> list[Cell]:
