@@ -83,8 +83,7 @@ class Document:
             )
         if column < 0:
             raise DocumentError(f"column {column + 1} is before the line; columns count from 1")
-        start = self.line_starts[line]
-        content = self.data[start : self.line_end(line)]
+        start, content = self.line_starts[line], self._content(line)
         if encoding == "utf-8" or content.isascii():
             return start + _whole(content, min(column, len(content)))
         codec, size = _UNITS[encoding]
@@ -100,8 +99,7 @@ class Document:
         if not 0 <= offset <= len(self.data):
             raise DocumentError(f"byte {offset} is outside {self.uri}, which has {len(self.data)} bytes")
         line = self.line_at(offset)
-        start = self.line_starts[line]
-        content = self.data[start : self.line_end(line)]
+        start, content = self.line_starts[line], self._content(line)
         content = content[: _whole(content, min(offset - start, len(content)))]
         if encoding == "utf-8" or content.isascii():
             return line, len(content)
@@ -114,10 +112,13 @@ class Document:
 
     def line_end(self, line: int) -> int:
         """The offset where the text of `line` ends, before its line end."""
-        if line + 1 == len(self.line_starts):
-            return len(self.data)
-        end = self.line_starts[line + 1]
-        return end - (2 if self.data.endswith(b"\r\n", self.line_starts[line], end) else 1)
+        return self.line_starts[line] + len(self._content(line))
+
+    def _content(self, line: int) -> bytes:
+        """The text of `line` without its line end."""
+        start, *ends = self.line_starts[line : line + 2]
+        text = self.data[start : ends[0] if ends else None]
+        return text.removesuffix(b"\n").removesuffix(b"\r") if ends else text
 
 
 def read_document(path: Path, macros: tuple[str, ...] = ()) -> Document:

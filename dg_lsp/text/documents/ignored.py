@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 _PATIENCE = 2.0  # seconds
-_TOLD = (0, 1)  # some are ignored, none is
+_ANSWERED = (0, 1)  # some are ignored, none is
 # Options of `git ls-files`: files that git tracks, and all that it does not ignore.
 TRACKED = ("--cached",)
 UNIGNORED = (*TRACKED, "--others", "--exclude-standard")
@@ -22,7 +22,7 @@ def ignored(folder: Path, paths: Sequence[Path]) -> set[Path]:
         done = _git(folder, ("check-ignore", "-z", "--stdin"), names, _PATIENCE)
     except (OSError, subprocess.TimeoutExpired):
         done = None
-    if done is not None and done.returncode in _TOLD:
+    if done is not None and done.returncode in _ANSWERED:
         return set(_paths_in(done.stdout))
     in_repository = any((parent / ".git").exists() for parent in (folder, *folder.parents))
     return set(paths) if in_repository else set()

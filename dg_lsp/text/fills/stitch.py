@@ -58,13 +58,12 @@ class Break:
         """Return the same, counted from the end of `before`, a beginning of the fill; places inside that become 0."""
         skipped = len(to_bytes(before))
 
-        def moved(*offsets: int) -> list[int]:
-            return [max(offset - skipped, 0) for offset in offsets]
+        def moved(span: Span) -> Span:
+            return max(span[0] - skipped, 0), max(span[1] - skipped, 0)
 
-        point, end, line, first, last = moved(self.point, self.end, self.line, *self.statement)
-        left = moved(*self.shut) if self.shut else ()
-        shut = (left[0], left[1]) if left else None
-        return Break(point, end, line, shut, (first, last), self.faults)
+        point, end = moved((self.point, self.end))
+        line, _ = moved((self.line, self.line))
+        return Break(point, end, line, self.shut and moved(self.shut), moved(self.statement), self.faults)
 
 
 def ended(request: Infill, text: str) -> Written:

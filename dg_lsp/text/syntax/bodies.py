@@ -17,7 +17,7 @@ from dg_lsp.text.messages import Kind
 from dg_lsp.text.syntax.items import head_of
 from dg_lsp.text.syntax.lexer import (
     Span,
-    code_spans,
+    each_token,
     indentation,
     leading,
     line_end,
@@ -35,6 +35,8 @@ Captures = Mapping[str, Sequence[Node]]
 StatementKind = Literal["docstring", "stub", "code"]
 # The kind of gap that the body of an owner is, and the other way round.
 KIND_OF: dict[Owner, Kind] = {"function": "function_body", "class": "class_body", "block": "block"}
+# The kinds of tokens that say nothing.
+NO_CODE = ("space", "comment", "newline", "joined")
 # A comment that says only that something is to be done.
 MARKER = re.compile(rb"\W*(?:TODO|FIXME|XXX)\W*")
 OWNER_OF: dict[Kind, Owner] = {kind: owner for owner, kind in KIND_OF.items()}
@@ -137,7 +139,7 @@ def bodies_of(language: Language, root: Node, data: bytes, span: Span | None = N
         elif (inside := _inside(record.body)) is not None:
             header = Header(record.owner, start, define, inside[0], qualified)
             bodies.append(between_braces(language, data, header, inside, found))
-    return tuple(sorted(bodies, key=place))
+    return tuple(sorted(bodies, key=sort_key))
 
 
 def unwritten(language: Language, before: bytes, after: bytes) -> Unwritten | None:
@@ -322,10 +324,11 @@ def has_only_placeholder(language: Language, data: bytes, inside: Span, stubs: I
     start, stop = inside
     within = [s for s in stubs if start <= s[0] and s[1] <= stop]
     low, high = max(within, key=lambda s: s[1] - s[0], default=(stop, stop))
-    return all(low <= first and end <= high for first, end in code_spans(language, data, start, stop))
+    code = (token for token in each_token(language, data, start, stop) if token.kind not in NO_CODE)
+    return all((low <= t.start and t.end <= high) or data[t.start : t.end] == b";" for t in code)
 
 
-def place(body: Body) -> tuple[int, int, int]:
+def sort_key(body: Body) -> tuple[int, int, int]:
     return body.header.define, -body.end, OWNERS.index(body.header.owner)
 
 

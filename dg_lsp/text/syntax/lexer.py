@@ -78,15 +78,16 @@ class LogicalLine:
 
 def tokens(language: Language, data: bytes, start: int, stop: int) -> list[Token]:
     """The tokens of data[start:stop], white space included, from a place that is in no string."""
-    return list(_tokens(language, data, start, stop))
+    return list(each_token(language, data, start, stop))
 
 
 def first_token(language: Language, data: bytes, start: int) -> Token:
     """The token that begins at `start`, a place before the end of `data` and in no string."""
-    return next(_tokens(language, data, start, len(data)))
+    return next(each_token(language, data, start, len(data)))
 
 
-def _tokens(language: Language, data: bytes, start: int, stop: int) -> Iterator[Token]:
+def each_token(language: Language, data: bytes, start: int, stop: int) -> Iterator[Token]:
+    """The same as `tokens`, read only as far as it is asked for."""
     at = start
     for kind, first, end in marks(language, data, start, stop):
         yield from _plain(data, at, first)
@@ -129,27 +130,10 @@ def _marks(language: Language, data: bytes, start: int, stop: int) -> Iterator[M
             return
 
 
-def code_spans(language: Language, data: bytes, start: int, stop: int) -> list[Span]:
-    """The pieces of data[start:stop] that are neither white space nor comments nor semicolons."""
-    found = list[Span]()
-    for kind, first, end in chain(marks(language, data, start, stop), [("", stop, stop)]):
-        if piece := data[start:first].strip():
-            begins = data.index(piece, start)
-            found.append((begins, begins + len(piece)))
-        if kind not in ("comment", "newline", "end", "joined", ""):
-            found.append((first, end))
-        start = end
-    return found
-
-
 def logical_lines(language: Language, data: bytes, start: int, stop: int) -> Iterator[LogicalLine]:
     """The logical lines of data[start:stop], from a place that begins one."""
     depth, first, end, comment, fresh = 0, -1, start, True, True
-    for token in _tokens(language, data, start, stop):
-        fresh_text = fresh and depth and token.kind not in ("space", "newline")
-        if fresh_text and begins_statement(language, data, token.start, indentation(data, first)):
-            yield LogicalLine(first, end, indentation(data, first), comment)
-            depth, first, comment = 0, -1, True
+    for token in each_token(language, data, start, stop):
         if token.kind == "newline":
             fresh = True
             if depth == 0 and first >= 0:
@@ -158,6 +142,9 @@ def logical_lines(language: Language, data: bytes, start: int, stop: int) -> Ite
             continue
         if token.kind == "space":
             continue
+        if fresh and depth and begins_statement(language, data, token.start, indentation(data, first)):
+            yield LogicalLine(first, end, indentation(data, first), comment)
+            depth, first, comment = 0, -1, True
         fresh, end = False, token.start + 1 if token.kind == "joined" else token.end
         first = token.start if first < 0 else first
         comment = comment and token.kind == "comment"
@@ -227,7 +214,7 @@ def wants_operand(language: Language, data: bytes, at: int) -> bool:
     word = _WORD.search(before)
     if word is not None:
         return word[0] in language.words.operators
-    return not before.endswith((b")", b"]", b"}", b'"', b"'", b"`", b"<"))
+    return not before.endswith((*_VALUE, b"}"))
 
 
 def without_arguments(name: bytes) -> bytes:

@@ -10,6 +10,7 @@ from dg_lsp.text.budget import check
 from dg_lsp.text.languages import python
 from dg_lsp.text.languages.language import Language, Owner
 from dg_lsp.text.syntax.bodies import (
+    NO_CODE,
     Body,
     Header,
     Statement,
@@ -17,14 +18,12 @@ from dg_lsp.text.syntax.bodies import (
     between_braces,
     describe,
     is_loop,
-    place,
+    sort_key,
     trailing,
 )
 from dg_lsp.text.syntax.brackets import OpenBracket, read
 from dg_lsp.text.syntax.items import head_of
 from dg_lsp.text.syntax.lexer import LogicalLine, Span, logical_lines, tokens
-
-_NO_CODE = ("space", "comment", "newline", "joined")
 
 
 def bodies_by_lines(language: Language, data: bytes, span: Span) -> tuple[Body, ...]:
@@ -33,7 +32,7 @@ def bodies_by_lines(language: Language, data: bytes, span: Span) -> tuple[Body, 
     Between braces where they match, and by indentation where one is missing; these have no names.
     """
     if language.style == "indent":
-        return tuple(sorted(_indented(language, data, span), key=place))
+        return tuple(sorted(_indented(language, data, span), key=sort_key))
     bodies: list[Body] = []
     around: list[tuple[int, Owner]] = []
     for opened in (o for o in read(language, data, *span).all if o.bracket == b"{"):
@@ -46,7 +45,7 @@ def bodies_by_lines(language: Language, data: bytes, span: Span) -> tuple[Body, 
             around.append((inside[1], owner))
             header = Header(owner, head.start, head.start, opened.at + 1, name="")
             bodies.append(between_braces(language, data, header, inside, {}))
-    return tuple(sorted(bodies, key=place))
+    return tuple(sorted(bodies, key=sort_key))
 
 
 def _indented(language: Language, data: bytes, span: Span) -> Iterator[Body]:
@@ -138,7 +137,7 @@ def _statements(language: Language, data: bytes, behind: Span, inside: list[Logi
     body: list[Statement] = []
     for start, last in spans:
         check()
-        code = [t for t in tokens(language, data, start, last) if t.kind not in _NO_CODE]
+        code = [t for t in tokens(language, data, start, last) if t.kind not in NO_CODE]
         end = code[-1].end if code else last
         kind: StatementKind = "code"
         if (
