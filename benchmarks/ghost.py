@@ -47,7 +47,7 @@ def measure_vscode(sandbox: Sandbox, rounds: int, pause: int) -> dict[str, list[
     """The same in VS Code, by turns in a file that the server serves and in one that the yardstick serves."""
     for name in (SERVED, TRIVIAL):
         (sandbox.project / name).write_text(BEFORE)
-    with open_vscode(sandbox, SERVED, extensions=[str(YARDSTICK)]) as editor:
+    with open_vscode(sandbox, SERVED, extensions=[YARDSTICK]) as editor:
         editor.settings(debounce=0, **{"editor.quickSuggestions": "off", "editor.autoIndent": "keep"})
         editor.status("ready", patience=60_000)
         patience = rounds * (pause + 1000) * 2

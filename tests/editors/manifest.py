@@ -58,7 +58,7 @@ def manifest(old: dict[str, Any]) -> dict[str, Any]:
 
 
 def languages() -> list[str]:
-    """What editors call the languages that the server knows."""
+    """The names that editors give the languages of the server."""
     return list(language_ids())
 
 

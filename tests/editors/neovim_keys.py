@@ -46,7 +46,7 @@ _PAUSES = (0, 0, 0, 0.02, 0.05, 0.08, 0.12)  # and behind other keys
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """What stands in the file, and the keys: each with the seconds to wait behind it."""
+    """The lines of the file, and the keys: each with the seconds to wait behind it."""
 
     text: list[str]
     keys: list[tuple[str, float]]
@@ -76,18 +76,18 @@ def script(seed: int) -> Script:
 
 
 def justified(sight: Sight) -> bool:
-    """Whether what `sight` shows as ghost text completes a target with what stands before it."""
+    """Return whether the ghost text of `sight` completes a target with the text before it."""
     ghost = _squeezed(_plain(sight.ghost or ""))
     return any(head + ghost == _squeezed(target) for head in _heads(sight) for target in TARGETS)
 
 
 def _heads(sight: Sight) -> list[str]:
-    """What stands before the cursor from each line on, without blanks."""
+    """The texts before the cursor from each line on, without blanks."""
     return [_squeezed("".join([*sight.lines[row : sight.row], sight.before])) for row in range(sight.row + 1)]
 
 
 def wrong(key: str, before: Sight, after: Sight) -> str:
-    """What is wrong with `after`, the editor behind the key `key` pressed at `before`; "" if nothing is."""
+    """The complaint about `after`, the editor behind the key `key` pressed at `before`; "" if nothing is."""
     if before.mode != "i" or before.menu:
         # In Normal mode, and in a menu, keys do a lot; but none of them may accept.
         inserted = _inserted(before, after).strip()
@@ -129,7 +129,7 @@ def _wrong_accept(key: str, before: Sight, after: Sight) -> str:
 
 
 def _inserted(before: Sight, after: Sight) -> str:
-    """What stands in `after` between the cursor of `before` and what stood behind it."""
+    """The text in `after` between the cursor of `before` and the text that was behind it."""
     if _squeezed("".join(before.lines)) == _squeezed("".join(after.lines)):
         return ""  # at most blanks, such as the indent that Vim takes from an empty line
     row = len(after.lines) - (len(before.lines) - before.row) + 1

@@ -1,6 +1,6 @@
 """Drives a real Neovim over its own RPC, with a user interface attached, so that it draws what a user would see.
 
-Knows ghost text as what stands on the screen and not in the buffer; knows nothing of the server.
+Ghost text is the text on the screen that is not in the buffer; nothing here knows the server.
 """
 
 import json
@@ -88,7 +88,7 @@ class Sight:
 
     @property
     def ghost(self) -> str | None:
-        """The text that stands on the screen at the cursor and not in the buffer; None if the rest disagrees.
+        """The text on the screen at the cursor that is not in the buffer; None if the rest disagrees.
 
         None also if the screen is not drawn yet. The file must begin at the top of the screen, have no tabs and no
         lines that wrap.
@@ -157,7 +157,7 @@ class Editor:
         self.wait(self.attached, "no server")
 
     def attached(self) -> bool:
-        """Whether the server serves the current buffer."""
+        """Return whether the server serves the current buffer."""
         return bool(self.rpc.exec_lua("return #vim.lsp.get_clients({bufnr = 0}) > 0"))
 
     def keys(self, text: str) -> None:
@@ -169,7 +169,7 @@ class Editor:
         return list(self.rpc.current.buffer[:])
 
     def screen_line(self) -> str:
-        """The cursor's line as it stands on the screen, ghost text included."""
+        """The cursor's line as it is on the screen, ghost text included."""
         return str(self.rpc.exec_lua(_SCREEN_LINE))
 
     def wait(self, met: Callable[[], object], complaint: str, patience: float = PATIENCE) -> None:
@@ -203,7 +203,7 @@ class Editor:
                     return
 
     def sight(self) -> "Sight":
-        """What stands on the screen and in the buffer at this moment."""
+        """The screen and the buffer at this moment."""
         return Sight(**self.rpc.exec_lua("return _G.sight()"))
 
     @contextmanager

@@ -10,7 +10,7 @@ _EMOJI = "🙂🙂"
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """How a function begins and ends, how a value is named, and what stands for code that is to be written."""
+    """The beginning and the end of a function, the name of a value, and the placeholder for unwritten code."""
 
     suffix: str
     head: str
@@ -31,6 +31,10 @@ LANGUAGES = {
     "rust": Language("rs", "fn add(first: i32) -> i32 {", "}\n", "let total =", "todo!()"),
 }
 CASES = ("LF", "CRLF", "BOM", "emoji", "tabs", "no newline at the end", "text behind")
+# Each case once in Python; in the other languages those in which line ends and columns differ.
+CASES_BY_LANGUAGE = [("python", case) for case in CASES] + [
+    (language, case) for language in ("typescript", "rust") for case in ("CRLF", "emoji")
+]
 
 
 def place(language: Language, case: str) -> bytes:
@@ -68,7 +72,7 @@ def stub_of(language: Language, case: str) -> bytes:
 
 
 def is_filled(language: Language, before: bytes, after: bytes) -> bool:
-    """Whether `after` is `before` with one line of code for the placeholder, and all else to the byte."""
+    """Return whether `after` is `before` with one line of code for the placeholder, and all else to the byte."""
     head, tail = before.split(language.hole.encode())
     code = after.removeprefix(head).removesuffix(tail)
     return after == head + code + tail and code.startswith(b"return None") and b"\n" not in code

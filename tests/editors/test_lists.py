@@ -1,4 +1,4 @@
-"""What the plug-ins repeat of the server's lists is all of it, and nothing else."""
+"""The plug-ins repeat the server's lists without a difference."""
 
 import re
 from pathlib import Path

@@ -14,7 +14,17 @@ from pathlib import Path
 import pytest
 
 from tests.editors.nvim import PATIENCE, Editor
-from tests.editors.places import CASES, LANGUAGES, MARK, holes, is_filled, place, statement, stub, stub_of
+from tests.editors.places import (
+    CASES_BY_LANGUAGE,
+    LANGUAGES,
+    MARK,
+    holes,
+    is_filled,
+    place,
+    statement,
+    stub,
+    stub_of,
+)
 from tests.editors.sandbox import (
     FILL_AFTER,
     FILL_BEFORE,
@@ -91,7 +101,7 @@ def ghost(editor: Editor) -> None:
 
 
 def on_screen(editor: Editor, text: str) -> bool:
-    """Whether `text` stands anywhere on the screen, over the ends of its rows."""
+    """Return whether `text` is anywhere on the screen, over the ends of its rows."""
     rows = editor.rpc.exec_lua("return _G.sight(true).rows")
     return text in "".join(row.ljust(100) for row in rows)
 
@@ -152,8 +162,7 @@ def save(editor: Editor) -> None:
     editor.wait(lambda: not editor.rpc.current.buffer.options["modified"], "the file was not saved")
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(("language", "case"), CASES_BY_LANGUAGE)
 def test_the_saved_file_is_right_byte_for_byte(editor: Editor, language: str, case: str) -> None:
     name, data = f"bytes.{LANGUAGES[language].suffix}", place(LANGUAGES[language], case)
     behind(editor, name, data)
@@ -209,8 +218,7 @@ def test_a_line_is_accepted_in_each_language(editor: Editor, language: str) -> N
     editor.wait(lambda: editor.lines()[1] == shown, "the line was not accepted")
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(("language", "case"), CASES_BY_LANGUAGE)
 def test_a_body_that_was_filled_is_right_byte_for_byte(editor: Editor, case: str, language: str) -> None:
     known = LANGUAGES[language]
     name, before = f"body.{known.suffix}", stub_of(known, case)
@@ -244,7 +252,7 @@ def test_a_body_and_holes_are_filled_in_each_language(editor: Editor, language: 
 
 
 def acted(editor: Editor, name: str, title: str) -> bytes:
-    """Have a code action done at the cursor, or on the selection; what is saved."""
+    """Have a code action done at the cursor, or on the selection; the saved text."""
     before = editor.lines()
     editor.rpc.exec_lua(ACTION, title)
     editor.wait(lambda: editor.lines() != before, f"{title} did nothing")
@@ -253,7 +261,7 @@ def acted(editor: Editor, name: str, title: str) -> bytes:
 
 
 def undone(editor: Editor, name: str) -> bytes:
-    """Undo once; what is saved then."""
+    """Undo once; the saved text."""
     after = editor.lines()
     editor.keys("u")
     editor.wait(lambda: editor.lines() != after, "undo changed nothing")

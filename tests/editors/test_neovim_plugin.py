@@ -295,8 +295,9 @@ def test_the_completion_menu_appears_as_without_the_plug_in(editor: Editor) -> N
             if on:
                 editor.wait(lambda: editor.sight().ghost == "XX", "no ghost text to be in the menu's way")
             editor.keys("<C-N>")
-            time.sleep(0.03)
-            found = editor.rpc.call("complete_info", ["items", "pum_visible"])
+            asked = ["mode", "items", "pum_visible"]
+            editor.wait(lambda: editor.rpc.call("complete_info", asked)["mode"], "no completion begins")  # noqa: B023
+            found = editor.rpc.call("complete_info", asked)
             menus[on].append([found["pum_visible"], [item["word"] for item in found["items"]]])
             if on and found["pum_visible"]:
                 assert "XX" not in "".join(editor.rpc.exec_lua("return _G.sight().rows")), (

@@ -41,7 +41,7 @@ end
 
 
 def agrees(sight: Sight, answers: set[str]) -> bool:
-    """Whether the screen shows the buffer, and at the cursor nothing or the rest of something that was offered."""
+    """Return whether the screen shows the buffer, and at the cursor nothing or the rest of an offer."""
     if not sight.fresh:
         return True  # the screen is about to be drawn
     if sight.ghost is None:

@@ -47,8 +47,7 @@ def test_a_fetch_that_is_cancelled_leaves_the_model_as_it_was(code: VSCode) -> N
 def test_a_model_is_chosen_without_a_restart(code: VSCode) -> None:
     running = servers(code.sandbox)
     code.command(CHOOSE)
-    code.ask("text", selector=".quick-input-list", wanted="coder-0.5b")
-    rows = code.ask("rows")
+    rows = code.rows("coder-0.5b")
     assert any("scripted" in row and "in use" in row for row in rows), rows
     assert any("coder-0.5b" in row and "491 MB to download" in row for row in rows), rows
     code.shot("models")
@@ -57,7 +56,7 @@ def test_a_model_is_chosen_without_a_restart(code: VSCode) -> None:
     code.status("ready")
     assert servers(code.sandbox) == running
     code.ask("click", selector=STATUS)
-    assert sum("Better on this machine: " in row for row in code.ask("rows")) == 1
+    assert sum("Better on this machine: " in row for row in code.rows("Model ...")) == 1
     code.ask("choose", text="Model ...")
     code.ask("text", selector=".quick-input-titlebar", wanted="better on this machine")
     code.press("Escape")

@@ -27,7 +27,7 @@ def code(tmp_path_factory: pytest.TempPathFactory) -> Iterator[VSCode]:
     """The session, without ghost text but where a test wants it, beside a language server's menu."""
     with (
         open_sandbox(tmp_path_factory.mktemp("vscode")) as sandbox,
-        open_vscode(sandbox, keys=[SNIPPET], extensions=[str(MEMBERS)]) as editor,
+        open_vscode(sandbox, keys=[SNIPPET], extensions=[MEMBERS]) as editor,
     ):
         editor.status("ready")
         yield editor
@@ -41,29 +41,22 @@ def renamed(code: VSCode, name: str, text: str = SHORT, **settings: object) -> N
     code.type("total", delay=40)
 
 
-def at(code: VSCode, line: int, column: int) -> None:
-    """Wait until the cursor is there."""
-    code.ask(
-        "text", selector="#status\\.editor\\.selection", wanted=f"Ln {line}, Col {column}", patience=5000
-    )
-
-
 def lines(code: VSCode, name: str) -> list[str]:
     return code.saved(name).decode().split("\n")
 
 
 def test_tab_goes_to_each_place_and_makes_the_edit_and_one_undo_takes_back_one(code: VSCode) -> None:
     renamed(code, "tab.py")
-    code.ask("drawn", text="total")
+    code.drawn("total", row=2)
     code.press("Tab")
-    at(code, 3, 11)
+    code.at(3, 11)
     code.shot("next-edit")
     code.press("Tab")
     code.until("s.rows[2] === '    print(total)'")
-    at(code, 3, 16)
-    code.ask("drawn", text="total")
+    code.at(3, 16)
+    code.drawn("total", row=3)
     code.press("Tab")
-    at(code, 4, 12)
+    code.at(4, 12)
     code.press("Tab")
     code.until("s.rows[3] === '    return total'")
     code.ask("drawn", text="total", gone=True)
@@ -74,13 +67,13 @@ def test_tab_goes_to_each_place_and_makes_the_edit_and_one_undo_takes_back_one(c
 
 def test_escape_leaves_a_place_for_good_and_where_it_was_looked_at_the_next_one_comes(code: VSCode) -> None:
     renamed(code, "escape.py")
-    code.ask("drawn", text="total")
+    code.drawn("total", row=2)
     code.press("Tab")
-    at(code, 3, 11)
+    code.at(3, 11)
     code.press("Escape")
-    code.ask("drawn", text="total")
+    code.drawn("total", row=3)
     code.press("Tab")
-    at(code, 4, 12)
+    code.at(4, 12)
     code.press("Escape")
     code.ask("drawn", text="total", gone=True)
     assert lines(code, "escape.py") == SHORT.replace("size", "total", 1).split("\n")
@@ -88,13 +81,14 @@ def test_escape_leaves_a_place_for_good_and_where_it_was_looked_at_the_next_one_
 
 def test_a_place_out_of_sight_is_named_at_the_edge_of_the_window(code: VSCode) -> None:
     renamed(code, "edge.py", LONG)
-    code.ask("drawn", text="line\u00a0103")
+    code.drawn("line\u00a0103")
     code.shot("next-edit-below")
     code.press("Tab")
-    at(code, 103, 11)
-    code.ask("drawn", text="total")
+    code.at(103, 11)
+    code.ask("drawn", text="line\u00a0103", gone=True)
+    code.drawn("total")
     code.ask("line", line=30, column=10)
-    code.ask("drawn", text="line\u00a0103")
+    code.drawn("line\u00a0103")
 
 
 def test_a_place_in_another_open_file_is_named_and_tab_opens_it(code: VSCode) -> None:
@@ -104,9 +98,10 @@ def test_a_place_in_another_open_file_is_named_and_tab_opens_it(code: VSCode) ->
     code.open("shapes.py", SHORT, 1, 9)
     code.press("Control+Shift+ArrowLeft")
     code.type("surface", delay=40)
-    code.ask("drawn", text="uses.py")
+    code.drawn("uses.py")
     code.press("Tab")
     code.ask("text", selector=".tab.active", wanted="uses.py")
+    code.drawn("surface")
     code.press("Tab")
     code.until("s.rows.some((row) => row.includes('surface'))")
 
@@ -114,30 +109,27 @@ def test_a_place_in_another_open_file_is_named_and_tab_opens_it(code: VSCode) ->
 def test_it_is_off_by_its_setting(code: VSCode) -> None:
     renamed(code, "off.py", nextEdit=False)
     code.press("Tab", wait=600)
-    assert (
-        code.ask("screen")["rows"][1].startswith("    total    = ")
-        or "total \t" in code.ask("screen")["rows"][1]
-    )
+    code.until("/^    total\\s{3,} = /.test(s.rows[1])")
     code.ask("drawn", text="total", gone=True)
 
 
 def test_the_menu_of_completions_keeps_tab_and_escape(code: VSCode) -> None:
     renamed(code, "menu.py")
-    code.ask("drawn", text="total")
+    code.drawn("total")
     code.press("Control+Space")
     code.until("s.menu.length")
     code.press("Escape")
     code.until("!s.menu.length")
-    code.ask("drawn", text="total")
+    code.drawn("total")
     code.press("Control+Space")
-    entry = code.until("s.menu.length")["menu"][0]
-    code.press("Tab", wait=200)
-    assert code.ask("screen")["rows"][1].startswith(f"    {entry} = ")
+    entry = code.until("s.entry")["entry"]
+    code.press("Tab")
+    code.until(f"s.rows[1].startsWith({f'    {entry} = '!r})")
 
 
 def test_ghost_text_keeps_tab(code: VSCode) -> None:
     renamed(code, "keeps.py", SHORT + "\n\ndef other():\n    other =\n")
-    code.ask("drawn", text="total")
+    code.drawn("total")
     code.ask("line", line=8, column=12)
     code.command("Offer Several Fills Here")
     ghost = code.until("s.ghost")["ghost"]
@@ -147,12 +139,12 @@ def test_ghost_text_keeps_tab(code: VSCode) -> None:
 
 def test_tab_indents_before_a_line_and_goes_on_in_a_snippet(code: VSCode) -> None:
     renamed(code, "indents.py", SHORT + "\n\n")
-    code.ask("drawn", text="total")
+    code.drawn("total")
     code.ask("line", line=6)
-    code.press("Tab", wait=200)
-    assert code.ask("screen")["rows"][5] == "    "
+    code.press("Tab")
+    code.until("s.rows[5] === '    '")
     renamed(code, "snippet.py")
-    code.ask("drawn", text="total")
+    code.drawn("total")
     code.press("Control+Alt+s")
     code.press("Tab")
     code.type("1")
@@ -163,8 +155,10 @@ def test_tab_indents_before_a_line_and_goes_on_in_a_snippet(code: VSCode) -> Non
 def test_the_saved_file_is_right_to_the_byte(code: VSCode, ending: str) -> None:
     name = f"bytes{len(ending)}.py"
     renamed(code, name, SHORT.replace("\n", ending))
-    for _ in range(2):
-        code.ask("drawn", text="total")
+    for line, column in ((3, 11), (4, 12)):
+        code.drawn("total", row=line - 1)
         code.press("Tab")
-        code.press("Tab", wait=200)
+        code.at(line, column)
+        code.press("Tab")
+        code.until(f"s.rows[{line - 1}].includes('total')")
     assert code.saved(name).decode() == SHORT.replace("size", "total").replace("\n", ending)

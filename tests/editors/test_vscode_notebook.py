@@ -33,13 +33,11 @@ def test_ghost_text_in_a_cell_knows_the_cells_above(tmp_path: Path) -> None:
     with open_sandbox(tmp_path, "scripted") as sandbox, open_vscode(sandbox) as code:
         code.status("ready")
         (sandbox.project / "sums.ipynb").write_text(json.dumps(book))
-        code.ask("press", key="Control+P", wait=1000)
-        code.type(str(sandbox.project / "sums.ipynb"))
-        code.ask("text", selector=".quick-input-list .monaco-list-row.focused", wanted="sums.ipynb")
-        code.ask("press", key="Enter")
+        code.ask("pick", key="Control+P", text=str(sandbox.project / "sums.ipynb"), row="sums.ipynb")
+        code.press("Enter")
         code.ask("text", selector=".tab.active", wanted="sums.ipynb")
         code.ask("click", selector=".notebookOverlay .cell-editor-container .view-lines >> nth=2")
-        code.ask("press", key="End")
+        code.press("End")
         code.type(" ")
         # Each token is an element of its own; the name is in no cell but those above.
         code.ask("text", selector=".notebookOverlay [class*=ghost-text]", wanted="rate")

@@ -98,7 +98,7 @@ def test_what_is_typed_as_offered_is_read_in_each_frame(code: VSCode) -> None:
             wrong[text] = lost
         assert events[-1]["rows"][ROW] == whole
     told = "\n".join(f"{text}: {len(lost)} frames, the first {lost[0]}" for text, lost in wrong.items())
-    print(f"{TEXTS} texts typed, {len(wrong)} with frames that lack them\n{told}")
+    print(f"{TEXTS} texts typed, {len(wrong)} with frames without them\n{told}")
     assert not wrong, told
 
 
@@ -117,7 +117,7 @@ def test_each_press_takes_a_word_and_the_rest_is_read_in_each_frame(code: VSCode
         if lost or events[-1]["rows"][ROW] != whole:
             wrong[text] = lost or [f"not all was taken: {events[-1]['rows'][ROW]!r}"]
     told = "\n".join(f"{text}: {len(lost)} complaints, the first {lost[0]}" for text, lost in wrong.items())
-    print(f"{TEXTS} texts taken by {presses} presses, {len(wrong)} with frames that lack them\n{told}")
+    print(f"{TEXTS} texts taken by {presses} presses, {len(wrong)} with frames without them\n{told}")
     assert not wrong, told
 
 
@@ -126,7 +126,7 @@ WORDS = re.compile(r"(-?\d*\.\d\w*)|([^`~!@#%^&*()\-=+\[{\]}\\|;:'\",.<>/?\s]+)"
 
 
 def taken(rest: str, key: str) -> int:
-    """How many characters of the ghost text `rest` a key takes. Tab at the beginning of a line indents it."""
+    """Return how many characters of the ghost text `rest` a key takes. Tab at the beginning of a line indents it."""
     if key == ALL or not rest:
         return TAB if rest.startswith(" " * TAB) else len(rest)
     if key == LINE:

@@ -2,23 +2,15 @@
 
 import json
 import time
-from collections.abc import Iterator
 
 import pytest
 
-from tests.editors.sandbox import CHROMIUM, NODE, open_sandbox, skip_without
-from tests.editors.vscode import VSIX, VSCode, open_vscode
+from tests.editors.sandbox import CHROMIUM, NODE, skip_without
+from tests.editors.vscode import VSIX, VSCode
 
 pytestmark = [pytest.mark.slow, skip_without(NODE, CHROMIUM, VSIX)]
 
 SAID = "return sum(first, second)"
-
-
-@pytest.fixture(scope="module")
-def code(tmp_path_factory: pytest.TempPathFactory) -> Iterator[VSCode]:
-    with open_sandbox(tmp_path_factory.mktemp("vscode")) as sandbox, open_vscode(sandbox) as editor:
-        editor.status("ready")
-        yield editor
 
 
 def offered(code: VSCode, name: str) -> None:

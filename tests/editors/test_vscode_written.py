@@ -1,11 +1,11 @@
 """Written code in a real VS Code is replaced, and an unsure fill taken, only once a person has seen the change."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
-from tests.editors.sandbox import CHROMIUM, NODE, open_sandbox, skip_without
-from tests.editors.vscode import LEAVE, QUESTION, TAKE, VSIX, VSCode, answer, open_vscode, press_button
+from tests.editors.sandbox import CHROMIUM, NODE, skip_without
+from tests.editors.vscode import LEAVE, QUESTION, TAKE, VSIX, VSCode, answer, press_button
 
 pytestmark = [pytest.mark.slow, skip_without(NODE, CHROMIUM, VSIX)]
 
@@ -25,14 +25,6 @@ WRITTEN = {
 UNSURE = ("def doubtful(first, second):\n    raise NotImplementedError\n", 2)
 
 
-@pytest.fixture(scope="module")
-def code(tmp_path_factory: pytest.TempPathFactory) -> Iterator[VSCode]:
-    """The session, with the scripted engine."""
-    with open_sandbox(tmp_path_factory.mktemp("vscode")) as sandbox, open_vscode(sandbox) as editor:
-        editor.status("ready")
-        yield editor
-
-
 def key(code: VSCode) -> None:
     code.press("Control+Alt+g")
     code.press("b")
@@ -50,7 +42,7 @@ WAYS: tuple[Callable[[VSCode], None], ...] = (key, command, light_bulb)
 
 
 def begin(code: VSCode, way: Callable[[VSCode], None], name: str, place: tuple[str, int]) -> bytes:
-    """Ask for a fill and wait for the question; what is on the disk."""
+    """Ask for a fill and wait for the question; the file on the disk."""
     text, line = place
     code.open(name, text, line, 5)
     way(code)

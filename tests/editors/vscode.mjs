@@ -1,10 +1,10 @@
 // Drives a real VS Code in a real browser: one session for many checks. The first line of standard input is the job as
 // JSON; each further line is a request {do, ...}, answered by one line {ok, value} or {error}. "quit" ends the session.
 //
-// job: editors (folder of install.sh), chromium, vsix or extension (folder), home, project, shots (folder for
+// job: editors (folder of install.sh), chromium, extensions (folders), home, project, shots (folder for
 //      screenshots), environment (the editor's), settings (of the host, beside those below), user (the user's, beside
 //      those below), keys (bindings of the user's own), trust (whether the editor asks if a workspace is trusted), file (to open first).
-import { execFileSync, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import fs from "node:fs";
 import { createRequire } from "node:module";
 import net from "node:net";
@@ -55,6 +55,9 @@ function watchScreen() {
   const isGhost = (span) => [...span.classList].some((name) => name.startsWith("ghost-text"));
   const editor = () => document.querySelector(".editor-group-container.active .monaco-editor[data-uri]");
 
+  // All that an element says: its text, and its label.
+  globalThis.said_ = (node) => `${node.textContent} ${node.getAttribute("aria-label") ?? ""}`;
+
   globalThis.screen_ = () => {
     const root = editor();
     if (!root) return null;
@@ -70,7 +73,7 @@ function watchScreen() {
       for (const span of line.querySelectorAll(":scope > span > span")) {
         whole += text(span);
         if (isGhost(span)) {
-          // Ghost text stands at the cursor, or behind blanks at the cursor that are part of it.
+          // Ghost text is at the cursor, or behind blanks at the cursor that are part of it.
           const { left, width } = span.getBoundingClientRect();
           const away = cursor ? Math.round((left - cursor.left) / (width / text(span).length)) : 0;
           if (!ghost) seen.misplaced = away < 0 || (away > 0 && before.slice(-away).trim() !== "");
@@ -85,6 +88,7 @@ function watchScreen() {
     seen.more = blocks.map(text).join("\n");
     const menu = document.querySelector(".suggest-widget.visible");
     seen.menu = menu ? [...menu.querySelectorAll(".monaco-list-row .label-name")].map(text) : [];
+    seen.entry = seen.menu.length ? text(menu.querySelector(".focused .label-name") ?? document.createElement("a")) : "";
     return seen;
   };
 
@@ -173,11 +177,7 @@ class Session {
     fs.writeFileSync(path.join(job.home, "user", "User", "keybindings.json"), JSON.stringify(job.keys ?? []));
     fs.writeFileSync(path.join(job.home, "code-server.yaml"), "");
     const config = ["--config", path.join(job.home, "code-server.yaml")];
-    if (job.vsix) {
-      const install = [...this.entry, ...config, ...this.folders, "--install-extension", job.vsix];
-      execFileSync(process.execPath, install, { env: this.environment, stdio: "ignore" });
-    }
-    for (const folder of job.extensions ?? []) this.addExtension(folder);
+    for (const folder of job.extensions) this.addExtension(folder);
     this.port = await freePort();
     const args = [
       ...[...this.entry, ...config, ...this.folders, "--auth", "none", "--bind-addr", `127.0.0.1:${this.port}`],
@@ -273,20 +273,26 @@ class Session {
   // Open a file at line:column; `shown` is the column that the status bar then has, where characters are wide.
   async goto({ place, shown }) {
     const [file, line = 1, column = 1] = place.split(":");
-    await this.pick("Control+P", `${this.job.project}/${place}`);
-    await this.page.locator(".quick-input-list .monaco-list-row.focused", { hasText: file }).waitFor();
-    await this.page.keyboard.press("Enter");
-    await this.page.locator(".tab.active", { hasText: file }).waitFor();
-    await this.page.locator(".quick-input-widget").waitFor({ state: "hidden" });
-    await this.at(line, shown ?? column);
+    for (let left = 4; ; left--) {
+      await this.pick({ key: "Control+P", text: `${this.job.project}/${place}`, row: file });
+      await this.page.keyboard.press("Enter");
+      try {
+        return await this.at({ line, column: shown ?? column, file, patience: left ? PATIENCE / 5 : PATIENCE });
+      } catch (error) {
+        // Enter has met a row of the list before, such as the same file at another place.
+        if (!left) throw error;
+      }
+    }
   }
 
-  // Open a quick pick and write into it. It closes when something else takes the focus, so there are several tries.
-  async pick(key, text) {
+  // Open a quick pick, write into it, and wait until the focused row has `row` in it. It closes when something else takes
+  // the focus, and may take the place of one that is still there, so there are several tries.
+  async pick({ key, text, row }) {
     for (let left = 4; ; left--) {
       await this.page.keyboard.press(key);
       try {
         await this.page.locator(".quick-input-widget input[type=text]").fill(text, { timeout: PATIENCE / 5 });
+        if (row) await this.focused(row, PATIENCE / 5);
         return;
       } catch (error) {
         if (!left) throw error;
@@ -296,19 +302,33 @@ class Session {
     }
   }
 
-  // Go to a line of the open file.
-  async line({ line, column = 1 }) {
-    await this.pick("Control+G", `:${line}:${column}`);
-    await this.page.keyboard.press("Enter");
-    await this.page.locator(".quick-input-widget").waitFor({ state: "hidden" });
-    await this.at(line, column);
+  // Wait until the focused row of the quick pick has `text` in it.
+  async focused(text, timeout = PATIENCE) {
+    await this.page.locator(".quick-input-list .monaco-list-row.focused", { hasText: text }).waitFor({ timeout });
   }
 
-  // Wait until the cursor is there, and the editor takes keys.
-  async at(line, column) {
-    const wanted = `Ln ${line}, Col ${column}`;
-    await this.page.locator(".editor-group-container.active .monaco-editor.focused").waitFor();
-    await this.text({ selector: ".statusbar-item#status\\.editor\\.selection", wanted });
+  // Go to a line of the open file.
+  async line({ line, column = 1 }) {
+    await this.pick({ key: "Control+G", text: `:${line}:${column}` });
+    await this.page.keyboard.press("Enter");
+    await this.at({ line, column });
+  }
+
+  // Wait until the cursor is there, in the file if one is given, and the editor takes keys.
+  async at({ line, column, file, patience: timeout = PATIENCE }) {
+    await this.page.locator(".quick-input-widget").waitFor({ state: "hidden", timeout });
+    const uri = file ? `[data-uri$="/${file}"]` : "";
+    await this.page.locator(`.editor-group-container.active .monaco-editor.focused${uri}`).waitFor({ timeout });
+    await this.frames(); // the status bar follows the editor a frame later
+    const wanted = new RegExp(`Ln ${line}, Col ${column}(?!\\d)`);
+    await this.page.locator(".statusbar-item#status\\.editor\\.selection", { hasText: wanted }).waitFor({ timeout });
+  }
+
+  // Wait until what has happened is painted.
+  async frames() {
+    await this.page.evaluate(async () => {
+      for (let frame = 0; frame < 2; frame++) await new Promise((done) => requestAnimationFrame(done));
+    });
   }
 
   async type({ text, delay = 20 }) {
@@ -321,10 +341,8 @@ class Session {
     if ([...key].length === 1) await this.page.keyboard.type(key);
     else await this.page.keyboard.press(key);
     if (wait) await this.page.waitForTimeout(wait);
-    return this.page.evaluate(async () => {
-      for (let frame = 0; frame < 2; frame++) await new Promise((done) => requestAnimationFrame(done));
-      return { met: globalThis.met, now: globalThis.screen_() };
-    });
+    await this.frames();
+    return this.page.evaluate(() => ({ met: globalThis.met, now: globalThis.screen_() }));
   }
 
   // Have what the host sends come `milliseconds` late from now on.
@@ -393,13 +411,7 @@ class Session {
   // Wait until an element has a text or a label with `wanted` in it; all of that text.
   async text({ selector, wanted, patience = PATIENCE }) {
     const found = await this.page.waitForFunction(
-      ([css, part]) => {
-        for (const node of document.querySelectorAll(css)) {
-          const all = `${node.textContent} ${node.getAttribute("aria-label") ?? ""}`;
-          if (all.includes(part)) return all;
-        }
-        return null;
-      },
+      ([css, part]) => [...document.querySelectorAll(css)].map(globalThis.said_).find((all) => all.includes(part)),
       [selector, wanted],
       { polling: 20, timeout: patience },
     );
@@ -424,9 +436,13 @@ class Session {
     }
   }
 
-  // Wait until no element has `text` in it.
+  // Wait until no element has a text or a label with `text` in it.
   async gone({ selector, text }) {
-    await this.page.locator(selector, { hasText: text }).first().waitFor({ state: "detached" });
+    await this.page.waitForFunction(
+      ([css, part]) => ![...document.querySelectorAll(css)].some((node) => globalThis.said_(node).includes(part)),
+      [selector, text],
+      { polling: 20 },
+    );
   }
 
   // All texts that a selector finds now.
@@ -457,40 +473,48 @@ class Session {
     await row.click();
   }
 
-  // The titles of the code actions at the cursor, none if no menu comes. It is asked for twice, as in `act`.
-  async actions({ patience = 3000 }) {
+  // The titles of the code actions at the cursor. They are asked for again when neither they nor the message that there are
+  // none comes, as in `act`.
+  async actions() {
     const rows = this.page.locator(".action-widget .monaco-list-row");
-    for (let left = 2; left; left--) {
+    const none = this.page.locator(".monaco-editor-overlaymessage", { hasText: "No code actions" });
+    for (let timeout = 2000; ; timeout *= 2) {
       await this.page.keyboard.press("Control+.");
       try {
-        await rows.first().waitFor({ state: "attached", timeout: patience });
-        const titles = await rows.allTextContents();
-        await this.page.keyboard.press("Escape");
-        return titles;
-      } catch {
+        await rows.or(none).first().waitFor({ state: "attached", timeout });
+        break;
+      } catch (error) {
+        if (timeout > PATIENCE / 2) throw error;
         await this.page.keyboard.press("Escape");
       }
     }
-    return [];
+    const titles = await rows.allTextContents();
+    await this.page.keyboard.press("Escape");
+    await rows.first().waitFor({ state: "detached" });
+    return titles;
   }
 
-  // Wait until a draft with `text` is drawn in the editor, or none is.
-  async drawn({ text, gone = false }) {
+  // Wait until a draft with `text` is drawn in the editor, in its row `row` if one is given, or none is.
+  async drawn({ text, row, gone = false }) {
     await this.page.waitForFunction(
-      ([part, away]) => {
-        const spans = document.querySelectorAll(".view-line span");
-        const drawn = [...spans].some((span) => getComputedStyle(span, "::before").content.includes(part));
+      ([part, number, away]) => {
+        const lines = [...document.querySelectorAll(".editor-group-container.active .view-lines > .view-line")];
+        lines.sort((a, b) => parseFloat(a.style.top) - parseFloat(b.style.top));
+        const spans = lines
+          .filter((_, index) => number === null || index === number)
+          .flatMap((line) => [...line.querySelectorAll("span")]);
+        const drawn = spans.some((span) => getComputedStyle(span, "::before").content.includes(part));
         return drawn !== away;
       },
-      [text, gone],
+      [text, row ?? null, gone],
       { polling: 20 },
     );
   }
 
-  // The rows of the open quick pick, from the top.
-  async rows() {
+  // The rows of the quick pick, from the top, once one has `text` in it: before, they may be those of the list before.
+  async rows({ text }) {
     const rows = this.page.locator(".quick-input-list .monaco-list-row");
-    await rows.first().waitFor();
+    await rows.filter({ hasText: text }).first().waitFor();
     // Their order in the document is not the one on the screen.
     return rows.evaluateAll((found) =>
       found.sort((a, b) => a.dataset.index - b.dataset.index).map((node) => node.textContent),
@@ -498,17 +522,15 @@ class Session {
   }
 
   async choose({ text }) {
-    // The rows of the list before, such as the palette's, may still be there when these are asked for.
-    await this.page.locator(".quick-input-list .monaco-list-row", { hasText: text }).first().waitFor();
+    await this.rows({ text });
     await this.page.keyboard.type(text);
-    await this.page.locator(".quick-input-list .monaco-list-row.focused", { hasText: text }).waitFor();
+    await this.focused(text);
     await this.page.keyboard.press("Enter");
   }
 
   // Run a command by its title in the palette.
   async command({ title }) {
-    await this.pick("F1", `>${title}`);
-    await this.page.locator(".quick-input-list .monaco-list-row.focused", { hasText: title }).waitFor();
+    await this.pick({ key: "F1", text: `>${title}`, row: title });
     await this.page.keyboard.press("Enter");
   }
 

@@ -1,18 +1,21 @@
 """One session of a real VS Code in a real browser, driven by `vscode.mjs`, with the extension from its built package.
 
-Knows where its parts lie and what the server needs; the tests know what is typed and what must be seen.
+It knows where its parts are and what the server needs; the tests know the keys and the screen.
 """
 
 import json
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
+from dg_lsp.settings import of_machine
+from tests.configuration import camel
 from tests.editors.sandbox import CHROMIUM, EDITORS, HERE, NODE, Sandbox
 
 VSIX = HERE.parents[1] / "editors/vscode/dg-lsp.vsix"
@@ -28,15 +31,16 @@ _PATIENCE = 200  # seconds for one request, far above the driver's own
 class VSCode:
     """The running session; each method is a request to the driver.
 
-    sandbox: the world it runs in. shots: the folder of its screenshots and of its log.
+    sandbox: the world it runs in. shots: the folder of its screenshots and of its log. own: our settings.
     """
 
     sandbox: Sandbox
     shots: Path
+    own: Mapping[str, Any]
     _driver: "subprocess.Popen[str]"
 
     def ask(self, what: str, **needs: Any) -> Any:
-        """Have the driver do something; what it gives back.
+        """Have the driver do something; its answer.
 
         Raises:
             AssertionError: it could not be done; names the folder with a picture of the screen.
@@ -96,11 +100,30 @@ class VSCode:
         self.ask("command", title=title)
 
     def settings(self, **changed: Any) -> None:
-        """Set our settings `changed` and no others; a name with a dot is the editor's own."""
-        self.ask("settings", settings=_full({**own_settings(self.sandbox), **changed}))
+        """Set our settings `changed` and no others, and wait until the server ends where that starts it again.
+
+        A name with a dot is the editor's own.
+        """
+        before, self.own = self.own, {**own_settings(self.sandbox), **changed}
+        self.ask("settings", settings=_full(self.own))
+        if any(before.get(name) != self.own.get(name) for name in ("path", *map(camel, of_machine()))):
+            self.ask("gone", selector=f"{STATUS}, {STATUS} a", text="ready")
+
+    def at(self, line: int, column: int) -> None:
+        """Wait until the cursor is there."""
+        self.ask("at", line=line, column=column)
+
+    def drawn(self, text: str, row: int | None = None) -> None:
+        """Wait until a draft or a next edit with `text` is drawn, in that row of the window if one is given."""
+        self.ask("drawn", text=text, row=row)
+
+    def rows(self, part: str) -> list[str]:
+        """Wait for a quick pick that has a row with `part` in it; all its rows."""
+        found: list[str] = self.ask("rows", text=part)
+        return found
 
     def saved(self, name: str) -> bytes:
-        """Save, and read what is on the disk."""
+        """Save, and read the file on the disk."""
         self.ask("save")
         return (self.sandbox.project / name).read_bytes()
 
@@ -132,6 +155,13 @@ def _full(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {name if "." in name else f"dg-lsp.{name}": value for name, value in settings.items()}
 
 
+def own_extension(sandbox: Sandbox) -> Path:
+    """The folder of the extension, from its package."""
+    with ZipFile(VSIX) as package:
+        package.extractall(sandbox.root / "vsix")
+    return sandbox.root / "vsix/extension"
+
+
 def server_program(sandbox: Sandbox) -> Path:
     """A program `dg-lsp` that runs this checkout; made where it is missing."""
     program = sandbox.root / "bin/dg-lsp"
@@ -151,9 +181,12 @@ def open_vscode(
     sandbox: Sandbox,
     file: str = "ghost.py",
     settings: Mapping[str, Any] | None = None,
+    extensions: Sequence[Path] | None = (),
     **job: Any,
 ) -> Iterator[VSCode]:
     """A session with `file` open; `settings` replace those that name the server; `job` is for the driver.
+
+    extensions: those beside our own; None leaves our own out, too.
 
     Raises:
         AssertionError: it does not start.
@@ -169,16 +202,17 @@ def open_vscode(
         cwd=sandbox.project,
         text=True,
     )
-    editor = VSCode(sandbox, shots, driver)
+    own = own_settings(sandbox) if settings is None else settings
+    editor = VSCode(sandbox, shots, own, driver)
     needs = {
         "editors": str(EDITORS),
         "chromium": str(CHROMIUM),
-        "vsix": str(VSIX),
+        "extensions": [] if extensions is None else [str(own_extension(sandbox)), *map(str, extensions)],
         "home": str(sandbox.root / "home"),
         "project": str(sandbox.project),
         "shots": str(shots),
         "environment": sandbox.environment,
-        "settings": _full(own_settings(sandbox) if settings is None else settings),
+        "settings": _full(own),
         "file": file,
     }
     try:

@@ -30,7 +30,7 @@ _DRAWN = 2  # frames until a key is on the screen: one in which it is handled, a
 
 @dataclass(frozen=True, slots=True, order=True)
 class State:
-    """What the row may hold: the text before and behind the cursor.
+    """A possible state of the row: the text before and behind the cursor.
 
     unseen: how many Tabs took ghost text on the way here that was not yet on the screen.
     """
@@ -42,7 +42,7 @@ class State:
 
 @dataclass(slots=True)
 class Verdict:
-    """What there is to say of a script.
+    """The verdict on a script.
 
     wrong: what must not be. shown: keys that met ghost text. accepts: Tabs among them.
 
@@ -67,7 +67,7 @@ def script(seed: int, answer: int) -> list[tuple[str, int]]:
 
 
 def completes(before: str, ghost: str, sight: Iterable[str] = ()) -> bool:
-    """Whether ghost text makes a known word, or one in `sight`, of the letters before it.
+    """Return whether ghost text makes a known word, or one in `sight`, of the letters before it.
 
     Example: `ne` behind `total = No`; a call's brackets may stand behind the word.
     """
@@ -118,7 +118,7 @@ def judge(events: Sequence[Mapping[str, Any]]) -> Verdict:
 
 
 def _is_old(events: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether the last of `events` shows, where the last arrow key left, what stood there before or came just then."""
+    """Return whether the last of `events` shows ghost text of the place that the last arrow key left."""
     *before, last = events
     moved = next((n for n in reversed(range(len(before))) if before[n].get("key") == "ArrowLeft"), None)
     if moved is None or not last["misplaced"]:
@@ -131,7 +131,7 @@ def _is_old(events: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def _agrees(look: Mapping[str, Any], state: State) -> bool:
-    """Whether the screen shows the text of `state`, and ghost text only at its cursor or behind blanks there."""
+    """Return whether the screen shows the text of `state`, and ghost text only at its cursor or behind blanks there."""
     rows = TEXT.split("\n")
     rows[ROW] = state.before + state.behind
     if look["rows"] != rows:
@@ -142,7 +142,7 @@ def _agrees(look: Mapping[str, Any], state: State) -> bool:
 
 
 def _after(look: Mapping[str, Any], state: State, words: set[str], *, drawn: bool) -> Iterable[State]:
-    """What can become of `state` by the key that met `look`. drawn: `look` shows all that came before."""
+    """The states after `state` by the key that met `look`. drawn: `look` shows all that came before."""
     key, before, behind = look["key"], state.before, state.behind
     if len(key) == 1:
         yield replace(state, before=before + key)
@@ -161,7 +161,7 @@ def _after(look: Mapping[str, Any], state: State, words: set[str], *, drawn: boo
 
 
 def _unseen(before: str, words: set[str], *, kept: bool) -> Iterable[str]:
-    """What a Tab can make of `before` by a right text that is not on the screen.
+    """The texts that a Tab can make of `before` by a right text that is not on the screen.
 
     kept: all of `before` stays; else the blanks typed last may go, since VS Code takes blanks that are typed in front
     of ghost text as a part of it until it has asked for it again.

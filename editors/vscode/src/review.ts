@@ -80,8 +80,10 @@ export class Review implements Disposable {
     const answered = new Promise<boolean>((done) => {
       this.settle = settle = done;
     });
+    let open = tabsOf(uri).length > 0; // the editor may report it later
     const closed = window.tabGroups.onDidChangeTabs(() => {
-      if (!tabsOf(uri).length) settle(false);
+      if (tabsOf(uri).length) open = true;
+      else if (open) settle(false);
     });
     void window.showWarningMessage(`dg-lsp: ${why}`, TAKE, LEAVE).then((chosen) => {
       if (chosen) settle(chosen === TAKE);

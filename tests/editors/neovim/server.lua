@@ -1,5 +1,5 @@
 -- A language server inside Neovim, for tests of the plug-in alone. It finishes lines: of the texts in
--- _G.fake.targets it offers the rest of each that begins with what stands before the cursor in its line. It is unkind
+-- _G.fake.targets it offers the rest of each that begins with the text before the cursor in its line. It is unkind
 -- on purpose: it answers each request after _G.fake.delay() milliseconds, cancelled or not, from the text as it was
 -- when it was asked.
 _G.fake = {

@@ -44,6 +44,22 @@ local function is_mapped(key)
   end)
 end
 
+--- Do what `key` did before, from within the mapping of a completion plug-in that has taken the place of ours and calls
+--- ours where it has no menu.
+---@param earlier table
+---@param key string
+local function fall_back(earlier, key)
+  local keys = earlier.rhs or key
+  if earlier.callback then
+    keys = earlier.callback()
+  elseif earlier.expr == 1 then
+    keys = vim.api.nvim_eval(keys)
+  end
+  if earlier.expr == 1 or not earlier.callback then
+    vim.api.nvim_feedkeys(vim.keycode(keys or ""), earlier.noremap == 0 and "im" or "in", false)
+  end
+end
+
 --- Map `key` in a buffer to an action. With no ghost text and no next edit it does what it did before.
 ---
 --- The choice is made when the mapping runs. An <expr> mapping would make it too early: Neovim evaluates it while it
@@ -66,6 +82,9 @@ local function map(buf, key, action)
     if ghost or (marked[action] and next_edit.visible()) then
       local plug = vim.keycode(("<Plug>(dg-lsp-%s)"):format(ghost and action or marked[action]))
       return vim.api.nvim_feedkeys(plug, "im", false)
+    end
+    if vim.fn.maparg(key, "i", false, true).desc ~= desc then
+      return fall_back(earlier, key)
     end
     vim.keymap.del("i", key, { buffer = buf })
     if earlier.buffer == 1 then

@@ -3,6 +3,7 @@
 --- The key that accepts ghost text goes there, and pressed there it makes the edit; ghost text and menus come first. In
 --- Normal mode it does so only while a mark is shown, and <Esc> leaves the place for good.
 
+local menus = require("dg_lsp.menus")
 local options = require("dg_lsp.options")
 local server = require("dg_lsp.server")
 local suggestion = require("dg_lsp.suggestion")
@@ -213,7 +214,7 @@ function M.visible()
   if not found or (indents() and not here(found)) then
     return false
   end
-  return seen and vim.fn.pumvisible() == 0 and not suggestion.visible()
+  return seen and not menus.open() and not suggestion.visible()
 end
 
 --- Go to the place.

@@ -3,6 +3,7 @@
 --- One rule keeps it right: what is drawn and what is accepted is always text.rest(offer), computed from the buffer at
 --- that moment. Neovim's own inline completion keeps the range of the request instead, and so corrupts text.
 
+local menus = require("dg_lsp.menus")
 local options = require("dg_lsp.options")
 local say = require("dg_lsp.say")
 local server = require("dg_lsp.server")
@@ -29,7 +30,7 @@ end
 
 --- Return whether ghost text may be on the screen: in Insert mode, with no completion menu.
 local function free()
-  return api.nvim_get_mode().mode == "i" and vim.fn.pumvisible() == 0
+  return api.nvim_get_mode().mode == "i" and not menus.open()
 end
 
 ---@return string?
@@ -371,6 +372,7 @@ function M.watch()
   on("ModeChanged", moved, "i*:*")
   on({ "BufLeave", "WinLeave", "CmdlineEnter", "TextChanged" }, forget)
   on("User", refresh, "DgLspStatus")
+  menus.watch(group, moved, typed)
   on("LspDetach", function(event)
     local client = vim.lsp.get_client_by_id(event.data.client_id)
     if client and client.name == server.name and event.buf == api.nvim_get_current_buf() then
