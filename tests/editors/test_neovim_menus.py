@@ -132,7 +132,10 @@ def test_tab_takes_the_entry_also_after_it_has_indented(editor: Editor) -> None:
 
 
 SERVED = """
-vim.lsp.config("jedi", { cmd = { "PYTHON", "-m", "jedi_language_server.cli" }, filetypes = { "python" } })
+vim.lsp.config("jedi", {
+  cmd = { "PYTHON", "-c", "from jedi_language_server.cli import cli; cli()" },
+  filetypes = { "python" },
+})
 vim.lsp.enable("jedi")
 vim.api.nvim_create_autocmd("LspAttach", { callback = function(event)
   if vim.lsp.get_client_by_id(event.data.client_id).name == "jedi" then

@@ -1,18 +1,18 @@
 """Ghost text and the menu of a language server in a real VS Code: while the menu is open, Tab and Escape are for it.
 
-The menu is that of jedi-language-server (`pyserver/`), or where it is not installed that of `members/`, a stub of one.
+The menu is that of `members/`, which answers as a language server does.
 """
 
 from collections.abc import Iterator
 
 import pytest
 
-from tests.editors.sandbox import CHROMIUM, HERE, JEDI, NODE, open_sandbox, skip_without
+from tests.editors.sandbox import CHROMIUM, HERE, NODE, open_sandbox, skip_without
 from tests.editors.vscode import VSIX, VSCode, open_vscode
 
 pytestmark = [pytest.mark.slow, skip_without(NODE, CHROMIUM, VSIX)]
 
-SERVER = HERE / ("pyserver" if JEDI else "members")
+SERVER = HERE / "members"
 TEXTS = (
     "return first.size",
     "first.values.append(second)",
@@ -28,9 +28,7 @@ def code(tmp_path_factory: pytest.TempPathFactory) -> Iterator[VSCode]:
     """The session, whose engine has in mind what a comment says, beside the other extension."""
     with (
         open_sandbox(tmp_path_factory.mktemp("vscode"), "scripted:1:20") as sandbox,
-        open_vscode(
-            sandbox, extensions=[SERVER], environment={**sandbox.environment, "DG_LSP_JEDI": JEDI}
-        ) as editor,
+        open_vscode(sandbox, extensions=[SERVER]) as editor,
     ):
         editor.status("ready")
         yield editor
