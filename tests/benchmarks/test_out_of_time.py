@@ -89,7 +89,8 @@ def total(counts: Counts, what: str) -> int:
 
 
 def test_odd_places_are_in_files_that_the_grammar_cannot_parse(tmp_path: Path) -> None:
-    (tmp_path / "shape.cs").write_text("class A {\n  void F(A? a) {\n    a?.B = 1;\n    G();\n  }\n}\n" * 12)
+    source = "class A {\n  void F(A? a) {\n    a = (ref b, out c) => b;\n    G();\n  }\n}\n"
+    (tmp_path / "shape.cs").write_text(source * 12)
     (tmp_path / "odd.py").write_bytes(PYTHON * 2 + b"x = = 1\n")
     counts = measure(Portion("csharp", "odd", 0, 5, 2, 0, {"csharp": tmp_path}))
     assert total(counts, "places") == 5 and total(counts, "broken") == 0
@@ -98,7 +99,7 @@ def test_odd_places_are_in_files_that_the_grammar_cannot_parse(tmp_path: Path) -
 
 
 def test_an_unbalanced_edit_of_an_odd_file_breaks_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    data = b"class A {\n  void F(A? a) {\n    a?.B = 1;\n    \n  }\n}\n"
+    data = b"class A {\n  void F(A? a) {\n    a = (ref b, out c) => b;\n    \n  }\n}\n"
     at = data.index(b"\n  }")
     place = Place(load_language("csharp"), data, at, at, "code")
     assert not ask(opened(place), "}").harms

@@ -30,7 +30,7 @@ _G.menu = function(on) if on then require("blink.cmp").show() else require("blin
 """
 CMP = """
 local cmp = require("cmp")
-local source = { complete = function(_, _, done) done({ { label = "entry" } }) end }
+local source = { complete = function(_, _, done) done({ { label = "entry" }, { label = "totals" } }) end }
 cmp.register_source("words", source)
 cmp.setup({
   sources = { { name = "words" } },

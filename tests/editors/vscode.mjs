@@ -88,7 +88,7 @@ function watchScreen() {
     seen.more = blocks.map(text).join("\n");
     const menu = document.querySelector(".suggest-widget.visible");
     seen.menu = menu ? [...menu.querySelectorAll(".monaco-list-row .label-name")].map(text) : [];
-    seen.entry = seen.menu.length ? text(menu.querySelector(".focused .label-name") ?? document.createElement("a")) : "";
+    seen.entry = seen.menu.length ? text(menu.querySelector(".monaco-list-row.focused .label-name") ?? document.createElement("a")) : "";
     return seen;
   };
 

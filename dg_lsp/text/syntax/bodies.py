@@ -17,11 +17,11 @@ from dg_lsp.text.messages import Kind
 from dg_lsp.text.syntax.items import head_of
 from dg_lsp.text.syntax.lexer import (
     Span,
-    each_token,
     indentation,
     leading,
     line_end,
     line_start,
+    tokens,
     width,
     without_arguments,
 )
@@ -324,7 +324,7 @@ def has_only_placeholder(language: Language, data: bytes, inside: Span, stubs: I
     start, stop = inside
     within = [s for s in stubs if start <= s[0] and s[1] <= stop]
     low, high = max(within, key=lambda s: s[1] - s[0], default=(stop, stop))
-    code = (token for token in each_token(language, data, start, stop) if token.kind not in NO_CODE)
+    code = (token for token in tokens(language, data, start, stop) if token.kind not in NO_CODE)
     return all((low <= t.start and t.end <= high) or data[t.start : t.end] == b";" for t in code)
 
 

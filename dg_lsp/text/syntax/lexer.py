@@ -78,16 +78,15 @@ class LogicalLine:
 
 def tokens(language: Language, data: bytes, start: int, stop: int) -> list[Token]:
     """The tokens of data[start:stop], white space included, from a place that is in no string."""
-    return list(each_token(language, data, start, stop))
+    return list(_tokens(language, data, start, stop))
 
 
 def first_token(language: Language, data: bytes, start: int) -> Token:
     """The token that begins at `start`, a place before the end of `data` and in no string."""
-    return next(each_token(language, data, start, len(data)))
+    return next(_tokens(language, data, start, len(data)))
 
 
-def each_token(language: Language, data: bytes, start: int, stop: int) -> Iterator[Token]:
-    """The same as `tokens`, read only as far as it is asked for."""
+def _tokens(language: Language, data: bytes, start: int, stop: int) -> Iterator[Token]:
     at = start
     for kind, first, end in marks(language, data, start, stop):
         yield from _plain(data, at, first)
@@ -133,7 +132,7 @@ def _marks(language: Language, data: bytes, start: int, stop: int) -> Iterator[M
 def logical_lines(language: Language, data: bytes, start: int, stop: int) -> Iterator[LogicalLine]:
     """The logical lines of data[start:stop], from a place that begins one."""
     depth, first, end, comment, fresh = 0, -1, start, True, True
-    for token in each_token(language, data, start, stop):
+    for token in _tokens(language, data, start, stop):
         if token.kind == "newline":
             fresh = True
             if depth == 0 and first >= 0:
