@@ -195,8 +195,9 @@ def _released_on_cpu() -> str:
     fast = torch.backends.cpu.get_cpu_capability() == "AVX512"
     if not fast or free("cpu")[0] < _RELEASED_NEEDS[4]:
         return ""
-    line, body = (seconds / _speed() for seconds in (_RELEASED_LINE, _RELEASED_BODY))
-    return f"{_released(_RELEASED_NEEDS[4])}: about {line:.0f} s for a line here, {body:.0f} s for a body"
+    line, body, speed = _RELEASED_LINE, _RELEASED_BODY, _speed()
+    times = f"about {line / speed:.0f} s for a line here, {body / speed:.0f} s for a body"
+    return f"{_released(_RELEASED_NEEDS[4])}: {times}"
 
 
 def _released(free: int) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, get_args
 
 from dg_lsp.model.candidates import Candidate
-from dg_lsp.text.fills.fit import LINE_END
+from dg_lsp.text.documents.document import LINE_END
 from dg_lsp.text.languages.language import WORD, load_language
 from dg_lsp.text.messages import Infill, Source
 

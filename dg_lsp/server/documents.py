@@ -5,13 +5,12 @@ plain (line, column) pairs. Knows no lsprotocol type, no file and no engine.
 """
 
 import logging
-import re
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 from dg_lsp.server.notebooks import Notebooks
 from dg_lsp.text.documents.bursts import LARGEST, Bursts
-from dg_lsp.text.documents.document import SURROGATE, Document, Encoding, utf8
+from dg_lsp.text.documents.document import LINE_END, SURROGATE, UNITS, Document, Encoding, utf8
 from dg_lsp.text.documents.excluded import key_of
 from dg_lsp.text.documents.history import MOST, Changes, History, begun, trimmed
 
@@ -23,10 +22,6 @@ Record = Callable[[tuple[int, int], str, str, str], tuple[int, int, int]]
 
 # Changes of one notification that are recorded one by one.
 _MANY = 100
-# The codec of each encoding, and the bytes of a unit.
-UNITS: dict[Encoding, tuple[str, int]]
-UNITS = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2), "utf-32": ("utf-32-le", 4)}
-LINE_END = re.compile(r"\r\n|\n|\r")
 _log = logging.getLogger(__name__)
 
 

@@ -53,11 +53,11 @@ class Repeats:
         self._offered.append(made)
         return made
 
-    def settle(self, source: str, burst: Burst) -> None:
+    def note_sure(self, source: str, burst: Burst) -> None:
         """Note that the rules have found the places of this burst, so that no others need to be guessed."""
         self._sure.append((source, burst.number))
 
-    def is_settled(self, source: str, burst: Burst) -> bool:
+    def is_sure(self, source: str, burst: Burst) -> bool:
         """Return whether the rules have found the places of this burst."""
         return (source, burst.number) in self._sure
 

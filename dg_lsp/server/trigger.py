@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from dg_lsp.server.documents import LINE_END, UNITS, Change, Documents, Position
-from dg_lsp.text.documents.document import Encoding
+from dg_lsp.server.documents import Change, Documents, Position
+from dg_lsp.text.documents.document import LINE_END, UNITS, Encoding
 from dg_lsp.text.gaps.words import half_word
 from dg_lsp.text.syntax.lexer import line_start
 

@@ -97,9 +97,9 @@ def test_what_is_typed_as_offered_is_read_in_each_frame(code: VSCode) -> None:
         if lost := missing(events, whole):
             wrong[text] = lost
         assert events[-1]["rows"][ROW] == whole
-    told = "\n".join(f"{text}: {len(lost)} frames, the first {lost[0]}" for text, lost in wrong.items())
-    print(f"{TEXTS} texts typed, {len(wrong)} with frames without them\n{told}")
-    assert not wrong, told
+    complaints = "\n".join(f"{text}: {len(lost)} frames, the first {lost[0]}" for text, lost in wrong.items())
+    print(f"{TEXTS} texts typed, {len(wrong)} with frames without them\n{complaints}")
+    assert not wrong, complaints
 
 
 def test_each_press_takes_a_word_and_the_rest_is_read_in_each_frame(code: VSCode) -> None:
@@ -116,9 +116,11 @@ def test_each_press_takes_a_word_and_the_rest_is_read_in_each_frame(code: VSCode
         lost += [f"a press at {before!r} was ignored" for before, after in pairs if before == after]
         if lost or events[-1]["rows"][ROW] != whole:
             wrong[text] = lost or [f"not all was taken: {events[-1]['rows'][ROW]!r}"]
-    told = "\n".join(f"{text}: {len(lost)} complaints, the first {lost[0]}" for text, lost in wrong.items())
-    print(f"{TEXTS} texts taken by {presses} presses, {len(wrong)} with frames without them\n{told}")
-    assert not wrong, told
+    complaints = "\n".join(
+        f"{text}: {len(lost)} complaints, the first {lost[0]}" for text, lost in wrong.items()
+    )
+    print(f"{TEXTS} texts taken by {presses} presses, {len(wrong)} with frames without them\n{complaints}")
+    assert not wrong, complaints
 
 
 # A word of VS Code, where a language says nothing else, as its acceptNextWord looks for it.

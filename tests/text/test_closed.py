@@ -11,6 +11,7 @@ from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import find_gap
 from dg_lsp.text.gaps.gap import apply_edit
 from dg_lsp.text.messages import Fill, Wanted
+from tests.text.test_neighbours import filled as filled_at_mark
 
 # What is above and below a line that is being typed in a body, and between functions or members.
 BODY = {
@@ -698,11 +699,9 @@ STATES = [
 
 @pytest.mark.parametrize(("language", "source", "text"), STATES)
 def test_the_true_rest_of_a_line_is_offered(language: str, source: str, text: str) -> None:
-    before, after = source.encode().split("¦".encode())
-    document = Document("file:///m", language, 0, before + after)
-    edit = finish(document, find_gap(document, len(before)), Fill(text)).edit
-    assert edit is not None
-    assert edit.text.startswith(text.partition(")")[0])
+    _, outcome = filled_at_mark(language, source, Fill(text))
+    assert outcome.edit is not None
+    assert outcome.edit.text.startswith(text.partition(")")[0])
 
 
 @pytest.mark.parametrize("language", ["c", "cpp", "csharp", "java", "javascript"])

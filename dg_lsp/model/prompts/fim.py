@@ -12,7 +12,7 @@ from tokenizers import Tokenizer
 
 from dg_lsp.checkpoints import read_json
 from dg_lsp.model.prompts.base import Frame, Style, Weights
-from dg_lsp.text.fills.fit import LINE_END
+from dg_lsp.text.documents.document import LINE_END
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import Infill
 
@@ -145,6 +145,8 @@ def _pieces(tokenizer: Tokenizer, request: Infill) -> tuple[int, ...]:
     At most _PIECES tokens, the last pieces first: a cold prompt has to be read in time. A piece that shares half of its
     lines with the text around the gap is left out, since the network would repeat it.
     """
+    if not request.context:
+        return ()
     language, around = load_language(request.language, request.macros), _lines_around(request)
     found, room = list[tuple[int, ...]](), _PIECES
     for piece in reversed(request.context):

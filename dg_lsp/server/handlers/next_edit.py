@@ -9,6 +9,7 @@ from lsprotocol import types
 from dg_lsp.filling.engine import EngineError
 from dg_lsp.filling.guesses import guesses_for, is_likely
 from dg_lsp.filling.next_edit import is_sound, nearest, next_edits
+from dg_lsp.server.convert import plain_range
 from dg_lsp.server.handlers.context import Context, Reply, Request, answered
 from dg_lsp.server.repeats import Repeat
 from dg_lsp.server.snapshot import Snapshot
@@ -63,14 +64,14 @@ async def _answer(snapshot: Snapshot, context: Context, position: types.Position
         places = await context.session.current(document.uri, work)
         repeats = context.session.repeats
         if places:
-            repeats.settle(source.uri, burst)
+            repeats.note_sure(source.uri, burst)
         # 3.
         for place in repeats.left(source.uri, burst, nearest(places, document.uri, cursor)):
             if await context.session.current(document.uri, asyncio.to_thread(is_sound, *place)):
                 shown = repeats.offer(source.uri, burst, place)
                 return Reply({"edit": _edit(context, shown), "reason": None}, None)
     # 4.
-    if source is document and not repeats.is_settled(source.uri, burst):
+    if source is document and not repeats.is_sure(source.uri, burst):
         edit = await context.session.current(document.uri, _guessed(context, document, burst, cursor))
         if edit is not None:
             shown = repeats.offer(source.uri, burst, (document, edit))
@@ -114,15 +115,11 @@ def _edit(context: Context, repeat: Repeat) -> dict[str, Any]:
     """Return the object that the client gets for `repeat`."""
     document, edit = repeat.document, repeat.edit
     span = context.around(document).range(edit.start, edit.end)
-    sides = {
-        side: {"line": at.line, "character": at.character}
-        for side, at in (("start", span.start), ("end", span.end))
-    }
     old = document.data[edit.start : edit.end].decode("utf-8", "replace")
     return {
         "id": repeat.id,
         "uri": document.uri,
-        "range": sides,
+        "range": plain_range(span),
         "newText": edit.text,
         "label": _label(old, edit.text),
     }

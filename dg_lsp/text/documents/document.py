@@ -20,7 +20,10 @@ Encoding = Literal["utf-8", "utf-16", "utf-32"]
 LARGEST = 32 << 20  # bytes of a file that is read
 BOM = b"\xef\xbb\xbf"
 SURROGATE = re.compile("[\ud800-\udfff]")
-_UNITS = {"utf-16": ("utf-16-le", 2), "utf-32": ("utf-32-le", 4)}
+LINE_END = re.compile(r"\r\n|\n|\r")
+# The codec of each encoding, and the bytes of a unit.
+UNITS: dict[Encoding, tuple[str, int]]
+UNITS = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2), "utf-32": ("utf-32-le", 4)}
 
 
 class DocumentError(ValueError):
@@ -86,7 +89,7 @@ class Document:
         start, content = self.line_starts[line], self._content(line)
         if encoding == "utf-8" or content.isascii():
             return start + _whole(content, min(column, len(content)))
-        codec, size = _UNITS[encoding]
+        codec, size = UNITS[encoding]
         units = content.decode("utf-8").encode(codec)[: column * size]
         return start + len(units.decode(codec, "ignore").encode("utf-8"))
 
@@ -103,7 +106,7 @@ class Document:
         content = content[: _whole(content, min(offset - start, len(content)))]
         if encoding == "utf-8" or content.isascii():
             return line, len(content)
-        codec, size = _UNITS[encoding]
+        codec, size = UNITS[encoding]
         return line, len(content.decode("utf-8").encode(codec)) // size
 
     def line_at(self, offset: int) -> int:
@@ -112,13 +115,14 @@ class Document:
 
     def line_end(self, line: int) -> int:
         """The offset where the text of `line` ends, before its line end."""
-        return self.line_starts[line] + len(self._content(line))
+        if line + 1 == len(self.line_starts):
+            return len(self.data)
+        end = self.line_starts[line + 1]
+        return end - (2 if self.data.endswith(b"\r\n", self.line_starts[line], end) else 1)
 
     def _content(self, line: int) -> bytes:
         """The text of `line` without its line end."""
-        start, *ends = self.line_starts[line : line + 2]
-        text = self.data[start : ends[0] if ends else None]
-        return text.removesuffix(b"\n").removesuffix(b"\r") if ends else text
+        return self.data[self.line_starts[line] : self.line_end(line)]
 
 
 def read_document(path: Path, macros: tuple[str, ...] = ()) -> Document:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import islice, pairwise
 
 from dg_lsp.text.budget import bounded
-from dg_lsp.text.documents.document import Document
+from dg_lsp.text.documents.document import LINE_END, Document
 from dg_lsp.text.fills import check
 from dg_lsp.text.fills.balance import doubled
 from dg_lsp.text.fills.baseline import container_of, function_of_span, neutral_text
@@ -22,7 +22,6 @@ from dg_lsp.text.syntax.lexer import first_token, logical_lines, tokens, width
 _LOGICAL: tuple[Kind, ...] = ("expression", "statement")
 # Of so many at most, such as a header without braces has.
 _LINES = 12
-LINE_END = re.compile(r"\r\n|\n|\r")
 # Characters on either side of a gap in which lines show how the text is indented.
 _NEAR = 4_000
 # How many lines behind a gap a fill is compared with.

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dg_lsp.text.budget import bounded
+from dg_lsp.text.documents.document import LINE_END
 from dg_lsp.text.fills import check, fit
 from dg_lsp.text.fills.baseline import Fault, given_up, neutral_text
 from dg_lsp.text.fills.check import faults_of
-from dg_lsp.text.fills.fit import LINE_END, within
+from dg_lsp.text.fills.fit import within
 from dg_lsp.text.fills.site import Site, site_of, to_bytes
 from dg_lsp.text.languages.language import Language
 from dg_lsp.text.messages import BODIES, Infill

@@ -16,7 +16,7 @@ import { flagsFrom } from "./shell";
 import { StatusItem } from "./status";
 import { Used } from "./used";
 
-const SETTLED = 50; // ms in which the server applies new settings
+const APPLIED = 50; // ms in which the server applies new settings
 
 let server: Server | undefined;
 
@@ -68,7 +68,7 @@ function middleware(manifest: Manifest, ghost: Ghost, used: Used, configured: ()
         const answers = await next(params, token);
         if (!Array.isArray(answers)) return answers;
         // Only then does the server answer for a document by the new settings.
-        setTimeout(configured, SETTLED);
+        setTimeout(configured, APPLIED);
         return answers.map((answer: unknown, index) =>
           params.items[index]?.section === SECTION ? ofWindow(manifest) : answer,
         );
