@@ -23,8 +23,8 @@ if not begun:
     pathlib.Path("child").write_text(str(child.pid))
 print("a line of another program", flush=True)
 for done in range(begun, 4):
+    kept.write_text(str(done))  # before the message: the test cancels as soon as it reads that
     print(json.dumps({"say": f"{done} of 4 MB", "percent": done * 25}), flush=True)
-    kept.write_text(str(done))
     if done == 1 and not begun:
         time.sleep(600)
 """
