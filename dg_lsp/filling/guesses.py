@@ -8,7 +8,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 
 from dg_lsp.filling.engine import Engine
-from dg_lsp.filling.next_edit import guessed_edits
+from dg_lsp.filling.next_edit import example_of, is_sound
 from dg_lsp.text.budget import bounded
 from dg_lsp.text.documents.bursts import Bursts
 from dg_lsp.text.documents.document import Document
@@ -17,7 +17,7 @@ from dg_lsp.text.gaps.gap import Edit
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import Fill, Infill, Piece
 from dg_lsp.text.prompts.prompt import shortened
-from dg_lsp.text.repeats.guesses import Example
+from dg_lsp.text.repeats.guesses import Example, guesses
 
 # Bytes that are read above a line and below it: few, because each guess is read alone.
 _ABOVE, _BELOW = 1200, 600
@@ -37,14 +37,16 @@ class Guess:
 
 @bounded
 def guesses_for(document: Document, bursts: Bursts, cursor: int) -> list[Guess]:
-    """Return the guesses for the newest of the `bursts` of `document`, the likest places first.
+    """Return the guesses for the newest of the `bursts` of `document`, the most similar lines first.
 
     Raises:
         OutOfTime: looking for them takes too long.
     """
-    edits, burst = guessed_edits(document, bursts, cursor), bursts.last
-    example = Example.of(burst, document.data) if burst is not None else None
-    return [_guess(document, example, edit) for edit in edits] if example is not None else []
+    example = example_of(document, bursts, cursor)
+    if example is None:
+        return []
+    edits = (edit for edit in guesses(document, example) if is_sound(document, edit))
+    return [_guess(document, example, edit) for edit in edits]
 
 
 def _guess(document: Document, example: Example, edit: Edit) -> Guess:

@@ -19,7 +19,7 @@ from dg_lsp.text.gaps.gap import Edit
 from dg_lsp.text.languages.language import UnknownLanguage, load_language
 from dg_lsp.text.reasons import Unreadable
 from dg_lsp.text.repeats.classes import Place, Source, source_of
-from dg_lsp.text.repeats.guesses import guesses
+from dg_lsp.text.repeats.guesses import Example
 from dg_lsp.text.repeats.lines import LONGEST, NAME, similar_lines, spans_of
 from dg_lsp.text.repeats.renames import (
     Renamed,
@@ -83,19 +83,20 @@ def next_edits(
     return ()
 
 
-@bounded
-def guessed_edits(document: Document, bursts: Bursts, cursor: int) -> tuple[Edit, ...]:
-    """Return the edits of `document` that may repeat the newest of its `bursts`, where no rule finds any place.
+def example_of(document: Document, bursts: Bursts, cursor: int) -> Example | None:
+    """Return the newest of the `bursts` of `document` as an Example for guesses; None if it is not to be repeated.
+
+    It was not finished, or spans lines, or is in broken code, or renames what the file defines.
 
     Raises:
-        OutOfTime: looking for them takes too long.
+        OutOfTime: looking at it takes too long.
     """
     typed = _typed(document, bursts, cursor)
     with suppress(UnknownLanguage, Unreadable):
         source = source_of(document)
         if typed is not None and not _is_unclear(source, typed, bursts) and not _is_defined(source, typed):
-            return tuple(edit for edit in guesses(document, typed.burst) if is_sound(document, edit))
-    return ()
+            return Example.of(typed.burst, document.data)
+    return None
 
 
 def nearest(places: Iterable[Place], uri: str, cursor: int) -> list[Place]:

@@ -21,7 +21,7 @@ from dg_lsp.text.syntax.names import whole
 # How alike two lines must be, by their tokens and by the kinds of their tokens; the letters of a word that is no chance
 # find in any other line.
 _TOKENS_ALIKE, _KINDS_ALIKE, _TELLING = 0.34, 0.7, 4
-# Guesses of one edit, those in the likest lines first; and the longest line.
+# Guesses of one edit, those in the most similar lines first; and the longest line.
 _MOST, _LONGEST = 4, 300
 _TOKENS = re.compile(rb"[\w$\x80-\xff]+|[^\w\s]")
 _WORD = re.compile(rb"[^\W\d]\w*")
@@ -77,11 +77,10 @@ def _is_value(example: Example, data: bytes) -> bool:
     return any(constants) and both[0][:4].lower() != both[1][:4].lower()
 
 
-def guesses(document: Document, burst: Burst) -> list[Edit]:
-    """Return the edits that may repeat `burst` in other lines of `document`, one a line, the likest lines first."""
+def guesses(document: Document, example: Example) -> list[Edit]:
+    """Return the edits that may repeat `example` in other lines of `document`, one a line, the most similar first."""
     data, found = document.data, list[tuple[float, int, Edit]]()
-    example = Example.of(burst, data)
-    if example is None or len(example.old) > _LONGEST or _is_value(example, data):
+    if len(example.old) > _LONGEST or _is_value(example, data):
         return []
     mine, at = [*_TOKENS.finditer(example.old)], 0
     texts, (old, new) = {t[0] for t in mine}, example.changed(data)
