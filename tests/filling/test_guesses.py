@@ -90,6 +90,26 @@ def test_nothing_is_guessed(hunk: Hunk, why: str) -> None:
     assert guessed(BOX, hunk) == [], why
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "other", "repeated"),
+    [
+        ("a = need(a);", 'a = need(a, "a");', "b = need(b);", 'b = need(b, "b");'),
+        ('wrap(err, "a");', 'fail("a: %w", err);', 'wrap(err, "b");', 'fail("b: %w", err);'),
+        ("same(0, x.size());", "that(x.size()).is(0);", "same(1, x.total());", "that(x.total()).is(1);"),
+        (
+            "r = get(url);",
+            "r = get(url, wait=10);",
+            "r = get(url, json=d);",
+            "r = get(url, json=d, wait=10);",
+        ),
+    ],
+)
+def test_a_guess_repeats_the_texts_of_its_own_line(old: str, new: str, other: str, repeated: str) -> None:
+    text = "void f() {\n" + "".join(f"    {line}\n" for line in (old, other)) + "}\n"
+    found = guessed(text, Hunk("need.java", 0, (f"    {old}",), (f"    {new}",)))
+    assert [guess.request.rated[1].strip() for guess in found] == [repeated]
+
+
 def test_a_guess_is_shown_only_if_all_its_texts_were_rated() -> None:
     guess = guessed(BOX, WIDER)[0]
 

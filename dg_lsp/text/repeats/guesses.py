@@ -128,17 +128,25 @@ def _aligned(
 ) -> bytes:
     """Return the line of the second `tokens` with the changes at the counterparts of the tokens of the first.
 
-    b"" where one has no counterpart, or would replace another text.
+    New text that repeats a token of its line repeats the counterpart: where `need(name)` became `need(name, "name")`,
+    `need(mail)` becomes `need(mail, "mail")`. b"" where a token has no counterpart, or would replace another text.
     """
     mine, yours = tokens
     line, new, at = yours[0].string, b"", 0
     pairs = [(mine[i + n], yours[j + n]) for i, j, size in kinds.get_matching_blocks() for n in range(size)]
+    kept, meant = {*_TOKENS.findall(example.changed(data)[1])}, dict[bytes, set[bytes]]()
+    for one, other in pairs:
+        meant.setdefault(one[0], set()).add(other[0])
+    alone = {text: others.pop() for text, others in meant.items() if len(others) == 1 and text in kept}
     starts = {one.start(): other.start() for one, other in pairs}
     ends = {one.end(): other.end() for one, other in pairs}
     for change in example.spans:
         old, text = example.old[change.start : change.end], data[change.now : change.stop]
-        last = ends.get(change.end, starts.get(change.end, -1))
+        # What is put in before a closing bracket is the last of what is in the brackets.
+        is_last = not old and example.old[change.end : change.end + 1] in (b")", b"]", b"}")
+        last = starts.get(change.end, -1) if is_last else ends.get(change.end, starts.get(change.end, -1))
         first = starts.get(change.start, ends.get(change.start, -1)) if old else last
+        old, text = (_TOKENS.sub(lambda token: alone.get(token[0], token[0]), one) for one in (old, text))
         if not at <= first <= last or (text.strip() and line[first:last] != old):
             return b""
         new, at = new + line[at:first] + text, last
