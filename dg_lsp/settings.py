@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 AUTO = "auto"  # the checkpoint that `checkpoints.named` chooses on this machine
@@ -48,6 +48,7 @@ RANGES: dict[str, tuple[float, float, str]] = {
     "idle_minutes": (0, 525_600, "that is a year"),
     "cache_megabytes": (0, 1 << 20, "that is a terabyte"),
 }
+T = TypeVar("T")
 _LANGUAGES, _LANGUAGE = 200, 100  # items of a list of languages, and characters of each
 
 
@@ -59,6 +60,11 @@ class SettingsError(ValueError):
     """A setting has a value that cannot be used; the message names the setting and what it takes."""
 
 
+def _option(default: T, sentence: str, *, machine: bool = False) -> T:
+    """Return a field of Settings with its default and its sentence; `machine` options say what runs on this machine."""
+    return field(default=default, metadata={"help": sentence, "machine": machine})
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """The options; each field's `help` is the sentence that `--help` and the documentation show.
@@ -66,248 +72,181 @@ class Settings:
     Those marked `machine` say what runs on this machine, so a workspace's settings cannot change them.
     """
 
-    checkpoint: str = field(
-        default=AUTO,
-        metadata={
-            "machine": True,
-            "help": "the model: `embedded` is included; `coder`, `coder-0.5b` and `small` write better and know more "
-            "languages, after `dg-lsp fetch NAME`; `auto` is the one picked in the model menu, else the best that is "
-            "installed, fast enough and fits in memory; or a directory, a GGUF file, or a name of the hub such as "
-            "google/diffusiongemma-26B-A4B-it after `dg-lsp fetch` of it",
-        },
+    checkpoint: str = _option(
+        AUTO,
+        "the model: `embedded` is included; `coder`, `coder-0.5b` and `small` write better and know more "
+        "languages, after `dg-lsp fetch NAME`; `auto` is the one picked in the model menu, else the best that is "
+        "installed, fast enough and fits in memory; or a directory, a GGUF file, or a name of the hub such as "
+        "google/diffusiongemma-26B-A4B-it after `dg-lsp fetch` of it",
+        machine=True,
     )
-    device: str = field(
-        default="auto",
-        metadata={
-            "machine": True,
-            "help": "the device of the model: auto (a GPU if there is one), cpu, cuda, cuda:1; cuda+cpu:20 or "
-            "cpu+disk:8 keeps 20 or 8 layers on the first device and loads the others when they are needed; "
-            "cuda+graphs records CUDA graphs",
-        },
+    device: str = _option(
+        "auto",
+        "the device of the model: auto (a GPU if there is one), cpu, cuda, cuda:1; cuda+cpu:20 or "
+        "cpu+disk:8 keeps 20 or 8 layers on the first device and loads the others when they are needed; "
+        "cuda+graphs records CUDA graphs",
+        machine=True,
     )
-    weight_bits: int = field(
-        default=16,
-        metadata={
-            "machine": True,
-            "help": "bits of the experts' weights: 16 as in the checkpoint; 8 or 4 rounds them while it is loaded, so "
-            "that the released checkpoint takes 17 GB instead of 50. The cost in quality has not been "
-            "measured",
-        },
+    weight_bits: int = _option(
+        16,
+        "bits of the experts' weights: 16 as in the checkpoint; 8 or 4 rounds them while it is loaded, so "
+        "that the released checkpoint takes 17 GB instead of 50. The cost in quality has not been "
+        "measured",
+        machine=True,
     )
-    threads: int = field(
-        default=0,
-        metadata={
-            "machine": True,
-            "help": "the maximum of torch threads on the CPU; 0 is half of the cores, or 2 where there are 2 or 3. "
-            "Fewer are used while other programs use the cores. A running engine keeps its own",
-        },
+    threads: int = _option(
+        0,
+        "the maximum of torch threads on the CPU; 0 is half of the cores, or 2 where there are 2 or 3. "
+        "Fewer are used while other programs use the cores. A running engine keeps its own",
+        machine=True,
     )
-    effort: str = field(
-        default="normal",
-        metadata={
-            "help": "how much to compute for a fill: low, normal or high (more lengths, draws and steps)"
-        },
+    effort: str = _option(
+        "normal", "how much to compute for a fill: low, normal or high (more lengths, draws and steps)"
     )
-    seed: int = field(
-        default=0,
-        metadata={
-            "help": "the seed of the noise; without a deadline, the same seed, file and machine give the same fill"
-        },
+    seed: int = _option(
+        0, "the seed of the noise; without a deadline, the same seed, file and machine give the same fill"
     )
-    deadline: float = field(
-        default=0.0,
-        metadata={"help": "seconds after which a requested fill takes the best one so far; 0 is no limit"},
+    deadline: float = _option(
+        0.0, "seconds after which a requested fill takes the best one so far; 0 is no limit"
     )
-    prefix_bytes: int = field(
-        default=16_000,
-        metadata={"help": "bytes of the file before the gap that are sent to the model"},
+    prefix_bytes: int = _option(16_000, "bytes of the file before the gap that are sent to the model")
+    suffix_bytes: int = _option(4_000, "bytes of the file after the gap that are sent to the model")
+    automatic: bool = _option(True, "offer ghost text while you type; off: only on request")
+    prose: bool = _option(
+        False,
+        "offer ghost text in comments and strings while you type, too; on request it is always offered there",
     )
-    suffix_bytes: int = field(
-        default=4_000, metadata={"help": "bytes of the file after the gap that are sent to the model"}
+    disabled_languages: tuple[str, ...] = _option(
+        (), "language ids that get no ghost text and no code action"
     )
-    automatic: bool = field(
-        default=True, metadata={"help": "offer ghost text while you type; off: only on request"}
+    exclude: tuple[str, ...] = _option(
+        SECRETS,
+        "globs of further files that may hold secrets and are never read: no ghost text, no code action, "
+        "no command; they are added to the default ones. `*.pem` is compared with the names of a file and "
+        "its folders, `.ssh/` with those of its folders only, `deploy/*.py` with its path in the "
+        "workspace folder and its absolute path. Links are followed: a file is excluded under each of its "
+        "names",
     )
-    prose: bool = field(
-        default=False,
-        metadata={
-            "help": "offer ghost text in comments and strings while you type, too; on request it is always offered "
-            "there"
-        },
+    include: tuple[str, ...] = _option(
+        (),
+        "globs to remove from the default ones of `exclude`, spelled as they are there, such as "
+        "`credentials.*`; `*` removes all of them",
+        machine=True,
     )
-    disabled_languages: tuple[str, ...] = field(
-        default=(), metadata={"help": "language ids that get no ghost text and no code action"}
+    macros: tuple[str, ...] = _option(
+        (),
+        "names of macros in C and C++, such as MY_API or MY_*, that the parser reads as blanks, with "
+        "their arguments, because code does not parse with them; many others are recognised by themselves",
     )
-    exclude: tuple[str, ...] = field(
-        default=SECRETS,
-        metadata={
-            "help": "globs of further files that may hold secrets and are never read: no ghost text, no code action, "
-            "no command; they are added to the default ones. `*.pem` is compared with the names of a file and "
-            "its folders, `.ssh/` with those of its folders only, `deploy/*.py` with its path in the "
-            "workspace folder and its absolute path. Links are followed: a file is excluded under each of its "
-            "names"
-        },
+    exclude_ignored: bool = _option(False, "exclude the files that git ignores, too")
+    ghost_languages: tuple[str, ...] = _option(
+        (),
+        "language ids that get ghost text while you type although the checkpoint has not learned them; * "
+        "means all of them",
     )
-    include: tuple[str, ...] = field(
-        default=(),
-        metadata={
-            "machine": True,
-            "help": "globs to remove from the default ones of `exclude`, spelled as they are there, such as "
-            "`credentials.*`; `*` removes all of them",
-        },
+    alternatives: int = _option(3, "the number of different fills for ghost text on request")
+    ghost_deadline: float = _option(
+        2.0, "seconds after which ghost text takes the best fill so far; 0 is no limit"
     )
-    macros: tuple[str, ...] = field(
-        default=(),
-        metadata={
-            "help": "names of macros in C and C++, such as MY_API or MY_*, that the parser reads as blanks, with "
-            "their arguments, because code does not parse with them; many others are recognised by themselves"
-        },
+    confidence: float = _option(
+        0.25,
+        "the probability of being right, 0 to 1, from which ghost text is shown while you type; of a less "
+        "likely text only a likely beginning is shown, if it has one; 0 shows everything, and so does a "
+        "request",
     )
-    exclude_ignored: bool = field(default=False, metadata={"help": "exclude the files that git ignores, too"})
-    ghost_languages: tuple[str, ...] = field(
-        default=(),
-        metadata={
-            "help": "language ids that get ghost text while you type although the checkpoint has not learned them; * "
-            "means all of them"
-        },
+    debounce: int = _option(
+        50,
+        "milliseconds that ghost text waits at most for the next key, while you type faster than the "
+        "engine answers; at most a quarter of a fill's usual time, and never for Neovim, whose plug-in "
+        "waits by itself. Within a word for which it was asked before it waits a little longer than your keys "
+        "usually take, 0.3 seconds at most; 0 switches off both",
     )
-    alternatives: int = field(
-        default=3, metadata={"help": "the number of different fills for ghost text on request"}
+    prefetch: bool = _option(
+        True,
+        "fill the next line as soon as ghost text is accepted at the end of a line, so that it is shown "
+        "sooner after Enter",
     )
-    ghost_deadline: float = field(
-        default=2.0,
-        metadata={"help": "seconds after which ghost text takes the best fill so far; 0 is no limit"},
+    next_edit: bool = _option(
+        True,
+        "after an edit, offer the other places where the same is to be done, such as the uses of a name "
+        "that was changed where it is defined: in this document and in other open ones",
     )
-    confidence: float = field(
-        default=0.25,
-        metadata={
-            "help": "the probability of being right, 0 to 1, from which ghost text is shown while you type; of a less "
-            "likely text only a likely beginning is shown, if it has one; 0 shows everything, and so does a "
-            "request"
-        },
+    related: bool = _option(
+        True,
+        "look for fills in other files of the project, too: open documents and, after they were read in "
+        "the background, the workspace's folders, without excluded files, hidden folders and those of "
+        "packages and builds",
     )
-    debounce: int = field(
-        default=50,
-        metadata={
-            "help": "milliseconds that ghost text waits at most for the next key, while you type faster than the "
-            "engine answers; at most a quarter of a fill's usual time, and never for Neovim, whose plug-in "
-            "waits by itself. Within a word for which it was asked before it waits a little longer than your keys "
-            "usually take, 0.3 seconds at most; 0 switches off both"
-        },
+    definition_bytes: int = _option(
+        4_000,
+        "bytes of definitions, from other files of the project, of the names around the gap that are sent "
+        "to the model. Only chat models use them, such as the released one",
     )
-    prefetch: bool = field(
-        default=True,
-        metadata={
-            "help": "fill the next line as soon as ghost text is accepted at the end of a line, so that it is shown "
-            "sooner after Enter"
-        },
+    idle_minutes: float = _option(
+        0.0,
+        "minutes without a request after which the engine exits; 0 is 15 on a CPU, 60 on a GPU. A running "
+        "engine keeps its own",
+        machine=True,
     )
-    next_edit: bool = field(
-        default=True,
-        metadata={
-            "help": "after an edit, offer the other places where the same is to be done, such as the uses of a name "
-            "that was changed where it is defined: in this document and in other open ones"
-        },
+    cache_megabytes: int = _option(
+        0,
+        "megabytes for the encoded prefixes of several documents; 0 is 192 on a CPU, 4096 on a GPU. A "
+        "running engine keeps its own",
+        machine=True,
     )
-    related: bool = field(
-        default=True,
-        metadata={
-            "help": "look for fills in other files of the project, too: open documents and, after they were read in "
-            "the background, the workspace's folders, without excluded files, hidden folders and those of "
-            "packages and builds"
-        },
+    engine_url: str = _option(
+        "",
+        "the address of a team's server (`dg-lsp serve-engine`) that fills instead of this machine, such "
+        "as https://team.example:8765; it must be https unless it is this machine. "
+        "vllm+https://gpu.example:8000 is a vLLM server, whose tokenizer `checkpoint` then names, and "
+        "llama+http://127.0.0.1:8012 is llama.cpp's, with a model that knows fill-in-the-middle. Your "
+        "source text is sent there",
+        machine=True,
     )
-    definition_bytes: int = field(
-        default=4_000,
-        metadata={
-            "help": "bytes of definitions, from other files of the project, of the names around the gap that are sent "
-            "to the model. Only chat models use them, such as the released one"
-        },
+    engine_token_file: str = _option(
+        "", "the file with your token for `engine_url`; only you may have the right to read it", machine=True
     )
-    idle_minutes: float = field(
-        default=0.0,
-        metadata={
-            "machine": True,
-            "help": "minutes without a request after which the engine exits; 0 is 15 on a CPU, 60 on a GPU. A running "
-            "engine keeps its own",
-        },
+    engine_ca: str = _option(
+        "",
+        "a file of certificates (PEM) to check `engine_url` with; the default are those that this system "
+        "trusts",
+        machine=True,
     )
-    cache_megabytes: int = field(
-        default=0,
-        metadata={
-            "machine": True,
-            "help": "megabytes for the encoded prefixes of several documents; 0 is 192 on a CPU, 4096 on a GPU. A "
-            "running engine keeps its own",
-        },
+    engine_fallback: bool = _option(
+        False,
+        "fill on this machine, with `checkpoint`, while `engine_url` is down, busy or slow",
+        machine=True,
     )
-    engine_url: str = field(
-        default="",
-        metadata={
-            "machine": True,
-            "help": "the address of a team's server (`dg-lsp serve-engine`) that fills instead of this machine, such "
-            "as https://team.example:8765; it must be https unless it is this machine. "
-            "vllm+https://gpu.example:8000 is a vLLM server, whose tokenizer `checkpoint` then names, and "
-            "llama+http://127.0.0.1:8012 is llama.cpp's, with a model that knows fill-in-the-middle. Your "
-            "source text is sent there",
-        },
+    statistics: bool = _option(
+        True,
+        "count how often ghost text is shown, taken, dismissed and kept, in a file on this machine that "
+        "holds no text and no path and is never sent; `dg-lsp stats` shows the counts",
+        machine=True,
     )
-    engine_token_file: str = field(
-        default="",
-        metadata={
-            "machine": True,
-            "help": "the file with your token for `engine_url`; only you may have the right to read it",
-        },
-    )
-    engine_ca: str = field(
-        default="",
-        metadata={
-            "machine": True,
-            "help": "a file of certificates (PEM) to check `engine_url` with; the default are those that this system "
-            "trusts",
-        },
-    )
-    engine_fallback: bool = field(
-        default=False,
-        metadata={
-            "machine": True,
-            "help": "fill on this machine, with `checkpoint`, while `engine_url` is down, busy or slow",
-        },
-    )
-    statistics: bool = field(
-        default=True,
-        metadata={
-            "machine": True,
-            "help": "count how often ghost text is shown, taken, dismissed and kept, in a file on this machine that "
-            "holds no text and no path and is never sent; `dg-lsp stats` shows the counts",
-        },
-    )
-    log_level: str = field(
-        default="info",
-        metadata={
-            "help": "the lowest level of messages in the log: debug, info, warning or error; never source text"
-        },
+    log_level: str = _option(
+        "info", "the lowest level of messages in the log: debug, info, warning or error; never source text"
     )
 
     @property
     def place(self) -> str:
-        """The device without how its passes are run."""
+        """The device without the suffix that says how its passes run."""
         return self.device.removesuffix(GRAPHS)
 
 
 def help_of(name: str) -> str:
-    """The sentence that belongs to the setting `name`."""
+    """Return the sentence about the setting `name`."""
     return str(next(f.metadata["help"] for f in fields(Settings) if f.name == name))
 
 
 def name_of(given: str) -> str:
-    """The option that a client calls `given`, in camel or snake case; example: `ghostDeadline` -> `ghost_deadline`."""
+    """Return the option that a client calls `given`, in camel or snake case: `ghost_deadline` for `ghostDeadline`."""
     return re.sub(r"[A-Z]", lambda m: "_" + m[0].lower(), given)
 
 
 def path_of(name: str) -> Path:
-    """The path that a user calls `name`, from the root: `/home/ann/models` for `~/models`.
+    """Return the absolute path of `name`: `/home/ann/models` for `~/models`.
 
-    It is left as it is where there is no such home, or where the current folder was deleted.
+    It stays as it is if there is no such home, or if the current folder was deleted.
     """
     try:
         return Path(name).expanduser().absolute()
@@ -316,12 +255,12 @@ def path_of(name: str) -> Path:
 
 
 def of_machine() -> tuple[str, ...]:
-    """The options that a workspace's settings cannot change."""
+    """Return the options that a workspace's settings cannot change."""
     return tuple(f.name for f in fields(Settings) if f.metadata.get("machine"))
 
 
 def from_environment(environment: Mapping[str, str] = os.environ) -> Settings:
-    """Settings from variables such as `DG_LSP_CHECKPOINT`; what is not set keeps its default.
+    """Return the settings in variables such as `DG_LSP_CHECKPOINT`; the others keep their defaults.
 
     Raises:
         SettingsError: a variable holds a value of the wrong kind.
@@ -331,7 +270,7 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> Settings:
 
 
 def override(settings: Settings, values: Mapping[str, Any]) -> Settings:
-    """`settings` with `values` put in; texts are read as the field's kind, and None leaves the field alone.
+    """Return `settings` with `values` replaced; texts are read as the field's kind, and None leaves a field as it is.
 
     Names may be in snake case or, as editors write them, in camel case.
 

@@ -31,7 +31,7 @@ RULES: dict[str, tuple[set[str], set[str]]] = {
     "text": ({"settings"}, {"tree_sitter"}),
     "filling": (BASE, set()),
     "model": (BASE, MODEL | {"platformdirs", "triton"}),
-    "engine": (BASE | {"filling"}, {"h11", "httpcore2", "httpx2", "filelock", "psutil"}),
+    "engine": (BASE | {"filling"}, {"anyio", "h11", "httpcore2", "httpx2", "filelock", "psutil"}),
     "serving": (
         BASE | {"filling", "engine"},
         {"filelock", "h11", "starlette", "uvicorn", "prometheus_client", "ray"},

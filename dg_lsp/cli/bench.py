@@ -21,7 +21,7 @@ KINDS = tuple(HOLES)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of `dg-lsp bench`."""
+    """Add the options of `dg-lsp bench`."""
     options.explain(
         parser,
         "Make holes in real files, fill them, and report how often the fill is right and how long it takes. The model "
@@ -111,7 +111,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _cases(
     arguments: argparse.Namespace, kinds: Sequence[str], seed: int, exclude: Sequence[str]
 ) -> tuple[dict[str, str], list[Case], list[str]]:
-    """The tests by the name of their case, the cases, and which files were skipped and why."""
+    """Return the tests by the names of their cases, the cases, and the skipped files with the reasons."""
     if arguments.humaneval:
         if arguments.execute and not hasattr(os, "killpg"):
             raise UsageError(

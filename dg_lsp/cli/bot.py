@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -19,7 +20,7 @@ from dg_lsp.cli.trial import Judge, Ran, check_no_backup
 from dg_lsp.filling.engine import Engine
 from dg_lsp.filling.fill import FillOptions
 from dg_lsp.filling.project import project_files
-from dg_lsp.filling.stubs import StubEnded, StubStarted, fill_stubs
+from dg_lsp.filling.stubs import StubStarted, choose_first, fill_stubs
 from dg_lsp.settings import RANGES, Settings, UsageError
 from dg_lsp.text.documents.document import Document, DocumentError, read_document
 from dg_lsp.text.gaps.gap import unified_diff
@@ -85,7 +86,7 @@ class Report:
             self.stubs[self.stubs.index(old)] = tried
 
     def taken_back(self, path: Path) -> list[Tried]:
-        """The stubs of `path` whose fills were taken back."""
+        """Return the stubs of `path` whose fills were taken back."""
         return [tried for tried in self.stubs if (tried.path, tried.outcome) == (str(path), "taken back")]
 
 
@@ -154,10 +155,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def find_files(paths: Sequence[Path], settings: Settings, report: Report) -> Iterator[Path]:
-    """The files of `paths` in known languages, sorted, each once; what may not be read goes to the report.
+    """Yield the files of `paths` in known languages, sorted, each once; add those that may not be read to the report.
 
-    A folder in a git repository gives the files that git does not ignore, another one all but hidden ones and those
-    of packages and builds, such as node_modules.
+    Of a folder in a git repository these are the files that git does not ignore; of any other folder all but hidden
+    files and those of packages and builds, such as node_modules.
 
     Raises:
         UsageError: a path does not exist.
@@ -229,39 +230,28 @@ async def _fill_file(work: _Work, path: Path) -> None:
     check_no_backup(path)
     if not arguments.dry_run:
         check_writable(path)
-    # Without a command nothing could choose between them.
-    tries = arguments.tries if judge else 1
     settings = settings_of(arguments)
     first = now = read_document(path, settings.macros)
-    options = FillOptions(tries, index=index_for(first, settings, "function_body"))
-    turn: StubStarted | None = None
-    filled, began, earlier = False, 0.0, report.taken_back(path)
-
-    async def choose(documents: Sequence[Document]) -> tuple[int | None, str]:
-        nonlocal filled
-        filled = True
-        if judge is None or turn is None:
-            return 0, ""
-        texts = [document.data for document in documents]
-        return await judge.choose(path, turn.gap.name, turn.document.data, texts)
-
+    # Without a command nothing could choose between several fills.
+    options = FillOptions(arguments.tries if judge else 1, index=index_for(first, settings, "function_body"))
+    choose = partial(judge.choose, path) if judge else choose_first
+    began, earlier = 0.0, report.taken_back(path)
     try:
         async with aclosing(fill_stubs(work.engine, first, settings, choose, options)) as events:
             async for event in events:
                 if isinstance(event, StubStarted):
-                    turn, filled, began = event, False, time.monotonic()
+                    began = time.monotonic()
                     if judge is not None and not judge.runs and not report.stubs:
-                        _tell_before(await judge.before(path, turn.gap.name))
-                elif isinstance(event, StubEnded):
-                    now, started = event.document, event.started
-                    if event.edit:
-                        outcome: Outcome = "filled" if arguments.dry_run else "kept"
-                    else:
-                        outcome = "taken back" if filled else "no fill"
-                    line, seconds = started.document.line_at(started.gap.start) + 1, time.monotonic() - began
-                    tried = Tried(str(path), started.gap.name, line, outcome, event.why, round(seconds, 3))
-                    report.add(tried, earlier)
-                    say(_words(tried))
+                        _tell_before(await judge.before(path, event.gap.name))
+                    continue
+                now = event.document
+                gap, line = event.started.gap, event.started.document.line_at(event.started.gap.start) + 1
+                good: Outcome = "filled" if arguments.dry_run else "kept"
+                outcome: Outcome = good if event.edit else "taken back" if event.filled else "no fill"
+                seconds = round(time.monotonic() - began, 3)
+                tried = Tried(str(path), gap.name, line, outcome, event.why, seconds)
+                report.add(tried, earlier)
+                say(_words(tried))
     finally:
         # Also what was filled before an interrupt; with a command it has been written already.
         work.changes[path] = work.changes.get(path, (first,))[0], now

@@ -17,7 +17,7 @@ from dg_lsp.engine.resident import ResidentEngine
 from dg_lsp.engine.runtime import sockets
 from dg_lsp.engine.states import name_of_state
 from dg_lsp.engine.supervisor import stop_at
-from dg_lsp.engine.team import TeamEngine, open_engine
+from dg_lsp.engine.team import TeamEngine, load, open_engine
 from dg_lsp.filling.engine import EngineError
 from dg_lsp.filling.fill import fill_gap
 from dg_lsp.settings import Settings
@@ -27,7 +27,7 @@ from dg_lsp.text.messages import Status
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of `dg-lsp engine`."""
+    """Add the options of `dg-lsp engine`."""
     explain(
         parser,
         "Start, stop or show the engine process that all windows share. It holds the model, is started by the first "
@@ -74,17 +74,7 @@ async def _opened(settings: Settings) -> AsyncIterator[TeamEngine | ResidentEngi
 
 async def _start(settings: Settings) -> Status:
     async with _opened(settings) as engine:
-        return await _loaded(engine)
-
-
-async def _loaded(engine: TeamEngine | ResidentEngine) -> Status:
-    """Start the engine and wait until it has loaded, saying how far it is."""
-    status, tell = await engine.start(), teller()
-    while status.state in ("starting", "loading"):
-        tell(status)
-        await asyncio.sleep(0.2)
-        status = await engine.status() or Status("failed", why="the engine died while it loaded")
-    return status
+        return await load(engine, teller())
 
 
 async def round_trip(document: Document, name: str, settings: Settings) -> tuple[Status, float]:
@@ -94,7 +84,7 @@ async def round_trip(document: Document, name: str, settings: Settings) -> tuple
         EngineError: the engine cannot be started or loaded.
     """
     async with _opened(settings) as engine:
-        await _loaded(engine)
+        await load(engine, teller())
         start = time.perf_counter()
         await fill_gap(engine, document, find_named(document, name), settings)
         seconds = time.perf_counter() - start

@@ -41,7 +41,7 @@ _PAUSE = 10.0  # seconds between two passing messages in a file
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of `dg-lsp fetch`."""
+    """Add the options of `dg-lsp fetch`."""
     explain(
         parser,
         "Fetch a checkpoint by name: coder (Qwen2.5-Coder-1.5B-Instruct, 1,117 MB) and coder-0.5b (491 MB) see what "

@@ -143,7 +143,7 @@ async def fill_and_close(
 
 
 def diff_of(document: Document, outcome: Outcome, path: str) -> str:
-    """The change of `outcome` as a unified diff of `path`; empty where nothing is offered."""
+    """Return the change of `outcome` as a unified diff of `path`; empty if nothing is offered."""
     return unified_diff(document, apply_edit(document, outcome.edit), path) if outcome.edit else ""
 
 

@@ -9,7 +9,7 @@ from dg_lsp.settings import UsageError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of `dg-lsp import`."""
+    """Add the options of `dg-lsp import`."""
     explain(
         parser,
         "Make a DiffusionGemma checkpoint of a pretrained Llama, Qwen2 or Mistral whose encoder computes exactly what "

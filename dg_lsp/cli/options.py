@@ -89,7 +89,7 @@ def check_output(path: str | Path | None) -> None:
 
 
 def settings_of(arguments: argparse.Namespace) -> Settings:
-    """The settings: defaults, changed by the environment, changed by the options.
+    """Return the settings: the defaults, overridden by the environment, then by the options.
 
     Raises:
         SettingsError: a value cannot be used.

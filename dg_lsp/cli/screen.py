@@ -32,7 +32,7 @@ class Context:
 
 
 def around(draft: Draft, prefix: str, suffix: str) -> Context:
-    """The lines around a canvas: `prefix` and `suffix` less the anchors at the two ends of the canvas."""
+    """Return the lines around a canvas: `prefix` and `suffix` without the anchors at the two ends of the canvas."""
     free = [number for number, run in enumerate(draft.runs) if not run.anchored] or [len(draft.runs)]
     head = "".join(run.text for run in draft.runs[: free[0]])
     tail = "".join(run.text for run in draft.runs[free[-1] + 1 :])
@@ -41,21 +41,21 @@ def around(draft: Draft, prefix: str, suffix: str) -> Context:
 
 
 def mean_entropy(draft: Draft) -> float:
-    """Mean entropy of the free runs in nats, each weighed by its characters; 0 where nothing is free."""
+    """Return the mean entropy of the free runs in nats, weighted by their characters; 0 if nothing is free."""
     free = [(len(run.text) or 1, run.entropy) for run in draft.runs if not run.anchored]
     return sum(n * e for n, e in free) / sum(n for n, _ in free) if free else 0.0
 
 
 def visible(text: str, newline: str = "↵\n") -> str:
-    """`text` with its line ends as `newline`, tabs widened, and characters that could steer a terminal replaced."""
+    """Return `text` with line ends as `newline`, tabs expanded, and characters replaced that control a terminal."""
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\t", "    ")
     return "".join(newline if c == "\n" else _harmless(c) for c in text)
 
 
 def picture(draft: Draft, context: Context, *, colours: bool, height: int = 10_000) -> Text:
-    """The canvas in its context between a legend and a line of progress; without `colours` free text is in ⟦ and ⟧.
+    """Return the canvas in its context, between a legend and a line of progress.
 
-    Of more than `height` lines those around the first free one are kept.
+    Without `colours` free text is between ⟦ and ⟧. Of more than `height` lines those around the first free one stay.
     """
     text = Text.assemble((visible(context.before, "\n"), "dim"), overflow="fold")
     gap = None
@@ -128,14 +128,14 @@ class Screen:
 
 
 def screen_of(document: Document, gap: Gap) -> Screen:
-    """A Screen on stdout for the canvases of `gap`."""
+    """Return a Screen on stdout for the canvases of `gap`."""
     before = document.data[: gap.start].decode("utf-8") + gap.insert_before
     after = gap.parts[-1].insert_after + document.data[gap.span[1] :].decode("utf-8")
     return Screen(sys.stdout, (before, after))
 
 
 def page(drafts: Sequence[Draft], context: Context, title: str) -> str:
-    """One HTML page with the pictures of all `drafts` below each other; it asks for nothing from outside."""
+    """Return an HTML page with the pictures of all `drafts` below each other; it loads nothing from elsewhere."""
     console = Console(file=io.StringIO(), record=True, width=120, color_system="truecolor", highlight=False)
     console.print(Text(visible(title), "bold"), end="\n\n")
     if not drafts:
@@ -146,7 +146,7 @@ def page(drafts: Sequence[Draft], context: Context, title: str) -> str:
 
 
 def _style(run: Run) -> Style:
-    """The colours of a run; both grounds are set, so that it is legible in any theme."""
+    """Return the colours of a run; both are set, so that it is legible in any theme."""
     if run.anchored:
         return Style.parse("bold #e4e4e4 on #444444")
     level = min(max(run.entropy / _UNSURE, 0.0), 1.0)

@@ -12,7 +12,7 @@ from dg_lsp.server.rpc.streams import serve
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of the server."""
+    """Add the options of the server."""
     explain(
         parser,
         "Be a language server on stdin and stdout. Editors start it as dg-lsp --stdio; without a command it is the "

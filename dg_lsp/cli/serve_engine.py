@@ -9,7 +9,7 @@ from dg_lsp.settings import UsageError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of `dg-lsp serve-engine`."""
+    """Add the options of `dg-lsp serve-engine`."""
     explain(
         parser,
         "Serve one engine to a team, in the foreground. Editors reach it by the setting engine_url, with a token each. "

@@ -144,7 +144,10 @@ def beginning(checkpoint: str, out: Path) -> Path:
 
 
 def _adapt(arguments: argparse.Namespace, base: Path) -> int:
-    """1. The repository's files, a fifth held out.  2. Fill holes in those.  3. Train.  4. Fill them again."""
+    """Adapt the checkpoint `base` to a repository, and print the scores before and after; return the exit code.
+
+    1. List the repository's files, a fifth held out.  2. Fill holes in these.  3. Train.  4. Fill them again.
+    """
     from dg_lsp.bench import adapted
     from dg_lsp.bench.lists import choose
     from dg_lsp.bench.score import as_text, make_report

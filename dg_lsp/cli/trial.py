@@ -15,7 +15,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dg_lsp.cli.target import replace_file
+from dg_lsp.filling.stubs import StubStarted
 from dg_lsp.settings import UsageError
+from dg_lsp.text.documents.document import Document
 
 _READ = 64 << 10  # bytes of the end of a command's output
 _SHOWN = 200  # characters of the command's last line
@@ -106,9 +108,9 @@ class Judge:
         return self.runs[command]
 
     async def choose(
-        self, path: Path, name: str, old: bytes, texts: Sequence[bytes]
+        self, path: Path, stub: StubStarted, filled: Sequence[Document]
     ) -> tuple[int | None, str]:
-        """Return which of `texts` is kept in the place of `old`, the text of `path`, and why; None if none is.
+        """Return the number of the text of `filled` that is kept in `path` for the stub, and why; None if none is.
 
         1. The first with which the command passes.  2. Else the one with which most tests pass, if these are more than
         before, and no more fail. A command that other stubs fail, too, so keeps what passes.
@@ -117,9 +119,10 @@ class Judge:
             UsageError: somebody else has changed the file.
         """
         # 1.
+        name, old = stub.gap.name, stub.document.data
         command, tried = self._command_for(path, name), list[Ran]()
-        for number, new in enumerate(texts):
-            tried.append(await trial(path, (old, new), command, self.seconds))
+        for number, new in enumerate(filled):
+            tried.append(await trial(path, (old, new.data), command, self.seconds))
             if tried[-1].status == 0:
                 self._kept(command, tried[-1])
                 return number, ""
@@ -131,7 +134,7 @@ class Judge:
             same = (before.status, before.failed, before.passed) == (first.status, first.failed, first.passed)
             return None, first.sentence + (", as before the fill" if same else "")
         best = min(better, key=lambda number: (tried[number].failed or 0, -(tried[number].passed or 0)))
-        replace_file(path, old, texts[best])
+        replace_file(path, old, filled[best].data)
         self._kept(command, tried[best])
         return best, f"{tried[best].sentence}; before the fill: {before.words}"
 
@@ -141,7 +144,7 @@ class Judge:
         self.runs[command] = ran
 
     def _command_for(self, path: Path, name: str) -> str:
-        """The command for the function called `name`, with its owners, of `path`."""
+        """Return the command for the function `name` of `path`; `name` includes its owners."""
         command = self.command
         last = name.rpartition(".")[2]
         # Not str.format: a command may hold other braces.
@@ -151,7 +154,7 @@ class Judge:
 
 
 def backup_of(path: Path) -> Path:
-    """The file that holds the text of `path` from before a trial while the trial runs."""
+    """Return the path of the file that holds the earlier text of `path` during a trial."""
     return path.with_name(f".{path.name}.dg-lsp-before")
 
 
@@ -249,7 +252,7 @@ def _counted(output: str) -> tuple[int, int] | None:
 
 
 def _sum(pattern: str, text: str) -> int:
-    """The sum of the numbers that `pattern` finds, or how often it matches where it has no group."""
+    """Return the sum of the numbers that `pattern` finds, or the count of its matches if it has no group."""
     found = re.compile(pattern, re.MULTILINE)
     numbers = found.findall(text)
     return sum(map(int, numbers)) if found.groups else len(numbers)

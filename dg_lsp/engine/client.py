@@ -91,7 +91,7 @@ class RemoteEngine:
         raise EngineDied("the engine ended in the middle of an answer; the next request starts it again")
 
     async def status(self, patience: float = SILENCE) -> Status:
-        """The engine's status; an engine that does not answer within `patience` seconds counts as silent.
+        """Return the engine's status; an engine that does not answer within `patience` seconds counts as silent.
 
         Raises:
             EngineAbsent, EngineDied, EngineSilent, EngineStrange: see their docstrings.
@@ -152,7 +152,7 @@ class RemoteEngine:
 
 
 def _client_of(path: Path, silence: float) -> httpx2.AsyncClient:
-    """An HTTP client of the engine of this user that is found at `path`."""
+    """Return an HTTP client of the engine of this user at `path`."""
     # Without `trust_env=False` a proxy from the environment would be used.
     return httpx2.AsyncClient(
         transport=_Transport(path),
@@ -163,10 +163,10 @@ def _client_of(path: Path, silence: float) -> httpx2.AsyncClient:
 
 
 def _refusal(answer: httpx2.Response) -> EngineError:
-    """The error for an `answer` with another status than 200.
+    """Return the error for an `answer` with another status than 200.
 
     Raises:
-        WireError: no engine answers so.
+        WireError: it is no answer of an engine.
     """
     try:
         failure = wire.event(answer.content.decode("utf-8", "replace"))
@@ -194,7 +194,7 @@ class _Transport(httpx2.AsyncHTTPTransport):
 
 
 def running() -> list[Status]:
-    """The status of each engine of this user that answers within a second."""
+    """Return the status of each engine of this user that answers within a second."""
     return asyncio.run(_running())
 
 

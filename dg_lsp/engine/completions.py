@@ -39,8 +39,6 @@ SINCE = (0, 32)  # the first version that was seen to pin slots
 # Requests under way, of all windows: the number that a server of DiffusionGemma runs at once by default.
 AT_ONCE = 8
 _ANSWER = 60.0  # seconds for an answer
-# Seconds without a step in which our own process does not count as hung: the server may be busy, or still compile.
-PATIENCE = 600.0
 _KEPT = 4.0  # seconds that a connection is kept; the server closes its end after 5
 Result = TypeVar("Result")
 _PROBE = "def area(radius):\n    return 3.14159 * radius**2  # m\u00b2\n"
@@ -70,7 +68,7 @@ class Asked:
     watched: tuple[int, ...]
 
     def body(self, model: str) -> dict[str, Any]:
-        """The body of the request to /v1/completions."""
+        """Return the body of the request to /v1/completions."""
         return {
             "model": model,
             "prompt": list(self.prompt),
@@ -108,10 +106,10 @@ class Answer:
 
 
 def answer_of(data: Any, slots: int) -> Answer:
-    """The answer to a request for a canvas of `slots`.
+    """Return the answer in `data` to a request for a canvas of `slots`.
 
     Raises:
-        EngineStrange: it is none.
+        EngineStrange: `data` is no such answer.
     """
     try:
         choice = data["choices"][0]
@@ -147,6 +145,11 @@ class VllmServer:
         self.backoff = Backoff(first=1.0)
         self._loop = asyncio.new_event_loop()
         threading.Thread(target=self._loop.run_forever, name="dg-lsp-vllm", daemon=True).start()
+
+    @property
+    def device(self) -> str:
+        """The name of the server, with its version once it was checked."""
+        return f"{_NAME} {self.served.version}" if self.served else _NAME
 
     def connect(self) -> Served:
         """Check the server, unless that was done since it was last away.
@@ -235,7 +238,7 @@ class VllmServer:
             return answer_of(await self._ask("/v1/completions", asked.body(model)), len(asked.row))
 
     async def _ask(self, path: str, body: dict[str, Any] | None = None) -> Any:
-        """The JSON that the server answers with."""
+        """Return the JSON of the server's answer."""
         answer = await self._sent(path, body)
         code = answer.status_code
         if code == 200:

@@ -1,14 +1,11 @@
-"""HTTP connections to an engine: to the user's own by a Unix socket, to a server by TLS, with a token and a proxy.
-
-Connections to a Unix socket are asyncio's own streams, because anyio's fail if a wait is cancelled just as bytes come:
-an error in the log, sometimes one when it is closed (anyio issue 1267).
-"""
+"""HTTP connections to an engine: to the user's own by a Unix socket, to a server by TLS, with a token and a proxy."""
 
 import asyncio
 import os
+import socket
 import ssl
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -17,6 +14,8 @@ from urllib.request import getproxies, proxy_bypass
 
 import httpcore2
 import httpx2
+from anyio.abc import SocketStream
+from httpcore2._backends.anyio import AnyIOStream
 
 from dg_lsp.engine.backoff import Backoff
 from dg_lsp.engine.runtime import is_own
@@ -251,10 +250,10 @@ def trusted(certificates: str) -> Trust:
 
 
 def token_in(path: Path) -> str:
-    """The token in the file `path`.
+    """Return the token in the file `path`.
 
     Raises:
-        EngineRefused: there is none, or others may read it.
+        EngineRefused: it holds none, or other users may read it.
     """
     try:
         with path_of(str(path)).open("rb") as file:
@@ -270,70 +269,32 @@ def token_in(path: Path) -> str:
 
 
 class SameUser(httpcore2.AnyIOBackend):
-    """Opens connections; the other end is checked before a byte is sent."""
+    """A network backend for engines of this user: it checks the process at the other end before a byte is sent."""
 
     async def connect_unix_socket(self, path: str, timeout: float | None = None, *_: Any, **__: Any) -> Any:
-        """A connection to `path`.
+        """Return a connection to the Unix socket at `path`.
+
+        anyio's own stream for Unix sockets fails if a wait is cancelled just as bytes come (anyio issue 1267); its
+        stream for any other socket does not, so it gets that one.
 
         Raises:
             EngineForeign: another user's process listens there. ConnectError, ConnectTimeout: nobody answers.
         """
-        with _errors_as(httpcore2.ConnectTimeout, httpcore2.ConnectError):
+        connection = socket.socket(socket.AF_UNIX)
+        try:
+            connection.setblocking(False)
             async with asyncio.timeout(timeout):
-                reader, writer = await asyncio.open_unix_connection(path)
-        connection = Connection(reader, writer)
-        if not is_own(connection.get_extra_info("socket")):
-            await connection.aclose()
-            raise EngineForeign(
-                f"the engine at {path} belongs to another user, so nothing was sent; set DG_LSP_RUNTIME_DIR to a "
-                "folder of your own"
-            )
-        return connection
-
-
-class Connection(httpcore2.AsyncNetworkStream):
-    """One connection, as httpcore2 wants it. A wait may be cancelled at any moment."""
-
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._reader, self._writer = reader, writer
-
-    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        """At most `max_bytes` bytes; none at the end.
-
-        Raises:
-            ReadTimeout, ReadError: see httpcore2.
-        """
-        with _errors_as(httpcore2.ReadTimeout, httpcore2.ReadError):
-            async with asyncio.timeout(timeout):
-                return await self._reader.read(max_bytes)
-
-    async def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        """Send `buffer`.
-
-        Raises:
-            WriteTimeout, WriteError: see httpcore2.
-        """
-        with _errors_as(httpcore2.WriteTimeout, httpcore2.WriteError):
-            async with asyncio.timeout(timeout):
-                self._writer.write(buffer)
-                await self._writer.drain()
-
-    async def aclose(self) -> None:
-        """Close it without waiting."""
-        with suppress(OSError):
-            self._writer.close()
-
-    def get_extra_info(self, info: str) -> Any:
-        """Return the property of the connection that is called `info`, such as its socket."""
-        return self._writer.get_extra_info(info)
-
-
-@contextmanager
-def _errors_as(late: type[Exception], broken: type[Exception]) -> Iterator[None]:
-    """Raise what httpcore2 knows in place of a time-out and of an error of the system."""
-    try:
-        yield
-    except TimeoutError as error:
-        raise late from error
-    except OSError as error:
-        raise broken(str(error)) from error
+                await asyncio.get_running_loop().sock_connect(connection, path)
+            if not is_own(connection):
+                raise EngineForeign(
+                    f"the engine at {path} belongs to another user, so nothing was sent; set DG_LSP_RUNTIME_DIR to a "
+                    "folder of your own"
+                )
+            return AnyIOStream(await SocketStream.from_socket(connection))
+        except BaseException as error:
+            connection.close()
+            if isinstance(error, TimeoutError):
+                raise httpcore2.ConnectTimeout from error
+            if isinstance(error, OSError | ValueError):
+                raise httpcore2.ConnectError(str(error)) from error
+            raise

@@ -4,12 +4,10 @@ Runs in the engine's own process, without a network or a tokenizer. Requests and
 of llama.cpp, as llama_contract.json among the tests records them of a real server.
 """
 
-import asyncio
 import json
 import posixpath
 import re
 from collections.abc import Generator, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -20,7 +18,6 @@ from tokenizers import Tokenizer
 from tokenizers.models import BPE
 
 from dg_lsp.engine.backoff import Backoff
-from dg_lsp.engine.completions import PATIENCE
 from dg_lsp.engine.http import (
     EngineStrange,
     attempting,
@@ -29,7 +26,7 @@ from dg_lsp.engine.http import (
     refusal_of,
     trusted,
 )
-from dg_lsp.engine.local import LocalEngine
+from dg_lsp.engine.local import ForeignEngine
 from dg_lsp.filling.engine import EngineError
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.candidates import Candidate, candidates_of, none_of
@@ -125,10 +122,10 @@ class LlamaServer:
 
 
 def _written(lines: Iterator[str]) -> Iterator[Written]:
-    """The text so far behind each of the `lines` of a stream of events.
+    """Yield the text so far after each event in the `lines` of a stream.
 
     Raises:
-        EngineStrange: one is no event of llama.cpp's.
+        EngineStrange: a line is no event of llama.cpp's.
     """
     written = Written()
     for line in lines:
@@ -147,9 +144,9 @@ def _written(lines: Iterator[str]) -> Iterator[Written]:
 
 
 def body_for(request: Infill, number: int = 0) -> tuple[dict[str, Any], str]:
-    """The body of the request for text `number` of a gap, and the typed text that the answer begins with.
+    """Return the body of the request for text `number` of a gap, and the typed text that the answer repeats.
 
-    That is a blank or half a word before the gap, both a part of the next token, so they are written again.
+    That text is a blank or half a word before the gap: both are part of the next token, so the model writes them again.
     """
     prefix = request.prefix
     line = max(prefix.rfind("\n"), prefix.rfind("\r")) + 1
@@ -174,7 +171,7 @@ def body_for(request: Infill, number: int = 0) -> tuple[dict[str, Any], str]:
 
 
 def drafted(server: LlamaServer) -> Source:
-    """The source that asks `server` for as many texts as are wanted, the likeliest first, then others."""
+    """Return the source that asks `server` for as many texts as requested: first the likeliest one, then others."""
 
     def ask(task: Task) -> Generator[Draft, None, list[Candidate]]:
         request, found = task.request, dict[str, Candidate]()
@@ -200,10 +197,10 @@ def drafted(server: LlamaServer) -> Source:
 
 
 def _candidates(request: Infill, written: Written, begin: int, number: int) -> list[Candidate]:
-    """The texts for the gap in a written one, of which the first `begin` characters are typed.
+    """Return the texts for the gap in a written one, whose first `begin` characters repeat typed text.
 
-    Of a part of a line also its beginnings up to the text behind the gap: of `4))]` in front of `)` also `4` and `4)`,
-    of which the guard leaves those that are right there. Each has its likelihood, and that of the token where it ends.
+    For a part of a line these include its beginnings up to the text behind the gap: for `4))]` in front of `)` also `4`
+    and `4)`, of which the guard leaves the right ones. Each has its likelihood, and that of the token where it ends.
     """
     text = written.text
     if request.kind not in PARTS:
@@ -225,18 +222,16 @@ def _candidates(request: Infill, written: Written, begin: int, number: int) -> l
     return found
 
 
-class LlamaEngine(LocalEngine):
+class LlamaEngine(ForeignEngine):
     """The engine whose drafts come from the server at `settings.engine_url`.
 
     Raises:
         EngineError: the certificates of the settings cannot be read.
     """
 
-    patience = PATIENCE
-
     def __init__(self, settings: Settings) -> None:
-        self.server = LlamaServer(settings)
-        model, source = _model(), drafted(self.server)
+        server = LlamaServer(settings)
+        model, source = _model(), drafted(server)
 
         def run(request: Infill) -> Iterator[Draft | Fill]:
             task = Task(model, PrefixCache(model.network.text_config), request, Clock(request.deadline), run)
@@ -250,25 +245,11 @@ class LlamaEngine(LocalEngine):
                 way = Way((source,), judged=request.kind in PARTS)
             return follow(task, way)
 
-        super().__init__(ThreadPoolExecutor(1, thread_name_prefix="dg-lsp-model"), run, NAME)
-
-    async def connect(self) -> None:
-        """Check the server.
-
-        Raises:
-            EngineError: it cannot be used; the message says why.
-        """
-        await asyncio.to_thread(self.server.connect)
-        self.device = self.server.device
-
-    async def close(self) -> None:
-        """End the model thread and close the connections; the server runs on."""
-        await super().close()
-        self.server.close()
+        super().__init__(server, run)
 
 
 def _model() -> Checkpoint:
-    """A Checkpoint without a network and a tokenizer, with the judge of the style `fim`."""
+    """Return a Checkpoint without a network and a tokenizer, with the judge of the style `fim`."""
     config = SimpleNamespace(num_hidden_layers=0, sliding_window=None)
     return Checkpoint(
         NAME,

@@ -14,7 +14,7 @@ from collections.abc import AsyncGenerator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 import psutil
 
@@ -89,7 +89,7 @@ class LocalEngine:
         Raises:
             EngineError: the checkpoint cannot be used; the message says what to do.
         """
-        thread = ThreadPoolExecutor(1, thread_name_prefix="dg-lsp-model")
+        thread = _model_thread()
         try:
             run, device, hits, weights, read = thread.submit(_load, settings, progress).result()
             engine = cls(thread, run, device, hits, weights)
@@ -172,11 +172,11 @@ class LocalEngine:
         self._thread.shutdown(wait=True, cancel_futures=True)
 
     def memory(self) -> int:
-        """Bytes reserved on the model's GPU; on a CPU, the memory of this process."""
+        """Return the bytes reserved on the model's GPU; on a CPU, the memory of this process."""
         return _memory(self.device)
 
     def _begin(self, request: Infill, waited: float) -> Iterator[Draft | Fill]:
-        """The steps of `request`, which has `waited` so many seconds for its first turn."""
+        """Return the steps of `request`, which has `waited` that many seconds for its first turn."""
         if request.deadline is None:
             return self._run(request)
         if waited > request.deadline and self.queue:
@@ -184,7 +184,7 @@ class LocalEngine:
         return self._run(replace(request, deadline=max(request.deadline - waited, 0.001)))
 
     def _next(self, steps: Iterator[Draft | Fill], budget: Budget) -> Draft | Fill | None:
-        """The next event of `steps`, whose text work spends `budget`; past that, a Fill with the reason."""
+        """Return the next event of `steps`, whose text work spends `budget`; then, a Fill with the reason."""
         try:
             with spending(budget):
                 event = next(steps, None)
@@ -192,6 +192,49 @@ class LocalEngine:
             return Fill("", refusal=str(error), reason="deadline")
         self.passes += isinstance(event, Draft)
         return event
+
+
+class ForeignServer(Protocol):
+    """A server of another program. device: its name for the status, with its version once it was asked for it."""
+
+    @property
+    def device(self) -> str: ...
+
+    def connect(self) -> object:
+        """Check that it can be used; raise EngineError if it cannot."""
+        ...
+
+    def close(self) -> None:
+        """Close the connections; the server runs on."""
+        ...
+
+
+class ForeignEngine(LocalEngine):
+    """The engine of this process whose model runs on `server`, which may be busy, or still compile, for minutes."""
+
+    patience = 600.0
+
+    def __init__(self, server: ForeignServer, run: Run) -> None:
+        super().__init__(_model_thread(), run, server.device)
+        self.server = server
+
+    async def connect(self) -> None:
+        """Check the server; that is done again by the next infill where the server was away.
+
+        Raises:
+            EngineError: it cannot be used; the message says why.
+        """
+        await asyncio.to_thread(self.server.connect)
+        self.device = self.server.device
+
+    async def close(self) -> None:
+        """End the model thread and close the connections; the server runs on."""
+        await super().close()
+        await asyncio.to_thread(self.server.close)
+
+
+def _model_thread() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(1, thread_name_prefix="dg-lsp-model")
 
 
 def _load(
@@ -309,7 +352,7 @@ def with_second_try(begin: Begin, free: Callable[[], None], before: Callable[[],
 
 
 def smaller(request: Infill) -> Infill:
-    """`request` with half of its prefix, the lowest effort and no alternatives."""
+    """Return `request` with half of its prefix, the lowest effort and no alternatives."""
     before = request.prefix.encode("utf-8")
     short = shortened(load_language(request.language, request.macros), before, len(before) // 2)
     return replace(request, prefix=short.decode("utf-8"), effort="low", alternatives=1)

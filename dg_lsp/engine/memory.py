@@ -122,7 +122,7 @@ def free(device: str) -> tuple[int, str]:
 
 
 def of_cgroup(root: Path = ROOT, own: Path = OWN) -> int | None:
-    """The bytes that this process's control group, or one that holds it, leaves free; None without a limit.
+    """Return the bytes that this process's control group, or one around it, leaves free; None without a limit.
 
     The page in `groups`, "Memory Interface Files".
     """
@@ -168,7 +168,7 @@ class Cores:
 
 
 def allowed(root: Path = ROOT, own: Path = OWN) -> int:
-    """The cores that this process may use: what the machine has, or less in a container or with fewer assigned to it.
+    """Return the number of cores that this process may use: the machine's, or fewer in a container or by affinity.
 
     The page in `groups`, "CPU Interface Files".
     """

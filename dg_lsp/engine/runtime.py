@@ -52,10 +52,10 @@ class Address:
 
 
 def runtime_directory(environment: Mapping[str, str] = os.environ) -> Path:
-    """The directory of the user's engines; made if it is missing, and closed to other users.
+    """Return the directory of the user's engines; it is created if it is missing, and closed to other users.
 
     Raises:
-        EngineError: it belongs to somebody else, or cannot be made; or its name says no place, as `~nobody/x` does.
+        EngineError: it belongs to another user, cannot be created, or is no path, such as `~nobody/x`.
     """
     path = _directory(environment)
     try:
@@ -83,7 +83,7 @@ def shorten(log: int) -> None:
 
 
 def address_of(settings: Settings) -> Address:
-    """The address of the engine that serves `settings`: one each for a wire version, checkpoint, device, `weight_bits`.
+    """Return the address of the engine of `settings`: one for each wire version, checkpoint, device and `weight_bits`.
 
     Raises:
         EngineError: the directory cannot be used, or its path is too long.
@@ -98,9 +98,9 @@ def address_of(settings: Settings) -> Address:
 
 
 def _device(settings: Settings) -> str:
-    """The device of the settings; auto is cpu on a Linux without a GPU, where two engines would be one too many.
+    """Return the device of the settings for the address; auto is cpu on Linux without a GPU, so that one engine runs.
 
-    For a server of vLLM or llama.cpp it is a name of that server, of the token's file and of the certificates.
+    For a server of vLLM or llama.cpp it is a hash of its address, the token's file and the certificates.
     """
     if is_foreign(settings.engine_url):
         server = repr((settings.engine_url, settings.engine_token_file, settings.engine_ca))
@@ -120,7 +120,7 @@ _SOL_LOCAL, _PEERCRED, _PEERPID, _XUCRED = 0, 1, 2, 76
 
 
 def peer(connection: Any) -> tuple[int, int]:
-    """The ids of the process and the user at the other end of a Unix socket; (0, own user) where unknown."""
+    """Return the ids of the process and the user at the other end of a Unix socket; (0, own user) if unknown."""
     if sys.platform == "darwin":
         process = int.from_bytes(connection.getsockopt(_SOL_LOCAL, _PEERPID, 4), sys.byteorder)
         _, user = struct.unpack_from("=2I", connection.getsockopt(_SOL_LOCAL, _PEERCRED, _XUCRED))

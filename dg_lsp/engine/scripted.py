@@ -1,6 +1,6 @@
 """An engine with fixed answers, for tests and for trying a front end without a checkpoint.
 
-It follows the protocol of `host.base.Engine` and has no model. Its name as a checkpoint is `scripted`, or
+It follows the protocol `filling.engine.Engine` and has no model. Its name as a checkpoint is `scripted`, or
 `scripted:STEPS:MILLISECONDS` for that many steps of that length. It is unsure on lines that hold a word of CHANCES, and
 writes the text behind SAYS in the lines above, or the rest of it.
 """
@@ -63,12 +63,12 @@ class ScriptedEngine:
         self.closed = True
 
     def memory(self) -> int:
-        """0: there is no model."""
+        """Return 0: there is no model."""
         return 0
 
 
 def open_scripted(name: str) -> ScriptedEngine:
-    """The engine called `scripted` or `scripted:STEPS:MILLISECONDS`.
+    """Return the engine called `scripted` or `scripted:STEPS:MILLISECONDS`.
 
     Raises:
         EngineError: `name` is neither.
@@ -101,7 +101,7 @@ def _scripted(request: Infill) -> Fill:
 
 
 def _said(request: Infill) -> str:
-    """The rest of the text that a comment above the gap holds; empty if the gap's line does not begin like it."""
+    """Return the rest of the text in a comment above the gap; empty if the gap's line does not begin like it."""
     *above, line = request.prefix.split("\n")
     said = next((text.partition(SAYS)[2] for text in reversed(above) if SAYS in text), "")
     typed, closers = line.lstrip(), request.suffix.split("\n")[0].strip()

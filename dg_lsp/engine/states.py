@@ -79,7 +79,7 @@ def telling(
 
 
 def name_of_state(status: Status) -> str:
-    """The state as it is shown everywhere: `loading 40 %`, `failed: WHAT MENDS IT`, and else its own word."""
+    """Return the state as it is shown everywhere: `loading 40 %`, `failed: CAUSE AND FIX`, else its own word."""
     if status.state == "loading":
         return f"loading {status.done * 100:.0f} %"
     return f"failed: {status.why}" if status.state == "failed" else status.state

@@ -330,7 +330,7 @@ async def _held(path: Path) -> AsyncIterator[None]:
 
 
 def _last_line(log: Path) -> str:
-    """The last line of the file `log`, or a phrase in its place."""
+    """Return the last line of the file `log`, or a phrase if there is none."""
     try:
         lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
     except OSError:

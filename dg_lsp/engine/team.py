@@ -41,6 +41,8 @@ from dg_lsp.text.messages import Draft, Fill, Infill, Status
 _SPARE = 2  # open connections that wait for the next request
 _KEPT = 240.0  # seconds that one is kept; the server keeps it longer
 _SLOW = 3.0  # seconds without a draft after which the engine of this machine takes over
+_FOLLOW = 0.2  # seconds between two looks at an engine that loads
+_GONE = "the engine ended while it loaded; the next request starts it again"
 # Errors that concern the server, and not only one request.
 _AWAY = (EngineAbsent, EngineBusy, EngineDied, EngineFailed, EngineRefused)
 
@@ -57,10 +59,24 @@ _WORDS: dict[type[EngineError], str] = {
 def open_engine(
     settings: Settings, tell: Callable[[Status], None] = lambda _: None
 ) -> "TeamEngine | ResidentEngine":
-    """The engine that `settings` ask for: that of a team's server, or the process of this user, which asks vLLM's."""
+    """Return the engine for `settings`: a team's server, or this user's process, which may ask a foreign server."""
     if is_team(settings.engine_url):
         return TeamEngine(settings, tell)
     return ResidentEngine(settings, tell)
+
+
+async def load(engine: "TeamEngine | ResidentEngine", tell: Callable[[Status], None]) -> Status:
+    """Start `engine` and wait until it is loaded; `tell` is called with each status meanwhile. Return the last one.
+
+    Raises:
+        EngineError: it does not start; the message says what to do.
+    """
+    status = await engine.start()
+    while status.state in ("starting", "loading"):
+        await asyncio.sleep(_FOLLOW)
+        status = await engine.status() or Status("failed", why=_GONE)
+        tell(status)
+    return status
 
 
 @dataclass(slots=True)
@@ -128,7 +144,7 @@ class TeamEngine:
                 yield event
 
     async def start(self) -> Status:
-        """The server's status; connections to it are opened. With the fallback, that of this machine's engine.
+        """Open connections and return the server's status; with the fallback, that of this machine's engine.
 
         Raises:
             EngineError: it cannot be used; the message says what to do.
@@ -145,7 +161,7 @@ class TeamEngine:
         return status
 
     async def status(self) -> Status | None:
-        """The server's status now, or why it cannot be used; with the fallback, that of this machine's engine."""
+        """Return the server's status, or why it cannot be used; with the fallback, that of this machine's engine."""
         if self._backoff.left <= 0:
             try:
                 return await self._agree()
@@ -165,7 +181,7 @@ class TeamEngine:
             await self._here.close()
 
     async def _asked(self, request: Infill) -> AsyncGenerator[Draft | Fill, None]:
-        """The server's answer to `request`, asked for once more where the connection is lost or the engine dies.
+        """Yield the server's answer to `request`; ask once more if the connection is lost or the engine dies.
 
         Behind one address there may be several engines, of which another one answers; its Drafts begin again.
         """
@@ -199,7 +215,7 @@ class TeamEngine:
                 lane.busy, lane.open = False, whole
 
     async def _agree(self) -> Status:
-        """The server's status.
+        """Return the server's status.
 
         Raises:
             EngineError: it does not answer, or speaks another version of the wire.
@@ -220,7 +236,7 @@ class TeamEngine:
         return status
 
     def _lane(self) -> _Lane:
-        """A free connection, an open one if there is one; it is the caller's until its `busy` is False again."""
+        """Return a free connection, preferably an open one; it is the caller's until its `busy` is False again."""
         free = [lane for lane in self._lanes if not lane.busy]
         lane = next((lane for lane in free if lane.open), None) or next(iter(free), None) or self._new_lane()
         lane.busy = True
@@ -268,7 +284,7 @@ class TeamEngine:
                 self._tell(Status("failed", why=str(why)))
 
     def _local(self) -> ResidentEngine:
-        """The engine of this machine, whose states are reported with the reason why it is used."""
+        """Return the engine of this machine, whose states are reported with the reason why it is used."""
         if self._here is None:
             self._here = ResidentEngine(replace(self._settings, engine_url=""), self._say_here)
         return self._here
@@ -294,7 +310,7 @@ async def _opened(lane: _Lane) -> None:
 
 
 def _named(error: EngineError, settings: Settings) -> EngineError:
-    """`error` in words that name the server at `engine_url`, and the proxy on the way to it."""
+    """Return `error` in words that name the server at `engine_url`, and the proxy on the way to it."""
     if found := in_the_way(settings, error.__cause__):
         return found
     kind = next((kind for kind in _WORDS if isinstance(error, kind)), None)

@@ -51,7 +51,7 @@ class Turns:
 
     @contextmanager
     def seat(self, request: Infill) -> Iterator[Seat]:
-        """A seat for `request`.
+        """Hold a seat for `request` during the block.
 
         Raises:
             EngineBusy: all seats are taken.

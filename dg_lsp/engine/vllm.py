@@ -4,11 +4,10 @@ Runs in the engine's own process, which holds the tokenizer and the config of th
 vLLM sends no drafts, and takes no seed for its noise. Anchors are in the result, whatever it answers there.
 """
 
-import asyncio
 import math
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, wait
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import cycle
@@ -19,8 +18,8 @@ from torch import Tensor
 from transformers.cache_utils import Cache
 
 from dg_lsp.checkpoints import CheckpointError
-from dg_lsp.engine.completions import PATIENCE, Answer, Asked, Served, VllmServer
-from dg_lsp.engine.local import LocalEngine
+from dg_lsp.engine.completions import Answer, Asked, Served, VllmServer
+from dg_lsp.engine.local import ForeignEngine
 from dg_lsp.engine.wire import BEAT
 from dg_lsp.filling.engine import EngineError
 from dg_lsp.model.cache import PrefixCache, PrefixCaches
@@ -47,7 +46,7 @@ class VllmDenoiser:
     eos: the token in slots that are not denoised yet. end: time.monotonic() of the request's deadline.
     """
 
-    client: VllmServer
+    server: VllmServer
     text_config: Any
     eos: int
     end: float = math.inf
@@ -71,7 +70,7 @@ class VllmDenoiser:
         """
         budget, number = current(BOT), 0
         rows = partial(_rows, cache.tokens, sampler, schedule, watch)
-        with self.client.denoising(rows) as futures:
+        with self.server.denoising(rows) as futures:
             pending, heard = {*futures}, time.monotonic()
             while pending:
                 done, pending = wait(
@@ -162,14 +161,12 @@ def _likelihood(answer: Answer | None, slot: int, token: int) -> float:
     return _UNKNOWN if answer is None else -answer.watched[slot].get(f"token_id:{token}", -9999.0)
 
 
-class VllmEngine(LocalEngine):
+class VllmEngine(ForeignEngine):
     """The engine whose network is the server at `settings.engine_url`, with the tokenizer of `settings.checkpoint`.
 
     Raises:
         EngineError: there is no such tokenizer, or the certificates cannot be read.
     """
-
-    patience = PATIENCE
 
     def __init__(self, settings: Settings) -> None:
         try:
@@ -178,28 +175,13 @@ class VllmEngine(LocalEngine):
             raise EngineError(
                 f"{error}; a vLLM server needs its config.json and tokenizer.json only"
             ) from error
-        client = VllmServer(settings, model.encode, model.canvas_lengths[-1])
+        server = VllmServer(settings, model.encode, model.canvas_lengths[-1])
         caches = PrefixCaches(model.network.text_config, 1 << 20, lambda: None)
 
         def run(request: Infill) -> Iterator[Draft | Fill]:
             end = time.monotonic() + request.deadline if request.deadline else math.inf
-            network = VllmDenoiser(client, model.network.text_config, model.eos, end)
+            network = VllmDenoiser(server, model.network.text_config, model.eos, end)
             with caches.lend(request.session) as cache:
                 yield from fill(replace(model, network=network), cache, request)
 
-        super().__init__(ThreadPoolExecutor(1, thread_name_prefix="dg-lsp-model"), run, "vLLM")
-        self.client = client
-
-    async def connect(self) -> None:
-        """Check the server; it is done again by the next infill where the server was away.
-
-        Raises:
-            EngineError: it cannot be used; the message says why.
-        """
-        served = await asyncio.to_thread(self.client.connect)
-        self.device = f"vLLM {served.version}"
-
-    async def close(self) -> None:
-        """End the model thread and close the connections; the server runs on."""
-        await super().close()
-        await asyncio.to_thread(self.client.close)
+        super().__init__(server, run)

@@ -71,7 +71,7 @@ _EVENTS = {"draft": Draft, "fill": Fill, "state": Loading, "error": Failure}
 
 
 def line(name: str, value: Any) -> bytes:
-    """One line of an answer, in ASCII, so that no character in a text is taken for a line end."""
+    """Return a line of an answer, in ASCII, so that no character of a text is taken for a line end."""
     return json.dumps({name: value}, separators=(",", ":")).encode("ascii") + b"\n"
 
 
@@ -101,12 +101,12 @@ def parsed(text: str | bytes) -> Any:
 
 
 def pack(record: Infill | Draft | Fill | Status | Failure) -> dict[str, Any]:
-    """A record as a JSON object."""
+    """Return a record as a JSON object."""
     return asdict(record)
 
 
 def unpack(kind: type[Record], values: Any) -> Record:
-    """The record of the class `kind` made of `values`, read from JSON.
+    """Return the record of the class `kind` made of `values`, read from JSON.
 
     Fields that `kind` does not know are ignored, as a newer installation may send more.
 
@@ -134,12 +134,12 @@ def unpack(kind: type[Record], values: Any) -> Record:
 
 @cache
 def _types(kind: type) -> dict[str, Any]:
-    """The types of the fields of a record, by name."""
+    """Return the types of the fields of a record, by name."""
     return get_type_hints(kind)
 
 
 def _value(kind: Any, value: Any) -> Any:
-    """`value`, which JSON holds, as the type `kind` of a record's field.
+    """Return `value`, which comes from JSON, as the type `kind` of a record's field.
 
     Raises:
         WireError: it has another type.
@@ -195,7 +195,7 @@ def _numbers(request: Infill) -> Iterator[tuple[str, float, tuple[float, float]]
 
 
 def _texts_of(items: Iterable[object]) -> list[str]:
-    """All texts in `items`, which are texts or records of texts."""
+    """Return all texts in `items`, which are texts or records of texts."""
     found: list[str] = []
     for item in items:
         found += [item] if isinstance(item, str) else [getattr(item, n, "") for n in ("path", "text")]

@@ -27,21 +27,22 @@ class StubEnded:
     """The filling of one stub has ended.
 
     edit: of the document that it started with, None if the stub stays. why: the reason for that, as a sentence.
-    document: the text now.
+    filled: there was a fill to choose from. document: the text now.
     """
 
     started: StubStarted
     edit: Edit | None
     why: str
+    filled: bool
     document: Document
 
 
 # Called with the documents after each of the different fills of a stub, the likeliest first; returns the number of the
 # one to keep, None to keep none, and the reason.
-Choose = Callable[[Sequence[Document]], Awaitable[tuple[int | None, str]]]
+Choose = Callable[[StubStarted, Sequence[Document]], Awaitable[tuple[int | None, str]]]
 
 
-async def choose_first(_: Sequence[Document]) -> tuple[int | None, str]:
+async def choose_first(_: StubStarted, __: Sequence[Document]) -> tuple[int | None, str]:
     """Keep the likeliest fill."""
     return 0, ""
 
@@ -93,8 +94,8 @@ async def fill_stubs(
         if outcome.edit is not None:
             edits = (outcome.edit, *outcome.others)
             filled = [apply_edit(document, edit) for edit in edits]
-            chosen, why = await choose(filled)
+            chosen, why = await choose(started, filled)
             if chosen is not None:
                 kept, document = edits[chosen], filled[chosen]
                 done = kept.start + len(kept.text.encode("utf-8"))
-        yield StubEnded(started, kept, why, document)
+        yield StubEnded(started, kept, why, outcome.edit is not None, document)

@@ -34,14 +34,9 @@ from dg_lsp.text.messages import Status
 
 Handler = Callable[..., Awaitable[Any]]
 
-_EVERYTHING = types.FileOperationRegistrationOptions(
-    [types.FileOperationFilter(types.FileOperationPattern("**/*"))]
-)
 _OPTIONS = {
     types.TEXT_DOCUMENT_INLINE_COMPLETION: types.InlineCompletionOptions(),
     types.TEXT_DOCUMENT_CODE_ACTION: types.CodeActionOptions([ACTION, SELECTION], resolve_provider=True),
-    types.WORKSPACE_DID_RENAME_FILES: _EVERYTHING,
-    types.WORKSPACE_DID_DELETE_FILES: _EVERYTHING,
 }
 _HANDLERS: dict[str, Handler] = {
     types.INITIALIZED: lifecycle.initialized,
@@ -56,8 +51,6 @@ _HANDLERS: dict[str, Handler] = {
     types.WORKSPACE_DID_CHANGE_CONFIGURATION: configuration.did_change,
     types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS: files.did_change_folders,
     types.WORKSPACE_DID_CHANGE_WATCHED_FILES: files.did_change,
-    types.WORKSPACE_DID_RENAME_FILES: files.did_rename,
-    types.WORKSPACE_DID_DELETE_FILES: files.did_delete,
     "dg-lsp/status": status,
     "dg-lsp/dismissed": dismissed,
     "dg-lsp/models": models.models,

@@ -5,10 +5,7 @@ It runs on the event loop; slow work happens in the engine's process or in a thr
 
 import asyncio
 import logging
-import math
-import statistics
 import time
-from collections import deque
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -17,7 +14,7 @@ from typing import Any, TypeVar
 from dg_lsp.checkpoints import pick
 from dg_lsp.engine.choice import Model, models, room_for
 from dg_lsp.engine.resident import ResidentEngine
-from dg_lsp.engine.team import TeamEngine
+from dg_lsp.engine.team import TeamEngine, load
 from dg_lsp.filling.engine import Engine, EngineError
 from dg_lsp.filling.fill import FillOptions, Outcome, fill_gap
 from dg_lsp.filling.offers import Offer
@@ -25,7 +22,6 @@ from dg_lsp.server.ahead import Ahead
 from dg_lsp.server.offers import Offers
 from dg_lsp.server.repeats import Repeats
 from dg_lsp.server.settings import configured
-from dg_lsp.server.snapshot import Snapshot
 from dg_lsp.server.trigger import Trigger
 from dg_lsp.server.workspace import Workspace
 from dg_lsp.settings import Settings
@@ -38,11 +34,8 @@ Result = TypeVar("Result")
 Remote = TeamEngine | ResidentEngine
 Open = Callable[[Settings, Callable[[Status], None]], Engine]
 
-_FILLS = 16  # recent fills whose times are kept
 _OF_THE_INDEX = ("exclude", "exclude_ignored", "include", "related")
 _SOON = 0.5  # seconds that the model menu waits for the status of an engine
-_FOLLOW = 0.2  # seconds between two looks at an engine that loads
-_WAITED = 0.25  # the share of the time of a fill that ghost text waits for the next key
 _log = logging.getLogger("dg_lsp.server")
 
 
@@ -62,8 +55,6 @@ class Session:
         self._engine: Engine | None = None
         self._live: dict[str, set[asyncio.Future[Any]]] = {}
         self._ghost: dict[str, asyncio.Future[Any]] = {}
-        self._asked: dict[str, float] = {}
-        self._took: deque[float] = deque(maxlen=_FILLS)
         self._background: set[asyncio.Future[Any]] = set()
         self._picked = ""
         self.offers, self.ahead, self.repeats, self.trigger = Offers(), Ahead(), Repeats(), Trigger()
@@ -116,7 +107,7 @@ class Session:
         began = time.monotonic()
         outcome = await fill_gap(self.engine, document, gap, settings, options)
         if priority == "ghost":
-            self._took.append(time.monotonic() - began)
+            self.trigger.filled(time.monotonic() - began)
         if options.index is not None:
             # Not before the first answer, which should not wait for the disk.
             self._workspace.project.begin(document.uri, self._workspace.settings)
@@ -137,17 +128,6 @@ class Session:
         """
         index = await self._workspace.project.index_for(document) if settings.related else None
         return FillOptions(settings.alternatives, priority, index, above=self._workspace.above(document))
-
-    async def debounce(self, snapshot: Snapshot) -> None:
-        """Wait for the next key while keys come faster than fills: the next one would cancel a fill begun now.
-
-        The wait is a share of the median time of the recent fills, and at most the setting debounce.
-        """
-        uri, now = snapshot.document.uri, time.monotonic()
-        last, self._asked[uri] = self._asked.get(uri, -math.inf), now
-        usual = statistics.median(self._took) if self._took else 0.0
-        if not snapshot.client.debounces and now - last < usual:
-            await asyncio.sleep(min(_WAITED * usual, snapshot.settings.debounce / 1000))
 
     async def newest(self, uri: str, work: Coroutine[Any, Any, Result]) -> Result:
         """Return the result of `work`, ghost text for the document `uri`; cancel older ghost text work on it.
@@ -205,14 +185,7 @@ class Session:
 
     async def _load(self, engine: Remote) -> None:
         try:
-            status = await engine.start()
-            while status.state in ("starting", "loading"):
-                await asyncio.sleep(_FOLLOW)
-                gone = Status(
-                    "failed", why="the engine ended while it loaded; the next request starts it again"
-                )
-                status = await engine.status() or gone
-                self._tell(status)
+            await load(engine, self._tell)
         except EngineError as error:
             _log.warning("%s", error)
         except Exception as error:
@@ -279,7 +252,6 @@ class Session:
         """Cancel the work on the document `uri`, and drop its text, its fills, and the fills with text from it."""
         self.changed(uri)
         self.ahead.stop()
-        self._asked.pop(uri, None)
         self.offers.closed(uri)
         self.repeats.closed(uri)
         self.trigger.closed(uri)

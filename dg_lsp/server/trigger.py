@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from dg_lsp.server.documents import Change, Documents, Position
+from dg_lsp.server.snapshot import Snapshot
 from dg_lsp.text.documents.document import LINE_END, UNITS, Encoding
 from dg_lsp.text.gaps.words import half_word
 from dg_lsp.text.syntax.lexer import line_start
@@ -24,6 +25,8 @@ _ENOUGH = 3  # erased characters after which the user is about to write somethin
 _KEYS, _FEW, _BREAK = 20, 5, 1.0
 # Ghost text waits within a word as long as this multiple of the usual time from key to key, at most these seconds.
 _SLOWER, _LONGEST = 1.5, 0.3
+# Ghost text waits for the next key as long as this share of the usual time of a fill, of which this many are kept.
+_SHARE, _FILLS = 0.25, 16
 _SEEN = 500  # earlier texts of a document that are remembered, each by a hash
 _WORD = re.compile(r"[\w.$@#!?:-]+(\(\))?")  # as a completion menu inserts it
 # The beginning of a line, behind which something must follow.
@@ -36,7 +39,7 @@ class Behaviour:
 
     spans: the texts that the last changes left. erased: how many characters were erased one after another. seen: the
     hashes of earlier texts. pace: seconds from one typed key to the next; typed: when the last one was. asked: where
-    ghost text was asked for last.
+    and when ghost text was asked for last.
     """
 
     deed: Deed | None = None
@@ -45,7 +48,7 @@ class Behaviour:
     seen: deque[int] = field(default_factory=lambda: deque(maxlen=_SEEN))
     pace: deque[float] = field(default_factory=lambda: deque(maxlen=_KEYS))
     typed: float = 0.0
-    asked: Position | None = None
+    asked: tuple[Position, float] | None = None
 
     def is_away(self, position: Position) -> bool:
         """Return whether `position` is not at the last change."""
@@ -78,6 +81,7 @@ class Trigger:
         self._clock = clock
         self._of: dict[str, Behaviour] = {}
         self._heard = False
+        self._took: deque[float] = deque(maxlen=_FILLS)
 
     def changed(
         self, uri: str, changes: Sequence[Change], documents: Documents, offered: Sequence[str] = ()
@@ -97,38 +101,57 @@ class Trigger:
             since, behaviour.typed = self._clock() - behaviour.typed, self._clock()
             behaviour.pace.extend([since / len(changes)] if since < _BREAK else [])
 
-    def silence(self, uri: str, position: Position, data: bytes, cursor: int) -> str:
-        """Return why nothing is offered at a position unless the user asks, as a sentence; empty if something may be.
+    def filled(self, seconds: float) -> None:
+        """Note that a fill for ghost text took so many seconds."""
+        self._took.append(seconds)
+
+    def silence(self, snapshot: Snapshot, cursor: int) -> str:
+        """Return why nothing is offered at `cursor` unless the user asks, as a sentence; empty if something may be.
 
         A client that never reports where its documents change is no editor in which somebody types.
         """
-        behaviour = self._of.get(uri, Behaviour())
-        if not self._heard or behaviour.deed == "unknown" or not data.strip():
+        document = snapshot.document
+        behaviour = self._of.get(document.uri, Behaviour())
+        if not self._heard or behaviour.deed == "unknown" or not document.data.strip():
             return ""
-        is_open = opens(data, cursor)
+        is_open, position = opens(document.data, cursor), _position(snapshot, cursor)
         rules = (rule for rule in _RULES if not (rule.yields and is_open))
         why = next((rule.why for rule in rules if rule.holds(behaviour, position)), "")
         return f"{why}; type, or ask for ghost text" if why else ""
 
-    def pause(self, uri: str, position: Position, data: bytes, cursor: int) -> float:
-        """Return the seconds for which ghost text asked for at `position` waits for the next key.
+    def pause(self, snapshot: Snapshot, cursor: int) -> float:
+        """Return the seconds that ghost text asked for at `cursor` waits for the next key, which would cancel it.
 
-        Within a word it was asked for before it is a little longer than the user takes for a key, so that no letter of
-        a word that is typed in one go costs a fill; else 0.
+        1. Within a word for which it was asked before, a little longer than the user takes for a key, so that no letter
+        of a word that is typed in one go costs a fill.  2. While keys come faster than fills, a share of the usual time
+        of a fill, at most the setting debounce; none for a client that waits by itself.
         """
-        behaviour = self._of.get(uri)
-        if behaviour is None:
+        most = snapshot.settings.debounce / 1000
+        behaviour = self._of.setdefault(snapshot.document.uri, Behaviour())
+        (line, column), now, last = _position(snapshot, cursor), self._clock(), behaviour.asked
+        behaviour.asked = (line, column), now
+        if last is None or not most:
             return 0.0
-        asked, behaviour.asked = behaviour.asked, position
-        if asked is None or asked[0] != position[0] or len(behaviour.pace) < _FEW:
-            return 0.0
-        if not 0 < position[1] - asked[1] < len(half_word(data, cursor).decode("utf-8", "replace")):
-            return 0.0
-        return min(_SLOWER * statistics.median(behaviour.pace), _LONGEST)
+        # 1.
+        (last_line, last_column), then = last
+        half = half_word(snapshot.document.data, cursor).decode("utf-8", "replace")
+        within = last_line == line and 0 < column - last_column < len(half)
+        knows = len(behaviour.pace) >= _FEW
+        pause = min(_SLOWER * statistics.median(behaviour.pace), _LONGEST) if within and knows else 0.0
+        # 2.
+        usual = statistics.median(self._took) if self._took else 0.0
+        if not snapshot.client.debounces and now - then < usual:
+            pause += min(_SHARE * usual, most)
+        return pause
 
     def closed(self, uri: str) -> None:
         """Forget the document `uri`."""
         self._of.pop(uri, None)
+
+
+def _position(snapshot: Snapshot, cursor: int) -> Position:
+    position = snapshot.position(cursor)
+    return position.line, position.character
 
 
 def opens(data: bytes, cursor: int) -> bool:

@@ -30,7 +30,7 @@ _UNREAD = 30.0  # seconds in which a client must have read a line
 def make_app(
     service: Service, stop: Callable[[], None] | None = None, routes: Sequence[Route] = ()
 ) -> Starlette:
-    """The application: POST /v1/infill, GET /v1/status, `routes`, and POST /v1/stop, which calls `stop`, if given."""
+    """Return the application: POST /v1/infill, GET /v1/status, `routes`, and POST /v1/stop if `stop` is given."""
 
     async def infill(request: Request) -> Response:
         try:
@@ -61,9 +61,9 @@ def make_app(
 
 
 def refusal(code: int, message: str, wait: float = 0.0) -> Response:
-    """An answer with a reason that a client can show.
+    """Return an answer with a reason that a client can show.
 
-    wait: seconds after which another attempt makes sense; after 0, it never does, and the connection is closed.
+    wait: seconds after which another attempt makes sense; 0 if it never does, and then the connection is closed.
     """
     headers = {"retry-after": str(max(round(wait), 1))} if wait else {"connection": "close"}
     if code == 401:
@@ -78,7 +78,7 @@ def config_of(app: ASGIApp, http: type[H11Protocol], **own: Any) -> uvicorn.Conf
 
 
 async def _body(request: Request) -> bytes:
-    """The body of `request`.
+    """Return the body of `request`.
 
     Raises:
         _TooLong: it has, or says that it has, more than _LARGEST bytes.

@@ -60,7 +60,7 @@ class Replica:
             raise EngineError(self._service.status().why)
 
     def __serve_build_asgi_app__(self) -> Team:
-        """The application; Ray asks for it once the engine is loaded."""
+        """Return the application; Ray calls this once the engine is loaded."""
         return self._team
 
     async def check_health(self) -> None:
@@ -90,7 +90,7 @@ class Replica:
 
 
 def build(arguments: Mapping[str, Any]) -> serve.Application:
-    """The application that `serve run` and a config file name.
+    """Return the application that `serve run` and a config file name.
 
     arguments: `tokens`, the file of tokens; `replicas`, how many engines, or `least` and `most` of them, between which
     their number follows the requests; `gpus`, how many a replica takes (0); all others are settings, such as

@@ -44,7 +44,7 @@ class Metrics:
         self._refused.labels(str(code)).inc()
 
     def text(self) -> bytes:
-        """All counts in Prometheus' text format."""
+        """Return all counts in Prometheus' text format."""
         return generate_latest(self._registry)
 
 

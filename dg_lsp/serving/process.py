@@ -19,7 +19,7 @@ from filelock import FileLock, Timeout
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from dg_lsp.checkpoints import digest_of
-from dg_lsp.engine.local import LocalEngine
+from dg_lsp.engine.local import ForeignEngine, LocalEngine
 from dg_lsp.engine.runtime import Address, address_of, is_own, shorten
 from dg_lsp.engine.scripted import open_scripted
 from dg_lsp.filling.engine import EngineError
@@ -116,16 +116,18 @@ async def _open_scripted(settings: Settings, _: Callable[[float], None]) -> Host
 async def _open_llama(settings: Settings, _: Callable[[float], None]) -> Hosted:
     from dg_lsp.engine.llama import LlamaEngine  # noqa: PLC0415 - as for vLLM
 
-    engine = await asyncio.to_thread(LlamaEngine, settings)
-    await engine.connect()
-    return engine
+    return await _connected(LlamaEngine, settings)
 
 
 async def _open_vllm(settings: Settings, _: Callable[[float], None]) -> Hosted:
     # It imports torch, which is slow, and which a process with weights imports later.
     from dg_lsp.engine.vllm import VllmEngine  # noqa: PLC0415
 
-    engine = await asyncio.to_thread(VllmEngine, settings)
+    return await _connected(VllmEngine, settings)
+
+
+async def _connected(kind: Callable[[Settings], ForeignEngine], settings: Settings) -> ForeignEngine:
+    engine = await asyncio.to_thread(kind, settings)
     await engine.connect()
     return engine
 
@@ -189,7 +191,7 @@ def _listen(path: Path) -> socket.socket:
 
 
 def _inode(path: Path) -> int:
-    """The inode of `path`; 0 if there is no such file."""
+    """Return the inode of `path`; 0 if there is no such file."""
     try:
         return path.stat().st_ino
     except OSError:

@@ -48,7 +48,7 @@ class Hosted(Engine, Protocol):
         ...
 
     def memory(self) -> int:
-        """Bytes that the model holds."""
+        """Return the bytes that the model holds."""
         ...
 
 
@@ -132,7 +132,7 @@ class Service:
         return bool(self._working)
 
     def status(self) -> Status:
-        """The engine's status now; it is "busy" while a request is unanswered, else "ready" or "slow"."""
+        """Return the engine's status; it is "busy" while a request is unanswered, else "ready" or "slow"."""
         state, done, why = self._state
         engine = self._engine
         if state == "ready":
@@ -309,7 +309,7 @@ class _Mailbox:
 
 
 def _version(package: str) -> str:
-    """The installed version of `package`; empty if there is none."""
+    """Return the installed version of `package`; empty if there is none."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:

@@ -34,7 +34,7 @@ from dg_lsp.filling.engine import EngineError
 from dg_lsp.serving.app import CLIENT, config_of, make_app, refusal
 from dg_lsp.serving.process import FAILED, open_engine
 from dg_lsp.serving.service import Service, ignore_event
-from dg_lsp.serving.tokens import Bearer, Tokens, check_file
+from dg_lsp.serving.tokens import Tokens, check_file
 from dg_lsp.settings import Settings, is_loopback
 
 STUCK = 5  # exit code: the engine hung; a supervisor starts it again
@@ -62,17 +62,19 @@ class Listening:
 
 
 class Team:
-    """The application of `service` for a team, with its checks of each request. draining: nothing new is taken."""
+    """The application of `service` for a team, with its checks of each request.
+
+    find: returns the name that a token was made for, None for an unknown one. draining: nothing new is taken.
+    """
 
     def __init__(self, service: Service, find: Callable[[str], str | None], metrics: Any = None) -> None:
-        self._service, self._metrics = service, metrics
+        self._service, self._find, self._metrics = service, find, metrics
         self._live: Counter[str] = Counter()
         self.draining = False
         routes = [Route(_HEALTH, self._health), Route(_READY, self._ready)]
         if metrics is not None:
             routes.append(Route(_METRICS, self._counts))
         self._app = make_app(service, routes=routes)
-        self._guarded = Bearer(self._seated, find, free=(_HEALTH, _READY))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, and write its line in the journal: id, client, path, status and time, never its text."""
@@ -109,23 +111,34 @@ class Team:
         path = scope["path"] if scope["path"].startswith("/v1/") and code != 404 else "-"
         _log.log(level, "request %s: %s %s %d in %.0f ms", name, client, path, code, took)
 
-    async def _seated(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on; an infill only if its client, and all of them, have not too many under way."""
+    async def _guarded(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, with the name of its token in the scope, or refuse it.
+
+        An infill is refused while its client, or all of them together, have too many under way. Anybody may ask whether
+        the server works.
+        """
+        if scope["path"] not in (_HEALTH, _READY):
+            scheme, _, token = Headers(scope=scope).get("authorization", "").partition(" ")
+            name = self._find(token.strip()) if scheme.lower() == "bearer" and token else None
+            if name is None:
+                said = "its token is not known here" if token else "it has no token"
+                await refusal(401, said)(scope, receive, send)
+                return
+            scope[CLIENT] = name
         if scope["path"] != _INFILL:
             await self._app(scope, receive, send)
             return
-        client = scope[CLIENT]
-        if reason := self._full(client):
+        if reason := self._full(name):
             await refusal(*reason, wait=_RETRY)(scope, receive, send)
             return
-        self._live[client] += 1
+        self._live[name] += 1
         try:
             await self._app(scope, receive, send)
         finally:
-            self._live[client] -= 1
+            self._live[name] -= 1
 
     def _full(self, client: str) -> tuple[int, str] | None:
-        """The status and the sentence with which an infill of `client` is refused now; None if it is taken."""
+        """Return the HTTP status and the sentence with which an infill of `client` is refused; None if it is taken."""
         if self.draining:
             return 503, "the server ends; try again in a moment"
         if self._live.total() >= _MOST:
@@ -177,7 +190,7 @@ def check(listening: Listening) -> None:
 
 
 async def serve(settings: Settings, listening: Listening) -> int:
-    """Serve until SIGTERM, SIGINT or the end of the task; the exit code.
+    """Serve until SIGTERM, SIGINT or the end of the task; return the exit code.
 
     1. Listen, so that a supervisor sees the process.  2. Load.  3. Serve, and look whether the engine still moves.
     4. Drain: finish the fills that have begun.
@@ -272,7 +285,7 @@ def _listen(listening: Listening) -> socket.socket:
 
 
 def _metrics() -> Any:
-    """The counts for Prometheus; None without prometheus_client."""
+    """Return the counts for Prometheus; None without prometheus_client."""
     try:
         from dg_lsp.serving.metrics import Metrics  # noqa: PLC0415  (an extra)
     except ImportError:

@@ -1,4 +1,4 @@
-"""Bearer tokens: the file of their hashes, and the check in front of a team's server.
+"""Bearer tokens of a team's server: the file of their hashes.
 
 A line of the file is `name:sha256`, so that the file itself opens nothing.
 """
@@ -10,41 +10,13 @@ import logging
 import os
 import re
 import secrets
-from collections.abc import Callable, Collection
 from pathlib import Path
 
-from starlette.datastructures import Headers
-from starlette.types import ASGIApp, Receive, Scope, Send
-
 from dg_lsp.filling.engine import EngineError
-from dg_lsp.serving.app import CLIENT, refusal
 
 _NAME = re.compile(r"[\w.-]{1,40}")
 _LINE = re.compile(r"([\w.-]{1,40}):([0-9a-f]{64})")
 _log = logging.getLogger("dg_lsp.model")
-
-
-class Bearer:
-    """The application `app` for those whose token `find` knows the name of; anybody may ask for the paths `free`."""
-
-    def __init__(
-        self, app: ASGIApp, find: Callable[[str], str | None], free: Collection[str] = frozenset()
-    ) -> None:
-        self._app, self._find, self._free = app, find, frozenset(free)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, with the token's name in the scope, or refuse it."""
-        if scope["type"] != "http":
-            return
-        if scope["path"] not in self._free:
-            scheme, _, token = Headers(scope=scope).get("authorization", "").partition(" ")
-            name = self._find(token.strip()) if scheme.lower() == "bearer" and token else None
-            if name is None:
-                said = "its token is not known here" if token else "it has no token"
-                await refusal(401, said)(scope, receive, send)
-                return
-            scope[CLIENT] = name
-        await self._app(scope, receive, send)
 
 
 class Tokens:
@@ -56,7 +28,7 @@ class Tokens:
         self._known: tuple[tuple[str, str], ...] = ()
 
     def name_of(self, token: str) -> str | None:
-        """The name that `token` was made for; None if it is not known.
+        """Return the name that `token` was made for; None if it is not known.
 
         Each line is compared to its end, so the time does not reveal how much of a token is right.
         """
@@ -81,7 +53,7 @@ class Tokens:
 
 
 def make_token(path: Path, name: str) -> str:
-    """A new token for `name`, whose hash is added to the file `path`; the token itself is kept nowhere.
+    """Return a new token for `name`, and add its hash to the file `path`; the token itself is stored nowhere.
 
     Raises:
         EngineError: `name` is none, or the file cannot be written.
@@ -134,5 +106,5 @@ def _parsed(data: bytes) -> tuple[tuple[str, str], ...]:
 
 
 def _hash(token: str) -> str:
-    """The SHA-256 of `token`, hex. Tokens are random, so nobody can guess one from its hash."""
+    """Return the SHA-256 of `token`, hex. Tokens are random, so nobody can guess one from its hash."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()

@@ -253,7 +253,7 @@ def test_a_busy_server_is_left_alone_for_as_long_as_it_says(status: int, tmp_pat
         with pytest.raises(EngineBusy, match=r"asked again in [4-7] s") as reported:
             await fill_of(engine)
         assert len(server.heard) == heard and 3 < reported.value.wait <= 7
-        engine.client.backoff.retry()
+        engine.server.backoff.retry()
         server.status = 200
         assert (await fill_of(engine)).text == RIGHT
 
@@ -266,10 +266,10 @@ def test_a_server_that_is_away_is_named_and_asked_ever_more_seldom(tmp_path: Pat
     async def work(engine: VllmEngine) -> None:
         pauses = []
         for _ in range(8):
-            engine.client.backoff.retry()
+            engine.server.backoff.retry()
             with pytest.raises(EngineError, match="no vLLM server answers at http://127"):
                 await fill_of(engine)
-            pauses.append(round(engine.client.backoff.left))
+            pauses.append(round(engine.server.backoff.left))
         assert pauses == [1, 2, 4, 8, 16, 32, 60, 60]
 
     with server.serving():

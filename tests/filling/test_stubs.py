@@ -43,7 +43,7 @@ def test_each_stub_is_filled_in_the_text_that_the_earlier_fills_have_left() -> N
 def test_the_fill_that_is_chosen_is_kept_and_without_one_the_stub_stays() -> None:
     seen: list[list[str]] = []
 
-    async def choose(documents: Sequence[Document]) -> tuple[int | None, str]:
+    async def choose(stub: StubStarted, documents: Sequence[Document]) -> tuple[int | None, str]:
         seen.append([document.text for document in documents])
         return (1, "shorter") if len(documents) > 1 else (None, "too short")
 

@@ -16,6 +16,7 @@ from dg_lsp.server.handlers import inline_completion
 from dg_lsp.server.handlers.inline_completion import ghost_text
 from dg_lsp.server.session import Session, Superseded
 from dg_lsp.server.snapshot import Snapshot
+from dg_lsp.server.trigger import Trigger
 from dg_lsp.server.workspace import Workspace
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
@@ -128,11 +129,7 @@ def test_work_that_ends_in_the_moment_in_which_it_is_overtaken_has_no_result(ove
 
 
 def test_a_key_is_waited_for_while_keys_come_faster_than_fills(monkeypatch: pytest.MonkeyPatch) -> None:
-    now, waits = [100.0], list[float]()
-
-    async def sleep(seconds: float) -> None:
-        waits.append(seconds)
-
+    now = [100.0]
     monkeypatch.setattr("dg_lsp.server.session.time", SimpleNamespace(monotonic=lambda: now[0]))
     document = Document(URI, "python", 1, b"x = ")
 
@@ -140,24 +137,23 @@ def test_a_key_is_waited_for_while_keys_come_faster_than_fills(monkeypatch: pyte
         now[0] += 0.4
         return Fill("None")
 
-    async def keys(pauses: tuple[float, ...], most: int = 250, **can: bool) -> list[float]:
-        waits.clear()
-        for pause in pauses:
-            now[0] += pause
-            await open_session.debounce(
-                Snapshot(document, Settings(debounce=most), client=Capabilities(**can))
-            )
-        return list(waits)
+    def pauses(keys: tuple[float, ...], most: int = 250, **can: bool) -> list[float]:
+        waits = []
+        for key in keys:
+            now[0] += key
+            snapshot = Snapshot(document, Settings(debounce=most), client=Capabilities(**can))
+            waits.append(open_session.trigger.pause(snapshot, 4))
+        return waits
 
     async def scenario() -> None:
-        monkeypatch.setattr("dg_lsp.server.session.asyncio.sleep", sleep)
         # Nothing is known yet of how long fills take.
-        assert await keys((1.0, 0.1)) == []
+        assert pauses((1.0, 0.1)) == [0, 0]
         for _ in range(3):
             await open_session.fill(document, find_gap(document, 4), Settings(), lambda _: None, "ghost")
-        assert await keys((1.0, 0.1, 0.3, 0.5)) == pytest.approx([0.1, 0.1])
-        assert await keys((1.0, 0.1), 20) == [0.02]
-        assert await keys((1.0, 0.1), 20, debounces=True) == []
+        assert pauses((1.0, 0.1, 0.3, 0.5)) == pytest.approx([0, 0.1, 0.1, 0])
+        assert pauses((1.0, 0.1), 20) == [0, 0.02]
+        assert pauses((1.0, 0.1), 20, debounces=True) == pauses((1.0, 0.1), 0) == [0, 0]
 
     open_session = Session(Workspace(Settings()), lambda *_: ScriptedEngine(answer), lambda _: None)
+    open_session.trigger = Trigger(lambda: now[0])
     asyncio.run(scenario())

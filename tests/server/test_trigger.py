@@ -13,6 +13,7 @@ from dg_lsp.server.handlers import documents as handler
 from dg_lsp.server.handlers.inline_completion import inline_completion
 from dg_lsp.server.offers import Offers
 from dg_lsp.server.rpc.protocol import Server
+from dg_lsp.server.snapshot import Snapshot
 from dg_lsp.server.trigger import Trigger, opens
 from dg_lsp.settings import Settings
 from dg_lsp.text.messages import Fill
@@ -57,7 +58,7 @@ class Typist:
         document, (line, column) = self.documents.snapshot(uri), at or self.at
         assert document is not None
         cursor = document.offset(line, column, "utf-16")
-        return self.trigger.silence(uri, (line, column), document.data, cursor)
+        return self.trigger.silence(Snapshot(document, Settings()), cursor)
 
     def pauses(self, text: str, pace: float) -> list[float]:
         """Type a text, `pace` seconds a key, and ask behind each; the seconds that the requests wait."""
@@ -68,7 +69,7 @@ class Typist:
             document = self.documents.snapshot(URI)
             assert document is not None
             cursor = document.offset(*self.at, "utf-16")
-            found.append(round(self.trigger.pause(URI, self.at, document.data, cursor), 3))
+            found.append(round(self.trigger.pause(Snapshot(document, Settings()), cursor), 3))
         return found
 
 

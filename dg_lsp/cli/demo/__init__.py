@@ -66,7 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def cuts(source: str) -> Iterator[Cut]:
-    """The gaps of `source` in their order, each cut out of the file without marks."""
+    """Yield the gaps of `source` in order, each cut out of the file without marks."""
     pieces = source.replace("⟧", "⟦").split("⟦")
     for number in range(1, len(pieces), 2):
         yield Cut("".join(pieces[:number]), pieces[number], "".join(pieces[number + 1 :]))
@@ -103,7 +103,7 @@ def filling_of(cut: Cut, document: Document, outcome: Outcome) -> str:
 
 
 def summary_of(cut: Cut, gap: Gap, outcome: Outcome, text: str) -> str:
-    """One gap in one line, or two where `text`, its fill, is not what was cut out."""
+    """Return a line about one gap, or two lines where `text`, its fill, is not the text that was cut out."""
     kind, seconds = gap.kind.replace("_", " "), outcome.fill.milliseconds / 1000
     before, after = cut.before.rpartition("\n")[2].lstrip(), cut.after.partition("\n")[0]
     line = f"{kind:14} {before}⟦{visible(text, '↵')}⟧{after}".ljust(70) + f" {seconds:5.2f} s"

@@ -93,9 +93,7 @@ async def ghost_text(
     if not edits or (len(edits) < 2 and not spot.automatic):
         # 3. Where something must follow, nobody should wait.
         if spot.automatic and not opens(spot.document.data, spot.cursor):
-            pause = session.trigger.pause(*_place(spot))
-            await asyncio.sleep(pause if snapshot.settings.debounce else 0)
-            await session.debounce(snapshot)
+            await asyncio.sleep(session.trigger.pause(spot.snapshot, spot.cursor))
         # 4. and 5.
         edits = await fill_at(context, spot, "ghost")
     # 6.
@@ -216,14 +214,7 @@ def _unwanted(context: Context, spot: Spot) -> str:
         return "the fill that ends here was just accepted"
     if offers.continues_dismissed(spot.document, cursor):
         return "the text before the cursor begins a text that was dismissed here; type something else"
-    return "" if spot.whole else context.session.trigger.silence(*_place(spot))
-
-
-def _place(spot: Spot) -> tuple[str, tuple[int, int], bytes, int]:
-    """Return the place of a spot: its document's uri, its position, the text, and its offset in that."""
-    position = spot.snapshot.position(spot.cursor)
-    at = position.line, position.character
-    return spot.document.uri, at, spot.document.data, spot.cursor
+    return "" if spot.whole else context.session.trigger.silence(spot.snapshot, spot.cursor)
 
 
 def _with_endings(spot: Spot, gap: Gap, others: list[bytes]) -> Gap:

@@ -33,7 +33,12 @@ _log = logging.getLogger(__name__)
 
 
 class Conversation(LanguageServerProtocol):
-    """The conversation with one client. exit_code: None until the client sends `exit`."""
+    """The conversation with one client.
+
+    exit_code: None until the client sends `exit`. ignored: errors for which a notification is ignored, with a warning.
+    """
+
+    ignored: tuple[type[Exception], ...] = ()
 
     def __init__(self, server: Any, converter: Any) -> None:
         super().__init__(server, converter)
@@ -200,7 +205,7 @@ class Conversation(LanguageServerProtocol):
             await _call(handler, (params,), {})
         except (asyncio.CancelledError, GeneratorExit):
             pass  # by `close`
-        except envelope.Ignored as reason:
+        except self.ignored as reason:
             _log.warning("ignored a notification %s: %s", method, reason)
         except BaseException as error:
             log_failure(method, error)

@@ -26,10 +26,6 @@ class RequestError(Exception):
         self.code, self.message = code, message
 
 
-class Ignored(Exception):
-    """Raised by a notification's handler that ignores it; the reason is logged."""
-
-
 class Refusal(RequestError):
     """The bytes are not a valid message. id: the id of the message, if it has a valid one."""
 

@@ -21,7 +21,7 @@ from pygls.protocol import lsp_method
 from dg_lsp.server.documents import Change, Documents, UnknownDocument
 from dg_lsp.server.notebooks import Cell
 from dg_lsp.server.rpc.conversation import Conversation
-from dg_lsp.server.rpc.envelope import Ignored, RequestError, strict_converter
+from dg_lsp.server.rpc.envelope import RequestError, strict_converter
 
 __all__ = ["ClientError", "Protocol", "RequestError", "Sender", "Server"]
 
@@ -33,6 +33,7 @@ _log = logging.getLogger(__name__)
 class Protocol(Conversation):
     """The conversation of a Server, which keeps its documents; the workspace of pygls has folders only."""
 
+    ignored = (UnknownDocument,)
     _server: "Server"
 
     @lsp_method(lsp.INITIALIZE)
@@ -57,19 +58,13 @@ class Protocol(Conversation):
     @lsp_method(lsp.TEXT_DOCUMENT_DID_CHANGE)
     def lsp_text_document__did_change(self, params: lsp.DidChangeTextDocumentParams) -> _Steps:
         """Change a document."""
-        try:
-            self._change(params)
-        except UnknownDocument as error:
-            raise Ignored(str(error)) from error
+        self._change(params)
         yield from self._registered(lsp.TEXT_DOCUMENT_DID_CHANGE, params)
 
     @lsp_method(lsp.TEXT_DOCUMENT_DID_CLOSE)
     def lsp_text_document__did_close(self, params: lsp.DidCloseTextDocumentParams) -> _Steps:
         """Close a document."""
-        try:
-            self._server.documents.close(params.text_document.uri)
-        except UnknownDocument as error:
-            raise Ignored(str(error)) from error
+        self._server.documents.close(params.text_document.uri)
         yield from self._registered(lsp.TEXT_DOCUMENT_DID_CLOSE, params)
 
     @lsp_method(lsp.NOTEBOOK_DOCUMENT_DID_OPEN)
