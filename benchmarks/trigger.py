@@ -21,7 +21,9 @@ from typing import Any
 from benchmarks import parser_of
 from dg_lsp.server.documents import Change, Documents
 from dg_lsp.server.offers import Offers
+from dg_lsp.server.snapshot import Snapshot
 from dg_lsp.server.trigger import Trigger
+from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
 
 _ROOT = Path(__file__).parents[1]
@@ -81,12 +83,13 @@ class Drawn:
         self.sent, self.now = self.sent + 1, self.now + pace
         document, cursor = self._at(uri, at)
         why = "the text before the cursor begins a dismissed one"
+        snapshot = Snapshot(document, Settings(), "utf-32")
         if not (self._listens and self.offers.continues_dismissed(document, cursor)):
-            why = self.trigger.silence(uri, _position(document.text, at), document.data, cursor)
+            why = self.trigger.silence(snapshot, cursor)
         if why:
             self.silent[why] += 1
             return ""
-        if self.trigger.pause(uri, _position(document.text, at), document.data, cursor) > pace:
+        if self.trigger.pause(snapshot, cursor) > pace:
             self.silent["the next letter of the word came before it"] += 1
             return ""
         return answer(self._name, rest, place) if pace > _SEEN else ""

@@ -168,6 +168,8 @@ class VllmEngine(ForeignEngine):
         EngineError: there is no such tokenizer, or the certificates cannot be read.
     """
 
+    server: VllmServer
+
     def __init__(self, settings: Settings) -> None:
         try:
             model = load_tokenizer(settings.checkpoint)

@@ -128,14 +128,15 @@ class Team:
         if scope["path"] != _INFILL:
             await self._app(scope, receive, send)
             return
-        if reason := self._full(name):
+        client = scope[CLIENT]
+        if reason := self._full(client):
             await refusal(*reason, wait=_RETRY)(scope, receive, send)
             return
-        self._live[name] += 1
+        self._live[client] += 1
         try:
             await self._app(scope, receive, send)
         finally:
-            self._live[name] -= 1
+            self._live[client] -= 1
 
     def _full(self, client: str) -> tuple[int, str] | None:
         """Return the HTTP status and the sentence with which an infill of `client` is refused; None if it is taken."""
