@@ -194,7 +194,7 @@ MUTANTS = (
     Mutant(
         5,
         "a bracket is closed twice",
-        "dg_lsp/text/fills/balance.py",
+        "dg_lsp/text/fills/room.py",
         "    return len(kept) if len(kept) < len(fill) else None",
         "    return None",
         "tests/text/test_balance.py::test_a_bracket_that_is_closed_twice_is_a_fault",

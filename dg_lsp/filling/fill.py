@@ -14,8 +14,8 @@ from dg_lsp.settings import Settings
 from dg_lsp.text.budget import BOT, bounded, current, spending
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.fills import fit
+from dg_lsp.text.fills.confirm import useless
 from dg_lsp.text.fills.harm import harm_of, unchecked
-from dg_lsp.text.fills.hole import useless
 from dg_lsp.text.gaps.gap import Edit, Gap, apply_edit
 from dg_lsp.text.messages import Draft, Fill, Infill, Priority
 from dg_lsp.text.prompts import prompt

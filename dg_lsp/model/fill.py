@@ -26,7 +26,7 @@ from dg_lsp.model.sources.words import whole_words, words
 from dg_lsp.model.steps import Clock, draft_of
 from dg_lsp.model.task import Source, Task
 from dg_lsp.model.tokens import read_together
-from dg_lsp.text.fills.sure import sure_beginning
+from dg_lsp.text.fills.stitch import sure_beginning
 from dg_lsp.text.languages.language import WORD
 from dg_lsp.text.messages import BODIES, PARTS, Draft, Fill, Infill
 

@@ -17,10 +17,9 @@ from dg_lsp.text.languages.shape import left_open
 from dg_lsp.text.reasons import Unreadable
 from dg_lsp.text.syntax.bodies import Body, bodies_of, item_at
 from dg_lsp.text.syntax.brackets import State, dangles, lacks_end, state_at, state_from
-from dg_lsp.text.syntax.items import focus, top_level_item
+from dg_lsp.text.syntax.items import focus, member_around, top_level_item
 from dg_lsp.text.syntax.lexer import Line, Span, indentation, line_at, line_end, line_start
 from dg_lsp.text.syntax.lines import bodies_by_lines
-from dg_lsp.text.syntax.near import surroundings
 from dg_lsp.text.syntax.repair import cost_of, repair
 
 # A file of at most so many bytes is read whole; of a longer one first the top-level item around the cursor.
@@ -135,24 +134,22 @@ class Analysis:
 def analyze(document: Document, offset: int) -> Analysis:
     """The first clean one of: the file as it is, the top-level item around the cursor, this repaired; else the last.
 
-    Texts that the parser cannot read in time are left out; of an item all but the surroundings of the cursor may be.
+    Texts that the parser cannot read in time are left out; of an item all but the member around the cursor may be.
 
     Raises:
         UnknownLanguage: the document's language has no grammar.
         OutOfTime: no part of the document can be read in time.
     """
     language = load_language(document.language, document.macros)
-    data, readable = document.data, True
-    try:
+    data = document.data
+    with suppress(Unreadable):
         if len(data) <= WHOLE and (whole := _clean(language, document, offset)):
             return whole
-    except Unreadable:
-        readable = False
     # Damage elsewhere in the file is none of the cursor's business.
     start, stop = top_level_item(language, data, offset)
     item = data[start:stop]
-    found = tried(partial(repair, language, item, offset - start)) if readable or item != data else None
-    repaired = found or repair(language, surroundings(item, offset - start), offset - start)
+    found = tried(partial(repair, language, item, offset - start))
+    repaired = found or repair(language, member_around(language, item, offset - start), offset - start)
     if found and (found.cost or found.changes.spans) and WHOLE < len(data) <= PARSED:
         # A string can look like the head of an item.
         with suppress(Unreadable):

@@ -75,7 +75,7 @@ def pool(language: Language) -> tuple[str, ...]:
     marks = [
         mark.decode() for quotes in language.strings for mark in (quotes.open, quotes.close, quotes.hole)
     ]
-    comments = [mark for pair in language.block_comments for mark in pair]
+    comments = [mark.decode() for pair in language.block_comments for mark in pair]
     few = ["\n", "\n", " ", "\t", "(", ")", "[", "]", "{", "}", "<", ">", "</", "/>", ":", ";", ",", "\\"]
     named = sorted(token for token in plain if token and len(token) < 16)
     return (*named, *marks, *comments, *few, *NAMES)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from dg_lsp.text.fills.balance import doubled
 from dg_lsp.text.fills.fit import fit
+from dg_lsp.text.fills.room import doubled
 from dg_lsp.text.fills.site import Site, site_of
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import Infill, Kind

@@ -189,7 +189,7 @@ def test_a_gap_that_nobody_asked_for_by_name_holds_nothing_typed(name: str) -> N
 @pytest.mark.parametrize("kind", WISHES)
 @pytest.mark.parametrize("language", STUB)
 def test_the_comments_of_a_stub_stay(language: str, kind: Kind | None) -> None:
-    comment, stub = load_language(language).comment, UNWRITTEN[language]
+    comment, stub = load_language(language).comment.decode(), UNWRITTEN[language]
     indent = re.search(r"([ \t]*)%s", STUB[language])
     assert indent is not None
     above = f"{comment} reads the file\n{indent[1]}{comment} line by line"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dg_lsp.text.fills.signature import Signature, signature_of
+from dg_lsp.text.fills.flaws import Signature, signature_of
 from dg_lsp.text.messages import Infill
 
 PARAMETERS = {

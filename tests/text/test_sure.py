@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from dg_lsp.text.fills.sure import sure_beginning
+from dg_lsp.text.fills.stitch import sure_beginning
 from dg_lsp.text.messages import Infill
 from tests.text.faulty import faults
 from tests.text.test_shorten import PYTHON, RUST, SCRIPT, C

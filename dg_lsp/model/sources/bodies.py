@@ -253,8 +253,8 @@ def _first_tokens(model: Checkpoint, request: Infill, logits: Tensor, again: str
     which is not a part of the text.
     """
     language = load_language(request.language, request.macros)
-    others = (language.comment, *(quotes.open.decode() for quotes in language.strings))
-    others = others if request.kind in BODIES else ()
+    marks = (language.comment, *(quotes.open for quotes in language.strings))
+    others = tuple(mark.decode() for mark in marks if request.kind in BODIES)
     likeliest = only(logits, tokens_from(model, again)).topk(min(4 * count, len(logits)))
     tokens = [t for s, t in zip(*(x.tolist() for x in likeliest), strict=True) if s > -math.inf]
     return [t for t in tokens if not model.texts[t][len(again) :].strip().startswith(others)][:count]

@@ -29,7 +29,7 @@ def fenced(document: Document, offset: int) -> tuple[Document, int]:
     start, end, name = _around(document.data, offset)
     language = _language(name)
     begins = _line_behind(document.data, start)
-    mark = language.comment.encode() + b" " if language.has_comments else b""
+    mark = language.comment + b" " if language.has_comments else b""
     above = _LINE.sub(lambda line: mark + line[0] if mark else b"", document.data[:begins])
     part = replace(document, language=language.name, data=above + document.data[begins:end], history=None)
     return part, offset + len(above) - begins

@@ -19,10 +19,9 @@ from dg_lsp.text.languages.language import Language
 from dg_lsp.text.messages import PARTS, STRINGS
 from dg_lsp.text.reasons import Unreadable
 from dg_lsp.text.syntax.brackets import closers, state_at
-from dg_lsp.text.syntax.items import block, top_level_item
+from dg_lsp.text.syntax.items import block, member_around, top_level_item
 from dg_lsp.text.syntax.lexer import LogicalLine, indentation, line_end, line_start
 from dg_lsp.text.syntax.lines import function_over
-from dg_lsp.text.syntax.near import surroundings
 from dg_lsp.text.syntax.repair import Closing, cost_of, insertions, missing_tokens_at, out_of_reach
 
 _PLACE = re.compile(r"process version:\d+, .*\brow:(\d+), col:(\d+)")
@@ -114,7 +113,7 @@ def neutral_text(site: Site) -> Text:
     1. The whole with the kind's placeholder, and a span always.  2. The top-level item around the gap, or its block,
     any filler.  3. The whole with any filler.  4. The whole with what cuts at its ends may have taken.
 
-    What the parser cannot read in time is left out; then the surroundings of the gap in its item must do. The last two
+    What the parser cannot read in time is left out; then the member around the gap must do. The last two
     answers are kept, since the candidates of one request all ask for the same, and a few only, since each holds a tree,
     which takes some forty times as many bytes as its text.
     """
@@ -131,7 +130,7 @@ def neutral_text(site: Site) -> Text:
         if ended and ended.clean:
             return ended
     # 2. Damage elsewhere in the file must not drown the comparison.
-    part = _part(site) or whole or _surroundings(site)
+    part = _part(site) or whole or _focused(site)
     if whole is not None and part.clean:
         # The item alone would not show what a fill does to the next one.
         ended = tried(partial(whole.filled, part.fill, part.tail))
@@ -156,11 +155,11 @@ def _part(site: Site) -> Text | None:
     return best
 
 
-def _surroundings(site: Site) -> Text:
-    """The best filler in the surroundings of the gap in its top-level item."""
+def _focused(site: Site) -> Text:
+    """The best filler in the member around the gap of its top-level item."""
     start, stop = top_level_item(site.language, site.before + site.after, len(site.before))
     at = len(site.before) - start
-    near = surroundings((site.before + site.after)[start:stop], at)
+    near = member_around(site.language, (site.before + site.after)[start:stop], at)
     return searched(site.between(near[:at], near[at:]))
 
 

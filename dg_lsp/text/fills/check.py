@@ -10,7 +10,6 @@ from tree_sitter import Node
 
 from dg_lsp.text.budget import bounded, tried
 from dg_lsp.text.documents.document import Document
-from dg_lsp.text.fills.balance import doubled
 from dg_lsp.text.fills.baseline import (
     WHOLE,
     Fault,
@@ -27,7 +26,15 @@ from dg_lsp.text.fills.baseline import (
     unexpected,
 )
 from dg_lsp.text.fills.plain import harm_between
-from dg_lsp.text.fills.room import ended_comment, is_closed, is_misread, left_open, open_comment, room_of
+from dg_lsp.text.fills.room import (
+    doubled,
+    ended_comment,
+    is_closed,
+    is_misread,
+    left_open,
+    open_comment,
+    room_of,
+)
 from dg_lsp.text.fills.site import Site, site_of, site_of_edit, to_bytes
 from dg_lsp.text.gaps.gap import Edit, Gap
 from dg_lsp.text.messages import BODIES, LISTS, STRINGS, Infill

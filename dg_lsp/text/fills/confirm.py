@@ -1,11 +1,13 @@
-"""Sentences for the user about a fill: how likely it is right, and why a person must confirm its edit."""
+"""Sentences for the user about a fill: how likely it is right, why it writes nothing, why a person must confirm it."""
 
+from dg_lsp.text.analysis import analyze
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.documents.history import common
-from dg_lsp.text.gaps.find import Gap
-from dg_lsp.text.gaps.gap import Edit
+from dg_lsp.text.gaps.gap import Edit, Gap, apply_edit
 from dg_lsp.text.gaps.open import finished
+from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import BODIES, Fill, Source
+from dg_lsp.text.syntax.bodies import has_only_placeholder
 
 # A fill that is right with a lower probability is unsure.
 UNSURE = 0.1
@@ -43,7 +45,8 @@ def why_confirm(document: Document, gap: Gap, edit: Edit, fill: Fill, cursor: in
     cursor: where a fill was asked for, if at a cursor.
     """
     if count := written_lines(document, gap, edit):
-        return f"this replaces {count} written line{'s' if count > 1 else ''}{_chance(fill)}"
+        chance = "" if fill.chance is None else f", and is right with {_percent(fill.chance)}"
+        return f"this replaces {count} written line{'s' if count > 1 else ''}{chance}"
     if cursor is not None and (reason := finished(document, gap, cursor)):
         return reason
     return unsure(fill)
@@ -73,9 +76,19 @@ def written_lines(document: Document, gap: Gap, edit: Edit | None = None) -> int
     return sum(1 for line in old.splitlines() if line.strip())
 
 
-def _chance(fill: Fill) -> str:
-    """Return how likely `fill` is right, as the end of a sentence; empty if nobody has estimated that."""
-    return "" if fill.chance is None else f", and is right with {_percent(fill.chance)}"
+def useless(document: Document, gap: Gap, edit: Edit) -> str:
+    """Return why `edit` writes nothing into the placeholder `gap`, as a sentence; empty if it does or `gap` is none.
+
+    A placeholder such as `...` that is ghost text in an empty body is as good as any other text.
+    """
+    old = document.data[gap.start : gap.end].strip()
+    if not gap.stub or not (old or gap.asked):
+        return ""
+    if _is_placeholder(document, edit):
+        return "the model wrote another placeholder"
+    if gap.name and gap.kind not in BODIES and _imports(document.language, edit.text):
+        return "the model wrote an import into a function"
+    return ""
 
 
 def _percent(share: float) -> str:
@@ -86,3 +99,20 @@ def _percent(share: float) -> str:
 def _is_kept(old: bytes, new: bytes) -> bool:
     """Return whether `new` is `old` with one more piece of text in it, before it or behind it."""
     return len(new) >= len(old) and new.endswith(old[common(old, new) :])
+
+
+def _is_placeholder(document: Document, edit: Edit) -> bool:
+    """Return whether the text of `edit` says no more than that something is not written yet."""
+    analysis = analyze(apply_edit(document, edit), edit.start)
+    first, last = analysis.inserted
+    if first < last:
+        return False
+    span = analysis.cursor, analysis.cursor + len(edit.text.encode("utf-8"))
+    stubs = [(node.start_byte, node.end_byte) for node in analysis.captures(span).get("stub", [])]
+    return has_only_placeholder(analysis.language, analysis.data, span, stubs)
+
+
+def _imports(name: str, text: str) -> bool:
+    """Return whether `text` is an import in the language called `name`."""
+    language = load_language(name)
+    return bool(language.captures(language.parse(text.encode("utf-8")).root_node).get("import"))

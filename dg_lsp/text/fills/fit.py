@@ -8,15 +8,15 @@ from itertools import islice, pairwise
 from dg_lsp.text.budget import bounded
 from dg_lsp.text.documents.document import LINE_END, Document
 from dg_lsp.text.fills import check
-from dg_lsp.text.fills.balance import doubled
 from dg_lsp.text.fills.baseline import container_of, function_of_span, neutral_text
+from dg_lsp.text.fills.room import doubled
 from dg_lsp.text.fills.site import Site, site_of, to_bytes
 from dg_lsp.text.gaps.find import Gap
 from dg_lsp.text.gaps.gap import Edit
 from dg_lsp.text.languages.language import Language
 from dg_lsp.text.messages import BODIES, LISTS, PARTS, Infill, Kind
 from dg_lsp.text.syntax.brackets import state_at, unpaired
-from dg_lsp.text.syntax.lexer import first_token, logical_lines, tokens, width
+from dg_lsp.text.syntax.lexer import block_end, first_token, logical_lines, tokens, width
 
 # Kinds that may go on over line ends while a bracket is open, or while the text there is not complete.
 _LOGICAL: tuple[Kind, ...] = ("expression", "statement")
@@ -188,7 +188,7 @@ def _is_of_one_line(site: Site) -> bool:
     if site.kind not in ("string", "comment"):
         return site.kind not in (*LISTS, *_LOGICAL)
     if not state.string:
-        return not (state.comment and _comment_end(site.language, site.before[state.begins :]))
+        return not (state.comment and block_end(site.language, site.before[state.begins :]))
     # Quotes that no table lists are those of a raw string, whose close holds what its beginning says.
     kinds = [quotes for quotes in site.language.strings if quotes.close == state.string]
     return bool(kinds) and not any(quotes.lines for quotes in kinds)
@@ -283,12 +283,12 @@ def repetition(request: Infill, text: str) -> str:
     """Return why the fitted `text` only repeats the text around its gap, as a sentence; empty if it does not."""
     if request.kind == "span" or not text.strip():
         return ""
-    head, rest = _around(request)
+    above, head, rest, below = _around(request)
     lines = _written(head + text + rest)
-    if _repeated(lines, _following(request)) >= len(lines):
+    if _repeated(lines, below) >= len(lines):
         return "it repeats the next line"
     called = all(_CALL.fullmatch(line.text) for line in lines)
-    if not called and _repeated(lines, _preceding(request)[-len(lines) :]) >= len(lines):
+    if not called and _repeated(lines, above[-len(lines) :]) >= len(lines):
         return "it repeats the line above"
     return "it repeats the rest of the word" if _meets_word(request, text) else ""
 
@@ -298,11 +298,11 @@ def _without_repeated_lines(request: Infill, text: str) -> str:
 
     Above `return a`, the text `x = 1\n    return a` becomes `x = 1`.
     """
-    head, rest = _around(request)
+    _, head, rest, below = _around(request)
     if rest.strip():
         return text
     lines = _written(head + text)
-    count = _repeated(lines, _following(request))
+    count = _repeated(lines, below)
     if not 0 < count < len(lines):
         return text
     return text[: lines[-count].start - len(head)].rstrip()
@@ -324,21 +324,19 @@ def _written(text: str) -> list[_Line]:
     return [_Line(line.expandtabs(8).rstrip(), start) for start, line in spans if line.strip()]
 
 
-def _following(request: Infill) -> list[_Line]:
-    """Return the lines behind the gap's own that are not blank, as many as are compared."""
-    below = LINE_END.split(request.suffix, maxsplit=_COMPARED)[1:]
-    return _written("\n".join(below[: _COMPARED - 1]))
+def _around(request: Infill) -> tuple[list[_Line], str, str, list[_Line]]:
+    """Return the lines above the gap's own, the text on that before and behind the gap, and the lines below it.
 
-
-def _preceding(request: Infill) -> list[_Line]:
-    """Return the lines above the gap's own that are not blank, as many as are compared."""
-    above = LINE_END.split(request.prefix[-_NEAR:])[:-1]
-    return _written("\n".join(above[1 - _COMPARED :]))
-
-
-def _around(request: Infill) -> tuple[str, str]:
-    """Return the text on the gap's own line before and behind it."""
-    return LINE_END.split(request.prefix[-_NEAR:])[-1], LINE_END.split(request.suffix, maxsplit=1)[0]
+    The lines are those that are not blank, as many as are compared.
+    """
+    *above, head = LINE_END.split(request.prefix[-_NEAR:])
+    rest, *below = LINE_END.split(request.suffix, maxsplit=_COMPARED)
+    return (
+        _written("\n".join(above[1 - _COMPARED :])),
+        head,
+        rest,
+        _written("\n".join(below[: _COMPARED - 1])),
+    )
 
 
 def _repeated(lines: list[_Line], following: list[_Line]) -> int:
@@ -454,12 +452,6 @@ def _end_of_span(site: Site, fill: bytes) -> int:
     return kept - start if data[kept:stop].strip() else len(fill)
 
 
-def _comment_end(language: Language, begun: bytes) -> bytes:
-    """Return what ends the comment that `begun` begins with; empty if it is no block comment."""
-    pairs = ((opening.encode(), closing.encode()) for opening, closing in language.block_comments)
-    return next((closing for opening, closing in pairs if begun.startswith(opening)), b"")
-
-
 def _end_of_literal(site: Site, fill: bytes) -> int:
     """Return where `fill` closes the string or comment that its gap is in; its length if it does not.
 
@@ -470,6 +462,6 @@ def _end_of_literal(site: Site, fill: bytes) -> int:
     if state.string or (state.text and begun.startswith(b"/")):
         first = first_token(site.language, begun + fill, 0)
         return max(first.end - len(state.string) - len(begun), 0) if first.kind == "string" else len(fill)
-    close = b"<" if state.text else _comment_end(site.language, begun)
+    close = b"<" if state.text else block_end(site.language, begun)
     at = fill.find(close) if close else -1
     return at if at >= 0 else len(fill)

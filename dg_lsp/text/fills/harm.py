@@ -29,9 +29,8 @@ from dg_lsp.text.languages.language import Language, check_shape, load_language,
 from dg_lsp.text.messages import STRINGS
 from dg_lsp.text.reasons import OutOfTime, Unreadable
 from dg_lsp.text.syntax.bodies import MARKER
-from dg_lsp.text.syntax.items import top_level_item
+from dg_lsp.text.syntax.items import member_around, top_level_item
 from dg_lsp.text.syntax.lexer import Span, line_end
-from dg_lsp.text.syntax.near import readings
 
 # How many bytes behind a gap strings and brackets are compared; a quote too many shows at the next one.
 REACH = 20_000
@@ -55,20 +54,16 @@ def harm_of(document: Document, gap: Gap, edit: Edit) -> str:
     try:
         if language.is_plain:
             return _refusal(document, gap, edit)
-        return _harm_of(language, document, gap, edit)
+        # Steps 2 to 4, in the part of the document that the parser can read.
+        document, gap, edit = _readable(language, document, gap, edit)
+        if lost := _lost(language, document, gap):
+            return f"the fill would delete `{lost}`"
+        return _refusal(document, gap, edit) or _harm_in(language, document, gap, edit)
     except OutOfTime as error:
         # What cannot be checked is not offered.
         return str(error)
     except RecursionError:
         return "the code around the gap is nested too deeply for a fill to be checked"
-
-
-def _harm_of(language: Language, document: Document, gap: Gap, edit: Edit) -> str:
-    """Steps 2 to 4 of `harm_of`, in the part of the document that the parser can read."""
-    document, gap, edit = _readable(language, document, gap, edit)
-    if lost := _lost(language, document, gap):
-        return f"the fill would delete `{lost}`"
-    return _refusal(document, gap, edit) or _harm_in(language, document, gap, edit)
 
 
 def _refusal(document: Document, gap: Gap, edit: Edit) -> str:
@@ -104,7 +99,7 @@ def _readable(language: Language, document: Document, gap: Gap, edit: Edit) -> t
     """The largest part of `document` around `gap` that the parser can read in time, and the gap and the edit in it.
 
     Raises:
-        Unreadable: the parser cannot even read the surroundings of the gap.
+        Unreadable: the parser cannot even read the member around the gap.
     """
     at, data = _readable_part(language, document.data, gap.start)
     if data is document.data:
@@ -117,7 +112,11 @@ def _readable(language: Language, document: Document, gap: Gap, edit: Edit) -> t
 @lru_cache(maxsize=2)
 def _readable_part(language: Language, data: bytes, at: int) -> tuple[int, bytes]:
     """Return the start of the largest part of `data` around `at` that the parser can read in time, and the part."""
-    for start, part in readings(language, data, at):
+    if tried(partial(_tree, language, data)):
+        return 0, data
+    start, stop = top_level_item(language, data, at)
+    item = data[start:stop]
+    for part in (item, member_around(language, item, at - start)):
         if tried(partial(_tree, language, part)):
             return start, part
     raise Unreadable
@@ -253,7 +252,7 @@ def _may_quote(language: Language, fill: bytes) -> bool:
     """Return whether `fill` holds what can begin or end a string or a comment."""
     marks = (language.comment, *(mark for pair in language.block_comments for mark in pair))
     quotes = (mark for string in language.strings for mark in (string.open, string.close))
-    return any(mark in fill for mark in (*quotes, *(mark.encode() for mark in marks)))
+    return any(mark in fill for mark in (*quotes, *marks))
 
 
 def _changed(gap: Gap, old: Text, new: Text) -> str:

@@ -1,7 +1,7 @@
-"""Room: a fill judged alone, for a gap in code that no parser can read: modern syntax, a template, a macro.
+"""Room: a fill judged by its tokens, or alone, for a gap in code that no parser can read: modern syntax, a template.
 
-A room is a small text of a header and the gap's own statement. The tokens of a fill show what it leaves open. Knows
-tokens, brackets and rooms; compares no files.
+Tokens show what a fill leaves open, and which brackets it closes twice. A room is a small text of a header and the
+gap's own statement. Knows tokens, brackets and rooms; compares no files.
 """
 
 import re
@@ -15,13 +15,17 @@ from dg_lsp.text.languages.language import Language
 from dg_lsp.text.messages import BODIES
 from dg_lsp.text.syntax.brackets import closers, read, state_at, unpaired
 from dg_lsp.text.syntax.items import head_of
-from dg_lsp.text.syntax.lexer import leading, tokens
+from dg_lsp.text.syntax.lexer import block_end, is_closed_comment, leading, tokens
 
 # A line of its own that ends with a value, and text that begins one.
 _OWN_LINE = re.compile(rb"\s*[\r\n].*[\w)\]}\"'`]\s*\Z", re.DOTALL)
 _NEXT_VALUE = re.compile(rb"\s*[\w\"'`]")
 # So many bytes behind a gap are looked at for brackets that close what a fill has opened.
 REACH = 20_000
+# An open list of types on a line, such as `Map<String, `; an angle bracket that is no part of an arrow or comparison.
+_TYPES = re.compile(rb"[\w$] ?<[^<>;(){}]*\Z")
+_ANGLE = re.compile(rb"<(?!=)|(?<![-=])>(?!=)")
+_NEAR = 2_000  # bytes behind a gap that may close what the line of the gap has opened
 
 
 @lru_cache(maxsize=2)
@@ -75,6 +79,40 @@ def is_complete(site: Site, fill: bytes) -> bool:
     """Return whether `fill` is code that leaves nothing for others to end."""
     quoted = site.state.string or site.state.comment or site.state.text or fill.endswith(b"\\")
     return not (quoted or left_open(site, fill))
+
+
+def doubled(site: Site, fill: bytes) -> int | None:
+    """Return where `fill` closes a bracket that is closed behind the gap of `site`; None if it does not.
+
+    For the gap in `f(a[|])` and the fill `0])` it is 1. It counts the brackets alone, however broken the text is.
+
+    1. A fill that closes an angle bracket of types before one that closes it ends there.  2. Of brackets only a fill
+    that closes what it has not opened, before a rest of the line that does so too, is looked at.  3. The longest
+    beginning of the fill stays with which the text near behind it closes no more than with nothing in the gap.
+    """
+    language, state = site.language, site.state
+    # 1.
+    if site.rest.lstrip().startswith(b">") and _TYPES.search(site.before, site.line):
+        angled = _surplus_angle(fill)
+        if angled is not None:
+            return angled
+    # 2.
+    own = unpaired(language, fill).closers
+    if not own or not unpaired(language, site.rest).closers or state.string or state.comment:
+        return None
+    # 3.
+    earlier = sum(at < site.line for at in state.opened)
+    behind = site.after[: max(len(site.rest), _NEAR)]
+
+    def excess(text: bytes) -> int:
+        found = unpaired(language, text, state.brackets)
+        return len(found.closers) + max(earlier - found.outer, 0)
+
+    most = excess(behind)
+    shorter = [fill, *(fill[:at] for at in reversed(own))]
+    found = (beginning for beginning in shorter if excess(beginning + behind) <= most)
+    kept = next(found, shorter[-1])
+    return len(kept) if len(kept) < len(fill) else None
 
 
 def _wrong_token(language: Language, fill: bytes, opened: bytearray) -> tuple[Fault, ...]:
@@ -131,7 +169,7 @@ def ended_comment(language: Language, fill: bytes) -> tuple[Fault, ...]:
 
     No tree of a text with errors shows that: `*/` may be read as two operators.
     """
-    ends = tuple(end.encode() for _, end in language.block_comments)
+    ends = tuple(end for _, end in language.block_comments)
     if not any(end in fill for end in ends):
         return ()
     others = (t.start for t in tokens(language, fill, 0, len(fill)) if t.kind == "other")
@@ -148,9 +186,8 @@ def open_comment(language: Language, fill: bytes, rest: bytes) -> tuple[Fault, .
     if not found or found[-1].kind != "comment":
         return ()
     start, comment = found[-1].start, fill[found[-1].start : found[-1].end]
-    pairs = [(begin.encode(), end.encode()) for begin, end in language.block_comments]
-    closed = [comment.endswith(end, len(begin)) for begin, end in pairs if comment.startswith(begin)]
-    takes_in = not closed[0] if closed else bool(rest.strip())
+    is_block = block_end(language, comment) != b""
+    takes_in = not is_closed_comment(language, comment) if is_block else bool(rest.strip())
     return (fault_at(fill, start, len(fill), "an unclosed comment"),) if takes_in else ()
 
 
@@ -204,3 +241,13 @@ def _rooms(site: Site, header: bytes, line: int, below: bytes) -> Iterator[Text]
     behind = b"\n" + leading(begun, 0) + below + outer + b"\n"
     for end in dict.fromkeys((b"", *language.words.ends)) if own else (b"",):
         yield searched(site.between(before, rest + state.closing(own) + end + behind))
+
+
+def _surplus_angle(fill: bytes) -> int | None:
+    """Return where `fill` closes an angle bracket that it has not opened; None if it does not."""
+    depth = 0
+    for found in _ANGLE.finditer(fill):
+        depth += 1 if found[0] == b"<" else -1
+        if depth < 0:
+            return found.start()
+    return None

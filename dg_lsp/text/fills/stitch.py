@@ -1,6 +1,6 @@
-"""The part of an unfinished or broken text to keep, and the place where it is broken.
+"""The part of an unfinished, broken or unsure text to keep, and the place where it is broken.
 
-The text is a full canvas when the gap continues, or a fill that adds an error.
+The text is a full canvas when the gap continues, a fill that adds an error, or one of which only the beginning is sure.
 """
 
 import re
@@ -17,7 +17,7 @@ from dg_lsp.text.fills.site import Site, site_of, to_bytes
 from dg_lsp.text.languages.language import Language
 from dg_lsp.text.messages import BODIES, Infill
 from dg_lsp.text.syntax.brackets import closers, state_at, unpaired
-from dg_lsp.text.syntax.lexer import Span, line_end, line_start
+from dg_lsp.text.syntax.lexer import Span, Token, line_end, line_start, tokens
 
 # A line that begins so continues the one before it.
 _GOES_ON = re.compile(r"[.?:,)\]}+*/%&|^=<>-]|(?:else|elif|except|finally|catch)\b")
@@ -28,6 +28,12 @@ _THRICE = re.compile(r"(.{8,80}?)\1\1$")
 _SENTENCE = re.compile(r"(?s).*?(?:[.!?](?=\s)|(?=\r?\n[ \t]*\r?\n))")
 NEAR = 2_000  # bytes behind the fill that the parser is watched on
 _SPACE = re.compile(rb"\s*")
+# Places of a fill at which it is tried to end, the last ones first.
+TRIES = 12
+# Characters that are no white space and that a beginning has at least; fewer are typed sooner than read.
+LEAST = 2
+_WORD = re.compile(r"\w+")
+_PART = re.compile(r"\w")
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +193,20 @@ def resume_point(site: Site, fill: bytes) -> int | None:
     return None if point is None or cut else min(point, len(fill))
 
 
+def sure_beginning(request: Infill, text: str, sure: int) -> str:
+    """Return the longest beginning of `text` within its first `sure` characters that fits the gap.
+
+    It ends with a whole word, a whole string, a closing bracket or a semicolon, leaves open nothing that it opens, and
+    adds no fault (law 5). Of `first.total(x) + y`, sure up to `+`, `first.total(x)` is left; sure up to the bracket
+    before `x`, `first.total`. Empty where no such beginning has LEAST characters.
+    """
+    site, found = site_of(request), list[str]()
+    for end in _words(text) if site.is_prose else _ends(site.language, text):
+        if end <= sure and len("".join(text[:end].split())) >= LEAST:
+            found.append(text[:end])
+    return next((start for start in found[: -TRIES - 1 : -1] if _can_stand(request, start)), "")
+
+
 def _beginnings(language: Language, fill: str) -> Iterator[str]:
     """Yield the beginnings of `fill` that end with a line of code, longest first, without `fill` itself."""
     ends = [found.start() for found in LINE_END.finditer(fill.rstrip())]
@@ -194,7 +214,7 @@ def _beginnings(language: Language, fill: str) -> Iterator[str]:
         text = fill[:end].rstrip()
         last = LINE_END.split(text)[-1].strip()
         whole = last.endswith(";") or not _GOES_ON.match(fill[end:].lstrip())
-        if last and whole and not last.startswith(language.comment):
+        if last and whole and not last.startswith(language.comment.decode()):
             yield text
 
 
@@ -236,3 +256,35 @@ def _statement(language: Language, fill: bytes, span: Span) -> Span:
     space = _SPACE.match(fill, point)
     assert space is not None, "it matches nothing, too"
     return line_start(fill, start), line_end(fill, max(end, space.end()))
+
+
+def _can_stand(request: Infill, text: str) -> bool:
+    """Return whether `text` may be the whole fill: no syntax error, no stub, no word joined with the suffix."""
+    if _PART.match(text[-1]) and _PART.match(request.suffix):
+        return False
+    if check.is_stub(request, text):
+        return False
+    return not check.faults_of(request, text)
+
+
+def _words(text: str) -> Iterator[int]:
+    """Yield where the words of a comment or of a string's text end."""
+    return (word.end() for word in _WORD.finditer(text))
+
+
+def _ends(language: Language, text: str) -> Iterator[int]:
+    """Yield where code may end, as far as its own brackets and strings tell."""
+    data, depth = text.encode("utf-8", "replace"), 0
+    known = tokens(language, data, 0, len(data))
+    for token, behind in zip(known, [*known[1:], None], strict=False):
+        depth += (token.kind == "open") - (token.kind == "close" and depth > 0)
+        if depth == 0 and _ends_here(data, token, behind):
+            yield len(data[: token.end].decode("utf-8"))
+
+
+def _ends_here(data: bytes, token: Token, behind: Token | None) -> bool:
+    """Return whether code may end with `token`: not with the `f` of `f"..."`, which the string behind it belongs to."""
+    if token.kind == "word":
+        return behind is None or behind.kind not in ("string", "open_string")
+    first = data[token.start : token.start + 1]
+    return token.kind in ("close", "string") or first.isdigit() or first == b";"

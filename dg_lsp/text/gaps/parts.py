@@ -26,7 +26,15 @@ from dg_lsp.text.syntax.brackets import (
     unpaired,
 )
 from dg_lsp.text.syntax.directives import directive_start
-from dg_lsp.text.syntax.lexer import Span, first_token, leading, newline_at, quotes_at, tokens
+from dg_lsp.text.syntax.lexer import (
+    Span,
+    first_token,
+    is_closed_comment,
+    leading,
+    newline_at,
+    quotes_at,
+    tokens,
+)
 
 _HOLDERS: tuple[Kind, ...] = ("statement", "string")
 _CLOSES = re.compile(rb"[)\]}>;]")
@@ -154,10 +162,8 @@ def closed_gap(analysis: Analysis, kind: Kind) -> Gap | None:
     if not (state.comment if kind == "comment" else state.string):
         return None
     whole = first_token(language, data, state.begins)
-    text = data[whole.start : whole.end]
     if kind == "comment":
-        pairs = [(begin.encode(), end.encode()) for begin, end in language.block_comments]
-        if not any(text.startswith(begin) and text.endswith(end, len(begin)) for begin, end in pairs):
+        if not is_closed_comment(language, data[whole.start : whole.end]):
             return None
         start, end = comment_text(data, whole.start, whole.end)
     elif whole.kind == "string":

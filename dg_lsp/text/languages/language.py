@@ -19,9 +19,9 @@ import tree_sitter
 from tree_sitter import Node, Tree
 
 from dg_lsp.text.budget import check
-from dg_lsp.text.languages.macros import Edited, Macros, blanked, changed, read_macros, with_names
-from dg_lsp.text.languages.recovery import MESSAGES, parse, parse_until_broken
-from dg_lsp.text.languages.shape import is_endless, left_open
+from dg_lsp.text.languages.macros import Macros, blanked, changed, read_macros, with_names
+from dg_lsp.text.languages.recovery import parse, parse_until_broken
+from dg_lsp.text.languages.shape import is_endless
 from dg_lsp.text.languages.words import Plain, Quotes, Words, read_plain, read_quotes, read_words
 from dg_lsp.text.messages import KINDS
 from dg_lsp.text.reasons import Unreadable
@@ -34,7 +34,7 @@ _DEEPEST, _MOST_IN_ERROR = 1_000, 4_000
 # Comments that nothing closes, beyond which only the first is read as one.
 _MANY = 8
 # What begins a comment where nothing does: no text holds it.
-_NEVER = "\0"
+_NEVER = b"\0"
 _LONE_CR = re.compile(rb"\r(?!\n)")
 _INHERITS = re.compile(r"; inherits: (.+)")
 # The closed list: gaps.scm may capture nothing else, so a misspelt capture is an error and not a silence.
@@ -74,8 +74,8 @@ class Language:
     suffixes: tuple[str, ...]
     style: str
     indent: str
-    comment: str
-    block_comments: tuple[tuple[str, str], ...]
+    comment: bytes
+    block_comments: tuple[tuple[bytes, bytes], ...]
     strings: tuple[Quotes, ...]
     regex: bool
     jsx: bool
@@ -103,27 +103,19 @@ class Language:
 
     def commented(self, text: str) -> str:
         """`text`, a line, as a comment; as it is in a language without comments."""
-        begin, end = (self.comment, "") if self.has_comments else next(iter(self.block_comments), ("", ""))
-        return f"{begin} {text} {end}".strip()
+        begin, end = (self.comment, b"") if self.has_comments else next(iter(self.block_comments), (b"", b""))
+        return f"{begin.decode()} {text} {end.decode()}".strip()
 
     @property
     def grammar(self) -> tree_sitter.Language:
-        """The grammar.
-
-        Raises:
-            Unreadable: this plain language has none.
-        """
+        """The grammar; Unreadable is raised in a plain language that has none."""
         if self.tree is None:
             raise Unreadable
         return self.tree[0]
 
     @property
     def query(self) -> tree_sitter.Query:
-        """The compiled gaps.scm.
-
-        Raises:
-            Unreadable: there is no grammar.
-        """
+        """The compiled gaps.scm; Unreadable is raised where there is no grammar."""
         if self.tree is None:
             raise Unreadable
         return self.tree[1]
@@ -150,11 +142,10 @@ class Language:
         # A parser holds state, so each call has its own and threads cannot meet in one.
         return parse(tree_sitter.Parser(self.grammar), text)
 
-    def readable(self, data: bytes, edited: Edited | None = None) -> bytes:
+    def readable(self, data: bytes) -> bytes:
         """`data` as the parser reads it: with blanks for macros and most open comments, and LF for a CR without LF."""
-        return _few_open(
-            self.block_comments, _rows(blanked(self.macros, data, edited) if self.macros.kinds else data)
-        )
+        text = blanked(self.macros, data) if self.macros.kinds else data
+        return _few_open(self.block_comments, _rows(text))
 
     def reparse(
         self, tree: Tree, data: bytes, span: tuple[int, int], text: bytes, log: Log | None = None
@@ -178,18 +169,14 @@ class Language:
         Raises:
             OutOfTime: as `reparse`.
         """
-        parser = tree_sitter.Parser(self.grammar)
-        # Messages are slow, and other texts are mostly sound.
-        messages = 0 if left_open(data[slice(*span)]) == left_open(text) else MESSAGES
-        return parse_until_broken(parser, *self._edited(tree, data, span, text), messages)
+        return parse_until_broken(tree_sitter.Parser(self.grammar), *self._edited(tree, data, span, text))
 
     def _edited(self, tree: Tree, data: bytes, span: tuple[int, int], text: bytes) -> tuple[bytes, Tree]:
         """Return the parser's view of `data` with `text` for `span`, and the tree of `data` moved accordingly."""
         start, end = span
         stop = start + len(text)
-        edited = Edited(data, (start, end, stop)) if self.macros.kinds else None
         whole = data[:start] + text + data[end:]
-        old, new = self.readable(data), self.readable(whole, edited)
+        old, new = self.readable(data), self.readable(whole)
         if old != data or new != whole:
             # Text outside of the span may be a macro now, or none any more.
             start, end, stop = changed(old, new, (start, end, stop))
@@ -257,8 +244,8 @@ def load_language(name: str, macros: tuple[str, ...] = ()) -> Language:
         suffixes=tuple(facts["suffixes"]),
         style=facts["style"],
         indent=facts["indent"],
-        comment=facts.get("comment", _NEVER),
-        block_comments=tuple((a, b) for a, b in facts.get("block_comments", ())),
+        comment=facts["comment"].encode() if "comment" in facts else _NEVER,
+        block_comments=tuple((a.encode(), b.encode()) for a, b in facts.get("block_comments", ())),
         strings=tuple(read_quotes(quotes) for quotes in facts.get("strings", ())),
         regex=facts.get("regex", False),
         jsx=facts.get("jsx", False),
@@ -456,12 +443,12 @@ def _rows(data: bytes) -> bytes:
     return _LONE_CR.sub(b"\n", data) if alone else data
 
 
-def _few_open(comments: tuple[tuple[str, str], ...], data: bytes) -> bytes:
+def _few_open(comments: tuple[tuple[bytes, bytes], ...], data: bytes) -> bytes:
     """`data` with blanks for what begins a comment, but for the first, where many are open at its end.
 
     A parser looks for the end of each in all the rest of the text.
     """
-    for begin, end in ((a.encode(), b.encode()) for a, b in comments):
+    for begin, end in comments:
         first = data.find(begin, max(data.rfind(end), 0)) + len(begin)
         if first >= len(begin) and data.count(begin, first) >= _MANY:
             data = data[:first] + data[first:].replace(begin, b" " * len(begin))

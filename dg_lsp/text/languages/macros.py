@@ -4,16 +4,17 @@ Only what a parser sees is blank: offsets, lines and the file's bytes stay. Know
 """
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 from zlib import crc32
 
 # So many bytes above a piece are searched for the text before a macro.
 BEFORE = 120
-_BLANKS = bytes(c if c in b"\r\n" else 32 for c in range(256))
+# Blanks for each character that ends no line.
+BLANKS = bytes(c if c in b"\r\n" else 32 for c in range(256))
 # The arguments of a macro on one line; brackets in them nest once.
 _ARGUMENTS = rb"\((?:[^()\"'\r\n]|\"(?:[^\"\\\r\n]|\\.)*+\"|\((?:[^()\"'\r\n]|\"[^\"\r\n]*+\")*+\))*+\)"
 
@@ -82,43 +83,24 @@ def with_names(macros: Macros, names: Sequence[str]) -> Macros:
     return Macros((*found, *macros.kinds), macros.loops)
 
 
-@dataclass(frozen=True, slots=True)
-class Edited:
-    """An older text, and the edit (start, old end, new end) of it that makes the text at hand."""
-
-    older: bytes
-    edit: tuple[int, int, int]
-
-
-@dataclass(frozen=True, slots=True)
-class _Text:
-    """A text, and an older one that it can be read from faster."""
-
-    data: bytes
-    edited: Edited | None = field(default=None, compare=False)
-
-
-class _Pieces(NamedTuple):
-    """The pieces of a text: paragraphs, a few in one, between blank lines.
-
-    Of each its start, the end of the text above it, and its own text with blanks.
-    """
-
-    starts: list[int]
-    above: list[bytes]
-    texts: list[bytes]
-
-
-def blanked(macros: Macros, data: bytes, edited: Edited | None = None) -> bytes:
+@lru_cache(maxsize=16)
+def blanked(macros: Macros, data: bytes) -> bytes:
     """`data` with blanks of the same length for what `macros` match; the same text where nothing matches.
 
     Each kind is looked for in what the ones before it have left: `int WINAPI f()` becomes `int        f()`.
-    The last answers are kept, and those of its pieces, since most of a text is as it was at the last key; with
-    `edited` only the pieces that the edit touches are read.
+    The last answers are kept, and those of its pieces, a few paragraphs between blank lines each, since most of a text
+    is as it was at the last key.
     """
     if not macros.kinds:
         return data
-    return _read(macros, _Text(data, edited))[0]
+    # One character is found much faster than three.
+    blank_line = b"\n\r\n" if b"\r" in data and b"\n\r\n" in data else b"\n\n"
+    above, at, texts = b"", 0, list[bytes]()
+    while at <= len(data):
+        piece = data[at : _piece_end(data, at, blank_line)]
+        texts.append(_piece(macros, above, piece))
+        above, at = piece[-BEFORE:] or above, at + len(piece) + len(blank_line)
+    return blank_line.join(texts)
 
 
 def changed(old: bytes, new: bytes, edit: tuple[int, int, int]) -> tuple[int, int, int]:
@@ -135,44 +117,6 @@ def changed(old: bytes, new: bytes, edit: tuple[int, int, int]) -> tuple[int, in
 def _shared(one: bytes, other: bytes) -> int:
     """Return how many bytes both begin with; they are not the same."""
     return bisect_left(range(min(len(one), len(other))), True, key=lambda n: one[: n + 1] != other[: n + 1])
-
-
-@lru_cache(maxsize=16)
-def _read(macros: Macros, text: _Text) -> tuple[bytes, _Pieces]:
-    """A text with blanks for macros, and its pieces.
-
-    1. Keep the pieces above the edit.  2. Read pieces, up to one below the edit that begins where one began, and below
-    the same text.  3. Keep all others, which have only moved.
-    """
-    data, blank_line = text.data, _blank_line(text.data)
-    old, kept, end, by = _Pieces([], [], []), 0, 0, 0
-    # 1.
-    if text.edited and _blank_line(text.edited.older) == blank_line:
-        start, end, stop = text.edited.edit
-        old, by = _read(macros, _Text(text.edited.older))[1], stop - end
-        kept = max(bisect_right(old.starts, start) - 1, 0)
-    found = _Pieces(old.starts[:kept], old.above[:kept], old.texts[:kept])
-    above, at = (old.above[kept], old.starts[kept]) if old.starts else (b"", 0)
-    # 2.
-    while at <= len(data):
-        number = bisect_left(old.starts, max(at - by, end))
-        if number < len(old.starts) and (old.starts[number] + by, old.above[number]) == (at, above):
-            # 3.
-            found.starts.extend([start + by for start in old.starts[number:]])
-            found.above.extend(old.above[number:])
-            found.texts.extend(old.texts[number:])
-            break
-        piece = data[at : _piece_end(data, at, blank_line)]
-        found.starts.append(at)
-        found.above.append(above)
-        found.texts.append(_piece(macros, above, piece))
-        above, at = piece[-BEFORE:] or above, at + len(piece) + len(blank_line)
-    return blank_line.join(found.texts), found
-
-
-def _blank_line(data: bytes) -> bytes:
-    # One character is found much faster than three.
-    return b"\n\r\n" if b"\r" in data and b"\n\r\n" in data else b"\n\n"
 
 
 def _piece_end(data: bytes, start: int, blank_line: bytes) -> int:
@@ -208,7 +152,7 @@ def _without(data: bytes, spans: Iterable[tuple[int, int]], instead: bytes) -> b
     """`data` with `instead` and blanks for `spans`, each of which is longer than that."""
     parts, at = list[bytes](), 0
     for start, end in spans:
-        parts += [data[at:start], instead, data[start + len(instead) : end].translate(_BLANKS)]
+        parts += [data[at:start], instead, data[start + len(instead) : end].translate(BLANKS)]
         at = end
     return b"".join((*parts, data[at:])) if parts else data
 

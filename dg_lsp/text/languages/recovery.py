@@ -17,7 +17,6 @@ from dg_lsp.text.reasons import Unreadable
 
 Reader = Callable[[tree_sitter.LogType, str], None]
 _CHUNK = 1 << 12  # bytes that a parser is given at once
-MESSAGES = 400  # messages that are read for an error where a text was edited
 _END = 200  # bytes at the end of a text in which the other readings may be broken once one has ended well
 # A parser that gets no farther for twice so many seconds hangs.
 _STALLED = 0.1
@@ -44,30 +43,22 @@ def parse(parser: tree_sitter.Parser, data: bytes, *old: Tree) -> Tree:
     Raises:
         OutOfTime: the budget is spent. Unreadable: the parser hangs, or the text has too many errors.
     """
-    return _parsed(parser, data, old, None)
+    return _parsed(parser, data, old, 0)
 
 
-def parse_until_broken(
-    parser: tree_sitter.Parser, data: bytes, old: Tree, messages: int = MESSAGES
-) -> Tree | None:
-    """Return the tree of `data` as `parse` does; None once every reading of the text is known to have an error.
-
-    At the place of the edit so many of the parser's `messages` are read, where most texts that are broken break.
-    """
-    sound = _Sound(parser, len(data) - _END, messages)
+def parse_until_broken(parser: tree_sitter.Parser, data: bytes, old: Tree) -> Tree | None:
+    """Return the tree of `data` as `parse` does; None once every reading of the text is known to have an error."""
     try:
-        return _parsed(parser, data, (old,), sound)
+        return _parsed(parser, data, (old,), len(data) - _END)
     except _Broken:
         return None
 
 
-def _parsed(parser: tree_sitter.Parser, data: bytes, old: tuple[Tree, ...], sound: "_Sound | None") -> Tree:
-    """Return the tree of `data`; raise _Broken where it is not `sound`, if that is asked for."""
+def _parsed(parser: tree_sitter.Parser, data: bytes, old: tuple[Tree, ...], sound: int) -> Tree:
+    """Return the tree of `data`; raise _Broken where every reading has an error before the offset `sound`."""
 
     # The parser heeds a callback only where it is also called for its text, and between two calls other threads run.
     def read(at: int, _: object) -> bytes:
-        if sound and sound.messages:
-            sound.begin()
         return data[at : at + _CHUNK]
 
     errors = _Errors(parser, data)
@@ -77,12 +68,10 @@ def _parsed(parser: tree_sitter.Parser, data: bytes, old: tuple[Tree, ...], soun
             # The binding's types know neither the callback nor its two arguments.
             tree: Tree = parser.parse(read, *old, progress_callback=go_on)  # type: ignore[call-overload]
         except SystemError as error:
-            # Where `read` raises, as on Ctrl+C, the binding continues, and the next call fails because of that.
+            # Where `read` raises, as on Ctrl+C, the binding continues, and its next call fails for that.
             raise _first_cause(error) from None
         finally:
             errors.close()
-            if sound:
-                sound.close()
     return tree
 
 
@@ -92,7 +81,7 @@ def _first_cause(error: BaseException) -> BaseException:
     return error
 
 
-def _progress(work: Work, errors: "_Errors", sound: "_Sound | None") -> Callable[[int, object], bool]:
+def _progress(work: Work, errors: "_Errors", sound: int) -> Callable[[int, object], bool]:
     """Return the callback of one parse: it lets the parser go on from an offset, or raises Unreadable or _Broken.
 
     It is called every few microseconds, so it looks at no more than it must, and mostly not even at that.
@@ -113,7 +102,7 @@ def _progress(work: Work, errors: "_Errors", sound: "_Sound | None") -> Callable
         now = monotonic()
         if budget.cancelled or now - began > min(budget.seconds - budget.spent, attempt):
             work.check(now)
-        if sound and (sound.broken or (broken and offset < sound.end)):
+        if broken and offset < sound:
             raise _Broken
         # Several readings of one place take turns, so a parser that hangs may go back and forth.
         if offset > at:
@@ -131,37 +120,6 @@ def _progress(work: Work, errors: "_Errors", sound: "_Sound | None") -> Callable
         return False
 
     return go_on
-
-
-@dataclass(slots=True, eq=False)
-class _Sound:
-    """A parse that is of use only while some reading of the text has no error.
-
-    end: near the end of the text other readings may be broken once one has ended well. messages: the number of the
-    parser's messages still to be read; reader: their reader, once they are read. broken: one of them reports an error.
-    """
-
-    parser: tree_sitter.Parser
-    end: int
-    messages: int
-    reader: Reader | None = None
-    broken: bool = False
-
-    def begin(self) -> None:
-        """Begin to read messages, unless somebody else reads them."""
-        if self.reader is None and self.parser.logger is None:
-            self.reader = self.parser.logger = self._read
-
-    def close(self) -> None:
-        """Let go of the parser, which holds what reads its messages."""
-        if self.reader and self.messages:
-            self.parser.logger = None  # type: ignore[assignment]
-
-    def _read(self, _: tree_sitter.LogType, message: str) -> None:
-        self.broken = message.startswith(_ERROR)
-        self.messages = 0 if self.broken else self.messages - 1
-        if self.messages == 0:
-            self.parser.logger = None  # type: ignore[assignment]
 
 
 @dataclass(slots=True, eq=False)

@@ -13,7 +13,7 @@ from dg_lsp.text.languages.language import Language, check_shape
 from dg_lsp.text.syntax.bodies import Body, bodies_of
 from dg_lsp.text.syntax.brackets import closers, state_at
 from dg_lsp.text.syntax.items import top_level_item
-from dg_lsp.text.syntax.lexer import Span, indentation, leading, line_end, line_start, width
+from dg_lsp.text.syntax.lexer import Span, block_end, indentation, leading, line_end, line_start, width
 
 # Imports are looked for in the first bytes of a file.
 HEAD = 20_000
@@ -231,8 +231,8 @@ def _ended(language: Language, data: bytes, floor: int) -> bytes:
     begins = state.begins if state.comment else state.line
     if begins > floor:
         return data[:begins] + state.closing(at for at in state.opened if at < begins)
-    ends = (b for a, b in language.block_comments if state.comment and data.startswith(a.encode(), begins))
-    return data + next(ends, "").encode() + state.string + closers(state.brackets)
+    end = block_end(language, data[begins:]) if state.comment else b""
+    return data + end + state.string + closers(state.brackets)
 
 
 def _closes(line: bytes) -> bool:

@@ -15,8 +15,7 @@ from dg_lsp.text.gaps.gap import Gap
 from dg_lsp.text.languages.language import Language, load_language
 from dg_lsp.text.messages import PARTS, STRINGS, Retrieved
 from dg_lsp.text.related.index import Index, Other
-from dg_lsp.text.related.match import Match, matches, texts
-from dg_lsp.text.related.place import Place, place_of
+from dg_lsp.text.related.match import Match, Place, matches, place_of, texts
 from dg_lsp.text.related.rows import LINE_ENDS, NAME, Rows
 from dg_lsp.text.related.secrets import has_secret
 from dg_lsp.text.syntax.lexer import indentation, leading, line_end, line_start

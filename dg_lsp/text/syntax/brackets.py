@@ -16,6 +16,7 @@ from dg_lsp.text.syntax.items import LONG, focus, top_level_item
 from dg_lsp.text.syntax.jsx import Mark
 from dg_lsp.text.syntax.lexer import (
     begins_statement,
+    block_end,
     character_at,
     column,
     comment_end,
@@ -34,7 +35,6 @@ from dg_lsp.text.syntax.lexer import (
 PAIRS = {b"(": b")", b"[": b"]", b"{": b"}", b"`": b"`", b'"': b'"', b"'": b"'", b"\1": b'"""', b"\2": b"'''"}
 _TRIPLE = {b'"""': b"\1", b"'''": b"\2"}
 _LINE = re.compile(rb"[\r\n]+([ \t\f]*)(?=[^\s])")
-_VALUE = re.compile(rb"(?:[\w$\x80-\xff)\]}\"'`]|\+\+|--)\Z")
 _TEXT = re.compile(rb"[^ \t\f]")
 _WORD = re.compile(rb"[\w$\x80-\xff]+")
 _LAST_WORD = re.compile(rb"(\w+)[ \t]*\Z")
@@ -188,7 +188,11 @@ def _read_tokens(language: Language, data: bytes, offset: int, start: int) -> St
         inner = _read(language, data, offset, first + len(language.words.directive))
         brackets, at = brackets + inner.brackets, (*at, *inner.opened)
         return replace(inner, brackets=brackets, opened=at)
-    if kind == "comment" and end == offset and not _closed(language, data, first, end):
+    if (
+        kind == "comment"
+        and end == offset
+        and not (block_end(language, data[first:end]) and comment_end(language, data, first, end) == end)
+    ):
         return State(brackets, at, b"", True, first, line)
     return State(brackets, at, b"", False, -1, line)
 
@@ -205,12 +209,6 @@ def _line(reading: BracketMatcher, offset: int) -> int:
     return max(min(reading.end, offset), line_start(reading.data, offset))
 
 
-def _closed(language: Language, data: bytes, start: int, stop: int) -> bool:
-    """Return whether the comment [start, stop) ends before its line does."""
-    block = any(data.startswith(a.encode(), start, stop) for a, _ in language.block_comments[:1])
-    return block and comment_end(language, data, start, stop) == stop
-
-
 def next_line(language: Language, data: bytes, eol: int) -> tuple[int, int]:
     """Return the depth of the next line with code below `eol`, and where its text begins."""
     at, directive = eol, language.words.directive
@@ -218,7 +216,7 @@ def next_line(language: Language, data: bytes, eol: int) -> tuple[int, int]:
         check()
         at = found.end()
         line = data[at : line_end(data, at)]
-        if line.startswith((language.comment.encode(), b"/*", b"* ", b"*/")) or line == b"*":
+        if line.startswith((language.comment, b"/*", b"* ", b"*/")) or line == b"*":
             continue
         if not (directive and line.startswith(directive)):
             return indentation(data, at), at

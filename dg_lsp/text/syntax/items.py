@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from dg_lsp.text.budget import check
 from dg_lsp.text.languages.language import Language, Owner
+from dg_lsp.text.languages.macros import BLANKS
 from dg_lsp.text.syntax.lexer import (
     Span,
     leading,
@@ -39,7 +40,6 @@ LINES = 4_000  # lines that are looked at on each side; usual ones are longer th
 UNKNOWN = 2_500
 # Blanking less than this saves nothing.
 LONG = 4_000
-_BLANKS = bytes(c if c in b"\r\n" else 32 for c in range(256))
 _OPENS = re.compile(rb"\{[ \t]*(?://[^\r\n]*)?(?=[\r\n])")
 _INNER = re.compile(rb"\s*?[\r\n]([ \t]*)(?=[^\s])")
 _TEXT = re.compile(rb"[^\s]")
@@ -261,8 +261,8 @@ def _with_above(language: Language, data: bytes, line: int, space: bytes) -> int
 def _comment_start(language: Language, data: bytes, line: int) -> int:
     """Return where the comment begins that ends with the line at `line`, else `line`."""
     for opening, closing in language.block_comments:
-        if data.endswith(closing.encode(), line, line_end(data, line)):
-            begins = data.rfind(opening.encode(), 0, line + len(opening))
+        if data.endswith(closing, line, line_end(data, line)):
+            begins = data.rfind(opening, 0, line + len(opening))
             return begins if begins >= 0 else line
     return line
 
@@ -295,6 +295,12 @@ def focus(language: Language, data: bytes, offset: int) -> bytes:
         data = _blanked(language, data, (below, stop), space)
         item = above, below
     return data
+
+
+def member_around(language: Language, item: bytes, offset: int) -> bytes:
+    """`focus` of an `item` that is too long to read, where nothing below the line of `offset` continues that line."""
+    kept = focus(language, item[:offset] + b";" + item[offset:], offset)
+    return kept[:offset] + kept[offset + 1 :]
 
 
 def _inside(language: Language, data: bytes, item: Span, offset: int) -> tuple[int, int, bytes] | None:
@@ -356,9 +362,9 @@ def _blanked(language: Language, data: bytes, span: Span, space: bytes) -> bytes
     """`data` with `span` blanked, but for a member of no meaning on one of its lines and a comment at its end."""
     start, stop = span
     filler = language.words.member
-    blank = bytearray(data[start:stop].translate(_BLANKS))
+    blank = bytearray(data[start:stop].translate(BLANKS))
     last = len(data[start:stop].rstrip())
-    mark = language.comment.encode()
+    mark = language.comment
     if last >= len(mark) and not re.search(rb"[\r\n]", data[start + last - len(mark) : start + last]):
         blank[last - len(mark) : last] = mark
     # Without it a class would look empty, and a bracket left open before it as if nothing followed.

@@ -171,13 +171,13 @@ def closed_string(quotes: Quotes) -> bytes:
 
 def comment_patterns(language: Language) -> tuple[bytes, ...]:
     """The patterns of comments: up to the end of the line, and those between two marks."""
-    blocks = (re.escape(a.encode()) + b".*?" + re.escape(b.encode()) for a, b in language.block_comments)
-    return re.escape(language.comment.encode()) + rb"[^\r\n]*+", *blocks
+    blocks = (re.escape(a) + b".*?" + re.escape(b) for a, b in language.block_comments)
+    return re.escape(language.comment) + rb"[^\r\n]*+", *blocks
 
 
 def comment_end(language: Language, data: bytes, start: int, stop: int) -> int:
     """Return where the block comment that begins at `start` ends, -1 where nothing before `stop` ends it."""
-    opening, shut = next((a.encode(), b.encode()) for a, b in language.block_comments)
+    opening, shut = language.block_comments[0]
     at, depth = start + len(opening), 1
     marks_of = re.compile(re.escape(shut) + (b"|" + re.escape(opening) if language.nested else b""))
     while found := marks_of.search(data, at, stop):
@@ -188,9 +188,20 @@ def comment_end(language: Language, data: bytes, start: int, stop: int) -> int:
     return -1
 
 
+def block_end(language: Language, comment: bytes) -> bytes:
+    """Return what ends the block comment at the beginning of `comment`; empty if there is none."""
+    return next((end for begin, end in language.block_comments if comment.startswith(begin)), b"")
+
+
+def is_closed_comment(language: Language, comment: bytes) -> bool:
+    """Return whether `comment` is a block comment with its end: `/*/` has none."""
+    pairs = language.block_comments
+    return any(comment.startswith(begin) and comment.endswith(end, len(begin)) for begin, end in pairs)
+
+
 def quotes_at(language: Language, data: bytes, start: int) -> Quotes:
     """The quotes that begin at `start`, with the very text that they begin and end with."""
-    begun = ((quotes, _opening(quotes).match(data, start)) for quotes in language.strings)
+    begun = ((quotes, re.compile(quotes.opening).match(data, start)) for quotes in language.strings)
     return next(quotes.begun_by(match) for quotes, match in begun if match)
 
 
@@ -292,8 +303,8 @@ def _pattern(language: Language) -> re.Pattern[bytes]:
     parts = [
         rb"(?P<newline>[\r\n](?:[ \t\f]*[\r\n]+)*)",
         rb"(?P<open>[(\[{])|(?P<close>[)\]}])|(?P<end>;)|(?P<joined>\\(?:\r\n|\n|\r))",
-        rb"(?P<line>%b%b)" % (re.escape(language.comment.encode()), line),
-        *(b"(?P<block>" + re.escape(a.encode()) + b")" for a, _ in language.block_comments[:1]),
+        rb"(?P<line>%b%b)" % (re.escape(language.comment), line),
+        *(b"(?P<block>" + re.escape(a) + b")" for a, _ in language.block_comments[:1]),
         *(b"(?P<s%d>%b)" % (number, _string(quotes)) for number, quotes in enumerate(language.strings)),
         *([rb"(?P<slash>/)"] if language.regex else ()),
         *([rb"(?P<tag><(?=[A-Za-z_$>]))"] if language.jsx else ()),
@@ -305,8 +316,8 @@ def _pattern(language: Language) -> re.Pattern[bytes]:
 
 def _beginnings(language: Language) -> bytes:
     """The characters that a mark may begin with, and perhaps some more, for a set in a pattern."""
-    texts = [language.comment.encode(), language.words.directive]
-    texts += [opening.encode() for opening, _ in language.block_comments]
+    texts = [language.comment, language.words.directive]
+    texts += [opening for opening, _ in language.block_comments]
     found = b"\r\n()[]{};\\" + b"/<"[: language.regex + language.jsx] + b"".join(t[:1] for t in texts)
     for quotes in language.strings:
         found += quotes.open[:1]
@@ -319,11 +330,6 @@ def _beginnings(language: Language) -> bytes:
 @lru_cache(maxsize=32)
 def _character(quotes: Quotes) -> re.Pattern[bytes]:
     return re.compile(_string(quotes), re.DOTALL)
-
-
-@lru_cache(maxsize=256)
-def _opening(quotes: Quotes) -> re.Pattern[bytes]:
-    return re.compile(quotes.opening)
 
 
 def _string(quotes: Quotes) -> bytes:

@@ -363,7 +363,7 @@ def _at_cursor(missing: MissingTokens) -> Iterator[bytes]:
 
 def _behind_comment(missing: MissingTokens) -> Iterator[bytes]:
     """Yield closers for brackets that nothing below closes, on their own lines: `{ // a|` gets a line with `}`."""
-    line_comment = missing.data.startswith(missing.language.comment.encode(), missing.state.begins)
+    line_comment = missing.data.startswith(missing.language.comment, missing.state.begins)
     texts = (missing.closing(brackets, b"") for brackets in (missing.unclosed, missing.opened))
     yield from (text for text in texts if line_comment and not missing.rest and text[:1] in (b"\r", b"\n"))
 
